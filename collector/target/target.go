@@ -1,0 +1,66 @@
+// Package target holds the plain data of one replica: where it answers, who
+// it is and how its last scrape went. It knows no other room of the exporter.
+package target
+
+import (
+	"time"
+)
+
+// Target is one replica as discovery found it and relabeling left it. It is
+// immutable once built; a change of any field makes another Target.
+type Target struct {
+	// PoolID and ReplicaID together name the replica; no two targets of one
+	// exporter share the pair.
+	PoolID    string
+	ReplicaID string
+	// Engine is the configured server kind, "auto" when it is to be detected.
+	Engine string
+	// MetricsURL is the page to scrape, with scheme, host, port and path. An
+	// empty path leaves the choice to the engine.
+	MetricsURL string
+	// APIURL is the base of the server's own HTTP API (health, version, model
+	// config), without a trailing slash; empty when there is none to ask.
+	APIURL string
+	// EngineVersion and TRTLLMVersion are what the operator declared; empty
+	// leaves them to the server's answers.
+	EngineVersion string
+	TRTLLMVersion string
+	// Labels are further labels of the target that discovery or relabeling
+	// set, in no particular order of meaning.
+	Labels map[string]string
+	// Interval is the time between two scrapes, Timeout the whole time one
+	// scrape may take.
+	Interval time.Duration
+	Timeout  time.Duration
+}
+
+// Key names the target among all targets of the exporter: "pool_id/replica_id".
+func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
+
+// Health says how the last scrape of a target ended.
+type Health string
+
+// The three kinds of health, in Prometheus' words.
+const (
+	HealthUnknown Health = "unknown"
+	HealthUp      Health = "up"
+	HealthDown    Health = "down"
+)
+
+// Status is a copy of what is known of a target's scrapes at one moment.
+type Status struct {
+	Health         Health
+	LastScrape     time.Time
+	LastSuccess    time.Time
+	LastDuration   time.Duration
+	LastError      string
+	LastReason     string
+	Samples        int
+	BodyBytes      int64
+	Scrapes        uint64
+	Failures       uint64
+	EngineVersion  string
+	TRTLLMVersion  string
+	VersionSource  string
+	DetectedEngine string
+}
