@@ -1,0 +1,2 @@
+// Package simulate owns the simulated fleet.
+package simulate
