@@ -1,0 +1,168 @@
+package exposition
+
+import (
+	"strconv"
+	"sync"
+	"sync/atomic"
+)
+
+// Span is where a value stands in the data of a block; an empty span is a
+// value that is absent.
+type Span struct{ start, end uint32 }
+
+// Block is what one scrape or one derivation adds to the page: a shape and
+// the text of its values. A published block never changes. It is counted:
+// whoever keeps it holds a reference and releases it once, after which its
+// memory may serve a later scrape of the same target.
+type Block struct {
+	shape *Shape
+	data  []byte
+	spans []Span
+	size  int
+	refs  atomic.Int32
+	home  *blockPool
+}
+
+// Shape is the constant part of the block; nil before a page was parsed.
+func (b *Block) Shape() *Shape { return b.shape }
+
+// Size is the length in bytes of all lines of the block in text format,
+// without HELP and TYPE.
+func (b *Block) Size() int { return b.size }
+
+// Buffer lends the memory for the next body, emptied; give the filled slice
+// back with SetBody before the block is parsed.
+func (b *Block) Buffer() []byte { return b.data[:0] }
+
+// SetBody hands over the body that [Cache.Parse] will read. The block owns
+// the slice from then on.
+func (b *Block) SetBody(body []byte) { b.data = body }
+
+// Retain adds a reference; only a holder of one may call it.
+func (b *Block) Retain() { b.refs.Add(1) }
+
+// Release gives one reference back; the caller must not touch the block
+// afterwards.
+func (b *Block) Release() {
+	if b.refs.Add(-1) == 0 && b.home != nil {
+		b.home.put(b)
+	}
+}
+
+// Text is the value of a line as it stands on the page, nil when absent. The
+// bytes belong to the block.
+func (b *Block) Text(line int) []byte {
+	s := b.spans[b.shape.lines[line].value]
+	return b.data[s.start:s.end]
+}
+
+// Value is the number on a line; false when the line has none.
+func (b *Block) Value(line int) (float64, bool) {
+	text := b.Text(line)
+	if len(text) == 0 {
+		return 0, false
+	}
+	if v, ok := smallInteger(text); ok {
+		return v, true
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	return v, err == nil
+}
+
+// AppendFamily appends the lines of family i in text format.
+func (b *Block) AppendFamily(dst []byte, i int) []byte {
+	s := b.shape
+	f := &s.families[i]
+	start := uint32(0)
+	if f.first > 0 {
+		start = s.lines[f.first-1].prefixEnd
+	}
+	for n := f.first; n < f.end; n++ {
+		line := s.lines[n]
+		span := b.spans[line.value]
+		if span.end > span.start {
+			dst = append(dst, s.prefixes[start:line.prefixEnd]...)
+			dst = append(dst, b.data[span.start:span.end]...)
+			dst = append(dst, '\n')
+		}
+		start = line.prefixEnd
+	}
+	return dst
+}
+
+// Samples is the number of lines of the block that carry a value.
+func (b *Block) Samples() int {
+	n := 0
+	for _, line := range b.shape.lines {
+		if s := b.spans[line.value]; s.end > s.start {
+			n++
+		}
+	}
+	return n
+}
+
+// measure sets the size of the text of the block.
+func (b *Block) measure() {
+	if b.shape == nil {
+		b.size = 0
+		return
+	}
+	size, start := 0, uint32(0)
+	for _, line := range b.shape.lines {
+		if s := b.spans[line.value]; s.end > s.start {
+			size += int(line.prefixEnd-start) + int(s.end-s.start) + 1
+		}
+		start = line.prefixEnd
+	}
+	b.size = size
+}
+
+// smallInteger reads a plain run of up to 15 digits, the commonest value of
+// Triton's pages, without the cost of the general parser.
+func smallInteger(text []byte) (float64, bool) {
+	if len(text) > 15 {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return float64(n), true
+}
+
+// blockPool keeps the released blocks of one target for its next scrapes.
+type blockPool struct {
+	mu   sync.Mutex
+	free []*Block
+}
+
+// maxFreeBlocks bounds what a pool keeps: one published, one being filled and
+// one still held by a slow reader is the usual most.
+const maxFreeBlocks = 3
+
+// get returns an empty block with one reference, held by the caller.
+func (p *blockPool) get() *Block {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := &Block{home: p}
+	if n := len(p.free); n > 0 {
+		b = p.free[n-1]
+		p.free = p.free[:n-1]
+	}
+	b.shape, b.size = nil, 0
+	b.refs.Store(1)
+	return b
+}
+
+// put takes a block back that nobody holds any more.
+func (p *blockPool) put(b *Block) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.shape = nil
+	if len(p.free) < maxFreeBlocks {
+		p.free = append(p.free, b)
+	}
+}

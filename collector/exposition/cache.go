@@ -1,0 +1,178 @@
+package exposition
+
+import (
+	"fmt"
+	"mime"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// Labelled is what a [Labeler] makes of one series.
+type Labelled struct {
+	// Labels are the series' labels on our page, name included.
+	Labels labels.Labels
+	// Keep is false for a series that relabeling drops.
+	Keep bool
+	// Collisions counts labels of the target that had to give way to ours.
+	Collisions int
+}
+
+// Labeler gives a series of the target its labels on our page. It is called
+// once for each series of a new shape, from the goroutine that parses.
+type Labeler func(labels.Labels) Labelled
+
+// Options say how the pages of one target are read.
+type Options struct {
+	// Label attaches identity and relabels; nil leaves series as they are.
+	Label Labeler
+	// Limits bound a page; zero fields are no limit.
+	Limits Limits
+	// Reserved are name prefixes a target may not use, for they are ours.
+	Reserved []string
+	// SelfMarker is a series text (name and labels) by which this process
+	// knows its own page; a target that shows it is refused. Empty is off.
+	SelfMarker string
+}
+
+// Cache reads the pages of one target and remembers their shape. It is not
+// safe for concurrent use; the blocks it gives out are.
+type Cache struct {
+	opts  Options
+	pool  *blockPool
+	table table
+	// known gives the rendered lines of the last body by the text of their
+	// series. It is kept only while pages take the slow path, so that a page
+	// that changes each time is relabeled once, and never holds more than
+	// one page's series.
+	known map[string]known
+	// fast and slow count the pages that took each path.
+	fast, slow uint64
+}
+
+// table is what the last good body looked like between its values: the
+// lengths of the constant pieces before each value, and their text, the piece
+// after the last value included.
+type table struct {
+	shape  *Shape
+	kind   kind
+	consts []uint32
+	text   []byte
+}
+
+// kind is the text format a body is in.
+type kind uint8
+
+const (
+	kindText kind = iota
+	kindOpenMetrics
+)
+
+// NewCache returns a cache that has seen no page.
+func NewCache(opts Options) *Cache {
+	return &Cache{opts: opts, pool: &blockPool{}}
+}
+
+// Block lends an empty block for the next body; the caller holds its one
+// reference and releases it when the scrape fails or the block is no longer
+// published.
+func (c *Cache) Block() *Block { return c.pool.get() }
+
+// Relabel makes the next page take the slow path with another Labeler, as
+// when the identity of the target changed.
+func (c *Cache) Relabel(label Labeler) {
+	c.opts.Label = label
+	c.table, c.known = table{}, nil
+}
+
+// Paths says how many pages took the fast and the slow path.
+func (c *Cache) Paths() (fast, slow uint64) { return c.fast, c.slow }
+
+// Parse reads the body of the block, a page of the given content type. An
+// empty content type is read as text. On error nothing of the page counts and
+// the memory of earlier pages stays as it was.
+func (c *Cache) Parse(b *Block, contentType string) error {
+	k, err := kindOf(contentType)
+	if err != nil {
+		return err
+	}
+	if c.table.shape != nil && c.table.kind == k && c.table.match(b) {
+		c.fast++
+		c.known = nil
+	} else {
+		c.slow++
+		if err := c.parse(b, k); err != nil {
+			return err
+		}
+	}
+	b.shape = c.table.shape
+	b.measure()
+	return nil
+}
+
+// kindOf reads a content type. Servers say "text/plain" with and without a
+// version, or nothing; HTML and JSON are never a page.
+func kindOf(contentType string) (kind, error) {
+	switch contentType {
+	case "", "text/plain; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8":
+		return kindText, nil
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return kindText, nil //nolint:nilerr // an unreadable header is treated as a missing one.
+	}
+	switch media {
+	case "text/plain":
+		return kindText, nil
+	case "application/openmetrics-text":
+		return kindOpenMetrics, nil
+	}
+	return 0, fmt.Errorf("%w %q: a page is text/plain or application/openmetrics-text", ErrContentType, contentType)
+}
+
+// match is the fast path: it compares the text between values with the last
+// body's and notes where the values stand. False leaves the block to the slow
+// path.
+func (t *table) match(b *Block) bool {
+	body, text := b.data, t.text
+	if cap(b.spans) < len(t.consts) {
+		b.spans = make([]Span, len(t.consts))
+	}
+	spans := b.spans[:len(t.consts)]
+	pos, odd := 0, false
+	for i, length := range t.consts {
+		n := int(length)
+		if len(body)-pos < n || string(body[pos:pos+n]) != string(text[:n]) {
+			return false
+		}
+		text = text[n:]
+		pos += n
+		end := pos
+		for end < len(body) && body[end]-'0' <= 9 {
+			end++
+		}
+		if end == pos || end-pos > longNumber || end < len(body) && body[end] != '\n' {
+			end = numberEnd(body, pos)
+			if end < 0 {
+				return false
+			}
+			odd = odd || body[end-1] > '9'
+		}
+		spans[i] = Span{uint32(pos), uint32(end)}
+		pos = end
+	}
+	if string(body[pos:]) != string(text) {
+		return false
+	}
+	b.spans = spans
+	if odd {
+		canonicalise(b)
+	}
+	return true
+}
+
+// canonicalise gives NaN and infinities the documented spelling.
+func canonicalise(b *Block) {
+	for i, s := range b.spans {
+		b.spans[i].end = canonical(b.data, s.start, s.end)
+	}
+}

@@ -1,0 +1,108 @@
+package exposition
+
+import (
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Encoding is a content coding of an answer.
+type Encoding string
+
+// The codings on offer; the empty one is the plain page.
+const (
+	Identity Encoding = ""
+	Gzip     Encoding = "gzip"
+	Zstd     Encoding = "zstd"
+)
+
+// NegotiateEncoding chooses by the Accept-Encoding header: zstd when asked
+// for and not liked less than gzip, for it is smaller at the same cost; gzip,
+// which Prometheus asks for; else the plain page.
+func NegotiateEncoding(accept string) Encoding {
+	gz, zs := -1.0, -1.0
+	rest := -1.0
+	for part := range strings.SplitSeq(accept, ",") {
+		name, params, _ := strings.Cut(part, ";")
+		q := quality(params)
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "gzip", "x-gzip":
+			gz = q
+		case "zstd":
+			zs = q
+		case "*":
+			rest = q
+		}
+	}
+	if gz < 0 {
+		gz = rest
+	}
+	switch {
+	case zs > 0 && zs >= gz:
+		return Zstd
+	case gz > 0:
+		return Gzip
+	}
+	return Identity
+}
+
+// quality reads the q parameter; what cannot be read counts as 1.
+func quality(params string) float64 {
+	for p := range strings.SplitSeq(params, ";") {
+		value, ok := strings.CutPrefix(strings.TrimSpace(p), "q=")
+		if !ok {
+			continue
+		}
+		if q, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err == nil {
+			return q
+		}
+	}
+	return 1
+}
+
+// Compressor writes one compressed page after another without making its
+// tables anew. It is not safe for concurrent use.
+type Compressor struct {
+	gz *gzip.Writer
+	zs *zstd.Encoder
+}
+
+// Start returns a writer that compresses into w; the page is whole when it
+// is closed. With Identity it writes through.
+func (c *Compressor) Start(e Encoding, w io.Writer) (io.WriteCloser, error) {
+	switch e {
+	case Gzip:
+		if c.gz == nil {
+			gz, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
+			if err != nil {
+				return nil, err
+			}
+			c.gz = gz
+			return gz, nil
+		}
+		c.gz.Reset(w)
+		return c.gz, nil
+	case Zstd:
+		if c.zs == nil {
+			zs, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
+			if err != nil {
+				return nil, err
+			}
+			c.zs = zs
+			return zs, nil
+		}
+		c.zs.Reset(w)
+		return c.zs, nil
+	default:
+		return nopCloser{w}, nil
+	}
+}
+
+// nopCloser is a writer whose end needs no work.
+type nopCloser struct{ io.Writer }
+
+// Close does nothing.
+func (nopCloser) Close() error { return nil }

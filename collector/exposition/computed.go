@@ -1,0 +1,98 @@
+package exposition
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// ComputedSeries is one series whose values the exporter itself computes.
+type ComputedSeries struct {
+	// Family heads the series; families of one name must be equal.
+	Family Family
+	// Suffix is what the sample name adds to the family's, as "_bucket";
+	// empty for all but histograms and summaries.
+	Suffix string
+	// Labels are the series' labels without the name.
+	Labels labels.Labels
+}
+
+// Computed makes blocks of computed series, all of one shape. It is not safe
+// for concurrent use; its blocks are once they are published.
+type Computed struct {
+	shape *Shape
+	pool  *blockPool
+}
+
+// NewComputed renders the series; their places in the slice are the numbers
+// by which [Block.Set] knows them. Equal series must not be given twice.
+func NewComputed(all []ComputedSeries) *Computed {
+	b := &shapeBuilder{series: make([]series, 0, len(all))}
+	var buf []byte
+	builder := labels.NewBuilder(labels.EmptyLabels())
+	for i := range all {
+		s := &all[i]
+		family := b.family(s.Family.Name)
+		b.families[family] = s.Family
+		builder.Reset(s.Labels)
+		builder.Set(labels.MetricName, s.Family.Name+s.Suffix)
+		buf = appendPrefix(buf[:0], builder.Labels())
+		b.series = append(b.series, series{family: family, prefix: string(buf), value: i})
+	}
+	return &Computed{shape: b.build(), pool: &blockPool{}}
+}
+
+// Block lends a block in which every value is absent; the caller holds its
+// one reference.
+func (c *Computed) Block() *Block {
+	b := c.pool.get()
+	b.shape = c.shape
+	b.data = b.data[:0]
+	n := len(c.shape.lines)
+	if cap(b.spans) < n {
+		b.spans = make([]Span, n)
+	}
+	b.spans = b.spans[:n]
+	clear(b.spans)
+	return b
+}
+
+// Set gives series n of a computed block its value. A block that was sealed
+// must not be set any more.
+func (b *Block) Set(n int, v float64) {
+	start := uint32(len(b.data))
+	b.data = AppendFloat(b.data, v)
+	b.spans[n] = Span{start, uint32(len(b.data))}
+}
+
+// SetText gives series n of a computed block a value that is a number's text
+// already, as a copy.
+func (b *Block) SetText(n int, text []byte) {
+	start := uint32(len(b.data))
+	b.data = append(b.data, text...)
+	b.spans[n] = Span{start, uint32(len(b.data))}
+}
+
+// Seal ends the setting of values; only then the block may be published.
+func (b *Block) Seal() { b.measure() }
+
+// AppendFloat appends a value in the text format's spelling: integers up to
+// fifteen digits as integers, everything else in the shortest form that reads
+// back the same.
+func AppendFloat(dst []byte, v float64) []byte {
+	const exact = 1e15
+	switch {
+	case v == 0:
+		return append(dst, '0')
+	case math.IsNaN(v):
+		return append(dst, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(dst, "+Inf"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Inf"...)
+	case v > -exact && v < exact && v == math.Trunc(v):
+		return strconv.AppendInt(dst, int64(v), 10)
+	}
+	return strconv.AppendFloat(dst, v, 'g', -1, 64)
+}

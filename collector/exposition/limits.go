@@ -1,0 +1,78 @@
+package exposition
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Why a series of a target does not reach the page; the values of label
+// "reason" of trtllm_exporter_target_series_dropped_total.
+const (
+	DropDuplicate     = "duplicate"
+	DropInvalidLabels = "invalid_labels"
+	DropReservedLabel = "reserved_label"
+	DropReservedName  = "reserved_name"
+	DropTypeConflict  = "type_conflict"
+	DropRelabel       = "relabel"
+	DropInvalidName   = "invalid_name"
+)
+
+// DropReasons lists every reason in the order of [Drops].
+func DropReasons() []string {
+	return []string{
+		DropDuplicate, DropInvalidLabels, DropReservedLabel, DropReservedName,
+		DropTypeConflict, DropRelabel, DropInvalidName,
+	}
+}
+
+// Drops counts series by the reasons of [DropReasons], one place a reason,
+// and, in Collisions, the identity labels that a target tried to speak for
+// and, in Timestamps, the samples whose timestamps were stripped.
+type Drops struct {
+	ByReason   [7]uint32
+	Collisions uint32
+	Timestamps uint32
+	Conflicts  uint32
+}
+
+// add counts one dropped series.
+func (d *Drops) add(reason string) {
+	for i, r := range DropReasons() {
+		if r == reason {
+			d.ByReason[i]++
+		}
+	}
+}
+
+// The ways in which a whole page fails, beside what the parser itself says.
+var (
+	ErrSampleLimit = errors.New("sample limit exceeded")
+	ErrLabelLimit  = errors.New("label limit exceeded")
+	ErrSelfScrape  = errors.New("the target is this exporter itself")
+	ErrContentType = errors.New("unsupported content type")
+)
+
+// ParseError is a page that is not in the format; Line counts from 1.
+type ParseError struct {
+	Line int
+	Err  error
+}
+
+// Error says where and what.
+func (e *ParseError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap gives the parser's own error.
+func (e *ParseError) Unwrap() error { return e.Err }
+
+// checkLabels applies the limits of one series.
+func (l *Limits) checkLabels(name string, count, longestName, longestValue int) error {
+	switch {
+	case l.Labels > 0 && count > l.Labels:
+		return fmt.Errorf("%w: series of %.50q has %d labels, limits.labels is %d", ErrLabelLimit, name, count, l.Labels)
+	case l.LabelName > 0 && longestName > l.LabelName:
+		return fmt.Errorf("%w: a label name of %.50q has %d bytes, limits.label_name is %d", ErrLabelLimit, name, longestName, l.LabelName)
+	case l.LabelValue > 0 && longestValue > l.LabelValue:
+		return fmt.Errorf("%w: a label value of %.50q has %d bytes, limits.label_value is %d", ErrLabelLimit, name, longestValue, l.LabelValue)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package exposition
+
+import (
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// WriteFormat writes the page in any format that expfmt knows, families of
+// the exporter's own registry behind those of the blocks. It builds every
+// family anew and is meant for the few clients that cannot take text.
+func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFamily, format expfmt.Format, only func(name string) bool) error {
+	enc := expfmt.NewEncoder(w, format)
+	for i := range l.families {
+		f := &l.families[i]
+		if only != nil && !only(f.Name) {
+			continue
+		}
+		mf := l.message(f, blocks)
+		if len(mf.Metric) == 0 {
+			continue
+		}
+		if err := enc.Encode(mf); err != nil {
+			return err
+		}
+	}
+	for _, mf := range own {
+		if only != nil && !only(mf.GetName()) {
+			continue
+		}
+		if err := enc.Encode(mf); err != nil {
+			return err
+		}
+	}
+	if closer, ok := enc.(expfmt.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// message builds one family as protobuf message.
+func (l *Layout) message(f *mergedFamily, blocks []*Block) *dto.MetricFamily {
+	typ := messageType(f.Type)
+	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
+	if f.Help != "" {
+		mf.Help = new(f.Help)
+	}
+	if f.Unit != "" {
+		mf.Unit = new(f.Unit)
+	}
+	g := grouper{family: mf, name: f.Name, typ: f.Type, byLabels: make(map[string]*dto.Metric)}
+	for _, r := range f.refs {
+		b := blocks[r.block]
+		first, end := b.shape.families[r.family].Lines()
+		for n := first; n < end; n++ {
+			if v, ok := b.Value(n); ok {
+				g.add(b.shape.Labels(n), v)
+			}
+		}
+	}
+	g.finish()
+	return mf
+}
+
+// messageType is protobuf's word for a type of the text format.
+func messageType(t model.MetricType) dto.MetricType {
+	switch t {
+	case model.MetricTypeCounter:
+		return dto.MetricType_COUNTER
+	case model.MetricTypeGauge:
+		return dto.MetricType_GAUGE
+	case model.MetricTypeHistogram:
+		return dto.MetricType_HISTOGRAM
+	case model.MetricTypeSummary:
+		return dto.MetricType_SUMMARY
+	default:
+		return dto.MetricType_UNTYPED
+	}
+}
+
+// grouper puts the samples of a family together into metrics.
+type grouper struct {
+	family   *dto.MetricFamily
+	name     string
+	typ      model.MetricType
+	byLabels map[string]*dto.Metric
+	key      []byte
+}
+
+// add takes one sample.
+func (g *grouper) add(lset labels.Labels, v float64) {
+	switch g.typ {
+	case model.MetricTypeHistogram:
+		g.histogram(lset, v)
+	case model.MetricTypeSummary:
+		g.summary(lset, v)
+	default:
+		m := metric(lset, "")
+		switch g.typ {
+		case model.MetricTypeCounter:
+			m.Counter = &dto.Counter{Value: &v}
+		case model.MetricTypeGauge:
+			m.Gauge = &dto.Gauge{Value: &v}
+		default:
+			m.Untyped = &dto.Untyped{Value: &v}
+		}
+		g.family.Metric = append(g.family.Metric, m)
+	}
+}
+
+// histogram adds one sample of a classic histogram.
+func (g *grouper) histogram(lset labels.Labels, v float64) {
+	m := g.group(lset, model.BucketLabel)
+	if m.Histogram == nil {
+		m.Histogram = &dto.Histogram{}
+	}
+	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
+	case "_count":
+		m.Histogram.SampleCount = new(count(v))
+	case "_sum":
+		m.Histogram.SampleSum = &v
+	case "_bucket":
+		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
+		if err == nil {
+			m.Histogram.Bucket = append(m.Histogram.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: new(count(v))})
+		}
+	}
+}
+
+// summary adds one sample of a summary.
+func (g *grouper) summary(lset labels.Labels, v float64) {
+	m := g.group(lset, model.QuantileLabel)
+	if m.Summary == nil {
+		m.Summary = &dto.Summary{}
+	}
+	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
+	case "_count":
+		m.Summary.SampleCount = new(count(v))
+	case "_sum":
+		m.Summary.SampleSum = &v
+	case "":
+		q, err := strconv.ParseFloat(lset.Get(model.QuantileLabel), 64)
+		if err == nil {
+			m.Summary.Quantile = append(m.Summary.Quantile, &dto.Quantile{Quantile: &q, Value: &v})
+		}
+	}
+}
+
+// group finds the metric of all labels but one.
+func (g *grouper) group(lset labels.Labels, without string) *dto.Metric {
+	g.key = lset.BytesWithoutLabels(g.key[:0], without, labels.MetricName)
+	if m, ok := g.byLabels[string(g.key)]; ok {
+		return m
+	}
+	m := metric(lset, without)
+	g.byLabels[string(g.key)] = m
+	g.family.Metric = append(g.family.Metric, m)
+	return m
+}
+
+// finish completes histograms that lack a count with their last bucket's.
+func (g *grouper) finish() {
+	for _, m := range g.family.Metric {
+		if h := m.Histogram; h != nil && h.SampleCount == nil && len(h.Bucket) > 0 {
+			h.SampleCount = h.Bucket[len(h.Bucket)-1].CumulativeCount
+		}
+	}
+}
+
+// count is a cumulative count; what is no count is none.
+func count(v float64) uint64 {
+	if math.IsNaN(v) || v < 0 || v >= math.MaxUint64 {
+		return 0
+	}
+	return uint64(v)
+}
+
+// metric is an empty metric with all labels but the name and one other.
+func metric(lset labels.Labels, without string) *dto.Metric {
+	m := &dto.Metric{}
+	lset.Range(func(l labels.Label) {
+		if l.Name != labels.MetricName && (without == "" || l.Name != without) {
+			m.Label = append(m.Label, &dto.LabelPair{Name: new(l.Name), Value: new(l.Value)})
+		}
+	})
+	return m
+}
