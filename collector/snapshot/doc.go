@@ -1,0 +1,5 @@
+// Package snapshot keeps the last word of every replica: the blocks of its
+// last good scrape and the status of its last scrape. Loops publish, readers
+// of the page view; neither waits for the other. The package knows neither
+// how a block came about nor how a page is encoded.
+package snapshot

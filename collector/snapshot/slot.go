@@ -1,0 +1,98 @@
+package snapshot
+
+import (
+	"sync"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Snapshot is what one replica adds to the page at one moment. It never
+// changes once published.
+type Snapshot struct {
+	// Raw are the replica's own series, Derived ours about it; both are nil
+	// when its last scrape failed.
+	Raw, Derived *exposition.Block
+	// Health are the exporter's own series about the target, nil only before
+	// the first scrape.
+	Health *exposition.Block
+	// Status is how the last scrape went.
+	Status target.Status
+}
+
+// retain adds a reference to every block for a further holder.
+func (s *Snapshot) retain() {
+	for _, b := range s.blocks() {
+		if b != nil {
+			b.Retain()
+		}
+	}
+}
+
+// release gives the references back.
+func (s *Snapshot) release() {
+	for _, b := range s.blocks() {
+		if b != nil {
+			b.Release()
+		}
+	}
+}
+
+// blocks are the snapshot's blocks, nil ones too.
+func (s *Snapshot) blocks() [3]*exposition.Block {
+	return [3]*exposition.Block{s.Raw, s.Derived, s.Health}
+}
+
+// Slot is the place of one replica in a [Store].
+type Slot struct {
+	store  *Store
+	target *target.Target
+
+	mu      sync.Mutex
+	current Snapshot
+	gone    bool
+}
+
+// Target is the replica the slot belongs to.
+func (s *Slot) Target() *target.Target { return s.target }
+
+// Publish replaces the replica's snapshot. The slot takes over the caller's
+// references to the blocks and gives back those of the snapshot before. After
+// the slot was removed, publishing only gives the references back.
+func (s *Slot) Publish(next Snapshot) {
+	s.mu.Lock()
+	if s.gone {
+		s.mu.Unlock()
+		next.release()
+		return
+	}
+	before := s.current
+	s.current = next
+	s.mu.Unlock()
+	before.release()
+	s.store.version.Add(1)
+}
+
+// Status is how the replica's last scrape went.
+func (s *Slot) Status() target.Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.Status
+}
+
+// pin returns the current snapshot with a reference for the caller.
+func (s *Slot) pin() Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.current.retain()
+	return s.current
+}
+
+// drop empties the slot for good.
+func (s *Slot) drop() {
+	s.mu.Lock()
+	before := s.current
+	s.current, s.gone = Snapshot{}, true
+	s.mu.Unlock()
+	before.release()
+}

@@ -1,0 +1,122 @@
+package snapshot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Store holds the slots of all replicas in the order of their keys. All its
+// methods may be called concurrently.
+type Store struct {
+	version atomic.Uint64
+
+	mu    sync.RWMutex
+	slots []*Slot
+	fleet *exposition.Block
+}
+
+// NewStore returns a store without replicas.
+func NewStore() *Store { return &Store{} }
+
+// Version changes whenever the page would; equal versions mean equal pages.
+func (s *Store) Version() uint64 { return s.version.Load() }
+
+// Add makes a slot for the target. A second target of the same pool_id and
+// replica_id is refused.
+func (s *Store) Add(t *target.Target) (*Slot, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, taken := s.find(t.Key())
+	if taken {
+		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), s.slots[at].target.MetricsURL)
+	}
+	slot := &Slot{store: s, target: t}
+	s.slots = slices.Insert(s.slots, at, slot)
+	s.version.Add(1)
+	return slot, nil
+}
+
+// Remove takes the slot off the page; its blocks are given back.
+func (s *Store) Remove(slot *Slot) {
+	s.mu.Lock()
+	if at, ok := s.find(slot.target.Key()); ok && s.slots[at] == slot {
+		s.slots = slices.Delete(s.slots, at, at+1)
+	}
+	s.mu.Unlock()
+	slot.drop()
+	s.version.Add(1)
+}
+
+// PublishFleet replaces the series that speak of pools, not of one replica;
+// the store takes over the caller's reference, nil takes them off the page.
+func (s *Store) PublishFleet(b *exposition.Block) {
+	s.mu.Lock()
+	before := s.fleet
+	s.fleet = b
+	s.mu.Unlock()
+	if before != nil {
+		before.Release()
+	}
+	s.version.Add(1)
+}
+
+// Slots are the slots at this moment in the order of their keys.
+func (s *Store) Slots() []*Slot {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.slots)
+}
+
+// find returns the place of a key and whether a slot stands there.
+func (s *Store) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
+		return strings.Compare(slot.target.Key(), key)
+	})
+}
+
+// View is the page's blocks at one moment, pinned until it is released.
+type View struct {
+	// Version is the store's, from before the blocks were gathered.
+	Version uint64
+	// Blocks are in the order of the replicas' keys.
+	Blocks []*exposition.Block
+}
+
+// View pins the blocks of all replicas that the filter takes; a nil filter
+// takes all, and the fleet's series with them.
+func (s *Store) View(filter func(*target.Target) bool) *View {
+	v := &View{Version: s.version.Load()}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	v.Blocks = make([]*exposition.Block, 0, 3*len(s.slots)+1)
+	if s.fleet != nil && filter == nil {
+		s.fleet.Retain()
+		v.Blocks = append(v.Blocks, s.fleet)
+	}
+	for _, slot := range s.slots {
+		if filter != nil && !filter(slot.target) {
+			continue
+		}
+		pinned := slot.pin()
+		for _, b := range pinned.blocks() {
+			if b != nil {
+				v.Blocks = append(v.Blocks, b)
+			}
+		}
+	}
+	return v
+}
+
+// Release gives the blocks back; the view must not be used afterwards.
+func (v *View) Release() {
+	for _, b := range v.Blocks {
+		b.Release()
+	}
+	v.Blocks = nil
+}
