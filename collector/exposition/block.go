@@ -57,8 +57,16 @@ func (b *Block) Text(line int) []byte {
 }
 
 // Value is the number on a line; false when the line has none.
-func (b *Block) Value(line int) (float64, bool) {
-	text := b.Text(line)
+func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
+
+// WatchedValue is the number of watched series i of the block's shape.
+func (b *Block) WatchedValue(i int) (float64, bool) {
+	s := b.spans[b.shape.watched[i].value]
+	return number(b.data[s.start:s.end])
+}
+
+// number reads the text of a value; false for none.
+func number(text []byte) (float64, bool) {
 	if len(text) == 0 {
 		return 0, false
 	}

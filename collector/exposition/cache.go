@@ -25,6 +25,8 @@ type Labeler func(labels.Labels) Labelled
 type Options struct {
 	// Label attaches identity and relabels; nil leaves series as they are.
 	Label Labeler
+	// Watch names the samples whose values rules read; see [Shape.Watched].
+	Watch func(name string) bool
 	// Limits bound a page; zero fields are no limit.
 	Limits Limits
 	// Reserved are name prefixes a target may not use, for they are ours.
@@ -170,9 +172,17 @@ func (t *table) match(b *Block) bool {
 	return true
 }
 
-// canonicalise gives NaN and infinities the documented spelling.
+// canonicalise gives NaN and infinities the documented spelling, behind the
+// body, which stays as it came.
 func canonicalise(b *Block) {
 	for i, s := range b.spans {
-		b.spans[i].end = canonical(b.data, s.start, s.end)
+		if s.end == s.start {
+			continue
+		}
+		if word := canonical(b.data[s.start:s.end]); word != "" && word != string(b.data[s.start:s.end]) {
+			start := uint32(len(b.data))
+			b.data = append(b.data, word...)
+			b.spans[i] = Span{start, start + uint32(len(word))}
+		}
 	}
 }

@@ -15,6 +15,9 @@ type known struct {
 	name       string
 	drop       string
 	collisions uint32
+	// source are the labels as the server wrote them, kept for watched names.
+	source  labels.Labels
+	watched bool
 }
 
 // liner turns series texts into rendered lines, each text once.
@@ -45,6 +48,9 @@ func (l *liner) line(text []byte) (known, error) {
 			return known{}, err
 		}
 		k = l.render(lset)
+		if name := lset.Get(labels.MetricName); l.opts.Watch != nil && k.drop != DropReservedName && l.opts.Watch(name) {
+			k.source, k.watched = lset, true
+		}
 	}
 	l.fresh[string(text)] = k
 	return k, nil
@@ -109,6 +115,10 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 		}
 		b.drops.Collisions += k.collisions
 		_, twice := seen[k.prefix]
+		if k.watched && !r.samples[i].conflicting {
+			_, _, typ := r.meta.resolve(r.kind, k.source.Get(labels.MetricName))
+			b.watched = append(b.watched, Watched{Labels: k.source, Type: typ, value: uint32(i)})
+		}
 		switch {
 		case k.drop != "":
 			b.drops.add(k.drop)

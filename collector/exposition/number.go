@@ -84,28 +84,22 @@ func wordEnd(body []byte, pos, word int) int {
 	return -1
 }
 
-// canonical rewrites a value in place in the one spelling the text format
-// documents for NaN and infinity, and returns its new end. Numbers stay as
-// the server wrote them.
-func canonical(data []byte, start, end uint32) uint32 {
-	first := start
-	if c := data[first]; c == '-' || c == '+' {
-		first++
+// canonical is the one spelling that the text format documents for a value
+// that is not a number or infinite; empty for numbers, which stay as the
+// server wrote them.
+func canonical(value []byte) string {
+	first := value[0]
+	if (first == '-' || first == '+') && len(value) > 1 {
+		first = value[1]
 	}
-	if first >= end || data[first] <= '9' {
-		return end
-	}
-	word := "NaN"
 	switch {
-	case data[first] == 'n' || data[first] == 'N':
-	case data[start] == '-':
-		word = "-Inf"
-	case data[start] == '+' || end-start >= 4:
-		word = "+Inf"
+	case first <= '9':
+		return ""
+	case first == 'n' || first == 'N':
+		return "NaN"
+	case value[0] == '-':
+		return "-Inf"
 	default:
-		// Three bytes, "Inf" without a sign, leave no room for one; every
-		// parser of the format reads them.
-		word = "Inf"
+		return "+Inf"
 	}
-	return start + uint32(copy(data[start:end], word))
 }

@@ -39,7 +39,21 @@ type Shape struct {
 	prefixes []byte
 	drops    Drops
 	utf8     bool
+	watched  []Watched
 }
+
+// Watched is a series that [Options.Watch] asked for, as the server wrote it:
+// without our labels, and also when relabeling keeps it off the page.
+type Watched struct {
+	Labels labels.Labels
+	Type   model.MetricType
+
+	value uint32
+}
+
+// Watched are the watched series in the order of the source; the caller only
+// reads.
+func (s *Shape) Watched() []Watched { return s.watched }
 
 // Families are the shape's families sorted by name; the caller only reads.
 func (s *Shape) Families() []Family { return s.families }
@@ -81,6 +95,7 @@ type shapeBuilder struct {
 	index    map[string]int
 	series   []series
 	drops    Drops
+	watched  []Watched
 }
 
 // family returns the index of the family of that name, made untyped when new.
@@ -118,6 +133,7 @@ func (b *shapeBuilder) build() *Shape {
 		lines:    make([]line, 0, len(b.series)),
 		prefixes: make([]byte, 0, total),
 		drops:    b.drops,
+		watched:  b.watched,
 	}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
