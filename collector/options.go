@@ -1,0 +1,152 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+)
+
+// Config says which replicas are scraped, how often and under which names.
+type Config struct {
+	Global   GlobalConfig   `yaml:"global"`
+	Identity IdentityConfig `yaml:"identity"`
+	Pools    []PoolConfig   `yaml:"pools"`
+}
+
+// DefaultConfig is the configuration of a file that says nothing.
+var DefaultConfig = Config{Global: DefaultGlobalConfig, Identity: DefaultIdentityConfig}
+
+// GlobalConfig holds what pools share.
+type GlobalConfig struct {
+	// ScrapeInterval and ScrapeTimeout apply to the pools that set none.
+	ScrapeInterval model.Duration `yaml:"scrape_interval"`
+	ScrapeTimeout  model.Duration `yaml:"scrape_timeout"`
+	// Derive holds the key window.
+	Derive derive.Config `yaml:",inline"`
+}
+
+// DefaultGlobalConfig scrapes every five seconds.
+var DefaultGlobalConfig = GlobalConfig{
+	ScrapeInterval: model.Duration(5 * time.Second),
+	ScrapeTimeout:  model.Duration(4 * time.Second),
+	Derive:         derive.DefaultConfig,
+}
+
+// UnmarshalYAML reads the configuration over the defaults. An interval that is
+// shorter than the default timeout takes the timeout down with it.
+func (c *GlobalConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultGlobalConfig
+	c.ScrapeTimeout = 0
+	type plain GlobalConfig
+	if err := unmarshal((*plain)(c)); err != nil {
+		return err
+	}
+	if c.ScrapeTimeout == 0 {
+		c.ScrapeTimeout = min(DefaultGlobalConfig.ScrapeTimeout, c.ScrapeInterval)
+	}
+	return nil
+}
+
+// Validate says which keys are wrong and what they may be.
+func (c *GlobalConfig) Validate() error {
+	var errs []error
+	if c.ScrapeInterval <= 0 {
+		errs = append(errs, errors.New("global.scrape_interval: must be longer than 0; the default is 5s"))
+	}
+	if c.ScrapeTimeout < 0 {
+		errs = append(errs, errors.New("global.scrape_timeout: must be longer than 0; the default is 4s"))
+	}
+	if err := c.Derive.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("global.%w", err))
+	}
+	if c.ScrapeTimeout > c.ScrapeInterval {
+		errs = append(errs, fmt.Errorf("global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
+	}
+	return errors.Join(errs...)
+}
+
+// Where the versions of a replica are put on the page.
+const (
+	VersionsSeries = "series"
+	VersionsInfo   = "info"
+	VersionsBoth   = "both"
+)
+
+// IdentityConfig says how the identity of a replica is written.
+type IdentityConfig struct {
+	// Versions puts engine_version and trtllm_version on every series, on an
+	// info metric only, or on both.
+	Versions string `yaml:"versions"`
+}
+
+// DefaultIdentityConfig puts the versions on every series.
+var DefaultIdentityConfig = IdentityConfig{Versions: VersionsSeries}
+
+// UnmarshalYAML reads the configuration over the defaults.
+func (c *IdentityConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultIdentityConfig
+	type plain IdentityConfig
+	return unmarshal((*plain)(c))
+}
+
+// Validate says which key is wrong and what it may be.
+func (c *IdentityConfig) Validate() error {
+	choices := []string{VersionsSeries, VersionsInfo, VersionsBoth}
+	if !slices.Contains(choices, c.Versions) {
+		return fmt.Errorf("identity.versions: %q is unknown; use %s", c.Versions, strings.Join(choices, ", "))
+	}
+	return nil
+}
+
+// Resolve gives every pool the interval and timeout that it does not set
+// itself. Call it once, after decoding and before Validate.
+func (c *Config) Resolve() {
+	for i := range c.Pools {
+		c.Pools[i].resolve(&c.Global)
+	}
+}
+
+// Validate says everything that is wrong with the pools and between them; each
+// error begins with the path of its key.
+func (c *Config) Validate() error {
+	errs := []error{c.Global.Validate(), c.Identity.Validate()}
+	if len(c.Pools) == 0 {
+		errs = append(errs, errors.New("pools: there is none, so nothing would be scraped; add one with pool_id and static_configs"))
+	}
+	ids := map[string]int{}
+	for i := range c.Pools {
+		pool := &c.Pools[i]
+		path := fmt.Sprintf("pools[%d]", i)
+		if err := pool.Validate(); err != nil {
+			errs = append(errs, prefixed(path+".", err))
+		}
+		if window := c.Global.Derive.Window; window > 0 && window < 2*pool.ScrapeInterval {
+			errs = append(errs, fmt.Errorf("global.window: %s is shorter than two scrape intervals of %s (%s); set window to %s or more", window, path, pool.ScrapeInterval, 2*pool.ScrapeInterval))
+		}
+		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
+			errs = append(errs, fmt.Errorf("%s.pool_id: %q is taken by pools[%d]; give each pool its own name", path, pool.PoolID, first))
+			continue
+		}
+		ids[pool.PoolID] = i
+	}
+	return errors.Join(errs...)
+}
+
+// prefixed puts a path in front of every error of a joined error.
+func prefixed(path string, err error) error {
+	joined, many := err.(interface{ Unwrap() []error })
+	if !many {
+		return fmt.Errorf("%s%w", path, err)
+	}
+	errs := make([]error, 0, len(joined.Unwrap()))
+	for _, one := range joined.Unwrap() {
+		errs = append(errs, prefixed(path, one))
+	}
+	return errors.Join(errs...)
+}

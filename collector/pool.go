@@ -1,0 +1,230 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// EngineAuto leaves the server kind of a pool to detection.
+const EngineAuto = "auto"
+
+// Engines lists what key engine of a pool may be.
+func Engines() []string {
+	return []string{EngineAuto, "triton", "trtllm-serve", "triton-openai", "nim", "dynamo"}
+}
+
+// PoolConfig describes replicas that serve the same model in the same way.
+type PoolConfig struct {
+	// PoolID is the value of label pool_id; required and unique.
+	PoolID string `yaml:"pool_id"`
+	// Engine is one of [Engines].
+	Engine string `yaml:"engine"`
+
+	// ScrapeInterval and ScrapeTimeout are those of the global block when 0.
+	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
+	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
+	// IdentityInterval is the time between two rounds of the slow questions:
+	// versions, models, health.
+	IdentityInterval model.Duration `yaml:"identity_interval"`
+
+	// Scheme is http or https.
+	Scheme string `yaml:"scheme"`
+	// MetricsPath is the path of the page; the engine's own when empty.
+	MetricsPath string `yaml:"metrics_path,omitempty"`
+	// APIPort is the port of the server's HTTP API; the engine's own rule when 0.
+	APIPort int `yaml:"api_port,omitempty"`
+	// APIScheme is http or https; that of the page when empty.
+	APIScheme string `yaml:"api_scheme,omitempty"`
+
+	// EngineVersion and TRTLLMVersion are what the operator knows better than
+	// the server says.
+	EngineVersion string `yaml:"engine_version,omitempty"`
+	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
+
+	// ModelIDs maps a public model id to the server's names of the model and
+	// of its parts.
+	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
+	// Expect is what every replica of the pool is to be.
+	Expect ExpectConfig `yaml:"expect,omitempty"`
+
+	// HonorLabels keeps a target's own labels when they collide with those
+	// that discovery gave it; identity labels are never given up.
+	HonorLabels bool `yaml:"honor_labels"`
+
+	Limits LimitsConfig `yaml:"limits"`
+}
+
+// DefaultPoolConfig is the configuration of a pool that says nothing.
+var DefaultPoolConfig = PoolConfig{
+	Engine:           EngineAuto,
+	IdentityInterval: model.Duration(30 * time.Second),
+	Scheme:           "http",
+	Limits:           DefaultLimitsConfig,
+}
+
+// ExpectConfig is what the operator expects of every replica of a pool; what is
+// not set is not checked.
+type ExpectConfig struct {
+	EngineVersion string `yaml:"engine_version,omitempty"`
+	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
+	// Determinism says that the same request has to give the same answer.
+	Determinism bool `yaml:"determinism,omitempty"`
+}
+
+// LimitsConfig bounds what one target may send; a limit of 0 is none.
+type LimitsConfig struct {
+	Series exposition.Limits `yaml:",inline"`
+}
+
+// DefaultLimitsConfig is on unless a pool says otherwise.
+var DefaultLimitsConfig = LimitsConfig{Series: exposition.DefaultLimits}
+
+// UnmarshalYAML reads the limits over the defaults.
+func (c *LimitsConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultLimitsConfig
+	type plain LimitsConfig
+	return unmarshal((*plain)(c))
+}
+
+// UnmarshalYAML reads the configuration over the defaults.
+func (c *PoolConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultPoolConfig
+	type plain PoolConfig
+	return unmarshal((*plain)(c))
+}
+
+// resolve takes from the global block what the pool leaves open. A pool that is
+// scraped faster than the global timeout allows takes a timeout of its own.
+func (c *PoolConfig) resolve(global *GlobalConfig) {
+	if c.ScrapeInterval == 0 {
+		c.ScrapeInterval = global.ScrapeInterval
+	}
+	if c.ScrapeTimeout == 0 {
+		c.ScrapeTimeout = min(global.ScrapeTimeout, c.ScrapeInterval)
+	}
+}
+
+
+// Validate says everything that is wrong with the pool; each error begins with
+// the key.
+func (c *PoolConfig) Validate() error {
+	errs := []error{checkName("pool_id", c.PoolID)}
+	if !slices.Contains(Engines(), c.Engine) {
+		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
+	}
+	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateModels(), c.validateVersions())
+	return errors.Join(errs...)
+}
+
+// checkName says what keeps a text from naming a pool or a replica.
+func checkName(key, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s: is required; give a name that is unique in this file", key)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%s: %q is not valid UTF-8; write it in UTF-8", key, name)
+	case strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) != name:
+		return fmt.Errorf("%s: %q has control characters or blanks at an end; remove them", key, name)
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("%s: %q has a slash, which divides pool and replica; use - instead", key, name)
+	}
+	return nil
+}
+
+func (c *PoolConfig) validateTimes() error {
+	var errs []error
+	if c.ScrapeInterval < 0 {
+		errs = append(errs, errors.New("scrape_interval: must be longer than 0; leave it out to take the global one"))
+	}
+	if c.ScrapeTimeout < 0 {
+		errs = append(errs, errors.New("scrape_timeout: must be longer than 0; leave it out to take the global one"))
+	}
+	if c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0 {
+		errs = append(errs, fmt.Errorf("scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
+	}
+	if c.IdentityInterval <= 0 {
+		errs = append(errs, errors.New("identity_interval: must be longer than 0; the default is 30s"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *PoolConfig) validateAddress() error {
+	var errs []error
+	if c.Scheme != "http" && c.Scheme != "https" {
+		errs = append(errs, fmt.Errorf("scheme: %q is unknown; use http or https", c.Scheme))
+	}
+	if c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https" {
+		errs = append(errs, fmt.Errorf("api_scheme: %q is unknown; use http or https", c.APIScheme))
+	}
+	if c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/") {
+		errs = append(errs, fmt.Errorf("metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath))
+	}
+	if strings.ContainsAny(c.MetricsPath, "?#") {
+		errs = append(errs, fmt.Errorf("metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath))
+	}
+	if c.APIPort < 0 || c.APIPort > 65535 {
+		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to take the engine's own", c.APIPort))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *PoolConfig) validateModels() error {
+	var errs []error
+	owner := map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(c.ModelIDs)) {
+		names := c.ModelIDs[id]
+		path := "model_ids." + id
+		switch {
+		case id == "":
+			errs = append(errs, errors.New("model_ids: one id is empty; give the model a public name"))
+		case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
+			errs = append(errs, fmt.Errorf("model_ids: %q has characters that no label may hold; use plain text", id))
+		case len(names) == 0:
+			errs = append(errs, fmt.Errorf("%s: has no names; list the server's names of the model", path))
+		}
+		for _, name := range names {
+			other, taken := owner[name]
+			switch {
+			case name == "":
+				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as the server's label model has it", path))
+			case taken && other == id:
+				errs = append(errs, fmt.Errorf("%s: %q is listed twice; name it once", path, name))
+			case taken:
+				errs = append(errs, fmt.Errorf("%s: %q belongs to %q already; a server name has one id", path, name, other))
+			default:
+				owner[name] = id
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// versionPattern is a version as the servers write it: 2.64.0, 1.2.0rc1, 25.10-py3.
+const versionPattern = `^v?[0-9]+(\.[0-9]+)*([-+.]?[A-Za-z0-9]+)*$`
+
+func (c *PoolConfig) validateVersions() error {
+	pattern := regexp.MustCompile(versionPattern)
+	var errs []error
+	for _, v := range []struct{ key, value string }{
+		{"engine_version", c.EngineVersion},
+		{"trtllm_version", c.TRTLLMVersion},
+		{"expect.engine_version", c.Expect.EngineVersion},
+		{"expect.trtllm_version", c.Expect.TRTLLMVersion},
+	} {
+		if v.value != "" && !pattern.MatchString(v.value) {
+			errs = append(errs, fmt.Errorf("%s: %q is not a version; write it like 2.64.0 or 1.2.0rc1", v.key, v.value))
+		}
+	}
+	return errors.Join(errs...)
+}
