@@ -18,6 +18,7 @@ type Block struct {
 	shape *Shape
 	data  []byte
 	spans []Span
+	sizes []uint32
 	size  int
 	refs  atomic.Int32
 	home  *blockPool
@@ -109,20 +110,25 @@ func (b *Block) Samples() int {
 	return n
 }
 
-// measure sets the size of the text of the block.
+// measure notes the length of each family's lines while their spans are
+// still in the processor's cache, so that the length of a page costs one
+// addition a family.
 func (b *Block) measure() {
-	if b.shape == nil {
-		b.size = 0
-		return
-	}
-	size, start := 0, uint32(0)
-	for _, line := range b.shape.lines {
-		if s := b.spans[line.value]; s.end > s.start {
-			size += int(line.prefixEnd-start) + int(s.end-s.start) + 1
+	s := b.shape
+	b.sizes, b.size = b.sizes[:0], 0
+	start := uint32(0)
+	for i := range s.families {
+		f := &s.families[i]
+		size := uint32(0)
+		for _, line := range s.lines[f.first:f.end] {
+			if v := b.spans[line.value]; v.end > v.start {
+				size += line.prefixEnd - start + v.end - v.start + 1
+			}
+			start = line.prefixEnd
 		}
-		start = line.prefixEnd
+		b.sizes = append(b.sizes, size)
+		b.size += int(size)
 	}
-	b.size = size
 }
 
 // smallInteger reads a plain run of up to 15 digits, the commonest value of
@@ -155,12 +161,14 @@ const maxFreeBlocks = 3
 func (p *blockPool) get() *Block {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := &Block{home: p}
+	var b *Block
 	if n := len(p.free); n > 0 {
 		b = p.free[n-1]
 		p.free = p.free[:n-1]
+	} else {
+		b = &Block{home: p}
 	}
-	b.shape, b.size = nil, 0
+	b.shape, b.size, b.sizes = nil, 0, b.sizes[:0]
 	b.refs.Store(1)
 	return b
 }

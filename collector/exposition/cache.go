@@ -55,7 +55,9 @@ type Cache struct {
 // lengths of the constant pieces before each value, and their text, the piece
 // after the last value included.
 type table struct {
-	shape  *Shape
+	shape *Shape
+	// usable is false when the constant pieces do not say where values begin.
+	usable bool
 	kind   kind
 	consts []uint32
 	text   []byte
@@ -97,7 +99,7 @@ func (c *Cache) Parse(b *Block, contentType string) error {
 	if err != nil {
 		return err
 	}
-	if c.table.shape != nil && c.table.kind == k && c.table.match(b) {
+	if c.table.usable && c.table.kind == k && c.table.match(b) {
 		c.fast++
 		c.known = nil
 	} else {
@@ -118,12 +120,11 @@ func kindOf(contentType string) (kind, error) {
 	case "", "text/plain; charset=utf-8", "text/plain; version=0.0.4; charset=utf-8":
 		return kindText, nil
 	}
-	media, _, err := mime.ParseMediaType(contentType)
-	if err != nil {
-		return kindText, nil //nolint:nilerr // an unreadable header is treated as a missing one.
-	}
+	// Odd parameters do not matter, and a header without any media type is
+	// treated as a missing one.
+	media, _, _ := mime.ParseMediaType(contentType)
 	switch media {
-	case "text/plain":
+	case "", "text/plain":
 		return kindText, nil
 	case "application/openmetrics-text":
 		return kindOpenMetrics, nil

@@ -8,18 +8,22 @@ import (
 
 // metadata gathers HELP, TYPE and UNIT of one body by the name they speak of.
 type metadata struct {
-	byName    map[string]*familyMeta
+	byName map[string]*familyMeta
+	// conflicts are the families with more than one TYPE.
 	conflicts int
 }
 
 // familyMeta is what a body says about one family. The first HELP and the
-// first TYPE win; a later TYPE that says otherwise puts the family in
-// conflict until the first is said again.
+// first TYPE win; a later TYPE that says otherwise puts the samples that
+// follow in conflict until the first is said again.
 type familyMeta struct {
 	help, unit    string
 	typ           model.MetricType
 	helped, typed bool
-	conflict      bool
+	// now is the TYPE that counts for the samples that follow.
+	now model.MetricType
+	// typeConflict and helpConflict say that the family is counted already.
+	typeConflict, helpConflict bool
 }
 
 func (m *metadata) get(name string) *familyMeta {
@@ -34,10 +38,19 @@ func (m *metadata) get(name string) *familyMeta {
 	return f
 }
 
-func (m *metadata) help(name, text string) {
-	if f := m.get(name); !f.helped {
+// help notes a HELP and returns 1 when the family's HELP is contradicted for
+// the first time.
+func (m *metadata) help(name, text string) uint32 {
+	f := m.get(name)
+	if !f.helped {
 		f.help, f.helped = text, true
+		return 0
 	}
+	if f.help == text || f.helpConflict {
+		return 0
+	}
+	f.helpConflict = true
+	return 1
 }
 
 func (m *metadata) unit(name, unit string) {
@@ -48,33 +61,40 @@ func (m *metadata) unit(name, unit string) {
 func (m *metadata) typ(name string, typ model.MetricType) uint32 {
 	f := m.get(name)
 	if !f.typed {
-		f.typ, f.typed = typ, true
+		f.typ, f.now, f.typed = typ, typ, true
 		return 0
 	}
-	was := f.conflict
-	f.conflict = f.typ != typ
-	if f.conflict && !was {
-		m.conflicts++
-		return 1
+	f.now = typ
+	if !f.conflict() || f.typeConflict {
+		return 0
 	}
-	return 0
+	f.typeConflict = true
+	m.conflicts++
+	return 1
 }
+
+// conflict says whether the last TYPE contradicts the first.
+func (f *familyMeta) conflict() bool { return f.now != f.typ }
 
 // conflicting says whether a sample of that name stands under a TYPE that
 // contradicts the family's first.
-func (m *metadata) conflicting(name string) bool {
-	if m.conflicts == 0 {
-		return false
-	}
+func (m *metadata) conflicting(k kind, name string) bool {
 	if f, ok := m.byName[name]; ok {
-		return f.conflict
+		return f.conflict()
 	}
 	for _, suffix := range []string{"_bucket", "_sum", "_count", "_total"} {
-		if base, ok := strings.CutSuffix(name, suffix); ok {
-			if f, ok := m.byName[base]; ok {
-				return f.conflict
-			}
+		base, ok := strings.CutSuffix(name, suffix)
+		if !ok {
+			continue
 		}
+		f, ok := m.byName[base]
+		if !ok || !f.conflict() {
+			continue
+		}
+		if suffix == "_total" {
+			return k == kindOpenMetrics
+		}
+		return !scalar(f.typ) || !scalar(f.now)
 	}
 	return false
 }

@@ -8,13 +8,15 @@ import (
 // Why a series of a target does not reach the page; the values of label
 // "reason" of trtllm_exporter_target_series_dropped_total.
 const (
-	DropDuplicate     = "duplicate"
-	DropInvalidLabels = "invalid_labels"
-	DropReservedLabel = "reserved_label"
-	DropReservedName  = "reserved_name"
-	DropTypeConflict  = "type_conflict"
-	DropRelabel       = "relabel"
-	DropInvalidName   = "invalid_name"
+	DropDuplicate        = "duplicate"
+	DropInvalidLabels    = "invalid_labels"
+	DropReservedLabel    = "reserved_label"
+	DropReservedName     = "reserved_name"
+	DropTypeConflict     = "type_conflict"
+	DropRelabel          = "relabel"
+	DropInvalidName      = "invalid_name"
+	DropInvalidHistogram = "invalid_histogram"
+	DropInvalidSummary   = "invalid_summary"
 )
 
 // DropReasons lists every reason in the order of [Drops].
@@ -22,17 +24,21 @@ func DropReasons() []string {
 	return []string{
 		DropDuplicate, DropInvalidLabels, DropReservedLabel, DropReservedName,
 		DropTypeConflict, DropRelabel, DropInvalidName,
+		DropInvalidHistogram, DropInvalidSummary,
 	}
 }
 
-// Drops counts series by the reasons of [DropReasons], one place a reason,
-// and, in Collisions, the identity labels that a target tried to speak for
-// and, in Timestamps, the samples whose timestamps were stripped.
+// Drops counts what is odd about one page.
 type Drops struct {
-	ByReason   [7]uint32
+	// ByReason counts the series left out, in the order of [DropReasons].
+	ByReason [9]uint32
+	// Collisions are the identity labels that the target tried to speak for.
 	Collisions uint32
+	// Timestamps are the samples whose timestamps were stripped.
 	Timestamps uint32
-	Conflicts  uint32
+	// Conflicts and HelpConflicts are the families whose TYPE or HELP is said
+	// twice and differently.
+	Conflicts, HelpConflicts uint32
 }
 
 // add counts one dropped series.

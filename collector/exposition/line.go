@@ -5,12 +5,14 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// known is what became of a series text: its rendered prefix and name, or
+// known is what became of a series text: its labels and rendered prefix, or
 // why it is dropped.
 type known struct {
+	labels     labels.Labels
 	prefix     string
 	name       string
 	drop       string
@@ -39,7 +41,7 @@ func (l *liner) line(text []byte) (known, error) {
 	lset, err := l.split.labels(text)
 	var k known
 	switch {
-	case errors.Is(err, errDuplicateLabel):
+	case errors.Is(err, errInvalidLabel):
 		k.drop = DropInvalidLabels
 	case errors.Is(err, errReservedLabel):
 		k.drop = DropReservedLabel
@@ -65,7 +67,11 @@ func (l *liner) render(lset labels.Labels) known {
 	if l.opts.Label != nil {
 		out = l.opts.Label(lset)
 	}
-	k := known{name: out.Labels.Get(labels.MetricName), collisions: uint32(out.Collisions)}
+	k := known{
+		labels:     out.Labels,
+		name:       out.Labels.Get(labels.MetricName),
+		collisions: uint32(out.Collisions),
+	}
 	switch {
 	case !out.Keep:
 		k.drop = DropRelabel
@@ -108,29 +114,87 @@ func (o *Options) reserved(name string) bool {
 func (r *pageReader) shape(l *liner) (*Shape, error) {
 	b := &shapeBuilder{series: make([]series, 0, len(r.samples)), drops: r.drops}
 	seen := make(map[string]struct{}, len(r.samples))
+	watched := make(map[uint64]struct{})
 	for i := range r.samples {
 		k, err := l.line(r.samples[i].series)
 		if err != nil {
 			return nil, err
 		}
 		b.drops.Collisions += k.collisions
-		_, twice := seen[k.prefix]
-		if k.watched && !r.samples[i].conflicting {
-			_, _, typ := r.meta.resolve(r.kind, k.source.Get(labels.MetricName))
-			b.watched = append(b.watched, Watched{Labels: k.source, Type: typ, value: uint32(i)})
+		conflicting := r.samples[i].conflicting
+		if k.watched && !conflicting {
+			r.watch(b, watched, &k, i)
 		}
-		switch {
-		case k.drop != "":
-			b.drops.add(k.drop)
-		case r.samples[i].conflicting:
-			b.drops.add(DropTypeConflict)
-		case twice:
-			b.drops.add(DropDuplicate)
-		default:
-			seen[k.prefix] = struct{}{}
-			family := r.meta.place(b, r.kind, k.name)
-			b.series = append(b.series, series{family: family, prefix: k.prefix, value: i})
+		if k.drop == "" && conflicting {
+			k.drop = DropTypeConflict
 		}
+		if k.drop == "" {
+			r.keep(b, seen, &k, i)
+			continue
+		}
+		b.drops.add(k.drop)
 	}
 	return b.build(), nil
+}
+
+// watch notes the series of sample i for rules; like on the page, the first
+// of equal series wins.
+func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, i int) {
+	hash := k.source.Hash()
+	if _, twice := seen[hash]; twice {
+		return
+	}
+	seen[hash] = struct{}{}
+	_, _, typ := r.meta.resolve(r.kind, k.source.Get(labels.MetricName))
+	b.watched = append(b.watched, Watched{Labels: k.source, Type: typ, value: uint32(i)})
+}
+
+// keep places the series of sample i in its family, unless it is malformed
+// or there already.
+func (r *pageReader) keep(b *shapeBuilder, seen map[string]struct{}, k *known, i int) {
+	family := r.meta.place(b, r.kind, k.name)
+	identity, drop := k.lint(&b.families[family])
+	if _, twice := seen[identity]; drop == "" && twice {
+		drop = DropDuplicate
+	}
+	if drop != "" {
+		b.drops.add(drop)
+		return
+	}
+	seen[identity] = struct{}{}
+	b.series = append(b.series, series{family: family, prefix: k.prefix, value: i})
+}
+
+// lint says why a series cannot stand in a histogram or summary, else what
+// tells it from other series: its prefix, in which bounds count as numbers,
+// for le="1" and le="1.0" are the same bucket to every reader.
+func (k *known) lint(f *Family) (identity, drop string) {
+	label, drop := model.BucketLabel, DropInvalidHistogram
+	needed := false
+	suffix := strings.TrimPrefix(k.name, f.Name)
+	switch f.Type {
+	case model.MetricTypeHistogram:
+		needed = suffix == "_bucket"
+	case model.MetricTypeSummary:
+		label, drop = model.QuantileLabel, DropInvalidSummary
+		needed = suffix == ""
+	default:
+		return k.prefix, ""
+	}
+	text := k.labels.Get(label)
+	if needed != (text != "") || !needed && suffix == "" {
+		return "", drop
+	}
+	if !needed {
+		return k.prefix, ""
+	}
+	canonical, ok := canonicalBound(text)
+	if !ok {
+		return "", drop
+	}
+	if canonical == text {
+		return k.prefix, ""
+	}
+	b := labels.NewBuilder(k.labels)
+	return string(appendPrefix(nil, b.Set(label, canonical).Labels())), ""
 }

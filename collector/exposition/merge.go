@@ -190,21 +190,14 @@ func (l *Layout) separate(last *Layout) {
 	}
 	drop := make(map[int]bool)
 	for i := range l.families {
-		f := &l.families[i]
-		if scalar(f.Type) {
-			continue
+		clashes := clashing(at, &l.families[i])
+		l.stats.TypeConflicts += len(clashes)
+		if slices.ContainsFunc(clashes, func(other int) bool { return last.had(l.families[other].Name) }) &&
+			!last.had(l.families[i].Name) {
+			clashes = []int{i}
 		}
-		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
-			other, ok := at[f.Name+suffix]
-			if !ok || suffix == "_bucket" && f.Type == model.MetricTypeSummary {
-				continue
-			}
-			loser := other
-			if last != nil && last.heads[f.Name] == nil && last.heads[f.Name+suffix] != nil {
-				loser = i
-			}
+		for _, loser := range clashes {
 			drop[loser] = true
-			l.stats.TypeConflicts++
 		}
 	}
 	if len(drop) == 0 {
@@ -223,6 +216,25 @@ func (l *Layout) separate(last *Layout) {
 	}
 	l.families = kept
 }
+
+// clashing gives the places of the families that are named like a sample of
+// f.
+func clashing(at map[string]int, f *mergedFamily) []int {
+	if scalar(f.Type) {
+		return nil
+	}
+	var found []int
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		other, ok := at[f.Name+suffix]
+		if ok && (suffix != "_bucket" || f.Type == model.MetricTypeHistogram) {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
+// had says whether the family stood on the page; a nil layout had none.
+func (l *Layout) had(name string) bool { return l != nil && l.heads[name] != nil }
 
 // appendHead renders HELP and TYPE; a family without help has no HELP line.
 func appendHead(dst []byte, f *Family) []byte {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // Format is the format of one answer.
@@ -13,7 +14,8 @@ type Format struct {
 	Expfmt expfmt.Format
 	// ContentType is what the answer says of itself.
 	ContentType string
-	// Text is the text format 0.0.4, which the fast encoder writes.
+	// Text says that the fast encoder of [Layout.WriteText] writes it: text
+	// format 0.0.4 without names to escape.
 	Text bool
 }
 
@@ -41,7 +43,8 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	default:
 	}
 	if utf8 {
-		return Format{Expfmt: f, ContentType: string(f)}
+		// The fast encoder quotes names but does not escape them.
+		return Format{Expfmt: f, ContentType: string(f), Text: f.ToEscapingScheme() == model.NoEscaping}
 	}
 	return Format{Expfmt: f, ContentType: textContentType, Text: true}
 }

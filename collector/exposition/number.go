@@ -1,6 +1,10 @@
 package exposition
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
 
 // numberEnd returns the end of the number that starts at pos, or -1 when the
 // bytes there are not a number whose validity is certain without the slow
@@ -102,4 +106,14 @@ func canonical(value []byte) string {
 	default:
 		return "+Inf"
 	}
+}
+
+// canonicalBound is the spelling that readers give to the bound of a bucket
+// or quantile; false when it is not a number.
+func canonicalBound(text string) (string, bool) {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return "", false
+	}
+	return labels.FormatOpenMetricsFloat(v), true
 }

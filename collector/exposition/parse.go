@@ -26,6 +26,7 @@ type pageReader struct {
 	meta    metadata
 	last    int
 	drops   Drops
+	split   seriesSplitter
 }
 
 // parse is the slow path: it reads the whole body, builds a new shape and
@@ -62,7 +63,7 @@ func (r *pageReader) read() error {
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
-			return nil
+			return r.rest()
 		}
 		if err != nil {
 			return &ParseError{Line: r.line(), Err: err}
@@ -70,24 +71,48 @@ func (r *pageReader) read() error {
 		switch entry {
 		case textparse.EntryHelp:
 			name, text := p.Help()
-			r.last = offset(r.body, text)
-			r.meta.help(string(name), string(text))
+			r.passed(name)
+			r.drops.HelpConflicts += r.meta.help(unescape(name), string(text))
 		case textparse.EntryType:
 			name, typ := p.Type()
-			r.last = offset(r.body, name)
-			r.drops.Conflicts += r.meta.typ(string(name), typ)
+			r.passed(name)
+			r.drops.Conflicts += r.meta.typ(unescape(name), typ)
 		case textparse.EntryUnit:
 			name, unit := p.Unit()
-			r.meta.unit(string(name), string(unit))
+			r.passed(name)
+			r.meta.unit(unescape(name), string(unit))
+		case textparse.EntryComment:
+			r.passed(p.Comment())
 		case textparse.EntrySeries:
 			if err := r.sample(p); err != nil {
 				return err
 			}
 		default:
-			// Comments say nothing, and text formats carry no native
-			// histograms.
+			// Text formats carry no native histograms.
 		}
 	}
+}
+
+// passed notes that the parser has read the line on which part begins.
+func (r *pageReader) passed(part []byte) {
+	at := offset(r.body, part)
+	if end := bytes.IndexByte(r.body[at:], '\n'); end >= 0 {
+		r.last = at + end
+		return
+	}
+	r.last = len(r.body)
+}
+
+// errNUL is a page that textparse takes for finished at a NUL byte.
+var errNUL = errors.New("NUL byte between lines")
+
+// rest refuses a page that the parser left before its end, which it does
+// without a word at a NUL byte: half a page is no page.
+func (r *pageReader) rest() error {
+	if at := bytes.IndexByte(r.body[r.last:], 0); at >= 0 {
+		return &ParseError{Line: 1 + bytes.Count(r.body[:r.last+at], []byte{'\n'}), Err: errNUL}
+	}
+	return nil
 }
 
 // parser returns textparse's parser for the body's format, reading in place.
@@ -100,14 +125,8 @@ func (r *pageReader) parser() textparse.Parser {
 }
 
 // offset tells where part begins in body, given that part is a slice of the
-// same array; other slices, such as an unescaped help text, give no place.
-func offset(body, part []byte) int {
-	at := cap(body) - cap(part)
-	if at < 0 || at > len(body) {
-		return 0
-	}
-	return at
-}
+// same array that nobody cut the capacity of.
+func offset(body, part []byte) int { return min(cap(body)-cap(part), len(body)) }
 
 // line is the line on which the parser stopped.
 func (r *pageReader) line() int {
@@ -148,27 +167,26 @@ func (r *pageReader) sample(p textparse.Parser) error {
 	r.samples = append(r.samples, sample{
 		series:      series,
 		value:       Span{uint32(at), uint32(end)},
-		conflicting: r.meta.conflicting(seriesName(series)),
+		conflicting: r.meta.conflicts > 0 && r.meta.conflicting(r.kind, r.name(series)),
 	})
 	return nil
+}
+
+// name is the metric name of a series text.
+func (r *pageReader) name(series []byte) string {
+	lset, err := r.split.labels(series)
+	if err != nil {
+		return ""
+	}
+	return lset.Get(labels.MetricName)
 }
 
 // isSpace ends a value in both text formats.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// seriesName is the metric name at the front of a series text; quoted names
-// inside braces give none and are resolved by their labels.
-func seriesName(series []byte) string {
-	series = bytes.TrimLeft(series, " \t")
-	if end := bytes.IndexAny(series, "{ \t"); end >= 0 {
-		series = series[:end]
-	}
-	return string(series)
-}
-
 // table keeps the constant bytes of the body just read.
 func (r *pageReader) table(shape *Shape) table {
-	t := table{shape: shape, kind: r.kind, consts: make([]uint32, len(r.samples))}
+	t := table{shape: shape, usable: true, kind: r.kind, consts: make([]uint32, len(r.samples))}
 	size := len(r.body)
 	for i := range r.samples {
 		size -= int(r.samples[i].value.end - r.samples[i].value.start)
@@ -179,6 +197,10 @@ func (r *pageReader) table(shape *Shape) table {
 		s := &r.samples[i]
 		t.consts[i] = s.value.start - pos
 		t.text = append(t.text, r.body[pos:s.value.start]...)
+		// "up+1" is a value to textparse, but in "up1" a digit in the same
+		// place belongs to the name.
+		before := r.body[s.value.start-1]
+		t.usable = t.usable && (isSpace(before) || before == '}')
 		pos = s.value.end
 	}
 	t.text = append(t.text, r.body[pos:]...)

@@ -4,14 +4,15 @@ import (
 	"bytes"
 	"errors"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// errDuplicateLabel is a series that names one label twice; textparse lets
-// it through and gives both.
-var errDuplicateLabel = errors.New("label named twice")
+// errInvalidLabel is a series that names one label twice, or a label by
+// nothing or by what is not UTF-8; textparse lets all of these through.
+var errInvalidLabel = errors.New("label named twice or without a valid name")
 
 // errReservedLabel is a series that carries a label of the double underscore
 // kind, which belongs to the scraper.
@@ -79,10 +80,13 @@ func (s *seriesSplitter) pairs(text []byte) error {
 func (s *seriesSplitter) add(name, value string) error {
 	for _, seen := range s.names {
 		if seen == name {
-			return errDuplicateLabel
+			return errInvalidLabel
 		}
 	}
 	s.names = append(s.names, name)
+	if name == "" || !utf8.ValidString(name) {
+		return errInvalidLabel
+	}
 	if strings.HasPrefix(name, model.ReservedLabelPrefix) {
 		return errReservedLabel
 	}

@@ -51,29 +51,13 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 		if only != nil && !only(f.Name) {
 			continue
 		}
-		size := 0
+		size := int64(0)
 		for _, r := range f.refs {
-			size += blocks[r.block].familySize(int(r.family))
+			size += int64(blocks[r.block].sizes[r.family])
 		}
 		if size > 0 {
-			total += int64(size + len(f.text))
+			total += size + int64(len(f.text))
 		}
 	}
 	return total
-}
-
-// familySize is the length of what AppendFamily appends.
-func (b *Block) familySize(i int) int {
-	f := &b.shape.families[i]
-	size, start := 0, uint32(0)
-	if f.first > 0 {
-		start = b.shape.lines[f.first-1].prefixEnd
-	}
-	for _, line := range b.shape.lines[f.first:f.end] {
-		if s := b.spans[line.value]; s.end > s.start {
-			size += int(line.prefixEnd-start) + int(s.end-s.start) + 1
-		}
-		start = line.prefixEnd
-	}
-	return size
 }
