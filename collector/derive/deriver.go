@@ -1,0 +1,101 @@
+package derive
+
+import (
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// Options say what one target's derivation works with.
+type Options struct {
+	// Window is how far rules look back, Interval the time between scrapes.
+	Window, Interval time.Duration
+	// Engine is the kind of the server, Identity what its series carry.
+	Engine   engine.Engine
+	Identity Identity
+}
+
+// Deriver makes the derived series of one target, page after page. It is not
+// safe for concurrent use.
+type Deriver struct {
+	opts      Options
+	catalogue []Family
+	index     engine.Index
+	shape     *exposition.Shape
+	plan      *Plan
+	window    *Window
+	out       *exposition.Computed
+	row       []float64
+}
+
+// NewDeriver returns a deriver that has seen no page.
+func NewDeriver(opts Options) *Deriver {
+	return &Deriver{opts: opts, catalogue: Catalogue(), index: engine.NewIndex(opts.Engine)}
+}
+
+// Watch says whether any rule may read the sample of that name; give it to
+// the cache that parses the target's pages.
+func (d *Deriver) Watch(name string) bool {
+	_, ok := d.index[name]
+	return ok
+}
+
+// Identify changes what the series carry; the window goes on.
+func (d *Deriver) Identify(identity Identity) {
+	d.opts.Identity = identity
+	d.shape = nil
+}
+
+// Stats counts what interrupted the target's window so far.
+func (d *Deriver) Stats() Stats {
+	if d.window == nil {
+		return Stats{}
+	}
+	return d.window.stats
+}
+
+// Derive computes the derived series from one page. The moment of its scrape
+// is given as the time since any fixed moment, by the monotonic clock. The
+// caller holds the one reference of the block it gets.
+func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.Block {
+	if page.Shape() != d.shape {
+		d.compile(page.Shape())
+	}
+	nonFinite := d.plan.values(page, d.row)
+	d.window.stats.NonFinite += nonFinite
+	d.window.push(int64(at), d.row)
+	b := d.out.Block()
+	for i, eval := range d.plan.evals {
+		if v, ok := eval(d.window); ok {
+			b.Set(i, v)
+		}
+	}
+	b.Seal()
+	return b
+}
+
+// compile plans anew for a page of another shape; inputs that both shapes
+// have keep their past.
+func (d *Deriver) compile(shape *exposition.Shape) {
+	before, window := d.plan, d.window
+	d.shape = shape
+	d.plan = newPlan(d.catalogue, d.index, d.opts.Engine.Kind(), d.opts.Identity, shape)
+	d.window = newWindow(d.opts.Window, d.opts.Interval, d.plan.counters())
+	if window != nil {
+		at := make(map[string]int, len(before.inputs))
+		for i := range before.inputs {
+			at[before.inputs[i].key] = i
+		}
+		from := make([]int, len(d.plan.inputs))
+		for i := range d.plan.inputs {
+			from[i] = -1
+			if o, ok := at[d.plan.inputs[i].key]; ok {
+				from[i] = o
+			}
+		}
+		d.window.adopt(window, from)
+	}
+	d.out = exposition.NewComputed(d.plan.series)
+	d.row = make([]float64, len(d.plan.inputs))
+}

@@ -1,0 +1,215 @@
+package derive
+
+import (
+	"math"
+	"time"
+)
+
+// maxRows bounds what a window keeps; scrapes that come faster than a
+// hundred and twentieth of the window are thinned out for looking back, while
+// resets are still judged between every two of them.
+const maxRows = 120
+
+// Window holds the values of a target's inputs over the last while. A column
+// is one input; a value that was absent or not finite is NaN there.
+type Window struct {
+	length, gap int64
+	columns     int
+	counter     []bool
+
+	times []int64
+	rows  []float64
+	first int
+	count int
+
+	now     int64
+	current []float64
+	// since is the time from which a column is whole: no reset, restart or
+	// absence after it. A column without value has since in the future.
+	since []int64
+	// changed is when a column's value last changed.
+	changed []int64
+	stats   Stats
+}
+
+// Stats counts what interrupted windows.
+type Stats struct {
+	// Resets are counters that fell, Restarts whole servers that began anew.
+	Resets, Restarts uint64
+	// Gaps are scrapes that came too late after the one before.
+	Gaps uint64
+	// ClockJumps are pages that were not younger than the one before.
+	ClockJumps uint64
+	// NonFinite are values that were NaN or infinite.
+	NonFinite uint64
+}
+
+// lateAfter is how many intervals may pass between two pages before what
+// happened in between counts as unknown: one missed scrape is let pass.
+const lateAfter = 2.5
+
+// never is a time no page has.
+const never = math.MaxInt64
+
+// restartFalls is how many counters must fall in one scrape for the whole
+// server to have begun anew; Triton has no start time on its page.
+const restartFalls = 3
+
+// newWindow returns an empty window over columns of which some are counters,
+// for pages that come once an interval.
+func newWindow(length, interval time.Duration, counter []bool) *Window {
+	n := len(counter)
+	size := maxRows
+	if interval > 0 {
+		size = int(min(length/interval, maxRows))
+	}
+	size += 3
+	w := &Window{
+		length: int64(length), gap: int64(lateAfter * float64(interval)), columns: n, counter: counter,
+		times: make([]int64, size), rows: make([]float64, size*n),
+		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
+	}
+	for i := range w.current {
+		w.current[i], w.since[i] = math.NaN(), never
+	}
+	return w
+}
+
+// adopt takes over the columns that an older window has as well; from maps
+// our columns to its, -1 for new ones.
+func (w *Window) adopt(old *Window, from []int) {
+	w.times, w.first, w.count, w.now, w.stats = old.times, old.first, old.count, old.now, old.stats
+	for i, o := range from {
+		if o < 0 {
+			continue
+		}
+		w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
+	}
+	for r := range len(w.times) {
+		for i, o := range from {
+			v := math.NaN()
+			if o >= 0 {
+				v = old.rows[r*old.columns+o]
+			}
+			w.rows[r*w.columns+i] = v
+		}
+	}
+}
+
+// push adds the values of one page; row is copied. It returns false, and
+// leaves the window alone, when the page is not younger than the last.
+func (w *Window) push(at int64, row []float64) bool {
+	if w.count > 0 && at <= w.now {
+		w.stats.ClockJumps++
+		return false
+	}
+	whole := w.count > 0 && at-w.now <= w.gap
+	if w.count > 0 && !whole {
+		w.stats.Gaps++
+	}
+	falls := 0
+	for i, v := range row {
+		if w.counter[i] && v < w.current[i] {
+			falls++
+		}
+	}
+	if falls >= restartFalls {
+		w.stats.Restarts++
+		whole = false
+	}
+	w.stats.Resets += uint64(falls)
+	for i, v := range row {
+		w.step(i, v, at, whole)
+	}
+	copy(w.current, row)
+	w.now = at
+	w.store(at)
+	return true
+}
+
+// step judges one column's move to the next page.
+func (w *Window) step(i int, v float64, at int64, whole bool) {
+	before := w.current[i]
+	switch {
+	case math.IsNaN(v):
+		w.since[i] = never
+	case !whole || w.since[i] == never || w.counter[i] && v < before:
+		w.since[i] = at
+	}
+	if v != before {
+		w.changed[i] = at
+	}
+}
+
+// store keeps the current row for looking back, unless the last kept one is
+// too close, and forgets rows that no rule can reach any more.
+func (w *Window) store(at int64) {
+	size := len(w.times)
+	if w.count > 0 {
+		last := w.times[(w.first+w.count-1)%size]
+		if at-last < w.length/maxRows {
+			return
+		}
+	}
+	for w.count > 0 && (w.count == size || w.times[w.first] < at-w.length) {
+		w.first = (w.first + 1) % size
+		w.count--
+	}
+	slot := (w.first + w.count) % size
+	w.times[slot] = at
+	copy(w.rows[slot*w.columns:(slot+1)*w.columns], w.current)
+	w.count++
+}
+
+// Last is the newest value of a column; false when it has none.
+func (w *Window) Last(column int) (float64, bool) {
+	v := w.current[column]
+	return v, !math.IsNaN(v)
+}
+
+// Changed is when the column's value last changed, in the time of pages.
+func (w *Window) Changed(column int) int64 { return w.changed[column] }
+
+// Increase is how much a counter grew over the window and over how many
+// seconds. It has a value only over a stretch without reset, restart, gap or
+// absence, of at least two pages.
+func (w *Window) Increase(column int) (grown, seconds float64, ok bool) {
+	row, at, ok := w.oldest(w.since[column])
+	if !ok {
+		return 0, 0, false
+	}
+	grown = w.current[column] - w.rows[row*w.columns+column]
+	if !(grown >= 0) || math.IsInf(grown, 0) {
+		return 0, 0, false
+	}
+	return grown, float64(w.now-at) / float64(time.Second), true
+}
+
+// Rate is the growth of a counter a second over the window.
+func (w *Window) Rate(column int) (float64, bool) {
+	grown, seconds, ok := w.Increase(column)
+	if !ok {
+		return 0, false
+	}
+	return grown / seconds, true
+}
+
+// oldest finds the first kept row of the window that is not before since and
+// before now.
+func (w *Window) oldest(since int64) (row int, at int64, ok bool) {
+	from := max(since, w.now-w.length)
+	lo, hi := 0, w.count
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if w.times[(w.first+mid)%len(w.times)] < from {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == w.count {
+		return 0, 0, false
+	}
+	row = (w.first + lo) % len(w.times)
+	return row, w.times[row], w.times[row] < w.now
+}
