@@ -60,6 +60,9 @@ type table struct {
 	usable bool
 	kind   kind
 	consts []uint32
+	// counts marks the values that are numbers of observations, of which a
+	// negative one is the slow path's to judge.
+	counts []bool
 	text   []byte
 }
 
@@ -155,7 +158,7 @@ func (t *table) match(b *Block) bool {
 		}
 		if end == pos || end-pos > longNumber || end < len(body) && body[end] != '\n' {
 			end = numberEnd(body, pos)
-			if end < 0 {
+			if end < 0 || body[pos] == '-' && t.counts[i] {
 				return false
 			}
 			odd = odd || body[end-1] > '9'

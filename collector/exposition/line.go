@@ -153,9 +153,17 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 // or there already.
 func (r *pageReader) keep(b *shapeBuilder, seen map[string]struct{}, k *known, i int) {
 	family := r.meta.place(b, r.kind, k.name)
-	identity, drop := k.lint(&b.families[family])
+	f := &b.families[family]
+	identity, drop := k.lint(f)
 	if _, twice := seen[identity]; drop == "" && twice {
 		drop = DropDuplicate
+	}
+	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram && !strings.HasSuffix(k.name, "_sum") {
+		// Readers take negative numbers of observations for a broken page.
+		s.count = true
+		if negative(r.body[s.value.start:s.value.end]) {
+			r.valueDrops, drop = true, DropInvalidHistogram
+		}
 	}
 	if drop != "" {
 		b.drops.add(drop)

@@ -108,6 +108,15 @@ func canonical(value []byte) string {
 	}
 }
 
+// negative says whether a number's text is below zero.
+func negative(text []byte) bool {
+	if len(text) == 0 || text[0] != '-' {
+		return false
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	return err == nil && v < 0
+}
+
 // canonicalBound is the spelling that readers give to the bound of a bucket
 // or quantile; false when it is not a number.
 func canonicalBound(text string) (string, bool) {

@@ -15,6 +15,8 @@ type sample struct {
 	series      []byte
 	value       Span
 	conflicting bool
+	// count says that the value is a number of observations.
+	count bool
 }
 
 // pageReader is the slow path over one body.
@@ -27,6 +29,9 @@ type pageReader struct {
 	last    int
 	drops   Drops
 	split   seriesSplitter
+	// valueDrops says that a series is left out for its value's sake, so that
+	// the shape does not serve pages with other values.
+	valueDrops bool
 }
 
 // parse is the slow path: it reads the whole body, builds a new shape and
@@ -186,7 +191,10 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
 // table keeps the constant bytes of the body just read.
 func (r *pageReader) table(shape *Shape) table {
-	t := table{shape: shape, usable: true, kind: r.kind, consts: make([]uint32, len(r.samples))}
+	t := table{
+		shape: shape, usable: !r.valueDrops, kind: r.kind,
+		consts: make([]uint32, len(r.samples)), counts: make([]bool, len(r.samples)),
+	}
 	size := len(r.body)
 	for i := range r.samples {
 		size -= int(r.samples[i].value.end - r.samples[i].value.start)
@@ -195,7 +203,7 @@ func (r *pageReader) table(shape *Shape) table {
 	pos := uint32(0)
 	for i := range r.samples {
 		s := &r.samples[i]
-		t.consts[i] = s.value.start - pos
+		t.consts[i], t.counts[i] = s.value.start-pos, s.count
 		t.text = append(t.text, r.body[pos:s.value.start]...)
 		// "up+1" is a value to textparse, but in "up1" a digit in the same
 		// place belongs to the name.

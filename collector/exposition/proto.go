@@ -120,16 +120,28 @@ func (g *grouper) histogram(lset labels.Labels, v float64) {
 	if m.Histogram == nil {
 		m.Histogram = &dto.Histogram{}
 	}
+	whole, isWhole := count(v)
 	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
 	case "_count":
-		m.Histogram.SampleCount = new(count(v))
+		if isWhole {
+			m.Histogram.SampleCount = &whole
+		} else {
+			m.Histogram.SampleCountFloat = &v
+		}
 	case "_sum":
 		m.Histogram.SampleSum = &v
 	case "_bucket":
 		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
-		if err == nil {
-			m.Histogram.Bucket = append(m.Histogram.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: new(count(v))})
+		if err != nil {
+			return
 		}
+		bucket := &dto.Bucket{UpperBound: &bound}
+		if isWhole {
+			bucket.CumulativeCount = &whole
+		} else {
+			bucket.CumulativeCountFloat = &v
+		}
+		m.Histogram.Bucket = append(m.Histogram.Bucket, bucket)
 	}
 }
 
@@ -141,7 +153,9 @@ func (g *grouper) summary(lset labels.Labels, v float64) {
 	}
 	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
 	case "_count":
-		m.Summary.SampleCount = new(count(v))
+		if n, ok := count(v); ok {
+			m.Summary.SampleCount = &n
+		}
 	case "_sum":
 		m.Summary.SampleSum = &v
 	case "":
@@ -167,18 +181,21 @@ func (g *grouper) group(lset labels.Labels, without string) *dto.Metric {
 // finish completes histograms that lack a count with their last bucket's.
 func (g *grouper) finish() {
 	for _, m := range g.family.Metric {
-		if h := m.Histogram; h != nil && h.SampleCount == nil && len(h.Bucket) > 0 {
-			h.SampleCount = h.Bucket[len(h.Bucket)-1].CumulativeCount
+		h := m.Histogram
+		if h == nil || h.SampleCount != nil || h.SampleCountFloat != nil || len(h.Bucket) == 0 {
+			continue
 		}
+		last := h.Bucket[len(h.Bucket)-1]
+		h.SampleCount, h.SampleCountFloat = last.CumulativeCount, last.CumulativeCountFloat
 	}
 }
 
-// count is a cumulative count; what is no count is none.
-func count(v float64) uint64 {
-	if math.IsNaN(v) || v < 0 || v >= math.MaxUint64 {
-		return 0
+// count is a whole number of observations; false for anything else.
+func count(v float64) (uint64, bool) {
+	if v >= 0 && v < math.MaxUint64 && v == math.Trunc(v) {
+		return uint64(v), true
 	}
-	return uint64(v)
+	return 0, false
 }
 
 // metric is an empty metric with all labels but the name and one other.

@@ -1,0 +1,212 @@
+package exposition_test
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// seeds are bodies that start a fuzz run: the golden pages and odd lines.
+func seeds(f *testing.F) []string {
+	f.Helper()
+	paths, err := filepath.Glob("testdata/*.prom")
+	require.NoError(f, err)
+	bodies := []string{
+		"a 1\n", "a{x=\"1\"} Nan\nb -Inf 12\n", "a-1\n", "a+5\nb.5\n", "{\"a.b\",x=\"1\"} 1\n",
+		"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n",
+		"# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n",
+		"# TYPE a counter\na_total 1 # {t=\"x\"} 1\n# EOF\n", "a 1\n#\x00\nb 2\n",
+		"# HELP a x\\ny\n# TYPE a counter\n# TYPE a gauge\na 1\n# TYPE a counter\na{b=\"c\"} 1\n",
+	}
+	for _, path := range paths {
+		body, err := os.ReadFile(path)
+		require.NoError(f, err)
+		bodies = append(bodies, string(body))
+	}
+	return bodies
+}
+
+// contentTypes are the formats that a body may come in.
+func contentTypeOf(om bool) string {
+	if om {
+		return openMetrics
+	}
+	return ""
+}
+
+// FuzzParse holds any body against the promise: it is refused as a whole, or
+// what it is re-exposed as is a page to every reader and holds samples of the
+// source only.
+func FuzzParse(f *testing.F) {
+	for _, body := range seeds(f) {
+		f.Add(body, false)
+		f.Add(body+"# EOF\n", true)
+	}
+	f.Fuzz(func(t *testing.T, body string, om bool) {
+		b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om))
+		if err != nil {
+			return
+		}
+		page := render(t, &exposition.Merger{}, b)
+		got, err := readings([]byte(page), "")
+		require.NoError(t, err)
+		requireReadable(t, got, page)
+		want, err := readings([]byte(body), contentTypeOf(om))
+		require.NoError(t, err, "we accept nothing that textparse refuses")
+		lost := 0
+		for _, n := range dropped(b.Shape().Drops()) {
+			lost += n
+		}
+		require.Len(t, got, len(want)-lost)
+		for _, one := range got {
+			require.Contains(t, want, one)
+		}
+		var out bytes.Buffer
+		var m exposition.Merger
+		blocks := []*exposition.Block{b}
+		for _, format := range []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtProtoDelim, expfmt.FmtText} {
+			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, format, nil))
+		}
+	})
+}
+
+// mutate changes a body in a few places, most of them values.
+func mutate(body string, seed uint64) string {
+	r := rand.New(rand.NewPCG(seed, 1))
+	out := []byte(body)
+	values := []string{"0", "7", "-1", "Nan", "NaN", "+Inf", "-Inf", "Inf", "nan", "1e3", "1e400", "0x1", "1_0", ".5", "5.", "+5", "--1", "", "1 2", "99999999999999999999", "1.5e-7", "-0", "a", "\x00", "1\t", "\""}
+	for range r.IntN(4) {
+		if len(out) == 0 {
+			break
+		}
+		start := r.IntN(len(out))
+		switch r.IntN(3) {
+		case 0:
+			out[start] = byte(r.IntN(256))
+			continue
+		case 1:
+			if at := bytes.IndexByte(out[start:], ' '); at >= 0 {
+				start += at + 1
+			}
+		default:
+		}
+		end := start
+		for end < len(out) && out[end] != '\n' && out[end] != ' ' {
+			end++
+		}
+		out = append(out[:start:start], append([]byte(values[r.IntN(len(values))]), out[end:]...)...)
+	}
+	return string(out)
+}
+
+// FuzzFastSlow holds a cache that has seen other pages against a fresh one:
+// the same error or not, the same bytes, the same drops.
+func FuzzFastSlow(f *testing.F) {
+	for i, body := range seeds(f) {
+		f.Add(body, mutate(body, uint64(i)), uint64(i), false)
+		f.Add(body+"# EOF\n", body+"# EOF\n", uint64(i), true)
+	}
+	f.Fuzz(func(t *testing.T, first, second string, seed uint64, om bool) {
+		opts := exposition.Options{
+			Label: identify, Reserved: []string{"trtllm_exporter_"},
+			Watch:  func(name string) bool { return len(name)%2 == 0 },
+			Limits: exposition.Limits{Samples: 1000, Labels: 12},
+		}
+		warm := exposition.NewCache(opts)
+		for _, body := range []string{first, second, mutate(first, seed), first, mutate(second, seed+1)} {
+			got, gotErr := parseWith(t, warm, body, contentTypeOf(om))
+			want, wantErr := parseWith(t, exposition.NewCache(opts), body, contentTypeOf(om))
+			if wantErr != nil {
+				require.EqualError(t, gotErr, wantErr.Error())
+				continue
+			}
+			require.NoError(t, gotErr)
+			require.Equal(t, render(t, &exposition.Merger{}, want), render(t, &exposition.Merger{}, got), "%q", body)
+			require.Equal(t, want.Shape().Drops(), got.Shape().Drops())
+			require.Equal(t, want.Size(), got.Size())
+			require.Len(t, got.Shape().Watched(), len(want.Shape().Watched()))
+			for i := range want.Shape().Watched() {
+				a, aok := want.WatchedValue(i)
+				b, bok := got.WatchedValue(i)
+				require.Equal(t, []any{exposition.AppendFloat(nil, a), aok}, []any{exposition.AppendFloat(nil, b), bok})
+			}
+		}
+	})
+}
+
+// FuzzEncode holds computed blocks with arbitrary text in every place against
+// the readers.
+func FuzzEncode(f *testing.F) {
+	f.Add("a_total", "help", "x", "v", 1.5, true)
+	f.Add("a.b", "he\\lp\n", "x.y", "q\"\\\n", -1e300, false)
+	f.Add("a", "\\n", "le", "1", 5e-324, true)
+	f.Fuzz(func(t *testing.T, name, help, label, value string, v float64, counter bool) {
+		if name == "" || label == "" || label == labels.MetricName {
+			t.Skip("no name")
+		}
+		for _, s := range []string{name, help, label, value} {
+			if !utf8.ValidString(s) {
+				t.Skip("computed text is always UTF-8")
+			}
+		}
+		typ := model.MetricTypeGauge
+		if counter {
+			typ = model.MetricTypeCounter
+		}
+		family := exposition.Family{Name: name, Help: help, Type: typ}
+		c := exposition.NewComputed([]exposition.ComputedSeries{
+			{Family: family, Labels: labels.FromStrings(label, value)},
+			{Family: family, Labels: labels.FromStrings(label, value+"2")},
+		})
+		b := c.Block()
+		defer b.Release()
+		b.Set(0, v)
+		b.Seal()
+		page := render(t, &exposition.Merger{}, b)
+		got, err := readings([]byte(page), "")
+		require.NoError(t, err, page)
+		require.Equal(t, []string{reading(labels.FromStrings(labels.MetricName, name, label, value), v)}, got)
+		mfs, err := families(page)
+		require.NoError(t, err, page)
+		require.Len(t, mfs, 1)
+		require.Equal(t, name, mfs[name].GetName())
+		require.Equal(t, help, mfs[name].GetHelp())
+		var out bytes.Buffer
+		var m exposition.Merger
+		blocks := []*exposition.Block{b}
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.FmtOpenMetrics_1_0_0+"; escaping=underscores", nil))
+		_, err = readings(out.Bytes(), openMetrics)
+		require.NoError(t, err, out.String())
+	})
+}
+
+// FuzzNegotiate holds the choice of format and coding against any header: it
+// is one we can write, and says of itself what it is.
+func FuzzNegotiate(f *testing.F) {
+	for _, c := range acceptHeaders {
+		f.Add(c.accept, "gzip", false, false)
+	}
+	f.Add("text/plain;q=0", "zstd;q=nan, *;q=0.5", true, true)
+	f.Fuzz(func(t *testing.T, accept, coding string, om, utf bool) {
+		got := exposition.Negotiate(http.Header{"Accept": {accept}}, om, utf)
+		require.Equal(t, got.Text, got.Text && strings.HasPrefix(got.ContentType, "text/plain"))
+		require.NotEqual(t, expfmt.TypeUnknown, got.Expfmt.FormatType())
+		var out bytes.Buffer
+		var m exposition.Merger
+		blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, got.Expfmt, nil))
+		require.Contains(t, []exposition.Encoding{exposition.Identity, exposition.Gzip, exposition.Zstd}, exposition.NegotiateEncoding(coding))
+	})
+}

@@ -1,0 +1,109 @@
+package exposition_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+const (
+	textPlain = "text/plain; version=0.0.4; charset=utf-8"
+	protoType = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=underscores"
+
+	prometheus2      = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+	prometheus3      = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+	prometheus3Proto = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.6,application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+	browser          = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+	strictOM         = "application/openmetrics-text;version=1.0.0"
+)
+
+// acceptHeaders are headers of real clients and odd ones.
+var acceptHeaders = []struct {
+	name, accept string
+	openMetrics  bool
+	want         string
+	text         bool
+}{
+	{"Prometheus 2 gets text, in which counters keep their type", prometheus2, false, textPlain, true},
+	{"Prometheus 3 gets text too", prometheus3, false, textPlain, true},
+	{"Prometheus 2 gets OpenMetrics when the user asks for it", prometheus2, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", false},
+	{"Prometheus 3 gets OpenMetrics with UTF-8 names when the user asks for it", prometheus3, true, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8", false},
+	{"Prometheus 3 with native histograms gets protobuf", prometheus3Proto, false, protoType, false},
+	{"Grafana Agent 0.4x is a Prometheus 2", "application/openmetrics-text;version=1.0.0;q=0.8,application/openmetrics-text;version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", false, textPlain, true},
+	{"vmagent gets text", "text/plain;version=0.0.4;q=1,*/*;q=0.1", false, textPlain, true},
+	{"Prometheus 1 prefers protobuf", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0.7,text/plain;version=0.0.4;q=0.3", false, protoType, false},
+	{"curl gets text", "*/*", false, textPlain, true},
+	{"a browser gets text", browser, false, textPlain, true},
+	{"a client without a header gets text", "", false, textPlain, true},
+	{"a client that takes OpenMetrics alone gets it", strictOM, false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", false},
+	{"a client that refuses text gets OpenMetrics", strictOM + ",text/plain;q=0", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", false},
+	{"a client that refuses text with a version gets OpenMetrics", strictOM + ",text/plain;version=0.0.4;q=0.0", false, "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores", false},
+	{"text/* is text", strictOM + ",text/*;q=0.1", false, textPlain, true},
+	{"old OpenMetrics alone is answered in kind", "application/openmetrics-text;version=0.0.1", false, "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping=underscores", false},
+	{"a format of the future gets text", "application/openmetrics-text;version=9.0.0,application/x-future", false, textPlain, true},
+	{"garbage gets text", ";;;,,,q=,/;q=x,\x00", false, textPlain, true},
+}
+
+func TestNegotiateGivesEachClientWhatItReadsBest(t *testing.T) {
+	for _, c := range acceptHeaders {
+		t.Run(c.name, func(t *testing.T) {
+			got := exposition.Negotiate(http.Header{"Accept": {c.accept}}, c.openMetrics, false)
+			require.Equal(t, c.want, got.ContentType)
+			require.Equal(t, c.text, got.Text)
+		})
+	}
+}
+
+func TestNegotiateOfPagesWithUTF8Names(t *testing.T) {
+	for _, c := range []struct {
+		name, accept string
+		escaping     string
+		text         bool
+	}{
+		{"a client that takes UTF-8 names gets them from the fast encoder", prometheus3, "allow-utf-8", true},
+		{"a client that does not say so gets escaped names", prometheus2, "underscores", false},
+		{"a client may choose how names are escaped", "text/plain;version=0.0.4;escaping=dots", "dots", false},
+		{"curl gets escaped names", "*/*", "underscores", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := exposition.Negotiate(http.Header{"Accept": {c.accept}}, false, true)
+			require.Equal(t, textPlain+"; escaping="+c.escaping, got.ContentType)
+			require.Equal(t, c.text, got.Text)
+			require.Equal(t, expfmt.TypeTextPlain, got.Expfmt.FormatType())
+		})
+	}
+}
+
+func TestNegotiateEncoding(t *testing.T) {
+	for _, c := range []struct {
+		name, accept string
+		want         exposition.Encoding
+	}{
+		{"Prometheus asks for gzip", "gzip", exposition.Gzip},
+		{"a client without a header gets the plain page", "", exposition.Identity},
+		{"curl gets the first it can have of its list", "deflate, gzip, br, zstd", exposition.Zstd},
+		{"a browser gets zstd", "gzip, deflate, br, zstd", exposition.Zstd},
+		{"zstd that is liked less than gzip is not given", "zstd;q=0.5, gzip;q=0.8", exposition.Gzip},
+		{"gzip at q=0 is refused", "gzip;q=0", exposition.Identity},
+		{"zstd at q=0 leaves gzip", "gzip, zstd;q=0", exposition.Gzip},
+		{"br alone is not on offer", "br", exposition.Identity},
+		{"the star stands for gzip", "*", exposition.Gzip},
+		{"the star at q=0 refuses", "*;q=0", exposition.Identity},
+		{"a coding refused by name is not given by the star", "gzip;q=0, *", exposition.Identity},
+		{"the old name of gzip is known", "x-gzip", exposition.Gzip},
+		{"names are not case sensitive", "GZIP", exposition.Gzip},
+		{"spaces do not matter", " gzip ; q=0.5 , zstd ; q=0.4", exposition.Gzip},
+		{"an unreadable q counts as 1", "gzip;q=x", exposition.Gzip},
+		{"other parameters are passed over", "gzip;level=9;q=0", exposition.Identity},
+		{"q that is not a number is none", "gzip;q=NaN", exposition.Identity},
+		{"garbage gets the plain page", ";;,=,\x00gz", exposition.Identity},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.Equal(t, c.want, exposition.NegotiateEncoding(c.accept))
+		})
+	}
+}

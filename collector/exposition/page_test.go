@@ -1,0 +1,206 @@
+package exposition_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// openMetrics is the content type of OpenMetrics pages.
+const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+// parseWith reads one body through the cache; the block is released when the
+// test ends.
+func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string) (*exposition.Block, error) {
+	tb.Helper()
+	b := c.Block()
+	b.SetBody(append(b.Buffer(), body...))
+	if err := c.Parse(b, contentType); err != nil {
+		b.Release()
+		return nil, err
+	}
+	tb.Cleanup(b.Release)
+	return b, nil
+}
+
+// parse reads one text page through a fresh cache.
+func parse(tb testing.TB, opts exposition.Options, body string) *exposition.Block {
+	tb.Helper()
+	b, err := parseWith(tb, exposition.NewCache(opts), body, "")
+	require.NoError(tb, err)
+	return b
+}
+
+// render writes the page of the blocks and holds its length against the one
+// that was foretold.
+func render(tb testing.TB, m *exposition.Merger, blocks ...*exposition.Block) string {
+	tb.Helper()
+	return renderOnly(tb, m, nil, blocks...)
+}
+
+// renderOnly is render with a filter of family names.
+func renderOnly(tb testing.TB, m *exposition.Merger, only func(string) bool, blocks ...*exposition.Block) string {
+	tb.Helper()
+	var out bytes.Buffer
+	l := m.Layout(blocks)
+	_, err := l.WriteText(&out, blocks, nil, only)
+	require.NoError(tb, err)
+	require.EqualValues(tb, out.Len(), l.TextLength(blocks, only), "the foretold length of the page")
+	return out.String()
+}
+
+// reExpose is the text page of one body.
+func reExpose(tb testing.TB, opts exposition.Options, body string) string {
+	tb.Helper()
+	return render(tb, &exposition.Merger{}, parse(tb, opts, body))
+}
+
+// dropped are the counts of a shape's drops by reason, zeros left out.
+func dropped(d exposition.Drops) map[string]int {
+	out := map[string]int{}
+	for i, reason := range exposition.DropReasons() {
+		if n := d.ByReason[i]; n > 0 {
+			out[reason] = int(n)
+		}
+	}
+	return out
+}
+
+// reading is a sample as text that compares by meaning: labels sorted, empty
+// ones left out, bounds as numbers, the value by its bits.
+func reading(lset labels.Labels, v float64) string {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	lset.Range(func(l labels.Label) {
+		if l.Name == model.BucketLabel || l.Name == model.QuantileLabel {
+			if f, err := strconv.ParseFloat(l.Value, 64); err == nil {
+				l.Value = labels.FormatOpenMetricsFloat(f)
+			}
+		}
+		if l.Name == labels.MetricName {
+			l.Value = strings.TrimLeft(l.Value, " \t")
+		}
+		b.Set(l.Name, l.Value)
+	})
+	return fmt.Sprintf("%s %016x", b.Labels(), math.Float64bits(v))
+}
+
+// readings are the samples of a page as textparse reads them, sorted.
+func readings(page []byte, contentType string) ([]string, error) {
+	if contentType == "" {
+		contentType = "text/plain; version=0.0.4"
+	}
+	p, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for {
+		entry, err := p.Next()
+		if errors.Is(err, io.EOF) {
+			slices.Sort(out)
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if entry == textparse.EntrySeries {
+			var lset labels.Labels
+			p.Labels(&lset)
+			_, _, v := p.Series()
+			out = append(out, reading(lset, v))
+		}
+	}
+}
+
+// requireReadable holds a text page against the three readers that matter: it
+// has the given samples for textparse, is a page for expfmt, and reads back
+// into itself.
+func requireReadable(tb testing.TB, want []string, page string) {
+	tb.Helper()
+	got, err := readings([]byte(page), "")
+	require.NoError(tb, err, "textparse on %q", page)
+	require.Equal(tb, want, got, "samples on the page")
+	_, err = families(page)
+	require.NoError(tb, err, "expfmt on %q", page)
+	if page != "" {
+		require.True(tb, strings.HasSuffix(page, "\n"), "a page ends with a line end")
+	}
+	again := parse(tb, exposition.Options{}, page)
+	require.Empty(tb, dropped(again.Shape().Drops()), "our own page read again")
+	require.Equal(tb, page, render(tb, &exposition.Merger{}, again), "our own page re-exposed")
+}
+
+// families is the page as expfmt reads it.
+func families(page string) (map[string]*dto.MetricFamily, error) {
+	p := expfmt.NewTextParser(model.UTF8Validation)
+	return p.TextToMetricFamilies(strings.NewReader(page))
+}
+
+// identity are the labels that our labeler attaches.
+func identity() map[string]string {
+	return map[string]string{
+		"engine": "triton", "engine_version": "2.64.0", "trtllm_version": "1.1.0",
+		"pool_id": "llama", "replica_id": "r0", "model_id": "llama-70b",
+	}
+}
+
+// identify attaches the identity as the relabel room does: a label of the
+// target that has one of the names moves to exported_, until it is free.
+func identify(lset labels.Labels) exposition.Labelled {
+	out := exposition.Labelled{Keep: true}
+	b := labels.NewBuilder(lset)
+	for _, name := range slices.Sorted(maps.Keys(identity())) {
+		if old := lset.Get(name); old != "" {
+			out.Collisions++
+			moved := "exported_" + name
+			for lset.Has(moved) {
+				moved = "exported_" + moved
+			}
+			b.Set(moved, old)
+		}
+		b.Set(name, identity()[name])
+	}
+	out.Labels = b.Labels()
+	return out
+}
+
+// shared is a folder of the shared samples; the test is skipped without it.
+func shared(tb testing.TB, folder string) string {
+	tb.Helper()
+	root := os.Getenv("TRTLLM_EXPORTER_SHARED")
+	dir, err := os.Getwd()
+	require.NoError(tb, err)
+	for root == "" {
+		if _, err := os.Stat(filepath.Join(dir, "shared", "samples")); err == nil {
+			root = filepath.Join(dir, "shared")
+			break
+		}
+		if filepath.Dir(dir) == dir {
+			tb.Skip("no shared samples: set TRTLLM_EXPORTER_SHARED to their folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+	path := filepath.Join(root, folder)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skipf("the shared samples have no %s", folder)
+	}
+	return path
+}
