@@ -1,0 +1,246 @@
+package relabel_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// rules reads rules as a configuration file has them: strictly.
+func rules(tb testing.TB, text string) relabel.Rules {
+	tb.Helper()
+	r, err := decode(text)
+	require.NoError(tb, err)
+	require.NoError(tb, r.Validate())
+	return r
+}
+
+func decode(text string) (relabel.Rules, error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	dec.KnownFields(true)
+	var r relabel.Rules
+	err := dec.Decode(&r)
+	return r, err
+}
+
+func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
+	for name, tc := range map[string]struct {
+		rules string
+		in    []string
+		out   []string // nil: the target is dropped.
+	}{
+		"no rule keeps all but the labels of discovery and of rules": {
+			rules: `[]`,
+			in:    []string{"__address__", "h:1", "__meta_x", "1", "__tmp_y", "2", "__tmp", "3", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
+			out:   []string{"__address__", "h:1", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
+		},
+		"replace takes the first group by default": {
+			rules: `[{source_labels: [a], target_label: b}]`,
+			in:    []string{"a", "x"}, out: []string{"a", "x", "b", "x"},
+		},
+		"replace joins its sources with a semicolon": {
+			rules: `[{source_labels: [a, b, missing], target_label: c}]`,
+			in:    []string{"a", "x", "b", "y"}, out: []string{"a", "x", "b", "y", "c", "x;y;"},
+		},
+		"replace joins its sources with the separator": {
+			rules: `[{source_labels: [a, b], separator: "-", target_label: c}]`,
+			in:    []string{"a", "x", "b", "y"}, out: []string{"a", "x", "b", "y", "c", "x-y"},
+		},
+		"replace that does not match changes nothing": {
+			rules: `[{source_labels: [a], regex: "y.*", target_label: a, replacement: gone}]`,
+			in:    []string{"a", "x"}, out: []string{"a", "x"},
+		},
+		"a regex is anchored at both ends": {
+			rules: `[{source_labels: [a], regex: "oo", target_label: a, replacement: gone}]`,
+			in:    []string{"a", "foot"}, out: []string{"a", "foot"},
+		},
+		"replace with nothing removes the label": {
+			rules: `[{source_labels: [a], target_label: a, replacement: ""}]`,
+			in:    []string{"a", "x", "b", "y"}, out: []string{"b", "y"},
+		},
+		"replace without sources sets a constant": {
+			rules: `[{target_label: zone, replacement: eu}]`,
+			in:    []string{"a", "x"}, out: []string{"a", "x", "zone", "eu"},
+		},
+		"replace writes to a name taken from the value": {
+			rules: `[{source_labels: [a], regex: "(.+)=(.+)", target_label: "${1}", replacement: "${2}"}]`,
+			in:    []string{"a", "tier=gold"}, out: []string{"a", "tier=gold", "tier", "gold"},
+		},
+		"the port of an address is exchanged": {
+			rules: `[{source_labels: [__address__], regex: "([^:]+)(?::\\d+)?", target_label: __address__, replacement: "$1:8002"}]`,
+			in:    []string{"__address__", "10.0.0.1:8000"}, out: []string{"__address__", "10.0.0.1:8002"},
+		},
+		"a pod names its replica": {
+			rules: `[{source_labels: [__meta_kubernetes_namespace, __meta_kubernetes_pod_name], separator: ".", target_label: replica_id}]`,
+			in:    []string{"__meta_kubernetes_namespace", "llm", "__meta_kubernetes_pod_name", "triton-0"}, out: []string{"replica_id", "llm.triton-0"},
+		},
+		"one rule hands a value to the next in a __tmp label": {
+			rules: `[{source_labels: [a], target_label: __tmp_a}, {source_labels: [__tmp_a], target_label: b}]`,
+			in:    []string{"a", "x"}, out: []string{"a", "x", "b", "x"},
+		},
+		"keep keeps what matches": {
+			rules: `[{source_labels: [a], regex: "x|y", action: keep}]`,
+			in:    []string{"a", "x"}, out: []string{"a", "x"},
+		},
+		"keep drops the rest": {
+			rules: `[{source_labels: [a], regex: "x|y", action: keep}]`,
+			in:    []string{"a", "z"},
+		},
+		"drop drops what matches": {
+			rules: `[{source_labels: [a], regex: "x|y", action: drop}]`,
+			in:    []string{"a", "y"},
+		},
+		"drop keeps the rest": {
+			rules: `[{source_labels: [a], regex: "x|y", action: Drop}]`,
+			in:    []string{"a", "z"}, out: []string{"a", "z"},
+		},
+		"drop with an empty regex drops a target without the label": {
+			rules: `[{source_labels: [a], regex: "", action: drop}]`,
+			in:    []string{"b", "1"},
+		},
+		"keepequal keeps equal values": {
+			rules: `[{source_labels: [a], target_label: b, action: keepequal}]`,
+			in:    []string{"a", "1", "b", "1"}, out: []string{"a", "1", "b", "1"},
+		},
+		"keepequal drops different values": {
+			rules: `[{source_labels: [a], target_label: b, action: keepequal}]`,
+			in:    []string{"a", "1", "b", "2"},
+		},
+		"dropequal drops equal values": {
+			rules: `[{source_labels: [a], target_label: b, action: dropequal}]`,
+			in:    []string{"a", "1", "b", "1"},
+		},
+		"dropequal keeps different values": {
+			rules: `[{source_labels: [a], target_label: b, action: dropequal}]`,
+			in:    []string{"a", "1", "b", "2"}, out: []string{"a", "1", "b", "2"},
+		},
+		"hashmod is the end of the MD5 of the value": {
+			rules: `[{source_labels: [a], target_label: shard, modulus: 1000, action: hashmod}]`,
+			in:    []string{"a", "foo"}, out: []string{"a", "foo", "shard", "696"},
+		},
+		"labelmap copies labels to new names": {
+			rules: `[{regex: "__meta_kubernetes_pod_label_(.+)", action: labelmap}]`,
+			in:    []string{"__meta_kubernetes_pod_label_app", "triton", "__meta_kubernetes_pod_label_tier", "gold", "a", "x"},
+			out:   []string{"app", "triton", "tier", "gold", "a", "x"},
+		},
+		"labelmap with a replacement": {
+			rules: `[{regex: "k8s_(.+)", replacement: "pod_${1}", action: labelmap}]`,
+			in:    []string{"k8s_app", "triton"}, out: []string{"k8s_app", "triton", "pod_app", "triton"},
+		},
+		"labeldrop removes labels": {
+			rules: `[{regex: "b.*", action: labeldrop}]`,
+			in:    []string{"a", "1", "b", "2", "b1", "3"}, out: []string{"a", "1"},
+		},
+		"labelkeep removes all others": {
+			rules: `[{regex: "__address__|b.*", action: labelkeep}]`,
+			in:    []string{"__address__", "h:1", "a", "1", "b", "2"}, out: []string{"__address__", "h:1", "b", "2"},
+		},
+		"lowercase": {
+			rules: `[{source_labels: [a], target_label: a, action: lowercase}]`,
+			in:    []string{"a", "GPU-Å"}, out: []string{"a", "gpu-å"},
+		},
+		"uppercase": {
+			rules: `[{source_labels: [a], target_label: b, action: uppercase}]`,
+			in:    []string{"a", "gpu"}, out: []string{"a", "gpu", "b", "GPU"},
+		},
+		"names may be any UTF-8": {
+			rules: `[{source_labels: ["my.label"], target_label: "their label"}]`,
+			in:    []string{"my.label", "x"}, out: []string{"my.label", "x", "their label", "x"},
+		},
+		"rules after a dropping one are not asked": {
+			rules: `[{regex: ".*", action: drop}, {target_label: a, replacement: b}]`,
+			in:    []string{"a", "x"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, keep := rules(t, tc.rules).Target(labels.FromStrings(tc.in...))
+			require.Equal(t, tc.out != nil, keep)
+			require.Equal(t, labels.FromStrings(tc.out...).Map(), out.Map())
+		})
+	}
+}
+
+func TestARuleThatCannotBeReadIsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{source_label: [a]}]`:              "source_label",
+		`[{regex: "("}]`:                     "missing closing )",
+		`[{action: replce}]`:                 `unknown relabel action "replce"`,
+		`[{modulus: many}]`:                  "many",
+		`{action: drop}`:                     "cannot unmarshal",
+		`[{regex: "a", regex: "b"}]`:         "already defined",
+		"[{action: keep, unknown_key: yes}]": "unknown_key",
+	} {
+		_, err := decode(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestValidateNamesTheRuleAndTheKey(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{target_label: a}, {source_labels: [a]}]`:                            "[1].target_label: ",
+		`[{action: hashmod, target_label: a}]`:                                 "[0].modulus: ",
+		`[{action: hashmod, modulus: 2}]`:                                      "[0].target_label: ",
+		`[{action: lowercase}]`:                                                "[0].target_label: ",
+		`[{action: lowercase, target_label: a, replacement: b}]`:               "[0].replacement: ",
+		`[{action: uppercase, target_label: a, replacement: b}]`:               "[0].replacement: ",
+		`[{action: labelmap, replacement: ""}]`:                                "[0].replacement: ",
+		`[{action: labelkeep, source_labels: [a], regex: b}]`:                  "[0].source_labels: ",
+		`[{action: labeldrop, target_label: a}]`:                               "[0].target_label: ",
+		`[{action: labeldrop, modulus: 3}]`:                                    "[0].modulus: ",
+		`[{action: labeldrop, separator: x}]`:                                  "[0].separator: ",
+		`[{action: labeldrop, replacement: x}]`:                                "[0].replacement: ",
+		`[{action: keepequal, source_labels: [a]}]`:                            "[0].target_label: ",
+		`[{action: keepequal, source_labels: [a], target_label: b, regex: c}]`: "[0].regex: ",
+		`[{action: dropequal, target_label: b, modulus: 3}]`:                   "[0].modulus: ",
+		`[{action: ""}]`: "unknown relabel action",
+		`[{}, null]`:     "[1]: is empty",
+	} {
+		r, err := decode(text)
+		if err == nil {
+			err = r.Validate()
+		}
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestValidateSaysEverythingAtOnce(t *testing.T) {
+	r, err := decode(`[{action: hashmod, target_label: a}, {target_label: a}, {action: lowercase}]`)
+	require.NoError(t, err)
+	err = r.Validate()
+	require.ErrorContains(t, err, "[0].modulus: ")
+	require.ErrorContains(t, err, "[2].target_label: ")
+	require.NotContains(t, err.Error(), "[1]")
+}
+
+func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
+	r := relabel.Rules{{Action: "drop"}, nil}
+	require.ErrorContains(t, r.Validate(), "[0].regex: is not set")
+	require.ErrorContains(t, r.Validate(), "[1]: is empty")
+	r = rules(t, `[{target_label: a, replacement: b}]`)
+	r[0].Action = ""
+	require.ErrorContains(t, r.Validate(), "[0].action: ")
+}
+
+func TestARuleOverSeriesMayNotPretendToRenameATarget(t *testing.T) {
+	for text, want := range map[string]string{
+		`[{target_label: pool_id, replacement: x}]`:                                      `[0].target_label: "pool_id" tells targets apart`,
+		`[{action: labeldrop, regex: x}, {action: uppercase, target_label: replica_id}]`: `[1].target_label: "replica_id" tells targets apart`,
+		`[{action: hashmod, target_label: x}]`:                                           "[0].modulus: ",
+	} {
+		r, err := decode(text)
+		require.NoError(t, err)
+		require.ErrorContains(t, r.ValidateSeries(), want)
+	}
+	for _, text := range []string{
+		`[{target_label: engine, replacement: x}]`,
+		`[{action: keepequal, source_labels: [a], target_label: pool_id}]`,
+		`[{action: labeldrop, regex: ".*_id"}]`,
+	} {
+		require.NoError(t, rules(t, text).ValidateSeries(), text)
+	}
+}
