@@ -2,6 +2,8 @@ package engine
 
 import (
 	"bytes"
+	"context"
+	"net/http"
 	"strings"
 )
 
@@ -35,18 +37,50 @@ func FromPage(body []byte) Kind {
 	return Unknown
 }
 
-// Candidates are the pages to try for a target that names no path, most
-// likely first.
-func Candidates() []string {
-	return []string{"/metrics", "/prometheus/metrics", "/v1/metrics"}
+// pageLimit bounds a page that is read only to be recognised.
+const pageLimit = 16 << 20
+
+// Detect asks a server, given by scheme, host and port of its page, what it
+// is, and where its page stands. It never asks trtllm-serve for /metrics:
+// reading that takes iteration rows away from whoever else reads them. Triton
+// answers every path of its metrics port with 200 and an empty body, so only
+// content counts. Unknown means that nothing known answered.
+func Detect(ctx context.Context, ask Asker, base string) (kind Kind, path string) {
+	get := func(path string) []byte {
+		status, _, body, err := ask.Do(ctx, http.MethodGet, base+path, nil, pageLimit)
+		if err != nil || status != http.StatusOK {
+			return nil
+		}
+		return body
+	}
+	const servePath = "/prometheus/metrics"
+	if k := FromPage(get(servePath)); k != Unknown {
+		return k, servePath
+	}
+	var v version
+	if answer(ctx, ask, http.MethodGet, base+"/version", &v) && v.Version != "" {
+		return TRTLLMServe, servePath
+	}
+	switch k := FromPage(get("/metrics")); {
+	case k == Triton && answersModels(ctx, ask, base):
+		return TritonOpenAI, "/metrics"
+	case k != Unknown:
+		return k, "/metrics"
+	}
+	if k := FromPage(get("/v1/metrics")); k != Unknown {
+		return k, "/v1/metrics"
+	}
+	return Unknown, ""
+}
+
+// answersModels tells Triton's OpenAI frontend from its metrics port.
+func answersModels(ctx context.Context, ask Asker, base string) bool {
+	var list modelList
+	return answer(ctx, ask, http.MethodGet, base+"/v1/models", &list) && len(list.Data) > 0
 }
 
 // ModelLabels are the labels by which servers name a model.
 func ModelLabels() []string { return []string{"model", "model_name"} }
-
-// SamePort says whether a server of that kind answers its API on the port of
-// its page.
-func SamePort(k Kind) bool { return k != Triton }
 
 // FromURL guesses the kind by the path of the page alone.
 func FromURL(path string) Kind {

@@ -11,8 +11,10 @@ import (
 type Labelled struct {
 	// Labels are the series' labels on our page, name included.
 	Labels labels.Labels
-	// Keep is false for a series that relabeling drops.
+	// Keep is false for a series that relabeling drops; Drop may say why, by
+	// one of [DropReasons], DropRelabel when empty.
 	Keep bool
+	Drop string
 	// Collisions counts labels of the target that had to give way to ours.
 	Collisions int
 }

@@ -41,6 +41,15 @@ type Drops struct {
 	Conflicts, HelpConflicts uint32
 }
 
+// Total is the number of dropped series, whatever the reason.
+func (d *Drops) Total() uint64 {
+	total := uint64(0)
+	for _, n := range d.ByReason {
+		total += uint64(n)
+	}
+	return total
+}
+
 // add counts one dropped series.
 func (d *Drops) add(reason string) {
 	for i, r := range DropReasons() {

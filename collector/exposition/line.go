@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"unicode/utf8"
@@ -74,7 +75,7 @@ func (l *liner) render(lset labels.Labels) known {
 	}
 	switch {
 	case !out.Keep:
-		k.drop = DropRelabel
+		k.drop = cmp.Or(out.Drop, DropRelabel)
 	case k.name == "" || !utf8.ValidString(k.name):
 		k.drop = DropInvalidName
 	case l.opts.reserved(k.name):
