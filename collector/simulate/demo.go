@@ -1,0 +1,49 @@
+package simulate
+
+import (
+	"fmt"
+	"time"
+)
+
+// DemoFleet is a fleet to look at: pool llama-70b-prod of three Triton 25.12
+// (2.64.0, TensorRT-LLM 1.1.0) ensembles, and pool qwen-7b-chat of three
+// trtllm-serve, two of which are 1.3.0rc14 and the last 1.1.0, whose page has
+// five families without prefix and labels that say "undefined". Every replica
+// has a burst a minute, each at another time, so that tokens a second and queue
+// depth move within seconds.
+func DemoFleet(speed float64) FleetSpec {
+	llama := PoolSpec{Name: "llama-70b-prod"}
+	qwen := PoolSpec{Name: "qwen-7b-chat"}
+	for i := range 3 {
+		wave := time.Duration(5+20*i) * time.Second
+		llama.Replicas = append(llama.Replicas, Spec{
+			Name: fmt.Sprintf("llama-70b-%d", i), Kind: KindTriton, Seed: uint64(10 + i), Speed: speed,
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
+			Topology: TopologyEnsemble, Streaming: true, Histograms: true, GPUs: 4,
+			LoadDuration: time.Duration(i) * 500 * time.Millisecond,
+			Workload: Workload{
+				Rate: 4, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512,
+			},
+			Engine: Engine{
+				MaxActive: 48, MaxBatch: 32, KVBlocks: 1200, TokensPerBlock: 64,
+				IterationBase: 18 * time.Millisecond, PerContextToken: 40 * time.Microsecond, PerSequence: 250 * time.Microsecond,
+			},
+			Scenario: Burst(wave, 15*time.Second, 4, 11).Repeat(5000, time.Minute),
+		})
+		kind, version := KindServe, "1.3.0rc14"
+		if i == 2 {
+			kind, version = KindServeOld, "1.1.0"
+		}
+		qwen.Replicas = append(qwen.Replicas, Spec{
+			Name: fmt.Sprintf("qwen-7b-%d", i), Kind: kind, Seed: uint64(20 + i), Speed: speed,
+			TRTLLMVersion: version, Model: "qwen-7b-chat", GPUs: 1, Streaming: true,
+			Workload: Workload{Rate: 12, PromptTokens: 350, OutputTokens: 140, SharedPrefix: 0.5},
+			Engine: Engine{
+				MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32,
+				IterationBase: 6 * time.Millisecond, PerContextToken: 8 * time.Microsecond, PerSequence: 110 * time.Microsecond,
+			},
+			Scenario: Burst(wave+8*time.Second, 12*time.Second, 12, 30).Repeat(5000, time.Minute),
+		})
+	}
+	return FleetSpec{Pools: []PoolSpec{llama, qwen}}
+}

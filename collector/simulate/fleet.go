@@ -1,0 +1,119 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// FleetSpec says which replicas a fleet has, pool by pool.
+type FleetSpec struct{ Pools []PoolSpec }
+
+// PoolSpec is the replicas of one model behind one name.
+type PoolSpec struct {
+	Name     string
+	Replicas []Spec
+}
+
+// Fleet is a number of running replicas. Its methods are safe for concurrent use.
+type Fleet struct {
+	pools  []Pool
+	all    []*Replica
+	cancel context.CancelFunc
+	pacing sync.WaitGroup
+}
+
+// Pool is the running replicas of a PoolSpec.
+type Pool struct {
+	Name     string
+	Replicas []*Replica
+}
+
+// The pacemaker's period: short, so that streamed tokens come smoothly, and
+// longer for a fleet so big that waking would cost more than simulating.
+const (
+	paceEvery    = 20 * time.Millisecond
+	paceEveryBig = 100 * time.Millisecond
+	bigFleet     = 32
+)
+
+// StartFleet opens the ports of all replicas and keeps their time in step with
+// the wall clock (those with a Speed; the others wait for Advance) until ctx ends
+// or Close is called. Close must be called in any case.
+func StartFleet(ctx context.Context, spec FleetSpec) (*Fleet, error) {
+	f := &Fleet{cancel: func() {}}
+	for _, p := range spec.Pools {
+		pool := Pool{Name: p.Name}
+		for _, s := range p.Replicas {
+			r, err := NewReplica(s)
+			if err == nil {
+				err = r.Listen(ctx)
+			}
+			if err != nil {
+				f.Close()
+				return nil, fmt.Errorf("pool %s: %w", p.Name, err)
+			}
+			pool.Replicas = append(pool.Replicas, r)
+			f.all = append(f.all, r)
+		}
+		f.pools = append(f.pools, pool)
+	}
+	if len(f.all) == 0 {
+		return nil, errors.New("fleet: no replicas")
+	}
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.pacing.Go(func() { f.pace(ctx) })
+	return f, nil
+}
+
+func (f *Fleet) pace(ctx context.Context) {
+	every := paceEvery
+	if len(f.all) > bigFleet {
+		every = paceEveryBig
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			for _, r := range f.all {
+				r.pace()
+			}
+		}
+	}
+}
+
+// Close closes all ports and waits for everything the fleet started.
+func (f *Fleet) Close() {
+	f.cancel()
+	f.pacing.Wait()
+	for _, r := range f.all {
+		r.Close()
+	}
+}
+
+// Pools returns the pools in the order of the spec; the slice must not be changed.
+func (f *Fleet) Pools() []Pool { return f.pools }
+
+// Replica finds a replica by its pool and name; nil when there is none.
+func (f *Fleet) Replica(pool, name string) *Replica {
+	for _, p := range f.pools {
+		for _, r := range p.Replicas {
+			if p.Name == pool && r.Name() == name {
+				return r
+			}
+		}
+	}
+	return nil
+}
+
+// Advance moves the simulated time of all replicas on by d.
+func (f *Fleet) Advance(d time.Duration) {
+	for _, r := range f.all {
+		r.Advance(d)
+	}
+}

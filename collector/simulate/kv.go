@@ -1,0 +1,149 @@
+package simulate
+
+// kvCache is a paged KV cache of equal blocks. Blocks of a shared prefix stay
+// cached after their last user has gone and then count as free, because they
+// are given away as soon as somebody needs room (TRT-LLM's block reuse).
+type kvCache struct {
+	blocks    int // All blocks.
+	perBlock  int // Tokens per block.
+	used      int
+	reuse     bool
+	groups    []prefix
+	evictable int
+	// Cumulative, as the executor's statistics have them.
+	reused, missed, allocated, allocatedNew uint64
+	// Of the running iteration.
+	iterReused, iterMissed, iterGenerated int
+}
+
+// prefix is one shared prompt beginning.
+type prefix struct {
+	blocks int
+	refs   int
+	cached bool
+}
+
+func newKVCache(cfg Engine, load Workload) *kvCache {
+	k := &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock, reuse: !cfg.NoBlockReuse}
+	k.groups = make([]prefix, load.PrefixGroups)
+	for i := range k.groups {
+		k.groups[i].blocks = load.PrefixTokens / cfg.TokensPerBlock
+	}
+	return k
+}
+
+func (k *kvCache) free() int { return k.blocks - k.used }
+
+func (k *kvCache) blocksFor(tokens int) int { return (tokens + k.perBlock - 1) / k.perBlock }
+
+// take moves n blocks from free to used, evicting cached prefixes nobody uses.
+func (k *kvCache) take(n int) bool {
+	if n > k.free() {
+		return false
+	}
+	for i := 0; n > k.free()-k.evictable && i < len(k.groups); i++ {
+		if g := &k.groups[i]; g.cached && g.refs == 0 {
+			g.cached = false
+			k.evictable -= g.blocks
+		}
+	}
+	k.used += n
+	return true
+}
+
+// begin gives r the blocks of its whole context and sets where its prefill
+// starts; false when there is no room.
+func (k *kvCache) begin(r *request) bool {
+	want := k.blocksFor(r.target + 1)
+	g := k.groupOf(r)
+	if g == nil || want <= g.blocks {
+		if !k.take(want) {
+			return false
+		}
+		r.blocks = want
+		k.miss(want)
+		return true
+	}
+	hit := g.cached
+	own := want - g.blocks
+	need := own
+	if !hit || g.refs == 0 {
+		need += g.blocks
+	}
+	if need > k.free() {
+		return false
+	}
+	if hit && g.refs == 0 {
+		// The prefix comes back from the evictable part of free.
+		k.evictable -= g.blocks
+	}
+	g.refs++
+	g.cached = true
+	r.shared = true
+	k.take(need)
+	r.blocks = own
+	if hit {
+		r.context = min(g.blocks*k.perBlock, r.target-1)
+		r.cached = min(r.context, r.prompt)
+		k.reused += uint64(g.blocks)
+		k.iterReused += g.blocks
+		k.allocated += uint64(g.blocks)
+		k.miss(own)
+	} else {
+		k.miss(want)
+	}
+	return true
+}
+
+func (k *kvCache) miss(n int) {
+	k.missed += uint64(n)
+	k.iterMissed += n
+	k.allocated += uint64(n)
+	k.allocatedNew += uint64(n)
+}
+
+func (k *kvCache) groupOf(r *request) *prefix {
+	if !k.reuse || r.group < 0 || r.group >= len(k.groups) || k.groups[r.group].blocks == 0 {
+		return nil
+	}
+	return &k.groups[r.group]
+}
+
+// held returns the number of blocks r uses, its shared prefix with them.
+func (k *kvCache) held(r *request) int {
+	if r.shared {
+		return r.blocks + k.groups[r.group].blocks
+	}
+	return r.blocks
+}
+
+// grow gives r one more block when its next token needs one.
+func (k *kvCache) grow(r *request) bool {
+	if k.blocksFor(r.prompt+r.generated+1) <= k.held(r) {
+		return true
+	}
+	if !k.take(1) {
+		return false
+	}
+	r.blocks++
+	k.allocated++
+	k.allocatedNew++
+	k.iterGenerated++
+	return true
+}
+
+// release gives back all blocks of r; a shared prefix stays cached.
+func (k *kvCache) release(r *request) {
+	k.used -= r.blocks
+	r.blocks = 0
+	if !r.shared {
+		return
+	}
+	r.shared = false
+	g := &k.groups[r.group]
+	g.refs--
+	if g.refs == 0 {
+		k.used -= g.blocks
+		k.evictable += g.blocks
+	}
+}

@@ -1,0 +1,214 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// handlers answer a server's ports; metrics is nil for servers with one port.
+type handlers struct{ api, metrics http.Handler }
+
+// network is the ports of a replica. It follows the replica's phase: a port that
+// must refuse is closed, so that clients get "connection refused" and no reset.
+type network struct {
+	mu      sync.Mutex
+	ports   []*port
+	serving sync.WaitGroup
+}
+
+// port is one TCP port: held for the life of the replica, listening or not.
+type port struct {
+	addr    string
+	metrics bool
+	hold    func() // Lets the port go.
+	srv     *http.Server
+	epoch   int
+}
+
+// Listen opens the replica's ports; while it loads they are reserved and refuse.
+// Close ends it.
+func (r *Replica) Listen(ctx context.Context) error {
+	r.net.mu.Lock()
+	defer r.net.mu.Unlock()
+	if len(r.net.ports) > 0 {
+		return errors.New("replica listens already")
+	}
+	wanted := []int{r.spec.APIPort}
+	if !r.spec.Kind.onePort() {
+		wanted = append(wanted, r.spec.MetricsPort)
+	}
+	for i, number := range wanted {
+		addr, hold, err := reserve(ctx, net.JoinHostPort(r.spec.Host, strconv.Itoa(number)))
+		if err != nil {
+			r.net.closeLocked()
+			return fmt.Errorf("replica %s: reserve port: %w", r.spec.Name, err)
+		}
+		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold, metrics: i == 1})
+	}
+	if err := r.net.followLocked(r); err != nil {
+		r.net.closeLocked()
+		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
+	}
+	return nil
+}
+
+// Close closes the ports and waits for their servers to end.
+func (r *Replica) Close() {
+	r.net.mu.Lock()
+	r.net.closeLocked()
+	r.net.mu.Unlock()
+	r.net.serving.Wait()
+}
+
+func (n *network) closeLocked() {
+	for _, p := range n.ports {
+		p.shut()
+		p.hold()
+	}
+	n.ports = nil
+}
+
+// APIAddr is the host:port of the API, "" before Listen.
+func (r *Replica) APIAddr() string { return r.net.addr(false) }
+
+// MetricsAddr is the host:port of the metrics page, "" before Listen.
+func (r *Replica) MetricsAddr() string { return r.net.addr(!r.spec.Kind.onePort()) }
+
+// MetricsPath is where on MetricsAddr the page is.
+func (r *Replica) MetricsPath() string {
+	switch r.spec.Kind {
+	case KindServe, KindServeGen2, KindServeOld:
+		return "/prometheus/metrics"
+	case KindNIM:
+		return "/v1/metrics"
+	default:
+		return "/metrics"
+	}
+}
+
+// MetricsURL is the address of the metrics page, "" before Listen.
+func (r *Replica) MetricsURL() string {
+	addr := r.MetricsAddr()
+	if addr == "" {
+		return ""
+	}
+	return "http://" + addr + r.MetricsPath()
+}
+
+// APIURL is the base of the API without a trailing slash, "" before Listen.
+func (r *Replica) APIURL() string {
+	addr := r.APIAddr()
+	if addr == "" {
+		return ""
+	}
+	return "http://" + addr
+}
+
+func (n *network) addr(metrics bool) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.ports {
+		if p.metrics == metrics {
+			return p.addr
+		}
+	}
+	return ""
+}
+
+// follow opens and closes ports as the replica's phase has it.
+func (n *network) follow(r *Replica) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	// A port that cannot be opened again is tried at the next turn; till then it
+	// refuses, as a server that fails to bind does.
+	_ = n.followLocked(r)
+}
+
+func (n *network) followLocked(r *Replica) error {
+	if len(n.ports) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	phase, epoch, srv := r.w.phase, r.w.truth.Epoch, r.w.server
+	r.mu.Unlock()
+	var errs []error
+	for _, p := range n.ports {
+		open := srv != nil && (phase == PhaseServing || phase == PhaseDraining && p.metrics)
+		if p.srv != nil && (!open || p.epoch != epoch) {
+			p.shut()
+		}
+		if open && p.srv == nil {
+			h := srv.handlers(r)
+			handler := h.api
+			if p.metrics {
+				handler = h.metrics
+			}
+			errs = append(errs, p.listen(handler, epoch, &n.serving))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *port) listen(h http.Handler, epoch int, serving *sync.WaitGroup) error {
+	l, err := listen(p.addr)
+	if err != nil {
+		return fmt.Errorf("open port %s: %w", p.addr, err)
+	}
+	p.epoch = epoch
+	p.srv = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	srv := p.srv
+	serving.Go(func() {
+		// Serve ends with ErrServerClosed when the port is shut.
+		_ = srv.Serve(l)
+	})
+	return nil
+}
+
+func (p *port) shut() {
+	if p.srv != nil {
+		_ = p.srv.Close()
+		p.srv = nil
+	}
+}
+
+// APIHandler answers as the API port does now, without a socket; while the port
+// refuses it answers nothing and aborts the connection.
+func (r *Replica) APIHandler() http.Handler { return r.handler(false) }
+
+// MetricsHandler answers as the metrics port does now, without a socket.
+func (r *Replica) MetricsHandler() http.Handler { return r.handler(true) }
+
+func (r *Replica) handler(metrics bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		r.mu.Lock()
+		phase, srv := r.w.phase, r.w.server
+		r.mu.Unlock()
+		if srv == nil || phase == PhaseDraining && (!metrics || r.spec.Kind.onePort()) {
+			panic(http.ErrAbortHandler)
+		}
+		h := srv.handlers(r)
+		if metrics && h.metrics != nil {
+			h.metrics.ServeHTTP(w, req)
+			return
+		}
+		h.api.ServeHTTP(w, req)
+	})
+}
+
+// locked runs f on the world of this moment; false when the process is gone.
+func (r *Replica) locked(srv server, f func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.catchUp()
+	if r.w.server != srv {
+		return false
+	}
+	f()
+	return true
+}

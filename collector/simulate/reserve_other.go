@@ -1,0 +1,24 @@
+//go:build !linux
+
+package simulate
+
+import (
+	"context"
+	"net"
+)
+
+// reserve finds a free port. Other systems cannot hold it while it refuses, so
+// another program may take it between a process's end and its restart.
+func reserve(ctx context.Context, hostport string) (addr string, hold func(), err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", hostport)
+	if err != nil {
+		return "", nil, err
+	}
+	return l.Addr().String(), func() {}, l.Close()
+}
+
+func listen(addr string) (net.Listener, error) {
+	var lc net.ListenConfig
+	return lc.Listen(context.Background(), "tcp", addr)
+}

@@ -1,0 +1,184 @@
+package simulate
+
+// page renders /prometheus/metrics as prometheus_client's multiprocess mode does:
+// what has no sample is absent, gauges carry a pid.
+func (s *serve) page() []byte { return s.render(false) }
+
+func (s *serve) render(openMetrics bool) []byte {
+	p := &page{
+		out: make([]byte, 0, 24<<10), number: appendPython, layout: layoutPythonMulti, openMetrics: openMetrics,
+	}
+	switch s.w.spec.Kind {
+	case KindServeOld:
+		s.writeSuccess(p, "")
+		s.writeBasics(p, "")
+	case KindServeGen2:
+		if s.logged {
+			s.writeKVRates(p)
+		}
+		s.writeBasics(p, "trtllm_")
+		s.writeSuccess(p, "trtllm_")
+	default:
+		s.writeBasics(p, "trtllm_")
+		s.writePhases(p)
+		s.writeConfig(p)
+		s.writeIteration(p)
+		s.writeCounters(p)
+	}
+	return p.bytes()
+}
+
+// names are the engine_type and model_name of every series: the word undefined
+// before PR 12545, trtllm inside a Dynamo worker.
+func (s *serve) names() (engine, model string) {
+	switch s.w.spec.Kind {
+	case KindServe:
+		return "pytorch", s.w.spec.Model
+	case KindDynamo:
+		return "trtllm", s.w.spec.Model
+	default:
+		return "undefined", "undefined"
+	}
+}
+
+func (s *serve) labels() string {
+	engine, model := s.names()
+	return pairs("engine_type", engine, "model_name", model)
+}
+
+func (s *serve) gaugeLabels() string {
+	engine, model := s.names()
+	return pairs("engine_type", engine, "model_name", model, "pid", s.pid)
+}
+
+func (s *serve) writeHistogram(p *page, name, help string, h *histogram) {
+	if h.n > 0 {
+		p.family(name, help, "histogram")
+		p.addHistogram(s.labels(), h)
+	}
+}
+
+func (s *serve) writeSuccess(p *page, prefix string) {
+	engine, model := s.names()
+	p.family(prefix+"request_success_total", "Count of successfully processed requests.", "counter")
+	for _, reason := range s.reasons {
+		p.add(pairs("engine_type", engine, "finished_reason", reason, "model_name", model), float64(s.success[reason]))
+	}
+}
+
+func (s *serve) writeBasics(p *page, prefix string) {
+	s.writeHistogram(p, prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", s.e2e)
+	s.writeHistogram(p, prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ttft)
+	s.writeHistogram(p, prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", s.tpot)
+	s.writeHistogram(p, prefix+"request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", s.queue)
+}
+
+func (s *serve) writePhases(p *page) {
+	s.writeHistogram(p, "trtllm_request_prefill_time_seconds",
+		"Histogram of prefill (context) phase duration in seconds (first_token_time - first_scheduled_time).", s.prefill)
+	s.writeHistogram(p, "trtllm_request_decode_time_seconds",
+		"Histogram of decode (generation) phase duration in seconds (last_token_time - first_token_time).", s.decode)
+	s.writeHistogram(p, "trtllm_request_inference_time_seconds",
+		"Histogram of total inference duration in seconds (last_token_time - first_scheduled_time).", s.inference)
+	s.writeHistogram(p, "trtllm_prompt_cached_tokens_per_request", "Histogram of cached prompt tokens per request.", s.cachedEach)
+	s.writeHistogram(p, "trtllm_prefill_batch_tokens", "Histogram of total context tokens per iteration.", s.batch)
+}
+
+func (s *serve) writeConfig(p *page) {
+	engine, model := s.names()
+	info := func(name, help, labels string) {
+		p.family(name, help, "gauge")
+		p.add(labels, 1)
+	}
+	gpus := itoa(max(1, s.w.spec.GPUs))
+	info("trtllm_model_config_info", "Model configuration info", pairs("dtype", "bfloat16", "engine_type", engine,
+		"gpu_type", "NVIDIA H200", "max_model_len", "4096", "model", model, "model_name", model, "pid", s.pid,
+		"quantization", "none", "served_model_name", model))
+	info("trtllm_parallel_config_info", "Parallelism configuration info", pairs("context_parallel_size", "1",
+		"engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus, "model_name", model, "pid", s.pid,
+		"pipeline_parallel_size", "1", "tensor_parallel_size", gpus))
+	reuse := "True"
+	if s.w.spec.Engine.NoBlockReuse {
+		reuse = "False"
+	}
+	info("trtllm_kv_cache_config_info", "KV cache configuration info", pairs("cache_dtype", "auto",
+		"enable_block_reuse", reuse, "enable_partial_reuse", reuse, "engine_type", engine,
+		"free_gpu_memory_fraction", "0.9", "model_name", model, "pid", s.pid))
+}
+
+func (s *serve) writeKVRates(p *page) {
+	it := s.last
+	if blocks := it.kvReused + it.kvMissed; blocks > 0 {
+		p.family("trtllm_kv_cache_hit_rate", "KV cache hit rate", "gauge")
+		p.add(s.gaugeLabels(), float64(it.kvReused)/float64(blocks))
+	}
+	if all := it.kvUsed + it.kvFree; all > 0 {
+		p.family("trtllm_kv_cache_utilization", "KV cache utilization", "gauge")
+		p.add(s.gaugeLabels(), float64(it.kvUsed)/float64(all))
+	}
+}
+
+// writeIteration writes the gauges of the last iteration the collector saw.
+func (s *serve) writeIteration(p *page) {
+	if !s.logged {
+		return
+	}
+	it := s.last
+	gauge := func(name, help string, v float64) {
+		p.family("trtllm_"+name, help, "gauge")
+		p.add(s.gaugeLabels(), v)
+	}
+	gauge("num_requests_running", "Number of active requests", float64(it.active))
+	gauge("num_requests_waiting", "Number of queued requests", float64(it.queued))
+	gauge("max_num_active_requests", "Maximum number of active requests", float64(s.w.spec.Engine.MaxActive))
+	gauge("iteration_latency_seconds", "Iteration latency in seconds", float64(it.latency.Microseconds())/1e6)
+	gauge("gpu_memory_usage_bytes", "GPU memory usage in bytes", 123456789012)
+	// The PyTorch path reports these five as 0.
+	gauge("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
+	gauge("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
+	gauge("max_batch_size_static", "Static maximum batch size", 0)
+	gauge("max_batch_size_runtime", "Runtime maximum batch size", 0)
+	gauge("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
+	s.writeKVRates(p)
+	gauge("kv_cache_max_blocks", "Maximum number of KV cache blocks", float64(it.kvUsed+it.kvFree))
+	gauge("kv_cache_free_blocks", "Number of free KV cache blocks", float64(it.kvFree))
+	gauge("kv_cache_used_blocks", "Number of used KV cache blocks", float64(it.kvUsed))
+	gauge("kv_cache_tokens_per_block", "Number of tokens per KV cache block", float64(s.w.spec.Engine.TokensPerBlock))
+	gauge("num_context_requests", "Number of context (prefill) requests", float64(it.context))
+	gauge("num_generation_requests", "Number of generation (decode) requests", float64(it.decoding))
+	gauge("num_paused_requests", "Number of paused requests", float64(it.paused))
+	gauge("num_scheduled_requests", "Number of scheduled requests", float64(it.scheduled))
+	gauge("total_context_tokens", "Total number of context tokens", float64(it.contextTokens))
+	gauge("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
+	gauge("prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.",
+		float64(it.context)/float64(s.w.spec.Engine.MaxActive))
+	if s.moved {
+		gauge("kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", s.reuseRate)
+	}
+}
+
+func (s *serve) writeCounters(p *page) {
+	counter := func(name, help string, v uint64) {
+		p.family("trtllm_"+name, help, "counter")
+		p.add(s.labels(), float64(v))
+	}
+	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
+		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", s.cached)
+	if len(s.reasons) > 0 {
+		s.writeSuccess(p, "trtllm_")
+		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", s.prompt)
+		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", s.generation)
+	}
+	if !s.logged {
+		return
+	}
+	c := s.counters
+	counter("kv_cache_reused_blocks_total", "Cumulative number of KV cache blocks reused (cache hits)", c.reused)
+	counter("kv_cache_missed_blocks_total", "Cumulative number of KV cache blocks missed (cache misses)", c.missed)
+	counter("kv_cache_iter_reused_blocks_total", "Total reused KV cache blocks (full + partial)", c.iterReused)
+	counter("kv_cache_iter_full_reused_blocks_total", "Total fully reused KV cache blocks", c.iterReused)
+	counter("kv_cache_iter_partial_reused_blocks_total", "Total partially reused KV cache blocks", 0)
+	counter("kv_cache_iter_missed_blocks_total", "Total missed KV cache blocks (context phase)", c.iterMissed)
+	counter("kv_cache_gen_alloc_blocks_total", "Total blocks allocated during generation phase", c.genAlloc)
+	counter("num_requests_completed_total", "Total number of completed requests across iterations", c.completed)
+}

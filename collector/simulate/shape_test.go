@@ -1,0 +1,184 @@
+package simulate_test
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// sample reads a captured page, or skips the test where the samples are not.
+func sample(t *testing.T, name string) []byte {
+	t.Helper()
+	dir := os.Getenv("TRTLLM_EXPORTER_SHARED")
+	if dir == "" {
+		at, err := os.Getwd()
+		require.NoError(t, err)
+		for ; dir == "" && at != filepath.Dir(at); at = filepath.Dir(at) {
+			if _, err := os.Stat(filepath.Join(at, "shared", "samples")); err == nil {
+				dir = filepath.Join(at, "shared")
+			}
+		}
+	}
+	if dir == "" {
+		t.Skip("no folder with captured samples: set TRTLLM_EXPORTER_SHARED")
+	}
+	body, err := os.ReadFile(filepath.Join(dir, "samples", name))
+	require.NoError(t, err)
+	return body
+}
+
+// shape is what does not depend on values: HELP and TYPE lines in order, and the
+// series of each family in order inside a histogram or summary, sorted between.
+func shape(body []byte) (heads, series []string) {
+	drop := regexp.MustCompile(`(gpu_uuid|pid|model_name|model|served_model_name|engine_type|gpu_count|tensor_parallel_size)="[^"]*"`)
+	lines := bufio.NewScanner(bytes.NewReader(body))
+	for lines.Scan() {
+		line := lines.Text()
+		if strings.HasPrefix(line, "#") {
+			heads = append(heads, line)
+			continue
+		}
+		name := line[:strings.LastIndexByte(line, ' ')]
+		series = append(series, drop.ReplaceAllStringFunc(name, func(label string) string {
+			if strings.HasPrefix(name, "nv_") && strings.HasPrefix(label, "model=") {
+				return label
+			}
+			return label[:strings.IndexByte(label, '=')]
+		}))
+	}
+	slices.Sort(series)
+	return heads, series
+}
+
+func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
+	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5}
+	for _, c := range []struct {
+		name, file string
+		spec       simulate.Spec
+		advance    time.Duration
+	}{
+		{
+			"Triton 25.12 with default flags", "GENERATED-triton-trtllm-default.prom",
+			simulate.Spec{Streaming: true, GPUs: 2, Workload: load}, time.Minute,
+		},
+		{
+			"Triton 26.01 with summaries and histograms", "GENERATED-triton-trtllm-summary-histogram.prom",
+			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Summaries: true, Histograms: true, Workload: load}, time.Minute,
+		},
+		{
+			"the same without a request", "GENERATED-triton-trtllm-summary-histogram-idle.prom",
+			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Summaries: true, Histograms: true}, time.Minute,
+		},
+		{
+			"the five names of trtllm-serve 1.1", "GENERATED-trtllm-serve-gen1-under-way.prom",
+			simulate.Spec{Kind: simulate.KindServeOld, Workload: load}, time.Minute,
+		},
+		{
+			"the first prefixed trtllm-serve", "GENERATED-trtllm-serve-gen2-under-way.prom",
+			simulate.Spec{Kind: simulate.KindServeGen2, Workload: load}, time.Minute,
+		},
+		{
+			"the newest trtllm-serve", "GENERATED-trtllm-serve-new-under-way.prom",
+			simulate.Spec{Kind: simulate.KindServe, Workload: load}, time.Minute,
+		},
+		{
+			"the newest trtllm-serve before any request", "GENERATED-trtllm-serve-new-before-any-request.prom",
+			simulate.Spec{Kind: simulate.KindServe}, time.Minute,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			wantHeads, wantSeries := shape(sample(t, c.file))
+			r, err := simulate.NewReplica(c.spec)
+			require.NoError(t, err)
+			r.Advance(c.advance)
+			heads, series := shape(r.Page())
+			require.Equal(t, wantHeads, heads)
+			require.Equal(t, wantSeries, series)
+		})
+	}
+}
+
+func TestOldServeSaysNothingBeforeTheFirstRequest(t *testing.T) {
+	for _, kind := range []simulate.Kind{simulate.KindServeOld, simulate.KindServeGen2} {
+		r, err := simulate.NewReplica(simulate.Spec{Kind: kind})
+		require.NoError(t, err)
+		r.Advance(time.Minute)
+		require.Empty(t, r.Page())
+		r.SetRate(5)
+		r.Advance(time.Minute)
+		require.NotEmpty(t, r.Page())
+	}
+}
+
+func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
+	const trt = "nv_trt_llm_"
+	for _, c := range []struct {
+		name, version string
+		kind          simulate.Kind
+		present       []string
+		absent        []string
+	}{
+		{"23.05 has no pending gauge, no reason, old families", "2.34.0", "", []string{trt + "request_statistics", `failure{model="ensemble",version`}, []string{"pending", "reason=", "nv_pinned"}},
+		{"23.11 has _statistics names", "2.40.0", "", []string{trt + "general_statistics", "pending"}, []string{trt + "request_metrics", "nv_pinned"}},
+		{"24.01 has the pinned pool", "2.42.0", "", []string{"nv_pinned_memory_pool_used_bytes", trt + "request_metrics"}, []string{"terminated_requests", "paused_requests"}},
+		{"24.02 has terminated requests", "2.43.0", "", []string{"terminated_requests"}, []string{"paused_requests"}},
+		{"24.04 has paused requests", "2.45.0", "", []string{"paused_requests"}, []string{"terminated_requests", "reason="}},
+		{"24.07 has reasons", "2.48.0", "", []string{`reason="CANCELED"`}, []string{`"reused"`}},
+		{"24.10 has reused", "2.51.0", "", []string{`kv_cache_block_type="reused"`}, []string{"disaggregated", "load_duration"}},
+		{"24.11 has disaggregated serving and load time", "2.52.0", "", []string{"disaggregated_serving_type", "nv_model_load_duration_secs"}, []string{"nv_llm_"}},
+		{"24.12 has token lengths", "2.53.0", "", []string{"nv_llm_output_token_len_bucket", "nv_llm_input_token_len_sum"}, []string{`"waiting"`, `"fraction"`}},
+		{"25.04 has waiting and fraction", "2.57.0", "", []string{`request_type="waiting"`, `"fraction"`}, nil},
+		{"the Python backend has no families before 24.07", "2.47.0", simulate.KindTritonPython, nil, []string{trt}},
+		{"the Python backend never has reused nor disaggregated", "2.64.0", simulate.KindTritonPython, []string{trt + "request_metrics", `"waiting"`, "nv_llm_"}, []string{`"reused"`, "disaggregated"}},
+		{"the LLM API has core families alone", "2.64.0", simulate.KindTritonLLMAPI, []string{"nv_inference_request_success"}, []string{trt, "nv_llm_"}},
+		{"vLLM has its own", "2.64.0", simulate.KindTritonVLLM, []string{"vllm:time_to_first_token_seconds_bucket"}, []string{trt}},
+		{"plain models have core families alone", "2.64.0", simulate.KindTritonCore, []string{`model="resnet50"`}, []string{trt, "vllm:"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := simulate.NewReplica(simulate.Spec{Kind: c.kind, EngineVersion: c.version, Workload: simulate.Workload{Rate: 3}})
+			require.NoError(t, err)
+			r.Advance(20 * time.Second)
+			body := string(r.Page())
+			parsePage(t, []byte(body))
+			for _, s := range c.present {
+				has := strings.Contains(body, s)
+				require.True(t, has, "%s must be on the page", s)
+			}
+			for _, s := range c.absent {
+				has := strings.Contains(body, s)
+				require.False(t, has, "%s must not be on the page", s)
+			}
+		})
+	}
+}
+
+func TestTimestampChangesItsUnitWith2408(t *testing.T) {
+	const series = `nv_trt_llm_general_metrics{general_type="timestamp",model="tensorrt_llm",version="1"}`
+	for version, most := range map[string]float64{"2.48.0": 1e10, "2.49.0": 1e16} {
+		r, err := simulate.NewReplica(simulate.Spec{EngineVersion: version, Workload: simulate.Workload{Rate: 3}})
+		require.NoError(t, err)
+		r.Advance(20 * time.Second)
+		samples, _ := parsePage(t, r.Page())
+		require.Less(t, samples[series], most)
+		require.Greater(t, samples[series], most/10)
+	}
+}
+
+func TestBaseCountersOfTheLLMStayZeroUpTo2311(t *testing.T) {
+	r, err := simulate.NewReplica(simulate.Spec{EngineVersion: "2.40.0", Workload: simulate.Workload{Rate: 3}})
+	require.NoError(t, err)
+	r.Advance(time.Minute)
+	samples, _ := parsePage(t, r.Page())
+	require.Zero(t, samples[`nv_inference_request_success{model="tensorrt_llm",version="1"}`])
+	require.Positive(t, samples[`nv_inference_request_success{model="ensemble",version="1"}`])
+}

@@ -1,0 +1,49 @@
+package simulate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// tritonVersion is the minor number of Triton 2.N: one a month, 23.01 = 2.30,
+// 23.12 = 2.41, 24.12 = 2.53, 25.12 = 2.64.
+type tritonVersion int
+
+// parseTritonVersion reads "2.64.0", "2.59.1" or "2.73.0dev".
+func parseTritonVersion(s string) (tritonVersion, error) {
+	parts := strings.SplitN(s, ".", 3)
+	if len(parts) == 3 && parts[0] == "2" {
+		if minor, err := strconv.Atoi(parts[1]); err == nil {
+			return tritonVersion(minor), nil
+		}
+	}
+	return 0, fmt.Errorf("engine_version: %q is not a Triton version such as 2.64.0", s)
+}
+
+// The releases in which something changed on the page: core src/metrics.cc and
+// the TRT-LLM backend's custom_metrics_reporter.cc, read branch by branch.
+const (
+	triton2209 tritonVersion = 26 // Numbers without fixed decimals.
+	triton2304 tritonVersion = 33 // Summaries.
+	triton2309 tritonVersion = 38 // Pending gauge.
+	triton2311 tritonVersion = 40 // The last with *_statistics names and zero base counters.
+	triton2401 tritonVersion = 42 // Pinned memory pool.
+	triton2402 tritonVersion = 43 // Category terminated_requests.
+	triton2404 tritonVersion = 45 // Category paused_requests in its place.
+	triton2407 tritonVersion = 48 // Failures have a reason; the Python backend has families.
+	triton2408 tritonVersion = 49 // The timestamp is in microseconds.
+	triton2410 tritonVersion = 51 // Category reused.
+	triton2411 tritonVersion = 52 // Load time, first response, disaggregated serving.
+	triton2412 tritonVersion = 53 // Token length histograms.
+	triton2504 tritonVersion = 57 // Categories waiting and fraction.
+	triton2601 tritonVersion = 65 // First response for all models.
+)
+
+// suffix is what the TRT-LLM families end in.
+func (v tritonVersion) suffix() string {
+	if v <= triton2311 {
+		return "_statistics"
+	}
+	return "_metrics"
+}

@@ -1,0 +1,146 @@
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+func everyKind() []simulate.Kind {
+	return []simulate.Kind{
+		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonCore,
+		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
+		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo,
+	}
+}
+
+func newReplica(t *testing.T, spec simulate.Spec) *simulate.Replica {
+	t.Helper()
+	r, err := simulate.NewReplica(spec)
+	require.NoError(t, err)
+	return r
+}
+
+func requireConserved(t *testing.T, truth simulate.Truth) {
+	t.Helper()
+	require.Equal(t, truth.Arrived, truth.Finished+truth.Failed+truth.Stuck+uint64(truth.InFlight))
+	require.Equal(t, truth.KVBlocks, truth.KVUsed+truth.KVFree)
+	require.Equal(t, truth.Queued, truth.Hidden+truth.Active-truth.Running)
+	require.Equal(t, truth.InFlight, truth.Hidden+truth.Active)
+}
+
+func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
+	scenario := simulate.Combine(
+		simulate.Burst(20*time.Second, 10*time.Second, 4, 20),
+		simulate.Stall(45*time.Second, 5*time.Second),
+		simulate.DeadStubs(60*time.Second, 3*time.Second),
+		simulate.Restart(80*time.Second, 2*time.Second),
+	)
+	for _, kind := range everyKind() {
+		t.Run(string(kind), func(t *testing.T) {
+			spec := simulate.Spec{
+				Kind: kind, Seed: 42, Streaming: true, Summaries: true, Histograms: true, GPUs: 2, LoadDuration: 3 * time.Second,
+				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
+				Engine:   simulate.Engine{MaxActive: 8, KVBlocks: 120}, Scenario: scenario,
+			}
+			whole, cut, other := newReplica(t, spec), newReplica(t, spec), newReplica(t, func() simulate.Spec {
+				s := spec
+				s.Seed = 43
+				return s
+			}())
+			whole.Advance(100 * time.Second)
+			other.Advance(100 * time.Second)
+			for step := time.Duration(0); step < 100*time.Second; {
+				d := min(time.Duration(1+step%7)*13*time.Millisecond, 100*time.Second-step)
+				cut.Advance(d)
+				step += d
+				requireConserved(t, cut.Truth())
+			}
+			page, truth := whole.Observe()
+			cutPage, cutTruth := cut.Observe()
+			require.Equal(t, truth, cutTruth)
+			require.Equal(t, string(page), string(cutPage))
+			parsePage(t, page)
+			_, otherTruth := other.Observe()
+			require.NotEqual(t, truth, otherTruth)
+		})
+	}
+}
+
+func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
+	const (
+		llm   = `{model="tensorrt_llm",version="1"}`
+		entry = `{model="ensemble",version="1"}`
+	)
+	for _, topology := range []simulate.Topology{simulate.TopologyEnsemble, simulate.TopologyBLS, simulate.TopologyDirect} {
+		t.Run(string(topology), func(t *testing.T) {
+			r := newReplica(t, simulate.Spec{
+				Topology: topology, Streaming: true, Histograms: true,
+				Workload: simulate.Workload{Rate: 6, ErrorRate: 0.1, SharedPrefix: 0.5},
+				Engine:   simulate.Engine{MaxActive: 16},
+			})
+			for range 200 {
+				r.Advance(377 * time.Millisecond)
+				page, truth := r.Observe()
+				s, _ := parsePage(t, page)
+				requireConserved(t, truth)
+				require.Equal(t, float64(truth.PromptTokens+truth.FailedPromptTokens),
+					s[`nv_llm_input_token_len_sum{model="tensorrt_llm",response_metric_type="total_input_tokens",version="1"}`])
+				require.Equal(t, float64(truth.GenerationTokens+truth.FailedGenerationTokens),
+					s[`nv_llm_output_token_len_sum{model="tensorrt_llm",response_metric_type="total_output_tokens",version="1"}`])
+				require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+llm])
+				require.Equal(t, float64(truth.Failed), s[`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"}`])
+				if topology == simulate.TopologyEnsemble {
+					require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+entry])
+					require.Equal(t, float64(truth.GeneratedTokensSoFar), s[`nv_inference_request_success{model="postprocessing",version="1"}`])
+					require.Equal(t, float64(2*truth.Failed), s[`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"}`])
+				}
+				require.LessOrEqual(t, s[`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"}`], 16.0)
+				require.Equal(t, s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="tensorrt_llm",version="1"}`],
+					s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="tensorrt_llm",version="1"}`]+
+						s[`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="tensorrt_llm",version="1"}`])
+			}
+			require.Positive(t, r.Truth().Failed)
+		})
+	}
+}
+
+func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
+	r := newReplica(t, simulate.Spec{
+		Kind: simulate.KindServe, Model: "m", Workload: simulate.Workload{Rate: 6, AbandonRate: 0.2, SharedPrefix: 0.5},
+	})
+	r.Advance(2 * time.Minute)
+	page, truth := r.Observe()
+	s, _ := parsePage(t, page)
+	booked := s[`trtllm_request_success_total{engine_type="pytorch",finished_reason="stop",model_name="m"}`] +
+		s[`trtllm_request_success_total{engine_type="pytorch",finished_reason="length",model_name="m"}`]
+	require.Positive(t, truth.Abandoned)
+	require.Equal(t, float64(truth.Finished-truth.Abandoned), booked, "a client that left is never booked")
+	require.Equal(t, booked, s[`trtllm_e2e_request_latency_seconds_count{engine_type="pytorch",model_name="m"}`])
+	require.Less(t, s[`trtllm_generation_tokens_total{engine_type="pytorch",model_name="m"}`], float64(truth.GenerationTokens))
+	require.Len(t, truth.Latencies, int(truth.Finished))
+}
+
+func TestServeGaugesFreezeUntilARequestEnds(t *testing.T) {
+	r := newReplica(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 6}})
+	r.Advance(time.Minute)
+	r.SetRate(0)
+	r.Advance(time.Minute)
+	require.Zero(t, r.Truth().InFlight)
+	page := r.Page()
+	r.Advance(time.Hour)
+	require.Equal(t, string(page), string(r.Page()), "an idle server keeps the gauges of its last iteration")
+}
+
+func TestOldServeDropsQueueTimesOfZero(t *testing.T) {
+	r := newReplica(t, simulate.Spec{Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 1}})
+	r.Advance(5 * time.Minute)
+	page, truth := r.Observe()
+	s, _ := parsePage(t, page)
+	const labels = `{engine_type="undefined",model_name="undefined"}`
+	require.Equal(t, float64(truth.Finished), s["e2e_request_latency_seconds_count"+labels])
+	require.Less(t, s["request_queue_time_seconds_count"+labels], float64(truth.Finished))
+}

@@ -1,0 +1,166 @@
+package simulate
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+// Workload says what the simulated clients send. Zero fields take the values of
+// DefaultWorkload, except Rate and the three shares, whose zero means none.
+type Workload struct {
+	// Rate is the mean number of requests a second; arrivals are Poisson.
+	Rate float64
+	// PromptTokens and OutputTokens are mean lengths in tokens; Spread is the
+	// sigma of the lognormal both are drawn from.
+	PromptTokens, OutputTokens int
+	Spread                     float64
+	// MaxPrompt and MaxOutput cap the drawn lengths.
+	MaxPrompt, MaxOutput int
+	// SharedPrefix is the share [0,1] of requests that begin with one of
+	// PrefixGroups prompts of PrefixTokens tokens each, so KV blocks are reused.
+	SharedPrefix               float64
+	PrefixTokens, PrefixGroups int
+	// ErrorRate is the share [0,1] of requests the executor answers with an error.
+	ErrorRate float64
+	// AbandonRate is the share [0,1] of requests whose client leaves early.
+	AbandonRate float64
+}
+
+// DefaultWorkload is a chat-like load of one request a second.
+func DefaultWorkload() Workload {
+	return Workload{
+		Rate: 1, PromptTokens: 400, OutputTokens: 120, Spread: 0.8, MaxPrompt: 4096, MaxOutput: 1024,
+		SharedPrefix: 0.5, PrefixTokens: 256, PrefixGroups: 4,
+	}
+}
+
+func (w Workload) withDefaults() Workload {
+	d := DefaultWorkload()
+	setDefault(&w.PromptTokens, d.PromptTokens)
+	setDefault(&w.OutputTokens, d.OutputTokens)
+	setDefault(&w.Spread, d.Spread)
+	setDefault(&w.MaxPrompt, d.MaxPrompt)
+	setDefault(&w.MaxOutput, d.MaxOutput)
+	setDefault(&w.PrefixTokens, d.PrefixTokens)
+	setDefault(&w.PrefixGroups, d.PrefixGroups)
+	return w
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// never is a moment that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// clients draws the arrivals of one replica. It has a random source of its own,
+// so what arrives does not depend on how the server fares.
+type clients struct {
+	load Workload
+	rng  *rand.Rand
+	next time.Duration
+	ids  uint64
+}
+
+func newClients(load Workload, seed uint64) *clients {
+	c := &clients{load: load.withDefaults(), rng: rand.New(rand.NewPCG(seed, 0xc11e47))}
+	c.schedule(0)
+	return c
+}
+
+// setRate changes the arrival rate from now on; a Poisson stream has no memory,
+// so the next arrival is simply drawn anew.
+func (c *clients) setRate(now time.Duration, rate float64) {
+	c.load.Rate = rate
+	c.schedule(now)
+}
+
+func (c *clients) schedule(now time.Duration) {
+	if c.load.Rate <= 0 {
+		c.next = never
+		return
+	}
+	c.next = now + time.Duration(c.rng.ExpFloat64()/c.load.Rate*float64(time.Second))
+}
+
+// arrive draws the request that comes at c.next and schedules the one after it.
+func (c *clients) arrive() *request {
+	at := c.next
+	c.ids++
+	r := &request{
+		id:      c.ids,
+		arrived: at,
+		prompt:  c.length(c.load.PromptTokens, c.load.MaxPrompt),
+		output:  c.length(c.load.OutputTokens, c.load.MaxOutput),
+		group:   -1,
+		reason:  "stop",
+	}
+	if c.rng.Float64() < c.load.SharedPrefix {
+		r.group = c.rng.IntN(c.load.PrefixGroups)
+		r.prompt = min(r.prompt+c.load.PrefixTokens, c.load.MaxPrompt)
+	}
+	if c.rng.Float64() < 0.25 {
+		r.reason = "length"
+	}
+	r.fails = c.rng.Float64() < c.load.ErrorRate
+	r.abandoned = c.rng.Float64() < c.load.AbandonRate
+	// A pre- and a postprocessing step take milliseconds; their spread comes
+	// from the same source, so a run repeats them.
+	r.preTime = time.Duration(600+c.rng.IntN(1400)) * time.Microsecond
+	r.postTime = time.Duration(200+c.rng.IntN(500)) * time.Microsecond
+	c.schedule(at)
+	return r
+}
+
+// length draws a lognormal length with the given mean, in [1, most].
+func (c *clients) length(mean, most int) int {
+	sigma := c.load.Spread
+	mu := math.Log(float64(mean)) - sigma*sigma/2
+	return max(1, min(most, int(math.Exp(mu+sigma*c.rng.NormFloat64()))))
+}
+
+// request is one request from its arrival to its end. Times are simulated and
+// count from the start of the replica.
+type request struct {
+	id             uint64
+	prompt, output int
+	group          int // Prefix group, -1 for none.
+	reason         string
+	fails          bool
+	abandoned      bool
+	stuck          bool
+	sink           func(streamEvent)
+
+	arrived, activated, scheduled, firstToken, lastToken time.Duration
+	preTime, postTime                                    time.Duration
+
+	context   int // Tokens whose context is in the KV cache.
+	target    int // Context tokens wanted: the prompt, and after a pause what was generated too.
+	cached    int // Prompt tokens found in the KV cache.
+	generated int
+	blocks    int // KV blocks of its own.
+	shared    bool
+	paused    bool
+	chunk     int // Context tokens of the running iteration.
+	decoding  bool
+}
+
+// inContext says that the request still computes its context.
+func (r *request) inContext() bool { return r.context < r.target }
+
+// streamEvent tells a client of one request what happened to it.
+type streamEvent struct {
+	token  int // The number of the token, from 1.
+	done   bool
+	failed bool
+}
+
+func (r *request) tell(e streamEvent) {
+	if r.sink != nil {
+		r.sink(e)
+	}
+}
