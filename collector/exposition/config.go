@@ -13,12 +13,12 @@ import (
 // Limits bound one page of a target; a zero field is no limit.
 type Limits struct {
 	// Samples is the most samples a page may have.
-	Samples int `yaml:"samples,omitempty"`
+	Samples int `yaml:"samples"`
 	// Labels is the most labels a series may have, the name not counted.
-	Labels int `yaml:"labels,omitempty"`
+	Labels int `yaml:"labels"`
 	// LabelName and LabelValue are the most bytes of a label's name and value.
-	LabelName  int `yaml:"label_name,omitempty"`
-	LabelValue int `yaml:"label_value,omitempty"`
+	LabelName  int `yaml:"label_name"`
+	LabelValue int `yaml:"label_value"`
 }
 
 // DefaultLimits are on unless a pool says otherwise.
