@@ -1,0 +1,145 @@
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+//go:embed templates
+var assets embed.FS
+
+// pageView is what every HTML page needs.
+type pageView struct {
+	Title     string
+	Version   string
+	Lifecycle bool
+	Ready     bool
+	Summary   counts
+	Pools     []poolState
+	now       time.Time
+}
+
+// serveIndex shows what there is.
+func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
+	doc := readTargets(s.opts.Store.Slots())
+	view := s.targetsView(doc, time.Now())
+	view.Title = "trtllm_exporter"
+	s.render(w, "index.html", view)
+}
+
+// serveStyle is the one asset of the pages.
+func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
+	css, err := assets.ReadFile("templates/style.css")
+	if err != nil {
+		http.Error(w, "The style sheet is not there", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	w.Header().Set("Cache-Control", "max-age=3600")
+	_, _ = w.Write(css)
+}
+
+// targetsView is what the pages show of the replicas at that moment.
+func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
+	return &pageView{
+		Title: "Targets - trtllm_exporter", Version: s.opts.Version, Lifecycle: s.opts.EnableLifecycle,
+		Ready: s.opts.Ready() && !s.draining.Load(), Summary: doc.Summary, Pools: byPool(doc.Targets), now: now,
+	}
+}
+
+// render writes a page only when all of it could be made. Every value goes
+// through html/template, for names and errors come from the targets.
+func (s *Server) render(w http.ResponseWriter, name string, view *pageView) {
+	t, err := template.New(name).ParseFS(assets, "templates/"+name, "templates/frame.html")
+	var out bytes.Buffer
+	if err == nil {
+		err = t.Execute(&out, view)
+	}
+	if err != nil {
+		s.logger.Error("HTML page could not be made", "page", name, "err", err)
+		http.Error(w, "The page could not be made", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(out.Bytes())
+}
+
+// Ago says how long ago a moment was.
+func (v *pageView) Ago(t *time.Time) string {
+	if t == nil {
+		return "never"
+	}
+	d := max(v.now.Sub(*t), 0)
+	switch {
+	case d < time.Second:
+		return "just now"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s ago"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s ago"
+	case d < time.Hour:
+		return strconv.Itoa(int(d.Minutes())) + " min ago"
+	case d < 48*time.Hour:
+		return strconv.Itoa(int(d.Hours())) + " h ago"
+	default:
+		return strconv.Itoa(int(d.Hours()/24)) + " d ago"
+	}
+}
+
+// Took is the duration of the last scrape.
+func (t *targetState) Took() string {
+	if t.LastDuration == nil {
+		return ""
+	}
+	return time.Duration(*t.LastDuration * float64(time.Second)).Round(100 * time.Microsecond).String()
+}
+
+// EngineName is the server kind as far as it is known.
+func (t *targetState) EngineName() string {
+	if t.Engine == "auto" {
+		return cmp.Or(t.DetectedEngine, "detecting")
+	}
+	return cmp.Or(t.Engine, t.DetectedEngine)
+}
+
+// EngineSource says whether the kind was configured or found out.
+func (t *targetState) EngineSource() string {
+	switch {
+	case t.Engine != "auto" && t.DetectedEngine != "" && t.DetectedEngine != t.Engine:
+		return "configured, looks like " + t.DetectedEngine
+	case t.Engine != "auto":
+		return "configured"
+	case t.DetectedEngine != "":
+		return "detected"
+	default:
+		return ""
+	}
+}
+
+// Key names the replica in a query.
+func (t *targetState) Key() string { return t.PoolID + "/" + t.ReplicaID }
+
+// Count is the number of samples with digits in groups.
+func (t *targetState) Count() string {
+	digits := strconv.Itoa(t.Samples)
+	var b strings.Builder
+	for i, d := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(d)
+	}
+	return b.String()
+}
+
+// IsUp says whether the last scrape was good.
+func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }

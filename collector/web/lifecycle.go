@@ -1,0 +1,66 @@
+package web
+
+import (
+	"io"
+	"net/http"
+)
+
+const textType = "text/plain; charset=utf-8"
+
+// say answers with a line of text.
+func say(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", textType)
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+// serveHealthy says that the process answers.
+func (s *Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
+	say(w, http.StatusOK, "Healthy.")
+}
+
+// serveReady says whether the page is worth reading.
+func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
+	switch {
+	case s.draining.Load():
+		say(w, http.StatusServiceUnavailable, "Not ready: shutting down.")
+	case !s.opts.Ready():
+		say(w, http.StatusServiceUnavailable, "Not ready: not every target was tried yet.")
+	default:
+		say(w, http.StatusOK, "Ready.")
+	}
+}
+
+// closedPath is what the life cycle paths say unless they were opened.
+const closedPath = "Not open: start with --web.enable-lifecycle to open this path; SIGHUP reloads always."
+
+// serveReload applies the configuration anew. Web pages of other sites cannot
+// ask for it through a visitor's browser.
+func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
+	if !s.opts.EnableLifecycle {
+		say(w, http.StatusForbidden, closedPath)
+		return
+	}
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		say(w, http.StatusForbidden, "Refused: the request comes from a page of another site.")
+		return
+	}
+	if err := s.opts.Reload(); err != nil {
+		say(w, http.StatusInternalServerError, "Reload failed, the old configuration stays in force: "+scrub(err.Error()))
+		return
+	}
+	say(w, http.StatusOK, "Reloaded.")
+}
+
+// serveConfig shows the configuration in force without its secrets. It names
+// hosts and files, so it is open only with the life cycle.
+func (s *Server) serveConfig(w http.ResponseWriter, _ *http.Request) {
+	if !s.opts.EnableLifecycle {
+		say(w, http.StatusForbidden, closedPath)
+		return
+	}
+	w.Header().Set("Content-Type", "text/yaml; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = io.WriteString(w, s.opts.ConfigText())
+}

@@ -1,0 +1,180 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fleet is a store and the means to publish pages of its replicas.
+type fleet struct {
+	t      testing.TB
+	store  *snapshot.Store
+	caches map[string]*exposition.Cache
+	slots  map[string]*snapshot.Slot
+}
+
+func newFleet(t testing.TB) *fleet {
+	return &fleet{t: t, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{}}
+}
+
+// page publishes a good scrape of a replica, which is made when it is new.
+func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
+	f.t.Helper()
+	slot := f.slot(pool, replica)
+	cache := f.caches[slot.Target().Key()]
+	b := cache.Block()
+	b.SetBody([]byte(body))
+	require.NoError(f.t, cache.Parse(b, ""))
+	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
+		Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(),
+		LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3,
+		DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table",
+	}})
+	return slot
+}
+
+// fail publishes a failed scrape.
+func (f *fleet) fail(pool, replica, reason, err string) {
+	f.t.Helper()
+	f.slot(pool, replica).Publish(snapshot.Snapshot{Status: target.Status{
+		Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second),
+		LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18,
+	}})
+}
+
+func (f *fleet) slot(pool, replica string) *snapshot.Slot {
+	f.t.Helper()
+	tg := &target.Target{
+		PoolID: pool, ReplicaID: replica, Engine: "auto",
+		MetricsURL: "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2", APIURL: "http://10.0.0.1:8000",
+		Labels: map[string]string{"zone": "eu-1"}, Interval: 5 * time.Second, Timeout: 4 * time.Second,
+	}
+	if slot := f.slots[tg.Key()]; slot != nil {
+		return slot
+	}
+	slot, err := f.store.Add(tg)
+	require.NoError(f.t, err)
+	f.slots[tg.Key()] = slot
+	f.caches[tg.Key()] = exposition.NewCache(exposition.Options{Label: func(l labels.Labels) exposition.Labelled {
+		b := labels.NewBuilder(l)
+		b.Set("pool_id", pool).Set("replica_id", replica)
+		return exposition.Labelled{Labels: b.Labels(), Keep: true}
+	}})
+	return slot
+}
+
+// options are those of a server for the fleet that tests may change.
+func (f *fleet) options() web.Options {
+	return web.Options{
+		ListenAddresses: []string{"127.0.0.1:0"},
+		Version:         "1.2.3",
+		Store:           f.store,
+		Registry:        prometheus.NewRegistry(),
+		Exposition:      func() exposition.Config { return exposition.DefaultConfig },
+		Ready:           func() bool { return true },
+		Reload:          func() error { return nil },
+		ConfigText:      func() string { return "pools: []\n" },
+		Logger:          slog.New(slog.DiscardHandler),
+	}
+}
+
+// handler is the server's, without a network.
+func handler(t testing.TB, opts web.Options) http.Handler {
+	t.Helper()
+	s, err := web.New(opts)
+	require.NoError(t, err)
+	s.Close()
+	return s.Handler()
+}
+
+// start runs a server until the test ends and returns its URL.
+func start(t testing.TB, opts web.Options) string {
+	t.Helper()
+	s, err := web.New(opts)
+	require.NoError(t, err)
+	run(t, s)
+	return "http://" + s.Addr()
+}
+
+// run runs a server until the test ends.
+func run(t testing.TB, s *web.Server) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// get asks a handler; headers come in pairs.
+func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
+	return ask(h, http.MethodGet, path, headers...)
+}
+
+func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, "http://exporter.example:9802"+path, http.NoBody)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// samples parses a text page strictly and returns its samples by series.
+func samples(t testing.TB, page string) map[string]float64 {
+	t.Helper()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(strings.NewReader(page))
+	require.NoError(t, err)
+	all := map[string]float64{}
+	for _, f := range families {
+		vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, f)
+		require.NoError(t, err)
+		for _, s := range vector {
+			all[s.Metric.String()] = float64(s.Value)
+		}
+	}
+	return all
+}
+
+// read is the body of a response.
+func read(t testing.TB, r io.Reader) string {
+	t.Helper()
+	body, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(body)
+}
+
+// tritonPage is a small page in Triton's habit.
+func tritonPage(n int) string {
+	return fmt.Sprintf(`# HELP nv_inference_request_success Number of successful inference requests, all batch sizes
+# TYPE nv_inference_request_success counter
+nv_inference_request_success{model="ensemble",version="1"} %d
+# HELP nv_inference_pending_request_count Instantaneous number of pending requests awaiting execution per-model.
+# TYPE nv_inference_pending_request_count gauge
+nv_inference_pending_request_count{model="ensemble",version="1"} %d
+`, n, n%7)
+}

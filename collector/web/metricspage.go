@@ -1,0 +1,78 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// serveMetrics answers with the page, or with the part of it that the query
+// asks for. The length is always known before the first byte, so a reader
+// never takes a part for the whole.
+func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	q := readQuery(r.URL.Query())
+	if name := q.unknown(s.opts.Store); name != "" {
+		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", name), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Vary", "Accept, Accept-Encoding")
+	selected := s.pages.selection(q)
+	o := s.pages.negotiate(r.Header)
+	if o.encoding == exposition.Identity && o.legacy.Text && s.stream(w, r, selected, &o) {
+		return
+	}
+	pg, err := s.pages.encoded(r.Context(), selected, &o)
+	if err != nil {
+		s.abort(w, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", pg.contentType)
+	h.Set("Content-Length", strconv.Itoa(len(pg.body)))
+	if o.encoding != exposition.Identity {
+		h.Set("Content-Encoding", string(o.encoding))
+	}
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(pg.body)
+	}
+}
+
+// stream writes a plain text page straight from the blocks; false when names
+// on it need another format, with nothing written.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) bool {
+	sheet := s.pages.lay(selected)
+	defer sheet.release()
+	format := o.format(sheet.layout)
+	if !format.Text {
+		return false
+	}
+	w.Header().Set("Content-Type", format.ContentType)
+	w.Header().Set("Content-Length", strconv.FormatInt(sheet.layout.TextLength(sheet.blocks, sheet.only), 10))
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		_ = s.pages.writeText(w, sheet)
+	}
+	return true
+}
+
+// abort ends a request whose reader left while it waited, or whose page could
+// not be built, by cutting the connection.
+func (s *Server) abort(w http.ResponseWriter, err error) {
+	if a, ok := w.(*answer); ok {
+		a.err = err
+		a.status = statusClosed
+	}
+	if !errors.Is(err, context.Canceled) {
+		s.logger.Error("Page could not be built", "err", err)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// statusClosed is how nginx logs a request whose reader left before the
+// answer; it is counted and never sent.
+const statusClosed = 499

@@ -1,0 +1,295 @@
+package web_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	pending0 = `nv_inference_pending_request_count{model="ensemble", pool_id="a", replica_id="r0", version="1"}`
+	pending1 = `nv_inference_pending_request_count{model="ensemble", pool_id="a", replica_id="r1", version="1"}`
+	pendingB = `nv_inference_pending_request_count{model="ensemble", pool_id="b", replica_id="r0", version="1"}`
+)
+
+// threeReplicas is a fleet of two pools.
+func threeReplicas(t testing.TB) *fleet {
+	f := newFleet(t)
+	f.page("a", "r0", tritonPage(1))
+	f.page("a", "r1", tritonPage(2))
+	f.page("b", "r0", tritonPage(3))
+	return f
+}
+
+func TestPageHoldsAllReplicasAndTheExporterItself(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+
+	w := get(h, "/metrics")
+
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "text/plain; version=0.0.4; charset=utf-8", w.Header().Get("Content-Type"))
+	require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+	require.Equal(t, "Accept, Accept-Encoding", w.Header().Get("Vary"))
+	got := samples(t, w.Body.String())
+	require.InDelta(t, 1, got[pending0], 0)
+	require.InDelta(t, 2, got[pending1], 0)
+	require.InDelta(t, 3, got[pendingB], 0)
+	require.Contains(t, got, `trtllm_exporter_metadata_conflicts{kind="type"}`)
+	require.Equal(t, 1, strings.Count(w.Body.String(), "# TYPE nv_inference_pending_request_count "))
+}
+
+func TestOwnMetricsPassTheLinter(t *testing.T) {
+	h := handler(t, newFleet(t).options())
+
+	problems, err := promlint.New(get(h, "/metrics").Body).Lint()
+
+	require.NoError(t, err)
+	require.Empty(t, problems)
+}
+
+func TestHeadSaysTheLengthAndSendsNothing(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+
+	for _, encoding := range []string{"identity", "gzip"} {
+		w := ask(h, http.MethodHead, "/metrics", "Accept-Encoding", encoding)
+
+		require.Equal(t, http.StatusOK, w.Code)
+		require.Zero(t, w.Body.Len())
+		require.NotEmpty(t, w.Header().Get("Content-Length"))
+	}
+}
+
+func TestEveryEncodingGivesTheSamePage(t *testing.T) {
+	plain := get(handler(t, threeReplicas(t).options()), "/metrics?name[]=nv_inference_request_success").Body.String()
+	for _, c := range []struct {
+		name, accept, want string
+	}{
+		{"nothing asked", "", ""},
+		{"gzip", "gzip", "gzip"},
+		{"gzip as Prometheus asks", "gzip, deflate", "gzip"},
+		{"zstd", "zstd", "zstd"},
+		{"zstd and gzip", "gzip, zstd", "zstd"},
+		{"gzip liked more than zstd", "gzip;q=1, zstd;q=0.5", "gzip"},
+		{"brotli only", "br", ""},
+		{"gzip refused", "gzip;q=0", ""},
+		{"anything", "*", "gzip"},
+		{"garbage", ";;q=,\x00gzip!,=", ""},
+		{"a quality that is no number", "gzip;q=abc", "gzip"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := handler(t, threeReplicas(t).options())
+
+			w := get(h, "/metrics?name[]=nv_inference_request_success", "Accept-Encoding", c.accept)
+
+			require.Equal(t, http.StatusOK, w.Code)
+			require.Equal(t, c.want, w.Header().Get("Content-Encoding"))
+			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+			require.Equal(t, plain, decode(t, c.want, w.Body))
+		})
+	}
+}
+
+func decode(t *testing.T, encoding string, body io.Reader) string {
+	t.Helper()
+	switch encoding {
+	case "gzip":
+		gz, err := gzip.NewReader(body)
+		require.NoError(t, err)
+		return read(t, gz)
+	case "zstd":
+		zs, err := zstd.NewReader(body)
+		require.NoError(t, err)
+		defer zs.Close()
+		return read(t, zs)
+	default:
+		return read(t, body)
+	}
+}
+
+func TestFormatsAreNegotiated(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+	for _, c := range []struct {
+		name, accept, want string
+	}{
+		{"a browser", "text/html,*/*;q=0.8", "text/plain; version=0.0.4"},
+		{"OpenMetrics only", "application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=1.0.0"},
+		{"OpenMetrics first, text too", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"},
+		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "application/vnd.google.protobuf"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := get(h, "/metrics", "Accept", c.accept)
+
+			require.Equal(t, http.StatusOK, w.Code)
+			require.Contains(t, w.Header().Get("Content-Type"), c.want)
+			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+		})
+	}
+}
+
+func TestProtobufPageHoldsTargetsAndOwnMetrics(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+
+	w := get(h, "/metrics", "Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+
+	decoder := expfmt.NewDecoder(w.Body, expfmt.ResponseFormat(w.Header()))
+	names := map[string]int{}
+	for {
+		var family dto.MetricFamily
+		err := decoder.Decode(&family)
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		names[family.GetName()] = len(family.GetMetric())
+	}
+	require.Equal(t, 3, names["nv_inference_pending_request_count"])
+	require.Equal(t, 1, names["trtllm_exporter_page_bytes"])
+}
+
+func TestSelectionsOfThePage(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+	for _, c := range []struct {
+		name, query string
+		with        []string
+		without     []string
+	}{
+		{"one replica", "?target=a/r0", []string{pending0}, []string{pending1, pendingB, "trtllm_exporter_page_bytes"}},
+		{"two replicas", "?target=a/r0&target=b/r0", []string{pending0, pendingB}, []string{pending1}},
+		{"a pool", "?pool_id=a", []string{pending0, pending1}, []string{pendingB, "trtllm_exporter_page_bytes"}},
+		{"a replica of another pool", "?pool_id=b&target=a/r0", nil, []string{pending0, pending1, pendingB}},
+		{"a pool that has no replicas", "?pool_id=none", nil, []string{pending0}},
+		{"the exporter itself", "?target=self", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
+		{"one name", "?name[]=nv_inference_pending_request_count", []string{pending0, pendingB}, []string{"trtllm_exporter_page_bytes"}},
+		{"an own name", "?name[]=trtllm_exporter_page_bytes", []string{"trtllm_exporter_page_bytes"}, []string{pending0}},
+		{"a name of one replica", "?name[]=nv_inference_pending_request_count&target=a/r1", []string{pending1}, []string{pending0}},
+		{"an unknown name", "?name[]=nope", nil, []string{pending0, "trtllm_exporter_page_bytes"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := get(h, "/metrics"+c.query)
+
+			require.Equal(t, http.StatusOK, w.Code)
+			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
+			got := samples(t, w.Body.String())
+			for _, series := range c.with {
+				require.Contains(t, got, series)
+			}
+			for _, series := range c.without {
+				require.NotContains(t, got, series)
+			}
+			if c.with == nil {
+				require.Zero(t, w.Body.Len())
+			}
+		})
+	}
+}
+
+func TestUnknownReplicaIsNotFound(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+
+	w := get(h, "/metrics?target=a/r0&target=a/r9")
+
+	require.Equal(t, http.StatusNotFound, w.Code)
+	require.Contains(t, w.Body.String(), `"a/r9"`)
+}
+
+func TestManySelectionsKeepWorking(t *testing.T) {
+	h := handler(t, threeReplicas(t).options())
+	for round := range 3 {
+		for i := range 40 {
+			w := get(h, "/metrics?name[]=nv_inference_request_success&name[]=x"+strconv.Itoa(i), "Accept-Encoding", "gzip")
+
+			require.Equal(t, http.StatusOK, w.Code, "round %d", round)
+			require.Len(t, samples(t, decode(t, "gzip", w.Body)), 3)
+		}
+	}
+}
+
+func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {
+	f := newFleet(t)
+	f.page("nim", "r0", "# HELP process_open_fds Number of open file descriptors.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# HELP go_goroutines Something else\n# TYPE go_goroutines histogram\ngo_goroutines_count 1\n")
+	opts := f.options()
+	opts.Registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+
+	page := get(handler(t, opts), "/metrics").Body.String()
+
+	got := samples(t, page)
+	require.Contains(t, got, `process_open_fds{pool_id="nim", replica_id="r0"}`)
+	require.Contains(t, got, "process_open_fds")
+	require.Contains(t, got, "go_goroutines")
+	require.Equal(t, 1, strings.Count(page, "# TYPE process_open_fds "))
+	require.Contains(t, page, "# TYPE go_goroutines gauge\n")
+}
+
+func TestPageTellsOfItsOwnConflicts(t *testing.T) {
+	f := newFleet(t)
+	f.page("a", "r0", "# TYPE x counter\nx 1\n")
+	h := handler(t, f.options())
+	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
+
+	f.page("a", "r1", "# TYPE x gauge\nx 2\n")
+	page := get(h, "/metrics").Body.String()
+
+	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
+	require.Contains(t, page, "# TYPE x counter\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
+	f.page("a", "r1", "# TYPE x counter\nx 2\n")
+	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
+}
+
+func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {
+	f := threeReplicas(t)
+	h := handler(t, f.options())
+	pool := func() string { return get(h, "/metrics?target=a/r0&target=b/r0").Body.String() }
+	before := pool()
+
+	f.fail("a", "r1", "connect", "connection refused")
+
+	got := samples(t, get(h, "/metrics").Body.String())
+	require.NotContains(t, got, pending1)
+	require.Contains(t, got, pending0)
+	require.Equal(t, before, pool())
+}
+
+func TestNamesBeyondTheOldCharacterSetAreEscapedForOldClients(t *testing.T) {
+	f := newFleet(t)
+	f.page("a", "r0", "# TYPE \"a.b\" gauge\n{\"a.b\"} 1\n")
+	h := handler(t, f.options())
+
+	old := get(h, "/metrics?target=a/r0")
+	modern := get(h, "/metrics?target=a/r0", "Accept", "text/plain;version=1.0.0;escaping=allow-utf-8")
+
+	require.Contains(t, samples(t, old.Body.String()), `a_b{pool_id="a", replica_id="r0"}`)
+	require.Equal(t, strconv.Itoa(old.Body.Len()), old.Header().Get("Content-Length"))
+	require.Contains(t, modern.Body.String(), `{"a.b",pool_id="a",replica_id="r0"} 1`)
+}
+
+// broken is a collector that fails.
+type broken struct{}
+
+func (broken) Describe(chan<- *prometheus.Desc) {}
+
+func (broken) Collect(ch chan<- prometheus.Metric) {
+	ch <- prometheus.NewInvalidMetric(prometheus.NewDesc("broken", "x", nil, nil), io.ErrUnexpectedEOF)
+}
+
+func TestBrokenOwnMetricCostsTargetsNothing(t *testing.T) {
+	opts := threeReplicas(t).options()
+	opts.Registry.MustRegister(broken{})
+
+	w := get(handler(t, opts), "/metrics")
+
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Contains(t, samples(t, w.Body.String()), pending0)
+	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
+}

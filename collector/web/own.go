@@ -1,0 +1,60 @@
+package web
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// ownPage turns the metrics of the exporter's own process into a block like
+// any target's. So they merge with families of the same name that targets
+// have (process_* of Python servers), where text put behind the page would
+// name a family twice.
+type ownPage struct {
+	gatherer prometheus.Gatherer
+	logger   *slog.Logger
+
+	mu     sync.Mutex
+	cache  *exposition.Cache
+	failed bool
+}
+
+func newOwnPage(gatherer prometheus.Gatherer, logger *slog.Logger) *ownPage {
+	return &ownPage{gatherer: gatherer, logger: logger, cache: exposition.NewCache(exposition.Options{})}
+}
+
+// block gathers the metrics of this moment; the caller releases the block. It
+// is nil when they cannot be had, which is a bug and costs the targets nothing.
+func (o *ownPage) block() *exposition.Block {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	families, err := o.gatherer.Gather()
+	b := o.cache.Block()
+	buf := bytes.NewBuffer(b.Buffer())
+	for _, family := range families {
+		if _, e := expfmt.MetricFamilyToText(buf, family); e != nil && err == nil {
+			err = e
+		}
+	}
+	b.SetBody(buf.Bytes())
+	if e := o.cache.Parse(b, ""); e != nil {
+		o.report(e)
+		b.Release()
+		return nil
+	}
+	o.report(err)
+	return b
+}
+
+// report logs the first of a row of failures.
+func (o *ownPage) report(err error) {
+	if err != nil && !o.failed {
+		o.logger.Error("Own metrics are not complete", "err", err)
+	}
+	o.failed = err != nil
+}

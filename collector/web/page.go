@@ -1,0 +1,234 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// maxSelections bounds how many selections keep a plan and encoded pages.
+const maxSelections = 16
+
+// errUnfinished is what the readers of a page see whose maker met a bug.
+var errUnfinished = errors.New("the page could not be built")
+
+// pages makes and shares the pages of all selections.
+type pages struct {
+	store   *snapshot.Store
+	own     *ownPage
+	config  func() exposition.Config
+	metrics *metrics
+
+	compressors sync.Pool
+	scratch     sync.Pool
+
+	whole *selection
+	mu    sync.Mutex
+	// recent are the other selections, the last one asked for first.
+	recent []*selection
+	// conflicts are those of the last whole page.
+	conflicts exposition.MergeStats
+}
+
+// selection is one part of the page that was asked for.
+type selection struct {
+	query
+	id string
+
+	mu     sync.Mutex
+	merger exposition.Merger
+	made   map[pageKey]*page
+}
+
+// pageKey names one encoding of a selection. Which of the two formats it is
+// in depends on the names that stand on the page.
+type pageKey struct {
+	legacy, utf8 string
+	encoding     exposition.Encoding
+}
+
+// offer is what a client takes.
+type offer struct {
+	// legacy is the format of a page whose names are all of the old character
+	// set, utf8 that of any other.
+	legacy, utf8 exposition.Format
+	encoding     exposition.Encoding
+}
+
+func (o *offer) key() pageKey {
+	return pageKey{o.legacy.ContentType, o.utf8.ContentType, o.encoding}
+}
+
+// format is the one that suits the page.
+func (o *offer) format(l *exposition.Layout) *exposition.Format {
+	if l.NeedsUTF8() {
+		return &o.utf8
+	}
+	return &o.legacy
+}
+
+// page is one encoded page. Everything but done is set before done is closed
+// and never changes after.
+type page struct {
+	done        chan struct{}
+	pinned      time.Time
+	contentType string
+	body        []byte
+	err         error
+}
+
+func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
+	return &pages{
+		store: store, own: own, config: config, metrics: m,
+		compressors: sync.Pool{New: func() any { return &exposition.Compressor{} }},
+		scratch:     sync.Pool{New: func() any { return &[]byte{} }},
+		whole:       newSelection(query{}, ""),
+	}
+}
+
+func newSelection(q query, id string) *selection {
+	return &selection{query: q, id: id, made: make(map[pageKey]*page)}
+}
+
+// negotiate reads what a client takes.
+func (p *pages) negotiate(header http.Header) offer {
+	openMetrics := p.config().OpenMetrics
+	return offer{
+		legacy:   exposition.Negotiate(header, openMetrics, false),
+		utf8:     exposition.Negotiate(header, openMetrics, true),
+		encoding: exposition.NegotiateEncoding(header.Get("Accept-Encoding")),
+	}
+}
+
+// selection returns the one of a query, kept while it is among the last asked
+// for.
+func (p *pages) selection(q query) *selection {
+	if q.whole() && len(q.names) == 0 {
+		return p.whole
+	}
+	id := q.key()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := len(p.recent)
+	for i, s := range p.recent {
+		if s.id == id {
+			at = i
+			break
+		}
+	}
+	if at == len(p.recent) {
+		p.recent = append(p.recent, newSelection(q, id))
+	}
+	s := p.recent[at]
+	copy(p.recent[1:at+1], p.recent[:at])
+	p.recent[0] = s
+	if len(p.recent) > maxSelections {
+		p.recent[maxSelections] = nil
+		p.recent = p.recent[:maxSelections]
+	}
+	return s
+}
+
+// encoded returns the page in the offered encoding, made now or shared with
+// readers who asked shortly before. A page that is being made is shared by all
+// who ask meanwhile.
+func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
+	maxAge := time.Duration(p.config().PageMaxAge)
+	key := o.key()
+	s.mu.Lock()
+	pg := s.made[key]
+	if pg == nil || pg.stale(maxAge) {
+		size := 0
+		if pg != nil {
+			size = len(pg.body)
+		}
+		s.forget(maxAge)
+		pg = &page{done: make(chan struct{}), err: errUnfinished}
+		s.made[key] = pg
+		s.mu.Unlock()
+		p.build(pg, s, o, size+size/16)
+		return pg, pg.err
+	}
+	s.mu.Unlock()
+	select {
+	case <-pg.done:
+		return pg, pg.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// stale says whether a finished page is too old to be shared.
+func (pg *page) stale(maxAge time.Duration) bool {
+	select {
+	case <-pg.done:
+		return pg.err != nil || time.Since(pg.pinned) >= maxAge
+	default:
+		return false
+	}
+}
+
+// forget drops the pages that nobody may have any more.
+func (s *selection) forget(maxAge time.Duration) {
+	for key, pg := range s.made {
+		if pg.stale(maxAge) {
+			delete(s.made, key)
+		}
+	}
+}
+
+// build fills a page and lets its readers go on, also when it fails.
+func (p *pages) build(pg *page, s *selection, o *offer, sizeHint int) {
+	defer close(pg.done)
+	begin := time.Now()
+	sheet := p.lay(s)
+	defer sheet.release()
+	pg.pinned = begin
+	format := o.format(sheet.layout)
+	pg.contentType = format.ContentType
+	body := bytes.NewBuffer(make([]byte, 0, sizeHint))
+	pg.err = p.encode(body, sheet, format, o.encoding)
+	pg.body = body.Bytes()
+	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
+}
+
+// encode writes a page in format and encoding.
+func (p *pages) encode(to io.Writer, s *sheet, format *exposition.Format, e exposition.Encoding) error {
+	c, ok := p.compressors.Get().(*exposition.Compressor)
+	if !ok {
+		c = &exposition.Compressor{}
+	}
+	defer p.compressors.Put(c)
+	w, err := c.Start(e, to)
+	if err != nil {
+		return err
+	}
+	if format.Text {
+		err = p.writeText(w, s)
+	} else {
+		err = s.layout.WriteFormat(w, s.blocks, nil, format.Expfmt, s.only)
+	}
+	if err != nil {
+		return err
+	}
+	return w.Close()
+}
+
+// writeText writes a page as plain text, with memory of earlier pages.
+func (p *pages) writeText(w io.Writer, s *sheet) error {
+	buf, ok := p.scratch.Get().(*[]byte)
+	if !ok {
+		buf = &[]byte{}
+	}
+	var err error
+	*buf, err = s.layout.WriteText(w, s.blocks, *buf, s.only)
+	p.scratch.Put(buf)
+	return err
+}

@@ -1,0 +1,154 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// contentPolicy lets a page load our own style sheet and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// route is one path.
+type route struct {
+	methods []string
+	// gated routes cost work and wait for nobody: beyond MaxInFlight they
+	// answer 503.
+	gated bool
+	serve func(http.ResponseWriter, *http.Request)
+}
+
+// routes are all paths of the server.
+func (s *Server) routes() map[string]route {
+	read := []string{http.MethodGet, http.MethodHead}
+	return map[string]route{
+		"/":           {methods: read, serve: s.serveIndex},
+		"/style.css":  {methods: read, serve: s.serveStyle},
+		"/metrics":    {methods: read, gated: true, serve: s.serveMetrics},
+		"/targets":    {methods: read, gated: true, serve: s.serveTargets},
+		"/sd":         {methods: read, gated: true, serve: s.serveDiscovery},
+		"/config":     {methods: read, serve: s.serveConfig},
+		"/-/healthy":  {methods: read, serve: s.serveHealthy},
+		"/-/ready":    {methods: read, serve: s.serveReady},
+		"/-/reload":   {methods: []string{http.MethodPost}, serve: s.serveReload},
+		otherPath: {serve: http.NotFound, methods: nil},
+	}
+}
+
+// otherPath is the route of every path that does not exist.
+const otherPath = "other"
+
+// Handler is what Run serves, without TLS and authentication, which belong to
+// the listener. It finds the route, counts the answer and keeps a bug in one request
+// from touching another.
+func (s *Server) Handler() http.Handler {
+	routes := s.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.Path
+		found, ok := routes[path]
+		if !ok || path == otherPath {
+			path, found = otherPath, routes[otherPath]
+		}
+		answer := &answer{ResponseWriter: w}
+		defer s.finish(answer, r, path)
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("Referrer-Policy", "no-referrer")
+		s.dispatch(answer, r, &found)
+	})
+}
+
+// dispatch refuses what the route does not take and serves the rest.
+func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, found *route) {
+	if len(found.methods) > 0 && !slices.Contains(found.methods, r.Method) {
+		w.Header().Set("Allow", strings.Join(found.methods, ", "))
+		http.Error(w, "Method not allowed: use "+strings.Join(found.methods, " or "), http.StatusMethodNotAllowed)
+		return
+	}
+	if !found.gated {
+		found.serve(w, r)
+		return
+	}
+	t := s.gate.enter()
+	if t == nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "Too many requests at work; try again in a second", http.StatusServiceUnavailable)
+		return
+	}
+	defer t.leave()
+	if a, ok := w.(*answer); ok {
+		a.ticket = t
+	}
+	found.serve(w, r)
+}
+
+// finish counts the answer. A panic other than the wanted abort is logged, and
+// either way the connection is cut, so that nobody takes a part for the whole.
+func (s *Server) finish(w *answer, r *http.Request, path string) {
+	bug := recover()
+	if bug != nil && !isAbort(bug) {
+		s.metrics.panics.Inc()
+		s.logger.Error("Request met a bug", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
+	}
+	status := w.status
+	if status == 0 {
+		status = http.StatusOK
+		if bug != nil {
+			status = http.StatusInternalServerError
+		}
+	}
+	s.metrics.requests.WithLabelValues(path, strconv.Itoa(status)).Inc()
+	if w.err != nil {
+		s.metrics.aborted.Inc()
+		s.logger.Debug("Answer was cut off", "path", path, "client", r.RemoteAddr, "err", w.err)
+	}
+	if bug != nil || w.err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// isAbort says whether a panic is the wanted end of a cut answer.
+func isAbort(bug any) bool {
+	err, ok := bug.(error)
+	return ok && errors.Is(err, http.ErrAbortHandler)
+}
+
+// answer notes the status and the first failure to write.
+type answer struct {
+	http.ResponseWriter
+
+	ticket *ticket
+	status int
+	err    error
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader notes the status.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes that only writing is left, and the first failure.
+func (a *answer) Write(p []byte) (int, error) {
+	if a.ticket != nil {
+		a.ticket.writing()
+	}
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	n, err := a.ResponseWriter.Write(p)
+	if err != nil && a.err == nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+		a.err = err
+	}
+	return n, err
+}

@@ -1,0 +1,61 @@
+package web
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// group is one entry of Prometheus' HTTP service discovery.
+type group struct {
+	Targets []string          `json:"targets"`
+	Labels  map[string]string `json:"labels"`
+}
+
+// serveDiscovery lists the pages of single replicas, and that of the exporter
+// itself, for a Prometheus that wants a scrape of its own for each: up is then
+// per replica, and no page is large. The identity is in __meta labels, for
+// series carry pool_id and replica_id already.
+func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
+	host := r.Host
+	if host == "" {
+		host = s.Addr()
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	groups := []group{{Targets: []string{host}, Labels: pageLabels(scheme, selfTarget, host)}}
+	for _, slot := range s.opts.Store.Slots() {
+		t := slot.Target()
+		labels := pageLabels(scheme, t.Key(), t.Key())
+		labels["__meta_trtllm_exporter_pool_id"] = t.PoolID
+		labels["__meta_trtllm_exporter_replica_id"] = t.ReplicaID
+		if engine := slot.Status().DetectedEngine; engine != "" {
+			labels["__meta_trtllm_exporter_engine"] = engine
+		}
+		groups = append(groups, group{Targets: []string{host}, Labels: labels})
+	}
+	writeJSON(w, groups)
+}
+
+// pageLabels lead Prometheus to one page.
+func pageLabels(scheme, key, instance string) map[string]string {
+	return map[string]string{
+		"__scheme__":       scheme,
+		"__metrics_path__": "/metrics",
+		"__param_target":   key,
+		"instance":         instance,
+	}
+}
+
+// writeJSON answers with v, indented for people who look at it.
+func writeJSON(w http.ResponseWriter, v any) {
+	body, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		http.Error(w, "The answer could not be encoded", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(append(body, '\n'))
+}

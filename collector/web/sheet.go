@@ -1,0 +1,73 @@
+package web
+
+import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// sheet is a page before it is written: blocks pinned at one moment and the
+// plan of how they stand. It holds no lock, so a slow reader of it delays
+// nobody; it holds blocks, so it must be released.
+type sheet struct {
+	view   *snapshot.View
+	own    *exposition.Block
+	blocks []*exposition.Block
+	layout *exposition.Layout
+	only   func(name string) bool
+}
+
+// lay pins the blocks of a selection and plans their page. The whole page also
+// says how its targets disagree; when that has changed, the exporter's own
+// series are read again, so that a page tells of its own conflicts.
+func (p *pages) lay(s *selection) *sheet {
+	sh := &sheet{view: p.store.View(s.filter()), only: s.only()}
+	if s.query.own() {
+		sh.own = p.own.block()
+	}
+	sh.plan(s)
+	if s != p.whole {
+		return sh
+	}
+	p.metrics.pageBytes.Set(float64(sh.layout.TextLength(sh.blocks, nil)))
+	if p.conflictsChanged(sh.layout.Stats()) {
+		if sh.own != nil {
+			sh.own.Release()
+		}
+		sh.own = p.own.block()
+		sh.plan(s)
+	}
+	return sh
+}
+
+// plan merges the exporter's own block, which stands first and so has the
+// first word on HELP and TYPE, with those of the view.
+func (sh *sheet) plan(s *selection) {
+	sh.blocks = sh.view.Blocks
+	if sh.own != nil {
+		sh.blocks = append([]*exposition.Block{sh.own}, sh.view.Blocks...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh.layout = s.merger.Layout(sh.blocks)
+}
+
+// conflictsChanged notes the conflicts of a page and says whether they are
+// other than those of the page before.
+func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now == p.conflicts {
+		return false
+	}
+	p.conflicts = now
+	p.metrics.merged(now)
+	return true
+}
+
+// release gives the blocks back.
+func (sh *sheet) release() {
+	sh.view.Release()
+	if sh.own != nil {
+		sh.own.Release()
+	}
+}

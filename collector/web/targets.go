@@ -1,0 +1,150 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// targetState is one replica as /targets shows it. What is not known is left
+// out of the JSON.
+type targetState struct {
+	PoolID         string            `json:"pool_id"`
+	ReplicaID      string            `json:"replica_id"`
+	Health         target.Health     `json:"health"`
+	Engine         string            `json:"engine"`
+	DetectedEngine string            `json:"detected_engine,omitempty"`
+	EngineVersion  string            `json:"engine_version,omitempty"`
+	TRTLLMVersion  string            `json:"trtllm_version,omitempty"`
+	VersionSource  string            `json:"trtllm_version_source,omitempty"`
+	MetricsURL     string            `json:"metrics_url"`
+	APIURL         string            `json:"api_url,omitempty"`
+	Labels         map[string]string `json:"labels,omitempty"`
+	Interval       float64           `json:"scrape_interval_seconds"`
+	Timeout        float64           `json:"scrape_timeout_seconds"`
+	LastScrape     *time.Time        `json:"last_scrape,omitempty"`
+	LastSuccess    *time.Time        `json:"last_success,omitempty"`
+	LastDuration   *float64          `json:"last_scrape_duration_seconds,omitempty"`
+	LastReason     string            `json:"last_failure_reason,omitempty"`
+	LastError      string            `json:"last_error,omitempty"`
+	Samples        int               `json:"samples"`
+	BodyBytes      int64             `json:"body_bytes"`
+	Scrapes        uint64            `json:"scrapes"`
+	Failures       uint64            `json:"scrape_failures"`
+}
+
+// poolState is one pool with its replicas.
+type poolState struct {
+	PoolID  string
+	Targets []targetState
+	counts
+}
+
+// counts sums replicas up.
+type counts struct {
+	Total   int `json:"total"`
+	Up      int `json:"up"`
+	Down    int `json:"down"`
+	Unknown int `json:"unknown"`
+}
+
+func (c *counts) add(h target.Health) {
+	c.Total++
+	switch h {
+	case target.HealthUp:
+		c.Up++
+	case target.HealthDown:
+		c.Down++
+	default:
+		c.Unknown++
+	}
+}
+
+// targetsDocument is the JSON of /targets.
+type targetsDocument struct {
+	Summary counts        `json:"summary"`
+	Targets []targetState `json:"targets"`
+}
+
+// serveTargets shows every replica as HTML, or as JSON to who asks for it by
+// ?format=json or by the Accept header.
+func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Accept")
+	doc := readTargets(s.opts.Store.Slots())
+	if wantsJSON(r) {
+		writeJSON(w, doc)
+		return
+	}
+	s.render(w, "targets.html", s.targetsView(doc, time.Now()))
+}
+
+// wantsJSON reads what the client asks for; browsers get HTML.
+func wantsJSON(r *http.Request) bool {
+	if f := r.URL.Query().Get("format"); f != "" {
+		return f == "json"
+	}
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
+}
+
+// readTargets copies the state of all replicas, in the order of their keys.
+func readTargets(slots []*snapshot.Slot) targetsDocument {
+	doc := targetsDocument{Targets: make([]targetState, 0, len(slots))}
+	clean := newScrubber()
+	for _, slot := range slots {
+		t := readTarget(slot.Target(), slot.Status(), clean)
+		doc.Summary.add(t.Health)
+		doc.Targets = append(doc.Targets, t)
+	}
+	return doc
+}
+
+// readTarget copies the state of one replica without secrets.
+func readTarget(t *target.Target, status target.Status, clean scrubber) targetState {
+	state := targetState{
+		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
+		Engine: t.Engine, DetectedEngine: status.DetectedEngine,
+		EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource,
+		MetricsURL: address(t.MetricsURL), Labels: t.Labels,
+		Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(),
+		LastScrape: moment(status.LastScrape), LastSuccess: moment(status.LastSuccess),
+		LastReason: status.LastReason, LastError: clean.text(status.LastError),
+		Samples: status.Samples, BodyBytes: status.BodyBytes,
+		Scrapes: status.Scrapes, Failures: status.Failures,
+	}
+	if state.Health == "" {
+		state.Health = target.HealthUnknown
+	}
+	if t.APIURL != "" {
+		state.APIURL = address(t.APIURL)
+	}
+	if !status.LastScrape.IsZero() {
+		state.LastDuration = new(status.LastDuration.Seconds())
+	}
+	return state
+}
+
+// moment is nil for a time that never was.
+func moment(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return new(t.UTC().Truncate(time.Millisecond))
+}
+
+// byPool groups replicas, which come in the order of their keys.
+func byPool(targets []targetState) []poolState {
+	var pools []poolState
+	for _, t := range targets {
+		if len(pools) == 0 || pools[len(pools)-1].PoolID != t.PoolID {
+			pools = append(pools, poolState{PoolID: t.PoolID})
+		}
+		pool := &pools[len(pools)-1]
+		pool.Targets = append(pool.Targets, t)
+		pool.add(t.Health)
+	}
+	return pools
+}
