@@ -80,18 +80,20 @@ func number(text []byte) (float64, bool) {
 
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {
-	s := b.shape
-	f := &s.families[i]
-	start := uint32(0)
-	if f.first > 0 {
-		start = s.lines[f.first-1].prefixEnd
-	}
-	for n := f.first; n < f.end; n++ {
-		line := s.lines[n]
-		span := b.spans[line.value]
-		if span.end > span.start {
+	seg := b.shape.segment(i)
+	return seg.append(dst, b)
+}
+
+// append appends the lines of the segment with the values of a block of the
+// segment's shape.
+func (s *segment) append(dst []byte, b *Block) []byte {
+	data, spans := b.data, b.spans
+	start := s.start
+	for _, line := range s.lines {
+		v := spans[line.value]
+		if v.end > v.start {
 			dst = append(dst, s.prefixes[start:line.prefixEnd]...)
-			dst = append(dst, b.data[span.start:span.end]...)
+			dst = append(dst, data[v.start:v.end]...)
 			dst = append(dst, '\n')
 		}
 		start = line.prefixEnd

@@ -47,8 +47,11 @@ type head struct {
 	text []byte
 }
 
-// ref is one family of one block.
-type ref struct{ block, family int32 }
+// ref is one family of one block, and the segment it stands in.
+type ref struct {
+	block, family int32
+	segment
+}
 
 // Stats are the conflicts of the layout.
 func (l *Layout) Stats() MergeStats { return l.stats }
@@ -91,7 +94,7 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 				index[name] = at
 				l.families = append(l.families, mergedFamily{})
 			}
-			l.families[at].refs = append(l.families[at].refs, ref{int32(bi), int32(fi)})
+			l.families[at].refs = append(l.families[at].refs, ref{block: int32(bi), family: int32(fi), segment: b.shape.segment(fi)})
 		}
 	}
 	for i := range l.families {

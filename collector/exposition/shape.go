@@ -64,6 +64,24 @@ func (s *Shape) Lines() int { return len(s.lines) }
 // Drops says how many series of the source the shape leaves out, and why.
 func (s *Shape) Drops() Drops { return s.drops }
 
+// segment is where the lines of one family stand in a shape: all that is
+// needed to write them, so that a page of many shapes is read front to back.
+type segment struct {
+	lines    []line
+	prefixes []byte
+	start    uint32
+}
+
+// segment is the segment of family i.
+func (s *Shape) segment(i int) segment {
+	f := &s.families[i]
+	seg := segment{lines: s.lines[f.first:f.end], prefixes: s.prefixes}
+	if f.first > 0 {
+		seg.start = s.lines[f.first-1].prefixEnd
+	}
+	return seg
+}
+
 // prefix is the rendered text of a line up to its value.
 func (s *Shape) prefix(n int) []byte {
 	start := uint32(0)

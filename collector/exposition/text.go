@@ -20,8 +20,9 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 		buf = append(buf, f.text...)
 		empty := len(buf)
 		wrote := false
-		for _, r := range f.refs {
-			buf = blocks[r.block].AppendFamily(buf, int(r.family))
+		for j := range f.refs {
+			r := &f.refs[j]
+			buf = r.append(buf, blocks[r.block])
 			if len(buf) < flushAt || !wrote && len(buf) == empty {
 				continue
 			}
@@ -52,7 +53,8 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 			continue
 		}
 		size := int64(0)
-		for _, r := range f.refs {
+		for j := range f.refs {
+			r := &f.refs[j]
 			size += int64(blocks[r.block].sizes[r.family])
 		}
 		if size > 0 {

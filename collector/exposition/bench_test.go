@@ -1,0 +1,309 @@
+package exposition_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// benchPages are the two page shapes by their number of samples.
+var benchPages = []struct {
+	samples int
+	kind    simulate.BenchKind
+}{{226, simulate.BenchTRTLLM}, {377, simulate.BenchSummaries}}
+
+// ticks is how many different bodies each target sends in turn.
+const ticks = 4
+
+// benchTarget is one target of a benchmark.
+type benchTarget struct {
+	bodies [ticks][]byte
+	label  exposition.Labeler
+	cache  *exposition.Cache
+	block  *exposition.Block
+}
+
+// benchTargets are n targets that sent one page already.
+func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
+	b.Helper()
+	all := make([]*benchTarget, n)
+	for i := range all {
+		t := &benchTarget{label: labelReplica("r" + strconv.Itoa(i))}
+		for tick := range t.bodies {
+			t.bodies[tick] = simulate.BenchPage(kind, i, tick)
+		}
+		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
+		t.scrape(b, 0)
+		all[i] = t
+	}
+	return all
+}
+
+// labelReplica attaches the six identity labels of one replica.
+func labelReplica(replica string) exposition.Labeler {
+	builder := labels.NewBuilder(labels.EmptyLabels())
+	return func(lset labels.Labels) exposition.Labelled {
+		builder.Reset(lset)
+		builder.Set("engine", "triton").Set("engine_version", "2.64.0").Set("trtllm_version", "1.1.0")
+		builder.Set("pool_id", "llama-70b-prod").Set("replica_id", replica).Set("model_id", "llama-70b")
+		return exposition.Labelled{Labels: builder.Labels(), Keep: true}
+	}
+}
+
+// scrape reads the body of one tick and gives back the block before.
+func (t *benchTarget) scrape(b *testing.B, tick int) {
+	block := t.cache.Block()
+	block.SetBody(append(block.Buffer(), t.bodies[tick%ticks]...))
+	if err := t.cache.Parse(block, "text/plain; charset=utf-8"); err != nil {
+		b.Fatal(err)
+	}
+	if t.block != nil {
+		t.block.Release()
+	}
+	t.block = block
+}
+
+// reportPerSample reports the time of one sample, given the samples of one
+// iteration.
+func reportPerSample(b *testing.B, samples int) {
+	b.Helper()
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(samples), "ns/sample")
+}
+
+// BenchmarkIngest takes one body from bytes to a block that can be served, or
+// in the library's ways to written text. Run with
+//
+//	go test -run '^$' -bench Ingest -benchmem -count 6 ./collector/exposition
+func BenchmarkIngest(b *testing.B) {
+	for _, page := range benchPages {
+		samples := fmt.Sprintf("samples=%d", page.samples)
+		for _, targets := range []int{1, 64, 1000} {
+			b.Run(fmt.Sprintf("path=fast/%s/targets=%d", samples, targets), func(b *testing.B) {
+				benchmarkFast(b, benchTargets(b, page.kind, targets), page.samples)
+			})
+		}
+		b.Run("path=slow/"+samples, func(b *testing.B) { benchmarkSlow(b, page.kind, page.samples) })
+		b.Run("path=textparse/"+samples, func(b *testing.B) { benchmarkTextparse(b, page.kind, page.samples) })
+		b.Run("path=expfmt/"+samples, func(b *testing.B) { benchmarkExpfmt(b, page.kind, page.samples) })
+	}
+}
+
+func benchmarkFast(b *testing.B, targets []*benchTarget, samples int) {
+	// Blocks of every size and buffers for every body exist after three rounds.
+	for round := range 3 * ticks {
+		for _, t := range targets {
+			t.scrape(b, round)
+		}
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		targets[i%len(targets)].scrape(b, i/len(targets)+1)
+		i++
+	}
+	reportPerSample(b, samples)
+	for _, t := range targets {
+		fast, slow := t.cache.Paths()
+		if slow != 1 || fast == 0 {
+			b.Fatalf("%d pages fast, %d slow", fast, slow)
+		}
+	}
+}
+
+func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
+	targets := benchTargets(b, kind, 1)
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		targets[0].cache.Relabel(targets[0].label)
+		targets[0].scrape(b, i)
+		i++
+	}
+	reportPerSample(b, samples)
+}
+
+// benchmarkTextparse is what an exporter on Prometheus' parser does: labels
+// of each series, identity, text.
+func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
+	t := benchTargets(b, kind, 1)[0]
+	symbols := labels.NewSymbolTable()
+	var out []byte
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		out = out[:0]
+		p := textparse.NewPromParser(t.bodies[i%ticks], symbols, false)
+		for {
+			entry, err := p.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			if entry != textparse.EntrySeries {
+				continue
+			}
+			var lset labels.Labels
+			p.Labels(&lset)
+			_, _, v := p.Series()
+			out = append(out, t.label(lset).Labels.String()...)
+			out = exposition.AppendFloat(append(out, ' '), v)
+			out = append(out, '\n')
+		}
+		i++
+	}
+	reportPerSample(b, samples)
+}
+
+// benchmarkExpfmt is what an exporter on the client library's parser does:
+// messages, identity, text.
+func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
+	t := benchTargets(b, kind, 1)[0]
+	var out bytes.Buffer
+	i := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		out.Reset()
+		for _, mf := range messages(b, t.bodies[i%ticks], "r0") {
+			if _, err := expfmt.MetricFamilyToText(&out, mf); err != nil {
+				b.Fatal(err)
+			}
+		}
+		i++
+	}
+	reportPerSample(b, samples)
+}
+
+// messages is one body as messages with the identity labels.
+func messages(b *testing.B, body []byte, replica string) []*dto.MetricFamily {
+	p := expfmt.NewTextParser(model.LegacyValidation)
+	mfs, err := p.TextToMetricFamilies(bytes.NewReader(body))
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all []*dto.MetricFamily
+	pairs := []*dto.LabelPair{
+		{Name: new("engine"), Value: new("triton")},
+		{Name: new("engine_version"), Value: new("2.64.0")},
+		{Name: new("model_id"), Value: new("llama-70b")},
+		{Name: new("pool_id"), Value: new("llama-70b-prod")},
+		{Name: new("replica_id"), Value: new(replica)},
+		{Name: new("trtllm_version"), Value: new("1.1.0")},
+	}
+	for _, mf := range mfs {
+		for _, m := range mf.Metric {
+			m.Label = append(m.Label, pairs...)
+			slices.SortFunc(m.Label, func(x, y *dto.LabelPair) int {
+				return bytes.Compare([]byte(x.GetName()), []byte(y.GetName()))
+			})
+		}
+		all = append(all, mf)
+	}
+	return all
+}
+
+// BenchmarkPage writes the merged page of many targets of 226 samples.
+func BenchmarkPage(b *testing.B) {
+	for _, n := range []int{1, 64, 1000} {
+		for _, coding := range []exposition.Encoding{exposition.Identity, exposition.Gzip} {
+			name := "plain"
+			if coding != exposition.Identity {
+				name = string(coding)
+			}
+			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding) })
+			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
+		}
+	}
+}
+
+func benchmarkPage(b *testing.B, n int, coding exposition.Encoding) {
+	var (
+		blocks     []*exposition.Block
+		merger     exposition.Merger
+		compressor exposition.Compressor
+		buf        []byte
+		size       countingWriter
+	)
+	for _, t := range benchTargets(b, simulate.BenchTRTLLM, n) {
+		blocks = append(blocks, t.block)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		size = 0
+		l := merger.Layout(blocks)
+		w, err := compressor.Start(coding, &size)
+		require.NoError(b, err)
+		if l.TextLength(blocks, nil) == 0 {
+			b.Fatal("empty page")
+		}
+		buf, err = l.WriteText(w, blocks, buf, nil)
+		if err != nil || w.Close() != nil {
+			b.Fatal("page not written")
+		}
+	}
+	reportPerSample(b, n*226)
+	b.ReportMetric(float64(size), "bytes/page")
+}
+
+// benchmarkGatherers is the client library's way: the pages are messages
+// already and only merged and written.
+func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
+	var all prometheus.Gatherers
+	for i := range n {
+		mfs := messages(b, simulate.BenchPage(simulate.BenchTRTLLM, i, 0), "r"+strconv.Itoa(i))
+		slices.SortFunc(mfs, func(x, y *dto.MetricFamily) int { return bytes.Compare([]byte(x.GetName()), []byte(y.GetName())) })
+		all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return mfs, nil }))
+	}
+	handler := promhttp.HandlerFor(all, promhttp.HandlerOpts{DisableCompression: coding == exposition.Identity})
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
+	require.NoError(b, err)
+	request.Header.Set("Accept-Encoding", string(coding))
+	b.ReportAllocs()
+	var w discardResponse
+	for b.Loop() {
+		w = discardResponse{header: http.Header{}}
+		handler.ServeHTTP(&w, request)
+		if w.status >= http.StatusBadRequest {
+			b.Fatalf("status %d", w.status)
+		}
+	}
+	reportPerSample(b, n*226)
+	b.ReportMetric(float64(w.size), "bytes/page")
+}
+
+// countingWriter counts what is written.
+type countingWriter int
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	*w += countingWriter(len(p))
+	return len(p), nil
+}
+
+// discardResponse is a reader of a page without a network.
+type discardResponse struct {
+	header http.Header
+	size   countingWriter
+	status int
+}
+
+func (w *discardResponse) Header() http.Header         { return w.header }
+func (w *discardResponse) WriteHeader(status int)      { w.status = status }
+func (w *discardResponse) Write(p []byte) (int, error) { return w.size.Write(p) }
