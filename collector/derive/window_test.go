@@ -1,0 +1,153 @@
+package derive
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// at is a moment so many seconds after the beginning.
+func at(seconds float64) int64 { return int64(seconds * float64(time.Second)) }
+
+// oneCounter is a window over one counter, a minute long, for pages five
+// seconds apart.
+func oneCounter() *Window { return newWindow(time.Minute, 5*time.Second, []bool{true}) }
+
+func TestWindowRate(t *testing.T) {
+	type page struct {
+		at    float64
+		value float64
+	}
+	nan := math.NaN()
+	for _, tc := range []struct {
+		name  string
+		pages []page
+		want  float64
+		none  bool
+	}{
+		{name: "one page gives no rate", pages: []page{{0, 10}}, none: true},
+		{name: "two pages give the rate between them", pages: []page{{0, 10}, {5, 60}}, want: 10},
+		{name: "a counter that stands still has rate zero", pages: []page{{0, 10}, {5, 10}, {10, 10}}, want: 0},
+		{name: "the rate is over the real time that passed", pages: []page{{0, 0}, {5, 50}, {12, 120}}, want: 10},
+		{name: "one missed page is let pass over its real time", pages: []page{{0, 0}, {5, 50}, {15, 150}}, want: 10},
+		{name: "a page after a long gap starts anew", pages: []page{{0, 0}, {5, 50}, {25, 900}}, none: true},
+		{name: "and has a rate again one page later", pages: []page{{0, 0}, {5, 50}, {25, 900}, {30, 910}}, want: 2},
+		{name: "a reset gives no rate", pages: []page{{0, 100}, {5, 150}, {10, 3}}, none: true},
+		{name: "after a reset only what came after it counts", pages: []page{{0, 100}, {5, 150}, {10, 3}, {15, 13}}, want: 2},
+		{name: "a value that is not a number gives no rate", pages: []page{{0, 0}, {5, nan}}, none: true},
+		{name: "nor does the first page after it", pages: []page{{0, 0}, {5, nan}, {10, 100}}, none: true},
+		{name: "the second one does", pages: []page{{0, 0}, {5, nan}, {10, 100}, {15, 120}}, want: 4},
+		{name: "a page that is not younger is not counted", pages: []page{{0, 0}, {5, 50}, {5, 9000}}, want: 10},
+		{name: "only the last minute counts", pages: []page{
+			{0, 0}, {5, 5000}, {10, 5010}, {15, 5020}, {20, 5030}, {25, 5040}, {30, 5050}, {35, 5060},
+			{40, 5070}, {45, 5080}, {50, 5090}, {55, 5100}, {60, 5110}, {65, 5120}, {70, 5130},
+		}, want: 2},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := oneCounter()
+			for _, p := range tc.pages {
+				w.push(at(p.at), []float64{p.value})
+			}
+			got, ok := w.Rate(0)
+			require.Equal(t, !tc.none, ok)
+			if !tc.none {
+				require.InDelta(t, tc.want, got, 1e-9)
+			}
+		})
+	}
+}
+
+func TestWindowCountsWhatInterruptedIt(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
+	w.push(at(0), []float64{10, 10, 10, 5})
+	w.push(at(5), []float64{11, 11, 11, 1})
+	require.Equal(t, Stats{}, w.stats, "a gauge that falls is no reset")
+	w.push(at(10), []float64{1, 12, 12, 1})
+	require.Equal(t, Stats{Resets: 1}, w.stats)
+	_, ok := w.Rate(0)
+	require.False(t, ok, "the counter that fell has no rate")
+	_, ok = w.Rate(1)
+	require.True(t, ok, "its neighbours keep theirs")
+	w.push(at(15), []float64{0, 0, 0, 0})
+	require.Equal(t, Stats{Resets: 4, Restarts: 1}, w.stats)
+	w.push(at(60), []float64{1, 1, 1, 0})
+	require.Equal(t, uint64(1), w.stats.Gaps)
+	require.False(t, w.push(at(60), []float64{2, 2, 2, 0}))
+	require.Equal(t, uint64(1), w.stats.ClockJumps)
+}
+
+func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
+	w.push(at(0), []float64{10, 10, 10, 0})
+	w.push(at(5), []float64{20, 20, 20, 0})
+	w.push(at(10), []float64{0, 0, 0, 7})
+	for column := range 4 {
+		_, ok := w.Rate(column)
+		require.False(t, ok, "column %d: its growth began in another life", column)
+	}
+}
+
+func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
+	old := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+	old.push(at(0), []float64{0, 100})
+	old.push(at(5), []float64{50, 200})
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true})
+	w.adopt(old, []int{-1, 1, 0})
+	w.push(at(10), []float64{7, 300, 100})
+	_, ok := w.Rate(0)
+	require.False(t, ok, "a new column has no past")
+	v, ok := w.Rate(1)
+	require.True(t, ok)
+	require.InDelta(t, 20, v, 1e-9)
+	v, ok = w.Rate(2)
+	require.True(t, ok)
+	require.InDelta(t, 10, v, 1e-9)
+}
+
+func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
+	w := newWindow(time.Minute, 10*time.Millisecond, []bool{true})
+	for i := range 20_000 {
+		w.push(int64(i)*int64(10*time.Millisecond), []float64{float64(i)})
+	}
+	require.LessOrEqual(t, w.count, maxRows+3)
+	v, ok := w.Rate(0)
+	require.True(t, ok)
+	require.InDelta(t, 100, v, 1e-6)
+	grown, seconds, ok := w.Increase(0)
+	require.True(t, ok)
+	require.InDelta(t, 60, seconds, 1, "the window is as long as it was asked to be")
+	require.InDelta(t, 100*seconds, grown, 1e-6)
+}
+
+func FuzzWindowRateStaysWithinWhatHappened(f *testing.F) {
+	f.Add([]byte{1, 5, 1, 9, 1, 2, 200, 3, 1, 4})
+	f.Fuzz(func(t *testing.T, moves []byte) {
+		w := oneCounter()
+		now, value, fastest := int64(0), 0.0, 0.0
+		resetAt := int64(-1)
+		for i := 0; i+1 < len(moves); i += 2 {
+			step := at(float64(moves[i]%20) + 1)
+			grow := float64(moves[i+1])
+			now += step
+			if moves[i+1] == 255 {
+				value, resetAt = 0, now
+			} else {
+				value += grow
+				fastest = max(fastest, grow/(float64(step)/1e9))
+			}
+			fell := w.count > 0 && value < w.current[0]
+			w.push(now, []float64{value})
+			rate, ok := w.Rate(0)
+			require.False(t, ok && fell, "no rate on the page of a reset")
+			if ok {
+				require.GreaterOrEqual(t, rate, 0.0)
+				require.LessOrEqual(t, rate, fastest*(1+1e-9))
+			}
+			if _, seconds, ok := w.Increase(0); ok && resetAt >= 0 && fell {
+				require.GreaterOrEqual(t, now-int64(seconds*1e9), resetAt-1)
+			}
+		}
+	})
+}
