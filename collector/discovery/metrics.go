@@ -1,0 +1,89 @@
+package discovery
+
+import (
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// mechanism names a way to find targets and the counters in which Prometheus'
+// discoverer of that kind counts what failed.
+type mechanism struct {
+	name     string
+	failures []string
+}
+
+// mechanisms lists every mechanism with failures of its own.
+func mechanisms() []mechanism {
+	return []mechanism{
+		{"file", []string{"prometheus_sd_file_read_errors_total", "prometheus_sd_file_watcher_errors_total"}},
+		{"http", []string{"prometheus_sd_http_failures_total"}},
+		{"dns", []string{"prometheus_sd_dns_lookup_failures_total"}},
+	}
+}
+
+// metrics tells on the exporter's own page how the discovery of a pool goes.
+type metrics struct {
+	manager  *Manager
+	targets  *prometheus.Desc
+	updated  *prometheus.Desc
+	failures *prometheus.Desc
+}
+
+// show registers the metrics until the returned function is called. Discovery
+// goes on without them where that fails.
+func (m *Manager) show() (hide func()) {
+	if m.reg == nil {
+		return func() {}
+	}
+	shown := &metrics{
+		manager:  m,
+		targets:  prometheus.NewDesc("trtllm_exporter_discovery_targets", "Targets that discovery knows, before relabeling.", nil, nil),
+		updated:  prometheus.NewDesc("trtllm_exporter_discovery_last_update_timestamp_seconds", "Time of the last change that discovery found.", nil, nil),
+		failures: prometheus.NewDesc("trtllm_exporter_discovery_failures_total", "Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.", []string{"mechanism"}, nil),
+	}
+	if err := m.reg.Register(shown); err != nil {
+		m.logger.Warn("Discovery goes on without metrics", "err", err)
+		return func() {}
+	}
+	return func() { m.reg.Unregister(shown) }
+}
+
+// Describe sends the descriptions of the metrics.
+func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- m.targets
+	ch <- m.updated
+	ch <- m.failures
+}
+
+// Collect sends what is known at the moment.
+func (m *metrics) Collect(ch chan<- prometheus.Metric) {
+	if s := m.manager.status.Load(); s != nil {
+		ch <- prometheus.MustNewConstMetric(m.targets, prometheus.GaugeValue, float64(s.targets))
+		ch <- prometheus.MustNewConstMetric(m.updated, prometheus.GaugeValue, float64(s.at.UnixNano())/1e9)
+	}
+	for name, failures := range m.manager.failures() {
+		ch <- prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, failures, name)
+	}
+}
+
+// failures counts the failures of the mechanisms that the pool uses.
+func (m *Manager) failures() map[string]float64 {
+	// An error leaves the families that could be gathered.
+	families, err := m.internal.Gather()
+	if err != nil {
+		m.logger.Warn("Discovery metrics are incomplete", "err", err)
+	}
+	found := map[string]float64{}
+	for _, f := range families {
+		for _, kind := range mechanisms() {
+			if !slices.Contains(kind.failures, f.GetName()) {
+				continue
+			}
+			for _, metric := range f.GetMetric() {
+				found[kind.name] += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return found
+}
