@@ -23,7 +23,10 @@ MEMORY = {"cpu": 4096, "gpu": 15032385536, "pinned": 269320}
 
 
 class Families:
-    """Owns the metrics of one model; make it in initialize, MetricFamily is not there at import."""
+    """Owns the metrics of one model; make it in initialize, MetricFamily is not there at import.
+
+    All gauges, the limit of requests too, are 0 until the first iteration, as the backend's are.
+    """
 
     def __init__(self, model, version):
         self._of_model = {"model": model, "version": version}
@@ -33,8 +36,6 @@ class Families:
         for described, kind in ((GAUGES, kinds.GAUGE), (COUNTERS, kinds.COUNTER)):
             for name, text, label, values in described:
                 self._create(name, text, kind, label, values)
-        for memory, size in MEMORY.items():
-            self._set("memory_type", memory, size)
         # Custom histograms came with Triton 24.08.
         self._with_histograms = hasattr(kinds, "HISTOGRAM")
         if self._with_histograms:
@@ -58,6 +59,7 @@ class Families:
             "request_type": {
                 "active": stats.active, "max": executor.max_active, "scheduled": stats.scheduled,
                 "context": stats.context, "waiting": stats.active - stats.scheduled},
+            "memory_type": MEMORY,
             "kv_cache_block_type": {
                 "max": cache.max, "free": cache.max - stats.kv_used, "used": stats.kv_used, "tokens_per": cache.tokens_per,
                 "reused": stats.kv_reused, "fraction": round(stats.kv_used / cache.max, 6)},

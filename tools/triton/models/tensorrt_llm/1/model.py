@@ -49,7 +49,6 @@ class TritonPythonModel:
         cache = KVCache(shape["kv_blocks"], shape["tokens_per_block"])
         self.executor = Executor(cache, shape["slots"], shape["max_active_requests"], shape["iteration_ms"] / 1000)
         self.families = Families(args["model_name"], args["model_version"])
-        self.families.publish(self.executor.stats, self.executor)
         self.stopped = threading.Event()
         self.publisher = threading.Thread(target=self.publish, args=(shape["stats_check_period_ms"] / 1000,), daemon=True)
         self.executor.start()

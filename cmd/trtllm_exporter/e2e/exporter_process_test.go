@@ -1,0 +1,104 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scrapeInterval is how often the exporter under test reads its target.
+const scrapeInterval = 500 * time.Millisecond
+
+// exporter is a running trtllm_exporter.
+type exporter struct {
+	*process
+	port int
+}
+
+// exporterBinary is the program under test: the one that the environment
+// names, else one built now.
+func exporterBinary(t *testing.T) string {
+	t.Helper()
+	if named := os.Getenv("TRTLLM_EXPORTER_BIN"); named != "" {
+		path, err := filepath.Abs(named)
+		require.NoError(t, err)
+		return path
+	}
+	binary := filepath.Join(t.TempDir(), "trtllm_exporter")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter").CombinedOutput()
+	require.NoError(t, err, "build the exporter: %s", out)
+	return binary
+}
+
+// startExporter starts the exporter with one target and waits until it serves
+// pages, not until the target is up.
+func startExporter(t *testing.T, binary, target string) *exporter {
+	t.Helper()
+	e := &exporter{port: freePorts(t, 1)}
+	e.process = startProcess(t, "exporter", nil, binary, "--target", target,
+		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port),
+		"--scrape.interval", scrapeInterval.String(), "--log.level", "debug")
+	within(t, 20*time.Second, "the exporter serves", func() bool {
+		require.False(t, e.ended(), "the exporter ended by itself")
+		status, _, err := get(t.Context(), e.url("/-/ready"))
+		return err == nil && status == http.StatusOK
+	})
+	return e
+}
+
+// url is an address of the exporter.
+func (e *exporter) url(path string) string { return fmt.Sprintf("http://127.0.0.1:%d%s", e.port, path) }
+
+// body reads one of the exporter's addresses.
+func (e *exporter) body(t *testing.T, path string) []byte {
+	t.Helper()
+	status, body, err := get(t.Context(), e.url(path))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "%s: %s", path, body)
+	return body
+}
+
+// page reads the exporter's metrics.
+func (e *exporter) page(t *testing.T) page {
+	t.Helper()
+	return parsePage(t, e.body(t, "/metrics"))
+}
+
+// waitUp waits until the only target is up, or down.
+func (e *exporter) waitUp(t *testing.T, up bool) {
+	t.Helper()
+	want := map[bool]string{true: "1", false: "0"}[up]
+	within(t, 15*time.Second, "trtllm_exporter_target_up is "+want, func() bool {
+		found := e.page(t).named("trtllm_exporter_target_up")
+		return len(found) == 1 && found[0].text == want
+	})
+}
+
+// get reads an address within five seconds.
+func get(ctx context.Context, url string) (status int, body []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return 0, nil, err
+	}
+	// A client of its own for each read: no connection outlives a restart.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
+}

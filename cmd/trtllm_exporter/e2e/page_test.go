@@ -1,0 +1,151 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/stretchr/testify/require"
+)
+
+// sample is one line of a page, with the value as it is written.
+type sample struct {
+	labels labels.Labels
+	text   string
+	value  float64
+}
+
+// page is what an address of metrics said at one moment.
+type page struct {
+	samples map[string]sample
+	help    map[string]string
+	types   map[string]model.MetricType
+	// order are the keys of the samples as they stood on the page.
+	order []string
+}
+
+// parsePage reads text of format 0.0.4 and wants every series once.
+func parsePage(t *testing.T, body []byte) page {
+	t.Helper()
+	p := page{samples: map[string]sample{}, help: map[string]string{}, types: map[string]model.MetricType{}}
+	values := valueTexts(body)
+	parser := textparse.NewPromParser(body, labels.NewSymbolTable(), false)
+	for {
+		entry, err := parser.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		switch entry {
+		case textparse.EntryHelp:
+			name, text := parser.Help()
+			p.help[string(name)] = string(text)
+		case textparse.EntryType:
+			name, kind := parser.Type()
+			require.NotContains(t, p.types, string(name), "a family stands twice on the page")
+			p.types[string(name)] = kind
+		case textparse.EntrySeries:
+			var s sample
+			_, _, s.value = parser.Series()
+			parser.Labels(&s.labels)
+			s.text = values[len(p.order)]
+			key := s.labels.String()
+			require.NotContains(t, p.samples, key, "a series stands twice on the page")
+			p.samples[key] = s
+			p.order = append(p.order, key)
+		default:
+		}
+	}
+	require.Len(t, values, len(p.order))
+	return p
+}
+
+// valueTexts are the values of the sample lines as they are written; neither
+// Triton nor the exporter writes timestamps.
+func valueTexts(body []byte) []string {
+	var texts []string
+	for line := range bytes.Lines(body) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' {
+			texts = append(texts, string(line[bytes.LastIndexByte(line, ' ')+1:]))
+		}
+	}
+	return texts
+}
+
+// named are all series of a name, of which those with the given label pairs.
+func (p page) named(name string, pairs ...string) []sample {
+	var found []sample
+	for _, key := range p.order {
+		s := p.samples[key]
+		if s.labels.Get(labels.MetricName) == name && matches(s.labels, pairs) {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// matches tells whether labels hold all pairs of name and value.
+func matches(l labels.Labels, pairs []string) bool {
+	for pair := range slices.Chunk(pairs, 2) {
+		if l.Get(pair[0]) != pair[1] {
+			return false
+		}
+	}
+	return true
+}
+
+// only is the value of the one series with that name and those labels.
+func (p page) only(t *testing.T, name string, pairs ...string) float64 {
+	t.Helper()
+	found := p.named(name, pairs...)
+	require.Len(t, found, 1, "series %s %v", name, pairs)
+	return found[0].value
+}
+
+// family is the name under which a series' HELP and TYPE stand.
+func (p page) family(series string) string {
+	if _, own := p.types[series]; own {
+		return series
+	}
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		if base, cut := strings.CutSuffix(series, suffix); cut && p.types[base] != "" {
+			return base
+		}
+	}
+	return series
+}
+
+// grows tells whether a series of Triton only ever grows while one server
+// lives: counters, the parts of histograms and summaries, and two that the
+// backend types gauge.
+func (p page) grows(s sample) bool {
+	name := s.labels.Get(labels.MetricName)
+	switch p.types[p.family(name)] {
+	case model.MetricTypeCounter, model.MetricTypeHistogram:
+		return true
+	case model.MetricTypeSummary:
+		return !s.labels.Has(model.QuantileLabel)
+	default:
+		return s.labels.Get("general_type") == "iteration_counter" || s.labels.Get("kv_cache_block_type") == "reused"
+	}
+}
+
+// raw are the server's own series of a page.
+func (p page) raw() []sample {
+	var found []sample
+	for _, key := range p.order {
+		if s := p.samples[key]; strings.HasPrefix(s.labels.Get(labels.MetricName), "nv_") {
+			found = append(found, s)
+		}
+	}
+	return found
+}

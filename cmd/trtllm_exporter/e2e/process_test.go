@@ -1,0 +1,128 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is a program in a session of its own, whose output goes to a file.
+type process struct {
+	name   string
+	cmd    *exec.Cmd
+	output string
+	done   chan struct{}
+}
+
+// startProcess runs a program until the test ends; extra are environment
+// variables. The output is logged when the test fails.
+func startProcess(t *testing.T, name string, extra []string, program string, args ...string) *process {
+	t.Helper()
+	p := &process{name: name, cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
+	file, err := os.Create(p.output)
+	require.NoError(t, err)
+	defer file.Close()
+	p.cmd.Env = append(os.Environ(), extra...)
+	p.cmd.Stdout, p.cmd.Stderr = file, file
+	// A session of its own, because the stubs of Python models die with the
+	// process group they were started in; Pdeathsig for a test that is killed.
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, p.cmd.Start(), "start %s", name)
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // How a killed program ended is no news.
+	}()
+	t.Cleanup(func() {
+		p.kill(t)
+		if t.Failed() {
+			t.Logf("the last output of %s:\n%s", name, p.tail(60))
+		}
+	})
+	return p
+}
+
+// kill ends the whole process group at once and waits for it.
+func (p *process) kill(t *testing.T) {
+	t.Helper()
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) // It may have ended by itself.
+	select {
+	case <-p.done:
+	case <-time.After(10 * time.Second):
+		t.Errorf("%s did not die of SIGKILL", p.name)
+	}
+}
+
+// ended tells whether the program is no longer there.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// tail is the end of the program's output.
+func (p *process) tail(lines int) string {
+	text, err := os.ReadFile(p.output)
+	if err != nil {
+		return err.Error()
+	}
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// freePorts finds n adjacent free loopback ports below the range from which
+// the kernel takes ports for outgoing connections.
+func freePorts(t *testing.T, n int) int {
+	t.Helper()
+	for range 200 {
+		first := 20000 + rand.IntN(12000)
+		if allFree(first, n) {
+			return first
+		}
+	}
+	require.FailNow(t, "no free ports", "no %d adjacent ports are free", n)
+	return 0
+}
+
+// allFree tells whether nobody listens on the n ports from first on.
+func allFree(first, n int) bool {
+	for port := first; port < first+n; port++ {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return false
+		}
+		listener.Close()
+	}
+	return true
+}
+
+// pause waits, or less when the test ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// within calls check every 100 ms until it is true.
+func within(t *testing.T, limit time.Duration, what string, check func() bool) {
+	t.Helper()
+	for end := time.Now().Add(limit); !check(); {
+		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
+		pause(t.Context(), 100*time.Millisecond)
+	}
+}

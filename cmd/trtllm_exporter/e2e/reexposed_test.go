@@ -1,0 +1,91 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+)
+
+// identified are the labels under which the exporter shows a series of the
+// server: all of its own and the identity of the replica.
+func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
+	b := labels.NewBuilder(raw)
+	b.Set("engine", "triton")
+	b.Set("engine_version", s.release.triton)
+	b.Set("trtllm_version", s.release.trtllm)
+	b.Set("pool_id", "default")
+	b.Set("replica_id", s.metricsAddress())
+	if raw.Has("model") {
+		b.Set("model_id", "ensemble") // The entry model names all of its parts.
+	}
+	return b.Labels()
+}
+
+// requireReexposed wants every series of the server on the exporter's page,
+// and nothing that the server does not have. The server's page was read
+// before and after the exporter's, far enough away that the exporter scraped
+// in between: what did not move must be equal to the byte, what grows must lie
+// in between. It returns how many series were compared to the byte.
+func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after page) (exact int) {
+	t.Helper()
+	expected := map[string]bool{}
+	for _, old := range before.raw() {
+		latest, still := after.samples[old.labels.String()]
+		require.True(t, still, "Triton took %s off its page", old.labels)
+		key := s.identified(old.labels).String()
+		expected[key] = true
+		got, there := exported.samples[key]
+		require.True(t, there, "%s is not on the exporter's page", key)
+		switch {
+		case math.IsNaN(old.value) && math.IsNaN(latest.value):
+			require.True(t, math.IsNaN(got.value), "%s is %s, on Triton's page it is not a number", key, got.text)
+		case old.text == latest.text:
+			require.Equal(t, old.text, got.text, key)
+			exact++
+		case before.grows(old):
+			require.GreaterOrEqual(t, got.value, old.value, key)
+			require.LessOrEqual(t, got.value, latest.value, key)
+		}
+	}
+	for _, got := range exported.raw() {
+		require.True(t, expected[got.labels.String()], "Triton does not have %s", got.labels)
+	}
+	for name, kind := range before.types {
+		require.Equal(t, kind, exported.types[name], "TYPE of %s", name)
+		require.Equal(t, before.help[name], exported.help[name], "HELP of %s", name)
+	}
+	return exact
+}
+
+// moves tells whether a series of an idle Triton may change: the machine's
+// own, and quantiles that leave their window of 60 s.
+func moves(l labels.Labels) bool {
+	return strings.HasPrefix(l.Get(labels.MetricName), "nv_cpu_") || l.Has(model.QuantileLabel)
+}
+
+// requireSameWhenIdle compares the pages of an idle server, where everything
+// but the machine's own load stands still.
+func (s *tritonServer) requireSameWhenIdle(t *testing.T, e *exporter) {
+	t.Helper()
+	s.waitIdle(t)
+	before := s.page(t)
+	pause(t.Context(), 3*scrapeInterval)
+	exported := e.page(t)
+	after := s.page(t)
+	still := 0
+	for _, old := range before.raw() {
+		if !moves(old.labels) {
+			require.Equal(t, old.text, after.samples[old.labels.String()].text, "%s moves while Triton idles", old.labels)
+			still++
+		}
+	}
+	exact := s.requireReexposed(t, before, exported, after)
+	require.GreaterOrEqual(t, exact, still)
+	t.Logf("%d of %d series equal to the byte", exact, len(before.samples))
+}

@@ -1,0 +1,126 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// exitSkip is how tools/triton/triton.sh ends where the wheel can not run.
+const exitSkip = 3
+
+// release is one Triton that the tests run against.
+type release struct {
+	triton string
+	// trtllm is what the compatibility table says of that Triton.
+	trtllm string
+	wheel  string
+	// env names the variable that may hold an installed copy.
+	env string
+	// histograms says whether models can publish histograms, so whether
+	// tokens are counted; streams over HTTP came in between as well.
+	histograms bool
+}
+
+// releases are the newest wheel and one from before custom histograms.
+func releases() []release {
+	return []release{
+		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true},
+		{triton: "2.36.0", trtllm: "unknown", wheel: "0.4.0", env: "TRITON_DIR_2_36"},
+	}
+}
+
+// repositoryRoot is the folder of go.mod.
+func repositoryRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		require.NotEqual(t, dir, filepath.Dir(dir), "go.mod is nowhere above the test")
+		dir = filepath.Dir(dir)
+	}
+}
+
+// install returns the folder of an installed Triton; where this machine can
+// not have one it skips, in CI it fails.
+func (r release) install(t *testing.T) string {
+	t.Helper()
+	if dir := os.Getenv(r.env); dir != "" {
+		return dir
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(repositoryRoot(t), "tools/triton/triton.sh"), "install", "", r.wheel)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil && os.Getenv("CI") != "true" {
+		why := "can not be installed"
+		if cmd.ProcessState.ExitCode() == exitSkip {
+			why = "can not run here"
+		}
+		t.Skipf("Triton %s %s: %s", r.triton, why, stderr.String())
+	}
+	require.NoError(t, err, "install Triton %s: %s", r.triton, stderr.String())
+	return strings.TrimSpace(string(out))
+}
+
+// tritonServer is a running Triton with the project's models.
+type tritonServer struct {
+	*process
+	release release
+	dir     string
+	// port is the HTTP port; gRPC and metrics have the next two.
+	port int
+}
+
+// startTriton starts a server on free ports and waits until it is ready.
+func startTriton(t *testing.T, r release) *tritonServer {
+	t.Helper()
+	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
+	s.start(t)
+	return s
+}
+
+// start starts the server, again after a kill, on the same ports.
+func (s *tritonServer) start(t *testing.T) {
+	t.Helper()
+	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
+	ports := []string{fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1), fmt.Sprintf("METRICS_PORT=%d", s.port+2)}
+	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, "run", s.dir, "--metrics-config", "summary_latencies=true")
+	within(t, time.Minute, "Triton is ready", func() bool {
+		require.False(t, s.ended(), "Triton ended by itself")
+		status, _, err := get(t.Context(), s.url("/v2/health/ready"))
+		return err == nil && status == http.StatusOK
+	})
+}
+
+// url is an address of the server's HTTP API.
+func (s *tritonServer) url(path string) string {
+	return fmt.Sprintf("http://127.0.0.1:%d%s", s.port, path)
+}
+
+// metricsAddress is host:port of the server's page.
+func (s *tritonServer) metricsAddress() string { return fmt.Sprintf("127.0.0.1:%d", s.port+2) }
+
+// page reads the server's own metrics.
+func (s *tritonServer) page(t *testing.T) page {
+	t.Helper()
+	status, body, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	return parsePage(t, body)
+}
