@@ -1,0 +1,207 @@
+package derive_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// bench reads pages of one simulated target and derives from them.
+type bench struct {
+	t       *testing.T
+	kind    engine.Kind
+	cache   *exposition.Cache
+	deriver *derive.Deriver
+	now     time.Duration
+}
+
+// newBench is a target of a kind, scraped every five seconds; model ids are
+// the servers' own names.
+func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
+	t.Helper()
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	b := &bench{t: t, kind: kind}
+	b.deriver = derive.NewDeriver(derive.Options{
+		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
+		Identity: derive.Identity{
+			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
+			Topology: engine.NewTopology(kind, models, nil, nil),
+		},
+	})
+	b.cache = exposition.NewCache(exposition.Options{Watch: b.deriver.Watch})
+	return b
+}
+
+// page derives from one page and returns the derived values by series, the
+// identity labels left out of the names.
+func (b *bench) page(lines ...string) map[string]float64 {
+	b.t.Helper()
+	raw := b.cache.Block()
+	raw.SetBody(append(raw.Buffer(), strings.Join(lines, "\n")+"\n"...))
+	require.NoError(b.t, b.cache.Parse(raw, ""))
+	out := b.deriver.Derive(b.now, raw)
+	b.now += 5 * time.Second
+	defer raw.Release()
+	defer out.Release()
+	values := make(map[string]float64)
+	for n := range out.Shape().Lines() {
+		if v, ok := out.Value(n); ok {
+			values[name(out.Shape().Labels(n))] = v
+		}
+	}
+	return values
+}
+
+// name is a series without prefix and identity.
+func name(lset labels.Labels) string {
+	own := labels.NewBuilder(lset).Del("pool_id", "replica_id", labels.MetricName).Labels()
+	return strings.TrimPrefix(lset.Get(labels.MetricName), derive.Prefix) + own.String()
+}
+
+// trtllm is a page of set A with the given gauges.
+func trtllm(active, scheduled, waiting, limit, used, blocks, tokens int) []string {
+	const l = `model="tensorrt_llm",version="1"`
+	return []string{
+		`nv_inference_request_success{model="ensemble",version="1"} 7`,
+		`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} 1`,
+		`nv_inference_request_success{` + l + `} 7`,
+		`nv_inference_pending_request_count{model="ensemble",version="1"} 0`,
+		`nv_inference_pending_request_count{model="preprocessing",version="1"} 2`,
+		`nv_inference_request_success{model="preprocessing",version="1"} 7`,
+		`nv_inference_pending_request_count{` + l + `} 1`,
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="active"} %d`, l, active),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="scheduled"} %d`, l, scheduled),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="waiting"} %d`, l, waiting),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="max"} %d`, l, limit),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="used"} %d`, l, used),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="max"} %d`, l, blocks),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="tokens_per"} 64`, l),
+		"# TYPE nv_llm_output_token_len histogram",
+		fmt.Sprintf(`nv_llm_output_token_len_sum{%s} %d`, l, tokens),
+		fmt.Sprintf(`nv_llm_output_token_len_count{%s} %d`, l, tokens/10),
+	}
+}
+
+func models() []string { return []string{"ensemble", "preprocessing", "tensorrt_llm"} }
+
+func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...)
+	got := b.page(trtllm(64, 60, 4, 64, 30, 120, 1000)...)
+	require.InDelta(t, 7, got[`queue_depth{model_id="ensemble"}`], 0, "2 + 1 pending, 4 waiting, for the one deployment")
+	require.InDelta(t, 3, got[`queue_requests{model_id="ensemble", queue="core"}`], 0)
+	require.InDelta(t, 4, got[`queue_requests{model_id="ensemble", queue="engine"}`], 0)
+	require.InDelta(t, 60, got[`requests_running{model_id="ensemble"}`], 0)
+	require.InDelta(t, 1, got[`saturated{model_id="ensemble"}`], 0)
+	require.InDelta(t, 0.25, got[`kv_cache_utilization_ratio{model_id="ensemble"}`], 0)
+	require.InDelta(t, 120*64, got[`kv_cache_capacity_tokens{model_id="ensemble"}`], 0)
+	require.InDelta(t, 8, got[`requests_total{model_id="ensemble"}`], 0, "requests count at the ensemble, not at its parts")
+	require.InDelta(t, 1, got[`info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`], 0)
+}
+
+func TestDeriveTokensPerSecondFromCounters(t *testing.T) {
+	const rate = `generation_tokens_per_second{model_id="ensemble"}`
+	b := newBench(t, engine.Triton, models()...)
+	got := b.page(trtllm(1, 1, 0, 64, 1, 120, 1000)...)
+	require.NotContains(t, got, rate, "one page gives no rate")
+	require.InDelta(t, 1000, got[`generation_tokens_total{model_id="ensemble"}`], 0)
+	require.InDelta(t, 100, b.page(trtllm(1, 1, 0, 64, 1, 120, 1500)...)[rate], 1e-9)
+	require.InDelta(t, 150, b.page(trtllm(1, 1, 0, 64, 1, 120, 2500)...)[rate], 1e-9)
+	got = b.page(trtllm(1, 1, 0, 64, 1, 120, 20)...)
+	require.NotContains(t, got, rate, "a reset gives no rate")
+	require.InDelta(t, 20, got[`generation_tokens_total{model_id="ensemble"}`], 0, "the counter goes on as the server counts")
+	require.InDelta(t, 6, b.page(trtllm(1, 1, 0, 64, 1, 120, 50)...)[rate], 1e-9)
+}
+
+func TestDeriveWaitingBeforeTheServerToldIt(t *testing.T) {
+	page := trtllm(12, 8, 0, 64, 1, 120, 0)
+	page = append(page[:9], page[10:]...)
+	require.NotContains(t, strings.Join(page, " "), "waiting")
+	got := newBench(t, engine.Triton, models()...).page(page...)
+	require.InDelta(t, 4, got[`queue_requests{model_id="ensemble", queue="engine"}`], 0)
+}
+
+func TestDeriveNothingFromAnExecutorThatHasNotStarted(t *testing.T) {
+	got := newBench(t, engine.Triton, models()...).page(trtllm(0, 0, 0, 0, 0, 0, 0)...)
+	for series := range got {
+		for _, gauge := range []string{"requests_running", "requests_limit", "queue_depth", "kv_cache", "saturated"} {
+			require.False(t, strings.HasPrefix(series, gauge), "%s is not known before the first iteration", series)
+		}
+	}
+	require.Contains(t, got, `requests_total{model_id="ensemble"}`)
+}
+
+func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...)
+	b.page(trtllm(5, 5, 0, 64, 30, 120, 1000)...)
+	page := trtllm(5, 5, 0, 64, 30, 120, 1000)
+	page = append(page[:2], page[3:]...)
+	got := b.page(page...)
+	require.NotContains(t, got, `requests_running{model_id="ensemble"}`, "its gauges stay on the page, frozen")
+	require.NotContains(t, got, `kv_cache_utilization_ratio{model_id="ensemble"}`)
+	got = b.page(trtllm(5, 5, 0, 64, 30, 120, 1000)...)
+	require.InDelta(t, 5, got[`requests_running{model_id="ensemble"}`], 0)
+	require.NotContains(t, got, `generation_tokens_per_second{model_id="ensemble"}`, "what went on in between is not known")
+}
+
+func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
+	b := newBench(t, engine.Triton, "tensorrt_llm")
+	for range 3 {
+		got := b.page(`nv_inference_request_success{model="tensorrt_llm",version="1"} 5`, `nv_inference_pending_request_count{model="tensorrt_llm",version="1"} 0`)
+		for series := range got {
+			require.NotContains(t, series, "tokens")
+			require.False(t, strings.HasPrefix(series, "queue_depth"), "pending is 0 for a backend that hands over at once")
+		}
+		require.InDelta(t, 5, got[`requests_total{model_id="tensorrt_llm"}`], 0)
+	}
+}
+
+func TestDeriveTheNewestOfSeveralProcesses(t *testing.T) {
+	page := func(old, live int) []string {
+		return []string{
+			fmt.Sprintf(`trtllm_num_requests_waiting{model_name="m",pid="10"} %d`, old),
+			fmt.Sprintf(`trtllm_num_requests_waiting{model_name="m",pid="20"} %d`, live),
+		}
+	}
+	b := newBench(t, engine.TRTLLMServe, "m")
+	b.page(page(9, 1)...)
+	require.InDelta(t, 3, b.page(page(9, 3)...)[`queue_depth{model_id="m"}`], 0, "the gauge of a dead process stays as it was and does not count")
+	require.InDelta(t, 5, b.page(page(5, 3)...)[`queue_depth{model_id="m"}`], 0)
+}
+
+func TestDeriveKeepsRatesWhenSeriesChangePlaces(t *testing.T) {
+	const rate = `generation_tokens_per_second{model_id="ensemble"}`
+	b := newBench(t, engine.Triton, models()...)
+	b.page(trtllm(1, 1, 0, 64, 1, 120, 1000)...)
+	page := trtllm(1, 1, 0, 64, 1, 120, 1500)
+	page[0], page[3] = page[3], page[0]
+	require.InDelta(t, 100, b.page(page...)[rate], 1e-9)
+	page = append([]string{`nv_gpu_utilization{gpu_uuid="GPU-1"} 0.5`}, trtllm(1, 1, 0, 64, 1, 120, 2000)...)
+	got := b.page(page...)
+	require.InDelta(t, 100, got[rate], 1e-9)
+	require.InDelta(t, 0.5, got[`gpu_utilization_ratio{gpu_uuid="GPU-1"}`], 0)
+}
+
+func TestCatalogueIsWhole(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, f := range derive.Catalogue() {
+		require.False(t, seen[f.Name], "%s stands twice", f.Name)
+		seen[f.Name] = true
+		require.True(t, strings.HasPrefix(f.Name, derive.Prefix))
+		require.NotEmpty(t, f.Help, f.Name)
+		require.True(t, strings.HasSuffix(f.Help, "."), "%s: help ends in a full stop", f.Name)
+		require.NotEmpty(t, f.Formula, f.Name)
+		require.NotEmpty(t, f.Grade, f.Name)
+		require.NotEmpty(t, f.Engines, f.Name)
+		require.Equal(t, f.Type == "counter", strings.HasSuffix(f.Name, "_total"), "%s: counters, and only they, end in _total", f.Name)
+	}
+}
