@@ -26,16 +26,16 @@ type route struct {
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
-		"/":           {methods: read, serve: s.serveIndex},
-		"/style.css":  {methods: read, serve: s.serveStyle},
-		"/metrics":    {methods: read, gated: true, serve: s.serveMetrics},
-		"/targets":    {methods: read, gated: true, serve: s.serveTargets},
-		"/sd":         {methods: read, gated: true, serve: s.serveDiscovery},
-		"/config":     {methods: read, serve: s.serveConfig},
-		"/-/healthy":  {methods: read, serve: s.serveHealthy},
-		"/-/ready":    {methods: read, serve: s.serveReady},
-		"/-/reload":   {methods: []string{http.MethodPost}, serve: s.serveReload},
-		otherPath: {serve: http.NotFound, methods: nil},
+		"/":          {methods: read, serve: s.serveIndex},
+		"/style.css": {methods: read, serve: s.serveStyle},
+		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
+		"/targets":   {methods: read, gated: true, serve: s.serveTargets},
+		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
+		"/config":    {methods: read, serve: s.serveConfig},
+		"/-/healthy": {methods: read, serve: s.serveHealthy},
+		"/-/ready":   {methods: read, serve: s.serveReady},
+		"/-/reload":  {methods: []string{http.MethodPost}, serve: s.serveReload},
+		otherPath:    {serve: http.NotFound, methods: nil},
 	}
 }
 
@@ -64,7 +64,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 // dispatch refuses what the route does not take and serves the rest.
-func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, found *route) {
+func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	if len(found.methods) > 0 && !slices.Contains(found.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(found.methods, ", "))
 		http.Error(w, "Method not allowed: use "+strings.Join(found.methods, " or "), http.StatusMethodNotAllowed)
@@ -81,10 +81,11 @@ func (s *Server) dispatch(w http.ResponseWriter, r *http.Request, found *route) 
 		return
 	}
 	defer t.leave()
-	if a, ok := w.(*answer); ok {
-		a.ticket = t
-	}
+	w.ticket = t
 	found.serve(w, r)
+	if r.Method != http.MethodHead && w.Header().Get("Content-Length") != "" {
+		w.flush()
+	}
 }
 
 // finish counts the answer. A panic other than the wanted abort is logged, and
@@ -147,8 +148,17 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.status = http.StatusOK
 	}
 	n, err := a.ResponseWriter.Write(p)
-	if err != nil && a.err == nil && !errors.Is(err, http.ErrBodyNotAllowed) {
+	a.note(err)
+	return n, err
+}
+
+// flush sends what net/http still holds back, so that a reader who left is
+// seen also when the answer is small. The answer must have a length.
+func (a *answer) flush() { a.note(http.NewResponseController(a.ResponseWriter).Flush()) }
+
+// note keeps the first failure.
+func (a *answer) note(err error) {
+	if a.err == nil && !errors.Is(err, http.ErrBodyNotAllowed) && !errors.Is(err, http.ErrNotSupported) {
 		a.err = err
 	}
-	return n, err
 }

@@ -1,0 +1,204 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+func TestReadinessWaitsForTheFirstRound(t *testing.T) {
+	opts := newFleet(t).options()
+	ready := false
+	opts.Ready = func() bool { return ready }
+	h := handler(t, opts)
+
+	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code)
+	require.Equal(t, http.StatusOK, get(h, "/-/healthy").Code)
+	ready = true
+	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code)
+}
+
+func TestLifecyclePathsAreShutByDefault(t *testing.T) {
+	opts := newFleet(t).options()
+	opts.Reload = func() error {
+		t.Error("reloaded")
+		return nil
+	}
+	h := handler(t, opts)
+
+	for _, c := range []struct{ method, path string }{
+		{http.MethodPost, "/-/reload"},
+		{http.MethodGet, "/config"},
+	} {
+		w := ask(h, c.method, c.path)
+		require.Equal(t, http.StatusForbidden, w.Code, c.path)
+		require.Contains(t, w.Body.String(), "--web.enable-lifecycle")
+	}
+}
+
+func TestReload(t *testing.T) {
+	opts := newFleet(t).options()
+	opts.EnableLifecycle = true
+	var fail error
+	reloads := 0
+	opts.Reload = func() error {
+		reloads++
+		return fail
+	}
+	h := handler(t, opts)
+
+	require.Equal(t, http.StatusMethodNotAllowed, get(h, "/-/reload").Code)
+	require.Zero(t, reloads)
+	require.Equal(t, http.StatusOK, ask(h, http.MethodPost, "/-/reload").Code)
+	require.Equal(t, 1, reloads)
+
+	foreign := ask(h, http.MethodPost, "/-/reload", "Sec-Fetch-Site", "cross-site", "Origin", "http://evil.example")
+	require.Equal(t, http.StatusForbidden, foreign.Code)
+	require.Equal(t, 1, reloads)
+
+	fail = errors.New(`config.yml:3: pools[0].url: "http://bob:hunter2@host:1/metrics?token=hunter2" is not a key`)
+	w := ask(h, http.MethodPost, "/-/reload")
+	require.Equal(t, http.StatusInternalServerError, w.Code)
+	require.Contains(t, w.Body.String(), "config.yml:3: pools[0].url")
+	require.NotContains(t, w.Body.String(), "hunter2")
+	require.Equal(t, "pools: []\n", get(h, "/config").Body.String())
+}
+
+func TestUnknownPathsAreNotFound(t *testing.T) {
+	opts := newFleet(t).options()
+	h := handler(t, opts)
+
+	for _, path := range []string{
+		"/nope", "/metrics/", "/other", "/-/quit", "/debug/pprof/", "//metrics",
+		"/probe?target=http://169.254.169.254/latest", "/scrape?target=10.0.0.1:80",
+	} {
+		require.Equal(t, http.StatusNotFound, get(h, path).Code, path)
+	}
+	require.Equal(t, http.StatusNotFound, get(h, "/metrics?target=http://169.254.169.254").Code)
+	require.Contains(t, get(h, "/metrics").Body.String(), `trtllm_exporter_http_requests_total{code="404",path="other"} 8`)
+}
+
+func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
+	h := handler(t, newFleet(t).options())
+
+	for _, path := range []string{"/", "/metrics", "/targets", "/nope", "/sd", "/-/ready", "/style.css"} {
+		header := get(h, path).Header()
+		require.Equal(t, "nosniff", header.Get("X-Content-Type-Options"), path)
+		require.Contains(t, header.Get("Content-Security-Policy"), "default-src 'none'", path)
+	}
+}
+
+func TestTakenAddressIsNamed(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	opts := newFleet(t).options()
+	opts.ListenAddresses = []string{"127.0.0.1:0", taken.Addr().String()}
+
+	_, err = web.New(opts)
+
+	require.ErrorContains(t, err, "cannot listen on \""+taken.Addr().String()+"\"")
+	require.ErrorContains(t, err, "address already in use")
+}
+
+func TestOptionsThatCannotWork(t *testing.T) {
+	opts := newFleet(t).options()
+	opts.ListenAddresses = nil
+	_, err := web.New(opts)
+	require.ErrorContains(t, err, "no address")
+
+	opts = newFleet(t).options()
+	opts.WebConfigFile = "testdata/missing.yml"
+	_, err = web.New(opts)
+	require.ErrorContains(t, err, "web configuration testdata/missing.yml")
+
+	opts = newFleet(t).options()
+	opts.Registry = prometheus.NewRegistry()
+	opts.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "trtllm_exporter_page_bytes", Help: "x"}))
+	_, err = web.New(opts)
+	require.ErrorContains(t, err, "metrics of the web server")
+}
+
+func TestEveryAddressIsServed(t *testing.T) {
+	opts := newFleet(t).options()
+	opts.ListenAddresses = []string{"127.0.0.1:0", "127.0.0.1:0"}
+	base := start(t, opts)
+
+	response, err := http.Get(base + "/-/healthy")
+
+	require.NoError(t, err)
+	require.Equal(t, "Healthy.\n", read(t, response.Body))
+	require.NoError(t, response.Body.Close())
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestDrainingLetsAnswersFinish(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		s, err := web.New(f.options())
+		require.NoError(t, err)
+		l := newWire()
+		s.Listen(l)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		conn := l.connect(t, "GET /metrics HTTP/1.1\r\nHost: exporter\r\nConnection: close\r\n\r\n")
+		synctest.Wait()
+
+		cancel()
+		synctest.Wait()
+		require.Equal(t, http.StatusServiceUnavailable, get(s.Handler(), "/-/ready").Code)
+		_, err = l.dial(t.Context(), "", "")
+		require.ErrorIs(t, err, net.ErrClosed)
+		time.Sleep(5 * time.Second)
+		body := read(t, conn)
+
+		require.Contains(t, body, "nv_inference_pending_request_count")
+		require.NoError(t, <-ended)
+		require.NoError(t, conn.Close())
+	})
+}
+
+func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		s, err := web.New(f.options())
+		require.NoError(t, err)
+		l := newWire()
+		s.Listen(l)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		for range 50 {
+			conn := l.connect(t, plainRequest)
+			defer conn.Close()
+		}
+		began := time.Now()
+
+		cancel()
+
+		require.NoError(t, <-ended)
+		require.LessOrEqual(t, time.Since(began), 10*time.Second)
+	})
+}
+
+func TestListenerThatFailsEndsTheServer(t *testing.T) {
+	s, err := web.New(newFleet(t).options())
+	require.NoError(t, err)
+	s.Close()
+
+	err = s.Run(t.Context())
+
+	require.ErrorContains(t, err, "serve 127.0.0.1:")
+}

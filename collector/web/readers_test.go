@@ -1,0 +1,400 @@
+package web_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// wire is a listener whose connections are pipes, so that tests run in the
+// time of their bubble.
+type wire struct {
+	accept chan net.Conn
+	once   sync.Once
+	closed chan struct{}
+}
+
+func newWire() *wire { return &wire{accept: make(chan net.Conn), closed: make(chan struct{})} }
+
+func (l *wire) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.accept:
+		return c, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l *wire) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (*wire) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9802} }
+
+// dial opens a connection of a reader.
+func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.accept <- far:
+		return near, nil
+	case <-l.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// client asks over the wire.
+func (l *wire) client(t *testing.T) *http.Client {
+	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, DisableKeepAlives: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// connect opens a connection and sends text.
+func (l *wire) connect(t *testing.T, text string) net.Conn {
+	t.Helper()
+	conn, err := l.dial(t.Context(), "", "")
+	require.NoError(t, err)
+	_, err = io.WriteString(conn, text)
+	require.NoError(t, err)
+	return conn
+}
+
+// overWire runs a server on a wire.
+func overWire(t *testing.T, opts web.Options) *wire {
+	t.Helper()
+	s, err := web.New(opts)
+	require.NoError(t, err)
+	l := newWire()
+	s.Listen(l)
+	run(t, s)
+	return l
+}
+
+const plainRequest = "GET /metrics HTTP/1.1\r\nHost: exporter\r\n\r\n"
+
+func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", strings.Repeat("# x\n", 1000)+tritonPage(1))
+		opts := f.options()
+		l := overWire(t, opts)
+		var cut sync.WaitGroup
+		for range 50 {
+			conn := l.connect(t, plainRequest)
+			began := time.Now()
+			cut.Go(func() {
+				one := make([]byte, 1)
+				for {
+					if _, err := conn.Read(one); err != nil {
+						break
+					}
+					time.Sleep(time.Second)
+				}
+				_ = conn.Close()
+				if took := time.Since(began); took > web.WriteTimeout+2*time.Second {
+					t.Errorf("a slow reader was cut after %s", took)
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		began := time.Now()
+
+		response, err := l.client(t).Get("http://exporter/metrics")
+		require.NoError(t, err)
+		body := read(t, response.Body)
+
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		require.Contains(t, samples(t, body), pending0)
+		require.Less(t, time.Since(began), time.Second)
+		cut.Wait()
+		synctest.Wait()
+		require.InDelta(t, 50, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 0)
+	})
+}
+
+func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		opts := f.options()
+		var log logBuffer
+		opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		l := overWire(t, opts)
+		conn := l.connect(t, plainRequest)
+		_, err := bufio.NewReaderSize(conn, 16).ReadString('\n')
+		require.NoError(t, err)
+
+		require.NoError(t, conn.Close())
+		synctest.Wait()
+
+		require.InDelta(t, 1, value(t, opts.Registry, "trtllm_exporter_http_aborted_total"), 0)
+		require.Equal(t, 1, log.lines("level=DEBUG msg=\"Answer was cut off\""))
+		require.Zero(t, log.lines("level=WARN")+log.lines("level=ERROR"))
+	})
+}
+
+func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := overWire(t, newFleet(t).options())
+		var closed sync.WaitGroup
+		for range 1000 {
+			conn := l.connect(t, "GET /metrics HTTP/1.1\r\nX-Half: ")
+			began := time.Now()
+			closed.Go(func() {
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+				if took := time.Since(began); took > web.ReadHeaderTimeout+time.Second {
+					t.Errorf("half a header was kept for %s", took)
+				}
+			})
+		}
+
+		response, err := l.client(t).Get("http://exporter/-/healthy")
+
+		require.NoError(t, err)
+		require.NoError(t, response.Body.Close())
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		closed.Wait()
+	})
+}
+
+func TestStormOfReadersIsBounded(t *testing.T) {
+	const storm, slots = 500, 40
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		opts := f.options()
+		var working, most, ok, refused atomic.Int64
+		held := make(chan struct{})
+		opts.Exposition = func() exposition.Config {
+			if n := working.Add(1); n > most.Load() {
+				most.Store(n)
+			}
+			<-held
+			working.Add(-1)
+			return exposition.DefaultConfig
+		}
+		h := handler(t, opts)
+		var readers sync.WaitGroup
+		for range storm {
+			readers.Go(func() {
+				switch w := get(h, "/metrics"); w.Code {
+				case http.StatusOK:
+					ok.Add(1)
+				case http.StatusServiceUnavailable:
+					if w.Header().Get("Retry-After") == "1" {
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		synctest.Wait()
+		require.Equal(t, http.StatusOK, get(h, "/-/healthy").Code)
+		close(held)
+		readers.Wait()
+
+		require.LessOrEqual(t, most.Load(), int64(slots))
+		require.Equal(t, int64(slots), ok.Load())
+		require.Equal(t, int64(storm-slots), refused.Load())
+		require.Equal(t, http.StatusOK, get(h, "/metrics").Code)
+	})
+}
+
+func TestOddMethodsAreRefusedAndMakeNoSeries(t *testing.T) {
+	opts := newFleet(t).options()
+	h := handler(t, opts)
+	require.Equal(t, http.StatusMethodNotAllowed, ask(h, "FOO", "/metrics").Code)
+	before, err := testutil.GatherAndCount(opts.Registry)
+	require.NoError(t, err)
+	random := rand.New(rand.NewPCG(1, 2))
+
+	for range 10_000 {
+		method := make([]byte, 1+random.IntN(12))
+		for i := range method {
+			method[i] = byte('A' + random.IntN(26))
+		}
+		if m := string(method); m != http.MethodGet && m != http.MethodHead {
+			w := ask(h, m, "/metrics")
+			require.Equal(t, http.StatusMethodNotAllowed, w.Code)
+			require.Equal(t, "GET, HEAD", w.Header().Get("Allow"))
+		}
+	}
+
+	after, err := testutil.GatherAndCount(opts.Registry)
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}
+
+func TestReadersShareOnePageForAsLongAsItIsFresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		opts := f.options()
+		h := handler(t, opts)
+		fetch := func() string {
+			return decode(t, "gzip", get(h, "/metrics?target=a/r0", "Accept-Encoding", "gzip").Body)
+		}
+		first := fetch()
+		f.page("a", "r0", tritonPage(2))
+		time.Sleep(99 * time.Millisecond)
+
+		require.Equal(t, first, fetch(), "a page younger than page_max_age is shared")
+		require.InDelta(t, 1, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 0)
+
+		time.Sleep(time.Millisecond)
+		require.NotEqual(t, first, fetch(), "an older one is not")
+		require.InDelta(t, 2, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 0)
+	})
+}
+
+func TestPageMaxAgeOfZeroSharesNothing(t *testing.T) {
+	f := newFleet(t)
+	opts := f.options()
+	opts.Exposition = func() exposition.Config {
+		c := exposition.DefaultConfig
+		c.PageMaxAge = model.Duration(0)
+		return c
+	}
+	h := handler(t, opts)
+	for i := range 5 {
+		f.page("a", "r0", tritonPage(i))
+
+		page := decode(t, "gzip", get(h, "/metrics", "Accept-Encoding", "gzip").Body)
+
+		require.InDelta(t, float64(i%7), samples(t, page)[pending0], 0)
+	}
+}
+
+func TestReadersNeverSeeHalfOfAChange(t *testing.T) {
+	f := newFleet(t)
+	f.page("a", "r0", tritonPage(0))
+	h := handler(t, f.options())
+	stop := make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for i := 1; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				f.page("a", "r0", tritonPage(i))
+			}
+		}
+	})
+	var readers sync.WaitGroup
+	for n := range 8 {
+		readers.Go(func() {
+			for range 100 {
+				encoding := []string{"", "gzip", "zstd"}[n%3]
+				w := get(h, "/metrics", "Accept-Encoding", encoding)
+				got := samples(t, decode(t, encoding, w.Body))
+				success := got[`nv_inference_request_success{model="ensemble", pool_id="a", replica_id="r0", version="1"}`]
+				if int(success)%7 != int(got[pending0]) {
+					t.Errorf("success %v and pending %v are of two scrapes", success, got[pending0])
+				}
+			}
+		})
+	}
+	readers.Wait()
+	close(stop)
+	writer.Wait()
+}
+
+func TestBugInOneRequestIsLoggedAndCutsOnlyThatOne(t *testing.T) {
+	opts := newFleet(t).options()
+	var log logBuffer
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	sick := true
+	opts.Ready = func() bool {
+		if sick {
+			panic("a bug")
+		}
+		return true
+	}
+	base := start(t, opts)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	fetch := func(path string) (int, error) {
+		response, err := client.Get(base + path)
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+
+	_, err := fetch("/-/ready")
+	require.Error(t, err)
+	code, err := fetch("/metrics")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, 1, log.lines("a bug"))
+	require.InDelta(t, 1, value(t, opts.Registry, "trtllm_exporter_http_panics_total"), 0)
+
+	sick = false
+	code, err = fetch("/-/ready")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+}
+
+// value is that of a family's only series; a histogram's is its count.
+func value(t *testing.T, g prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	require.NoError(t, err)
+	for _, family := range families {
+		if family.GetName() == name {
+			m := family.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	require.Fail(t, "no family "+name)
+	return 0
+}
+
+// logBuffer gathers log lines.
+type logBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// lines counts the lines that hold part.
+func (b *logBuffer) lines(part string) int {
+	n := 0
+	for line := range strings.Lines(b.String()) {
+		if strings.Contains(line, part) {
+			n++
+		}
+	}
+	return n
+}

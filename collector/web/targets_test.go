@@ -1,0 +1,140 @@
+package web_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// golden compares with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+// mixedFleet has replicas in every state.
+func mixedFleet(t *testing.T) *fleet {
+	f := newFleet(t)
+	f.page("llama-70b-prod", "r0", tritonPage(1))
+	f.fail("llama-70b-prod", "r1", "connect", `Get "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2": dial tcp 10.0.0.1:8002: connect: connection refused`)
+	f.slot("mixtral-canary", "r0")
+	return f
+}
+
+func TestTargetsAsJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := handler(t, mixedFleet(t).options())
+		time.Sleep(3 * time.Second)
+
+		byQuery := get(h, "/targets?format=json")
+		byHeader := get(h, "/targets", "Accept", "application/json")
+
+		require.Equal(t, "application/json; charset=utf-8", byQuery.Header().Get("Content-Type"))
+		require.Equal(t, byQuery.Body.String(), byHeader.Body.String())
+		golden(t, "targets.json", byQuery.Body.String())
+	})
+}
+
+func TestTargetsAsHTML(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := handler(t, mixedFleet(t).options())
+		time.Sleep(3 * time.Second)
+
+		w := get(h, "/targets", "Accept", "text/html,application/json;q=0.9")
+
+		require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+		golden(t, "targets.html", w.Body.String())
+	})
+}
+
+func TestIndexLinksEverythingThatIsOpen(t *testing.T) {
+	opts := mixedFleet(t).options()
+	shut := get(handler(t, opts), "/").Body.String()
+	opts = mixedFleet(t).options()
+	opts.EnableLifecycle = true
+	open := get(handler(t, opts), "/").Body.String()
+
+	for _, link := range []string{`href="metrics"`, `href="targets"`, `href="sd"`, `href="-/ready"`, `href="-/healthy"`} {
+		require.Contains(t, shut, link)
+	}
+	require.NotContains(t, shut, `href="config"`)
+	require.Contains(t, open, `href="config"`)
+	require.Equal(t, "text/css; charset=utf-8", get(handler(t, mixedFleet(t).options()), "/style.css").Header().Get("Content-Type"))
+}
+
+func TestEmptyFleetIsShownAsEmpty(t *testing.T) {
+	h := handler(t, newFleet(t).options())
+
+	require.Contains(t, get(h, "/targets").Body.String(), "No replica is known")
+	require.JSONEq(t, `{"summary":{"total":0,"up":0,"down":0,"unknown":0},"targets":[]}`, get(h, "/targets?format=json").Body.String())
+}
+
+func TestSecretsOfURLsAreNeverShown(t *testing.T) {
+	opts := mixedFleet(t).options()
+	opts.EnableLifecycle = true
+	h := handler(t, opts)
+
+	for _, path := range []string{"/", "/targets", "/targets?format=json", "/sd", "/config", "/metrics"} {
+		require.NotContains(t, get(h, path).Body.String(), "hunter2", path)
+	}
+}
+
+func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
+	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
+	f := newFleet(t)
+	f.fail(evil, evil, evil, evil)
+	status := f.slots[evil+"/"+evil].Status()
+	status.EngineVersion, status.TRTLLMVersion, status.VersionSource, status.DetectedEngine = evil, evil, evil, evil
+	f.slots[evil+"/"+evil].Publish(snapshot.Snapshot{Status: status})
+	h := handler(t, f.options())
+
+	for _, path := range []string{"/", "/targets"} {
+		body := get(h, path).Body.String()
+		require.NotContains(t, body, "<script>", path)
+		require.NotContains(t, body, "<img", path)
+	}
+	require.Contains(t, get(h, "/targets").Body.String(), "&lt;script&gt;")
+	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "<script>")
+}
+
+func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
+	h := handler(t, mixedFleet(t).options())
+
+	w := get(h, "/sd")
+
+	golden(t, "sd.json", w.Body.String())
+	var groups []struct {
+		Targets []string
+		Labels  map[string]string
+	}
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &groups))
+	instances := map[string]bool{}
+	for _, g := range groups {
+		require.Equal(t, []string{"exporter.example:9802"}, g.Targets)
+		require.False(t, instances[g.Labels["instance"]])
+		instances[g.Labels["instance"]] = true
+		page := get(h, g.Labels["__metrics_path__"]+"?target="+g.Labels["__param_target"])
+		require.Equal(t, 200, page.Code)
+		for name := range g.Labels {
+			require.True(t, strings.HasPrefix(name, "__") || name == "instance", "label %s would collide with the series' own", name)
+		}
+	}
+	require.Len(t, instances, 4)
+}
