@@ -1,0 +1,98 @@
+package scrape
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	// firstRead is the least buffer that a body is read into.
+	firstRead = 4 << 10
+	// trustedLength is how much of an announced length is allocated at once; a
+	// server that lies costs no more.
+	trustedLength = 1 << 20
+)
+
+// errLimit ends the reading of a body that is over a limit.
+var errLimit = errors.New("limit")
+
+// readBody appends the body of a response to buf. The buffer comes back with
+// every failure too, since it may have grown.
+func (c *Client) readBody(ctx context.Context, resp *http.Response, buf []byte, limit int64) ([]byte, int64, *Error) {
+	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
+	case "", "identity":
+		return readPlain(ctx, resp, buf, limit)
+	case "gzip", "x-gzip":
+		return c.readGzip(ctx, resp, buf, limit)
+	default:
+		return buf, 0, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
+	}
+}
+
+func readPlain(ctx context.Context, resp *http.Response, buf []byte, limit int64) ([]byte, int64, *Error) {
+	if limit > 0 && resp.ContentLength > limit {
+		return buf, 0, failf(ReasonBodyTooLarge, "", "the body has %d bytes, over the limit of %s; raise limits.body or have the server say less", resp.ContentLength, Size(limit))
+	}
+	if resp.ContentLength > 0 {
+		buf = slices.Grow(buf, int(min(resp.ContentLength, trustedLength)))
+	}
+	start := len(buf)
+	buf, err := appendAll(buf, resp.Body, limit)
+	wire := int64(len(buf) - start)
+	switch {
+	case errors.Is(err, errLimit):
+		return buf, wire, tooLarge(limit)
+	case err != nil:
+		return buf, wire, classify(ctx, stageBody, err)
+	}
+	return buf, wire, nil
+}
+
+func tooLarge(limit int64) *Error {
+	return failf(ReasonBodyTooLarge, "", "the body is over the limit of %s; raise limits.body or have the server say less", Size(limit))
+}
+
+// appendAll appends everything that r has to buf, without allocating while its
+// capacity lasts. More than limit bytes give errLimit; 0 is no limit.
+func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
+	start := len(buf)
+	for {
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, max(firstRead, cap(buf)))
+		}
+		room := buf[len(buf):cap(buf)]
+		if left := limit - int64(len(buf)-start) + 1; limit > 0 && int64(len(room)) > left {
+			room = room[:left]
+		}
+		n, err := r.Read(room)
+		buf = buf[:len(buf)+n]
+		if limit > 0 && int64(len(buf)-start) > limit {
+			return buf, errLimit
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, err
+		}
+	}
+}
+
+// checkEnd refuses a body that has no bytes, and one that may be cut: it ends
+// with its connection, as in HTTP/1.0, where nothing else tells its end from a
+// cut, and does not end as a page does.
+func checkEnd(resp *http.Response, body []byte) *Error {
+	if len(body) == 0 {
+		return failf(ReasonEmpty, "", "the page is empty; Triton answers so on every path but /metrics: check metrics_path")
+	}
+	framed := resp.ContentLength >= 0 || resp.ProtoMajor > 1 || len(resp.TransferEncoding) > 0 || resp.Header.Get("Content-Encoding") != ""
+	if framed || bytes.HasSuffix(body, []byte("\n")) || bytes.HasSuffix(body, []byte("# EOF")) {
+		return nil
+	}
+	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be cut; have the server send Content-Length or chunks", len(body))
+}

@@ -1,0 +1,158 @@
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Page is the answer to one scrape.
+type Page struct {
+	// Body is the decompressed page. It stands in the buffer that was handed to
+	// Scrape, or in a larger one; the caller owns it. After a failure it is
+	// empty, and keeps the capacity only.
+	Body []byte
+	// ContentType is the header as the server sent it; empty when it sent none.
+	ContentType string
+	// WireBytes is the size of the body as it came, before decompression.
+	WireBytes int64
+	// Duration is the time from the first byte out to the last byte in.
+	Duration time.Duration
+}
+
+// Client asks the targets of one pool. Safe for concurrent use.
+type Client struct {
+	rt        http.RoundTripper
+	closers   []transport
+	requests  *requests
+	guard     *guard
+	limits    Limits
+	follow    bool
+	proxied   bool
+	inflaters sync.Pool
+}
+
+// New builds the client of a pool: connections are kept between scrapes, and
+// files that the configuration names are read again when they change. It reads
+// certificate files, and fails when one cannot be used.
+func New(cfg Config, logger *slog.Logger) (*Client, error) {
+	return newClient(cfg, logger, &net.Dialer{})
+}
+
+func newClient(cfg Config, logger *slog.Logger, dialer *net.Dialer) (*Client, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	guard, err := cfg.Dial.guard()
+	if err != nil {
+		return nil, err
+	}
+	dialer.ControlContext = guard.control
+	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dialer.DialContext)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{
+		closers:  []transport{base},
+		requests: newRequests(),
+		guard:    guard,
+		limits:   cfg.Limits,
+		follow:   cfg.FollowRedirects,
+		proxied:  cfg.Proxy.Proxy() != nil,
+	}
+	c.inflaters.New = newInflater
+	var token *tokenSource
+	if cfg.OAuth2 != nil {
+		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dialer.DialContext)
+		if err != nil {
+			return nil, fmt.Errorf("oauth2: %w", err)
+		}
+		c.closers = append(c.closers, login)
+		token = newTokenSource(cfg.OAuth2, login)
+	}
+	c.rt = credentials(&cfg, base, token)
+	if cfg.TLS.InsecureSkipVerify {
+		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
+	}
+	return c, nil
+}
+
+// Close closes the idle connections; scrapes that run go on.
+func (c *Client) Close() {
+	for _, closer := range c.closers {
+		closer.CloseIdleConnections()
+	}
+}
+
+// Scrape asks for one page. The deadline of ctx bounds it all, from the dial to
+// the last byte. The body is written over buf, which needs no allocation while
+// its capacity lasts. Every error is an *Error; the rest of the page then says
+// what was known when it failed.
+func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
+	start := time.Now()
+	page := Page{Body: buf[:0]}
+	failure := c.scrape(ctx, url, &page)
+	page.Duration = time.Since(start)
+	if failure != nil {
+		page.Body = page.Body[:0]
+		return page, failure
+	}
+	return page, nil
+}
+
+func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
+	req, failure := c.requests.page(ctx, url)
+	if failure != nil {
+		return failure
+	}
+	resp, failure := c.send(ctx, req)
+	if failure != nil {
+		return failure
+	}
+	// A body that was not read to its end takes the connection with it.
+	defer resp.Body.Close()
+	page.ContentType = resp.Header.Get("Content-Type")
+	if failure := checkStatus(req, resp); failure != nil {
+		return failure
+	}
+	if failure := checkContentType(page.ContentType); failure != nil {
+		return failure
+	}
+	page.Body, page.WireBytes, failure = c.readBody(ctx, resp, page.Body, int64(c.limits.Body))
+	if failure != nil {
+		return failure
+	}
+	return checkEnd(resp, page.Body)
+}
+
+// Get asks one of the small questions of identity and health. Every status is
+// an answer; an error is an *Error and says that there was none. The body is
+// bounded by limit bytes, by limits.body when that is 0.
+func (c *Client) Get(ctx context.Context, url string, limit int64) (status int, header http.Header, body []byte, err error) {
+	return c.Do(ctx, http.MethodGet, url, nil, limit)
+}
+
+// Do is Get with another method; a body that is not nil is sent as JSON.
+func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	req, failure := c.requests.question(ctx, method, url, body)
+	if failure != nil {
+		return 0, nil, nil, failure
+	}
+	resp, failure := c.send(ctx, req)
+	if failure != nil {
+		return 0, nil, nil, failure
+	}
+	defer resp.Body.Close()
+	if limit <= 0 {
+		limit = int64(c.limits.Body)
+	}
+	answer, _, failure = c.readBody(ctx, resp, nil, limit)
+	if failure != nil {
+		return resp.StatusCode, resp.Header, nil, failure
+	}
+	return resp.StatusCode, resp.Header, answer, nil
+}

@@ -1,0 +1,89 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+)
+
+// dialFunc opens a connection, as net.Dialer.DialContext does.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// guard decides which addresses may be connected to; immutable.
+type guard struct {
+	deny, allow []netip.Prefix
+}
+
+func (d *DialConfig) validate() error {
+	_, err := d.guard()
+	return err
+}
+
+func (d *DialConfig) guard() (*guard, error) {
+	deny, denyErr := prefixes("dial.deny", d.Deny)
+	allow, allowErr := prefixes("dial.allow", d.Allow)
+	return &guard{deny: deny, allow: allow}, errors.Join(denyErr, allowErr)
+}
+
+func prefixes(key string, texts []string) ([]netip.Prefix, error) {
+	var (
+		out  []netip.Prefix
+		errs []error
+	)
+	for i, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if address, single := netip.ParseAddr(text); single == nil && address.Zone() == "" {
+			prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s[%d]: %q is not a network; write it like 10.0.0.0/8", key, i, text))
+			continue
+		}
+		out = append(out, prefix.Masked())
+	}
+	return out, errors.Join(errs...)
+}
+
+// check says why an address must not be connected to; nil when it may. An IPv4
+// address written as IPv6 and a zone change nothing.
+func (g *guard) check(address netip.Addr) *Error {
+	address = address.Unmap().WithZone("")
+	for _, denied := range g.deny {
+		if !denied.Contains(address) {
+			continue
+		}
+		for _, allowed := range g.allow {
+			if allowed.Contains(address) {
+				return nil
+			}
+		}
+		return failf(ReasonConnect, ClassDenied, "%s is in dial.deny %s; add it to dial.allow if the target is meant", address, denied)
+	}
+	return nil
+}
+
+// control is asked by the dialer with the resolved address, before it connects.
+func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	resolved, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return failf(ReasonConnect, ClassDenied, "the address %q is not an IP address and port", address)
+	}
+	if failure := g.check(resolved.Addr()); failure != nil {
+		return failure
+	}
+	return nil
+}
+
+// checkHost looks at a host that is an address already. It is what can be known
+// of a target behind a proxy, which resolves names itself.
+func (g *guard) checkHost(host string) *Error {
+	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	if err != nil {
+		return nil
+	}
+	return g.check(address)
+}

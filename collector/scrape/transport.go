@@ -1,0 +1,141 @@
+package scrape
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+)
+
+const (
+	// idleTimeout keeps connections over every sane scrape interval.
+	idleTimeout = 5 * time.Minute
+	// handshakeTimeout ends handshakes whose scrape is gone already; net/http
+	// does not end them with the request.
+	handshakeTimeout = 10 * time.Second
+	// dialTimeout ends dials that no scrape bounds.
+	dialTimeout = 30 * time.Second
+	// http2PingTimeout finds HTTP/2 connections that died silently.
+	http2PingTimeout = time.Minute
+)
+
+// transport is a round tripper whose idle connections can be closed.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+// scopeKey finds the context of the request inside that of its dial.
+type scopeKey struct{}
+
+// withScope lets a dial end with the request that asked for it: net/http
+// detaches dials from the cancellation of their requests, but keeps the values
+// (net/http/transport.go, queueForDial). Without it a host that drops packets
+// would collect one hanging dial per scrape.
+func withScope(ctx context.Context) context.Context {
+	return context.WithValue(ctx, scopeKey{}, ctx)
+}
+
+// scoped is the dial that ends with its request.
+func scoped(dial dialFunc) dialFunc {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		if scope, ok := ctx.Value(scopeKey{}).(context.Context); ok {
+			stop := context.AfterFunc(scope, cancel)
+			defer stop()
+		}
+		return dial(ctx, network, address)
+	}
+}
+
+// connections builds the transport below the credentials. It does not use
+// Prometheus' NewRoundTripperFromConfig, which can bound no response headers
+// and counts dials in the default registry.
+func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc) (transport, error) {
+	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
+		protocols := new(http.Protocols)
+		protocols.SetHTTP1(true)
+		protocols.SetHTTP2(c.EnableHTTP2)
+		return &http.Transport{
+			Proxy:                  proxy.Proxy(),
+			ProxyConnectHeader:     proxy.GetProxyConnectHeader(),
+			DialContext:            scoped(dial),
+			TLSClientConfig:        tlsClient,
+			TLSHandshakeTimeout:    handshakeTimeout,
+			DisableCompression:     true,
+			MaxIdleConnsPerHost:    1000,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: int64(c.Limits.Headers),
+			Protocols:              protocols,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: http2PingTimeout},
+		}, nil
+	}
+	client, err := promconfig.NewTLSConfig(tlsConfig)
+	if err != nil {
+		return nil, fmt.Errorf("tls_config: %w", err)
+	}
+	if client.MinVersion == 0 {
+		client.MinVersion = tls.VersionTLS12
+	}
+	var rt http.RoundTripper
+	if files := tlsFiles(tlsConfig); files != (promconfig.TLSRoundTripperSettings{}) {
+		rt, err = promconfig.NewTLSRoundTripper(client, files, build)
+	} else {
+		rt, err = build(client)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("tls_config: %w", err)
+	}
+	closer, ok := rt.(transport)
+	if !ok {
+		return nil, fmt.Errorf("tls_config: connections of %T cannot be closed", rt)
+	}
+	return closer, nil
+}
+
+// tlsFiles names what has to be read again when it changes; empty when all is
+// written in the configuration.
+func tlsFiles(c *promconfig.TLSConfig) promconfig.TLSRoundTripperSettings {
+	if c.CAFile == "" && c.CertFile == "" && c.KeyFile == "" {
+		return promconfig.TLSRoundTripperSettings{}
+	}
+	return promconfig.TLSRoundTripperSettings{
+		CA:   secret(promconfig.Secret(c.CA), c.CAFile),
+		Cert: secret(promconfig.Secret(c.Cert), c.CertFile),
+		Key:  secret(c.Key, c.KeyFile),
+	}
+}
+
+// secret reads a text of the configuration or a file; nil when both are empty.
+func secret(text promconfig.Secret, file string) promconfig.SecretReader {
+	switch {
+	case text != "":
+		return promconfig.NewInlineSecret(string(text))
+	case file != "":
+		return promconfig.NewFileSecret(file)
+	}
+	return nil
+}
+
+// credentials puts the configured credentials and headers on top of rt.
+func credentials(c *Config, rt http.RoundTripper, token *tokenSource) http.RoundTripper {
+	switch {
+	case c.Authorization != nil:
+		reader := secret(c.Authorization.Credentials, c.Authorization.CredentialsFile)
+		rt = promconfig.NewAuthorizationCredentialsRoundTripper(c.Authorization.Type, reader, rt)
+	case c.BasicAuth != nil:
+		user := secret(promconfig.Secret(c.BasicAuth.Username), c.BasicAuth.UsernameFile)
+		rt = promconfig.NewBasicAuthRoundTripper(user, secret(c.BasicAuth.Password, c.BasicAuth.PasswordFile), rt)
+	case token != nil:
+		rt = &tokenTransport{source: token, next: rt}
+	}
+	if c.Headers != nil {
+		rt = promconfig.NewHeadersRoundTripper(c.Headers, rt)
+	}
+	return rt
+}
