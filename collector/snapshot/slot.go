@@ -45,16 +45,29 @@ func (s *Snapshot) blocks() [3]*exposition.Block {
 
 // Slot is the place of one replica in a [Store].
 type Slot struct {
-	store  *Store
-	target *target.Target
+	store *Store
+	key   string
 
 	mu      sync.Mutex
+	target  *target.Target
 	current Snapshot
 	gone    bool
 }
 
 // Target is the replica the slot belongs to.
-func (s *Slot) Target() *target.Target { return s.target }
+func (s *Slot) Target() *target.Target {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.target
+}
+
+// Retarget says that the replica of that pool_id and replica_id is described
+// anew; what it published stays until it publishes again.
+func (s *Slot) Retarget(t *target.Target) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.target = t
+}
 
 // Publish replaces the replica's snapshot. The slot takes over the caller's
 // references to the blocks and gives back those of the snapshot before. After

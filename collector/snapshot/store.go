@@ -34,9 +34,9 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	defer s.mu.Unlock()
 	at, taken := s.find(t.Key())
 	if taken {
-		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), s.slots[at].target.MetricsURL)
+		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), s.slots[at].Target().MetricsURL)
 	}
-	slot := &Slot{store: s, target: t}
+	slot := &Slot{store: s, key: t.Key(), target: t}
 	s.slots = slices.Insert(s.slots, at, slot)
 	s.version.Add(1)
 	return slot, nil
@@ -45,7 +45,7 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 // Remove takes the slot off the page; its blocks are given back.
 func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
-	if at, ok := s.find(slot.target.Key()); ok && s.slots[at] == slot {
+	if at, ok := s.find(slot.key); ok && s.slots[at] == slot {
 		s.slots = slices.Delete(s.slots, at, at+1)
 	}
 	s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Store) Slots() []*Slot {
 // find returns the place of a key and whether a slot stands there.
 func (s *Store) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
-		return strings.Compare(slot.target.Key(), key)
+		return strings.Compare(slot.key, key)
 	})
 }
 
@@ -100,7 +100,7 @@ func (s *Store) View(filter func(*target.Target) bool) *View {
 		v.Blocks = append(v.Blocks, s.fleet)
 	}
 	for _, slot := range s.slots {
-		if filter != nil && !filter(slot.target) {
+		if filter != nil && !filter(slot.Target()) {
 			continue
 		}
 		pinned := slot.pin()

@@ -1,0 +1,142 @@
+package collector
+
+import (
+	"context"
+	"hash/fnv"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// firstAnswerWait is how long a replica's first snapshot waits for the first
+// answers about its identity, so that its series need not change their labels
+// one scrape later. Later questions never make a scrape wait.
+const firstAnswerWait = time.Second
+
+// soon bounds how long a new target waits for its first scrape.
+const soon = time.Second
+
+// run scrapes the replica on its own clock until ctx ends. Scrapes start at
+// fixed moments, a hash of the replica apart from other replicas'; one that is
+// still under way at the next moment lets that moment pass.
+func (r *replica) run(ctx context.Context) {
+	var asking sync.WaitGroup
+	asking.Go(func() { r.runAsk(ctx) })
+	defer asking.Wait()
+
+	phase := offset(r.target.Key(), r.target.Interval)
+	timer := time.NewTimer(offset(r.target.Key(), min(r.target.Interval, soon)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		r.scrape(ctx)
+		wait, missed := r.next(phase)
+		r.tally.skipped += missed
+		timer.Reset(wait)
+	}
+}
+
+// first lets the first good scrape wait for the first answers.
+func (r *replica) first(ctx context.Context) {
+	if !r.status.LastSuccess.IsZero() || r.kind == engine.Unknown {
+		return
+	}
+	timer := time.NewTimer(min(firstAnswerWait, r.target.Timeout/2))
+	defer timer.Stop()
+	select {
+	case <-r.asked:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// next is how long it is to the replica's next moment, and how many moments
+// have passed since the last scrape began.
+func (r *replica) next(phase time.Duration) (wait time.Duration, missed uint64) {
+	interval := r.target.Interval
+	now := time.Since(r.pool.origin)
+	began := r.status.LastScrape.Sub(r.pool.origin)
+	slot := func(t time.Duration) int64 { return int64((t - phase + interval) / interval) }
+	wait = phase + time.Duration(slot(now))*interval - now
+	if r.status.Scrapes > 1 {
+		missed = uint64(max(slot(now)-slot(began), 0))
+	}
+	return wait, missed
+}
+
+// offset spreads targets over a period by a hash of their keys.
+func offset(key string, period time.Duration) time.Duration {
+	if period <= 0 {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	return time.Duration(h.Sum64() % uint64(period))
+}
+
+// runAsk puts the slow questions on their own ticker, and at once when the
+// replica was recognised or came back.
+func (r *replica) runAsk(ctx context.Context) {
+	ticker := time.NewTicker(time.Duration(r.pool.cfg.IdentityInterval))
+	defer ticker.Stop()
+	told := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.ask:
+		case <-ticker.C:
+		}
+		r.question(ctx)
+		if !told {
+			close(r.asked)
+			told = true
+		}
+	}
+}
+
+// question asks one round and publishes what was answered.
+func (r *replica) question(ctx context.Context) {
+	kind := r.asking.Load()
+	if kind == nil {
+		return
+	}
+	e, ok := engine.Of(string(*kind))
+	base := r.apiURL(e)
+	if !ok || base == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+	defer cancel()
+	facts := e.Ask(ctx, r.pool.client, base)
+	if facts.Answered {
+		r.facts.Store(merge(r.facts.Load(), facts))
+	}
+}
+
+// apiURL is the base of the server's own API.
+func (r *replica) apiURL(e engine.Engine) string {
+	if r.target.APIURL != "" || e == nil {
+		return r.target.APIURL
+	}
+	u, err := url.Parse(r.target.MetricsURL)
+	if err != nil {
+		return ""
+	}
+	port, err := strconv.Atoi(u.Port())
+	if err != nil {
+		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
+	}
+	api := e.APIPort(port)
+	if api <= 0 {
+		return ""
+	}
+	return u.Scheme + "://" + hostPort(u.Hostname(), api)
+}

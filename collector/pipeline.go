@@ -1,0 +1,112 @@
+package collector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// page takes one page of the replica down the whole line: scrape, parse,
+// relabel, derive. On success the snapshot holds the caller's references.
+func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) {
+	if err := r.locate(ctx); err != nil {
+		return next, err
+	}
+	raw := r.cache.Block()
+	defer func() {
+		if err != nil {
+			raw.Release()
+		}
+	}()
+	page, err := r.pool.client.Scrape(ctx, r.url, raw.Buffer())
+	raw.SetBody(page.Body)
+	r.status.BodyBytes = int64(len(page.Body))
+	if err != nil {
+		return next, err
+	}
+	at := time.Since(r.pool.origin)
+	r.recognise(page.Body)
+	r.first(ctx)
+	if err := r.parse(raw, page); err != nil {
+		return next, err
+	}
+	r.status.Samples = raw.Shape().Lines()
+	if r.status.Samples == 0 && droppedFrom(raw) == 0 && !r.emptyAllowed() {
+		return next, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.url)}
+	}
+	r.tally.count(raw.Shape().Drops())
+	next.Derived = r.deriver.Derive(at, raw)
+	next.Raw = raw
+	r.hide(&next)
+	return next, nil
+}
+
+// parse reads the page with the labels of the replica's identity. A page that
+// shows the identity in a new light, as the first one does by the models it
+// names, is read again with the right labels, so that no page is ever mixed.
+func (r *replica) parse(raw *exposition.Block, page scrape.Page) error {
+	r.identify(r.shape)
+	if err := r.cache.Parse(raw, page.ContentType); err != nil {
+		return failure(err)
+	}
+	if raw.Shape() == r.shape {
+		return nil
+	}
+	if r.identify(raw.Shape()) {
+		raw.SetBody(page.Body)
+		if err := r.cache.Parse(raw, page.ContentType); err != nil {
+			return failure(err)
+		}
+	}
+	if r.shape != nil {
+		r.tally.reshaped++
+	}
+	r.shape = raw.Shape()
+	return nil
+}
+
+// hide takes the vocabularies off the page that the configuration leaves out.
+func (r *replica) hide(next *snapshot.Snapshot) {
+	if !r.pool.page.Raw {
+		next.Raw.Release()
+		next.Raw = nil
+	}
+	if !r.pool.page.Normalised {
+		next.Derived.Release()
+		next.Derived = nil
+	}
+}
+
+// emptyAllowed says whether a page without samples is a good one.
+func (r *replica) emptyAllowed() bool {
+	e, ok := engine.Of(string(r.kind))
+	return ok && e.EmptyPage()
+}
+
+// failure gives an error of the parser its reason.
+func failure(err error) error {
+	reason := scrape.ReasonParse
+	switch {
+	case errors.Is(err, exposition.ErrSampleLimit):
+		reason = scrape.ReasonSampleLimit
+	case errors.Is(err, exposition.ErrLabelLimit):
+		reason = scrape.ReasonLabelLimit
+	case errors.Is(err, exposition.ErrSelfScrape):
+		reason = scrape.ReasonSelfScrape
+	case errors.Is(err, exposition.ErrContentType):
+		reason = scrape.ReasonContentType
+	}
+	return &scrape.Error{Reason: reason, Err: err}
+}
+
+// droppedFrom is how many series of the page were left out.
+func droppedFrom(raw *exposition.Block) uint64 {
+	d := raw.Shape().Drops()
+	return d.Total()
+}

@@ -1,0 +1,231 @@
+package collector
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// replica is the state of one target's loop. Its fields belong to the
+// goroutine that scrapes, but for facts, which the one that asks publishes.
+type replica struct {
+	target *target.Target
+	pool   *pool
+	slot   *snapshot.Slot
+	log    *slog.Logger
+
+	url     string
+	kind    engine.Kind
+	cache   *exposition.Cache
+	deriver *derive.Deriver
+	shape   *exposition.Shape
+	known   *identity
+	used    *engine.Facts
+	status  target.Status
+	tally   tally
+	health  *health
+
+	facts atomic.Pointer[engine.Facts]
+	// asking is the kind of server that is asked; nil while it is unknown.
+	asking atomic.Pointer[engine.Kind]
+	// asked is closed when the server's first answers are in, or are not to
+	// be had; ask wakes the asking goroutine before its time.
+	asked chan struct{}
+	ask   chan struct{}
+}
+
+// newReplica prepares a target for its loop.
+func newReplica(t *target.Target, p *pool, slot *snapshot.Slot, log *slog.Logger) *replica {
+	r := &replica{
+		target: t, pool: p, slot: slot,
+		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
+		health: newHealth(t),
+		status: target.Status{Health: target.HealthUnknown},
+		tally:  tally{failures: make(map[scrape.Reason]uint64)},
+		asked:  make(chan struct{}),
+		ask:    make(chan struct{}, 1),
+		kind:   engine.Unknown,
+	}
+	r.reset()
+	if _, ok := engine.Of(t.Engine); ok {
+		r.become(engine.Kind(t.Engine))
+	}
+	return r
+}
+
+// reset makes cache and deriver for the replica's kind of server.
+func (r *replica) reset() {
+	e, ok := engine.Of(string(r.kind))
+	if !ok {
+		e = engine.None()
+	}
+	r.known, r.shape = nil, nil
+	r.deriver = derive.NewDeriver(derive.Options{
+		Window: r.pool.window, Interval: r.target.Interval, Engine: e,
+	})
+	r.cache = exposition.NewCache(exposition.Options{
+		Watch:      r.deriver.Watch,
+		Limits:     r.pool.cfg.Limits.Series,
+		Reserved:   []string{OwnPrefix, derive.Prefix},
+		SelfMarker: r.pool.marker,
+	})
+}
+
+// locate finds out where the page of the replica stands, and what kind of
+// server shows it, unless the target says so.
+func (r *replica) locate(ctx context.Context) error {
+	if r.url != "" {
+		return nil
+	}
+	u, err := url.Parse(r.target.MetricsURL)
+	if err != nil {
+		return &scrape.Error{Reason: scrape.ReasonProtocol, Err: err}
+	}
+	if u.Path != "" && u.Path != "/" {
+		if r.kind == engine.Unknown {
+			r.become(engine.FromURL(u.Path))
+		}
+		r.url = u.String()
+		return nil
+	}
+	u.Path = ""
+	if e, ok := engine.Of(string(r.kind)); ok {
+		r.url = u.String() + e.MetricsPath()
+		return nil
+	}
+	kind, path := engine.Detect(ctx, r.pool.client, u.String())
+	if kind == engine.Unknown {
+		// The page's own failure says best what is wrong.
+		_, err := r.pool.client.Scrape(ctx, u.String()+"/metrics", nil)
+		if err == nil {
+			err = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", u.Redacted())}
+		}
+		return err
+	}
+	r.become(kind)
+	r.url = u.String() + path
+	return nil
+}
+
+// recognise settles the kind of a server whose page has a path of the
+// operator's by what is on the page.
+func (r *replica) recognise(body []byte) {
+	if r.kind == engine.Unknown {
+		r.become(engine.FromPage(body))
+	}
+}
+
+// become takes a kind of server for the replica's.
+func (r *replica) become(kind engine.Kind) {
+	if kind == r.kind {
+		return
+	}
+	r.kind = kind
+	r.reset()
+	r.asking.Store(&kind)
+	r.wake()
+	r.log.Debug("Server recognised", "engine", string(kind))
+}
+
+// identify brings the labels up to date with what is known now; true when
+// they changed.
+func (r *replica) identify(shape *exposition.Shape) bool {
+	facts := r.facts.Load()
+	if r.known != nil && facts == r.used && shape == r.shape {
+		return false
+	}
+	if facts == nil {
+		facts = &engine.Facts{}
+	}
+	var onPage []string
+	if shape != nil {
+		onPage = modelsOn(shape)
+	}
+	id := identify(r.target, r.kind, facts, onPage, r.pool.cfg.ModelIDs)
+	r.used = r.facts.Load()
+	if id.equal(r.known) {
+		return false
+	}
+	r.known = id
+	r.status.DetectedEngine = string(id.kind)
+	r.status.EngineVersion, r.status.TRTLLMVersion = id.engineVersion, id.trtllmVersion
+	r.status.VersionSource = string(id.source)
+	r.cache.Relabel(id.labeler(r.target, r.pool))
+	r.deriver.Identify(id.derived(r.target, r.pool))
+	return true
+}
+
+// scrape does one scrape from start to published snapshot. A failure takes
+// the replica's series off the page at once; only those about its health stay.
+func (r *replica) scrape(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+	defer cancel()
+	start := time.Now()
+	next, err := r.guarded(ctx)
+	r.report(start, err)
+	next.Status = r.status
+	next.Health = r.health.block(&r.status, &r.tally, r.deriver.Stats())
+	r.slot.Publish(next)
+}
+
+// guarded turns a panic of the line into a failure of this target alone.
+func (r *replica) guarded(ctx context.Context) (next snapshot.Snapshot, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("Scrape panicked", "panic", p, "stack", string(debug.Stack()))
+			r.reset()
+			next = snapshot.Snapshot{}
+			err = &scrape.Error{Reason: scrape.ReasonPanic, Err: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	return r.page(ctx)
+}
+
+// report notes how a scrape went and logs when that changed.
+func (r *replica) report(start time.Time, err error) {
+	s, before := &r.status, r.status.Health
+	s.LastScrape, s.LastDuration = start, time.Since(start)
+	s.Scrapes++
+	if err == nil {
+		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, time.Now(), "", ""
+		if before != target.HealthUp {
+			r.log.Info("Target is up", "url", r.url, "engine", string(r.kind), "samples", s.Samples)
+			r.wake()
+		}
+		return
+	}
+	reason := scrape.ReasonOf(err)
+	s.Failures++
+	s.Samples = 0
+	if reason == scrape.ReasonBodyTooLarge {
+		s.BodyBytes = -1
+	}
+	r.tally.failures[reason]++
+	if before != target.HealthDown || s.LastReason != string(reason) {
+		r.log.Warn("Target is down", "url", r.url, "reason", string(reason), "err", err)
+	}
+	s.Health, s.LastError, s.LastReason = target.HealthDown, err.Error(), string(reason)
+	if r.target.Engine == EngineAuto && r.status.LastSuccess.IsZero() {
+		// Nothing good was ever seen there: look anew next time.
+		r.url = ""
+	}
+}
+
+// wake has the slow questions asked again soon.
+func (r *replica) wake() {
+	select {
+	case r.ask <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,163 @@
+package collector
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// pool is a pool of the configuration with everything that was built for it.
+type pool struct {
+	cfg      PoolConfig
+	page     exposition.Config
+	versions string
+	window   time.Duration
+	origin   time.Time
+	marker   string
+	client   *scrape.Client
+	sources  *discovery.Manager
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	synced bool
+}
+
+// same says whether both pools would run alike, so that the running one may
+// stay as it is.
+func (p *pool) same(o *pool) bool {
+	return p.versions == o.versions && p.window == o.window &&
+		p.page.Raw == o.page.Raw && p.page.Normalised == o.page.Normalised &&
+		reflect.DeepEqual(p.page.Aliases, o.page.Aliases) && reflect.DeepEqual(p.cfg, o.cfg)
+}
+
+// targets turns what discovery found into targets. One that cannot be used is
+// left out, with a word in the log.
+func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) []*target.Target {
+	var found []*target.Target
+	for _, g := range groups {
+		for _, lset := range g.Targets {
+			t, err := p.target(p.labels(g.Labels, lset))
+			if err != nil {
+				log.Warn("Target left out", "pool_id", p.cfg.PoolID, "source", g.Source, "err", err)
+				continue
+			}
+			if t != nil {
+				found = append(found, t)
+			}
+		}
+	}
+	return found
+}
+
+// labels are a target's labels before relabeling.
+func (p *pool) labels(group, own model.LabelSet) labels.Labels {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	b.Set(relabel.LabelPoolID, p.cfg.PoolID)
+	b.Set(model.SchemeLabel, p.cfg.Scheme)
+	b.Set(model.MetricsPathLabel, p.cfg.MetricsPath)
+	for _, set := range []model.LabelSet{group, own} {
+		for name, value := range set {
+			b.Set(string(name), string(value))
+		}
+	}
+	return b.Labels()
+}
+
+// target builds a target from its labels; nil when relabeling drops it.
+func (p *pool) target(lset labels.Labels) (*target.Target, error) {
+	lset, keep := p.cfg.RelabelConfigs.Target(lset)
+	if !keep {
+		return nil, nil //nolint:nilnil // a dropped target is neither a target nor an error.
+	}
+	address := lset.Get(model.AddressLabel)
+	if address == "" {
+		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", lset, model.AddressLabel)
+	}
+	t := &target.Target{
+		PoolID:        lset.Get(relabel.LabelPoolID),
+		ReplicaID:     lset.Get(relabel.LabelReplicaID),
+		Engine:        p.cfg.Engine,
+		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.cfg.EngineVersion),
+		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.cfg.TRTLLMVersion),
+		Labels:        further(lset),
+		Interval:      time.Duration(p.cfg.ScrapeInterval),
+		Timeout:       time.Duration(p.cfg.ScrapeTimeout),
+	}
+	if t.ReplicaID == "" {
+		t.ReplicaID = address
+	}
+	if engine := lset.Get(relabel.LabelEngine); engine != "" {
+		t.Engine = engine
+	}
+	page := url.URL{
+		Scheme: lset.Get(model.SchemeLabel), Host: address, Path: lset.Get(model.MetricsPathLabel),
+		RawQuery: params(lset).Encode(),
+	}
+	if _, err := url.Parse(page.String()); err != nil {
+		return nil, fmt.Errorf("target %q is no address: %w", address, err)
+	}
+	t.MetricsURL = page.String()
+	t.APIURL = p.api(&page)
+	return t, nil
+}
+
+// api is the base of the server's API where the pool says it.
+func (p *pool) api(page *url.URL) string {
+	if p.cfg.APIPort == 0 {
+		return ""
+	}
+	return cmp.Or(p.cfg.APIScheme, page.Scheme) + "://" + hostPort(page.Hostname(), p.cfg.APIPort)
+}
+
+// hostPort joins a host, which may be an IPv6 address, and a port.
+func hostPort(host string, port int) string {
+	return net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// params are the query parameters that __param_ labels give.
+func params(lset labels.Labels) url.Values {
+	values := url.Values{}
+	lset.Range(func(l labels.Label) {
+		if name, ok := strings.CutPrefix(l.Name, model.ParamLabelPrefix); ok {
+			values.Set(name, l.Value)
+		}
+	})
+	return values
+}
+
+// further are the labels of a target beside its identity.
+func further(lset labels.Labels) map[string]string {
+	var m map[string]string
+	lset.Range(func(l labels.Label) {
+		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) {
+			return
+		}
+		for _, name := range relabel.Names() {
+			if l.Name == name {
+				return
+			}
+		}
+		if m == nil {
+			m = make(map[string]string)
+		}
+		m[l.Name] = l.Value
+	})
+	return m
+}
