@@ -22,13 +22,13 @@ func DemoFleet(speed float64) FleetSpec {
 			Topology: TopologyEnsemble, Streaming: true, Histograms: true, GPUs: 4,
 			LoadDuration: time.Duration(i) * 500 * time.Millisecond,
 			Workload: Workload{
-				Rate: 4, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512,
+				Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512,
 			},
 			Engine: Engine{
 				MaxActive: 48, MaxBatch: 32, KVBlocks: 1200, TokensPerBlock: 64,
 				IterationBase: 18 * time.Millisecond, PerContextToken: 40 * time.Microsecond, PerSequence: 250 * time.Microsecond,
 			},
-			Scenario: Burst(wave, 15*time.Second, 4, 11).Repeat(5000, time.Minute),
+			Scenario: Burst(wave, 12*time.Second, 3, 9).Repeat(5000, time.Minute),
 		})
 		kind, version := KindServe, "1.3.0rc14"
 		if i == 2 {

@@ -28,6 +28,7 @@ type port struct {
 	metrics bool
 	hold    func() // Lets the port go.
 	srv     *http.Server
+	open    net.Listener
 	epoch   int
 }
 
@@ -160,7 +161,7 @@ func (p *port) listen(h http.Handler, epoch int, serving *sync.WaitGroup) error 
 	if err != nil {
 		return fmt.Errorf("open port %s: %w", p.addr, err)
 	}
-	p.epoch = epoch
+	p.epoch, p.open = epoch, l
 	p.srv = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
 	srv := p.srv
 	serving.Go(func() {
@@ -172,8 +173,10 @@ func (p *port) listen(h http.Handler, epoch int, serving *sync.WaitGroup) error 
 
 func (p *port) shut() {
 	if p.srv != nil {
+		// The listener first: a server that has not begun to serve does not know it.
+		_ = p.open.Close()
 		_ = p.srv.Close()
-		p.srv = nil
+		p.srv, p.open = nil, nil
 	}
 }
 

@@ -27,15 +27,18 @@ func reserve(_ context.Context, hostport string) (addr string, hold func(), err 
 	if err != nil {
 		return "", nil, fmt.Errorf("socket: %w", err)
 	}
-	// A port of 0 is chosen without SO_REUSEPORT, so that no two replicas get the same.
-	if ap.Port() != 0 {
-		err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, soReusePort, 1)
-	}
+	// SO_REUSEADDR lets the port be taken although connections of an earlier
+	// process linger; without it afterwards nobody else can bind beside us, and
+	// SO_REUSEPORT lets our own listener.
+	err = setSocket(fd, syscall.SO_REUSEADDR, 1)
 	if err == nil {
 		err = syscall.Bind(fd, sa)
 	}
 	if err == nil {
-		err = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, soReusePort, 1)
+		err = setSocket(fd, syscall.SO_REUSEADDR, 0)
+	}
+	if err == nil {
+		err = setSocket(fd, soReusePort, 1)
 	}
 	var bound syscall.Sockaddr
 	if err == nil {
@@ -55,12 +58,16 @@ func reserve(_ context.Context, hostport string) (addr string, hold func(), err 
 	return net.JoinHostPort(ap.Addr().String(), strconv.Itoa(number)), func() { _ = syscall.Close(fd) }, nil
 }
 
+func setSocket(fd, option, value int) error {
+	return syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, option, value)
+}
+
 // listen opens a reserved port.
 func listen(addr string) (net.Listener, error) {
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var failed error
 		err := c.Control(func(fd uintptr) {
-			failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, soReusePort, 1)
+			failed = setSocket(int(fd), soReusePort, 1)
 		})
 		if err != nil {
 			return err
