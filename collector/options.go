@@ -3,13 +3,14 @@ package collector
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // Config says which replicas are scraped, how often and under which names.
@@ -73,9 +74,9 @@ func (c *GlobalConfig) Validate() error {
 
 // Where the versions of a replica are put on the page.
 const (
-	VersionsSeries = "series"
-	VersionsInfo   = "info"
-	VersionsBoth   = "both"
+	VersionsSeries = string(relabel.VersionsSeries)
+	VersionsInfo   = string(relabel.VersionsInfo)
+	VersionsBoth   = string(relabel.VersionsBoth)
 )
 
 // IdentityConfig says how the identity of a replica is written.
@@ -97,11 +98,47 @@ func (c *IdentityConfig) UnmarshalYAML(unmarshal func(any) error) error {
 
 // Validate says which key is wrong and what it may be.
 func (c *IdentityConfig) Validate() error {
-	choices := []string{VersionsSeries, VersionsInfo, VersionsBoth}
-	if !slices.Contains(choices, c.Versions) {
-		return fmt.Errorf("identity.versions: %q is unknown; use %s", c.Versions, strings.Join(choices, ", "))
+	switch c.Versions {
+	case VersionsSeries, VersionsInfo, VersionsBoth:
+		return nil
 	}
-	return nil
+	return fmt.Errorf("identity.versions: %q is unknown; use %s, %s or %s", c.Versions, VersionsSeries, VersionsInfo, VersionsBoth)
+}
+
+// LimitsConfig bounds what one target may send; a limit of 0 is none.
+type LimitsConfig struct {
+	Page   scrape.Limits     `yaml:",inline"`
+	Series exposition.Limits `yaml:",inline"`
+}
+
+// DefaultLimitsConfig is on unless a pool says otherwise.
+var DefaultLimitsConfig = LimitsConfig{Page: scrape.DefaultLimits, Series: exposition.DefaultLimits}
+
+// UnmarshalYAML reads the limits over the defaults.
+func (c *LimitsConfig) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultLimitsConfig
+	type plain LimitsConfig
+	return unmarshal((*plain)(c))
+}
+
+// validateSeries says which limits of series are wrong; those of the page belong
+// to room scrape.
+func (c *LimitsConfig) validateSeries() error {
+	var errs []error
+	for _, limit := range []struct {
+		key   string
+		value int
+	}{
+		{"samples", c.Series.Samples},
+		{"labels", c.Series.Labels},
+		{"label_name", c.Series.LabelName},
+		{"label_value", c.Series.LabelValue},
+	} {
+		if limit.value < 0 {
+			errs = append(errs, fmt.Errorf("%s: %d is below 0; give a limit, or 0 for none", limit.key, limit.value))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Resolve gives every pool the interval and timeout that it does not set
@@ -109,6 +146,13 @@ func (c *IdentityConfig) Validate() error {
 func (c *Config) Resolve() {
 	for i := range c.Pools {
 		c.Pools[i].resolve(&c.Global)
+	}
+}
+
+// SetDirectory puts dir in front of the relative file names of every pool.
+func (c *Config) SetDirectory(dir string) {
+	for i := range c.Pools {
+		c.Pools[i].SetDirectory(dir)
 	}
 }
 
@@ -126,21 +170,34 @@ func (c *Config) Validate() error {
 		if err := pool.Validate(); err != nil {
 			errs = append(errs, prefixed(path+".", err))
 		}
-		if window := c.Global.Derive.Window; window > 0 && window < 2*pool.ScrapeInterval {
-			errs = append(errs, fmt.Errorf("global.window: %s is shorter than two scrape intervals of %s (%s); set window to %s or more", window, path, pool.ScrapeInterval, 2*pool.ScrapeInterval))
-		}
 		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
 			errs = append(errs, fmt.Errorf("%s.pool_id: %q is taken by pools[%d]; give each pool its own name", path, pool.PoolID, first))
 			continue
 		}
 		ids[pool.PoolID] = i
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, c.validateWindow())...)
+}
+
+// validateWindow asks for two scrapes of the slowest pool within the window,
+// for one alone gives no rate.
+func (c *Config) validateWindow() error {
+	window, slowest := c.Global.Derive.Window, 0
+	for i := range c.Pools {
+		if c.Pools[i].ScrapeInterval > c.Pools[slowest].ScrapeInterval {
+			slowest = i
+		}
+	}
+	if window <= 0 || len(c.Pools) == 0 || window >= 2*c.Pools[slowest].ScrapeInterval {
+		return nil
+	}
+	interval := c.Pools[slowest].ScrapeInterval
+	return fmt.Errorf("global.window: %s is shorter than two scrape intervals of pools[%d] (%s); set window to %s or more", window, slowest, interval, 2*interval)
 }
 
 // prefixed puts a path in front of every error of a joined error.
 func prefixed(path string, err error) error {
-	joined, many := err.(interface{ Unwrap() []error })
+	joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the join itself is taken apart.
 	if !many {
 		return fmt.Errorf("%s%w", path, err)
 	}

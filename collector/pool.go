@@ -13,7 +13,10 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // EngineAuto leaves the server kind of a pool to detection.
@@ -21,7 +24,11 @@ const EngineAuto = "auto"
 
 // Engines lists what key engine of a pool may be.
 func Engines() []string {
-	return []string{EngineAuto, "triton", "trtllm-serve", "triton-openai", "nim", "dynamo"}
+	names := []string{EngineAuto}
+	for _, e := range engine.All() {
+		names = append(names, string(e.Kind()))
+	}
+	return names
 }
 
 // PoolConfig describes replicas that serve the same model in the same way.
@@ -52,6 +59,9 @@ type PoolConfig struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
 
+	// Discovery holds the sources of targets: static_configs and the like.
+	Discovery discovery.Config `yaml:",inline"`
+
 	// ModelIDs maps a public model id to the server's names of the model and
 	// of its parts.
 	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
@@ -61,7 +71,13 @@ type PoolConfig struct {
 	// HonorLabels keeps a target's own labels when they collide with those
 	// that discovery gave it; identity labels are never given up.
 	HonorLabels bool `yaml:"honor_labels"`
+	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
+	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
+	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
 
+	// HTTP says how the pages are asked for: credentials, TLS, proxy.
+	HTTP scrape.Config `yaml:",inline"`
+	// Limits bound what one target may send.
 	Limits LimitsConfig `yaml:"limits"`
 }
 
@@ -70,6 +86,7 @@ var DefaultPoolConfig = PoolConfig{
 	Engine:           EngineAuto,
 	IdentityInterval: model.Duration(30 * time.Second),
 	Scheme:           "http",
+	HTTP:             scrape.DefaultConfig,
 	Limits:           DefaultLimitsConfig,
 }
 
@@ -80,21 +97,6 @@ type ExpectConfig struct {
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
 	// Determinism says that the same request has to give the same answer.
 	Determinism bool `yaml:"determinism,omitempty"`
-}
-
-// LimitsConfig bounds what one target may send; a limit of 0 is none.
-type LimitsConfig struct {
-	Series exposition.Limits `yaml:",inline"`
-}
-
-// DefaultLimitsConfig is on unless a pool says otherwise.
-var DefaultLimitsConfig = LimitsConfig{Series: exposition.DefaultLimits}
-
-// UnmarshalYAML reads the limits over the defaults.
-func (c *LimitsConfig) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultLimitsConfig
-	type plain LimitsConfig
-	return unmarshal((*plain)(c))
 }
 
 // UnmarshalYAML reads the configuration over the defaults.
@@ -113,8 +115,14 @@ func (c *PoolConfig) resolve(global *GlobalConfig) {
 	if c.ScrapeTimeout == 0 {
 		c.ScrapeTimeout = min(global.ScrapeTimeout, c.ScrapeInterval)
 	}
+	c.HTTP.Limits = c.Limits.Page
 }
 
+// SetDirectory puts dir in front of the relative file names of the pool.
+func (c *PoolConfig) SetDirectory(dir string) {
+	c.Discovery.SetDirectory(dir)
+	c.HTTP.SetDirectory(dir)
+}
 
 // Validate says everything that is wrong with the pool; each error begins with
 // the key.
@@ -124,6 +132,20 @@ func (c *PoolConfig) Validate() error {
 		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
 	}
 	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateModels(), c.validateVersions())
+	for _, room := range []struct {
+		key string
+		err error
+	}{
+		{"", c.Discovery.Validate()},
+		{"relabel_configs", c.RelabelConfigs.Validate()},
+		{"metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()},
+		{"", c.HTTP.Validate()},
+		{"limits.", c.Limits.validateSeries()},
+	} {
+		if room.err != nil {
+			errs = append(errs, prefixed(room.key, room.err))
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -166,6 +188,9 @@ func (c *PoolConfig) validateAddress() error {
 	}
 	if c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https" {
 		errs = append(errs, fmt.Errorf("api_scheme: %q is unknown; use http or https", c.APIScheme))
+	}
+	if c.APIScheme != "" && c.APIPort == 0 {
+		errs = append(errs, errors.New("api_scheme: has no effect without api_port; set api_port too"))
 	}
 	if c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/") {
 		errs = append(errs, fmt.Errorf("metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath))

@@ -1,0 +1,131 @@
+package config
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// clientSection documents the keys that pools and http_sd_configs share.
+const clientSection = "HTTP client"
+
+// documented reads the keys of every table in the page by the section they
+// stand in.
+func documented(t *testing.T) map[string][]string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	keys := map[string][]string{}
+	heading := regexp.MustCompile("^#+ (.*)$")
+	row := regexp.MustCompile("^\\| `([a-z0-9_]+)` \\|.*\\|.*\\|.*\\|$")
+	section := ""
+	for line := range strings.Lines(string(page)) {
+		line = strings.TrimSpace(line)
+		if m := heading.FindStringSubmatch(line); m != nil {
+			section = strings.ReplaceAll(m[1], "`", "")
+		}
+		if m := row.FindStringSubmatch(line); m != nil {
+			keys[section] = append(keys[section], m[1])
+		}
+	}
+	return keys
+}
+
+// sectionOf names the section that documents the block of a key.
+func sectionOf(block string) string {
+	switch block {
+	case "":
+		return "The document"
+	case "relabel_configs", "metric_relabel_configs":
+		return "relabel_configs and metric_relabel_configs"
+	}
+	return block
+}
+
+// blocks lists the keys of every block of the document by its last key.
+func blocks(t reflect.Type, name string, found map[string][]string) {
+	t = shapeOf(t)
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = shapeOf(t.Elem())
+	}
+	if t.Kind() != reflect.Struct || !hasKeys(t) {
+		return
+	}
+	keys := keysOf(t)
+	if keys.rest != nil {
+		blocks(keys.rest, name, found)
+		return
+	}
+	found[sectionOf(name)] = keys.order
+	for _, key := range keys.order {
+		blocks(keys.fields[key], key, found)
+	}
+}
+
+func TestEveryKeyIsDocumentedAndEveryDocumentedKeyExists(t *testing.T) {
+	found := map[string][]string{}
+	blocks(reflect.TypeFor[File](), "", found)
+	require.Greater(t, len(found), 15)
+	page := documented(t)
+	client := page[clientSection]
+	require.NotEmpty(t, client)
+	for section, keys := range found {
+		want := keys
+		if section == "pools" || section == "http_sd_configs" {
+			want = nil
+			for _, key := range keys {
+				if !slices.Contains(client, key) {
+					want = append(want, key)
+				}
+			}
+		}
+		require.ElementsMatch(t, want, page[section], "section %s", section)
+	}
+	require.Subset(t, found["pools"], client, "section %s", clientSection)
+	for section := range page {
+		require.True(t, found[section] != nil || section == clientSection, "section %s documents no block", section)
+	}
+}
+
+func TestExamplesOfThePageLoad(t *testing.T) {
+	page, err := os.ReadFile("../../docs/configuration.md")
+	require.NoError(t, err)
+	examples := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.GreaterOrEqual(t, len(examples), 5)
+	for _, example := range examples {
+		requireOnlyFilesMissing(t, example[1])
+	}
+}
+
+func TestShippedExamplesLoad(t *testing.T) {
+	files, err := filepath.Glob("../../docs/examples/*.yml")
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 5)
+	for _, path := range files {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			requireOnlyFilesMissing(t, string(text))
+		})
+	}
+}
+
+// requireOnlyFilesMissing wants a document that is good but for the secrets of
+// somebody else's machine that it names.
+func requireOnlyFilesMissing(t *testing.T, text string) {
+	t.Helper()
+	_, err := Parse("config.yml", []byte(text))
+	if err == nil {
+		return
+	}
+	for _, one := range flatten(err) {
+		require.ErrorIs(t, one, fs.ErrNotExist, text)
+	}
+}

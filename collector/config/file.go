@@ -1,0 +1,113 @@
+// Package config owns the YAML document: it loads it strictly, checks it across
+// rooms, says in the operator's words what is wrong with it and prints it
+// without secrets. The rooms own the keys; config must not know how anything
+// runs.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// maxFileSize bounds a document; ten thousand pools fit.
+const maxFileSize = 16 << 20
+
+// File is a whole document, checked and with its defaults in place. It is not
+// changed after Load, Parse or FromTargets gave it out.
+type File struct {
+	Collector  collector.Config  `yaml:",inline"`
+	Exposition exposition.Config `yaml:"exposition"`
+}
+
+// UnmarshalYAML reads the document over the defaults.
+func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
+	*f = File{Collector: collector.DefaultConfig, Exposition: exposition.DefaultConfig}
+	type plain File
+	return unmarshal((*plain)(f))
+}
+
+// Load reads and checks the document in a file. Relative file names in it start
+// at the folder of the file. The error has one line per mistake.
+func Load(path string) (*File, error) {
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w; name a readable file with --config.file", err)
+	}
+	defer func() { _ = in.Close() }()
+	text, err := io.ReadAll(io.LimitReader(in, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return Parse(path, text)
+}
+
+// Parse reads and checks a document; name stands in front of every error, and
+// relative file names in the document start at its folder.
+func Parse(name string, text []byte) (*File, error) {
+	if len(text) > maxFileSize {
+		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
+	}
+	if line := brokenLine(text); line > 0 {
+		return nil, problems{{line: line, text: "not valid UTF-8; save the file as UTF-8"}}.err(name)
+	}
+	root, err := tree(name, text)
+	if err != nil {
+		return nil, err
+	}
+	check := newChecker()
+	check.walk(root, reflect.TypeFor[File](), "", 0)
+	if len(check.problems) > 0 {
+		return nil, check.problems.err(name)
+	}
+	f, err := decode(name, text)
+	if err != nil {
+		return nil, err
+	}
+	f.Collector.Resolve()
+	f.Collector.SetDirectory(filepath.Dir(name))
+	if err := f.Validate(); err != nil {
+		return nil, locate(err, check.lines).err(name)
+	}
+	return f, nil
+}
+
+// tree parses the one document of the text.
+func tree(name string, text []byte) (*yaml.Node, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	err := dec.Decode(&doc)
+	switch {
+	case errors.Is(err, io.EOF), err == nil && len(doc.Content) > 0 && doc.Content[0].ShortTag() == "!!null":
+		return nil, fmt.Errorf("%s: the file is empty; it needs at least pools", name)
+	case err != nil:
+		return nil, problems{syntaxProblem(err, string(text))}.err(name)
+	}
+	switch err := dec.Decode(&second); {
+	case errors.Is(err, io.EOF):
+		return doc.Content[0], nil
+	case err != nil:
+		return nil, problems{syntaxProblem(err, string(text))}.err(name)
+	}
+	return nil, problems{{line: second.Line, text: "a second document begins here; keep everything in one and remove the line ---"}}.err(name)
+}
+
+// decode fills a File; what the checker let through is refused here.
+func decode(name string, text []byte) (*File, error) {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	f := &File{}
+	if err := dec.Decode(f); err != nil {
+		return nil, problems{syntaxProblem(err, "")}.err(name)
+	}
+	return f, nil
+}

@@ -1,0 +1,124 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+var update = flag.Bool("update", false, "rewrite the .err files of testdata/bad")
+
+// documents lists the files of a folder by their names.
+func documents(t testing.TB, pattern string, atLeast int) []string {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), atLeast, pattern)
+	return files
+}
+
+func TestGoodDocumentsLoadAndPrintAsThemselves(t *testing.T) {
+	for _, path := range documents(t, "testdata/good/*.yml", 30) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
+			first, err := config.Load(path)
+			require.NoError(t, err)
+			printed := first.String()
+
+			second, err := config.Parse("config.yml", []byte(printed))
+			require.NoError(t, err, printed)
+			require.Equal(t, printed, second.String())
+		})
+	}
+}
+
+func TestBadDocumentsNameTheKeyAndTheWayOut(t *testing.T) {
+	for _, path := range documents(t, "testdata/bad/*.yml", 60) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".yml"), func(t *testing.T) {
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			t.Chdir("testdata/bad")
+			_, err = config.Parse("config.yml", text)
+			require.Error(t, err)
+			got := err.Error() + "\n"
+			golden := strings.TrimSuffix(filepath.Base(path), ".yml") + ".err"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run the test with -update once")
+			require.Equal(t, string(want), got)
+			for line := range strings.Lines(got) {
+				require.Regexp(t, `^config\.yml: .+[:;] .+`, line)
+			}
+			for _, goWord := range []string{"unmarshal", "config.plain", "struct", "!!", "secret-password"} {
+				require.NotContains(t, got, goWord)
+			}
+		})
+	}
+}
+
+func TestEveryErrorFileBelongsToADocument(t *testing.T) {
+	for _, path := range documents(t, "testdata/bad/*.err", 60) {
+		require.FileExists(t, strings.TrimSuffix(path, ".err")+".yml")
+	}
+}
+
+func TestPoolsTakeFromTheGlobalBlockWhatTheyLeaveOpen(t *testing.T) {
+	f, err := config.Parse("config.yml", []byte(`
+global: { scrape_interval: 10s, window: 3m }
+pools:
+  - pool_id: slow
+    static_configs: [ { targets: ["a:8002"] } ]
+  - pool_id: fast
+    scrape_interval: 2s
+    static_configs: [ { targets: ["b:8002"] } ]
+`))
+	require.NoError(t, err)
+	pools := f.Collector.Pools
+	require.Equal(t, model.Duration(10*time.Second), pools[0].ScrapeInterval)
+	require.Equal(t, model.Duration(4*time.Second), pools[0].ScrapeTimeout)
+	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeInterval)
+	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeTimeout)
+	require.Equal(t, model.Duration(3*time.Minute), f.Collector.Global.Derive.Window)
+}
+
+func TestSilentDocumentHasTheDefaults(t *testing.T) {
+	f, err := config.Load("testdata/good/minimal.yml")
+	require.NoError(t, err)
+	pool := f.Collector.Pools[0]
+	require.Equal(t, model.Duration(5*time.Second), pool.ScrapeInterval)
+	require.Equal(t, model.Duration(4*time.Second), pool.ScrapeTimeout)
+	require.Equal(t, "auto", pool.Engine)
+	require.Equal(t, "http", pool.Scheme)
+	require.Equal(t, 50_000, pool.Limits.Series.Samples)
+	require.EqualValues(t, 16<<20, pool.Limits.Page.Body)
+	require.Equal(t, pool.Limits.Page, pool.HTTP.Limits)
+	require.False(t, pool.HonorLabels)
+	require.False(t, pool.HTTP.FollowRedirects)
+	require.True(t, f.Exposition.Raw)
+	require.True(t, f.Exposition.Normalised)
+	require.Empty(t, f.Exposition.Aliases)
+	require.Equal(t, collector.VersionsSeries, f.Collector.Identity.Versions)
+}
+
+func TestRelativeFilesStartAtTheFolderOfTheDocument(t *testing.T) {
+	f, err := config.Load("testdata/good/basic_auth_file.yml")
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Collector.Pools[0].HTTP.BasicAuth.PasswordFile)
+}
+
+func TestMissingDocumentIsNamed(t *testing.T) {
+	_, err := config.Load(filepath.Join(t.TempDir(), "none.yml"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "none.yml")
+	require.ErrorContains(t, err, "--config.file")
+}

@@ -1,0 +1,105 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// oneLine keeps a message on one line whatever it quotes.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// kindWord says what a node is.
+func kindWord(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.ScalarNode:
+		switch n.ShortTag() {
+		case "!!int", "!!float":
+			return "a number"
+		case "!!bool":
+			return "true or false"
+		}
+		return "text"
+	}
+	return "something else"
+}
+
+// typeWord says what a value is to be.
+func typeWord(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[model.Duration]():
+		return "a duration like 5s or 1m"
+	case t == reflect.TypeFor[scrape.Size]():
+		return "a size like 16MiB"
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return "text"
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		if t.Kind() == reflect.Map || hasKeys(t) {
+			return "a mapping"
+		}
+	}
+	return "text"
+}
+
+// decodeMessage says in the operator's words why a node does not fit a type. A
+// secret is never quoted.
+func decodeMessage(err error, n *yaml.Node, t reflect.Type) string {
+	var (
+		typeErr *yaml.TypeError
+		urlErr  *url.Error
+	)
+	switch {
+	case t == reflect.TypeFor[config.Secret]():
+		return "must be text"
+	case t == reflect.TypeFor[model.Duration](), t == reflect.TypeFor[scrape.Size]():
+		return fmt.Sprintf("%q is not %s", n.Value, typeWord(t))
+	case errors.As(err, &urlErr):
+		return fmt.Sprintf("is not a URL: %v", urlErr.Err)
+	case errors.As(err, &typeErr) && n.Kind == yaml.ScalarNode:
+		return fmt.Sprintf("%q is not %s", n.Value, typeWord(t))
+	}
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	return message + wayOut(message)
+}
+
+// wayOut adds to messages of Prometheus' types what to write instead.
+func wayOut(message string) string {
+	for _, known := range []struct{ part, add string }{
+		{"unknown relabel action", "; use replace, keep, drop, keepequal, dropequal, hashmod, labelmap, labeldrop, labelkeep, lowercase or uppercase"},
+		{"unknown TLS version", "; use TLS12 or TLS13"},
+		{"not valid for file discovery", "; end the name in .json, .yml or .yaml"},
+		{"DNS-SD records type", "; use SRV, A, AAAA, MX or NS"},
+		{"error parsing regexp", "; write an RE2 expression and escape what is meant literally"},
+		{"excessive aliasing", "; write values out instead of repeating aliases of aliases"},
+		{"not a valid label name", "; give the label a name"},
+	} {
+		if strings.Contains(message, known.part) {
+			return known.add
+		}
+	}
+	return ""
+}

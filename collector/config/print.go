@@ -1,0 +1,114 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// redacted stands for what must not be printed inside a URL, where <secret>
+// would not be a valid character sequence.
+const redacted = "xxxxx"
+
+// secretToken stands for a whole value that must not be printed.
+const secretToken = "<secret>"
+
+// String is the document with its defaults, without secrets.
+func (f *File) String() string {
+	var out strings.Builder
+	if err := f.Print(&out); err != nil {
+		return fmt.Sprintf("# %v\n", err)
+	}
+	return out.String()
+}
+
+// Print writes the document with its defaults as YAML that Parse takes again.
+// Passwords, tokens and keys come out as <secret>, user names, passwords and
+// queries of URLs as xxxxx.
+func (f *File) Print(w io.Writer) error {
+	text, err := yaml.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	redact(&doc, "")
+	var out bytes.Buffer
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	_, err = w.Write(out.Bytes())
+	return err
+}
+
+// redact hides what the types of the keys do not hide on their own; key is the
+// one that the node is the value of.
+func redact(n *yaml.Node, key string) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name, value := n.Content[i].Value, n.Content[i+1]
+			switch {
+			case !isSecretName(name):
+				redact(value, name)
+			case key == "http_headers":
+				hideAll(value)
+			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode:
+				value.SetString(secretToken)
+			default:
+				redact(value, name)
+			}
+		}
+	case yaml.ScalarNode:
+		if key != "regex" && strings.Contains(n.Value, "://") {
+			n.Value = redactURL(n.Value)
+		}
+	default:
+		for _, item := range n.Content {
+			redact(item, key)
+		}
+	}
+}
+
+// secretNames are words in the names of headers and parameters whose values are
+// secrets, even where the operator did not write them as such.
+const secretNames = `(?i)auth|cookie|cred|key|pass|secret|token`
+
+func isSecretName(name string) bool {
+	return regexp.MustCompile(secretNames).MatchString(name)
+}
+
+// hideAll hides the values of one header, those from files excepted.
+func hideAll(n *yaml.Node) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == "files" {
+			continue
+		}
+		for _, value := range n.Content[i+1].Content {
+			value.SetString(secretToken)
+		}
+	}
+}
+
+// userinfo is the part of a URL in front of the host that may hold a password.
+const userinfo = `://[^/?#\s]*@`
+
+// redactURL hides user name, password and query of a URL, also of a broken one.
+func redactURL(s string) string {
+	s = regexp.MustCompile(userinfo).ReplaceAllString(s, "://"+redacted+"@")
+	u, err := url.Parse(s)
+	if err != nil || u.RawQuery == "" {
+		return s
+	}
+	u.RawQuery = redacted
+	return u.String()
+}

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// validateFiles checks that the files that keys name can be read and that no
+// source of targets asks for a secret store, which the exporter has not. It
+// looks at the printed document, so that no key of a room is forgotten.
+func (f *File) validateFiles() error {
+	text, err := yaml.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return fmt.Errorf("print configuration: %w", err)
+	}
+	return filesOf(&doc, "", "")
+}
+
+// filesOf checks the files below one node; key is the one it is the value of.
+func filesOf(n *yaml.Node, path, key string) error {
+	var errs []error
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return filesOf(n.Content[0], path, key)
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			name := n.Content[i].Value
+			errs = append(errs, filesOf(n.Content[i+1], join(path, name), name))
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			errs = append(errs, filesOf(item, path+"["+strconv.Itoa(i)+"]", key))
+		}
+	case yaml.ScalarNode:
+		isHeaderFile := key == "files" && strings.Contains(path, ".http_headers")
+		switch {
+		case n.Value == "" || n.ShortTag() == "!!null":
+		case strings.HasSuffix(key, "_ref") && strings.Contains(path, ".http_sd_configs["):
+			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")))
+		case strings.HasSuffix(key, "_file") || isHeaderFile:
+			errs = append(errs, checkFile(path, n.Value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkFile says why a file cannot be read.
+func checkFile(path, name string) error {
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%s: %w; correct the name or create the file", path, err)
+	case info.IsDir():
+		return fmt.Errorf("%s: %s is a folder; name a file", path, name)
+	case !info.Mode().IsRegular():
+		return nil
+	}
+	in, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("%s: %w; let the user of the exporter read the file", path, err)
+	}
+	return in.Close()
+}

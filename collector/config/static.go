@@ -1,0 +1,97 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+)
+
+// poolLabel is the label of a target that names its pool.
+const poolLabel model.LabelName = "pool_id"
+
+// validateTargets checks what the document itself says of targets: every pool
+// has a source, addresses are host:port, and no two replicas share a name.
+func validateTargets(pools []collector.PoolConfig) error {
+	var errs []error
+	owners := map[[2]string]string{}
+	for i := range pools {
+		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
+		if pool.Discovery.Empty() {
+			errs = append(errs, fmt.Errorf("%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs or dns_sd_configs", path))
+		}
+		for j, g := range pool.Discovery.StaticConfigs {
+			at := fmt.Sprintf("%s.static_configs[%d]", path, j)
+			errs = append(errs, validateGroup(at, g, pool, owners))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateGroup checks one entry of static_configs and notes its replicas in
+// owners. Relabeling may rename replicas, so with it names are not compared.
+func validateGroup(path string, g *targetgroup.Group, pool *collector.PoolConfig, owners map[[2]string]string) error {
+	var errs []error
+	if len(g.Targets) == 0 {
+		errs = append(errs, fmt.Errorf("%s.targets: is empty; list targets as host:port", path))
+	}
+	for k, t := range g.Targets {
+		at := fmt.Sprintf("%s.targets[%d]", path, k)
+		address := string(t[model.AddressLabel])
+		if err := checkAddress(address); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
+			continue
+		}
+		if len(pool.RelabelConfigs) > 0 {
+			continue
+		}
+		key := [2]string{pool.PoolID, address}
+		if id := g.Labels[poolLabel]; id != "" {
+			key[0] = string(id)
+		}
+		if id := g.Labels[replicaLabel]; id != "" {
+			key[1] = string(id)
+		}
+		if first, taken := owners[key]; taken {
+			errs = append(errs, fmt.Errorf("%s: pool_id %q and replica_id %q are taken by %s; give each target its own replica_id", at, key[0], key[1], first))
+			continue
+		}
+		owners[key] = at
+	}
+	return errors.Join(errs...)
+}
+
+// checkAddress says why a text is not host:port. It quotes no user name or
+// password.
+func checkAddress(address string) error {
+	switch {
+	case strings.Contains(address, "@"):
+		return errors.New("has a user name or password; write host:port and use basic_auth")
+	case strings.ContainsAny(address, "?# \t"):
+		return fmt.Errorf("%q is not host:port; write it like 10.0.0.1:8002", address)
+	}
+	if scheme, rest, ok := strings.Cut(address, "://"); ok {
+		return fmt.Errorf("%q has a scheme; write %q and scheme: %s", address, rest, scheme)
+	}
+	if host, _, ok := strings.Cut(address, "/"); ok {
+		return fmt.Errorf("%q has a path; write %q and put the path into metrics_path", address, host)
+	}
+	host, port, err := net.SplitHostPort(address)
+	switch number, notNumber := strconv.Atoi(port); {
+	case err != nil && strings.Count(address, ":") > 1:
+		return fmt.Errorf("%q is not host:port; write an IPv6 address like [::1]:8002", address)
+	case err != nil:
+		return fmt.Errorf("%q has no port; write it like %s:8002", address, address)
+	case host == "":
+		return fmt.Errorf("%q has no host; write it like localhost%s", address, address)
+	case notNumber != nil || number < 1 || number > 65535:
+		return fmt.Errorf("%q has the port %q; use 1 to 65535", address, port)
+	}
+	return nil
+}

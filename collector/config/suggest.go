@@ -1,0 +1,104 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fewKeys is how many known keys a message lists.
+const fewKeys = 10
+
+// elsewhere gives the key of this document for one that the configuration of
+// Prometheus has and this one has not.
+func elsewhere(key string) string {
+	switch key {
+	case "scrape_configs":
+		return "pools"
+	case "job_name":
+		return "pool_id"
+	case "body_size_limit":
+		return "limits.body"
+	case "sample_limit":
+		return "limits.samples"
+	case "label_limit":
+		return "limits.labels"
+	case "label_name_length_limit":
+		return "limits.label_name"
+	case "label_value_length_limit":
+		return "limits.label_value"
+	case "bearer_token":
+		return "authorization.credentials"
+	case "bearer_token_file":
+		return "authorization.credentials_file"
+	case "kubernetes_sd_configs", "consul_sd_configs", "ec2_sd_configs":
+		return "file_sd_configs, http_sd_configs or dns_sd_configs"
+	}
+	return ""
+}
+
+// hint says what to write in the place of an unknown key.
+func hint(key, path string, keys *keySet) string {
+	if near := nearest(key, keys.order); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if other := elsewhere(key); other != "" {
+		return "; use " + other
+	}
+	if homes := places(key); len(homes) > 0 && homes[0] != path {
+		for i, home := range homes {
+			homes[i] = place(home)
+		}
+		return "; it belongs into " + strings.Join(homes[:min(2, len(homes))], " or ")
+	}
+	if len(keys.order) > fewKeys {
+		return "; docs/configuration.md lists the keys"
+	}
+	return "; known keys: " + knownKeys(keys)
+}
+
+// knownKeys lists keys, or the first of many.
+func knownKeys(keys *keySet) string {
+	if len(keys.order) > fewKeys {
+		return strings.Join(keys.order[:fewKeys], ", ") + ", ..."
+	}
+	return strings.Join(keys.order, ", ")
+}
+
+// nearest is the known key that an unknown one is likely a slip of, or "".
+func nearest(key string, known []string) string {
+	key = strings.ToLower(key)
+	best, bestAt := "", max(1, len(key)/3)+1
+	for _, k := range known {
+		if d := distance(key, k); d < bestAt {
+			best, bestAt = k, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters must be set, removed, changed or swapped with
+// their neighbour to make one word of the other.
+func distance(a, b string) int {
+	before := make([]int, len(b)+1)
+	last := make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row := make([]int, len(b)+1)
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			change := 1
+			if a[i-1] == b[j-1] {
+				change = 0
+			}
+			row[j] = slices.Min([]int{last[j] + 1, row[j-1] + 1, last[j-1] + change})
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last = last, row
+	}
+	return last[len(b)]
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+const (
+	// defaultPort is the one of Triton's metrics.
+	defaultPort = "8002"
+	// defaultPool names the pool of targets without a document.
+	defaultPool = "default"
+	// replicaLabel is the label of a target that names the replica.
+	replicaLabel model.LabelName = "replica_id"
+)
+
+// FromTargets makes a document of URLs alone, as flag --target gives them. The
+// pool holds whatever the targets share and is usually
+// [collector.DefaultPoolConfig]; its pool_id is "default" when empty, and each
+// replica_id is host:port. The error names the flag.
+func FromTargets(urls []string, pool collector.PoolConfig) (*File, error) {
+	if len(urls) == 0 {
+		return nil, errors.New("--target: there is none; give a URL like http://localhost:8002, or a file with --config.file")
+	}
+	if pool.PoolID == "" {
+		pool.PoolID = defaultPool
+	}
+	seen := map[string]bool{}
+	for _, raw := range urls {
+		g, err := targetOf(raw)
+		if err != nil {
+			return nil, fmt.Errorf("--target %q: %w", redactURL(raw), err)
+		}
+		replica := string(g.Labels[replicaLabel])
+		if seen[replica] {
+			return nil, fmt.Errorf("--target %q: %s is given twice; give each replica once", redactURL(raw), replica)
+		}
+		seen[replica] = true
+		pool.Discovery.StaticConfigs = append(pool.Discovery.StaticConfigs, g)
+	}
+	f := &File{Collector: collector.DefaultConfig, Exposition: exposition.DefaultConfig}
+	f.Collector.Pools = []collector.PoolConfig{pool}
+	f.Collector.Resolve()
+	if err := f.Validate(); err != nil {
+		return nil, fmt.Errorf("--target: %w", err)
+	}
+	return f, nil
+}
+
+// targetOf reads one URL as a target.
+func targetOf(raw string) (*targetgroup.Group, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return nil, errors.New("is not a URL; write it like http://localhost:8002")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("does not begin with http:// or https://; write it like http://localhost:8002")
+	case u.Hostname() == "":
+		return nil, errors.New("has no host; write it like http://localhost:8002")
+	case u.User != nil:
+		return nil, errors.New("has a user name or password, which every process list shows; use basic_auth with password_file in a configuration file")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("has a query or fragment; leave out everything from ? or # on")
+	}
+	port := u.Port()
+	if port == "" {
+		port = defaultPort
+	}
+	if number, err := strconv.Atoi(port); err != nil || number < 1 || number > 65535 {
+		return nil, fmt.Errorf("port %s is out of range; use 1 to 65535", port)
+	}
+	address := net.JoinHostPort(u.Hostname(), port)
+	g := &targetgroup.Group{
+		Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(address)}},
+		Labels: model.LabelSet{
+			replicaLabel:      model.LabelValue(address),
+			model.SchemeLabel: model.LabelValue(u.Scheme),
+		},
+	}
+	if u.Path != "" && u.Path != "/" {
+		g.Labels[model.MetricsPathLabel] = model.LabelValue(u.EscapedPath())
+	}
+	return g, nil
+}
