@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +79,9 @@ type Server struct {
 // metrics; nothing is answered before Run. Who does not call Run calls Close.
 func New(opts Options) (*Server, error) {
 	if err := toolkit.Validate(opts.WebConfigFile); err != nil {
-		return nil, fmt.Errorf("web configuration %s: %w", opts.WebConfigFile, err)
+		// The YAML package spreads its errors over lines.
+		reason := strings.Join(strings.Fields(err.Error()), " ")
+		return nil, fmt.Errorf("web configuration %s: %s", opts.WebConfigFile, reason)
 	}
 	if opts.MaxInFlight <= 0 {
 		opts.MaxInFlight = DefaultMaxInFlight

@@ -1,0 +1,163 @@
+package web_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// users is a web configuration whose only user is alice with password "secret".
+const users = "basic_auth_users:\n  alice: $2a$10$CxwruY94gMlJsX5rZ13eNO5lRmJ7os04zKpLMl42T2jqpx08.Em/6\n"
+
+// webConfig writes a web configuration file.
+func webConfig(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "web.yml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+// login asks for a path and returns status and duration.
+func login(t *testing.T, client *http.Client, url, user, password string) (int, time.Duration) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	if user != "" {
+		request.SetBasicAuth(user, password)
+	}
+	began := time.Now()
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	read(t, response.Body)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode, time.Since(began)
+}
+
+func TestBasicAuthGuardsEveryPath(t *testing.T) {
+	opts := threeReplicas(t).options()
+	opts.WebConfigFile = webConfig(t, users)
+	base := start(t, opts)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+	for _, path := range []string{"/", "/metrics", "/targets", "/sd", "/-/ready"} {
+		code, _ := login(t, client, base+path, "", "")
+		require.Equal(t, http.StatusUnauthorized, code, path)
+	}
+	for _, c := range []struct {
+		name, user, password string
+		want                 int
+	}{
+		{"right", "alice", "secret", http.StatusOK},
+		{"wrong password", "alice", "guess", http.StatusUnauthorized},
+		{"unknown user", "mallory", "secret", http.StatusUnauthorized},
+		{"unknown user with the toolkit's own dummy password", "mallory", "fakepassword", http.StatusUnauthorized},
+		{"a second time, from the cache", "mallory", "fakepassword", http.StatusUnauthorized},
+		{"the cache key of another pair", "alice:secret", "", http.StatusUnauthorized},
+		{"right again", "alice", "secret", http.StatusOK},
+	} {
+		code, _ := login(t, client, base+"/metrics", c.user, c.password)
+		require.Equal(t, c.want, code, c.name)
+	}
+}
+
+func TestUnknownUserCostsAsMuchAsAWrongPassword(t *testing.T) {
+	opts := newFleet(t).options()
+	opts.WebConfigFile = webConfig(t, users)
+	base := start(t, opts)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	fastest := func(user string) time.Duration {
+		var took []time.Duration
+		for i := range 3 {
+			_, d := login(t, client, base+"/-/healthy", user, "guess"+string(rune('a'+i)))
+			took = append(took, d)
+		}
+		return slices.Min(took)
+	}
+
+	known, unknown := fastest("alice"), fastest("mallory")
+
+	require.InDelta(t, 1, float64(unknown)/float64(known), 0.9, "unknown user %s, known user %s", unknown, known)
+}
+
+func TestTLSRefusesOldVersions(t *testing.T) {
+	cert, key, pool := certificate(t)
+	opts := threeReplicas(t).options()
+	opts.WebConfigFile = webConfig(t, "tls_server_config:\n  cert_file: "+cert+"\n  key_file: "+key+"\n")
+	s, err := web.New(opts)
+	require.NoError(t, err)
+	run(t, s)
+	secure := func(config *tls.Config) *http.Client {
+		transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+		return &http.Client{Transport: transport}
+	}
+
+	response, err := secure(&tls.Config{RootCAs: pool}).Get("https://" + s.Addr() + "/sd")
+	require.NoError(t, err)
+	require.Contains(t, read(t, response.Body), `"__scheme__": "https"`)
+	require.NoError(t, response.Body.Close())
+
+	_, err = secure(&tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}).Get("https://" + s.Addr() + "/sd")
+	require.ErrorContains(t, err, "protocol version")
+}
+
+func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
+	for name, text := range map[string]string{
+		"unknown key":     "tls_config: {}\n",
+		"missing key":     "tls_server_config:\n  cert_file: /nonexistent.pem\n",
+		"not a bcrypt":    "basic_auth_users:\n  alice: secret\n",
+		"unknown file":    "tls_server_config:\n  cert_file: /nonexistent.pem\n  key_file: /nonexistent.key\n",
+		"not even a YAML": "{",
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := newFleet(t).options()
+			opts.WebConfigFile = webConfig(t, text)
+
+			_, err := web.New(opts)
+
+			require.ErrorContains(t, err, "web configuration ")
+			require.NotContains(t, err.Error(), "\n")
+		})
+	}
+}
+
+// certificate makes a certificate for 127.0.0.1 that signs itself.
+func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "exporter"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	parsed, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool = x509.NewCertPool()
+	pool.AddCert(parsed)
+	return certFile, keyFile, pool
+}
