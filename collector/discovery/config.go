@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
-	prometheus "github.com/prometheus/prometheus/discovery"
+	promdiscovery "github.com/prometheus/prometheus/discovery"
 	"github.com/prometheus/prometheus/discovery/dns"
 	"github.com/prometheus/prometheus/discovery/file"
 	"github.com/prometheus/prometheus/discovery/http"
@@ -45,7 +45,7 @@ type block struct {
 	// key is the entry's place in the configuration, "file_sd_configs[0]".
 	key string
 	// config is nil when the entry is empty.
-	config prometheus.Config
+	config promdiscovery.Config
 	// every is the time between two refreshes; nil for a mechanism that waits
 	// for changes only.
 	every *model.Duration
@@ -63,7 +63,7 @@ func (c *Config) blocks() []block {
 
 func appendBlocks[T any, P interface {
 	*T
-	prometheus.Config
+	promdiscovery.Config
 }](all []block, key string, list []P, every func(P) *model.Duration,
 ) []block {
 	for i, entry := range list {

@@ -31,8 +31,10 @@ func (m *merged) apply(c change) (news bool) {
 		m.newest[c.source] = known
 	}
 	for _, g := range c.groups {
+		if g == nil {
+			continue
+		}
 		switch old := known[g.Source]; {
-		case g == nil:
 		case len(g.Targets) == 0:
 			news = news || old != nil
 			delete(known, g.Source)

@@ -1,0 +1,24 @@
+package discovery
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+)
+
+// Exported for tests.
+const (
+	Settle  = settle
+	Restart = restart
+)
+
+// NewOf builds a Manager of any discoverers.
+func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...Discoverer) *Manager {
+	m := &Manager{logger: logger, internal: prometheus.NewRegistry(), static: staticGroups(static)}
+	for i, d := range discoverers {
+		m.sources = append(m.sources, source{fmt.Sprintf("fake_sd_configs[%d]", i), d})
+	}
+	return m
+}

@@ -1,0 +1,111 @@
+package discovery_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(inNamespaces) != "" {
+		if err := enterNamespaces(); err != nil {
+			os.Stderr.WriteString(cannotEnter + err.Error() + "\n")
+			os.Exit(1)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// config reads a configuration as a file has it: strictly.
+func config(tb testing.TB, text string) discovery.Config {
+	tb.Helper()
+	c, err := decode(text)
+	require.NoError(tb, err)
+	require.NoError(tb, c.Validate())
+	return c
+}
+
+func decode(text string) (discovery.Config, error) {
+	dec := yaml.NewDecoder(strings.NewReader(text))
+	dec.KnownFields(true)
+	var c discovery.Config
+	err := dec.Decode(&c)
+	return c, err
+}
+
+// seen holds what a Manager has reported.
+type seen struct {
+	mu      sync.Mutex
+	updates [][]string
+}
+
+// add notes one report, a line a target: its address and the labels that are
+// not of its source.
+func (s *seen) add(groups []*targetgroup.Group) {
+	lines := []string{}
+	for _, g := range groups {
+		for _, target := range g.Targets {
+			all := g.Labels.Merge(target)
+			delete(all, model.AddressLabel)
+			for name := range all {
+				if strings.HasPrefix(string(name), "__meta_") && name != "__meta_dns_name" {
+					delete(all, name)
+				}
+			}
+			lines = append(lines, string(target[model.AddressLabel])+all.String())
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.updates = append(s.updates, lines)
+}
+
+// last is the newest report, nil before the first.
+func (s *seen) last() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.updates) == 0 {
+		return nil
+	}
+	return s.updates[len(s.updates)-1]
+}
+
+func (s *seen) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.updates)
+}
+
+// wait waits for a report of just these targets.
+func (s *seen) wait(tb testing.TB, want ...string) {
+	tb.Helper()
+	require.Eventually(tb, func() bool { return s.last() != nil && slices.Equal(s.last(), want) }, 10*time.Second, 5*time.Millisecond, "want %q", want)
+}
+
+// start runs the discovery of a configuration until the test ends.
+func start(tb testing.TB, text string, reg prometheus.Registerer) *seen {
+	tb.Helper()
+	m, err := discovery.New(config(tb, text), promslog.NewNopLogger(), reg)
+	require.NoError(tb, err)
+	s := &seen{}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		m.Run(tb.Context(), s.add)
+	}()
+	tb.Cleanup(func() { <-done }) // The context of the test has ended by now.
+	return s
+}
