@@ -114,16 +114,23 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 		return nil, fmt.Errorf("target %q is no address: %w", address, err)
 	}
 	t.MetricsURL = page.String()
-	t.APIURL = p.api(&page)
+	t.APIURL = p.api(&page, lset.Get(APIAddressLabel))
 	return t, nil
 }
 
-// api is the base of the server's API where the pool says it.
-func (p *pool) api(page *url.URL) string {
-	if p.cfg.APIPort == 0 {
+// APIAddressLabel is the label by which discovery or relabeling gives one
+// target's API an address of its own, host:port.
+const APIAddressLabel = "__api_address__"
+
+// api is the base of the server's API where the target or the pool says it.
+func (p *pool) api(page *url.URL, address string) string {
+	if address == "" && p.cfg.APIPort != 0 {
+		address = hostPort(page.Hostname(), p.cfg.APIPort)
+	}
+	if address == "" {
 		return ""
 	}
-	return cmp.Or(p.cfg.APIScheme, page.Scheme) + "://" + hostPort(page.Hostname(), p.cfg.APIPort)
+	return cmp.Or(p.cfg.APIScheme, page.Scheme) + "://" + address
 }
 
 // hostPort joins a host, which may be an IPv6 address, and a port.

@@ -1,0 +1,159 @@
+package collector_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// line is a running collector with its store.
+type line struct {
+	*collector.Collector
+
+	t      *testing.T
+	store  *snapshot.Store
+	merger exposition.Merger
+}
+
+// startLine runs a collector until the test ends.
+func startLine(t *testing.T, pools ...collector.PoolConfig) *line {
+	t.Helper()
+	l := &line{t: t, store: snapshot.NewStore()}
+	c, err := collector.New(collector.Options{
+		Store: l.store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: prometheus.NewRegistry(),
+	})
+	require.NoError(t, err)
+	l.Collector = c
+	l.apply(pools...)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	return l
+}
+
+// apply takes over a configuration of these pools.
+func (l *line) apply(pools ...collector.PoolConfig) {
+	l.t.Helper()
+	cfg := collector.DefaultConfig
+	cfg.Pools = pools
+	cfg.Resolve()
+	require.NoError(l.t, l.ApplyConfig(&cfg, exposition.DefaultConfig))
+}
+
+// pool is a pool of static targets, scraped often; targets are
+// "name=host:port", with "|host:port" of their API behind.
+func pool(id string, targets ...string) collector.PoolConfig {
+	p := collector.DefaultPoolConfig
+	p.PoolID = id
+	p.ScrapeInterval = model.Duration(50 * time.Millisecond)
+	p.ScrapeTimeout = p.ScrapeInterval
+	p.IdentityInterval = model.Duration(50 * time.Millisecond)
+	for i, t := range targets {
+		name, address, _ := strings.Cut(t, "=")
+		address, api, _ := strings.Cut(address, "|")
+		p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
+			Source:  string(rune('a' + i)),
+			Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(address)}},
+			Labels: model.LabelSet{
+				"replica_id": model.LabelValue(name), collector.APIAddressLabel: model.LabelValue(api),
+			},
+		})
+	}
+	return p
+}
+
+// page is the merged page of the moment.
+func (l *line) page() string {
+	l.t.Helper()
+	v := l.store.View(nil)
+	defer v.Release()
+	var b strings.Builder
+	_, err := l.merger.Layout(v.Blocks).WriteText(&b, v.Blocks, nil, nil)
+	require.NoError(l.t, err)
+	return b.String()
+}
+
+// eventually waits until the page has all of the texts.
+func (l *line) eventually(texts ...string) string {
+	l.t.Helper()
+	var page, missing string
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		page, missing = l.page(), ""
+		for _, text := range texts {
+			if !strings.Contains(page, text) {
+				missing = text
+			}
+		}
+		if missing == "" {
+			return page
+		}
+		if time.Now().After(deadline) {
+			require.Failf(l.t, "The page never showed a text", "%s\n\nlast page:\n%s", missing, page)
+		}
+		select {
+		case <-l.t.Context().Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// of are the targets of simulated replicas.
+func of(t *testing.T, replicas ...*simulate.Replica) []string {
+	t.Helper()
+	targets := make([]string, 0, len(replicas))
+	for _, r := range replicas {
+		page, err := url.Parse(r.MetricsURL())
+		require.NoError(t, err)
+		api, err := url.Parse(r.APIURL())
+		require.NoError(t, err)
+		targets = append(targets, r.Name()+"="+page.Host+"|"+api.Host)
+	}
+	return targets
+}
+
+func TestLineOfTheDemoFleet(t *testing.T) {
+	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(20))
+	require.NoError(t, err)
+	defer fleet.Close()
+	var pools []collector.PoolConfig
+	for _, p := range fleet.Pools() {
+		pools = append(pools, pool(p.Name, of(t, p.Replicas...)...))
+	}
+	l := startLine(t, pools...)
+	page := l.eventually(
+		`trtllm_exporter_target_up{pool_id="llama-70b-prod",replica_id="llama-70b-2"} 1`,
+		`trtllm_exporter_target_up{pool_id="qwen-7b-chat",replica_id="qwen-7b-2"} 1`,
+		`llm_server_generation_tokens_per_second{engine="triton",engine_version="2.64.0",model_id="ensemble",pool_id="llama-70b-prod",replica_id="llama-70b-0",trtllm_version="1.1.0"}`,
+		`llm_server_queue_depth{engine="trtllm-serve",engine_version="1.3.0rc14",model_id="qwen-7b-chat",pool_id="qwen-7b-chat",replica_id="qwen-7b-0",trtllm_version="1.3.0rc14"}`,
+		`request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0"`,
+	)
+	for _, line := range strings.Split(page, "\n") {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") {
+			continue
+		}
+		for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
+			require.Contains(t, line, label)
+		}
+		require.NotContains(t, line, `"unknown"`)
+	}
+	require.True(t, l.Ready())
+}
