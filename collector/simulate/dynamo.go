@@ -3,6 +3,7 @@ package simulate
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 )
 
@@ -70,7 +71,7 @@ func (d *dynamo) iterated(it *iteration) {
 func (d *dynamo) page() []byte {
 	p := &page{number: appendRust, layout: layoutRust}
 	labels := pairs("dynamo_component", "backend", "dynamo_endpoint", "generate", "dynamo_namespace", "dynamo",
-		"worker_id", fmt.Sprintf("%x", d.workerID))
+		"worker_id", strconv.FormatUint(d.workerID, 16))
 	one := func(kind, name, help string, v float64) {
 		p.family("dynamo_component_"+name, help, kind)
 		p.add(labels, v)
@@ -82,7 +83,7 @@ func (d *dynamo) page() []byte {
 	one("counter", "requests_total", "Total number of requests processed by work handler", float64(d.requests))
 	one("counter", "response_bytes_total", "Total number of bytes sent in responses by work handler", float64(d.replyB))
 	p.family("dynamo_component_uptime_seconds", "Total uptime of the DistributedRuntime in seconds", "gauge")
-	p.add(pairs("worker_id", fmt.Sprintf("%x", d.workerID)), (d.w.now - d.w.up).Seconds())
+	p.add(pairs("worker_id", strconv.FormatUint(d.workerID, 16)), (d.w.now - d.w.up).Seconds())
 	engine := &page{number: appendPython, layout: layoutPythonMulti}
 	d.writeBasics(engine, "trtllm_")
 	d.writeSuccess(engine, "trtllm_")

@@ -47,13 +47,13 @@ func (c Engine) withDefaults() Engine {
 
 // observer hears what happens in the executor, at the simulated moment it does.
 type observer interface {
-	// started hears of a request's first token.
+	// The method started hears of a request's first token.
 	started(r *request)
-	// finished hears of a request that got all its tokens.
+	// The method finished hears of a request that got all its tokens.
 	finished(r *request)
-	// failed hears of a request the executor gave an error.
+	// The method failed hears of a request the executor gave an error.
 	failed(r *request)
-	// iterated hears of every iteration, after the requests it ended.
+	// The method iterated hears of every iteration, after the requests it ended.
 	iterated(it *iteration)
 }
 
@@ -189,8 +189,8 @@ func (e *engine) scheduleDecoding(it *iteration, slots, budget *int) {
 }
 
 func (e *engine) youngest() *request {
-	for i := len(e.active) - 1; i >= 0; i-- {
-		if r := e.active[i]; r.blocks > 0 {
+	for _, r := range slices.Backward(e.active) {
+		if r.blocks > 0 {
 			return r
 		}
 	}

@@ -89,27 +89,34 @@ func TestExecutorServesEveryRequestWithinItsLimits(t *testing.T) {
 		check func(t *testing.T, o *tally)
 	}{
 		{"an easy load mixes prefill and decoding in one iteration", Engine{}, Workload{Rate: 5}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.True(t, o.overlap)
 			require.Zero(t, o.pauses)
 		}},
 		{"overload fills the active list and no more", Engine{MaxActive: 4}, Workload{Rate: 10}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.Equal(t, 4, o.mostActive)
 			require.LessOrEqual(t, o.mostScheduled, 4)
 		}},
 		{"a batch smaller than the active list leaves some waiting", Engine{MaxActive: 16, MaxBatch: 4}, Workload{Rate: 10}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.Equal(t, 16, o.mostActive)
 			require.Equal(t, 4, o.mostScheduled)
 		}},
 		{"a small KV cache pauses requests and still ends them", Engine{KVBlocks: 60}, Workload{Rate: 8, OutputTokens: 300}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.Positive(t, o.pauses)
 		}},
 		{"whole prefill keeps to the token budget", Engine{WholePrefill: true, MaxTokens: 2048}, Workload{Rate: 6, PromptTokens: 1500}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.True(t, o.overlap)
 		}},
 		{"executor errors end requests too", Engine{}, Workload{Rate: 5, ErrorRate: 0.3}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.Positive(t, o.broken)
 		}},
 		{"without block reuse nothing is shared", Engine{NoBlockReuse: true}, Workload{Rate: 5}, func(t *testing.T, o *tally) {
+			t.Helper()
 			require.Zero(t, o.e.kv.reused)
 		}},
 	} {

@@ -150,10 +150,10 @@ func broken(w http.ResponseWriter, fault Fault, body []byte) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if fault != FaultReset {
-		_, _ = io.WriteString(rw, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: "+
-			strconv.Itoa(len(body)+1)+"\r\n\r\n")
+		_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
+			strconv.Itoa(len(body)+1) + "\r\n\r\n")
 		_, _ = rw.Write(body[:len(body)/2])
 		_ = rw.Flush()
 	}

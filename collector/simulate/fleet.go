@@ -81,7 +81,7 @@ func (f *Fleet) pace(ctx context.Context) {
 			return
 		case <-ticker.C:
 			for _, r := range f.all {
-				r.pace()
+				r.pace() //nolint:contextcheck // A port opens again at its own time, not within a call.
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package simulate_test
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/http"
@@ -83,12 +84,18 @@ func TestFaultyPagesGoWrongAsNamed(t *testing.T) {
 	faulty := &simulate.Faulty{Page: func() []byte { return page }, TrickleEvery: time.Millisecond}
 	srv := httptest.NewServer(faulty)
 	defer srv.Close()
+	// The body is read and closed here; the response is returned for its headers.
 	quick := func(fault simulate.Fault) (*http.Response, []byte, error) {
 		faulty.Set(fault)
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+"/metrics", http.NoBody)
 		require.NoError(t, err)
 		c := client(t)
-		c.Timeout = 150 * time.Millisecond
+		c.Timeout = 10 * time.Second
+		switch fault {
+		case simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultEndless:
+			c.Timeout = 150 * time.Millisecond
+		default:
+		}
 		resp, err := c.Do(req)
 		if err != nil {
 			return nil, nil, err
@@ -97,14 +104,14 @@ func TestFaultyPagesGoWrongAsNamed(t *testing.T) {
 		body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 		return resp, body, err
 	}
-	resp, body, err := quick(simulate.FaultNone)
+	resp, body, err := quick(simulate.FaultNone) //nolint:bodyclose // Closed by quick.
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Equal(t, page, body)
 	for _, fault := range simulate.Faults() {
 		t.Run(string(fault), func(t *testing.T) {
-			resp, body, err := quick(fault)
-			clean := err == nil && resp.StatusCode == http.StatusOK && string(body) == string(page) &&
+			resp, body, err := quick(fault) //nolint:bodyclose // Closed by quick.
+			clean := err == nil && resp.StatusCode == http.StatusOK && bytes.Equal(body, page) &&
 				resp.Header.Get("Content-Type") == "text/plain; charset=utf-8"
 			require.False(t, clean, "the answer must show the fault")
 			switch fault {

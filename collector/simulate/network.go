@@ -52,7 +52,7 @@ func (r *Replica) Listen(ctx context.Context) error {
 		}
 		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold, metrics: i == 1})
 	}
-	if err := r.net.followLocked(r); err != nil {
+	if err := r.net.followLocked(r); err != nil { //nolint:contextcheck // A port opens again at its own time, not within a call.
 		r.net.closeLocked()
 		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
 	}

@@ -24,7 +24,7 @@ type page struct {
 	number func([]byte, float64) []byte
 	layout layout
 	seed   uint64
-	// openMetrics drops _total from the family name and ends the page with # EOF.
+	// With openMetrics the page drops _total from the family name and ends with # EOF.
 	openMetrics bool
 
 	name, help, kind string

@@ -42,16 +42,16 @@ type world struct {
 // server is the software of a replica: what it books, prints and answers.
 type server interface {
 	observer
-	// admit says whether a request may go to the executor; when not, the server
+	// The method admit says whether a request may go to the executor; when not, the server
 	// has booked it as its real counterpart does.
 	admit(r *request) bool
-	// accepted hears that the executor took a request, overflowed that it is full.
+	// The method accepted hears that the executor took a request, overflowed that it is full.
 	accepted(r *request)
 	overflowed(r *request)
-	// next is the moment of the server's next own work, tick does it.
+	// The method next is the moment of the server's next own work, tick does it.
 	next() time.Duration
 	tick()
-	// page renders the metrics page of this moment.
+	// The method page renders the metrics page of this moment.
 	page() []byte
 	handlers(r *Replica) handlers
 }

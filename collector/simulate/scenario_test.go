@@ -26,6 +26,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"a burst builds a hidden queue and goes away", simulate.Burst(30*second, 10*second, 1, 40), small,
 			[]time.Duration{29 * second, 40 * second, 120 * second},
 			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
+				t.Helper()
 				require.Zero(t, seen[0].Hidden)
 				require.Greater(t, seen[1].Hidden, 50)
 				require.Zero(t, seen[2].Hidden)
@@ -35,6 +36,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"saturation lets the hidden queue grow without end", simulate.Saturation(30*second, 40), small,
 			[]time.Duration{60 * second, 90 * second},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Greater(t, seen[1].Hidden, seen[0].Hidden+300)
 				require.Equal(t, 8.0, pages[1][trt("request", "request_type", "active")])
 			},
@@ -43,6 +45,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"a stall freezes iterations with work in flight", simulate.Stall(30*second, 20*second), small,
 			[]time.Duration{31 * second, 49 * second, 60 * second},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Equal(t, seen[0].Iterations, seen[1].Iterations)
 				require.Equal(t, seen[0].GeneratedTokensSoFar, seen[1].GeneratedTokensSoFar)
 				require.Positive(t, pages[1][trt("request", "request_type", "active")])
@@ -54,6 +57,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"a restart sets everything to zero after a silence", simulate.Restart(30*second, 5*second), small,
 			[]time.Duration{29 * second, 32 * second, 36 * second},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Equal(t, simulate.PhaseLoading, seen[1].Phase)
 				require.Empty(t, pages[1])
 				require.Equal(t, 2, seen[2].Epoch)
@@ -64,12 +68,17 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 		{
 			"flapping restarts again and again", simulate.Flapping(10*second, 2*second, 5*second, 4), small,
 			[]time.Duration{40 * second},
-			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) { require.Equal(t, 5, seen[0].Epoch) },
+			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
+				t.Helper()
+				require.Equal(t, 5, seen[0].Epoch)
+			},
 		},
 		{
-			"a full KV cache pauses requests", nil, simulate.Engine{MaxActive: 32, KVBlocks: 48},
+			"a full KV cache pauses requests", nil,
+			simulate.Engine{MaxActive: 32, KVBlocks: 48},
 			[]time.Duration{120 * second},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Positive(t, seen[0].Paused)
 				require.Greater(t, pages[0][trt("kv_cache_block", "kv_cache_block_type", "fraction")], 0.7)
 			},
@@ -78,6 +87,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"dead stubs fail everything and come back", simulate.DeadStubs(30*second, 20*second), small,
 			[]time.Duration{30 * second, 50 * second, 80 * second},
 			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
+				t.Helper()
 				require.Equal(t, seen[0].Finished, seen[1].Finished)
 				require.Greater(t, seen[1].Failed, seen[0].Failed)
 				require.Greater(t, seen[2].Finished, seen[1].Finished)
@@ -87,6 +97,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"a reload takes the model away for a while", simulate.Reload(30*second, 20*second, "tensorrt_llm"), small,
 			[]time.Duration{29 * second, 48 * second, 80 * second},
 			func(t *testing.T, _ []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Contains(t, pages[0], success("tensorrt_llm"))
 				require.NotContains(t, pages[1], success("tensorrt_llm"))
 				require.Contains(t, pages[2], success("tensorrt_llm"))
@@ -96,6 +107,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			"an empty page comes and goes", simulate.EmptyPage(30*second, 10*second), small,
 			[]time.Duration{29 * second, 35 * second, 41 * second},
 			func(t *testing.T, _ []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.NotEmpty(t, pages[0])
 				require.Empty(t, pages[1])
 				require.NotEmpty(t, pages[2])
@@ -106,6 +118,7 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 				simulate.EmptyPage(0, 10*second).After(20*second), simulate.Draining(50*second)), small,
 			[]time.Duration{25 * second, 40 * second, 51 * second, 90 * second},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+				t.Helper()
 				require.Empty(t, pages[0])
 				require.NotEmpty(t, pages[1])
 				require.Equal(t, simulate.PhaseDraining, seen[2].Phase)

@@ -37,9 +37,9 @@ type serveCounters struct {
 }
 
 const (
-	// serveDrain is how long the collector drains after a request has ended.
+	// The collector drains for so long after a request has ended.
 	serveDrain = 500 * time.Millisecond
-	// serveStats is iter_stats_max_iterations' default.
+	// This is iter_stats_max_iterations' default.
 	serveStats = 1000
 )
 
@@ -76,7 +76,7 @@ func newServe(w *world) *serve {
 }
 
 func (s *serve) accepted(*request) { s.quiet = false }
-func (s *serve) started(*request)  {}
+func (*serve) started(*request)    {}
 func (s *serve) failed(*request)   { s.wake() }
 
 // finished books a request at its end; one whose client has left, or whose

@@ -69,31 +69,38 @@ func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
 	}{
 		{
 			"Triton 25.12 with default flags", "GENERATED-triton-trtllm-default.prom",
-			simulate.Spec{Streaming: true, GPUs: 2, Workload: load}, time.Minute,
+			simulate.Spec{Streaming: true, GPUs: 2, Workload: load},
+			time.Minute,
 		},
 		{
 			"Triton 26.01 with summaries and histograms", "GENERATED-triton-trtllm-summary-histogram.prom",
-			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Summaries: true, Histograms: true, Workload: load}, time.Minute,
+			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Summaries: true, Histograms: true, Workload: load},
+			time.Minute,
 		},
 		{
 			"the same without a request", "GENERATED-triton-trtllm-summary-histogram-idle.prom",
-			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Summaries: true, Histograms: true}, time.Minute,
+			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Summaries: true, Histograms: true},
+			time.Minute,
 		},
 		{
 			"the five names of trtllm-serve 1.1", "GENERATED-trtllm-serve-gen1-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServeOld, Workload: load}, time.Minute,
+			simulate.Spec{Kind: simulate.KindServeOld, Workload: load},
+			time.Minute,
 		},
 		{
 			"the first prefixed trtllm-serve", "GENERATED-trtllm-serve-gen2-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServeGen2, Workload: load}, time.Minute,
+			simulate.Spec{Kind: simulate.KindServeGen2, Workload: load},
+			time.Minute,
 		},
 		{
 			"the newest trtllm-serve", "GENERATED-trtllm-serve-new-under-way.prom",
-			simulate.Spec{Kind: simulate.KindServe, Workload: load}, time.Minute,
+			simulate.Spec{Kind: simulate.KindServe, Workload: load},
+			time.Minute,
 		},
 		{
 			"the newest trtllm-serve before any request", "GENERATED-trtllm-serve-new-before-any-request.prom",
-			simulate.Spec{Kind: simulate.KindServe}, time.Minute,
+			simulate.Spec{Kind: simulate.KindServe},
+			time.Minute,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 // enter brings a request of a real HTTP client into the executor. Events come
 // on the channel, which has room for all of them; leave tells that the client
-// has gone. ok is false when the server turned the request away.
+// has gone, and a false ok that the server turned the request away.
 func (r *Replica) enter(srv server, prompt, output int) (events <-chan streamEvent, leave func(), ok bool) {
 	output = max(1, min(output, r.spec.Workload.MaxOutput))
 	ch := make(chan streamEvent, output+2)

@@ -200,9 +200,9 @@ func (t *triton) finished(r *request) {
 // finishEntry books the model over the LLM: an ensemble sums the times of its
 // steps, so its compute times can exceed its request time.
 func (t *triton) finishEntry(r *request, work call) {
-	calls := time.Duration(1)
+	calls := 1
 	if t.w.spec.Streaming {
-		calls = time.Duration(r.generated)
+		calls = r.generated
 	} else {
 		t.bookPost(1, r.postTime)
 	}
@@ -210,11 +210,12 @@ func (t *triton) finishEntry(r *request, work call) {
 		return
 	}
 	entry := t.entry()
+	post := postCall(r.postTime).times(calls)
 	sum := call{
-		queue:  work.queue + 109*time.Microsecond + calls*180*time.Microsecond,
-		input:  work.input + 47*time.Microsecond + calls*60*time.Microsecond,
-		infer:  work.infer + r.preTime + calls*r.postTime,
-		output: work.output + 39*time.Microsecond + calls*64*time.Microsecond,
+		queue:  work.queue + 109*time.Microsecond + post.queue,
+		input:  work.input + 47*time.Microsecond + post.input,
+		infer:  work.infer + r.preTime + post.infer,
+		output: work.output + 39*time.Microsecond + post.output,
 		wall:   work.total() + r.preTime + r.postTime,
 	}
 	if entry.pythonRule() {
@@ -226,14 +227,17 @@ func (t *triton) finishEntry(r *request, work call) {
 	}
 }
 
+// postCall is one postprocessing call that takes infer.
+func postCall(infer time.Duration) call {
+	return call{queue: 180 * time.Microsecond, input: 60 * time.Microsecond, infer: infer, output: 64 * time.Microsecond}
+}
+
 func (t *triton) bookPost(n int, each time.Duration) {
 	post := t.model(rolePost)
 	if post == nil || n == 0 || t.direct() {
 		return
 	}
-	post.bookN(t.w.now, n, call{
-		queue: 180 * time.Microsecond, input: 60 * time.Microsecond, infer: each, output: 64 * time.Microsecond,
-	})
+	post.bookN(t.w.now, n, postCall(each))
 	post.respondN(n, each)
 }
 

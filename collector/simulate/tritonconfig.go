@@ -124,7 +124,7 @@ func step(name string, input, output map[string]string) object {
 	return object{"model_name": name, "model_version": -1, "model_namespace": "", "input_map": input, "output_map": output}
 }
 
-func (t *triton) modelMetadata(m *model) any {
+func (*triton) modelMetadata(m *model) any {
 	platform := m.backend
 	if m.role == roleEnsemble {
 		platform = "ensemble"

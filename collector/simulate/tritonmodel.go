@@ -27,7 +27,7 @@ type model struct {
 	until  time.Duration // The earliest end of LOADING or UNLOADING.
 
 	counters modelCounters
-	// failures outlive an unload, as core's failure counters do since 24.07.
+	// The failures outlive an unload, as core's failure counters do since 24.07.
 	failures [4]uint64
 }
 
@@ -54,6 +54,12 @@ func (c call) total() time.Duration {
 		return c.wall
 	}
 	return c.queue + c.input + c.infer + c.output
+}
+
+// times is the time of n such calls, part by part.
+func (c call) times(n int) call {
+	k := time.Duration(n)
+	return call{queue: k * c.queue, input: k * c.input, infer: k * c.infer, output: k * c.output} //nolint:durationcheck // K is a number of calls.
 }
 
 func (m *model) reset() {

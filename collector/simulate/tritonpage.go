@@ -35,7 +35,7 @@ func (t *triton) each(f func(m *model, labels string)) {
 }
 
 func (t *triton) writeCounters(p *page) {
-	// counter_latencies=false removes the durations and freezes the rest.
+	// The flag counter_latencies=false removes the durations and freezes the rest.
 	moving := func(v uint64) float64 {
 		if t.w.spec.CountersFrozen {
 			return 0

@@ -82,8 +82,10 @@ func (t *triton) writeTRTLLM(p *page) {
 		return v
 	}
 	requests := []value{
-		{"active", float64(it.active)}, {"max", once(float64(cfg.MaxActive))},
-		{"scheduled", float64(it.scheduled)}, {"context", float64(it.context)},
+		{"active", float64(it.active)},
+		{"max", once(float64(cfg.MaxActive))},
+		{"scheduled", float64(it.scheduled)},
+		{"context", float64(it.context)},
 	}
 	if t.version >= triton2504 {
 		requests = append(requests, value{"waiting", float64(it.active - it.scheduled)})
@@ -106,7 +108,9 @@ func (t *triton) writeTRTLLM(p *page) {
 func (t *triton) kvValues(it iteration, once func(float64) float64) []value {
 	all := float64(it.kvUsed + it.kvFree)
 	values := []value{
-		{"max", all}, {"free", float64(it.kvFree)}, {"used", float64(it.kvUsed)},
+		{"max", all},
+		{"free", float64(it.kvFree)},
+		{"used", float64(it.kvUsed)},
 		{"tokens_per", once(float64(t.w.spec.Engine.TokensPerBlock))},
 	}
 	if t.version >= triton2410 && !t.python() {
@@ -129,7 +133,8 @@ func (t *triton) kvValues(it iteration, once func(float64) float64) []value {
 func (t *triton) writeBatcher(g trtllmPage, suffix string, it iteration) {
 	if t.w.spec.StaticBatching {
 		g.group("nv_trt_llm_v1"+suffix, helpV1, "gauge", "v1_specific_metric", []value{
-			{"total_context_tokens", float64(it.contextTokens)}, {"total_generation_tokens", float64(it.decoding)},
+			{"total_context_tokens", float64(it.contextTokens)},
+			{"total_generation_tokens", float64(it.decoding)},
 			{"empty_generation_slots", float64(max(0, it.active-it.scheduled))},
 		})
 		return
