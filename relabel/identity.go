@@ -74,7 +74,7 @@ type Identity struct {
 type owned struct {
 	name  string
 	value string
-	// identity is false for further labels, which HonorLabels gives up.
+	// Further labels, which HonorLabels gives up, are no identity.
 	identity bool
 }
 

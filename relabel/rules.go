@@ -85,8 +85,9 @@ func writes(a prometheus.Action) bool {
 	switch a {
 	case prometheus.Replace, prometheus.HashMod, prometheus.Lowercase, prometheus.Uppercase:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // faultyKey names the key of a rule that Prometheus refused; it asks in the
@@ -113,6 +114,8 @@ func faultyKey(c *Config) string {
 		}
 	case prometheus.LabelDrop, prometheus.LabelKeep:
 		return extraKey(c, false)
+	default:
+		// Replace is refused for its target_label only.
 	}
 	return "target_label"
 }

@@ -42,11 +42,11 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 
 // block is one entry of one of the lists that find targets at run time.
 type block struct {
-	// key is the entry's place in the configuration, "file_sd_configs[0]".
+	// The entry's place in the configuration, "file_sd_configs[0]".
 	key string
-	// config is nil when the entry is empty.
+	// Nil when the entry is empty.
 	config promdiscovery.Config
-	// every is the time between two refreshes; nil for a mechanism that waits
+	// The time between two refreshes; nil for a mechanism that waits
 	// for changes only.
 	every *model.Duration
 }

@@ -74,6 +74,7 @@ func (z *zone) ServeDNS(w dns.ResponseWriter, r *dns.Msg) {
 }
 
 func lookUpNames(t *testing.T) {
+	t.Helper()
 	z := &zone{}
 	z.answer.Store(`
 _metrics._tcp.triton.svc. 1 IN SRV 0 0 8002 pod-1.triton.svc.

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// settle is how long the first of several changes waits for the others, so
-	// that a file with many groups becomes one change.
+	// The first of several changes waits this long for the others, so that a
+	// file with many groups becomes one change.
 	settle = 100 * time.Millisecond
-	// restart is how long a source that gave up waits for its next attempt.
+	// A source that gave up waits this long for its next attempt.
 	restart = 10 * time.Second
 )
 
@@ -39,8 +39,7 @@ type source struct {
 type Manager struct {
 	logger *slog.Logger
 	reg    prometheus.Registerer
-	// internal holds the metrics of Prometheus' discoverers, from which ours
-	// are made.
+	// The metrics of Prometheus' discoverers, from which ours are made.
 	internal *prometheus.Registry
 	static   []*targetgroup.Group
 	sources  []source

@@ -13,7 +13,7 @@ import (
 // merged holds the newest groups of every source of one pool.
 type merged struct {
 	static []*targetgroup.Group
-	// newest has one map a source, from a group's own source name to the group;
+	// One map a source, from a group's own source name to the group;
 	// a map is nil until the source has answered once.
 	newest []map[string]*targetgroup.Group
 }

@@ -23,12 +23,13 @@ func mechanisms() []mechanism {
 }
 
 // metrics tells on the exporter's own page how the discovery of a pool goes.
-type metrics struct {
-	manager  *Manager
-	targets  *prometheus.Desc
-	updated  *prometheus.Desc
-	failures *prometheus.Desc
-}
+type metrics struct{ manager *Manager }
+
+var (
+	targetsDesc  = prometheus.NewDesc("trtllm_exporter_discovery_targets", "Targets that discovery knows, before relabeling.", nil, nil)
+	updatedDesc  = prometheus.NewDesc("trtllm_exporter_discovery_last_update_timestamp_seconds", "Time of the last change that discovery found.", nil, nil)
+	failuresDesc = prometheus.NewDesc("trtllm_exporter_discovery_failures_total", "Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.", []string{"mechanism"}, nil)
+)
 
 // show registers the metrics until the returned function is called. Discovery
 // goes on without them where that fails.
@@ -36,12 +37,7 @@ func (m *Manager) show() (hide func()) {
 	if m.reg == nil {
 		return func() {}
 	}
-	shown := &metrics{
-		manager:  m,
-		targets:  prometheus.NewDesc("trtllm_exporter_discovery_targets", "Targets that discovery knows, before relabeling.", nil, nil),
-		updated:  prometheus.NewDesc("trtllm_exporter_discovery_last_update_timestamp_seconds", "Time of the last change that discovery found.", nil, nil),
-		failures: prometheus.NewDesc("trtllm_exporter_discovery_failures_total", "Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.", []string{"mechanism"}, nil),
-	}
+	shown := &metrics{m}
 	if err := m.reg.Register(shown); err != nil {
 		m.logger.Warn("Discovery goes on without metrics", "err", err)
 		return func() {}
@@ -50,20 +46,20 @@ func (m *Manager) show() (hide func()) {
 }
 
 // Describe sends the descriptions of the metrics.
-func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- m.targets
-	ch <- m.updated
-	ch <- m.failures
+func (*metrics) Describe(ch chan<- *prometheus.Desc) {
+	ch <- targetsDesc
+	ch <- updatedDesc
+	ch <- failuresDesc
 }
 
 // Collect sends what is known at the moment.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.manager.status.Load(); s != nil {
-		ch <- prometheus.MustNewConstMetric(m.targets, prometheus.GaugeValue, float64(s.targets))
-		ch <- prometheus.MustNewConstMetric(m.updated, prometheus.GaugeValue, float64(s.at.UnixNano())/1e9)
+		ch <- prometheus.MustNewConstMetric(targetsDesc, prometheus.GaugeValue, float64(s.targets))
+		ch <- prometheus.MustNewConstMetric(updatedDesc, prometheus.GaugeValue, float64(s.at.UnixNano())/1e9)
 	}
 	for name, failures := range m.manager.failures() {
-		ch <- prometheus.MustNewConstMetric(m.failures, prometheus.CounterValue, failures, name)
+		ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, failures, name)
 	}
 }
 
