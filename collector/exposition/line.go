@@ -76,8 +76,10 @@ func (l *liner) render(lset labels.Labels) known {
 	switch {
 	case !out.Keep:
 		k.drop = cmp.Or(out.Drop, DropRelabel)
-	case k.name == "" || !utf8.ValidString(k.name):
+	case !validName(k.name):
 		k.drop = DropInvalidName
+	case !validLabels(out.Labels):
+		k.drop = DropInvalidLabels
 	case l.opts.reserved(k.name):
 		k.drop = DropReservedName
 	default:
@@ -85,6 +87,22 @@ func (l *liner) render(lset labels.Labels) known {
 		k.prefix = string(l.buf)
 	}
 	return k
+}
+
+// validName says whether readers can read a name; a NUL byte is UTF-8, yet
+// textparse ends the page there. Relabeling makes names of values, which may
+// hold anything.
+func validName(name string) bool {
+	return name != "" && utf8.ValidString(name) && strings.IndexByte(name, 0) < 0
+}
+
+// validLabels says whether readers can read the labels.
+func validLabels(lset labels.Labels) bool {
+	valid := true
+	lset.Range(func(l labels.Label) {
+		valid = valid && validName(l.Name) && utf8.ValidString(l.Value)
+	})
+	return valid
 }
 
 // limit measures one series against the limits.

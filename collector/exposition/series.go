@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -84,7 +83,7 @@ func (s *seriesSplitter) add(name, value string) error {
 		}
 	}
 	s.names = append(s.names, name)
-	if name == "" || !utf8.ValidString(name) {
+	if !validName(name) {
 		return errInvalidLabel
 	}
 	if strings.HasPrefix(name, model.ReservedLabelPrefix) {

@@ -1,0 +1,223 @@
+package exposition_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// replicaOptions attach the replica_id alone.
+func replicaOptions(id string) exposition.Options {
+	return exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
+		return exposition.Labelled{Keep: true, Labels: labels.NewBuilder(lset).Set("r", id).Labels()}
+	}}
+}
+
+// merged are the blocks of targets a, b, c... of one page each; an empty body
+// is a target that has failed.
+func merged(t *testing.T, bodies ...string) []*exposition.Block {
+	t.Helper()
+	var blocks []*exposition.Block
+	for i, body := range bodies {
+		if body != "" {
+			blocks = append(blocks, parse(t, replicaOptions(string(rune('a'+i))), body))
+		}
+	}
+	return blocks
+}
+
+func TestMergeOfTwoTargets(t *testing.T) {
+	for _, c := range []struct {
+		name, a, b, want string
+		stats            exposition.MergeStats
+	}{
+		{
+			"families stand by name and targets in their order", "# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n", "# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
+			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{},
+		},
+		{
+			"S05 counter at a and gauge at b stand under the first's TYPE", "# TYPE x counter\nx 1\n", "# TYPE x gauge\nx 2\n",
+			"# TYPE x counter\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{TypeConflicts: 1},
+		},
+		{
+			"S06 a gauge has no place in a histogram", "# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_sum{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+		},
+		{
+			"S06 nor a histogram in a gauge", "# TYPE x gauge\nx 2\n", "# TYPE x histogram\nx_count 1\nx_sum 1\n",
+			"# TYPE x gauge\nx{r=\"a\"} 2\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 2},
+		},
+		{
+			"S06 nor a summary in a histogram", "# TYPE x histogram\nx_count 1\n", "# TYPE x summary\nx_count 2\n",
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+		},
+		{
+			"S07 a gauge x_count gives way to the summary x", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
+			"# TYPE x summary\nx_count{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+		},
+		{
+			"S07 also when it comes first in a fresh page", "# TYPE x_count gauge\nx_count 2\n", "# TYPE x summary\nx_count 1\n",
+			"# TYPE x summary\nx_count{r=\"b\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+		},
+		{
+			"S07 a summary has no buckets to clash with", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
+			"# TYPE x summary\nx_sum{r=\"a\"} 1\n# TYPE x_bucket gauge\nx_bucket{r=\"b\"} 2\n", exposition.MergeStats{},
+		},
+		{
+			"S07 a histogram has", "# TYPE x histogram\nx_sum 1\n", "x_bucket 2\nx_sum 3\nx_count 4\n",
+			"# TYPE x histogram\nx_sum{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 3, SeriesDropped: 3},
+		},
+		{
+			"S08 all series are kept under one HELP", "# HELP x one\nx 1\n", "# HELP x two\nx 2\n",
+			"# HELP x one\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{HelpConflicts: 1},
+		},
+		{
+			"a missing HELP is no conflict", "x 1\n", "# HELP x two\nx 2\n",
+			"# HELP x two\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m exposition.Merger
+			blocks := merged(t, c.a, c.b)
+			page := render(t, &m, blocks...)
+			require.Equal(t, c.want, page)
+			require.Equal(t, c.stats, m.Layout(blocks).Stats())
+			requireReadable(t, mustReadings(t, page), page)
+		})
+	}
+}
+
+// headsAndLines is what the page says of one replica's series: each with the
+// HELP and TYPE it stands under.
+func headsAndLines(page, replica string) []string {
+	var out []string
+	var help, typ string
+	for line := range strings.Lines(page) {
+		switch {
+		case strings.HasPrefix(line, "# HELP "):
+			help = line
+		case strings.HasPrefix(line, "# TYPE "):
+			typ = line
+			name := strings.Fields(typ)[2]
+			if !strings.HasPrefix(help, "# HELP "+name+" ") {
+				help = ""
+			}
+		case strings.Contains(line, `r="`+replica+`"`):
+			out = append(out, help+typ+line)
+		}
+	}
+	return out
+}
+
+func TestABystanderDoesNotNoticeWhatAnotherTargetStartsToSay(t *testing.T) {
+	const usual = "# HELP x help\n# TYPE x gauge\nx 1\n# TYPE y summary\ny_count 1\ny_sum 2\n# TYPE z_count counter\nz_count 3\n"
+	for _, c := range []struct{ name, says string }{
+		{"another TYPE", strings.Replace(usual, "x gauge", "x counter", 1)},
+		{"another HELP", strings.Replace(usual, "x help", "x other", 1)},
+		{"no HELP", strings.Replace(usual, "# HELP x help\n", "", 1)},
+		{"no metadata", "x 1\ny_count 1\ny_sum 2\nz_count 3\n"},
+		{"a histogram where a gauge was", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_sum 1\nx_count 1\n"},
+		{"a gauge where a summary was", "# TYPE y gauge\ny 1\n"},
+		{"a gauge named like a sample of the summary", "# TYPE y_count gauge\ny_count 1\n# TYPE y_sum gauge\ny_sum 7\n"},
+		{"a summary with a sample named like the counter", "# TYPE z summary\nz_count 1\nz_sum 1\n"},
+		{"both at once", "# TYPE z histogram\nz_count 1\n# TYPE y_sum gauge\ny_sum 7\n# TYPE x summary\nx_sum 1\n"},
+		{"nothing at all", "other 1\n"},
+		{"a failure", ""},
+	} {
+		for bad := range 3 {
+			t.Run(fmt.Sprintf("%s by target %d", c.name, bad), func(t *testing.T) {
+				var m exposition.Merger
+				bodies := []string{usual, usual, usual}
+				before := render(t, &m, merged(t, bodies...)...)
+				bodies[bad] = c.says
+				for range 3 {
+					after := render(t, &m, merged(t, bodies...)...)
+					for other := range 3 {
+						if other != bad {
+							replica := string(rune('a' + other))
+							require.Equal(t, headsAndLines(before, replica), headsAndLines(after, replica))
+						}
+					}
+					requireReadable(t, mustReadings(t, after), after)
+				}
+				bodies[bad] = usual
+				require.Equal(t, before, render(t, &m, merged(t, bodies...)...), "the page when it is back to usual")
+			})
+		}
+	}
+}
+
+func TestALayoutServesUntilAShapeChanges(t *testing.T) {
+	var m exposition.Merger
+	c := exposition.NewCache(exposition.Options{})
+	first, err := parseWith(t, c, "a 1\n", "")
+	require.NoError(t, err)
+	second, err := parseWith(t, c, "a 2\n", "")
+	require.NoError(t, err)
+	third, err := parseWith(t, c, "b 2\n", "")
+	require.NoError(t, err)
+	l := m.Layout([]*exposition.Block{first})
+	require.Same(t, l, m.Layout([]*exposition.Block{second}), "other values are no other page")
+	require.NotSame(t, l, m.Layout([]*exposition.Block{third}))
+	require.NotSame(t, l, m.Layout([]*exposition.Block{first, third}))
+	require.Empty(t, render(t, &m), "no targets, no page")
+}
+
+func TestOnlySomeFamilies(t *testing.T) {
+	blocks := merged(t, "# TYPE a counter\na 1\nb 2\n{\"c.d\"} 3\n", "a 4\n")
+	for _, c := range []struct {
+		name  string
+		names []string
+		want  string
+	}{
+		{"one name", []string{"b"}, "# TYPE b untyped\nb{r=\"a\"} 2\n"},
+		{"two names", []string{"b", "a"}, "# TYPE a counter\na{r=\"a\"} 1\na{r=\"b\"} 4\n# TYPE b untyped\nb{r=\"a\"} 2\n"},
+		{"a quoted name", []string{"c.d"}, "# TYPE \"c.d\" untyped\n{\"c.d\",r=\"a\"} 3\n"},
+		{"X07 an unknown name is an empty page", []string{"zzz"}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			only := func(name string) bool { return slices.Contains(c.names, name) }
+			require.Equal(t, c.want, renderOnly(t, &exposition.Merger{}, only, blocks...))
+		})
+	}
+}
+
+// brokenWriter fails after some writes.
+type brokenWriter struct{ left int }
+
+var errBroken = errors.New("broken")
+
+func (w *brokenWriter) Write(p []byte) (int, error) {
+	if w.left--; w.left < 0 {
+		return 0, errBroken
+	}
+	return len(p), nil
+}
+
+func TestBigPagesAreWrittenInPieces(t *testing.T) {
+	var body strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&body, "a{n=\"%d\"} %d\n", i, i)
+	}
+	body.WriteString("b 1\n")
+	blocks := merged(t, body.String(), "# HELP c "+strings.Repeat("long", 50_000)+"\nc 1\n", "b 2\n")
+	var m exposition.Merger
+	l := m.Layout(blocks)
+	var out bytes.Buffer
+	buf, err := l.WriteText(&out, blocks, nil, nil)
+	require.NoError(t, err)
+	require.EqualValues(t, out.Len(), l.TextLength(blocks, nil))
+	require.Len(t, mustReadings(t, out.String()), 40_003)
+	for left := range 2 {
+		buf, err = l.WriteText(&brokenWriter{left}, blocks, buf, nil)
+		require.ErrorIs(t, err, errBroken)
+	}
+}

@@ -1,0 +1,401 @@
+package exposition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+func TestParseReExposesWhatIsRight(t *testing.T) {
+	for _, c := range []struct {
+		name, body, want string
+		drops            map[string]int
+	}{
+		{
+			"S01 the first of two equal series is kept", "a 1\na 2\n", "# TYPE a untyped\na 1\n",
+			map[string]int{exposition.DropDuplicate: 1},
+		},
+		{
+			"S02 series are equal in whatever order their labels stand", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
+			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", map[string]int{exposition.DropDuplicate: 1},
+		},
+		{
+			"S03 a split family becomes one block", "# TYPE a counter\na{x=\"1\"} 1\n# TYPE b gauge\nb 1\na{x=\"2\"} 2\n",
+			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"2\"} 2\n# TYPE b gauge\nb 1\n", nil,
+		},
+		{
+			"S04 samples under a second TYPE are dropped until the first is said again",
+			"# TYPE a counter\na{x=\"1\"} 1\n# TYPE a gauge\na{x=\"2\"} 2\n# TYPE a counter\na{x=\"3\"} 3\n",
+			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"3\"} 3\n", map[string]int{exposition.DropTypeConflict: 1},
+		},
+		{
+			"S04 buckets under a TYPE that is no longer histogram are dropped",
+			"# TYPE a histogram\na_count 1\n# TYPE a gauge\na_bucket{le=\"1\"} 2\na_total 3\n",
+			"# TYPE a histogram\na_count 1\n# TYPE a_total untyped\na_total 3\n", map[string]int{exposition.DropTypeConflict: 1},
+		},
+		{
+			"S04 a name of its own is not touched by the conflict of another",
+			"# TYPE a counter\n# TYPE a gauge\na_sum 2\n", "# TYPE a_sum untyped\na_sum 2\n", nil,
+		},
+		{
+			"S10 NaN as prometheus-cpp spells it becomes NaN",
+			"# TYPE a summary\na_count 0\na_sum 0\na{quantile=\"0.5\"} Nan\n",
+			"# TYPE a summary\na_count 0\na_sum 0\na{quantile=\"0.5\"} NaN\n", nil,
+		},
+		{
+			"S11 infinities get the one spelling of the format",
+			"a Inf\nb +Inf\nc -Inf\nd inf\ne +infinity\nf -INF\ng nan\nh +Infinity 17\n",
+			"# TYPE a untyped\na +Inf\n# TYPE b untyped\nb +Inf\n# TYPE c untyped\nc -Inf\n# TYPE d untyped\nd +Inf\n" +
+				"# TYPE e untyped\ne +Inf\n# TYPE f untyped\nf -Inf\n# TYPE g untyped\ng NaN\n# TYPE h untyped\nh +Inf\n", nil,
+		},
+		{"S11 a negative counter passes", "# TYPE a counter\na -1\n", "# TYPE a counter\na -1\n", nil},
+		{
+			"S13 a histogram without +Inf passes", "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n",
+			"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_sum 1\na_count 1\n", nil,
+		},
+		{
+			"S13 a histogram whose buckets fall passes", "# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n",
+			"# TYPE a histogram\na_bucket{le=\"1\"} 5\na_bucket{le=\"+Inf\"} 1\n", nil,
+		},
+		{
+			"a bucket with a negative count is dropped, for readers refuse the page",
+			"# TYPE a histogram\na_bucket{le=\"1\"} -5\na_bucket{le=\"+Inf\"} -0\na_count -Inf\na_sum -1\n",
+			"# TYPE a histogram\na_bucket{le=\"+Inf\"} -0\na_sum -1\n", map[string]int{exposition.DropInvalidHistogram: 2},
+		},
+		{
+			"a bucket without a bound, a bound that is no number and a bound where none belongs are dropped",
+			"# TYPE a histogram\na_bucket 1\na_bucket{le=\"x\"} 1\na_count{le=\"1\"} 1\na 1\na_sum 2\n",
+			"# TYPE a histogram\na_sum 2\n", map[string]int{exposition.DropInvalidHistogram: 4},
+		},
+		{
+			"a quantile that is no number, none, or one too many is dropped",
+			"# TYPE a summary\na 1\na{quantile=\"x\"} 1\na_count{quantile=\"0.5\"} 1\na_sum 2\n",
+			"# TYPE a summary\na_sum 2\n", map[string]int{exposition.DropInvalidSummary: 3},
+		},
+		{
+			"buckets are equal when their bounds are the same number",
+			"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"1.0\"} 2\na_bucket{le=\"1e0\"} 3\n",
+			"# TYPE a histogram\na_bucket{le=\"1\"} 1\n", map[string]int{exposition.DropDuplicate: 2},
+		},
+		{"outside histograms le is a label like others", "a{le=\"1\"} 1\na{le=\"1.0\"} 2\n", "# TYPE a untyped\na{le=\"1\"} 1\na{le=\"1.0\"} 2\n", nil},
+		{"S14 timestamps are stripped", "a 1 1546300800000\n", "# TYPE a untyped\na 1\n", nil},
+		{"S15 a family without samples is absent", "# HELP a x\n# TYPE a counter\n# TYPE b gauge\nb 1\n", "# TYPE b gauge\nb 1\n", nil},
+		{"L03 a label named __name__ drops its series", "a{__name__=\"b\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropReservedLabel: 1}},
+		{"L03 so does every label of the scraper's kind", "a{__x__=\"b\"} 1\n", "", map[string]int{exposition.DropReservedLabel: 1}},
+		{"L04 a label named twice drops its series", "a{x=\"1\",x=\"2\"} 1\nc 1\n", "# TYPE c untyped\nc 1\n", map[string]int{exposition.DropInvalidLabels: 1}},
+		{"L04 also when one of the two is empty", "a{x=\"\",x=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{"a label without a name drops its series", "a{\"\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{"a label name that is not UTF-8 drops its series", "a{\"\xff\"=\"2\"} 1\n", "", map[string]int{exposition.DropInvalidLabels: 1}},
+		{"a metric name that is not UTF-8 drops its series", "{\"\xff\"} 1\n{\"\"} 1\n", "", map[string]int{exposition.DropInvalidName: 2}},
+		{"L05 quotes, backslashes and newlines come out as they went in", `a{x="q\"b\\n\n"} 1` + "\n", "# TYPE a untyped\n" + `a{x="q\"b\\n\n"} 1` + "\n", nil},
+		{"L06 a raw newline in a label is escaped", "a{x=\"1\n2\"} 1\n", "# TYPE a untyped\na{x=\"1\\n2\"} 1\n", nil},
+		{"an unknown escape stands for itself", `a{x="\x"} 1` + "\n", "# TYPE a untyped\n" + `a{x="\\x"} 1` + "\n", nil},
+		{"L08 names beyond the old characters are quoted", "{\"a.b\",\"x y\"=\"1\"} 1\n", "# TYPE \"a.b\" untyped\n{\"a.b\",\"x y\"=\"1\"} 1\n", nil},
+		{"L08 a quoted name that needs no quotes loses them", "{\"a\",\"x\"=\"1\"} 1\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
+		{
+			"L08 metadata of a quoted name with escapes finds its family", `# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n",
+			`# HELP "a\"b" x` + "\n" + `# TYPE "a\"b" gauge` + "\n" + `{"a\"b"} 1` + "\n", nil,
+		},
+		{"L10 names of the exporter are refused", "trtllm_exporter_target_up 1\na 1\n", "# TYPE a untyped\na 1\n", map[string]int{exposition.DropReservedName: 1}},
+		{"empty labels are no labels", "a{x=\"\",y=\"1\"} 1\nb{x=\"\"} 2\n", "# TYPE a untyped\na{y=\"1\"} 1\n# TYPE b untyped\nb 2\n", nil},
+		{"spaces, tabs and trailing commas do not matter", "\ta\t{ x = \"1\" , }\t1\t\n", "# TYPE a untyped\na{x=\"1\"} 1\n", nil},
+		{"commas between labels may be missing", "a{x=\"1\"y=\"2\"} 1\n", "# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", nil},
+		{"B20 a value cut by the server cannot be known", "a 1\nb 12345", "# TYPE a untyped\na 1\n# TYPE b untyped\nb 12345\n", nil},
+		{"values keep the server's spelling", "a 1.15891634176e+011\nb 007\nc +1.50\n", "# TYPE a untyped\na 1.15891634176e+011\n# TYPE b untyped\nb 007\n# TYPE c untyped\nc +1.50\n", nil},
+		{"bounds keep the server's spelling", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", "# TYPE a histogram\na_bucket{le=\"100\"} 1\na_bucket{le=\"+Inf\"} 1\n", nil},
+		{"TYPE after its samples counts", "a 1\n# TYPE a counter\n", "# TYPE a counter\na 1\n", nil},
+		{"the first HELP wins", "# HELP a x\n# TYPE a counter\n# HELP a y\na 1\n", "# HELP a x\n# TYPE a counter\na 1\n", nil},
+		{"a counter named count is no part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil},
+		{"HELP is escaped", "# HELP a x\\\\y\\nz\na 1\n", "# HELP a x\\\\y\\nz\n# TYPE a untyped\na 1\n", nil},
+		{"the end mark of OpenMetrics is a comment in text", "a 1\n# EOF\n", "# TYPE a untyped\na 1\n", nil},
+		{"series keep the order of the source, families stand by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"2\"} 1\nb{x=\"1\"} 1\n", nil},
+		{"a page without samples is a page", "\n", "", nil},
+		{"an empty page is a page", "", "", nil},
+		{"a NUL in a label is a character", "a{x=\"\x00\"} 1\n", "# TYPE a untyped\na{x=\"\x00\"} 1\n", nil},
+		{"a NUL in a comment is a character", "# x\x00\na 1\n# x\x00\n", "# TYPE a untyped\na 1\n", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts := exposition.Options{Reserved: []string{"trtllm_exporter_"}}
+			b := parse(t, opts, c.body)
+			page := render(t, &exposition.Merger{}, b)
+			require.Equal(t, c.want, page)
+			if c.drops == nil {
+				c.drops = map[string]int{}
+			}
+			require.Equal(t, c.drops, dropped(b.Shape().Drops()))
+			requireReadable(t, mustReadings(t, page), page)
+
+			again := exposition.NewCache(opts)
+			for range 3 {
+				b, err := parseWith(t, again, c.body, "")
+				require.NoError(t, err)
+				require.Equal(t, c.want, render(t, &exposition.Merger{}, b), "the same body through the same cache")
+			}
+		})
+	}
+}
+
+func TestParseRefusesTheWholePage(t *testing.T) {
+	for _, c := range []struct {
+		name, body, contentType string
+		line                    int
+	}{
+		{"S09 a raw newline in HELP", "# HELP a first\nsecond line\n# TYPE a gauge\na 1\n", "", 2},
+		{"S12 a number out of range", "a 1\nb 1e400\n", "", 2},
+		{"L07 a label that is not UTF-8", "a 1\n\n# note\nb{x=\"\xff\"} 1\n", "", 4},
+		{"B19 Windows line ends", "# TYPE a counter\r\na 1\r\n", "", 1},
+		{"B16 OpenMetrics without its end", "# TYPE a gauge\na 1\n", openMetrics, 3},
+		{"text behind the end of OpenMetrics", "a 1\n# EOF\nb 1\n", openMetrics, 0},
+		{"a page cut in a name", "a 1\nnv_infer", "", 2},
+		{"a page cut in labels", "a 1\nb{x=\"1", "", 2},
+		{"a page cut in TYPE", "a 1\n# TYPE b cou", "", 2},
+		{"a TYPE that is none", "# HELP a x\n# TYPE a foo\na 1\n", "", 2},
+		{"HELP that is not UTF-8", "# HELP a \xff\na 1\n", "", 1},
+		{"a hexadecimal value", "a 0x1p3\n", "", 1},
+		{"an underscore in a value", "# HELP a b\\nc\na 1_000\n", "", 2},
+		{"HTML", "<html><body>404</body></html>\n", "", 1},
+		{"JSON", "{\"a\":1}\n", "", 1},
+		{"a byte order mark", "\ufeffa 1\n", "", 1},
+		{"a NUL between lines, where the parser takes the page for finished", "a 1\n\x00b 2\n", "", 2},
+		{"a NUL in a comment that hides the rest of the page", "a 1\nb 1\n#\x00\nc 2\n", "", 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache := exposition.NewCache(exposition.Options{})
+			kept, err := parseWith(t, cache, "kept 1\n# EOF\n", c.contentType)
+			require.NoError(t, err)
+			_, err = parseWith(t, cache, c.body, c.contentType)
+			var parseErr *exposition.ParseError
+			require.ErrorAs(t, err, &parseErr)
+			require.Error(t, parseErr.Unwrap())
+			if c.line > 0 {
+				require.Equal(t, c.line, parseErr.Line, err.Error())
+				require.Contains(t, err.Error(), "line ")
+			}
+			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, kept), "the page before stands")
+			_, err = parseWith(t, cache, "kept 2\n# EOF\n", c.contentType)
+			require.NoError(t, err)
+			fast, slow := cache.Paths()
+			require.Equal(t, []uint64{1, 2}, []uint64{fast, slow}, "the memory of the last good page stands")
+		})
+	}
+}
+
+func TestParseByContentType(t *testing.T) {
+	for _, c := range []struct {
+		name, contentType, body string
+		refused                 bool
+	}{
+		{"B13 HTML is refused whatever it holds", "text/html; charset=utf-8", "a 1\n", true},
+		{"B13 also with parameters that cannot be read", "text/html; charset", "a 1\n", true},
+		{"B14 JSON is refused", "application/json", "a 1\n", true},
+		{"protobuf is refused", "application/vnd.google.protobuf", "a 1\n", true},
+		{"B15 no content type is text", "", "a 1\n", false},
+		{"a header that is no media type is text", ";;;", "a 1\n", false},
+		{"Triton's content type is text", "text/plain; charset=utf-8", "a 1\n", false},
+		{"text with a version", "text/plain; version=0.0.4", "a 1\n", false},
+		{"text in capitals", "Text/Plain", "a 1\n", false},
+		{"OpenMetrics", openMetrics, "a 1\n# EOF\n", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parseWith(t, exposition.NewCache(exposition.Options{}), c.body, c.contentType)
+			if c.refused {
+				require.ErrorIs(t, err, exposition.ErrContentType)
+				return
+			}
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestABodyIsReadInItsOwnFormatAlthoughTheBytesAreKnown(t *testing.T) {
+	c := exposition.NewCache(exposition.Options{})
+	body := "# TYPE a counter\na_total 1\n# EOF\n"
+	text, err := parseWith(t, c, body, "")
+	require.NoError(t, err)
+	om, err := parseWith(t, c, body, openMetrics)
+	require.NoError(t, err)
+	require.Equal(t, "# TYPE a_total untyped\na_total 1\n", render(t, &exposition.Merger{}, text))
+	require.Equal(t, "# TYPE a_total counter\na_total 1\n", render(t, &exposition.Merger{}, om))
+}
+
+func TestOpenMetricsFamiliesBecomeTextFamilies(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{
+			"a counter's family is its sample name", "# HELP a x\n# TYPE a counter\na_total 1\na_created 2\n",
+			"# HELP a x\n# TYPE a_created gauge\na_created 2\n# HELP a_total x\n# TYPE a_total counter\na_total 1\n",
+		},
+		{"info becomes a gauge", "# TYPE a info\na_info{v=\"1\"} 1\n", "# TYPE a_info gauge\na_info{v=\"1\"} 1\n"},
+		{"a state set becomes a gauge", "# TYPE a stateset\na{a=\"x\"} 1\n", "# TYPE a gauge\na{a=\"x\"} 1\n"},
+		{"unknown is untyped", "# TYPE a unknown\na 1\n", "# TYPE a untyped\na 1\n"},
+		{
+			"a gauge histogram becomes plain families", "# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\na_gsum 1\n",
+			"# TYPE a_bucket untyped\na_bucket{le=\"+Inf\"} 1\n# TYPE a_gcount untyped\na_gcount 1\n# TYPE a_gsum untyped\na_gsum 1\n",
+		},
+		{"exemplars and timestamps are left out", "# TYPE a counter\na_total 1 1.5 # {t=\"x\"} 1 2\n", "# TYPE a_total counter\na_total 1\n"},
+		{"a counter sample without _total has no type", "# TYPE a counter\na 1\n", "# TYPE a untyped\na 1\n"},
+		{"samples under a second TYPE are dropped", "# TYPE a counter\na_total 1\n# TYPE a gauge\na_total{x=\"1\"} 1\n", "# TYPE a_total counter\na_total 1\n"},
+		{
+			"a histogram stays one", "# TYPE a_seconds histogram\n# UNIT a_seconds seconds\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\na_seconds_sum 2.5\n",
+			"# TYPE a_seconds histogram\na_seconds_bucket{le=\"+Inf\"} 1\na_seconds_count 1\na_seconds_sum 2.5\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), c.body+"# EOF\n", openMetrics)
+			require.NoError(t, err)
+			page := render(t, &exposition.Merger{}, b)
+			want := c.want
+			if strings.Contains(c.body, "_created") {
+				want = strings.Replace(want, "# HELP a x\n", "# HELP a_created x\n", 1)
+			}
+			require.Equal(t, want, page)
+			requireReadable(t, mustReadings(t, page), page)
+		})
+	}
+}
+
+func TestATargetCannotSpeakAsAnother(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"L01 its label moves to exported_", "a{pool_id=\"evil\"} 1\n", `exported_pool_id="evil"`},
+		{"L02 and further when that is taken", "a{pool_id=\"evil\",exported_pool_id=\"x\"} 1\n", `exported_exported_pool_id="evil",exported_pool_id="x"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := parse(t, exposition.Options{Label: identify}, c.body)
+			page := render(t, &exposition.Merger{}, b)
+			require.Contains(t, page, c.want)
+			require.Contains(t, page, `,pool_id="llama"`)
+			require.EqualValues(t, 1, b.Shape().Drops().Collisions)
+			requireReadable(t, mustReadings(t, page), page)
+		})
+	}
+}
+
+func TestRelabelingDecidesWhatIsKept(t *testing.T) {
+	label := func(lset labels.Labels) exposition.Labelled {
+		name := lset.Get(labels.MetricName)
+		b := labels.NewBuilder(lset)
+		switch name {
+		case "renamed":
+			b.Set(labels.MetricName, "z")
+		case "stolen":
+			b.Set(labels.MetricName, "trtllm_exporter_up")
+		case "nameless":
+			b.Del(labels.MetricName)
+		case "folded":
+			b.Del("x")
+		case "nul":
+			b.Set("\x00", "1")
+		case "nulname":
+			b.Set(labels.MetricName, "a\x00b")
+		case "invalid":
+			b.Set("x", "\xff")
+		}
+		return exposition.Labelled{Labels: b.Labels(), Keep: name != "gone"}
+	}
+	body := "# TYPE z gauge\nrenamed 1\nstolen 1\nnameless 1\ngone 1\nfolded{x=\"1\"} 1\nfolded{x=\"2\"} 2\nnul 1\nnulname 1\ninvalid 1\n"
+	b := parse(t, exposition.Options{Label: label, Reserved: []string{"trtllm_exporter_"}}, body)
+	require.Equal(t, "# TYPE folded untyped\nfolded 1\n# TYPE z gauge\nz 1\n", render(t, &exposition.Merger{}, b))
+	require.Equal(t, map[string]int{
+		exposition.DropReservedName: 1, exposition.DropInvalidName: 2, exposition.DropRelabel: 1, exposition.DropDuplicate: 1,
+		exposition.DropInvalidLabels: 2,
+	}, dropped(b.Shape().Drops()))
+}
+
+func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
+	c := exposition.NewCache(exposition.Options{})
+	before, err := parseWith(t, c, "a 1\n", "")
+	require.NoError(t, err)
+	c.Relabel(identify)
+	after, err := parseWith(t, c, "a 1\n", "")
+	require.NoError(t, err)
+	require.NotContains(t, render(t, &exposition.Merger{}, before), "pool_id")
+	require.Contains(t, render(t, &exposition.Merger{}, after), "pool_id")
+}
+
+func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
+	calls := map[string]int{}
+	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
+		calls[lset.Get(labels.MetricName)]++
+		return exposition.Labelled{Labels: lset, Keep: true}
+	}})
+	for _, body := range []string{"a 1\n", "a 1\nb 1\n", "a 1\nb 1\nc 1\n", "b 1\n", "a 1\n"} {
+		_, err := parseWith(t, c, body, "")
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, calls, "only the last page is remembered")
+}
+
+func TestLimits(t *testing.T) {
+	many := strings.Builder{}
+	for i := range 65 {
+		many.WriteString("l" + strings.Repeat("x", i) + "=\"1\",")
+	}
+	for _, c := range []struct {
+		name, body string
+		limits     exposition.Limits
+		want       error
+	}{
+		{"B18 more samples than allowed", "a 1\nb 1\nc 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
+		{"as many samples as allowed", "a 1\nb 1\n", exposition.Limits{Samples: 2}, nil},
+		{"L09 65 labels", "a{" + many.String() + "} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"a label name of 257 bytes", "a{" + strings.Repeat("n", 257) + "=\"1\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"B17 one line of a megabyte", "a{x=\"" + strings.Repeat("v", 1<<20) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"zero limits are none", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"," + many.String() + "} 1\n", exposition.Limits{}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parseWith(t, exposition.NewCache(exposition.Options{Limits: c.limits}), c.body, "")
+			require.ErrorIs(t, err, c.want)
+			if c.want != nil {
+				require.Contains(t, err.Error(), "limits.", "the message names the key")
+				require.Less(t, len(err.Error()), 200)
+			}
+		})
+	}
+}
+
+func TestL11OurOwnPageIsRefused(t *testing.T) {
+	c := exposition.NewCache(exposition.Options{SelfMarker: `trtllm_exporter_instance{id="7f"}`})
+	_, err := parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"7f\"} 1\n", "")
+	require.ErrorIs(t, err, exposition.ErrSelfScrape)
+	_, err = parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"80\"} 1\n", "")
+	require.NoError(t, err)
+}
+
+func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
+	opts := exposition.Options{
+		Label: func(lset labels.Labels) exposition.Labelled {
+			return exposition.Labelled{Labels: lset, Keep: lset.Get(labels.MetricName) != "hidden"}
+		},
+		Watch:    func(name string) bool { return strings.HasPrefix(name, "h") },
+		Reserved: []string{"hers"},
+	}
+	c := exposition.NewCache(opts)
+	for _, values := range [][]string{{"1", "2", "Nan"}, {"3", "4.5", "-7"}} {
+		body := "# TYPE h histogram\nh_count " + values[0] + "\nhidden{x=\"1\"} " + values[1] + "\nhidden{x=\"1\"} 9\nother 1\nhers 1\nh_sum " + values[2] + "\n"
+		b, err := parseWith(t, c, body, "")
+		require.NoError(t, err)
+		watched := b.Shape().Watched()
+		require.Len(t, watched, 3)
+		for i, want := range []struct {
+			series string
+			typ    model.MetricType
+		}{
+			{`{__name__="h_count"}`, model.MetricTypeHistogram},
+			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown},
+			{`{__name__="h_sum"}`, model.MetricTypeHistogram},
+		} {
+			require.Equal(t, want.series, watched[i].Labels.String())
+			require.Equal(t, want.typ, watched[i].Type)
+			v, ok := b.WatchedValue(i)
+			require.True(t, ok)
+			require.Equal(t, strings.ToUpper(values[i]), strings.ToUpper(string(exposition.AppendFloat(nil, v))))
+		}
+	}
+	fast, _ := c.Paths()
+	require.EqualValues(t, 1, fast)
+}
