@@ -1,0 +1,240 @@
+# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, and `e2e-triton`
+# wants bash, Python and glibc. Nothing is written outside of this checkout but Go's own caches.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SHELLFLAGS := -eu -c
+MAKEFLAGS += --no-print-directory
+
+GO         ?= go
+GO_VERSION := $(shell $(GO) env GOVERSION)
+CACHE      := $(CURDIR)/.cache
+TOOLS      := $(CACHE)/bin
+ROOMS      := cmd collector relabel
+EXPORTER   := $(CURDIR)/bin/trtllm_exporter
+
+# One C-less build for programs, tools and tests lets all of them share Go's build cache.
+export CGO_ENABLED := 0
+export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
+
+VERSION  ?= $(or $(shell git describe --tags --match 'v*' --dirty 2>/dev/null | sed 's/^v//'),0.0.0-dev)
+REVISION ?= $(shell git rev-parse HEAD 2>/dev/null)
+BRANCH   ?= $(shell git rev-parse --abbrev-ref HEAD 2>/dev/null)
+DATE     ?= $(shell git log -1 --format=%cI 2>/dev/null)
+V        := github.com/prometheus/common/version
+# The date is the commit's and nobody is named, so that one commit always gives the same binary.
+LDFLAGS  := -s -w -X $(V).Version=$(VERSION) -X $(V).Revision=$(REVISION) -X $(V).Branch=$(BRANCH) -X $(V).BuildDate=$(DATE)
+
+.PHONY: help
+help: ## Print this list.
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+##
+## Build and run
+##
+
+.PHONY: build
+build: ## Build bin/trtllm_exporter.
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(EXPORTER) ./cmd/trtllm_exporter
+
+.PHONY: demo
+demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
+	$(EXPORTER) demo $(ARGS)
+
+##
+## Tests
+##
+
+.PHONY: test
+test: ## Run all tests.
+	$(GO) test -shuffle=on ./...
+
+# A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.
+CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
+RACE     := $(if $(CC_FOUND),-race)
+
+.PHONY: race
+race: check-cc ## Run all tests with the race detector (needs a C compiler).
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -shuffle=on ./...
+
+.PHONY: check-cc
+check-cc:
+	@if [ -z '$(CC_FOUND)' ]; then \
+		echo 'no C compiler: the race detector is off'; \
+		[ "$${CI:-}" != true ] || exit 1; \
+	fi
+
+COVER_MIN   := 90
+COVER_GATED := collector/exposition relabel
+COVER_FLAGS :=
+
+.PHONY: cover
+cover: ## Run all tests with coverage; the gated packages must reach COVER_MIN per cent.
+	@mkdir -p $(CACHE)/cover
+	@$(GO) test $(COVER_FLAGS) -shuffle=on -coverprofile=$(CACHE)/cover/profile.out ./... >$(CACHE)/cover/packages.txt 2>&1 || { \
+		cat $(CACHE)/cover/packages.txt; exit 1; }
+	@cat $(CACHE)/cover/packages.txt
+	@for gated in $(COVER_GATED); do \
+		awk -v gated="/$$gated" -v min=$(COVER_MIN) ' \
+			$$1 == "ok" && substr($$2, length($$2) - length(gated) + 1) == gated && match($$0, /coverage: [0-9.]+%/) { \
+				got = substr($$0, RSTART + 10, RLENGTH - 11); seen = 1 } \
+			END { \
+				if (!seen) { print "no coverage of " gated " was measured"; exit 1 } \
+				if (got + 0 < min) { print "coverage of " gated " is " got "%, at least " min "% is asked for"; exit 1 } \
+				print "coverage of " gated ": " got "% (at least " min "%)" }' $(CACHE)/cover/packages.txt; \
+	done
+	@echo 'lines without a test: $(GO) tool cover -html=$(patsubst $(CURDIR)/%,%,$(CACHE)/cover/profile.out)'
+
+.PHONY: cover-race
+cover-race: check-cc # One run for both questions: `ci` has no time to run the tests twice.
+	@CGO_ENABLED=$(if $(RACE),1,0) $(MAKE) cover CGO_ENABLED=$(if $(RACE),1,0) COVER_FLAGS=$(RACE)
+
+# A time (5m) or, as in `ci`, a number of inputs (20000x), which does not hurry a busy machine into a false alarm.
+FUZZTIME ?= 20s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz test for FUZZTIME each (20s).
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -n 1 dirname | sort -u); do \
+		names=$$($(GO) test -list '^Fuzz' ./$$dir); \
+		for name in $$(echo "$$names" | grep '^Fuzz'); do \
+			echo "fuzz $$dir $$name"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$dir; \
+		done; \
+	done
+
+.PHONY: e2e
+e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus ## Run the tests of the whole binary.
+	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
+		$(GO) test -count=1 -shuffle=on -timeout 10m ./cmd/...
+
+# The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine can not run them.
+TRITON_2_51 := $(CACHE)/triton/0.7.0
+TRITON_2_36 := $(CACHE)/triton/0.4.0
+
+.PHONY: e2e-triton
+e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
+	@for dir in $(TRITON_2_51) $(TRITON_2_36); do \
+		code=0; PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install "$$dir" "$${dir##*/}" || code=$$?; \
+		if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-triton: skipped'; exit 0; fi; \
+		[ $$code = 0 ] || exit $$code; \
+	done; \
+	TRITON_DIR_2_51=$(TRITON_2_51) TRITON_DIR_2_36=$(TRITON_2_36) TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool \
+		$(GO) test -tags e2e_triton -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
+
+##
+## Speed
+##
+
+BENCH       ?= .
+BENCH_COUNT ?= 6
+BENCH_OUT   ?= $(CACHE)/bench/new.txt
+BASE        ?= HEAD
+
+.PHONY: bench
+bench: ## Run the benchmarks (BENCH= a pattern) six times into BENCH_OUT, for benchstat.
+	@mkdir -p $(dir $(BENCH_OUT))
+	@$(call benchmarks,-bench '$(BENCH)' -benchmem -count=$(BENCH_COUNT) -timeout 60m) >$(BENCH_OUT) 2>&1 || { cat $(BENCH_OUT); exit 1; }
+	@cat $(BENCH_OUT)
+
+.PHONY: bench-smoke
+bench-smoke: ## Run every benchmark once, to see that it works.
+	@$(call benchmarks,-bench . -benchtime 1x)
+
+.PHONY: bench-compare
+bench-compare: bench $(TOOLS)/benchstat ## Compare the benchmarks with those of another commit (BASE=HEAD).
+	@rm -rf $(CACHE)/base && mkdir -p $(CACHE)/base
+	@git archive -o $(CACHE)/base.tar $(BASE) && tar -xf $(CACHE)/base.tar -C $(CACHE)/base && rm $(CACHE)/base.tar
+	@cd $(CACHE)/base && $(call benchmarks,-bench '$(BENCH)' -benchmem -count=$(BENCH_COUNT) -timeout 60m) >$(CACHE)/bench/base.txt
+	@rm -rf $(CACHE)/base
+	$(TOOLS)/benchstat $(CACHE)/bench/base.txt $(BENCH_OUT)
+
+# benchmarks runs the packages that have any with the given flags.
+benchmarks = $(GO) test -run '^$$' $(1) $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
+##
+## Form
+##
+
+.PHONY: fmt
+fmt: $(TOOLS)/golangci-lint ## Format the code.
+	$(TOOLS)/golangci-lint fmt
+
+.PHONY: fmt-check
+fmt-check: $(TOOLS)/golangci-lint ## Fail when `make fmt` would change something.
+	@$(TOOLS)/golangci-lint fmt --diff
+
+.PHONY: lint
+lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
+	$(TOOLS)/golangci-lint run ./...
+
+.PHONY: lint-arrows
+lint-arrows: $(TOOLS)/golangci-lint ## Show that .golangci.yml refuses every import that the architecture forbids.
+	GOLANGCI_LINT=$(TOOLS)/golangci-lint $(GO) test -count=1 -run 'Depguard' ./cmd/trtllm_exporter/
+
+.PHONY: generate
+generate: ## Write the generated files anew.
+	$(GO) generate ./...
+
+.PHONY: check-generated
+check-generated: ## Fail when `make generate` would change something.
+	@before=$$(git status --porcelain && git diff); \
+	$(MAKE) generate; \
+	after=$$(git status --porcelain && git diff); \
+	if [ "$$before" != "$$after" ]; then \
+		git --no-pager diff --stat; echo 'generated files are stale: run `make generate` and commit them'; exit 1; \
+	fi
+
+##
+## All of it
+##
+
+CI_STEPS    := fmt-check lint lint-arrows check-generated build cover-race fuzz bench-smoke e2e e2e-triton
+CI_FUZZTIME := 20000x
+
+.PHONY: ci
+ci: ## Everything that a change has to pass.
+	@passed=0; failed=''; begin=$$(date +%s); \
+	for step in $(CI_STEPS); do \
+		echo "==> $$step"; start=$$(date +%s); \
+		if $(MAKE) $$step FUZZTIME=$(CI_FUZZTIME); then passed=$$((passed + 1)); else failed="$$failed $$step"; fi; \
+		echo "==> $$step took $$(($$(date +%s) - start)) s"; \
+	done; \
+	echo "ci took $$(($$(date +%s) - begin)) s"; \
+	set -- $$failed; \
+	[ $$# = 0 ] || echo "failed steps:$$failed"; \
+	echo "ci: $$passed passed, $$# failed"; \
+	[ $$# = 0 ]
+
+.PHONY: clean
+clean: ## Remove what was built; the tools stay.
+	rm -rf bin dist $(CACHE)/base $(CACHE)/bench $(CACHE)/cover
+
+.PHONY: clean-all
+clean-all: clean ## Remove the tools and their caches too.
+	rm -rf $(CACHE)
+
+##
+## Tools: built once, and again when their pins or the Go release change
+##
+
+$(CACHE)/$(GO_VERSION).stamp:
+	@mkdir -p $(CACHE) $(TOOLS) && rm -f $(CACHE)/go*.stamp && touch $@
+
+# tool builds the packages $(2) of tools/$(1)/go.mod with the flags $(3).
+tool = cd tools/$(1) && $(GO) build -trimpath -ldflags '-s -w' $(3) -o $(TOOLS)/ $(2) && cd $(TOOLS) && touch $(notdir $(2))
+
+$(TOOLS)/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint)
+
+$(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,benchstat,golang.org/x/perf/cmd/benchstat)
+
+# The clients of the clouds are left out: nothing here discovers targets there, and they are most of the build.
+PROM      := github.com/prometheus/prometheus/cmd
+PROM_TAGS := -tags remove_all_sd,enable_kubernetes_sd,enable_dns_sd
+
+$(TOOLS)/promtool: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,prom,$(PROM)/promtool,$(PROM_TAGS))
+
+$(TOOLS)/prometheus: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,prom,$(PROM)/prometheus,$(PROM_TAGS))
