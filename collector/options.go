@@ -197,7 +197,7 @@ func (c *Config) validateWindow() error {
 
 // prefixed puts a path in front of every error of a joined error.
 func prefixed(path string, err error) error {
-	joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the join itself is taken apart.
+	joined, many := err.(interface{ Unwrap() []error })
 	if !many {
 		return fmt.Errorf("%s%w", path, err)
 	}

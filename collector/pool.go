@@ -236,7 +236,7 @@ func (c *PoolConfig) validateModels() error {
 }
 
 // versionPattern is a version as the servers write it: 2.64.0, 1.2.0rc1, 25.10-py3.
-const versionPattern = `^v?[0-9]+(\.[0-9]+)*([-+.]?[A-Za-z0-9]+)*$`
+const versionPattern = `^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`
 
 func (c *PoolConfig) validateVersions() error {
 	pattern := regexp.MustCompile(versionPattern)

@@ -16,9 +16,9 @@ import (
 // keys and stops at the first that is not a matter of types.
 type checker struct {
 	problems problems
-	// lines holds the line of every key, by its path.
+	// The line of every key, by its path.
 	lines map[string]int
-	// seen keeps a node that several aliases repeat from being walked again.
+	// What was walked: a node that several aliases repeat is walked once.
 	seen map[visit]bool
 }
 

@@ -1,7 +1,7 @@
 package config_test
 
 import (
-	"flag"
+	"flag" //nolint:depguard // A flag of the test binary, not of the exporter.
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,11 +18,11 @@ import (
 var update = flag.Bool("update", false, "rewrite the .err files of testdata/bad")
 
 // documents lists the files of a folder by their names.
-func documents(t testing.TB, pattern string, atLeast int) []string {
-	t.Helper()
+func documents(tb testing.TB, pattern string, atLeast int) []string {
+	tb.Helper()
 	files, err := filepath.Glob(pattern)
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, len(files), atLeast, pattern)
+	require.NoError(tb, err)
+	require.GreaterOrEqual(tb, len(files), atLeast, pattern)
 	return files
 }
 

@@ -9,10 +9,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-func readFile(t testing.TB, path string) string {
-	t.Helper()
+func readFile(tb testing.TB, path string) string {
+	tb.Helper()
 	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return string(text)
 }
 

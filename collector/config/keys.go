@@ -12,11 +12,11 @@ import (
 
 // keySet holds the keys that a mapping may have.
 type keySet struct {
-	// fields maps each key to the type of its value.
+	// The type of each key's value.
 	fields map[string]reflect.Type
-	// order lists the keys as their struct does.
+	// The keys in the order of their struct.
 	order []string
-	// rest is the type of all other values, nil when no other key is allowed.
+	// The type of all other values, nil when no other key is allowed.
 	rest reflect.Type
 }
 
@@ -29,8 +29,7 @@ func keysOf(t reflect.Type) *keySet {
 }
 
 func (k *keySet) collect(t reflect.Type) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag := f.Tag.Get("yaml")
 		name, options, _ := strings.Cut(tag, ",")
 		switch {
@@ -57,8 +56,8 @@ func (k *keySet) collect(t reflect.Type) {
 // hasKeys says whether a struct is written as a mapping with fixed keys; those
 // without a yaml tag read text on their own.
 func hasKeys(t reflect.Type) bool {
-	for i := range t.NumField() {
-		if _, tagged := t.Field(i).Tag.Lookup("yaml"); tagged {
+	for f := range t.Fields() {
+		if _, tagged := f.Tag.Lookup("yaml"); tagged {
 			return true
 		}
 	}

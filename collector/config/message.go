@@ -33,8 +33,9 @@ func kindWord(n *yaml.Node) string {
 			return "true or false"
 		}
 		return "text"
+	default:
+		return "something else"
 	}
-	return "something else"
 }
 
 // typeWord says what a value is to be.
@@ -61,6 +62,7 @@ func typeWord(t reflect.Type) string {
 		if t.Kind() == reflect.Map || hasKeys(t) {
 			return "a mapping"
 		}
+	default:
 	}
 	return "text"
 }

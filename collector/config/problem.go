@@ -11,7 +11,7 @@ import (
 type problem struct {
 	line int
 	text string
-	// cause is the error behind the text, if there is one.
+	// The error behind the text, if there is one.
 	cause error
 }
 

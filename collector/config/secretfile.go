@@ -49,6 +49,7 @@ func filesOf(n *yaml.Node, path, key string) error {
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
 			errs = append(errs, checkFile(path, n.Value))
 		}
+	default:
 	}
 	return errors.Join(errs...)
 }

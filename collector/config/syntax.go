@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// syntaxLine finds the line that a message of the YAML package speaks of.
-	syntaxLine = `^(?:yaml: )?(?:line ([0-9]+): )?`
-	// unknownAnchor is a message of the YAML package that has no line.
+	// The line that a message of the YAML package speaks of.
+	syntaxLine = `^(?:yaml: )?(?:line (\d+): )?`
+	// A message of the YAML package that has no line.
 	unknownAnchor = `^unknown anchor '(.*)' referenced$`
 )
 
@@ -26,7 +26,7 @@ func syntaxProblem(err error, text string) problem {
 	}
 	line := 0
 	if m := regexp.MustCompile(syntaxLine).FindStringSubmatch(message); m[1] != "" {
-		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // The expression matches digits; too many of them give no line.
+		line, _ = strconv.Atoi(m[1])
 		message = strings.TrimPrefix(message, m[0])
 	}
 	// The parser, unlike the scanner below it, counts lines from 0, and names

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// defaultPort is the one of Triton's metrics.
+	// The port of Triton's metrics.
 	defaultPort = "8002"
-	// defaultPool names the pool of targets without a document.
+	// The pool of targets without a document.
 	defaultPool = "default"
-	// replicaLabel is the label of a target that names the replica.
+	// The label of a target that names the replica.
 	replicaLabel model.LabelName = "replica_id"
 )
 

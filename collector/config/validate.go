@@ -53,7 +53,7 @@ func lineOf(path string, lines map[string]int) int {
 
 // flatten takes joined errors apart.
 func flatten(err error) []error {
-	joined, many := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the join itself is taken apart.
+	joined, many := err.(interface{ Unwrap() []error })
 	if !many {
 		return []error{err}
 	}

@@ -1,0 +1,83 @@
+package collector_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// onePool is a good configuration for tests to spoil.
+func onePool() *collector.Config {
+	cfg := collector.DefaultConfig
+	pool := collector.DefaultPoolConfig
+	pool.PoolID = "llama"
+	pool.Discovery.StaticConfigs = []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.0.0.1:8002"}}}}
+	cfg.Pools = []collector.PoolConfig{pool}
+	return &cfg
+}
+
+func TestResolvedDefaultsAreValid(t *testing.T) {
+	cfg := onePool()
+	cfg.Resolve()
+	require.NoError(t, cfg.Validate())
+	require.Equal(t, cfg.Global.ScrapeInterval, cfg.Pools[0].ScrapeInterval)
+	require.Equal(t, cfg.Global.ScrapeTimeout, cfg.Pools[0].ScrapeTimeout)
+}
+
+func TestResolveKeepsWhatAPoolSets(t *testing.T) {
+	cfg := onePool()
+	cfg.Pools[0].ScrapeInterval = model.Duration(20 * time.Second)
+	cfg.Pools[0].ScrapeTimeout = model.Duration(time.Second)
+	cfg.Resolve()
+	require.Equal(t, model.Duration(20*time.Second), cfg.Pools[0].ScrapeInterval)
+	require.Equal(t, model.Duration(time.Second), cfg.Pools[0].ScrapeTimeout)
+}
+
+func TestLimitsOfThePageReachTheScrape(t *testing.T) {
+	cfg := onePool()
+	cfg.Pools[0].Limits.Page = scrape.Limits{Body: 1 << 20, CompressedBody: 1 << 18, Headers: 1 << 12}
+	cfg.Resolve()
+	require.Equal(t, cfg.Pools[0].Limits.Page, cfg.Pools[0].HTTP.Limits)
+}
+
+func TestEveryMistakeIsNamedInOnePass(t *testing.T) {
+	cfg := onePool()
+	cfg.Global.ScrapeTimeout = model.Duration(time.Hour)
+	cfg.Global.Derive.Window = model.Duration(time.Second)
+	cfg.Identity.Versions = "nowhere"
+	pool := &cfg.Pools[0]
+	pool.PoolID = ""
+	pool.Engine = "vllm"
+	pool.APIPort = -1
+	pool.RelabelConfigs = relabel.Rules{nil}
+	pool.Limits.Series.Samples = -1
+	cfg.Resolve()
+	err := cfg.Validate()
+	require.Error(t, err)
+	var keys []string
+	for line := range strings.Lines(err.Error()) {
+		key, _, _ := strings.Cut(line, ": ")
+		keys = append(keys, key)
+	}
+	require.Equal(t, []string{
+		"global.scrape_timeout", "identity.versions",
+		"pools[0].pool_id", "pools[0].engine", "pools[0].api_port",
+		"pools[0].relabel_configs[0]", "pools[0].limits.samples", "global.window",
+	}, keys)
+}
+
+func TestEveryKindOfServerCanBeConfigured(t *testing.T) {
+	require.Contains(t, collector.Engines(), collector.EngineAuto)
+	for _, e := range engine.All() {
+		require.Contains(t, collector.Engines(), string(e.Kind()))
+	}
+}
