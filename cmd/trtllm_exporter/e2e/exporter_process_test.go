@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -82,6 +83,23 @@ func (e *exporter) waitUp(t *testing.T, up bool) {
 		found := e.page(t).named("trtllm_exporter_target_up")
 		return len(found) == 1 && found[0].text == want
 	})
+}
+
+// targetState is what the exporter tells of a target.
+type targetState struct {
+	Health string `json:"health"`
+	Reason string `json:"last_failure_reason"`
+}
+
+// target is the state of the only target.
+func (e *exporter) target(t *testing.T) targetState {
+	t.Helper()
+	var answer struct {
+		Targets []targetState `json:"targets"`
+	}
+	require.NoError(t, json.Unmarshal(e.body(t, "/targets?format=json"), &answer))
+	require.Len(t, answer.Targets, 1)
+	return answer.Targets[0]
 }
 
 // get reads an address within five seconds.
