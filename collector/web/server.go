@@ -133,6 +133,15 @@ func cause(err error) error {
 // Addr is the address of the first listener as host:port.
 func (s *Server) Addr() string { return s.listeners[0].Addr().String() }
 
+// Addrs are the addresses of all listeners.
+func (s *Server) Addrs() []string {
+	all := make([]string, len(s.listeners))
+	for i, l := range s.listeners {
+		all[i] = l.Addr().String()
+	}
+	return all
+}
+
 // Close frees the addresses of a server that does not run.
 func (s *Server) Close() {
 	for _, l := range s.listeners {

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/promslog"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// declareCheckConfig declares the subcommand that starts nothing.
+func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
+	cmd := app.Command("check-config", "Check a configuration file and say what is wrong with it, line by line.")
+	file := cmd.Arg("file", "Configuration file.").Required().String()
+	return cmd.FullCommand(), func() error { return checkConfig(out, *file) }
+}
+
+// checkConfig goes as far as a start would without scraping: what is built
+// from the file, such as certificates, is checked too.
+func checkConfig(out *output, file string) error {
+	f, err := config.Load(file)
+	if err != nil {
+		return err
+	}
+	c, err := collector.New(collector.Options{
+		Store: snapshot.NewStore(), Logger: promslog.New(&out.log), Registerer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	fmt.Fprintf(out.stdout, "%s: OK, %s\n", file, count(len(f.Collector.Pools), "pool"))
+	for i := range f.Collector.Pools {
+		pool := &f.Collector.Pools[i]
+		targets := 0
+		for _, g := range pool.Discovery.StaticConfigs {
+			targets += len(g.Targets)
+		}
+		fmt.Fprintf(out.stdout, "  %s: engine %s, %s, every %s, timeout %s\n", pool.PoolID, pool.Engine,
+			count(targets, "static target"), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout))
+	}
+	return nil
+}
+
+// count is a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

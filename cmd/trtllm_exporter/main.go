@@ -1,0 +1,84 @@
+// Command trtllm_exporter serves the metrics of many Triton and TensorRT-LLM
+// servers on one page. The package owns flags, subcommands, signals and the
+// exit code; it puts the rooms together and must not know how they work.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/promslog"
+	promslogflag "github.com/prometheus/common/promslog/flag"
+	"github.com/prometheus/common/version"
+)
+
+const program = "trtllm_exporter"
+
+// Exit codes.
+const (
+	exitOK      = 0
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// usageError is a command line that cannot be meant.
+type usageError struct{ error }
+
+// Unwrap gives the reason.
+func (e usageError) Unwrap() error { return e.error }
+
+// run does what the arguments say and returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	app, actions := commandLine(stdout, stderr)
+	ended := false
+	app.Terminate(func(int) { ended = true })
+	chosen, err := app.Parse(args)
+	if ended {
+		return exitOK
+	}
+	if err != nil {
+		err = usageError{fmt.Errorf("%w, try --help", err)}
+	} else {
+		err = actions[chosen]()
+	}
+	if err == nil {
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimRight(err.Error(), "\n"))
+	if _, usage := errors.AsType[usageError](err); usage {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// output is where commands write.
+type output struct {
+	stdout, stderr io.Writer
+	log            promslog.Config
+}
+
+// commandLine declares flags and subcommands; the actions are by subcommand.
+func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error) {
+	app := kingpin.New(program, "Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one Prometheus page.")
+	app.UsageWriter(stdout).ErrorWriter(stderr)
+	app.HelpFlag.Short('h')
+	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
+	out := &output{stdout: stdout, stderr: stderr}
+	promslogflag.AddFlags(app, &out.log)
+	out.log.Writer = stderr
+
+	actions := make(map[string]func() error)
+	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
+		declareServe, declareCheckConfig, declareScrape, declareDemo,
+	} {
+		name, action := declare(app, out)
+		actions[name] = action
+	}
+	return app, actions
+}

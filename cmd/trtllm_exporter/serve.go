@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// defaultAddress is on loopback: the page is for everybody only when somebody
+// says so.
+const defaultAddress = "127.0.0.1:9802"
+
+// webFlags are what concerns the HTTP server.
+type webFlags struct {
+	addresses  []string
+	configFile string
+	lifecycle  bool
+	inFlight   int
+}
+
+// declare adds the flags to a subcommand.
+func (f *webFlags) declare(cmd *kingpin.CmdClause) {
+	cmd.Flag("web.listen-address", "Address to serve on as host:port; repeatable.").
+		Default(defaultAddress).StringsVar(&f.addresses)
+	cmd.Flag("web.config.file", "File with TLS and users, in the format of Prometheus' exporter-toolkit.").
+		PlaceHolder("FILE").StringVar(&f.configFile)
+	cmd.Flag("web.enable-lifecycle", "Open POST /-/reload and GET /config.").
+		BoolVar(&f.lifecycle)
+	cmd.Flag("web.max-requests", "Requests at work at once; further ones are answered 503.").
+		Default(fmt.Sprint(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
+}
+
+// sourceFlags say what is scraped.
+type sourceFlags struct {
+	file              string
+	targets           []string
+	interval, timeout time.Duration
+}
+
+// declareServe declares the default subcommand.
+func declareServe(app *kingpin.Application, out *output) (string, func() error) {
+	cmd := app.Command("serve", "Scrape and serve until a signal comes. This is the default.").Default()
+	var source sourceFlags
+	var serving webFlags
+	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").
+		PlaceHolder("FILE").StringVar(&source.file)
+	cmd.Flag("target", "URL of a server, for use without a file; repeatable.").
+		PlaceHolder("URL").StringsVar(&source.targets)
+	cmd.Flag("scrape.interval", "Time between two scrapes of a --target (default 5s).").
+		PlaceHolder("5s").DurationVar(&source.interval)
+	cmd.Flag("scrape.timeout", "Time one scrape of a --target may take (default 4s, or the interval if that is shorter).").
+		PlaceHolder("4s").DurationVar(&source.timeout)
+	serving.declare(cmd)
+	return cmd.FullCommand(), func() error {
+		if err := source.check(); err != nil {
+			return usageError{err}
+		}
+		if serving.inFlight < 1 {
+			return usageError{fmt.Errorf("--web.max-requests: %d lets nobody in; use 1 or more", serving.inFlight)}
+		}
+		return untilSignal(func(ctx context.Context) error { return serve(ctx, out, &serving, source.load) })
+	}
+}
+
+// check says which flags contradict each other.
+func (s *sourceFlags) check() error {
+	switch {
+	case s.file != "" && len(s.targets) > 0:
+		return errors.New("--config.file and --target are both given; name targets in the file, or leave the file out")
+	case s.file == "" && len(s.targets) == 0:
+		return errors.New("there is nothing to scrape; give --target URL (repeatable) or --config.file FILE, or try: trtllm_exporter demo")
+	case s.file != "" && (s.interval != 0 || s.timeout != 0):
+		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set global.scrape_interval and global.scrape_timeout in it")
+	case s.interval < 0 || s.timeout < 0:
+		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
+	}
+	window := time.Duration(collector.DefaultConfig.Global.Derive.Window)
+	if s.interval > window/2 {
+		return fmt.Errorf("--scrape.interval: %s leaves no two scrapes in the window of %s over which rates are taken; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
+	}
+	return nil
+}
+
+// load reads the file, or makes a configuration of the targets.
+func (s *sourceFlags) load() (*config.File, error) {
+	if s.file != "" {
+		return config.Load(s.file)
+	}
+	pool := collector.DefaultPoolConfig
+	pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(s.interval), model.Duration(s.timeout)
+	return config.FromTargets(s.targets, pool)
+}
+
+// serve runs the exporter until ctx ends.
+func serve(ctx context.Context, out *output, flags *webFlags, load func() (*config.File, error)) error {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	e, err := newExporter(promslog.New(&out.log), flags, load)
+	if err != nil {
+		return err
+	}
+	return e.run(ctx, hangups)
+}
+
+// errForced is the end that a second signal asks for.
+var errForced = errors.New("stopped at once by a second signal")
+
+// untilSignal runs work with a context that the first SIGINT or SIGTERM ends.
+// A second one does not wait for work any more.
+func untilSignal(work func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	stops := make(chan os.Signal, 2)
+	signal.Notify(stops, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(stops)
+	done := make(chan error, 1)
+	go func() { done <- work(ctx) }()
+	select {
+	case err := <-done:
+		return err
+	case <-stops:
+		cancel()
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-stops:
+		return errForced
+	}
+}
