@@ -33,10 +33,10 @@ func classify(ctx context.Context, at stage, err error) *Error {
 	if ended := classifyContext(ctx, at, err); ended != nil {
 		return ended
 	}
-	for _, known := range []func(stage, error) *Error{
+	for _, known := range []func(context.Context, stage, error) *Error{
 		classifyResource, classifyDNS, classifyCertificate, classifyToken, classifyHTTP, classifyAlert, classifyConnection,
 	} {
-		if failure := known(at, err); failure != nil {
+		if failure := known(ctx, at, err); failure != nil {
 			return failure
 		}
 	}
@@ -67,7 +67,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-func classifyResource(_ stage, err error) *Error {
+func classifyResource(_ context.Context, _ stage, err error) *Error {
 	for _, errno := range []syscall.Errno{
 		syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM, syscall.EADDRNOTAVAIL,
 	} {
@@ -82,7 +82,7 @@ func classifyResource(_ stage, err error) *Error {
 	return nil
 }
 
-func classifyDNS(_ stage, err error) *Error {
+func classifyDNS(_ context.Context, _ stage, err error) *Error {
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		return advise(ReasonDNS, "", err, "check the host name of the target and the resolver of the exporter")
@@ -92,7 +92,7 @@ func classifyDNS(_ stage, err error) *Error {
 
 // classifyToken knows the refusals of an OAuth2 token endpoint; its answer is
 // left out, as it may repeat the client secret.
-func classifyToken(_ stage, err error) *Error {
+func classifyToken(_ context.Context, _ stage, err error) *Error {
 	var refused *oauth2.RetrieveError
 	if !errors.As(err, &refused) || refused.Response == nil {
 		return nil
@@ -103,10 +103,13 @@ func classifyToken(_ stage, err error) *Error {
 
 // classifyHTTP looks for what repeats bytes of the server first, so that the
 // server cannot choose another reason.
-func classifyHTTP(_ stage, err error) *Error {
+func classifyHTTP(_ context.Context, _ stage, err error) *Error {
 	text := err.Error()
 	switch {
-	case strings.Contains(text, "malformed HTTP response"):
+	case strings.HasSuffix(text, "readLoopPeekFailLocked: %!w(<nil>)"):
+		// This is how net/http says that the bytes came before the request.
+		return failf(ReasonProtocol, "", "the server spoke before it was asked; check port and scheme: what answers is not HTTP, or is HTTPS")
+	case strings.Contains(text, "malformed HTTP"):
 		return advise(ReasonProtocol, "", err, "check port and scheme: what answers is not HTTP, or is HTTPS")
 	case strings.Contains(text, "response headers exceeded"),
 		strings.Contains(text, "header list larger than"):
@@ -118,7 +121,7 @@ func classifyHTTP(_ stage, err error) *Error {
 	return nil
 }
 
-func classifyConnection(at stage, err error) *Error {
+func classifyConnection(_ context.Context, at stage, err error) *Error {
 	for _, errno := range []syscall.Errno{
 		syscall.ECONNREFUSED, syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EACCES, syscall.EPERM,
 	} {

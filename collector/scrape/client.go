@@ -40,10 +40,13 @@ type Client struct {
 // files that the configuration names are read again when they change. It reads
 // certificate files, and fails when one cannot be used.
 func New(cfg Config, logger *slog.Logger) (*Client, error) {
-	return newClient(cfg, logger, &net.Dialer{})
+	return newClient(cfg, logger, func(control controlFunc) dialFunc {
+		dialer := net.Dialer{ControlContext: control}
+		return dialer.DialContext
+	})
 }
 
-func newClient(cfg Config, logger *slog.Logger, dialer *net.Dialer) (*Client, error) {
+func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFunc) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -51,8 +54,8 @@ func newClient(cfg Config, logger *slog.Logger, dialer *net.Dialer) (*Client, er
 	if err != nil {
 		return nil, err
 	}
-	dialer.ControlContext = guard.control
-	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dialer.DialContext)
+	dial := dialer(guard.control)
+	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +70,7 @@ func newClient(cfg Config, logger *slog.Logger, dialer *net.Dialer) (*Client, er
 	c.inflaters.New = newInflater
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
-		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dialer.DialContext)
+		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial)
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
@@ -109,7 +112,7 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	resp, failure := c.send(ctx, req)
+	resp, failure := c.send(req)
 	if failure != nil {
 		return failure
 	}
@@ -142,7 +145,7 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	resp, failure := c.send(ctx, req)
+	resp, failure := c.send(req)
 	if failure != nil {
 		return 0, nil, nil, failure
 	}

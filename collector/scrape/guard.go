@@ -13,6 +13,10 @@ import (
 // dialFunc opens a connection, as net.Dialer.DialContext does.
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
+// controlFunc looks at a connection before it is made, as
+// net.Dialer.ControlContext does.
+type controlFunc = func(ctx context.Context, network, address string, conn syscall.RawConn) error
+
 // guard decides which addresses may be connected to; immutable.
 type guard struct {
 	deny, allow []netip.Prefix

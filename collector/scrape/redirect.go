@@ -1,7 +1,6 @@
 package scrape
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -18,7 +17,7 @@ const (
 // send sends a request and follows redirects if the pool says so, on the same
 // scheme, host and port only: neither credentials nor requests ever go to
 // another server. The caller closes the body of the response.
-func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, *Error) {
+func (c *Client) send(req *http.Request) (*http.Response, *Error) {
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if failure := c.guard.checkHost(req.URL.Hostname()); failure != nil {
@@ -27,7 +26,7 @@ func (c *Client) send(ctx context.Context, req *http.Request) (*http.Response, *
 		}
 		resp, err := c.rt.RoundTrip(req)
 		if err != nil {
-			return nil, classify(ctx, stageHeaders, err)
+			return nil, classify(req.Context(), stageHeaders, err)
 		}
 		if !c.follow || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil

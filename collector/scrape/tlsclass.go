@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -8,7 +9,7 @@ import (
 )
 
 // classifyCertificate knows the failures of a handshake that have types.
-func classifyCertificate(_ stage, err error) *Error {
+func classifyCertificate(_ context.Context, _ stage, err error) *Error {
 	var (
 		invalid   x509.CertificateInvalidError
 		name      x509.HostnameError
@@ -34,8 +35,11 @@ func classifyCertificate(_ stage, err error) *Error {
 
 // classifyAlert knows the other failures of a handshake by the texts of
 // crypto/tls/alert.go, as alerts have no exported type.
-func classifyAlert(_ stage, err error) *Error {
+func classifyAlert(ctx context.Context, _ stage, err error) *Error {
 	text := err.Error()
+	if strings.Contains(text, "unable to use specified") {
+		return advise(ReasonTLS, ClassHandshake, err, "replace the file that tls_config names by a valid one")
+	}
 	at := strings.Index(text, "tls: ")
 	if at < 0 {
 		return nil
@@ -44,10 +48,17 @@ func classifyAlert(_ stage, err error) *Error {
 	if strings.Contains(alert, "protocol version") {
 		return advise(ReasonTLS, ClassVersion, err, "the server has no TLS 1.2 or later; update it")
 	}
-	if strings.Contains(text, "remote error") && isCertificateAlert(alert) {
+	if strings.Contains(text, "remote error") && (certificateAsked(ctx) || isCertificateAlert(alert)) {
 		return advise(ReasonTLS, ClassClientCert, err, "set tls_config.cert_file and key_file to a certificate that the server trusts")
 	}
 	return advise(ReasonTLS, ClassHandshake, err, "check tls_config against the server")
+}
+
+// certificateAsked is true when the server asked for a client certificate in
+// the handshake of this request.
+func certificateAsked(ctx context.Context) bool {
+	scope := scopeOf(ctx)
+	return scope != nil && scope.certificateAsked.Load()
 }
 
 func isCertificateAlert(alert string) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
@@ -29,23 +30,41 @@ type transport interface {
 	CloseIdleConnections()
 }
 
-// scopeKey finds the context of the request inside that of its dial.
-type scopeKey struct{}
+// scope is the context of a request, which also tells it what its own dial
+// met. Net/http detaches dials from the cancellation of their requests, but
+// keeps the values (net/http/transport.go, queueForDial), so that the dial can
+// find it.
+type scope struct {
+	context.Context //nolint:containedctx // It is a context.
 
-// withScope lets a dial end with the request that asked for it: net/http
-// detaches dials from the cancellation of their requests, but keeps the values
-// (net/http/transport.go, queueForDial). Without it a host that drops packets
-// would collect one hanging dial per scrape.
-func withScope(ctx context.Context) context.Context {
-	return context.WithValue(ctx, scopeKey{}, ctx)
+	// certificateAsked is set when the server asked for a client certificate.
+	certificateAsked atomic.Bool
 }
 
-// scoped is the dial that ends with its request.
+// scopeKey finds the scope of a request inside the context of its dial.
+type scopeKey struct{}
+
+// Value gives the scope itself under its key.
+func (s *scope) Value(key any) any {
+	if key == (scopeKey{}) {
+		return s
+	}
+	return s.Context.Value(key)
+}
+
+// scopeOf finds the scope of a request; nil when the request is not ours.
+func scopeOf(ctx context.Context) *scope {
+	found, _ := ctx.Value(scopeKey{}).(*scope) //nolint:errcheck // Absent is nil.
+	return found
+}
+
+// scoped is the dial that ends with its request. Without it a host that drops
+// packets would collect one hanging dial per scrape.
 func scoped(dial dialFunc) dialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
-		if scope, ok := ctx.Value(scopeKey{}).(context.Context); ok {
+		if scope := scopeOf(ctx); scope != nil {
 			stop := context.AfterFunc(scope, cancel)
 			defer stop()
 		}
@@ -75,12 +94,9 @@ func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.P
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: http2PingTimeout},
 		}, nil
 	}
-	client, err := promconfig.NewTLSConfig(tlsConfig)
+	client, err := handshake(tlsConfig)
 	if err != nil {
 		return nil, fmt.Errorf("tls_config: %w", err)
-	}
-	if client.MinVersion == 0 {
-		client.MinVersion = tls.VersionTLS12
 	}
 	var rt http.RoundTripper
 	if files := tlsFiles(tlsConfig); files != (promconfig.TLSRoundTripperSettings{}) {
@@ -96,6 +112,29 @@ func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.P
 		return nil, fmt.Errorf("tls_config: connections of %T cannot be closed", rt)
 	}
 	return closer, nil
+}
+
+// handshake is the TLS configuration of a client that notes whether a server
+// asked for its certificate, as most servers do not say that they miss it.
+func handshake(c *promconfig.TLSConfig) (*tls.Config, error) {
+	client, err := promconfig.NewTLSConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	if client.MinVersion == 0 {
+		client.MinVersion = tls.VersionTLS12
+	}
+	configured := client.GetClientCertificate
+	client.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		if scope := scopeOf(info.Context()); scope != nil {
+			scope.certificateAsked.Store(true)
+		}
+		if configured == nil {
+			return new(tls.Certificate), nil
+		}
+		return configured(info)
+	}
+	return client, nil
 }
 
 // tlsFiles names what has to be read again when it changes; empty when all is

@@ -1,0 +1,226 @@
+package scrape_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/http2"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// hang is the timeout of cases that end with it, ample that of all others.
+const (
+	hang  = 300 * time.Millisecond
+	ample = 5 * time.Second
+)
+
+func TestTransportFaultsHaveTheirReason(t *testing.T) {
+	t.Parallel()
+	half := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + strings.Repeat("a 1\n", 125)
+	cases := []struct {
+		name    string
+		script  func(*peer)
+		timeout time.Duration
+		reason  scrape.Reason
+		class   string
+		text    string
+	}{
+		{"T01 accepts, then says nothing", (*peer).wait, hang, scrape.ReasonTimeout, "", "before the response headers were there"},
+		{"T02 headers, then nothing", func(p *peer) {
+			p.request()
+			p.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n")
+			p.wait()
+		}, hang, scrape.ReasonTimeout, "", "before the body was there"},
+		{"T03 a byte now and then", trickle, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
+		{"T07 reset in the body", func(p *peer) {
+			p.request()
+			p.say(half)
+			time.Sleep(50 * time.Millisecond)
+			p.reset()
+		}, ample, scrape.ReasonReset, "", "reset by peer"},
+		{"T08 end before the headers", func(p *peer) { p.request() }, ample, scrape.ReasonReset, "", "EOF"},
+		{"T08 end inside the headers", once("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"), ample, scrape.ReasonReset, "", "EOF"},
+		{"T22 status 500 with a large page", once(answer("500 Internal Server Error", "Content-Type: text/html\r\n", strings.Repeat("<p>oh\n", 1<<18))), ample, scrape.ReasonHTTPStatus, "500", `body "<p>oh\n<p>oh`},
+		{"T22 status 500 with a body that hangs", func(p *peer) {
+			p.request()
+			p.say("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 10\r\n\r\noh")
+			p.wait()
+		}, hang, scrape.ReasonHTTPStatus, "500", `body "oh"`},
+		{"T23 status 204", once("HTTP/1.1 204 No Content\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "204", "only 200 is a page"},
+		{"T23 status 206", once(answer("206 Partial Content", "", page)), ample, scrape.ReasonHTTPStatus, "206", "only 200 is a page"},
+		{"T23 status 304", once("HTTP/1.1 304 Not Modified\r\n\r\n"), ample, scrape.ReasonHTTPStatus, "304", "only 200 is a page"},
+		{"status 401", once(answer("401 Unauthorized", "", "")), ample, scrape.ReasonHTTPStatus, "401", "check basic_auth, authorization or oauth2"},
+		{"status 404", once(answer("404 Not Found", "", "no")), ample, scrape.ReasonHTTPStatus, "404", "check metrics_path"},
+		{"status 503 compressed", once(answer("503 Service Unavailable", "Content-Encoding: gzip\r\n", "\x1f\x8b")), ample, scrape.ReasonHTTPStatus, "503", "body (compressed)"},
+		{"T24 SSH banner", func(p *peer) { p.say("SSH-2.0-OpenSSH_9.6\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: what answers is not HTTP"},
+		{"a banner that plays TLS", func(p *peer) { p.say("GOAWAY tls: expired\r\n"); p.wait() }, ample, scrape.ReasonProtocol, "", "check port and scheme: what answers is not HTTP"},
+		{"headers that are none", once("HTTP/1.1 200 OK\r\n: x\r\n\r\n"), ample, scrape.ReasonProtocol, "", "check that an HTTP server answers"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t)
+			server := serve(t, nil, c.script)
+			start := time.Now()
+			got, err := scrapeWithin(t, client, server.url, c.timeout)
+			requireFailure(t, err, c.reason, c.class, c.text)
+			require.Empty(t, got.Body)
+			require.Less(t, len(err.Error()), 700)
+			if c.reason == scrape.ReasonTimeout {
+				require.GreaterOrEqual(t, time.Since(start), c.timeout)
+			} else if c.timeout == ample {
+				require.Less(t, time.Since(start), ample/2, "does not wait for the deadline")
+			}
+		})
+	}
+}
+
+// trickle sends one byte at a time, for ever.
+func trickle(p *peer) {
+	p.request()
+	p.say("HTTP/1.1 200 OK\r\n\r\n")
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for p.say("a") {
+		select {
+		case <-tick.C:
+		case <-p.gone.Done():
+			return
+		}
+	}
+}
+
+func TestSlowAnswerInsideTheTimeoutIsGood(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, func(p *peer) { // T04.
+		p.request()
+		time.Sleep(800 * time.Millisecond)
+		p.say(answer("200 OK", "", page))
+	})
+	got, err := scrapeWithin(t, newClient(t), server.url, time.Second+slack)
+	require.NoError(t, err)
+	require.Equal(t, page, string(got.Body))
+	require.GreaterOrEqual(t, got.Duration, 800*time.Millisecond)
+}
+
+func TestRefusedConnectionFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	url := "http://" + listener.Addr().String() + "/metrics"
+	require.NoError(t, listener.Close())
+	start := time.Now()
+	_, err = scrapeWithin(t, newClient(t), url, ample) // T05.
+	requireFailure(t, err, scrape.ReasonConnect, "", "connection refused; check that the server runs")
+	require.Less(t, time.Since(start), slack)
+}
+
+func TestCanceledScrapeSaysSo(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, (*peer).wait)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	_, err := newClient(t).Scrape(ctx, server.url, nil)
+	requireFailure(t, err, scrape.ReasonCanceled, "", "the scrape was given up")
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestDroppedPacketsEndDialAndScrapeWithTheDeadline(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	client := dialing(t, func(func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error) {
+		return func(ctx context.Context, _, _ string) (net.Conn, error) { // T06.
+			defer close(ended)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+	})
+	start := time.Now()
+	_, err := scrapeWithin(t, client, "http://192.0.2.1:8002/metrics", hang)
+	requireFailure(t, err, scrape.ReasonTimeout, "", "raise scrape_timeout")
+	require.GreaterOrEqual(t, time.Since(start), hang)
+	select {
+	case <-ended:
+	case <-time.After(slack):
+		require.Fail(t, "the dial outlives its scrape")
+	}
+}
+
+func TestNoDescriptorsLeftIsAResource(t *testing.T) {
+	t.Parallel()
+	client := dialing(t, func(func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error) {
+		return func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EMFILE}
+		}
+	})
+	_, err := scrapeWithin(t, client, "http://192.0.2.1:8002/metrics", ample)
+	requireFailure(t, err, scrape.ReasonResource, "", "raise the limit of open files (ulimit -n)")
+}
+
+func TestIdleConnectionClosedAtReuseIsRetried(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, func(p *peer) { // T26.
+		p.request()
+		p.say(answer("200 OK", "", page))
+		if p.number > 1 {
+			p.request()
+			return
+		}
+		if p.request() != nil {
+			p.reset()
+		}
+	})
+	client := newClient(t)
+	for range 2 {
+		got, err := scrapeWithin(t, client, server.url, ample)
+		require.NoError(t, err)
+		require.Equal(t, page, string(got.Body))
+	}
+	require.EqualValues(t, 2, server.conns.Load())
+	require.Len(t, server.requests(), 3)
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	client := newClient(t)
+	for range 20 {
+		_, err := scrapeWithin(t, client, server.url, ample)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 1, server.conns.Load())
+}
+
+func TestHTTP2ConnectionThatIsTakenAwayIsAReset(t *testing.T) {
+	t.Parallel()
+	authority := newAuthority(t)
+	config := authority.server(t, nil)
+	config.NextProtos = []string{"h2"}
+	server := serve(t, config, func(p *peer) { // T25.
+		preface := make([]byte, len(http2.ClientPreface))
+		if _, err := p.reader.Read(preface); err != nil {
+			return
+		}
+		framer := http2.NewFramer(p, p.reader)
+		framer.WriteSettings()
+		for {
+			frame, err := framer.ReadFrame()
+			if err != nil {
+				return
+			}
+			if _, ok := frame.(*http2.HeadersFrame); ok {
+				framer.WriteGoAway(1, http2.ErrCodeInternal, []byte("restart"))
+				return
+			}
+		}
+	})
+	client := newClient(t, authority.trust, func(c *scrape.Config) { c.EnableHTTP2 = true })
+	_, err := scrapeWithin(t, client, server.url, ample)
+	requireFailure(t, err, scrape.ReasonReset, "", "it may be restarting")
+}
