@@ -145,6 +145,8 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 		`llm_server_generation_tokens_per_second{engine="triton",engine_version="2.64.0",model_id="ensemble",pool_id="llama-70b-prod",replica_id="llama-70b-0",trtllm_version="1.1.0"}`,
 		`llm_server_queue_depth{engine="trtllm-serve",engine_version="1.3.0rc14",model_id="qwen-7b-chat",pool_id="qwen-7b-chat",replica_id="qwen-7b-0",trtllm_version="1.3.0rc14"}`,
 		`request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0"`,
+		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-1",state="ready",trtllm_version="1.1.0"} 1`,
+		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-2",state="ready",trtllm_version="1.1.0"} 1`,
 	)
 	for _, line := range strings.Split(page, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") {

@@ -81,19 +81,33 @@ func offset(key string, period time.Duration) time.Duration {
 	return time.Duration(h.Sum64() % uint64(period))
 }
 
-// runAsk puts the slow questions on their own ticker, and at once when the
-// replica was recognised or came back.
+// probe is one answer about health, and how long it took.
+type probe struct {
+	engine.Health
+
+	took time.Duration
+}
+
+// runAsk asks the server's API on tickers of their own, never in a scrape's
+// way: about its health once an interval, and the slow questions of identity
+// at their interval and at once when the replica was recognised or came back.
 func (r *replica) runAsk(ctx context.Context) {
-	ticker := time.NewTicker(time.Duration(r.pool.cfg.IdentityInterval))
-	defer ticker.Stop()
+	slow := time.NewTicker(time.Duration(r.pool.cfg.IdentityInterval))
+	defer slow.Stop()
+	health := time.NewTicker(r.target.Interval)
+	defer health.Stop()
 	told := false
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-health.C:
+			r.probe(ctx)
+			continue
 		case <-r.ask:
-		case <-ticker.C:
+		case <-slow.C:
 		}
+		r.probe(ctx)
 		r.question(ctx)
 		if !told {
 			close(r.asked)
@@ -102,15 +116,40 @@ func (r *replica) runAsk(ctx context.Context) {
 	}
 }
 
-// question asks one round and publishes what was answered.
-func (r *replica) question(ctx context.Context) {
+// api is what to ask and where; false while the server is not recognised or
+// has no API that is known.
+func (r *replica) api() (e engine.Engine, base string, ok bool) {
 	kind := r.asking.Load()
 	if kind == nil {
+		return nil, "", false
+	}
+	e, ok = engine.Of(string(*kind))
+	if !ok {
+		return nil, "", false
+	}
+	base = r.apiURL(e)
+	return e, base, base != ""
+}
+
+// probe asks about health once.
+func (r *replica) probe(ctx context.Context) {
+	e, base, ok := r.api()
+	if !ok {
 		return
 	}
-	e, ok := engine.Of(string(*kind))
-	base := r.apiURL(e)
-	if !ok || base == "" {
+	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+	defer cancel()
+	start := time.Now()
+	h := e.Health(ctx, r.pool.client, base)
+	if ctx.Err() == nil || h.API != engine.APIFailed {
+		r.probed.Store(&probe{Health: h, took: time.Since(start)})
+	}
+}
+
+// question asks one round and publishes what was answered.
+func (r *replica) question(ctx context.Context) {
+	e, base, ok := r.api()
+	if !ok {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
@@ -123,7 +162,7 @@ func (r *replica) question(ctx context.Context) {
 
 // apiURL is the base of the server's own API.
 func (r *replica) apiURL(e engine.Engine) string {
-	if r.target.APIURL != "" || e == nil {
+	if r.target.APIURL != "" {
 		return r.target.APIURL
 	}
 	u, err := url.Parse(r.target.MetricsURL)

@@ -35,8 +35,13 @@ type replica struct {
 	status  target.Status
 	tally   tally
 	health  *health
+	about   *about
+	// begun is when the loop began.
+	begun time.Time
 
-	facts atomic.Pointer[engine.Facts]
+	// probed is the last answer of the server's API about its health.
+	probed atomic.Pointer[probe]
+	facts  atomic.Pointer[engine.Facts]
 	// asking is the kind of server that is asked; nil while it is unknown.
 	asking atomic.Pointer[engine.Kind]
 	// asked is closed when the server's first answers are in, or are not to
@@ -51,6 +56,8 @@ func newReplica(t *target.Target, p *pool, slot *snapshot.Slot, log *slog.Logger
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		health: newHealth(t),
+		about:  newAbout(),
+		begun:  time.Now(),
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  tally{failures: make(map[scrape.Reason]uint64)},
 		asked:  make(chan struct{}),
@@ -174,6 +181,9 @@ func (r *replica) scrape(ctx context.Context) {
 	start := time.Now()
 	next, err := r.guarded(ctx)
 	r.report(start, err)
+	r.judge(err)
+	r.describe()
+	next.About = r.about.block()
 	next.Status = r.status
 	next.Health = r.health.block(&r.status, &r.tally, r.deriver.Stats())
 	r.slot.Publish(next)

@@ -37,7 +37,8 @@ type Family struct {
 	Formula string
 	// Engines are the kinds of servers that can feed it.
 	Engines []engine.Kind
-	// rule makes the series of the family.
+	// rule makes the series of the family; nil for families that speak of the
+	// replica beside its page, which the collector knows.
 	rule Rule
 }
 
@@ -51,7 +52,7 @@ type Rule interface {
 // Catalogue are all derived families, in the order of the metric reference.
 func Catalogue() []Family {
 	var all []Family
-	for _, part := range [][]Family{requestFamilies(), queueFamilies(), tokenFamilies(), cacheFamilies(), engineFamilies(), modelFamilies(), machineFamilies()} {
+	for _, part := range [][]Family{requestFamilies(), queueFamilies(), tokenFamilies(), cacheFamilies(), engineFamilies(), modelFamilies(), machineFamilies(), stateFamilies()} {
 		all = append(all, part...)
 	}
 	for i := range all {

@@ -11,6 +11,9 @@ import (
 type Options struct {
 	// Window is how far rules look back, Interval the time between scrapes.
 	Window, Interval time.Duration
+	// StallAfter is how long work may be in flight without an iteration; 0
+	// stands for [DefaultStallAfter].
+	StallAfter time.Duration
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
 	Identity Identity
@@ -27,6 +30,8 @@ type Deriver struct {
 	window    *Window
 	out       *exposition.Computed
 	row       []float64
+	// failing counts the pages on which requests failed since one succeeded.
+	failing int
 }
 
 // NewDeriver returns a deriver that has seen no page.
@@ -64,7 +69,9 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 	}
 	nonFinite := d.plan.values(page, d.row)
 	d.window.stats.NonFinite += nonFinite
-	d.window.push(int64(at), d.row)
+	if d.window.push(int64(at), d.row) {
+		d.watchFailures()
+	}
 	b := d.out.Block()
 	for i, eval := range d.plan.evals {
 		if v, ok := eval(d.window); ok {

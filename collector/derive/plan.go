@@ -63,7 +63,9 @@ func newPlan(catalogue []Family, index engine.Index, kind engine.Kind, identity 
 	p.read(index, kind, shape)
 	p.gather()
 	for i := range catalogue {
-		catalogue[i].rule.Compile(p, &catalogue[i])
+		if rule := catalogue[i].rule; rule != nil {
+			rule.Compile(p, &catalogue[i])
+		}
 	}
 	return p
 }

@@ -36,6 +36,8 @@ type Engine interface {
 	// Ask puts the slow questions of identity. A question that fails costs
 	// only its fact.
 	Ask(ctx context.Context, ask Asker, base string) Facts
+	// Health asks whether the server is there and ready.
+	Health(ctx context.Context, ask Asker, base string) Health
 	// Meanings are the engine's series in our words.
 	Meanings() []Meaning
 }

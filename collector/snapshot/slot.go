@@ -13,9 +13,9 @@ type Snapshot struct {
 	// Raw are the replica's own series, Derived ours about it; both are nil
 	// when its last scrape failed.
 	Raw, Derived *exposition.Block
-	// Health are the exporter's own series about the target, nil only before
-	// the first scrape.
-	Health *exposition.Block
+	// About are our series about the replica that stay when its scrape fails,
+	// Health those about its scrapes; nil only before the first one.
+	About, Health *exposition.Block
 	// Status is how the last scrape went.
 	Status target.Status
 }
@@ -39,8 +39,8 @@ func (s *Snapshot) release() {
 }
 
 // blocks are the snapshot's blocks, nil ones too.
-func (s *Snapshot) blocks() [3]*exposition.Block {
-	return [3]*exposition.Block{s.Raw, s.Derived, s.Health}
+func (s *Snapshot) blocks() [4]*exposition.Block {
+	return [4]*exposition.Block{s.Raw, s.Derived, s.About, s.Health}
 }
 
 // Slot is the place of one replica in a [Store].

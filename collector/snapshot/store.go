@@ -94,7 +94,7 @@ func (s *Store) View(filter func(*target.Target) bool) *View {
 	v := &View{Version: s.version.Load()}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v.Blocks = make([]*exposition.Block, 0, 3*len(s.slots)+1)
+	v.Blocks = make([]*exposition.Block, 0, 4*len(s.slots)+1)
 	if s.fleet != nil && filter == nil {
 		s.fleet.Retain()
 		v.Blocks = append(v.Blocks, s.fleet)

@@ -63,4 +63,9 @@ type Status struct {
 	TRTLLMVersion  string
 	VersionSource  string
 	DetectedEngine string
+	// State is what the replica is doing, with the reason for people, and
+	// since when.
+	State       string
+	StateReason string
+	StateSince  time.Time
 }

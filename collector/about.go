@@ -1,0 +1,143 @@
+package collector
+
+import (
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// about renders what is known of a replica beside its page: state, health,
+// models. These series stay on the page when the replica fails. It is not
+// safe for concurrent use.
+type about struct {
+	heads map[string]exposition.Family
+	out   *exposition.Computed
+	last  []statement
+	next  []statement
+}
+
+// statement is one series of about with its value.
+type statement struct {
+	family string
+	labels labels.Labels
+	value  float64
+}
+
+// newAbout takes the families' heads from the catalogue.
+func newAbout() *about {
+	a := &about{heads: make(map[string]exposition.Family)}
+	for _, f := range derive.Catalogue() {
+		a.heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
+	}
+	return a
+}
+
+// say adds one series; its name goes without the common prefix.
+func (a *about) say(name string, lset labels.Labels, v float64) {
+	a.next = append(a.next, statement{derive.Prefix + name, lset, v})
+}
+
+// flag is 1 for true.
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// block renders what was said since the last block. The shape is made anew
+// only when other series are said.
+func (a *about) block() *exposition.Block {
+	same := slices.EqualFunc(a.last, a.next, func(x, y statement) bool {
+		return x.family == y.family && labels.Equal(x.labels, y.labels)
+	})
+	if a.out == nil || !same {
+		series := make([]exposition.ComputedSeries, len(a.next))
+		for i, s := range a.next {
+			series[i] = exposition.ComputedSeries{Family: a.heads[s.family], Labels: s.labels}
+		}
+		a.out = exposition.NewComputed(series)
+	}
+	b := a.out.Block()
+	for i, s := range a.next {
+		b.Set(i, s.value)
+	}
+	b.Seal()
+	a.last, a.next = a.next, a.last[:0]
+	return b
+}
+
+// judge settles the replica's state from its page and its API.
+func (r *replica) judge(failed error) {
+	h := r.probed.Load()
+	e := engine.Evidence{
+		Page: failed == nil, SamePort: r.kind != engine.Triton,
+		Seen: !r.status.LastSuccess.IsZero(), Grace: r.inGrace(),
+	}
+	if failed != nil {
+		e.PageError, e.PageRefused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
+	}
+	if h != nil {
+		e.Health = h.Health
+	}
+	if failed == nil {
+		c := r.deriver.Conditions()
+		e.Failing, e.Stalled = c.Failing, c.Stalled
+	}
+	state, why := e.Judge()
+	if string(state) != r.status.State {
+		r.log.Info("Replica changed state", "state", string(state), "was", r.status.State, "reason", why)
+		r.status.StateSince = time.Now()
+	}
+	r.status.State, r.status.StateReason = string(state), why
+}
+
+// startGrace is how long a replica that refuses connections may be starting:
+// engines of large models take minutes to load, during which Triton opens no
+// port (server src/main.cc).
+const startGrace = 10 * time.Minute
+
+// inGrace says whether a replica that refuses may still be starting: it was
+// never up, or it went away not long ago.
+func (r *replica) inGrace() bool {
+	since := r.status.LastSuccess
+	if since.IsZero() {
+		since = r.begun
+	}
+	return time.Since(since) < startGrace
+}
+
+// describe says what is known of the replica's health.
+func (r *replica) describe() {
+	if r.known == nil {
+		r.identify(r.shape)
+	}
+	id := labels.NewBuilder(r.known.derived(r.target, r.pool).Labels)
+	for _, s := range engine.States() {
+		r.about.say("state", id.Set("state", string(s)).Labels(), flag(r.status.State == string(s)))
+	}
+	id.Del("state")
+	h := r.probed.Load()
+	if h == nil {
+		return
+	}
+	if h.LiveKnown {
+		r.about.say("live", id.Labels(), flag(h.Live))
+	}
+	if h.API != engine.APIUnknown {
+		r.about.say("ready", id.Labels(), flag(h.API == engine.APIReady))
+		r.about.say("health_probe_duration_seconds", id.Labels(), h.took.Seconds())
+	}
+	for _, m := range h.Models {
+		id.Set("model", m.Name).Set("version", m.Version).Set(relabel.LabelModelID, r.known.topology.ModelID(m.Name))
+		r.about.say("model_ready", id.Labels(), flag(m.State == "READY"))
+		id.Del("model", "version", relabel.LabelModelID)
+	}
+}

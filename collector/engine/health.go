@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"syscall"
+)
+
+// APIState is how a server's API answered when asked whether it is ready.
+type APIState uint8
+
+const (
+	// APIUnknown: there is no API to ask, or nobody asked yet.
+	APIUnknown APIState = iota
+	// APIReady and APINotReady are the server's own words.
+	APIReady
+	APINotReady
+	// APIRefused: nothing listens there.
+	APIRefused
+	// APIFailed: it answers, but not this question: restricted, hanging or
+	// broken.
+	APIFailed
+)
+
+// Health is one answer to "are you there, and ready?".
+type Health struct {
+	API APIState
+	// Live is true when the server says so; LiveKnown when it was asked.
+	Live, LiveKnown bool
+	// Status is the HTTP status of the ready question, 0 without answer.
+	Status int
+	// Models are the states of models by name, from the repository index; nil
+	// when the server has none or does not say.
+	Models []ModelState
+	// Detail says what the answer was, for people.
+	Detail string
+}
+
+// ModelState is the repository index's word on one version of a model.
+type ModelState struct{ Name, Version, State, Reason string }
+
+// Health implements Engine: GET, never HEAD, which Triton answers with 405.
+func (triton) Health(ctx context.Context, ask Asker, base string) Health {
+	h := readiness(ctx, ask, base+"/v2/health/ready")
+	if h.API == APIRefused || h.API == APIUnknown {
+		return h
+	}
+	if status, _, _, err := ask.Do(ctx, http.MethodGet, base+"/v2/health/live", nil, answerLimit); err == nil {
+		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
+	}
+	var index []indexEntry
+	if answer(ctx, ask, http.MethodPost, base+"/v2/repository/index", &index) {
+		h.Models = make([]ModelState, 0, len(index))
+		for _, row := range index {
+			h.Models = append(h.Models, ModelState(row))
+		}
+	}
+	return h
+}
+
+// readiness asks one URL that answers 200 for ready and 400 or 503 for not.
+func readiness(ctx context.Context, ask Asker, url string) Health {
+	status, _, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
+	h := Health{Status: status}
+	switch {
+	case err != nil && refused(err):
+		h.API, h.Detail = APIRefused, "the API refuses connections"
+	case err != nil:
+		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
+	case status == http.StatusOK:
+		h.API, h.Detail = APIReady, "the API answers 200"
+	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:
+		h.API, h.Detail = APINotReady, "the API answers "+http.StatusText(status)
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		h.API, h.Detail = APIFailed, "the API is restricted: add the header it expects with http_headers ("+short(body)+")"
+	default:
+		h.API, h.Detail = APIFailed, "the API answers "+http.StatusText(status)+" to "+url
+	}
+	return h
+}
+
+// refused says whether nothing listened at the address.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// short is the message in an error body, cut to a line.
+func short(body []byte) string {
+	const most = 120
+	var e struct {
+		Error  string `json:"error"`
+		Detail string `json:"detail"`
+	}
+	text := string(body)
+	if json.Unmarshal(body, &e) == nil && e.Error+e.Detail != "" {
+		text = e.Error + e.Detail
+	}
+	if len(text) > most {
+		text = text[:most]
+	}
+	return text
+}
+
+// Health implements Engine. Servers up to 1.1 answer 200 to /health whatever
+// happens; a newer one whose executor is broken ends itself over the question
+// (openai_server.py), which it would at the next request as well.
+func (trtllmServe) Health(ctx context.Context, ask Asker, base string) Health {
+	h := readiness(ctx, ask, base+"/health")
+	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, h.API != APIUnknown
+	return h
+}
+
+// Health implements Engine.
+func (tritonOpenAI) Health(ctx context.Context, ask Asker, base string) Health {
+	return readiness(ctx, ask, base+"/health/ready")
+}
+
+// Health implements Engine.
+func (nim) Health(ctx context.Context, ask Asker, base string) Health {
+	h := readiness(ctx, ask, base+"/v1/health/ready")
+	if status, _, _, err := ask.Do(ctx, http.MethodGet, base+"/v1/health/live", nil, answerLimit); err == nil {
+		h.Live, h.LiveKnown = status == http.StatusOK, true
+	}
+	return h
+}
+
+// Health implements Engine. A frontend's /health is always 200; what it says
+// of instances counts. A worker that serves may answer 503 "notready" (seen in
+// 1.6.1), so an answer of any kind is a live worker.
+func (dynamo) Health(ctx context.Context, ask Asker, base string) Health {
+	status, _, body, err := ask.Do(ctx, http.MethodGet, base+"/health", nil, answerLimit)
+	if err != nil {
+		h := readiness(ctx, ask, base+"/health")
+		return h
+	}
+	h := Health{API: APIReady, Status: status, Live: true, LiveKnown: true, Detail: "the API answers " + http.StatusText(status)}
+	var frontend struct {
+		Instances *[]json.RawMessage `json:"instances"`
+	}
+	if json.Unmarshal(body, &frontend) == nil && frontend.Instances != nil && len(*frontend.Instances) == 0 {
+		h.API, h.Detail = APINotReady, "the frontend has no worker, whatever its status says"
+	}
+	return h
+}
+
+// Health implements Engine.
+func (none) Health(context.Context, Asker, string) Health { return Health{} }

@@ -1,0 +1,91 @@
+package engine
+
+import "fmt"
+
+// State is what a replica is doing, judged from its page and its API together.
+type State string
+
+// The states of a replica; exactly one holds.
+const (
+	StateStarting State = "starting"
+	StateReady    State = "ready"
+	StateNotReady State = "not_ready"
+	StateDraining State = "draining"
+	StateFailing  State = "failing"
+	StateStalled  State = "stalled"
+	StateBlind    State = "blind"
+	StateDown     State = "down"
+)
+
+// States lists all states.
+func States() []State {
+	return []State{StateStarting, StateReady, StateNotReady, StateDraining, StateFailing, StateStalled, StateBlind, StateDown}
+}
+
+// Evidence is what is known of a replica at one moment.
+type Evidence struct {
+	// Page is true when the last scrape succeeded; PageRefused when it failed
+	// because nothing listens on the page's port; PageError says how it failed.
+	Page        bool
+	PageRefused bool
+	PageError   string
+	// Health is the API's last answer; SamePort is true for servers that have
+	// page and API on one port.
+	Health   Health
+	SamePort bool
+	// Seen is true when the replica was up before; Grace while a replica that
+	// refuses may still be starting.
+	Seen, Grace bool
+	// Failing is true while requests only fail, Stalled while work is in
+	// flight and no iteration happens; both as the page's numbers say.
+	Failing, Stalled bool
+	// Silent is true for a rank that is declared to bind no port.
+	Silent bool
+}
+
+// Judge gives the state and the reason for it, for people. The table is that of
+// a real Triton: readiness answers 200 while every request fails, metrics go on
+// while the API drains, and both ports refuse while models load.
+func (e *Evidence) Judge() (State, string) {
+	if e.Silent {
+		return StateReady, "this rank binds no port; its leader speaks for it"
+	}
+	if !e.Page {
+		return e.withoutPage()
+	}
+	switch {
+	case e.Health.API == APIRefused && !e.SamePort:
+		return StateDraining, "the API refuses connections while the page still answers: the server is ending, or its HTTP API is off"
+	case e.Health.API == APINotReady:
+		return StateNotReady, e.Health.Detail
+	case e.Stalled:
+		return StateStalled, "requests are in flight and no iteration happens"
+	case e.Failing:
+		return StateFailing, "requests only fail, whatever the API says"
+	}
+	if e.Health.API == APIReady {
+		return StateReady, e.Health.Detail
+	}
+	return StateReady, "the page answers; " + detail(e.Health)
+}
+
+// withoutPage judges a replica whose last scrape failed.
+func (e *Evidence) withoutPage() (State, string) {
+	switch e.Health.API {
+	case APIReady, APINotReady:
+		return StateBlind, "the API answers, the page does not: " + e.PageError
+	case APIUnknown, APIRefused, APIFailed:
+	}
+	if e.Grace && e.PageRefused {
+		return StateStarting, "nothing listens yet; a server opens its ports when its models are loaded"
+	}
+	return StateDown, e.PageError
+}
+
+// detail is what is known of an API that does not say ready.
+func detail(h Health) string {
+	if h.Detail == "" {
+		return "its API was not asked"
+	}
+	return fmt.Sprintf("of its API only this is known: %s", h.Detail)
+}
