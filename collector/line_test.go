@@ -63,9 +63,11 @@ func (l *line) apply(pools ...collector.PoolConfig) {
 func pool(id string, targets ...string) collector.PoolConfig {
 	p := collector.DefaultPoolConfig
 	p.PoolID = id
-	p.ScrapeInterval = model.Duration(50 * time.Millisecond)
-	p.ScrapeTimeout = p.ScrapeInterval
-	p.IdentityInterval = model.Duration(50 * time.Millisecond)
+	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
+	// Longer than the interval, which no file may say: a machine under load
+	// shall not fail these tests.
+	p.ScrapeTimeout = model.Duration(5 * time.Second)
+	p.IdentityInterval = model.Duration(100 * time.Millisecond)
 	for i, t := range targets {
 		name, address, _ := strings.Cut(t, "=")
 		address, api, _ := strings.Cut(address, "|")
