@@ -2,6 +2,7 @@ package exposition_test
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -76,9 +77,22 @@ func FuzzParse(f *testing.F) {
 		var out bytes.Buffer
 		var m exposition.Merger
 		blocks := []*exposition.Block{b}
-		for _, format := range []expfmt.Format{expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtProtoDelim, expfmt.FmtText} {
-			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, format, nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.FmtProtoDelim, nil))
+		out.Reset()
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
+		again, err := readings(out.Bytes(), openMetrics)
+		require.NoError(t, err, out.String())
+		series := make(map[string]bool)
+		for _, one := range again {
+			name := one[:strings.LastIndexByte(one, ' ')]
+			require.False(t, series[name], "series %s twice in OpenMetrics", name)
+			series[name] = true
 		}
+		if strings.Contains(body, "histogram") || strings.Contains(body, "summary") {
+			// Messages complete what is not whole and hold no odd counts.
+			return
+		}
+		require.Equal(t, got, again, "the samples in OpenMetrics")
 	})
 }
 
@@ -163,6 +177,9 @@ func FuzzEncode(f *testing.F) {
 		}
 		if strings.Contains(name+label, "\x00") {
 			t.Skip("computed names hold no NUL")
+		}
+		if v += 0; math.IsNaN(v) {
+			v = math.NaN()
 		}
 		typ := model.MetricTypeGauge
 		if counter {

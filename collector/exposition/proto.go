@@ -168,7 +168,8 @@ func (g *grouper) summary(lset labels.Labels, v float64) {
 
 // group finds the metric of all labels but one.
 func (g *grouper) group(lset labels.Labels, without string) *dto.Metric {
-	g.key = lset.BytesWithoutLabels(g.key[:0], without, labels.MetricName)
+	// The names must be sorted.
+	g.key = lset.BytesWithoutLabels(g.key[:0], labels.MetricName, without)
 	if m, ok := g.byLabels[string(g.key)]; ok {
 		return m
 	}

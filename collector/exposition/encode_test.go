@@ -1,0 +1,302 @@
+package exposition_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// everyType is a page with a family of each type.
+const everyType = `# HELP c_total counted\nthings
+# TYPE c_total counter
+c_total{x="1"} 3
+# TYPE g gauge
+g{x="q\"\\\n"} -1.5
+g{x="b"} NaN
+# TYPE h histogram
+h_bucket{x="1",le="0.5"} 1
+h_bucket{x="1",le="2"} 2
+h_bucket{x="1",le="+Inf"} 3
+h_sum{x="1"} 4.5
+h_count{x="1"} 3
+h_bucket{x="2",le="+Inf"} 0
+h_sum{x="2"} 0
+h_count{x="2"} 0
+# HELP nv_inference_count inferences
+# TYPE nv_inference_count counter
+nv_inference_count{model="m"} 7
+# TYPE s summary
+s_count{x="1"} 2
+s_sum{x="1"} 5
+s{x="1",quantile="0.5"} 1
+s{x="1",quantile="0.9"} NaN
+# TYPE u untyped
+u 1
+`
+
+// encode writes the page of one body in a format.
+func encode(t *testing.T, body string, format expfmt.Format, own []*dto.MetricFamily, only func(string) bool) []byte {
+	t.Helper()
+	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
+	var m exposition.Merger
+	var out bytes.Buffer
+	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, own, format, only))
+	return out.Bytes()
+}
+
+// formatOf makes an expfmt format with its escaping.
+func formatOf(typ expfmt.FormatType, scheme model.EscapingScheme) expfmt.Format {
+	return expfmt.NewFormat(typ).WithEscapingScheme(scheme)
+}
+
+func TestTextIsReadBackToTheSameSamples(t *testing.T) {
+	body := strings.Replace(everyType, `counted\nthings`, `counted\nthings`, 1)
+	want := mustReadings(t, body)
+	requireReadable(t, want, reExpose(t, exposition.Options{}, body))
+	slow := encode(t, body, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil, nil)
+	require.Equal(t, want, mustReadings(t, string(slow)), "the slow text encoder")
+	mfs, err := families(reExpose(t, exposition.Options{}, body))
+	require.NoError(t, err)
+	require.Equal(t, "counted\nthings", mfs["c_total"].GetHelp())
+	require.EqualValues(t, 3, mfs["h"].Metric[0].Histogram.GetSampleCount())
+}
+
+func TestOpenMetricsIsReadBackToTheSameSamples(t *testing.T) {
+	page := encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil)
+	require.True(t, strings.HasSuffix(string(page), "# EOF\n"))
+	got, err := readings(page, openMetrics)
+	require.NoError(t, err)
+	require.Equal(t, mustReadings(t, everyType), got)
+}
+
+func TestInOpenMetricsCountersWithoutTotalLoseTheirType(t *testing.T) {
+	types := func(page []byte, contentType string) map[string]model.MetricType {
+		p, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
+		require.NoError(t, err)
+		out := map[string]model.MetricType{}
+		for {
+			entry, err := p.Next()
+			if errors.Is(err, io.EOF) {
+				return out
+			}
+			require.NoError(t, err)
+			if entry == textparse.EntryType {
+				name, typ := p.Type()
+				out[string(name)] = typ
+			}
+		}
+	}
+	text := types([]byte(reExpose(t, exposition.Options{}, everyType)), "text/plain")
+	require.Equal(t, model.MetricTypeCounter, text["nv_inference_count"])
+	require.Equal(t, model.MetricTypeCounter, text["c_total"])
+	om := types(encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil), openMetrics)
+	require.Equal(t, model.MetricTypeUnknown, om["nv_inference_count"], "which is why text wins by default")
+	require.Equal(t, model.MetricTypeCounter, om["c"])
+}
+
+// decode reads delimited protobuf.
+func decode(t *testing.T, page []byte) map[string]*dto.MetricFamily {
+	t.Helper()
+	dec := expfmt.NewDecoder(bytes.NewReader(page), expfmt.NewFormat(expfmt.TypeProtoDelim))
+	out := map[string]*dto.MetricFamily{}
+	for {
+		var mf dto.MetricFamily
+		err := dec.Decode(&mf)
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		require.NoError(t, err)
+		out[mf.GetName()] = &mf
+	}
+}
+
+func TestProtobufIsReadBackToTheSameSamples(t *testing.T) {
+	mfs := decode(t, encode(t, everyType, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil, nil))
+	want, err := families(everyType)
+	require.NoError(t, err)
+	require.Len(t, mfs, len(want))
+	var text bytes.Buffer
+	for name, mf := range mfs {
+		require.Equal(t, want[name].GetType(), mf.GetType(), name)
+		require.Equal(t, want[name].GetHelp(), mf.GetHelp(), name)
+		_, err := expfmt.MetricFamilyToText(&text, mf)
+		require.NoError(t, err)
+	}
+	require.Equal(t, mustReadings(t, everyType), mustReadings(t, text.String()))
+	require.Equal(t, dto.MetricType_COUNTER, mfs["nv_inference_count"].GetType(), "in protobuf counters keep their type")
+}
+
+func TestProtobufOfHistogramsThatAreNotWhole(t *testing.T) {
+	body := "# TYPE a histogram\na_bucket{le=\"1\"} 1.5\na_bucket{le=\"+Inf\"} 2\n" +
+		"a_bucket{x=\"f\",le=\"+Inf\"} 2.5\na_count{x=\"c\"} 0.5\na_sum{x=\"s\"} 3\n" +
+		"# TYPE b summary\nb_count NaN\nb{quantile=\"0.5\"} 1\n"
+	mfs := decode(t, encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil, nil))
+	m := mfs["a"].Metric
+	require.Len(t, m, 4)
+	require.Equal(t, 1.5, m[0].Histogram.Bucket[0].GetCumulativeCountFloat())
+	require.EqualValues(t, 2, m[0].Histogram.GetSampleCount(), "a missing count is the last bucket's")
+	require.Equal(t, 2.5, m[1].Histogram.GetSampleCountFloat())
+	require.Equal(t, 0.5, m[2].Histogram.GetSampleCountFloat())
+	require.Nil(t, m[3].Histogram.SampleCount, "absent is absent")
+	require.Nil(t, m[0].Histogram.SampleSum)
+	require.Nil(t, mfs["b"].Metric[0].Summary.SampleCount, "what is no number of observations is none")
+}
+
+func TestOwnFamiliesFollowThoseOfTheBlocks(t *testing.T) {
+	own := []*dto.MetricFamily{
+		{Name: new("own_up"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
+		{Name: new("own_down"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(0.0)}}}},
+	}
+	text := formatOf(expfmt.TypeTextPlain, model.NoEscaping)
+	page := string(encode(t, "a 1\nb 2\n", text, own, func(name string) bool { return name != "a" && name != "own_down" }))
+	require.Equal(t, "# TYPE b untyped\nb 2\n# TYPE own_up gauge\nown_up 1\n", page)
+}
+
+func TestEncodersReportBrokenReaders(t *testing.T) {
+	blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
+	var m exposition.Merger
+	l := m.Layout(blocks)
+	format := formatOf(expfmt.TypeProtoDelim, model.NoEscaping)
+	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, nil, format, nil), errBroken)
+	own := []*dto.MetricFamily{{Name: new("own"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}}}
+	nothing := func(name string) bool { return name == "own" }
+	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, own, format, nothing), errBroken)
+}
+
+func TestUTF8NamesAreEscapedForWhoDoesNotAsk(t *testing.T) {
+	body := "# TYPE \"a.b\" counter\n{\"a.b\",\"x y\"=\"1\"} 1\n"
+	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
+	var m exposition.Merger
+	require.True(t, m.Layout(blocks).NeedsUTF8())
+	require.Equal(t, "# TYPE a_b counter\na_b{x_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil, nil)))
+	require.Equal(t, "# TYPE U__a_2e_b counter\nU__a_2e_b{U__x_20_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.ValueEncodingEscaping), nil, nil)))
+	require.Equal(t, render(t, &m, blocks...), string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil, nil)), "both encoders say the same")
+}
+
+func TestOnlyPagesWithOddNamesNeedUTF8(t *testing.T) {
+	for _, c := range []struct {
+		name, body string
+		want       bool
+	}{
+		{"old names", "a{x=\"1\"} 1\n", false},
+		{"a value that looks like a quoted label", `a{x=",\"y\"=\"",y="{\""} 1` + "\n", false},
+		{"a metric name", "{\"a.b\"} 1\n", true},
+		{"a label name", "a{\"x.y\"=\"1\"} 1\n", true},
+		{"a later label name", "a{b=\"1\",\"x.y\"=\"1\"} 1\n", true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m exposition.Merger
+			require.Equal(t, c.want, m.Layout([]*exposition.Block{parse(t, exposition.Options{}, c.body)}).NeedsUTF8())
+		})
+	}
+}
+
+func TestComputedBlocks(t *testing.T) {
+	gauge := exposition.Family{Name: "llm_server_x", Help: "x", Type: model.MetricTypeGauge}
+	hist := exposition.Family{Name: "llm_server_h", Type: model.MetricTypeHistogram}
+	c := exposition.NewComputed([]exposition.ComputedSeries{
+		{Family: gauge, Labels: labels.FromStrings("m", "1")},
+		{Family: hist, Suffix: "_bucket", Labels: labels.FromStrings("le", "+Inf")},
+		{Family: gauge, Labels: labels.FromStrings("m", "2")},
+		{Family: hist, Suffix: "_count"},
+	})
+	var m exposition.Merger
+	empty := c.Block()
+	empty.Seal()
+	require.Empty(t, render(t, &m, empty), "absent is absent, heads too")
+	require.Zero(t, empty.Size())
+
+	b := c.Block()
+	b.Set(2, 0.25)
+	b.SetText(3, []byte("17"))
+	b.Seal()
+	require.Equal(t, 2, b.Samples())
+	require.Equal(t, "# TYPE llm_server_h histogram\nllm_server_h_count 17\n# HELP llm_server_x x\n# TYPE llm_server_x gauge\nllm_server_x{m=\"2\"} 0.25\n", render(t, &m, b))
+	require.Equal(t, len("llm_server_h_count 17\nllm_server_x{m=\"2\"} 0.25\n"), b.Size())
+	first, end := b.Shape().Families()[1].Lines()
+	require.Equal(t, []int{2, 4}, []int{first, end})
+	require.Equal(t, "llm_server_x{m=\"2\"} 0.25\n", string(b.AppendFamily(nil, 1)))
+	require.Equal(t, "llm_server_h_count 17\n", string(b.AppendFamily(nil, 0)))
+	_, ok := b.Value(0)
+	require.False(t, ok)
+	v, ok := b.Value(3)
+	require.True(t, ok)
+	require.Equal(t, 0.25, v)
+	require.Equal(t, `{__name__="llm_server_x", m="2"}`, b.Shape().Labels(3).String())
+	require.Equal(t, 4, b.Shape().Lines())
+
+	b.Release()
+	again := c.Block()
+	again.Seal()
+	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")
+	var out bytes.Buffer
+	blocks := []*exposition.Block{again}
+	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.NewFormat(expfmt.TypeProtoDelim), nil))
+	require.Zero(t, out.Len())
+}
+
+func TestFloatsAreWrittenShortAndExact(t *testing.T) {
+	for want, v := range map[string]float64{
+		"0": math.Copysign(0, -1), "1": 1, "-17": -17, "999999999999999": 999999999999999, "1e+15": 1e15,
+		"0.1": 0.1, "NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1), "5e-324": 5e-324,
+	} {
+		require.Equal(t, want, string(exposition.AppendFloat(nil, v)))
+	}
+}
+
+func TestCompressedPagesComeOutWhole(t *testing.T) {
+	var c exposition.Compressor
+	pages := []string{everyType, strings.Repeat(everyType, 500), "", "a 1\n"}
+	for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Identity, exposition.Zstd, exposition.Gzip, exposition.Zstd} {
+		// A reader who went away in the middle leaves no trace in the next page.
+		broken, err := c.Start(coding, &brokenWriter{})
+		require.NoError(t, err)
+		_, err = broken.Write([]byte(pages[1]))
+		if coding == exposition.Identity {
+			require.ErrorIs(t, err, errBroken)
+		}
+		for _, page := range pages {
+			var out bytes.Buffer
+			w, err := c.Start(coding, &out)
+			require.NoError(t, err)
+			_, err = io.WriteString(w, page)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			require.Equal(t, page, decompress(t, coding, &out))
+		}
+	}
+}
+
+// decompress undoes a coding.
+func decompress(t *testing.T, coding exposition.Encoding, r io.Reader) string {
+	t.Helper()
+	switch coding {
+	case exposition.Gzip:
+		gz, err := gzip.NewReader(r)
+		require.NoError(t, err)
+		r = gz
+	case exposition.Zstd:
+		zs, err := zstd.NewReader(r)
+		require.NoError(t, err)
+		defer zs.Close()
+		r = zs
+	default:
+	}
+	out, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return string(out)
+}

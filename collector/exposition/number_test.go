@@ -1,0 +1,140 @@
+package exposition
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNumbersThatNeedNoSlowPath(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		end  int
+	}{
+		{"0", 1},
+		{"007\n", 3},
+		{"1.5\n", 3},
+		{".5", 2},
+		{"5.", 2},
+		{"-1", 2},
+		{"+1", 2},
+		{"1e3", 3},
+		{"1E+3", 4},
+		{"1.15891634176e+011\n", 18},
+		{"1e-400\n", 6},
+		{"Nan", 3},
+		{"NaN\n", 3},
+		{"Inf", 3},
+		{"+Inf", 4},
+		{"-Inf 7", 4},
+		{strings.Repeat("1", 300), 300},
+		{strings.Repeat("1", 305), 305},
+		{strings.Repeat("0", 400), 400},
+		{strings.Repeat("9", 400), -1},
+		{"", -1},
+		{"-", -1},
+		{"+", -1},
+		{".", -1},
+		{"-.", -1},
+		{"e5", -1},
+		{"1e", -1},
+		{"1e+", -1},
+		{"1e400", -1},
+		{"-Nan", -1},
+		{"nan", -1},
+		{"inf", -1},
+		{"In", -1},
+		{"+", -1},
+		{"\n", -1},
+		{"--1", -1},
+		{"0x1", 1},
+		{"1_000", 1},
+	} {
+		t.Run(strings.TrimSpace(c.text[:min(len(c.text), 20)]), func(t *testing.T) {
+			end := numberEnd([]byte(c.text), 0)
+			require.Equal(t, c.end, end)
+			if end > 0 {
+				_, err := strconv.ParseFloat(c.text[:end], 64)
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.end, max(-1, numberEnd([]byte("a "+c.text), 2)-2), "at another place")
+		})
+	}
+}
+
+func TestWordsOfTheFormat(t *testing.T) {
+	for text, want := range map[string]string{
+		"Nan": "NaN", "nan": "NaN", "NaN": "NaN", "Inf": "+Inf", "inf": "+Inf", "+inf": "+Inf",
+		"-INF": "-Inf", "infinity": "+Inf", "-Infinity": "-Inf", "1": "", "-1": "", "+.5": "", "-": "",
+	} {
+		require.Equal(t, want, canonical([]byte(text)), text)
+	}
+}
+
+func TestSmallIntegersAreReadWithoutTheParser(t *testing.T) {
+	for text, want := range map[string]float64{"0": 0, "42": 42, "007": 7, "999999999999999": 999999999999999} {
+		v, ok := smallInteger([]byte(text))
+		require.True(t, ok, text)
+		require.Equal(t, want, v)
+	}
+	for _, text := range []string{"-1", "1.5", "1000000000000000", "Nan", "1e3"} {
+		_, ok := smallInteger([]byte(text))
+		require.False(t, ok, text)
+		v, ok := number([]byte(text))
+		require.True(t, ok, text)
+		want, _ := strconv.ParseFloat(text, 64)
+		require.Equal(t, math.Float64bits(want), math.Float64bits(v))
+	}
+	_, ok := number(nil)
+	require.False(t, ok, "an absent value is none")
+}
+
+func TestNegativeNumbers(t *testing.T) {
+	for text, want := range map[string]bool{"-1": true, "-Inf": true, "-1e-300": true, "-0": false, "-0.0": false, "1": false, "NaN": false, "": false, "-": false} {
+		require.Equal(t, want, negative([]byte(text)), text)
+	}
+}
+
+func TestSeriesAreSplitAsTheyWereWritten(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       labels.Labels
+		err        error
+	}{
+		{"a bare name", "up", labels.FromStrings("__name__", "up"), nil},
+		{"blanks around", "\t up ", labels.FromStrings("__name__", "up"), nil},
+		{"no labels in braces", "up{}", labels.FromStrings("__name__", "up"), nil},
+		{"labels are sorted", `up{b="1",a="2"}`, labels.FromStrings("__name__", "up", "a", "2", "b", "1"), nil},
+		{"bounds keep their spelling", `x_bucket{le="100"}`, labels.FromStrings("__name__", "x_bucket", "le", "100"), nil},
+		{"braces, commas and equals signs in values", `up{a="},{=",b="\\"}`, labels.FromStrings("__name__", "up", "a", "},{=", "b", `\`), nil},
+		{"escapes", `up{a="\"\\\n\t"}`, labels.FromStrings("__name__", "up", "a", "\"\\\n\\t"), nil},
+		{"a quoted name", `{"a.b",c="1"}`, labels.FromStrings("__name__", "a.b", "c", "1"), nil},
+		{"a quoted name at the end", `{c="1","a.b"}`, labels.FromStrings("__name__", "a.b", "c", "1"), nil},
+		{"a quoted name with a brace", `{"a{b"}`, labels.FromStrings("__name__", "a{b"), nil},
+		{"a quoted label", `up{"a b"="1"}`, labels.FromStrings("__name__", "up", "a b", "1"), nil},
+		{"empty values are left out", `up{a="",b="1"}`, labels.FromStrings("__name__", "up", "b", "1"), nil},
+		{"blanks between", ` up { a = "1" , b = "2" , } `, labels.FromStrings("__name__", "up", "a", "1", "b", "2"), nil},
+		{"a label twice", `up{a="1",a="1"}`, labels.Labels{}, errInvalidLabel},
+		{"a label of nothing", `up{""="1"}`, labels.Labels{}, errInvalidLabel},
+		{"a reserved label", `up{__name__="1"}`, labels.Labels{}, errReservedLabel},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var s seriesSplitter
+			for range 2 {
+				got, err := s.labels([]byte(c.text))
+				require.ErrorIs(t, err, c.err)
+				if c.err == nil {
+					require.Equal(t, c.want, got)
+					prefix := appendPrefix(nil, got)
+					again, err := s.labels(prefix[:len(prefix)-1])
+					require.NoError(t, err)
+					require.Equal(t, c.want, again, "read back from its own line")
+				}
+			}
+		})
+	}
+}
