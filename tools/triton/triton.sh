@@ -5,6 +5,7 @@
 #   triton.sh run     DIR [FLAGS]     become tritonserver with the models beside this script; FLAGS are Triton's own
 #   triton.sh pins                    print the pinned wheels and the Triton version of each
 #
+# Shared memory of the Python models is /dev/shm/triton_METRICS_PORT_*; a server that is killed leaves it.
 # run reads HTTP_PORT, GRPC_PORT, METRICS_PORT (8000, 8001, 8002) and MODELS (a model repository).
 # Start it with setsid when the starter lives on: the stubs of Python models die with the starter's process group.
 # Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine can not run the wheel (one line says why).
@@ -97,7 +98,7 @@ install() {
 }
 
 run() {
-  local dir server
+  local dir server shm
   [ -f "$1/stamp" ] || fail "$1 holds no Triton: triton.sh install $1"
   dir=$(cd "$1" && pwd)
   server=$dir/server/pytriton/tritonserver
@@ -106,8 +107,11 @@ run() {
   export VIRTUAL_ENV=$dir/venv PYTHONDONTWRITEBYTECODE=1
   LD_LIBRARY_PATH=$dir/server/nvidia_pytriton.libs:$(cat "$dir/libdir")
   export LD_LIBRARY_PATH
+  # A name of its own: releases of 2023 number theirs, so two servers would share one; and what a killed server left goes.
+  shm=triton_${METRICS_PORT:-8002}_
+  rm -f "/dev/shm/$shm"*
   exec "$server/bin/tritonserver" --model-repository="${MODELS:-$here/models}" \
-    --backend-directory="$server/backends" --cache-directory="$server/caches" \
+    --backend-directory="$server/backends" --cache-directory="$server/caches" --backend-config="python,shm-region-prefix-name=$shm" \
     --http-address=127.0.0.1 --grpc-address=127.0.0.1 --metrics-address=127.0.0.1 \
     --http-port="${HTTP_PORT:-8000}" --grpc-port="${GRPC_PORT:-8001}" --metrics-port="${METRICS_PORT:-8002}" "$@"
 }

@@ -91,6 +91,7 @@ type tritonServer struct {
 func startTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
 	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
+	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
 	s.start(t)
 	return s
 }
@@ -106,6 +107,16 @@ func (s *tritonServer) start(t *testing.T) {
 		status, _, err := get(t.Context(), s.url("/v2/health/ready"))
 		return err == nil && status == http.StatusOK
 	})
+}
+
+// forgetMemory removes the shared memory that a killed server leaves.
+func (s *tritonServer) forgetMemory(t *testing.T) {
+	t.Helper()
+	left, err := filepath.Glob(fmt.Sprintf("/dev/shm/triton_%d_*", s.port+2))
+	require.NoError(t, err)
+	for _, name := range left {
+		require.NoError(t, os.Remove(name))
+	}
 }
 
 // url is an address of the server's HTTP API.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,19 @@ func TestExporterInFrontOfTriton(t *testing.T) {
 				s.waitIdle(t) // A step that failed may have left streams behind.
 				t.Run(step.name, func(t *testing.T) { step.run(t, s, binary) })
 			}
+		})
+	}
+}
+
+// TestExecutorOfTheModels runs the tests of the executor behind the models,
+// with the interpreter that will run it.
+func TestExecutorOfTheModels(t *testing.T) {
+	for _, r := range releases() {
+		t.Run(r.triton, func(t *testing.T) {
+			python := filepath.Join(r.install(t), "venv/bin/python")
+			tests := filepath.Join(repositoryRoot(t), "tools/triton/executor_test.py")
+			out, err := exec.CommandContext(t.Context(), python, tests).CombinedOutput()
+			require.NoError(t, err, "%s", out)
 		})
 	}
 }
