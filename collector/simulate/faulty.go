@@ -202,6 +202,7 @@ func (f *Faulty) refusal(w http.ResponseWriter, fault Fault) {
 
 const (
 	bombBytes     = 1 << 30
+	bombMember    = 4 << 20
 	longLineBytes = 32 << 20
 )
 
@@ -210,17 +211,16 @@ func poison(ctx context.Context, w http.ResponseWriter, fault Fault) {
 	switch fault {
 	case FaultGzipBomb:
 		w.Header().Set("Content-Encoding", "gzip")
-		z, err := gzip.NewWriterLevel(w, gzip.BestCompression)
-		if err != nil {
-			return
-		}
-		block := bytes.Repeat([]byte("# 0000000000000000000000000000\n"), 32768)
-		for n := 0; n < bombBytes && ctx.Err() == nil; n += len(block) {
-			if _, err := z.Write(block); err != nil {
+		// A gzip stream may have many members: one is made and sent again and again.
+		var member bytes.Buffer
+		z := gzip.NewWriter(&member)
+		_, _ = z.Write(bytes.Repeat([]byte("# 0000000000000000000000000000\n"), bombMember/31))
+		_ = z.Close()
+		for n := 0; n < bombBytes && ctx.Err() == nil; n += bombMember {
+			if _, err := w.Write(member.Bytes()); err != nil {
 				return
 			}
 		}
-		_ = z.Close()
 	case FaultBadGzip:
 		w.Header().Set("Content-Encoding", "gzip")
 		writeBody(w, http.StatusOK, []byte("this is no gzip stream\n"))

@@ -32,6 +32,8 @@ type world struct {
 	engine *engine       // Nil while the LLM model is not loaded.
 	server server
 	truth  Truth
+	// What the last process was, for what it left on disk.
+	previous server
 
 	failing   bool // Stubs dead: every request fails.
 	emptyPage bool // The page is 200 without a body.
@@ -230,6 +232,9 @@ func (r *Replica) stop(phase Phase) {
 	w := r.w
 	if w.engine != nil {
 		w.engine.abort(func(q *request) { w.truth.bookFailed(q) })
+	}
+	if w.server != nil {
+		w.previous = w.server
 	}
 	w.server, w.phase = nil, phase
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -10,7 +11,8 @@ import (
 // for half a second after a request ends.
 type serve struct {
 	plain
-	pid string
+	writer          // The gauges of this process.
+	dead   []writer // Those of earlier processes, with a kept multiprocess directory.
 
 	success                                map[string]uint64
 	reasons                                []string // In order of first use.
@@ -20,15 +22,20 @@ type serve struct {
 
 	undrained  []iteration // Statistics nobody has taken yet, newest last.
 	drainUntil time.Duration
-	logged     bool
-	last       iteration
-	moved      bool // Some iteration moved KV blocks; then reuseRate is set and stays.
-	reuseRate  float64
 	counters   serveCounters
 	batch      *histogram // Context tokens per iteration.
 
 	tee   []iteration // What GET /metrics hands out.
 	quiet bool        // The legacy reader saw two silent seconds.
+}
+
+// writer is the gauges one process wrote; their label pid tells it.
+type writer struct {
+	pid       string
+	logged    bool // Some iteration was seen.
+	last      iteration
+	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
+	reuseRate float64
 }
 
 // serveCounters are the counters derived from iterations.
@@ -59,9 +66,9 @@ func tpotBounds() []float64 {
 }
 
 func newServe(w *world) *serve {
-	return &serve{
+	s := &serve{
 		plain:      plain{w},
-		pid:        strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
+		writer:     writer{pid: strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17)},
 		success:    map[string]uint64{},
 		e2e:        newHistogram(latencyBounds()...),
 		ttft:       newHistogram(ttftBounds()...),
@@ -73,6 +80,28 @@ func newServe(w *world) *serve {
 		cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
 		batch:      newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
 	}
+	if before, ok := w.previous.(*serve); ok && w.spec.KeepMultiprocDir {
+		s.inherit(before)
+	}
+	return s
+}
+
+// inherit takes over what an earlier process left in PROMETHEUS_MULTIPROC_DIR:
+// counters and histograms go on, its gauges stay beside the new ones.
+func (s *serve) inherit(before *serve) {
+	mine := s.writer
+	*s = *before
+	s.dead = append(slices.Clone(before.dead), before.writer)
+	s.writer = mine
+	s.undrained, s.tee, s.drainUntil, s.quiet = nil, nil, 0, false
+}
+
+// writers are the processes whose gauges are on the page, the present one last.
+func (s *serve) writers() []writer { return append(slices.Clone(s.dead), s.writer) }
+
+// seen says that some process has gauges of an iteration.
+func (s *serve) seen() bool {
+	return slices.ContainsFunc(s.writers(), func(w writer) bool { return w.logged })
 }
 
 func (s *serve) accepted(*request) { s.quiet = false }
@@ -153,9 +182,11 @@ func (s *serve) drain() {
 }
 
 func (s *serve) log(it *iteration) {
-	s.logged, s.last = true, *it
 	c := &s.counters
-	c.reused, c.missed = it.kvReused, it.kvMissed
+	// These two are cumulative in the record; the collector adds their growth.
+	c.reused += it.kvReused - s.last.kvReused
+	c.missed += it.kvMissed - s.last.kvMissed
+	s.logged, s.last = true, *it
 	c.iterReused += uint64(it.iterReused)
 	c.iterMissed += uint64(it.iterMissed)
 	c.genAlloc += uint64(it.iterGenAlloc)

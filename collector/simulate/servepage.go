@@ -13,9 +13,7 @@ func (s *serve) render(openMetrics bool) []byte {
 		s.writeSuccess(p, "")
 		s.writeBasics(p, "")
 	case KindServeGen2:
-		if s.logged {
-			s.writeKVRates(p)
-		}
+		s.writeKVRates(p)
 		s.writeBasics(p, "trtllm_")
 		s.writeSuccess(p, "trtllm_")
 	default:
@@ -46,9 +44,18 @@ func (s *serve) labels() string {
 	return pairs("engine_type", engine, "model_name", model)
 }
 
-func (s *serve) gaugeLabels() string {
+// gauge writes one family with a series of every process that set it.
+func (s *serve) gauge(p *page, name, help string, value func(w writer) (v float64, set bool)) {
 	engine, model := s.names()
-	return pairs("engine_type", engine, "model_name", model, "pid", s.pid)
+	p.family("trtllm_"+name, help, "gauge")
+	for _, w := range s.writers() {
+		if !w.logged {
+			continue
+		}
+		if v, set := value(w); set {
+			p.add(pairs("engine_type", engine, "model_name", model, "pid", w.pid), v)
+		}
+	}
 }
 
 func (s *serve) writeHistogram(p *page, name, help string, h *histogram) {
@@ -86,75 +93,83 @@ func (s *serve) writePhases(p *page) {
 
 func (s *serve) writeConfig(p *page) {
 	engine, model := s.names()
-	info := func(name, help, labels string) {
-		p.family(name, help, "gauge")
-		p.add(labels, 1)
-	}
 	gpus := itoa(max(1, s.w.spec.GPUs))
-	info("trtllm_model_config_info", "Model configuration info", pairs("dtype", "bfloat16", "engine_type", engine,
-		"gpu_type", "NVIDIA H200", "max_model_len", "4096", "model", model, "model_name", model, "pid", s.pid,
-		"quantization", "none", "served_model_name", model))
-	info("trtllm_parallel_config_info", "Parallelism configuration info", pairs("context_parallel_size", "1",
-		"engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus, "model_name", model, "pid", s.pid,
-		"pipeline_parallel_size", "1", "tensor_parallel_size", gpus))
 	reuse := "True"
 	if s.w.spec.Engine.NoBlockReuse {
 		reuse = "False"
 	}
-	info("trtllm_kv_cache_config_info", "KV cache configuration info", pairs("cache_dtype", "auto",
-		"enable_block_reuse", reuse, "enable_partial_reuse", reuse, "engine_type", engine,
-		"free_gpu_memory_fraction", "0.9", "model_name", model, "pid", s.pid))
+	info := func(name, help string, labels func(pid string) string) {
+		p.family(name, help, "gauge")
+		for _, w := range s.writers() {
+			p.add(labels(w.pid), 1)
+		}
+	}
+	info("trtllm_model_config_info", "Model configuration info", func(pid string) string {
+		return pairs("dtype", "bfloat16", "engine_type", engine, "gpu_type", "NVIDIA H200", "max_model_len", "4096",
+			"model", model, "model_name", model, "pid", pid, "quantization", "none", "served_model_name", model)
+	})
+	info("trtllm_parallel_config_info", "Parallelism configuration info", func(pid string) string {
+		return pairs("context_parallel_size", "1", "engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus,
+			"model_name", model, "pid", pid, "pipeline_parallel_size", "1", "tensor_parallel_size", gpus)
+	})
+	info("trtllm_kv_cache_config_info", "KV cache configuration info", func(pid string) string {
+		return pairs("cache_dtype", "auto", "enable_block_reuse", reuse, "enable_partial_reuse", reuse,
+			"engine_type", engine, "free_gpu_memory_fraction", "0.9", "model_name", model, "pid", pid)
+	})
 }
 
 func (s *serve) writeKVRates(p *page) {
-	it := s.last
-	if blocks := it.kvReused + it.kvMissed; blocks > 0 {
-		p.family("trtllm_kv_cache_hit_rate", "KV cache hit rate", "gauge")
-		p.add(s.gaugeLabels(), float64(it.kvReused)/float64(blocks))
-	}
-	if all := it.kvUsed + it.kvFree; all > 0 {
-		p.family("trtllm_kv_cache_utilization", "KV cache utilization", "gauge")
-		p.add(s.gaugeLabels(), float64(it.kvUsed)/float64(all))
-	}
+	s.gauge(p, "kv_cache_hit_rate", "KV cache hit rate", func(w writer) (float64, bool) {
+		blocks := w.last.kvReused + w.last.kvMissed
+		return float64(w.last.kvReused) / float64(max(1, blocks)), blocks > 0
+	})
+	s.gauge(p, "kv_cache_utilization", "KV cache utilization", func(w writer) (float64, bool) {
+		return float64(w.last.kvUsed) / float64(w.last.kvUsed+w.last.kvFree), true
+	})
 }
 
 // writeIteration writes the gauges of the last iteration the collector saw.
 func (s *serve) writeIteration(p *page) {
-	if !s.logged {
-		return
+	gauge := func(name, help string, v func(it iteration) float64) {
+		s.gauge(p, name, help, func(w writer) (float64, bool) { return v(w.last), true })
 	}
-	it := s.last
-	gauge := func(name, help string, v float64) {
-		p.family("trtllm_"+name, help, "gauge")
-		p.add(s.gaugeLabels(), v)
+	count := func(name, help string, v func(it iteration) int) {
+		gauge(name, help, func(it iteration) float64 { return float64(v(it)) })
 	}
-	gauge("num_requests_running", "Number of active requests", float64(it.active))
-	gauge("num_requests_waiting", "Number of queued requests", float64(it.queued))
-	gauge("max_num_active_requests", "Maximum number of active requests", float64(s.w.spec.Engine.MaxActive))
-	gauge("iteration_latency_seconds", "Iteration latency in seconds", float64(it.latency.Microseconds())/1e6)
-	gauge("gpu_memory_usage_bytes", "GPU memory usage in bytes", 123456789012)
+	constant := func(name, help string, v float64) {
+		gauge(name, help, func(iteration) float64 { return v })
+	}
+	most := float64(s.w.spec.Engine.MaxActive)
+	count("num_requests_running", "Number of active requests", func(it iteration) int { return it.active })
+	count("num_requests_waiting", "Number of queued requests", func(it iteration) int { return it.queued })
+	constant("max_num_active_requests", "Maximum number of active requests", most)
+	gauge("iteration_latency_seconds", "Iteration latency in seconds", func(it iteration) float64 {
+		return float64(it.latency.Microseconds()) / 1e6
+	})
+	constant("gpu_memory_usage_bytes", "GPU memory usage in bytes", 123456789012)
 	// The PyTorch path reports these five as 0.
-	gauge("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
-	gauge("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
-	gauge("max_batch_size_static", "Static maximum batch size", 0)
-	gauge("max_batch_size_runtime", "Runtime maximum batch size", 0)
-	gauge("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
+	constant("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
+	constant("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
+	constant("max_batch_size_static", "Static maximum batch size", 0)
+	constant("max_batch_size_runtime", "Runtime maximum batch size", 0)
+	constant("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
 	s.writeKVRates(p)
-	gauge("kv_cache_max_blocks", "Maximum number of KV cache blocks", float64(it.kvUsed+it.kvFree))
-	gauge("kv_cache_free_blocks", "Number of free KV cache blocks", float64(it.kvFree))
-	gauge("kv_cache_used_blocks", "Number of used KV cache blocks", float64(it.kvUsed))
-	gauge("kv_cache_tokens_per_block", "Number of tokens per KV cache block", float64(s.w.spec.Engine.TokensPerBlock))
-	gauge("num_context_requests", "Number of context (prefill) requests", float64(it.context))
-	gauge("num_generation_requests", "Number of generation (decode) requests", float64(it.decoding))
-	gauge("num_paused_requests", "Number of paused requests", float64(it.paused))
-	gauge("num_scheduled_requests", "Number of scheduled requests", float64(it.scheduled))
-	gauge("total_context_tokens", "Total number of context tokens", float64(it.contextTokens))
-	gauge("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
-	gauge("prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.",
-		float64(it.context)/float64(s.w.spec.Engine.MaxActive))
-	if s.moved {
-		gauge("kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", s.reuseRate)
-	}
+	count("kv_cache_max_blocks", "Maximum number of KV cache blocks", func(it iteration) int { return it.kvUsed + it.kvFree })
+	count("kv_cache_free_blocks", "Number of free KV cache blocks", func(it iteration) int { return it.kvFree })
+	count("kv_cache_used_blocks", "Number of used KV cache blocks", func(it iteration) int { return it.kvUsed })
+	constant("kv_cache_tokens_per_block", "Number of tokens per KV cache block", float64(s.w.spec.Engine.TokensPerBlock))
+	count("num_context_requests", "Number of context (prefill) requests", func(it iteration) int { return it.context })
+	count("num_generation_requests", "Number of generation (decode) requests", func(it iteration) int { return it.decoding })
+	count("num_paused_requests", "Number of paused requests", func(it iteration) int { return it.paused })
+	count("num_scheduled_requests", "Number of scheduled requests", func(it iteration) int { return it.scheduled })
+	count("total_context_tokens", "Total number of context tokens", func(it iteration) int { return it.contextTokens })
+	constant("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
+	gauge("prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.", func(it iteration) float64 {
+		return float64(it.context) / most
+	})
+	s.gauge(p, "kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", func(w writer) (float64, bool) {
+		return w.reuseRate, w.moved
+	})
 }
 
 func (s *serve) writeCounters(p *page) {
@@ -169,7 +184,7 @@ func (s *serve) writeCounters(p *page) {
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", s.prompt)
 		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", s.generation)
 	}
-	if !s.logged {
+	if !s.seen() {
 		return
 	}
 	c := s.counters

@@ -135,6 +135,7 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 		present       []string
 		absent        []string
 	}{
+		{"22.08 writes six decimals", "2.25.0", "", []string{`nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 0.000000`}, []string{"summary"}},
 		{"23.05 has no pending gauge, no reason, old families", "2.34.0", "", []string{trt + "request_statistics", `failure{model="ensemble",version`}, []string{"pending", "reason=", "nv_pinned"}},
 		{"23.11 has _statistics names", "2.40.0", "", []string{trt + "general_statistics", "pending"}, []string{trt + "request_metrics", "nv_pinned"}},
 		{"24.01 has the pinned pool", "2.42.0", "", []string{"nv_pinned_memory_pool_used_bytes", trt + "request_metrics"}, []string{"terminated_requests", "paused_requests"}},

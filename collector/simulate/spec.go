@@ -80,6 +80,9 @@ type Spec struct {
 	// NoPerfMetrics is trtllm-serve without return_perf_metrics; NoIterationStats
 	// is it without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
+	// KeepMultiprocDir is trtllm-serve with PROMETHEUS_MULTIPROC_DIR set by its
+	// operator: a restart continues the counters and keeps the gauges of dead pids.
+	KeepMultiprocDir bool
 	// LoadDuration is the time from process start to open ports, ModelLoad that
 	// of a model loaded by API, UnloadDuration that of an unload.
 	LoadDuration, ModelLoad, UnloadDuration time.Duration

@@ -3,7 +3,7 @@ package simulate
 // page renders the Prometheus text of this moment: counters, gauges, histograms,
 // summaries, inside each in order of registration.
 func (t *triton) page() []byte {
-	p := &page{out: make([]byte, 0, 16<<10), number: appendCpp, seed: t.seed | 1}
+	p := &page{out: make([]byte, 0, 16<<10), number: appendCpp, seed: t.seed<<1 | 1}
 	if t.version < triton2209 {
 		p.number = appendCppOld
 	}

@@ -43,7 +43,9 @@ type Truth struct {
 	// The same of failed requests that had reached the executor.
 	FailedPromptTokens     uint64 `json:"failed_prompt_tokens"`
 	FailedGenerationTokens uint64 `json:"failed_generation_tokens"`
-	// Tokens computed and generated so far, by requests in flight too.
+	// Tokens computed and generated so far, by requests in flight too. These, the
+	// KV numbers and Iterations are the executor's: a reload of the LLM model
+	// begins them anew, while the numbers of requests go on.
 	ContextTokensSoFar   uint64 `json:"context_tokens_so_far"`
 	GeneratedTokensSoFar uint64 `json:"generated_tokens_so_far"`
 	CachedPromptTokens   uint64 `json:"cached_prompt_tokens"`

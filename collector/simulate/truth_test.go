@@ -1,6 +1,10 @@
 package simulate_test
 
 import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,4 +149,88 @@ func TestOldServeDropsQueueTimesOfZero(t *testing.T) {
 	const labels = `{engine_type="undefined",model_name="undefined"}`
 	require.Equal(t, float64(truth.Finished), s["e2e_request_latency_seconds_count"+labels])
 	require.Less(t, s["request_queue_time_seconds_count"+labels], float64(truth.Finished))
+}
+
+func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
+	r := newReplica(t, simulate.Spec{Workload: simulate.Workload{Rate: 4}})
+	order := func() string {
+		var names []string
+		for line := range strings.Lines(string(r.Page())) {
+			if !strings.HasPrefix(line, "#") {
+				names = append(names, line[:strings.LastIndexByte(line, ' ')])
+			}
+		}
+		return strings.Join(names, "\n")
+	}
+	r.Advance(time.Minute)
+	first := order()
+	r.Advance(time.Minute)
+	require.Equal(t, first, order())
+	r.Restart(0)
+	r.Advance(time.Minute)
+	require.NotEqual(t, first, order())
+	require.Len(t, order(), len(first))
+}
+
+func TestAKeptMultiprocDirectoryContinuesCountersAndKeepsDeadGauges(t *testing.T) {
+	for keep, writers := range map[bool]int{false: 1, true: 2} {
+		r := newReplica(t, simulate.Spec{Kind: simulate.KindServe, KeepMultiprocDir: keep, Workload: simulate.Workload{Rate: 5, SharedPrefix: 0.5}})
+		r.Advance(time.Minute)
+		before := samplesOf(t, r)
+		r.Restart(time.Second)
+		r.Advance(20 * time.Second)
+		after := samplesOf(t, r)
+		running, info := 0, 0
+		for series := range after {
+			if strings.HasPrefix(series, "trtllm_num_requests_running{") {
+				running++
+			}
+			if strings.HasPrefix(series, "trtllm_model_config_info{") {
+				info++
+			}
+		}
+		require.Equal(t, writers, running)
+		require.Equal(t, writers, info)
+		for _, name := range []string{"trtllm_generation_tokens_total", "trtllm_kv_cache_reused_blocks_total", "trtllm_num_requests_completed_total"} {
+			series := name + `{engine_type="pytorch",model_name="tiny-llama"}`
+			require.Equal(t, keep, after[series] > before[series], name)
+		}
+	}
+}
+
+func TestAClientThatLeavesEndsItsRequestAtServeAndNotAtTriton(t *testing.T) {
+	for kind, path := range map[simulate.Kind]string{
+		simulate.KindTriton: "/v2/models/ensemble/generate_stream", simulate.KindServe: "/v1/completions",
+	} {
+		r := listening(t, simulate.Spec{Kind: kind, Streaming: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		body := `{"text_input":"hi","prompt":"hi","max_tokens":500,"stream":true}`
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.APIURL()+path, strings.NewReader(body))
+		require.NoError(t, err)
+		gone := make(chan struct{})
+		go func() {
+			defer close(gone)
+			if resp, err := client(t).Do(req); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+		}()
+		require.Eventually(t, func() bool { return r.Truth().InFlight == 1 }, 5*time.Second, time.Millisecond)
+		r.Advance(time.Second)
+		require.Positive(t, r.Truth().GeneratedTokensSoFar)
+		cancel()
+		<-gone
+		if kind == simulate.KindServe {
+			require.Eventually(t, func() bool {
+				r.Advance(50 * time.Millisecond)
+				return r.Truth().InFlight == 0
+			}, 5*time.Second, time.Millisecond)
+			require.Less(t, r.Truth().GeneratedTokensSoFar, uint64(500))
+			require.NotContains(t, string(r.Page()), "request_success_total", "never booked")
+			continue
+		}
+		r.Advance(time.Minute)
+		require.Equal(t, uint64(500), r.Truth().GenerationTokens)
+		require.Equal(t, 1.0, samplesOf(t, r)[success("ensemble")])
+	}
 }
