@@ -2,6 +2,7 @@ package scrape_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -61,6 +62,11 @@ func (p *peer) request() *http.Request {
 	if err != nil {
 		return nil
 	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
 	p.server.mu.Lock()
 	p.server.seen = append(p.server.seen, req)
 	p.server.mu.Unlock()

@@ -1,0 +1,166 @@
+package scrape_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+func decode(text string, into any) error {
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(text)))
+	decoder.KnownFields(true)
+	return decoder.Decode(into)
+}
+
+func TestEmptyConfigIsTheDefault(t *testing.T) {
+	t.Parallel()
+	var cfg scrape.Config
+	require.NoError(t, decode("{}", &cfg))
+	require.Equal(t, scrape.DefaultConfig, cfg)
+	require.NoError(t, cfg.Validate())
+	require.False(t, cfg.FollowRedirects)
+	require.False(t, cfg.EnableHTTP2)
+	require.Equal(t, scrape.Limits{Body: 16 << 20, CompressedBody: 4 << 20, Headers: 64 << 10}, cfg.Limits)
+}
+
+func TestGoodConfigs(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*testing.T, scrape.Config){
+		"follow_redirects: true\nenable_http2: true": func(t *testing.T, c scrape.Config) {
+			require.True(t, c.FollowRedirects)
+			require.True(t, c.EnableHTTP2)
+		},
+		"basic_auth: {username: a, password_file: /run/secret}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, "/run/secret", c.BasicAuth.PasswordFile)
+		},
+		"authorization: {credentials: a}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, "Bearer", c.Authorization.Type)
+		},
+		"oauth2: {client_id: a, client_secret: b, token_url: https://login/token, grant_type: client_credentials}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, "https://login/token", c.OAuth2.TokenURL)
+		},
+		"tls_config: {ca_file: /ca.pem, server_name: x, min_version: TLS13}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, "/ca.pem", c.TLS.CAFile)
+		},
+		"http_headers: {X-Tenant: {values: [a]}}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, []string{"a"}, c.Headers.Headers["X-Tenant"].Values)
+		},
+		"proxy_url: socks5://proxy:1080": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, "proxy:1080", c.Proxy.ProxyURL.Host)
+		},
+		"limits: {body: 1MiB, compressed_body: 0}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, scrape.Limits{Body: 1 << 20, Headers: 64 << 10}, c.Limits)
+		},
+		"dial: {allow: [169.254.20.10]}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, scrape.DialConfig{Deny: scrape.DefaultDialConfig.Deny, Allow: []string{"169.254.20.10"}}, c.Dial)
+		},
+		"dial: {deny: []}": func(t *testing.T, c scrape.Config) {
+			require.Empty(t, c.Dial.Deny)
+		},
+		"dial: {deny: [10.0.0.0/8, 2001:db8::/32]}": func(t *testing.T, c scrape.Config) {
+			require.Equal(t, []string{"10.0.0.0/8", "2001:db8::/32"}, c.Dial.Deny)
+		},
+	}
+	for text, check := range cases {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			var cfg scrape.Config
+			require.NoError(t, decode(text, &cfg))
+			require.NoError(t, cfg.Validate())
+			check(t, cfg)
+		})
+	}
+}
+
+func TestBadConfigsSayWhatToDo(t *testing.T) {
+	t.Parallel()
+	cases := map[string]string{
+		"basic_auth: {username: a}\nauthorization: {credentials: b}":                                           "http client: at most one of basic_auth, oauth2 & authorization must be configured",
+		"basic_auth: {password: a, password_file: b}":                                                          "http client: at most one of basic_auth password, password_file & password_ref must be configured",
+		"authorization: {type: basic, credentials: a}":                                                         `http client: authorization type cannot be set to "basic", use "basic_auth" instead`,
+		"basic_auth: {username: a, password_ref: b}":                                                           "basic_auth.password_ref: secret stores are not supported; use the _file key beside it",
+		"authorization: {credentials_ref: b}":                                                                  "authorization.credentials_ref: secret stores are not supported; use the _file key beside it",
+		"tls_config: {ca_ref: b}":                                                                              "tls_config.ca_ref: secret stores are not supported; use the _file key beside it",
+		"oauth2: {client_id: a, client_secret_ref: b, token_url: http://x}":                                    "oauth2.client_secret_ref: secret stores are not supported; use the _file key beside it",
+		"oauth2: {client_id: a, token_url: x}":                                                                 "oauth2.token_url: is not a URL; write it like https://login.example.com/token",
+		"oauth2: {token_url: http://x}":                                                                        "http client: oauth2 client_id must be configured",
+		"oauth2: {client_id: a, token_url: http://x, grant_type: urn:ietf:params:oauth:grant-type:jwt-bearer}": `oauth2.grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer" is not supported; use client_credentials`,
+		"oauth2: {client_id: a, token_url: http://x, tls_config: {min_version: TLS10}}":                        "oauth2.tls_config.min_version: TLS10 is not safe; use TLS12 or TLS13",
+		"tls_config: {min_version: TLS11}":                                                                     "tls_config.min_version: TLS11 is not safe; use TLS12 or TLS13",
+		"tls_config: {max_version: TLS10}":                                                                     "tls_config.max_version: TLS10 is not safe; use TLS12 or TLS13",
+		"tls_config: {min_version: TLS13, max_version: TLS12}":                                                 "tls_config.max_version: TLS12 is below min_version TLS13; raise it or leave it out",
+		"tls_config: {cert: a}":                                                                                "exactly one of key or key_file must be configured when a client certificate is configured",
+		"tls_config: {min_version: SSL3}":                                                                      "unknown TLS version: SSL3",
+		"http_headers: {accept: {values: [a]}}":                                                                "http_headers.accept: is set by the exporter; remove it",
+		"http_headers: {x-trtllm-exporter-hop: {values: [a]}}":                                                 "http_headers.x-trtllm-exporter-hop: is set by the exporter; remove it",
+		"http_headers: {host: {values: [a]}}":                                                                  `http client: setting header "Host" is not allowed`,
+		"proxy_url: ftp://proxy":                                                                               `proxy_url: scheme "ftp" is not supported; use http, https or socks5`,
+		"proxy_url: http:///x":                                                                                 "proxy_url: has no host; write it like http://proxy.example.com:3128",
+		"no_proxy: x":                                                                                          "http client: if no_proxy is configured, proxy_url must also be configured",
+		"limits: {body: 16}":                                                                                   `"16" is not a size; write a number with a unit, such as 16MiB`,
+		"limits: {body: lots}":                                                                                 `"lots" is not a size; write a number with a unit, such as 16MiB`,
+		"limits: {body: -1MiB}":                                                                                `"-1MiB" is not a size; write a number with a unit, such as 16MiB`,
+		"limits: {headers: 0}":                                                                                 "limits.headers: 0B is too small; use 1KiB or more, the default is 64KiB",
+		"dial: {deny: [all]}":                                                                                  `dial.deny[0]: "all" is not a network; write it like 10.0.0.0/8`,
+		"dial: {allow: [10.0.0.0/8, fe80::1%eth0]}":                                                            `dial.allow[1]: "fe80::1%eth0" is not a network; write it like 10.0.0.0/8`,
+		"bearer_token: a":                                                                                      "field bearer_token not found",
+		"follow_redirect: true":                                                                                "field follow_redirect not found",
+	}
+	for text, want := range cases {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			var cfg scrape.Config
+			err := decode(text, &cfg)
+			if err == nil {
+				err = cfg.Validate()
+				_, built := scrape.New(cfg, quiet())
+				require.EqualError(t, built, err.Error())
+			}
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+func TestInlinedConfigLeavesLimitsToThePool(t *testing.T) {
+	t.Parallel()
+	type limits struct {
+		Page    scrape.Limits `yaml:",inline"`
+		Samples int           `yaml:"samples"`
+	}
+	pool := struct {
+		HTTP   scrape.Config `yaml:",inline"`
+		Limits limits        `yaml:"limits"`
+	}{HTTP: scrape.DefaultConfig, Limits: limits{Page: scrape.DefaultLimits}}
+	require.NoError(t, decode("follow_redirects: true\nlimits: {body: 1MiB, samples: 7}", &pool))
+	require.True(t, pool.HTTP.FollowRedirects)
+	require.Equal(t, scrape.DefaultDialConfig, pool.HTTP.Dial)
+	require.Equal(t, limits{Page: scrape.Limits{Body: 1 << 20, CompressedBody: 4 << 20, Headers: 64 << 10}, Samples: 7}, pool.Limits)
+	text, err := yaml.Marshal(pool)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "body: 1MiB")
+}
+
+func TestFileNamesAreRelativeToTheConfiguration(t *testing.T) {
+	t.Parallel()
+	var cfg scrape.Config
+	require.NoError(t, decode(`
+basic_auth: {username: a, password_file: p}
+authorization: {credentials_file: c}
+oauth2: {client_secret_file: o}
+tls_config: {ca_file: ca, cert_file: cert, key_file: /abs}
+http_headers: {X-A: {files: [h]}}
+`, &cfg))
+	cfg.SetDirectory("/etc/exporter")
+	require.Equal(t, "/etc/exporter/p", cfg.BasicAuth.PasswordFile)
+	require.Equal(t, "/etc/exporter/c", cfg.Authorization.CredentialsFile)
+	require.Equal(t, "/etc/exporter/o", cfg.OAuth2.ClientSecretFile)
+	require.Equal(t, "/etc/exporter/ca /etc/exporter/cert /abs", cfg.TLS.CAFile+" "+cfg.TLS.CertFile+" "+cfg.TLS.KeyFile)
+	require.Equal(t, []string{"/etc/exporter/h"}, cfg.Headers.Headers["X-A"].Files)
+	empty := scrape.DefaultConfig
+	empty.SetDirectory("/etc/exporter")
+	require.Equal(t, scrape.DefaultConfig, empty)
+}

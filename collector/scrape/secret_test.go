@@ -1,0 +1,229 @@
+package scrape_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// echo answers 500 with everything that the request said.
+func echo(p *peer) {
+	for req := p.request(); req != nil; req = p.request() {
+		var said strings.Builder
+		req.Header.Write(&said)
+		user, password, _ := req.BasicAuth()
+		fmt.Fprintf(&said, "user %s password %s", user, password)
+		p.say(answer("500 Internal Server Error", "", said.String()))
+	}
+}
+
+func TestSecretsThatAServerRepeatsAreBlanked(t *testing.T) {
+	t.Parallel()
+	cases := map[string]func(*scrape.Config){
+		"basic_auth": func(c *scrape.Config) {
+			c.BasicAuth = &promconfig.BasicAuth{Username: "scraper", Password: "hunter2hunter2"}
+		},
+		"authorization": func(c *scrape.Config) {
+			c.Authorization = &promconfig.Authorization{Credentials: "hunter2hunter2"}
+		},
+		"http_headers": func(c *scrape.Config) {
+			c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"Api-Key": {Secrets: []promconfig.Secret{"hunter2hunter2"}}}}
+		},
+	}
+	encoded := base64.StdEncoding.EncodeToString([]byte("scraper:hunter2hunter2"))
+	for name, change := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, nil, echo)
+			_, err := scrapeWithin(t, newClient(t, change), server.url, ample)
+			requireFailure(t, err, scrape.ReasonHTTPStatus, "500", "the server answered 500")
+			require.NotContains(t, err.Error(), "hunter2")
+			require.NotContains(t, err.Error(), encoded)
+		})
+	}
+}
+
+func TestSecretAcrossTheEndOfTheQuoteIsNotShown(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2-hunter2-hunter2-hunter2"
+	set := func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Credentials: secret} }
+	for shift := range len(secret) {
+		body := strings.Repeat("x", 200-shift) + secret + strings.Repeat(secret, 200)
+		server := serve(t, nil, once(answer("403 Forbidden", "", body)))
+		_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
+		requireFailure(t, err, scrape.ReasonHTTPStatus, "403", "check basic_auth")
+		require.NotContains(t, err.Error(), "hunt")
+		require.Less(t, len(err.Error()), 400)
+	}
+}
+
+func TestCredentialsInTheURLAreSentAndNotShown(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, echo)
+	with := func(address string) string {
+		return strings.Replace(address, "http://", "http://scraper:hunter2hunter2@", 1) + "?key=1"
+	}
+	_, err := scrapeWithin(t, newClient(t), with(server.url), ample)
+	requireFailure(t, err, scrape.ReasonHTTPStatus, "500", "the server answered 500")
+	require.NotContains(t, err.Error(), "hunter2")
+	user, password, _ := server.requests()[0].BasicAuth()
+	require.Equal(t, "scraper hunter2hunter2", user+" "+password)
+
+	closed := serve(t, nil, (*peer).reset)
+	_, err = scrapeWithin(t, newClient(t), with(closed.url), ample)
+	requireFailure(t, err, scrape.ReasonReset, "", "it may be restarting")
+	require.NotContains(t, err.Error(), "hunter2")
+}
+
+func TestCredentialFilesAreReadAtEachScrape(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	file := filepath.Join(t.TempDir(), "token")
+	client := newClient(t, func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{CredentialsFile: file}
+	})
+	_, err := scrapeWithin(t, client, server.url, ample)
+	requireFailure(t, err, scrape.ReasonResource, "", "make the file that the configuration names readable")
+	for _, text := range []string{"first", "second"} {
+		write(t, file, text+"\n")
+		_, err := scrapeWithin(t, client, server.url, ample)
+		require.NoError(t, err)
+	}
+	require.Equal(t, "Bearer first", server.requests()[0].Header.Get("Authorization"))
+	require.Equal(t, "Bearer second", server.requests()[1].Header.Get("Authorization"))
+}
+
+func TestConfigPrintsNoSecret(t *testing.T) {
+	t.Parallel()
+	var cfg scrape.Config
+	require.NoError(t, yaml.Unmarshal([]byte(`
+basic_auth: {username: scraper, password: hunter2}
+oauth2: {client_id: id, client_secret: hunter2, token_url: "http://x/token"}
+http_headers: {X-Key: {secrets: [hunter2]}}
+proxy_url: http://user:hunter2@proxy:3128
+proxy_connect_header: {Proxy-Authorization: [hunter2]}
+tls_config: {key: hunter2, cert: x}
+`), &cfg))
+	text, err := yaml.Marshal(cfg)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "hunter2")
+	require.Contains(t, string(text), "<secret>")
+}
+
+// tokenServer gives a new token at each request.
+func tokenServer(p *peer) {
+	for n := 1; ; n++ {
+		req := p.request()
+		if req == nil {
+			return
+		}
+		body, _ := io.ReadAll(req.Body)
+		_, secret, _ := req.BasicAuth()
+		form, _ := url.ParseQuery(string(body))
+		switch {
+		case secret == "" && form.Get("client_secret") == "":
+			p.say(answer("401 Unauthorized", "Content-Type: application/json\r\n", `{"error":"invalid_client","error_description":"hunter2"}`))
+		case form.Get("audience") != "triton":
+			p.say(answer("400 Bad Request", "", "hunter2"))
+		default:
+			p.say(answer("200 OK", "Content-Type: application/json\r\n", fmt.Sprintf(`{"access_token":"token-%s-%d","token_type":"Bearer","expires_in":3600}`, secret, n)))
+		}
+	}
+}
+
+func TestOAuth2TokenIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	login := serve(t, nil, tokenServer)
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	client := newClient(t, func(c *scrape.Config) {
+		c.OAuth2 = &promconfig.OAuth2{ClientID: "id", ClientSecret: "s3cret", TokenURL: login.url, EndpointParams: map[string]string{"audience": "triton"}}
+	})
+	for range 3 {
+		_, err := scrapeWithin(t, client, server.url, ample)
+		require.NoError(t, err)
+	}
+	require.Len(t, login.requests(), 1)
+	for _, req := range server.requests() {
+		require.Equal(t, "Bearer token-s3cret-1", req.Header.Get("Authorization"))
+	}
+}
+
+func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name    string
+		script  func(*peer)
+		timeout time.Duration
+		reason  scrape.Reason
+		class   string
+		text    string
+	}{
+		{"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401", `oauth2.token_url answered 401, error "invalid_client"; check client_id`},
+		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
+		{"closes", (*peer).reset, ample, scrape.ReasonReset, "", "oauth2.token_url: "},
+		{"redirects", once(answer("302 Found", "Location: /x\r\n", "")), ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302"},
+		{"says nothing of use", replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")), ample, scrape.ReasonProtocol, "", "oauth2"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			login := serve(t, nil, c.script)
+			server := serve(t, nil, replies(answer("200 OK", "", page)))
+			client := newClient(t, func(cfg *scrape.Config) {
+				cfg.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: strings.Replace(login.url, "http://", "http://user:hunter2@", 1)}
+				if c.name == "refused" {
+					cfg.OAuth2.TokenURL = login.url
+				}
+			})
+			_, err := scrapeWithin(t, client, server.url, c.timeout)
+			requireFailure(t, err, c.reason, c.class, c.text)
+			require.NotContains(t, err.Error(), "hunter2")
+			require.Empty(t, server.requests())
+		})
+	}
+}
+
+func TestManyTargetsWaitForAHangingTokenNoLongerThanTheirTimeout(t *testing.T) {
+	t.Parallel()
+	login := serve(t, nil, (*peer).wait)
+	client := newClient(t, func(c *scrape.Config) {
+		c.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: login.url}
+	})
+	done := make(chan error)
+	for range 20 {
+		go func() {
+			_, err := scrapeWithin(t, client, "http://127.0.0.1:1/metrics", hang)
+			done <- err
+		}()
+	}
+	for range 20 {
+		requireFailure(t, <-done, scrape.ReasonTimeout, "", "raise scrape_timeout")
+	}
+}
+
+func TestUnverifiedCertificatesAreLogged(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	cfg := scrape.DefaultConfig
+	cfg.TLS.InsecureSkipVerify = true
+	client, err := scrape.New(cfg, slog.New(slog.NewTextHandler(&out, nil)))
+	require.NoError(t, err)
+	defer client.Close()
+	require.Contains(t, out.String(), "Certificates of targets are not verified")
+	server := serve(t, newAuthority(t).server(t, nil), once(answer("200 OK", "", page)))
+	_, err = scrapeWithin(t, client, server.url, ample)
+	require.NoError(t, err)
+}
