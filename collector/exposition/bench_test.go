@@ -50,7 +50,7 @@ func benchTargets(b *testing.B, kind simulate.BenchKind, n int) []*benchTarget {
 			t.bodies[tick] = simulate.BenchPage(kind, i, tick)
 		}
 		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
-		t.scrape(b, 0)
+		require.NoError(b, t.scrape(0))
 		all[i] = t
 	}
 	return all
@@ -68,16 +68,17 @@ func labelReplica(replica string) exposition.Labeler {
 }
 
 // scrape reads the body of one tick and gives back the block before.
-func (t *benchTarget) scrape(b *testing.B, tick int) {
+func (t *benchTarget) scrape(tick int) error {
 	block := t.cache.Block()
 	block.SetBody(append(block.Buffer(), t.bodies[tick%ticks]...))
 	if err := t.cache.Parse(block, "text/plain; charset=utf-8"); err != nil {
-		b.Fatal(err)
+		return err
 	}
 	if t.block != nil {
 		t.block.Release()
 	}
 	t.block = block
+	return nil
 }
 
 // reportPerSample reports the time of one sample, given the samples of one
@@ -106,16 +107,19 @@ func BenchmarkIngest(b *testing.B) {
 }
 
 func benchmarkFast(b *testing.B, targets []*benchTarget, samples int) {
+	b.Helper()
 	// Blocks of every size and buffers for every body exist after three rounds.
 	for round := range 3 * ticks {
 		for _, t := range targets {
-			t.scrape(b, round)
+			require.NoError(b, t.scrape(round))
 		}
 	}
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
-		targets[i%len(targets)].scrape(b, i/len(targets)+1)
+		if err := targets[i%len(targets)].scrape(i/len(targets) + 1); err != nil {
+			b.Fatal(err)
+		}
 		i++
 	}
 	reportPerSample(b, samples)
@@ -128,12 +132,15 @@ func benchmarkFast(b *testing.B, targets []*benchTarget, samples int) {
 }
 
 func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
+	b.Helper()
 	targets := benchTargets(b, kind, 1)
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
 		targets[0].cache.Relabel(targets[0].label)
-		targets[0].scrape(b, i)
+		if err := targets[0].scrape(i); err != nil {
+			b.Fatal(err)
+		}
 		i++
 	}
 	reportPerSample(b, samples)
@@ -142,6 +149,7 @@ func benchmarkSlow(b *testing.B, kind simulate.BenchKind, samples int) {
 // benchmarkTextparse is what an exporter on Prometheus' parser does: labels
 // of each series, identity, text.
 func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
+	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
 	symbols := labels.NewSymbolTable()
 	var out []byte
@@ -176,13 +184,18 @@ func benchmarkTextparse(b *testing.B, kind simulate.BenchKind, samples int) {
 // benchmarkExpfmt is what an exporter on the client library's parser does:
 // messages, identity, text.
 func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
+	b.Helper()
 	t := benchTargets(b, kind, 1)[0]
 	var out bytes.Buffer
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
 		out.Reset()
-		for _, mf := range messages(b, t.bodies[i%ticks], "r0") {
+		mfs, err := messages(t.bodies[i%ticks], "r0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, mf := range mfs {
 			if _, err := expfmt.MetricFamilyToText(&out, mf); err != nil {
 				b.Fatal(err)
 			}
@@ -193,11 +206,11 @@ func benchmarkExpfmt(b *testing.B, kind simulate.BenchKind, samples int) {
 }
 
 // messages is one body as messages with the identity labels.
-func messages(b *testing.B, body []byte, replica string) []*dto.MetricFamily {
+func messages(body []byte, replica string) ([]*dto.MetricFamily, error) {
 	p := expfmt.NewTextParser(model.LegacyValidation)
 	mfs, err := p.TextToMetricFamilies(bytes.NewReader(body))
 	if err != nil {
-		b.Fatal(err)
+		return nil, err
 	}
 	var all []*dto.MetricFamily
 	pairs := []*dto.LabelPair{
@@ -217,7 +230,7 @@ func messages(b *testing.B, body []byte, replica string) []*dto.MetricFamily {
 		}
 		all = append(all, mf)
 	}
-	return all
+	return all, nil
 }
 
 // BenchmarkPage writes the merged page of many targets of 226 samples.
@@ -235,6 +248,7 @@ func BenchmarkPage(b *testing.B) {
 }
 
 func benchmarkPage(b *testing.B, n int, coding exposition.Encoding) {
+	b.Helper()
 	var (
 		blocks     []*exposition.Block
 		merger     exposition.Merger
@@ -266,9 +280,11 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding) {
 // benchmarkGatherers is the client library's way: the pages are messages
 // already and only merged and written.
 func benchmarkGatherers(b *testing.B, n int, coding exposition.Encoding) {
+	b.Helper()
 	var all prometheus.Gatherers
 	for i := range n {
-		mfs := messages(b, simulate.BenchPage(simulate.BenchTRTLLM, i, 0), "r"+strconv.Itoa(i))
+		mfs, err := messages(simulate.BenchPage(simulate.BenchTRTLLM, i, 0), "r"+strconv.Itoa(i))
+		require.NoError(b, err)
 		slices.SortFunc(mfs, func(x, y *dto.MetricFamily) int { return bytes.Compare([]byte(x.GetName()), []byte(y.GetName())) })
 		all = append(all, prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return mfs, nil }))
 	}

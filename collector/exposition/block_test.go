@@ -127,7 +127,7 @@ func TestReadersKeepTheirBlocksWhileScrapesGoOn(t *testing.T) {
 	readers.Wait()
 	fast, slow := c.Paths()
 	require.Equal(t, []uint64{500, 1}, []uint64{fast, slow})
-	require.EqualValues(t, 50, current.Samples())
+	require.Equal(t, 50, current.Samples())
 }
 
 func TestSteadyPagesAllocateNothing(t *testing.T) {

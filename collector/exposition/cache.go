@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"bytes"
 	"fmt"
 	"mime"
 
@@ -149,7 +150,7 @@ func (t *table) match(b *Block) bool {
 	pos, odd := 0, false
 	for i, length := range t.consts {
 		n := int(length)
-		if len(body)-pos < n || string(body[pos:pos+n]) != string(text[:n]) {
+		if len(body)-pos < n || !bytes.Equal(body[pos:pos+n], text[:n]) {
 			return false
 		}
 		text = text[n:]
@@ -168,7 +169,7 @@ func (t *table) match(b *Block) bool {
 		spans[i] = Span{uint32(pos), uint32(end)}
 		pos = end
 	}
-	if string(body[pos:]) != string(text) {
+	if !bytes.Equal(body[pos:], text) {
 		return false
 	}
 	b.spans = spans

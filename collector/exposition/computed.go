@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -36,7 +37,7 @@ func NewComputed(all []ComputedSeries) *Computed {
 		family := b.family(s.Family.Name)
 		b.families[family] = s.Family
 		builder.Reset(s.Labels)
-		builder.Set(labels.MetricName, s.Family.Name+s.Suffix)
+		builder.Set(model.MetricNameLabel, s.Family.Name+s.Suffix)
 		buf = appendPrefix(buf[:0], builder.Labels())
 		b.series = append(b.series, series{family: family, prefix: string(buf), value: i})
 	}

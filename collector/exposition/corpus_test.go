@@ -56,7 +56,7 @@ func typeOf(name, body string) string {
 
 // valueOfLine is a sample line's value; the digits behind the first of it
 // may change without the page ceasing to be one.
-var valueOfLine = regexp.MustCompile(`(?m)^([a-zA-Z_:][^\n]*[ }])([0-9]+)$`)
+var valueOfLine = regexp.MustCompile(`(?m)^([a-zA-Z_:][^\n]*[ }])(\d+)$`)
 
 // otherValues is the page with every integer value changed.
 func otherValues(body string) string {

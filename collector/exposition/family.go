@@ -118,7 +118,7 @@ func (m *metadata) place(b *shapeBuilder, k kind, name string) int {
 // resolve finds the family of a sample name. Names are judged by TYPE, never
 // by their looks: nv_inference_count is a counter, not a part of a histogram.
 func (m *metadata) resolve(k kind, name string) (string, *familyMeta, model.MetricType) {
-	if f, ok := m.byName[name]; ok && !(k == kindOpenMetrics && f.typ == model.MetricTypeCounter && !strings.HasSuffix(name, "_total")) {
+	if f, ok := m.byName[name]; ok && (k == kindText || f.typ != model.MetricTypeCounter || strings.HasSuffix(name, "_total")) {
 		return name, f, textType(f.typ)
 	}
 	for _, suffix := range []string{"_bucket", "_count", "_sum"} {

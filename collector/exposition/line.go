@@ -51,7 +51,7 @@ func (l *liner) line(text []byte) (known, error) {
 			return known{}, err
 		}
 		k = l.render(lset)
-		if name := lset.Get(labels.MetricName); l.opts.Watch != nil && k.drop != DropReservedName && l.opts.Watch(name) {
+		if name := lset.Get(model.MetricNameLabel); l.opts.Watch != nil && k.drop != DropReservedName && l.opts.Watch(name) {
 			k.source, k.watched = lset, true
 		}
 	}
@@ -61,7 +61,7 @@ func (l *liner) line(text []byte) (known, error) {
 
 // render attaches identity and relabels.
 func (l *liner) render(lset labels.Labels) known {
-	if l.opts.reserved(lset.Get(labels.MetricName)) {
+	if l.opts.reserved(lset.Get(model.MetricNameLabel)) {
 		return known{drop: DropReservedName}
 	}
 	out := Labelled{Labels: lset, Keep: true}
@@ -70,7 +70,7 @@ func (l *liner) render(lset labels.Labels) known {
 	}
 	k := known{
 		labels:     out.Labels,
-		name:       out.Labels.Get(labels.MetricName),
+		name:       out.Labels.Get(model.MetricNameLabel),
 		collisions: uint32(out.Collisions),
 	}
 	switch {
@@ -109,13 +109,13 @@ func validLabels(lset labels.Labels) bool {
 func (l *liner) limit(lset labels.Labels) error {
 	count, name, value := 0, 0, 0
 	lset.Range(func(lb labels.Label) {
-		if lb.Name == labels.MetricName {
+		if lb.Name == model.MetricNameLabel {
 			return
 		}
 		count++
 		name, value = max(name, len(lb.Name)), max(value, len(lb.Value))
 	})
-	return l.opts.Limits.checkLabels(lset.Get(labels.MetricName), count, name, value)
+	return l.opts.Limits.checkLabels(lset.Get(model.MetricNameLabel), count, name, value)
 }
 
 // reserved says whether a name belongs to the exporter.
@@ -164,7 +164,7 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 		return
 	}
 	seen[hash] = struct{}{}
-	_, _, typ := r.meta.resolve(r.kind, k.source.Get(labels.MetricName))
+	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
 	b.watched = append(b.watched, Watched{Labels: k.source, Type: typ, value: uint32(i)})
 }
 
@@ -196,15 +196,12 @@ func (r *pageReader) keep(b *shapeBuilder, seen map[string]struct{}, k *known, i
 // tells it from other series: its prefix, in which bounds count as numbers,
 // for le="1" and le="1.0" are the same bucket to every reader.
 func (k *known) lint(f *Family) (identity, drop string) {
-	label, drop := model.BucketLabel, DropInvalidHistogram
-	needed := false
 	suffix := strings.TrimPrefix(k.name, f.Name)
+	label, needed, drop := model.BucketLabel, suffix == "_bucket", DropInvalidHistogram
 	switch f.Type {
 	case model.MetricTypeHistogram:
-		needed = suffix == "_bucket"
 	case model.MetricTypeSummary:
-		label, drop = model.QuantileLabel, DropInvalidSummary
-		needed = suffix == ""
+		label, needed, drop = model.QuantileLabel, suffix == "", DropInvalidSummary
 	default:
 		return k.prefix, ""
 	}

@@ -41,47 +41,58 @@ func TestMergeOfTwoTargets(t *testing.T) {
 	}{
 		{
 			"families stand by name and targets in their order", "# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n", "# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
-			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{},
+			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
+			exposition.MergeStats{},
 		},
 		{
 			"S05 counter at a and gauge at b stand under the first's TYPE", "# TYPE x counter\nx 1\n", "# TYPE x gauge\nx 2\n",
-			"# TYPE x counter\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{TypeConflicts: 1},
+			"# TYPE x counter\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
 			"S06 a gauge has no place in a histogram", "# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
-			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_sum{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_sum{r=\"a\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
 		},
 		{
 			"S06 nor a histogram in a gauge", "# TYPE x gauge\nx 2\n", "# TYPE x histogram\nx_count 1\nx_sum 1\n",
-			"# TYPE x gauge\nx{r=\"a\"} 2\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 2},
+			"# TYPE x gauge\nx{r=\"a\"} 2\n",
+			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 2},
 		},
 		{
 			"S06 nor a summary in a histogram", "# TYPE x histogram\nx_count 1\n", "# TYPE x summary\nx_count 2\n",
-			"# TYPE x histogram\nx_count{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
 		},
 		{
 			"S07 a gauge x_count gives way to the summary x", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
-			"# TYPE x summary\nx_count{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"# TYPE x summary\nx_count{r=\"a\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
 		},
 		{
 			"S07 also when it comes first in a fresh page", "# TYPE x_count gauge\nx_count 2\n", "# TYPE x summary\nx_count 1\n",
-			"# TYPE x summary\nx_count{r=\"b\"} 1\n", exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"# TYPE x summary\nx_count{r=\"b\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
 		},
 		{
 			"S07 a summary has no buckets to clash with", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
-			"# TYPE x summary\nx_sum{r=\"a\"} 1\n# TYPE x_bucket gauge\nx_bucket{r=\"b\"} 2\n", exposition.MergeStats{},
+			"# TYPE x summary\nx_sum{r=\"a\"} 1\n# TYPE x_bucket gauge\nx_bucket{r=\"b\"} 2\n",
+			exposition.MergeStats{},
 		},
 		{
 			"S07 a histogram has", "# TYPE x histogram\nx_sum 1\n", "x_bucket 2\nx_sum 3\nx_count 4\n",
-			"# TYPE x histogram\nx_sum{r=\"a\"} 1\n", exposition.MergeStats{TypeConflicts: 3, SeriesDropped: 3},
+			"# TYPE x histogram\nx_sum{r=\"a\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 3, SeriesDropped: 3},
 		},
 		{
 			"S08 all series are kept under one HELP", "# HELP x one\nx 1\n", "# HELP x two\nx 2\n",
-			"# HELP x one\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{HelpConflicts: 1},
+			"# HELP x one\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
+			exposition.MergeStats{HelpConflicts: 1},
 		},
 		{
 			"a missing HELP is no conflict", "x 1\n", "# HELP x two\nx 2\n",
-			"# HELP x two\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n", exposition.MergeStats{},
+			"# HELP x two\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
+			exposition.MergeStats{},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -196,7 +207,8 @@ type brokenWriter struct{ left int }
 var errBroken = errors.New("broken")
 
 func (w *brokenWriter) Write(p []byte) (int, error) {
-	if w.left--; w.left < 0 {
+	w.left--
+	if w.left < 0 {
 		return 0, errBroken
 	}
 	return len(p), nil

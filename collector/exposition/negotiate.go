@@ -29,7 +29,7 @@ const textContentType = "text/plain; version=0.0.4; charset=utf-8"
 // who prefers it. A layout with names beyond the legacy character set needs a
 // client that says so, else names are escaped.
 func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
-	f := expfmt.NegotiateIncludingOpenMetrics(header)
+	f := expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 	switch f.FormatType() {
 	case expfmt.TypeOpenMetrics:
 		if openMetrics || !acceptsText(header) {
@@ -37,7 +37,7 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 		}
 		text := header.Clone()
 		text.Set("Accept", withoutOpenMetrics(header))
-		f = expfmt.Negotiate(text)
+		f = expfmt.NegotiateAccept(text, expfmt.DefaultAcceptedFormats()...)
 	case expfmt.TypeProtoDelim, expfmt.TypeProtoText, expfmt.TypeProtoCompact:
 		return Format{Expfmt: f, ContentType: string(f)}
 	default:

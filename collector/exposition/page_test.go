@@ -94,7 +94,7 @@ func reading(lset labels.Labels, v float64) string {
 				l.Value = labels.FormatOpenMetricsFloat(f)
 			}
 		}
-		if l.Name == labels.MetricName {
+		if l.Name == model.MetricNameLabel {
 			l.Value = strings.TrimLeft(l.Value, " \t")
 		}
 		b.Set(l.Name, l.Value)

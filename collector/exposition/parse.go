@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
 )
@@ -183,7 +184,7 @@ func (r *pageReader) name(series []byte) string {
 	if err != nil {
 		return ""
 	}
-	return lset.Get(labels.MetricName)
+	return lset.Get(model.MetricNameLabel)
 }
 
 // isSpace ends a value in both text formats.

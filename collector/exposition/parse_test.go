@@ -22,7 +22,8 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 		},
 		{
 			"S02 series are equal in whatever order their labels stand", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
-			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n", map[string]int{exposition.DropDuplicate: 1},
+			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n",
+			map[string]int{exposition.DropDuplicate: 1},
 		},
 		{
 			"S03 a split family becomes one block", "# TYPE a counter\na{x=\"1\"} 1\n# TYPE b gauge\nb 1\na{x=\"2\"} 2\n",
@@ -31,12 +32,14 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 		{
 			"S04 samples under a second TYPE are dropped until the first is said again",
 			"# TYPE a counter\na{x=\"1\"} 1\n# TYPE a gauge\na{x=\"2\"} 2\n# TYPE a counter\na{x=\"3\"} 3\n",
-			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"3\"} 3\n", map[string]int{exposition.DropTypeConflict: 1},
+			"# TYPE a counter\na{x=\"1\"} 1\na{x=\"3\"} 3\n",
+			map[string]int{exposition.DropTypeConflict: 1},
 		},
 		{
 			"S04 buckets under a TYPE that is no longer histogram are dropped",
 			"# TYPE a histogram\na_count 1\n# TYPE a gauge\na_bucket{le=\"1\"} 2\na_total 3\n",
-			"# TYPE a histogram\na_count 1\n# TYPE a_total untyped\na_total 3\n", map[string]int{exposition.DropTypeConflict: 1},
+			"# TYPE a histogram\na_count 1\n# TYPE a_total untyped\na_total 3\n",
+			map[string]int{exposition.DropTypeConflict: 1},
 		},
 		{
 			"S04 a name of its own is not touched by the conflict of another",
@@ -65,22 +68,26 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 		{
 			"a bucket with a negative count is dropped, for readers refuse the page",
 			"# TYPE a histogram\na_bucket{le=\"1\"} -5\na_bucket{le=\"+Inf\"} -0\na_count -Inf\na_sum -1\n",
-			"# TYPE a histogram\na_bucket{le=\"+Inf\"} -0\na_sum -1\n", map[string]int{exposition.DropInvalidHistogram: 2},
+			"# TYPE a histogram\na_bucket{le=\"+Inf\"} -0\na_sum -1\n",
+			map[string]int{exposition.DropInvalidHistogram: 2},
 		},
 		{
 			"a bucket without a bound, a bound that is no number and a bound where none belongs are dropped",
 			"# TYPE a histogram\na_bucket 1\na_bucket{le=\"x\"} 1\na_count{le=\"1\"} 1\na 1\na_sum 2\n",
-			"# TYPE a histogram\na_sum 2\n", map[string]int{exposition.DropInvalidHistogram: 4},
+			"# TYPE a histogram\na_sum 2\n",
+			map[string]int{exposition.DropInvalidHistogram: 4},
 		},
 		{
 			"a quantile that is no number, none, or one too many is dropped",
 			"# TYPE a summary\na 1\na{quantile=\"x\"} 1\na_count{quantile=\"0.5\"} 1\na_sum 2\n",
-			"# TYPE a summary\na_sum 2\n", map[string]int{exposition.DropInvalidSummary: 3},
+			"# TYPE a summary\na_sum 2\n",
+			map[string]int{exposition.DropInvalidSummary: 3},
 		},
 		{
 			"buckets are equal when their bounds are the same number",
 			"# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"1.0\"} 2\na_bucket{le=\"1e0\"} 3\n",
-			"# TYPE a histogram\na_bucket{le=\"1\"} 1\n", map[string]int{exposition.DropDuplicate: 2},
+			"# TYPE a histogram\na_bucket{le=\"1\"} 1\n",
+			map[string]int{exposition.DropDuplicate: 2},
 		},
 		{"outside histograms le is a label like others", "a{le=\"1\"} 1\na{le=\"1.0\"} 2\n", "# TYPE a untyped\na{le=\"1\"} 1\na{le=\"1.0\"} 2\n", nil},
 		{"S14 timestamps are stripped", "a 1 1546300800000\n", "# TYPE a untyped\na 1\n", nil},
@@ -276,21 +283,21 @@ func TestATargetCannotSpeakAsAnother(t *testing.T) {
 
 func TestRelabelingDecidesWhatIsKept(t *testing.T) {
 	label := func(lset labels.Labels) exposition.Labelled {
-		name := lset.Get(labels.MetricName)
+		name := lset.Get(model.MetricNameLabel)
 		b := labels.NewBuilder(lset)
 		switch name {
 		case "renamed":
-			b.Set(labels.MetricName, "z")
+			b.Set(model.MetricNameLabel, "z")
 		case "stolen":
-			b.Set(labels.MetricName, "trtllm_exporter_up")
+			b.Set(model.MetricNameLabel, "trtllm_exporter_up")
 		case "nameless":
-			b.Del(labels.MetricName)
+			b.Del(model.MetricNameLabel)
 		case "folded":
 			b.Del("x")
 		case "nul":
 			b.Set("\x00", "1")
 		case "nulname":
-			b.Set(labels.MetricName, "a\x00b")
+			b.Set(model.MetricNameLabel, "a\x00b")
 		case "invalid":
 			b.Set("x", "\xff")
 		}
@@ -319,7 +326,7 @@ func TestANewLabelerCountsFromTheNextPage(t *testing.T) {
 func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	calls := map[string]int{}
 	c := exposition.NewCache(exposition.Options{Label: func(lset labels.Labels) exposition.Labelled {
-		calls[lset.Get(labels.MetricName)]++
+		calls[lset.Get(model.MetricNameLabel)]++
 		return exposition.Labelled{Labels: lset, Keep: true}
 	}})
 	for _, body := range []string{"a 1\n", "a 1\nb 1\n", "a 1\nb 1\nc 1\n", "b 1\n", "a 1\n"} {
@@ -369,7 +376,7 @@ func TestL11OurOwnPageIsRefused(t *testing.T) {
 func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 	opts := exposition.Options{
 		Label: func(lset labels.Labels) exposition.Labelled {
-			return exposition.Labelled{Labels: lset, Keep: lset.Get(labels.MetricName) != "hidden"}
+			return exposition.Labelled{Labels: lset, Keep: lset.Get(model.MetricNameLabel) != "hidden"}
 		},
 		Watch:    func(name string) bool { return strings.HasPrefix(name, "h") },
 		Reserved: []string{"hers"},

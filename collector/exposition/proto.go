@@ -22,7 +22,7 @@ func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFami
 		if only != nil && !only(f.Name) {
 			continue
 		}
-		mf := l.message(f, blocks)
+		mf := f.message(blocks)
 		if len(mf.Metric) == 0 {
 			continue
 		}
@@ -45,7 +45,7 @@ func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFami
 }
 
 // message builds one family as protobuf message.
-func (l *Layout) message(f *mergedFamily, blocks []*Block) *dto.MetricFamily {
+func (f *mergedFamily) message(blocks []*Block) *dto.MetricFamily {
 	typ := messageType(f.Type)
 	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
 	if f.Help != "" {
@@ -121,7 +121,7 @@ func (g *grouper) histogram(lset labels.Labels, v float64) {
 		m.Histogram = &dto.Histogram{}
 	}
 	whole, isWhole := count(v)
-	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
+	switch strings.TrimPrefix(lset.Get(model.MetricNameLabel), g.name) {
 	case "_count":
 		if isWhole {
 			m.Histogram.SampleCount = &whole
@@ -151,7 +151,7 @@ func (g *grouper) summary(lset labels.Labels, v float64) {
 	if m.Summary == nil {
 		m.Summary = &dto.Summary{}
 	}
-	switch strings.TrimPrefix(lset.Get(labels.MetricName), g.name) {
+	switch strings.TrimPrefix(lset.Get(model.MetricNameLabel), g.name) {
 	case "_count":
 		if n, ok := count(v); ok {
 			m.Summary.SampleCount = &n
@@ -169,7 +169,7 @@ func (g *grouper) summary(lset labels.Labels, v float64) {
 // group finds the metric of all labels but one.
 func (g *grouper) group(lset labels.Labels, without string) *dto.Metric {
 	// The names must be sorted.
-	g.key = lset.BytesWithoutLabels(g.key[:0], labels.MetricName, without)
+	g.key = lset.BytesWithoutLabels(g.key[:0], model.MetricNameLabel, without)
 	if m, ok := g.byLabels[string(g.key)]; ok {
 		return m
 	}
@@ -203,7 +203,7 @@ func count(v float64) (uint64, bool) {
 func metric(lset labels.Labels, without string) *dto.Metric {
 	m := &dto.Metric{}
 	lset.Range(func(l labels.Label) {
-		if l.Name != labels.MetricName && (without == "" || l.Name != without) {
+		if l.Name != model.MetricNameLabel && (without == "" || l.Name != without) {
 			m.Label = append(m.Label, &dto.LabelPair{Name: new(l.Name), Value: new(l.Value)})
 		}
 	})

@@ -3,6 +3,7 @@ package exposition
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -42,7 +43,7 @@ func (s *seriesSplitter) labels(text []byte) (labels.Labels, error) {
 		name = text[:brace]
 	}
 	if name = bytes.TrimRight(name, " \t"); len(name) > 0 {
-		s.builder.Add(labels.MetricName, unescape(name))
+		s.builder.Add(model.MetricNameLabel, unescape(name))
 	}
 	var err error
 	if brace >= 0 {
@@ -64,7 +65,7 @@ func (s *seriesSplitter) pairs(text []byte) error {
 		name, text = cutName(text)
 		text = bytes.TrimLeft(text, " \t")
 		if len(text) == 0 || text[0] != '=' {
-			s.builder.Add(labels.MetricName, unescape(name))
+			s.builder.Add(model.MetricNameLabel, unescape(name))
 			continue
 		}
 		text = bytes.TrimLeft(text[1:], " \t")
@@ -77,15 +78,10 @@ func (s *seriesSplitter) pairs(text []byte) error {
 
 // add takes one label, refusing what no well-behaved server sends.
 func (s *seriesSplitter) add(name, value string) error {
-	for _, seen := range s.names {
-		if seen == name {
-			return errInvalidLabel
-		}
-	}
-	s.names = append(s.names, name)
-	if !validName(name) {
+	if slices.Contains(s.names, name) || !validName(name) {
 		return errInvalidLabel
 	}
+	s.names = append(s.names, name)
 	if strings.HasPrefix(name, model.ReservedLabelPrefix) {
 		return errReservedLabel
 	}
@@ -137,7 +133,7 @@ var (
 // appendPrefix renders the series text and the space before its value. Names
 // outside the legacy character set are quoted inside the braces.
 func appendPrefix(dst []byte, lset labels.Labels) []byte {
-	name := lset.Get(labels.MetricName)
+	name := lset.Get(model.MetricNameLabel)
 	open, wrote := false, false
 	if model.LegacyValidation.IsValidMetricName(name) {
 		dst = append(dst, name...)
@@ -147,7 +143,7 @@ func appendPrefix(dst []byte, lset labels.Labels) []byte {
 		open, wrote = true, true
 	}
 	lset.Range(func(l labels.Label) {
-		if l.Name == labels.MetricName {
+		if l.Name == model.MetricNameLabel {
 			return
 		}
 		if !open {

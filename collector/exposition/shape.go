@@ -188,7 +188,7 @@ func slowQuotedNames(s *Shape) bool {
 	for n := range s.lines {
 		found := false
 		s.Labels(n).Range(func(l labels.Label) {
-			found = found || l.Name != labels.MetricName && !model.LegacyValidation.IsValidLabelName(l.Name)
+			found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
 		})
 		if found {
 			return true

@@ -1,0 +1,49 @@
+package exposition_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+var update = flag.Bool("update", false, "write the golden pages anew")
+
+// TestGoldenPages re-exposes every page of testdata with the identity labels
+// and compares it with the golden page beside it.
+func TestGoldenPages(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.prom")
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			body, err := os.ReadFile(path)
+			require.NoError(t, err)
+			contentType := typeOf(path, "")
+			opts := exposition.Options{Label: identify, Limits: exposition.DefaultLimits, Reserved: []string{"trtllm_exporter_"}}
+			b, err := parseWith(t, exposition.NewCache(opts), string(body), contentType)
+			require.NoError(t, err)
+			page := render(t, &exposition.Merger{}, b)
+			golden := strings.TrimSuffix(path, ".prom") + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(page), 0o600))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "write it with: go test -run TestGoldenPages -update")
+			require.Equal(t, string(want), page)
+			requireReadable(t, mustReadings(t, page), page)
+			source, err := readings(body, contentType)
+			require.NoError(t, err)
+			lost := 0
+			for _, n := range dropped(b.Shape().Drops()) {
+				lost += n
+			}
+			require.Len(t, mustReadings(t, page), len(source)-lost)
+		})
+	}
+}
