@@ -44,6 +44,9 @@ func shape(body []byte) (heads, series []string) {
 	lines := bufio.NewScanner(bytes.NewReader(body))
 	for lines.Scan() {
 		line := lines.Text()
+		if line == "" {
+			continue // The end of a capture.
+		}
 		if strings.HasPrefix(line, "#") {
 			heads = append(heads, line)
 			continue
@@ -189,4 +192,31 @@ func TestBaseCountersOfTheLLMStayZeroUpTo2311(t *testing.T) {
 	samples, _ := parsePage(t, r.Page())
 	require.Zero(t, samples[`nv_inference_request_success{model="tensorrt_llm",version="1"}`])
 	require.Positive(t, samples[`nv_inference_request_success{model="ensemble",version="1"}`])
+}
+
+func TestCoreFamiliesAreThoseOfRealTritons(t *testing.T) {
+	for _, c := range []struct {
+		file string
+		spec simulate.Spec
+	}{
+		{"real-triton-2.36.0.prom", simulate.Spec{EngineVersion: "2.36.0"}},
+		{"real-triton-2.51.0-under-load.prom", simulate.Spec{EngineVersion: "2.51.0"}},
+		{"real-triton-2.51.0-summary-idle.prom", simulate.Spec{EngineVersion: "2.51.0", Summaries: true, Histograms: true, Quantiles: []float64{0.5, 0.9, 0.99}}},
+	} {
+		t.Run(c.file, func(t *testing.T) {
+			c.spec.Kind, c.spec.Streaming = simulate.KindTritonPython, true
+			core := func(body []byte) (heads, series []string) {
+				heads, series = shape(body)
+				custom := func(s string) bool { return strings.Contains(s, "nv_trt_llm_") || strings.Contains(s, "nv_llm_") }
+				return slices.DeleteFunc(heads, custom), slices.DeleteFunc(series, custom)
+			}
+			wantHeads, wantSeries := core(sample(t, c.file))
+			r, err := simulate.NewReplica(c.spec)
+			require.NoError(t, err)
+			r.Advance(time.Minute)
+			heads, series := core(r.Page())
+			require.Equal(t, wantHeads, heads)
+			require.Equal(t, wantSeries, series)
+		})
+	}
 }

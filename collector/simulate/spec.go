@@ -73,6 +73,9 @@ type Spec struct {
 	// Summaries and Histograms are --metrics-config's summary_latencies and
 	// histogram_latencies; CountersFrozen is counter_latencies=false.
 	Summaries, Histograms, CountersFrozen bool
+	// Quantiles are those of --metrics-config summary_quantiles; Triton's default
+	// if nil.
+	Quantiles []float64
 	// StaticBatching is gpt_model_type V1: other families, no in-flight batching gauges.
 	StaticBatching bool
 	// DeclareVersion puts a trtllm_version parameter into the model config.
@@ -125,6 +128,9 @@ func (s Spec) withDefaults() Spec {
 		// One answer per request, one request at a time: the queue is Triton's own.
 		s.Workload.MaxPrompt, s.Workload.MaxOutput, s.Workload.PromptTokens, s.Workload.OutputTokens = 1, 1, 1, 1
 		setDefault(&s.Engine.MaxActive, 1)
+	}
+	if s.Quantiles == nil {
+		s.Quantiles = defaultQuantiles()
 	}
 	setDefault(&s.Model, "tiny-llama")
 	s.Workload = s.Workload.withDefaults()

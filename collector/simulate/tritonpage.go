@@ -119,7 +119,7 @@ func (t *triton) writeSummaries(p *page) {
 	if !t.w.spec.Summaries || t.version < triton2304 {
 		return
 	}
-	quantiles := defaultQuantiles()
+	quantiles := t.w.spec.Quantiles
 	for i, d := range durationFamilies() {
 		p.family(d.summary, d.summaryHelp, "summary")
 		t.each(func(m *model, labels string) {

@@ -1,0 +1,185 @@
+package simulate
+
+import (
+	"slices"
+	"time"
+)
+
+// begin schedules the next iteration.
+func (e *engine) begin(now time.Duration) {
+	it := &iteration{n: e.iterations + 1}
+	e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenerated = 0, 0, 0
+	for len(e.queue) > 0 && len(e.active) < e.cfg.MaxActive {
+		r := e.queue[0]
+		e.queue = e.queue[1:]
+		r.activated = now
+		it.newActive++
+		it.queueTime += now - r.arrived
+		e.active = append(e.active, r)
+	}
+	it.active, it.queued = len(e.active), len(e.queue)
+	slots, budget := e.cfg.MaxBatch, e.cfg.MaxTokens
+	e.scheduleDecoding(it, &slots, &budget)
+	e.scheduleContext(now, it, slots, budget)
+	it.scheduled = it.context + it.decoding
+	it.latency = e.cfg.IterationBase +
+		time.Duration(it.contextTokens)*e.cfg.PerContextToken +
+		time.Duration(it.decoding)*e.cfg.PerSequence
+	e.running = it
+	e.end = now + it.latency
+}
+
+// scheduleDecoding gives every decoding request its next block, oldest first;
+// when none is left the youngest loses its blocks and is paused.
+func (e *engine) scheduleDecoding(it *iteration, slots, budget *int) {
+	for _, r := range e.active {
+		if r.paused || r.inContext() || *slots == 0 {
+			continue
+		}
+		for !e.kv.grow(r) {
+			victim := e.youngest()
+			e.pause(victim, it)
+			if victim == r {
+				break
+			}
+		}
+		if r.paused {
+			continue
+		}
+		r.decoding = true
+		it.decoding++
+		*slots--
+		*budget--
+	}
+}
+
+func (e *engine) youngest() *request {
+	for _, r := range slices.Backward(e.active) {
+		if r.blocks > 0 {
+			return r
+		}
+	}
+	return e.active[0]
+}
+
+// pause takes the blocks of a request; its context, with what it generated so
+// far, is computed again later.
+func (e *engine) pause(r *request, it *iteration) {
+	e.kv.release(r)
+	r.paused = true
+	r.context = 0
+	r.target = r.prompt + r.generated
+	it.paused++
+	e.paused++
+}
+
+func (e *engine) scheduleContext(now time.Duration, it *iteration, slots, budget int) {
+	for _, r := range e.active {
+		if !r.inContext() {
+			continue
+		}
+		if slots == 0 || budget <= 0 || it.paused > 0 {
+			return
+		}
+		if e.kv.held(r) == 0 && !e.kv.begin(r) {
+			return
+		}
+		r.paused = false
+		left := r.target - r.context
+		if e.cfg.WholePrefill && left > budget && it.context+it.decoding > 0 {
+			return
+		}
+		r.chunk = left
+		if !e.cfg.WholePrefill {
+			r.chunk = min(left, budget)
+		}
+		if r.scheduled == 0 {
+			r.scheduled = now
+		}
+		it.context++
+		it.contextTokens += r.chunk
+		slots--
+		budget -= r.chunk
+	}
+}
+
+// finish ends the running iteration, tells obs and begins the next one.
+func (e *engine) finish(now time.Duration, obs observer) {
+	it := e.running
+	e.iterations++
+	e.busy += it.latency
+	it.at = now
+	e.computed += uint64(it.contextTokens)
+	for _, r := range e.active {
+		e.progress(now, r, it, obs)
+	}
+	e.active = slices.DeleteFunc(e.active, func(r *request) bool { return r.output == 0 })
+	it.kvUsed, it.kvFree = e.kv.used, e.kv.free()
+	it.kvReused, it.kvMissed = e.kv.reused, e.kv.missed
+	it.kvAllocated, it.kvAllocatedNew = e.kv.allocated, e.kv.allocatedNew
+	it.iterReused, it.iterMissed, it.iterGenAlloc = e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenerated
+	e.last = *it
+	obs.iterated(it)
+	e.running, e.end = nil, never
+	switch {
+	case e.inFlight() > 0:
+		e.begin(now)
+	case it.active > 0:
+		// One more record when the list empties, so that request gauges fall to
+		// zero, as recent executors do.
+		e.begin(now)
+	}
+}
+
+func (e *engine) progress(now time.Duration, r *request, it *iteration, obs observer) {
+	switch {
+	case r.chunk > 0:
+		r.context += r.chunk
+		r.chunk = 0
+		if r.inContext() {
+			return
+		}
+		if r.fails {
+			e.fail(r, obs)
+			return
+		}
+	case r.decoding:
+		r.decoding = false
+		r.context++
+		r.target++
+	default:
+		return
+	}
+	r.generated++
+	r.lastToken = now
+	it.tokens++
+	e.generated++
+	if r.generated == 1 {
+		r.firstToken = now
+		obs.started(r)
+	}
+	r.tell(streamEvent{token: r.generated})
+	if r.generated >= r.output {
+		it.completed++
+		e.kv.release(r)
+		obs.finished(r)
+		r.output = 0
+	}
+}
+
+func (e *engine) fail(r *request, obs observer) {
+	e.kv.release(r)
+	obs.failed(r)
+	r.output = 0
+	r.tell(streamEvent{done: true, failed: true})
+}
+
+// abort drops everything in flight and tells drop of each request.
+func (e *engine) abort(drop func(*request)) {
+	for _, r := range append(e.active, e.queue...) {
+		e.kv.release(r)
+		drop(r)
+		r.tell(streamEvent{done: true, failed: true})
+	}
+	e.active, e.queue, e.running, e.end = nil, nil, nil, never
+}
