@@ -51,7 +51,7 @@ func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
 	return &pageView{
 		Title: "Targets - trtllm_exporter", Version: s.opts.Version, Lifecycle: s.opts.EnableLifecycle,
-		Ready: s.opts.Ready() && !s.draining.Load(), Summary: doc.Summary, Pools: byPool(doc.Targets), now: now,
+		Ready: s.ready() && !s.draining.Load(), Summary: doc.Summary, Pools: byPool(doc.Targets), now: now,
 	}
 }
 
@@ -95,13 +95,46 @@ func (v *pageView) Ago(t *time.Time) string {
 	}
 }
 
+// Since says how long something has lasted.
+func (v *pageView) Since(t *time.Time) string {
+	return strings.TrimSuffix(v.Ago(t), " ago")
+}
+
 // Took is the duration of the last scrape.
 func (t *targetState) Took() string {
 	if t.LastDuration == nil {
 		return ""
 	}
-	return time.Duration(*t.LastDuration * float64(time.Second)).Round(100 * time.Microsecond).String()
+	if d := *t.LastDuration; d >= 1 {
+		return strconv.FormatFloat(d, 'f', 2, 64) + " s"
+	}
+	return strconv.FormatFloat(*t.LastDuration*1000, 'f', 1, 64) + " ms"
 }
+
+// Source says in words where the TensorRT-LLM version comes from.
+func (t *targetState) Source() string {
+	if t.VersionSource == unknown {
+		return ""
+	}
+	return strings.ReplaceAll(t.VersionSource, "_", " ")
+}
+
+// Versions are shown dimmed while they are unknown.
+func (t *targetState) Versions() []version {
+	return []version{
+		{cmp.Or(t.EngineVersion, unknown), ""},
+		{cmp.Or(t.TRTLLMVersion, unknown), t.Source()},
+	}
+}
+
+// version is one version with where it comes from.
+type version struct{ Number, Source string }
+
+// Known is false for a version that nobody told.
+func (v version) Known() bool { return v.Number != unknown }
+
+// unknown is what identity says of what it does not know.
+const unknown = "unknown"
 
 // EngineName is the server kind as far as it is known.
 func (t *targetState) EngineName() string {
@@ -143,3 +176,29 @@ func (t *targetState) Count() string {
 
 // IsUp says whether the last scrape was good.
 func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
+
+// Word is what the replica is doing, as far as that is known.
+func (t *targetState) Word() string {
+	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
+}
+
+// Tone is the colour of the word: that of the scrape, but nothing is green
+// that does not serve.
+func (t *targetState) Tone() target.Health {
+	if t.IsUp() && t.State != "" && t.State != stateReady {
+		return target.HealthUnknown
+	}
+	return t.Health
+}
+
+// Note explains the state of a replica that does not serve, unless the error
+// of its scrape does.
+func (t *targetState) Note() string {
+	if t.LastError != "" || t.State == stateReady {
+		return ""
+	}
+	return t.StateReason
+}
+
+// stateReady is the state of a replica that serves.
+const stateReady = "ready"

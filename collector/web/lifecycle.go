@@ -25,11 +25,29 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():
 		say(w, http.StatusServiceUnavailable, "Not ready: shutting down.")
-	case !s.opts.Ready():
+	case !s.ready():
 		say(w, http.StatusServiceUnavailable, "Not ready: not every target was tried yet.")
 	default:
 		say(w, http.StatusOK, "Ready.")
 	}
+}
+
+// ready says whether every target was tried once. It stays true from then on:
+// a target that comes later must not take the page of all others away.
+func (s *Server) ready() bool {
+	if s.wasReady.Load() {
+		return true
+	}
+	if !s.opts.Ready() {
+		return false
+	}
+	for _, slot := range s.opts.Store.Slots() {
+		if slot.Status().LastScrape.IsZero() {
+			return false
+		}
+	}
+	s.wasReady.Store(true)
+	return true
 }
 
 // closedPath is what the life cycle paths say unless they were opened.

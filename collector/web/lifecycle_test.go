@@ -16,15 +16,21 @@ import (
 )
 
 func TestReadinessWaitsForTheFirstRound(t *testing.T) {
-	opts := newFleet(t).options()
-	ready := false
-	opts.Ready = func() bool { return ready }
+	f := newFleet(t)
+	opts := f.options()
+	known := false
+	opts.Ready = func() bool { return known }
 	h := handler(t, opts)
 
-	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code)
+	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code, "targets are not known")
 	require.Equal(t, http.StatusOK, get(h, "/-/healthy").Code)
-	ready = true
-	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code)
+	known = true
+	f.slot("a", "r0")
+	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code, "one was not tried")
+	f.fail("a", "r0", "connect", "refused")
+	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code, "a failure is a try")
+	f.slot("a", "r1")
+	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code, "a new target takes nothing away")
 }
 
 func TestLifecyclePathsAreShutByDefault(t *testing.T) {

@@ -48,6 +48,7 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	require.NoError(f.t, cache.Parse(b, ""))
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
 		Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(),
+		State: "ready", StateSince: time.Now().Add(-5 * time.Minute),
 		LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3,
 		DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table",
 	}})
@@ -59,6 +60,7 @@ func (f *fleet) fail(pool, replica, reason, err string) {
 	f.t.Helper()
 	f.slot(pool, replica).Publish(snapshot.Snapshot{Status: target.Status{
 		Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second),
+		State: "down", StateReason: "both ports refuse", StateSince: time.Now().Add(-85 * time.Second),
 		LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18,
 	}})
 }

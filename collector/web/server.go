@@ -54,7 +54,8 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Exposition is the configuration in force at the moment of the call.
 	Exposition func() exposition.Config
-	// Ready says whether every target was tried once.
+	// Ready says whether the targets are known; the server sees by itself
+	// whether each of them was tried once.
 	Ready func() bool
 	// Reload applies the configuration anew; its error is shown to the caller
 	// of /-/reload and must hold no secrets.
@@ -73,6 +74,7 @@ type Server struct {
 	gate      *gate
 	listeners []net.Listener
 	draining  atomic.Bool
+	wasReady  atomic.Bool
 }
 
 // New checks the options, binds every address and registers the server's own

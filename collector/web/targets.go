@@ -15,6 +15,9 @@ type targetState struct {
 	PoolID         string            `json:"pool_id"`
 	ReplicaID      string            `json:"replica_id"`
 	Health         target.Health     `json:"health"`
+	State          string            `json:"state,omitempty"`
+	StateReason    string            `json:"state_reason,omitempty"`
+	StateSince     *time.Time        `json:"state_since,omitempty"`
 	Engine         string            `json:"engine"`
 	DetectedEngine string            `json:"detected_engine,omitempty"`
 	EngineVersion  string            `json:"engine_version,omitempty"`
@@ -106,6 +109,7 @@ func readTargets(slots []*snapshot.Slot) targetsDocument {
 func readTarget(t *target.Target, status target.Status, clean scrubber) targetState {
 	state := targetState{
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
+		State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince),
 		Engine: t.Engine, DetectedEngine: status.DetectedEngine,
 		EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource,
 		MetricsURL: address(t.MetricsURL), Labels: t.Labels,

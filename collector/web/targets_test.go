@@ -34,6 +34,10 @@ func mixedFleet(t *testing.T) *fleet {
 	f := newFleet(t)
 	f.page("llama-70b-prod", "r0", tritonPage(1))
 	f.fail("llama-70b-prod", "r1", "connect", `Get "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2": dial tcp 10.0.0.1:8002: connect: connection refused`)
+	draining := f.page("llama-70b-prod", "r2", tritonPage(2))
+	status := draining.Status()
+	status.State, status.StateReason = "not_ready", "the server says it is not ready: a model is loading"
+	draining.Publish(snapshot.Snapshot{Status: status})
 	f.slot("mixtral-canary", "r0")
 	return f
 }
@@ -102,6 +106,7 @@ func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	f.fail(evil, evil, evil, evil)
 	status := f.slots[evil+"/"+evil].Status()
 	status.EngineVersion, status.TRTLLMVersion, status.VersionSource, status.DetectedEngine = evil, evil, evil, evil
+	status.State, status.StateReason = evil, evil
 	f.slots[evil+"/"+evil].Publish(snapshot.Snapshot{Status: status})
 	h := handler(t, f.options())
 
@@ -136,5 +141,5 @@ func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
 			require.True(t, strings.HasPrefix(name, "__") || name == "instance", "label %s would collide with the series' own", name)
 		}
 	}
-	require.Len(t, instances, 4)
+	require.Len(t, instances, 5)
 }
