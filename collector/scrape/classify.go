@@ -26,8 +26,7 @@ const (
 // timeout, whatever the connection says. Errors of net/http have no types, so
 // some are known by their text (net/http/transport.go, response.go).
 func classify(ctx context.Context, at stage, err error) *Error {
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure
 	}
 	if ended := classifyContext(ctx, at, err); ended != nil {
@@ -75,16 +74,14 @@ func classifyResource(_ context.Context, _ stage, err error) *Error {
 			return advise(ReasonResource, "", err, "raise the limit of open files (ulimit -n), memory or local ports of the exporter")
 		}
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
 		return advise(ReasonResource, "", err, "make the file that the configuration names readable")
 	}
 	return nil
 }
 
 func classifyDNS(_ context.Context, _ stage, err error) *Error {
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return advise(ReasonDNS, "", err, "check the host name of the target and the resolver of the exporter")
 	}
 	return nil

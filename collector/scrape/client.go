@@ -116,8 +116,7 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	// A body that was not read to its end takes the connection with it.
-	defer resp.Body.Close()
+	defer closeBody(resp)
 	page.ContentType = resp.Header.Get("Content-Type")
 	if failure := checkStatus(req, resp); failure != nil {
 		return failure
@@ -131,6 +130,10 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	}
 	return checkEnd(resp, page.Body)
 }
+
+// closeBody ends a response. A body that was not read to its end takes the
+// connection with it; how that ends is of no interest any more.
+func closeBody(resp *http.Response) { _ = resp.Body.Close() }
 
 // Get asks one of the small questions of identity and health. Every status is
 // an answer; an error is an *Error and says that there was none. The body is
@@ -149,7 +152,7 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	defer resp.Body.Close()
+	defer closeBody(resp)
 	if limit <= 0 {
 		limit = int64(c.limits.Body)
 	}

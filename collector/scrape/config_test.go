@@ -29,40 +29,39 @@ func TestEmptyConfigIsTheDefault(t *testing.T) {
 
 func TestGoodConfigs(t *testing.T) {
 	t.Parallel()
-	cases := map[string]func(*testing.T, scrape.Config){
-		"follow_redirects: true\nenable_http2: true": func(t *testing.T, c scrape.Config) {
-			require.True(t, c.FollowRedirects)
-			require.True(t, c.EnableHTTP2)
+	cases := map[string]func(scrape.Config) (got, want any){
+		"follow_redirects: true\nenable_http2: true": func(c scrape.Config) (got, want any) {
+			return []bool{c.FollowRedirects, c.EnableHTTP2}, []bool{true, true}
 		},
-		"basic_auth: {username: a, password_file: /run/secret}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, "/run/secret", c.BasicAuth.PasswordFile)
+		"basic_auth: {username: a, password_file: /run/secret}": func(c scrape.Config) (got, want any) {
+			return c.BasicAuth.PasswordFile, "/run/secret"
 		},
-		"authorization: {credentials: a}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, "Bearer", c.Authorization.Type)
+		"authorization: {credentials: a}": func(c scrape.Config) (got, want any) {
+			return c.Authorization.Type, "Bearer"
 		},
-		"oauth2: {client_id: a, client_secret: b, token_url: https://login/token, grant_type: client_credentials}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, "https://login/token", c.OAuth2.TokenURL)
+		"oauth2: {client_id: a, client_secret: b, token_url: https://login/token, grant_type: client_credentials}": func(c scrape.Config) (got, want any) {
+			return c.OAuth2.TokenURL, "https://login/token"
 		},
-		"tls_config: {ca_file: /ca.pem, server_name: x, min_version: TLS13}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, "/ca.pem", c.TLS.CAFile)
+		"tls_config: {ca_file: /ca.pem, server_name: x, min_version: TLS13}": func(c scrape.Config) (got, want any) {
+			return c.TLS.CAFile, "/ca.pem"
 		},
-		"http_headers: {X-Tenant: {values: [a]}}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, []string{"a"}, c.Headers.Headers["X-Tenant"].Values)
+		"http_headers: {X-Tenant: {values: [a]}}": func(c scrape.Config) (got, want any) {
+			return c.Headers.Headers["X-Tenant"].Values, []string{"a"}
 		},
-		"proxy_url: socks5://proxy:1080": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, "proxy:1080", c.Proxy.ProxyURL.Host)
+		"proxy_url: socks5://proxy:1080": func(c scrape.Config) (got, want any) {
+			return c.Proxy.ProxyURL.Host, "proxy:1080"
 		},
-		"limits: {body: 1MiB, compressed_body: 0}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, scrape.Limits{Body: 1 << 20, Headers: 64 << 10}, c.Limits)
+		"limits: {body: 1MiB, compressed_body: 0}": func(c scrape.Config) (got, want any) {
+			return c.Limits, scrape.Limits{Body: 1 << 20, Headers: 64 << 10}
 		},
-		"dial: {allow: [169.254.20.10]}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, scrape.DialConfig{Deny: scrape.DefaultDialConfig.Deny, Allow: []string{"169.254.20.10"}}, c.Dial)
+		"dial: {allow: [169.254.20.10]}": func(c scrape.Config) (got, want any) {
+			return c.Dial, scrape.DialConfig{Deny: scrape.DefaultDialConfig.Deny, Allow: []string{"169.254.20.10"}}
 		},
-		"dial: {deny: []}": func(t *testing.T, c scrape.Config) {
-			require.Empty(t, c.Dial.Deny)
+		"dial: {deny: []}": func(c scrape.Config) (got, want any) {
+			return c.Dial, scrape.DialConfig{Deny: []string{}}
 		},
-		"dial: {deny: [10.0.0.0/8, 2001:db8::/32]}": func(t *testing.T, c scrape.Config) {
-			require.Equal(t, []string{"10.0.0.0/8", "2001:db8::/32"}, c.Dial.Deny)
+		"dial: {deny: [10.0.0.0/8, 2001:db8::/32]}": func(c scrape.Config) (got, want any) {
+			return c.Dial.Deny, []string{"10.0.0.0/8", "2001:db8::/32"}
 		},
 	}
 	for text, check := range cases {
@@ -71,7 +70,8 @@ func TestGoodConfigs(t *testing.T) {
 			var cfg scrape.Config
 			require.NoError(t, decode(text, &cfg))
 			require.NoError(t, cfg.Validate())
-			check(t, cfg)
+			got, want := check(cfg)
+			require.Equal(t, want, got)
 		})
 	}
 }

@@ -38,8 +38,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // ReasonOf gives the reason of a failed scrape; an error that does not come
 // from a scrape is ReasonProtocol, as nothing else is known of it.
 func ReasonOf(err error) Reason {
-	var failure *Error
-	if errors.As(err, &failure) {
+	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure.Reason
 	}
 	return ReasonProtocol

@@ -189,5 +189,5 @@ func requireFailure(t *testing.T, err error, reason scrape.Reason, class, text s
 	require.ErrorContains(t, err, text)
 	require.NotContains(t, err.Error(), "\n")
 	require.Contains(t, scrape.Reasons(), failure.Reason)
-	require.NotNil(t, errors.Unwrap(err))
+	require.Error(t, errors.Unwrap(err))
 }

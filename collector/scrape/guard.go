@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 )
 
@@ -54,7 +53,7 @@ func prefixes(key string, texts []string) ([]netip.Prefix, error) {
 
 // check says why an address must not be connected to; nil when it may. An IPv4
 // address written as IPv6 and a zone change nothing.
-func (g *guard) check(address netip.Addr) *Error {
+func (g *guard) check(address netip.Addr) error {
 	address = address.Unmap().WithZone("")
 	for _, denied := range g.deny {
 		if !denied.Contains(address) {
@@ -76,18 +75,14 @@ func (g *guard) control(_ context.Context, _, address string, _ syscall.RawConn)
 	if err != nil {
 		return failf(ReasonConnect, ClassDenied, "the address %q is not an IP address and port", address)
 	}
-	if failure := g.check(resolved.Addr()); failure != nil {
-		return failure
-	}
-	return nil
+	return g.check(resolved.Addr())
 }
 
 // checkHost looks at a host that is an address already. It is what can be known
 // of a target behind a proxy, which resolves names itself.
-func (g *guard) checkHost(host string) *Error {
-	address, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if err != nil {
-		return nil
+func (g *guard) checkHost(host string) error {
+	if address, err := netip.ParseAddr(host); err == nil {
+		return g.check(address)
 	}
-	return g.check(address)
+	return nil
 }

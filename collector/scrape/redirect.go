@@ -20,8 +20,8 @@ const (
 func (c *Client) send(req *http.Request) (*http.Response, *Error) {
 	for hop := 0; ; hop++ {
 		if c.proxied {
-			if failure := c.guard.checkHost(req.URL.Hostname()); failure != nil {
-				return nil, failure
+			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {
+				return nil, classify(req.Context(), stageHeaders, err)
 			}
 		}
 		resp, err := c.rt.RoundTrip(req)
@@ -33,7 +33,7 @@ func (c *Client) send(req *http.Request) (*http.Response, *Error) {
 		}
 		next, failure := follow(req.URL, resp)
 		io.CopyN(io.Discard, resp.Body, maxDrained) //nolint:errcheck // Only the connection is at stake.
-		resp.Body.Close()
+		closeBody(resp)
 		if failure == nil && hop == maxHops {
 			failure = failf(ReasonRedirect, statusText(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, shown(next))
 		}

@@ -70,7 +70,7 @@ func (r *requests) page(ctx context.Context, rawURL string) (*http.Request, *Err
 		}
 		template = built
 	}
-	return template.WithContext(&scope{Context: ctx}), nil
+	return template.WithContext(withScope(ctx)), nil
 }
 
 func (r *requests) build(key templateKey) (*http.Request, *Error) {
@@ -104,7 +104,7 @@ func (r *requests) question(ctx context.Context, method, rawURL string, body []b
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		req.Body, _ = req.GetBody()
 	}
-	return req.WithContext(&scope{Context: ctx}), nil
+	return req.WithContext(withScope(ctx)), nil
 }
 
 // base builds a request with the headers that all have. Credentials in the URL

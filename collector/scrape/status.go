@@ -55,7 +55,8 @@ func quoteBody(resp *http.Response) string {
 		return "(compressed)"
 	}
 	var window [maxInspected]byte
-	n, _ := io.ReadFull(resp.Body, window[:]) //nolint:errcheck // The status is the failure; what can be read is enough.
+	// The status is the failure; what can be read of the body is enough.
+	n, _ := io.ReadFull(resp.Body, window[:])
 	text := string(window[:n])
 	var secrets []string
 	if resp.Request != nil {

@@ -40,11 +40,10 @@ func classifyAlert(ctx context.Context, _ stage, err error) *Error {
 	if strings.Contains(text, "unable to use specified") {
 		return advise(ReasonTLS, ClassHandshake, err, "replace the file that tls_config names by a valid one")
 	}
-	at := strings.Index(text, "tls: ")
-	if at < 0 {
+	_, alert, found := strings.Cut(text, "tls: ")
+	if !found {
 		return nil
 	}
-	alert := text[at+len("tls: "):]
 	if strings.Contains(alert, "protocol version") {
 		return advise(ReasonTLS, ClassVersion, err, "the server has no TLS 1.2 or later; update it")
 	}

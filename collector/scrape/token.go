@@ -66,8 +66,7 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	token, err := s.ask.Token(context.WithValue(ctx, oauth2.HTTPClient, s.client))
 	if err != nil {
 		// The outer error repeats the URL, which may hold credentials.
-		var outer *url.Error
-		if errors.As(err, &outer) {
+		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)

@@ -52,9 +52,12 @@ func (s *scope) Value(key any) any {
 	return s.Context.Value(key)
 }
 
+// withScope gives a request a scope of its own.
+func withScope(ctx context.Context) context.Context { return &scope{Context: ctx} }
+
 // scopeOf finds the scope of a request; nil when the request is not ours.
 func scopeOf(ctx context.Context) *scope {
-	found, _ := ctx.Value(scopeKey{}).(*scope) //nolint:errcheck // Absent is nil.
+	found, _ := ctx.Value(scopeKey{}).(*scope)
 	return found
 }
 
@@ -65,7 +68,7 @@ func scoped(dial dialFunc) dialFunc {
 		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if scope := scopeOf(ctx); scope != nil {
-			stop := context.AfterFunc(scope, cancel)
+			stop := context.AfterFunc(scope, cancel) //nolint:contextcheck // It is the context that this one was detached from.
 			defer stop()
 		}
 		return dial(ctx, network, address)

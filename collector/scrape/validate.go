@@ -84,12 +84,13 @@ func (c *Config) validateOAuth2() error {
 	if grant := c.OAuth2.GrantType; grant != "" && grant != grantClientCredentials {
 		errs = append(errs, fmt.Errorf("oauth2.grant_type: %q is not supported; use %s", grant, grantClientCredentials))
 	}
+	proxy := &c.OAuth2.ProxyConfig
 	u, err := url.Parse(c.OAuth2.TokenURL)
 	if c.OAuth2.TokenURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		errs = append(errs, errors.New("oauth2.token_url: is not a URL; write it like https://login.example.com/token"))
 	}
 	errs = append(errs,
-		c.OAuth2.ProxyConfig.Validate(),
+		proxy.Validate(),
 		validateTLS("oauth2.tls_config", &c.OAuth2.TLSConfig),
 		validateProxy("oauth2.proxy_url", c.OAuth2.ProxyURL))
 	return errors.Join(errs...)
