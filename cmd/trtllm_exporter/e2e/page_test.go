@@ -86,7 +86,7 @@ func (p page) named(name string, pairs ...string) []sample {
 	var found []sample
 	for _, key := range p.order {
 		s := p.samples[key]
-		if s.labels.Get(labels.MetricName) == name && matches(s.labels, pairs) {
+		if s.labels.Get(model.MetricNameLabel) == name && matches(s.labels, pairs) {
 			found = append(found, s)
 		}
 	}
@@ -128,7 +128,7 @@ func (p page) family(series string) string {
 // lives: counters, the parts of histograms and summaries, and two that the
 // backend types gauge.
 func (p page) grows(s sample) bool {
-	name := s.labels.Get(labels.MetricName)
+	name := s.labels.Get(model.MetricNameLabel)
 	switch p.types[p.family(name)] {
 	case model.MetricTypeCounter, model.MetricTypeHistogram:
 		return true
@@ -143,7 +143,7 @@ func (p page) grows(s sample) bool {
 func (p page) raw() []sample {
 	var found []sample
 	for _, key := range p.order {
-		if s := p.samples[key]; strings.HasPrefix(s.labels.Get(labels.MetricName), "nv_") {
+		if s := p.samples[key]; strings.HasPrefix(s.labels.Get(model.MetricNameLabel), "nv_") {
 			found = append(found, s)
 		}
 	}

@@ -30,13 +30,16 @@ type release struct {
 	// histograms says whether models can publish histograms, so whether
 	// tokens are counted; streams over HTTP came in between as well.
 	histograms bool
+	// wrongPath is the reason of a failed scrape of any path but /metrics: the
+	// metrics port used to answer 400, and answers 200 without a body now.
+	wrongPath string
 }
 
 // releases are the newest wheel and one from before custom histograms.
 func releases() []release {
 	return []release{
-		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true},
-		{triton: "2.36.0", trtllm: "unknown", wheel: "0.4.0", env: "TRITON_DIR_2_36"},
+		{triton: "2.51.0", trtllm: "0.14.0", wheel: "0.7.0", env: "TRITON_DIR_2_51", histograms: true, wrongPath: "empty"},
+		{triton: "2.36.0", trtllm: "unknown", wheel: "0.4.0", env: "TRITON_DIR_2_36", wrongPath: "http_status"},
 	}
 }
 

@@ -1,0 +1,81 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+)
+
+// testWrongPath asks the metrics port for another path. Of late Triton answers
+// 200 with an empty body, which must not pass for a server without metrics.
+func testWrongPath(t *testing.T, s *tritonServer, binary string) {
+	t.Helper()
+	e := startExporter(t, binary, "http://"+s.metricsAddress()+"/wrong")
+	// Before its first scrape a target is neither up nor down.
+	within(t, 10*time.Second, "the target is down", func() bool { return e.target(t).Health == "down" })
+	require.Equal(t, s.release.wrongPath, e.target(t).Reason)
+	e.waitUp(t, false)
+	require.Empty(t, e.page(t).raw())
+}
+
+func testRestart(t *testing.T, s *tritonServer, binary string) {
+	t.Helper()
+	e := startExporter(t, binary, "http://"+s.metricsAddress())
+	e.waitUp(t, true)
+	s.startLoad(t, &load{streams: 8, promptWords: 20, maxTokens: 50}).wait(t)
+	pause(t.Context(), 2*scrapeInterval)
+	order := s.page(t).order
+	requireSaneRates(t, e.page(t))
+
+	s.kill(t)
+	e.waitUp(t, false)
+	p := e.page(t)
+	require.Empty(t, p.raw(), "the series of a server that is gone leave the page")
+	require.Empty(t, p.named("llm_server_queue_depth"))
+
+	s.start(t)
+	within(t, 15*time.Second, "the target is up again", func() bool {
+		p := e.page(t)
+		requireSaneRates(t, p)
+		return len(p.raw()) > 0 && p.only(t, "trtllm_exporter_target_up") == 1
+	})
+	l := s.startLoad(t, &load{streams: 8, promptWords: 20, maxTokens: 50})
+	for !l.over() {
+		requireSaneRates(t, e.page(t))
+		pause(t.Context(), scrapeInterval/2)
+	}
+	l.wait(t)
+	s.requireSameWhenIdle(t, e)
+	requireSaneRates(t, e.page(t))
+	if s.release.histograms {
+		require.Equal(t, float64(l.tokens), e.page(t).only(t, "nv_llm_output_token_len_sum"), "the second server counts from 0")
+	}
+	again := s.page(t).order
+	t.Logf("the order of series changed with the restart: %t", !slices.Equal(order, again))
+	require.ElementsMatch(t, order, again)
+}
+
+// requireSaneRates wants no derived value below zero or not finite, and no
+// rate above what the executor can do.
+func requireSaneRates(t *testing.T, p page) {
+	t.Helper()
+	for _, key := range slices.Sorted(maps.Keys(p.samples)) {
+		s := p.samples[key]
+		name := s.labels.Get(model.MetricNameLabel)
+		if !strings.HasPrefix(name, "llm_server_") {
+			continue
+		}
+		require.False(t, math.IsNaN(s.value) || math.IsInf(s.value, 0) || s.value < 0, "%s %s", key, s.text)
+		if strings.HasSuffix(name, "_per_second") {
+			require.LessOrEqual(t, s.value, 1.5*tokensPerSec, key)
+		}
+	}
+}
