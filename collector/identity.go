@@ -96,20 +96,3 @@ func modelsOn(shape *exposition.Shape) []string {
 	}
 	return slices.Sorted(maps.Keys(set))
 }
-
-// merge keeps earlier answers to questions that were not answered this time.
-func merge(before *engine.Facts, now engine.Facts) *engine.Facts {
-	if before == nil {
-		return &now
-	}
-	if now.EngineVersion == "" {
-		now.EngineVersion = before.EngineVersion
-	}
-	if now.TRTLLMVersion == "" && now.EngineVersion == before.EngineVersion {
-		now.TRTLLMVersion, now.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
-	}
-	if len(now.Models) == 0 {
-		now.Models = before.Models
-	}
-	return &now
-}

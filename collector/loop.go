@@ -156,7 +156,7 @@ func (r *replica) question(ctx context.Context) {
 	defer cancel()
 	facts := e.Ask(ctx, r.pool.client, base)
 	if facts.Answered {
-		r.facts.Store(merge(r.facts.Load(), facts))
+		r.facts.Store(facts.Over(r.facts.Load()))
 	}
 }
 

@@ -57,8 +57,9 @@ func Detect(ctx context.Context, ask Asker, base string) (kind Kind, path string
 	if k := FromPage(get(servePath)); k != Unknown {
 		return k, servePath
 	}
+	q := &questions{ask: ask, base: base}
 	var v version
-	if answer(ctx, ask, http.MethodGet, base+"/version", &v) && v.Version != "" {
+	if _, ok := q.get(ctx, "/version", &v); ok && v.Version != "" {
 		return TRTLLMServe, servePath
 	}
 	switch k := FromPage(get("/metrics")); {
@@ -76,7 +77,21 @@ func Detect(ctx context.Context, ask Asker, base string) (kind Kind, path string
 // answersModels tells Triton's OpenAI frontend from its metrics port.
 func answersModels(ctx context.Context, ask Asker, base string) bool {
 	var list modelList
-	return answer(ctx, ask, http.MethodGet, base+"/v1/models", &list) && len(list.Data) > 0
+	q := &questions{ask: ask, base: base}
+	_, ok := q.get(ctx, "/v1/models", &list)
+	return ok && len(list.Data) > 0
+}
+
+// Hint says what an address that shows no known page may be instead, for
+// people; empty when nothing is known. The one mistake that is common is to
+// name Triton's API port.
+func Hint(ctx context.Context, ask Asker, base string) string {
+	var meta serverMetadata
+	q := &questions{ask: ask, base: base}
+	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
+		return "this is Triton's HTTP API; its page stands on the metrics port, 8002 unless --metrics-port says otherwise"
+	}
+	return ""
 }
 
 // ModelLabels are the labels by which servers name a model.

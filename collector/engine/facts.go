@@ -1,7 +1,12 @@
 package engine
 
+import (
+	"maps"
+	"slices"
+)
+
 // Facts are what a server answered about itself. Empty fields were not
-// answered.
+// answered. Facts are immutable once they are handed on.
 type Facts struct {
 	// Answered is true when at least one question got an answer.
 	Answered bool
@@ -11,8 +16,15 @@ type Facts struct {
 	// that told it.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
-	// Models are the models the server has, in its order.
+	// BuildVersion is the version that built the TensorRT engine, from its
+	// folder's config.json, which no server tells over HTTP.
+	BuildVersion string
+	// Listed is true when the server listed its models, Models are those it
+	// has, in its order.
+	Listed bool
 	Models []ModelFacts
+	// Problems are the questions of the last round that got no answer.
+	Problems []Problem
 }
 
 // VersionSource says where a TensorRT-LLM version comes from.
@@ -27,23 +39,149 @@ const (
 	SourceUnknown   VersionSource = "unknown"
 )
 
+// The words of Triton's repository index for the state of a model.
+const (
+	modelReady       = "READY"
+	modelLoading     = "LOADING"
+	modelUnloading   = "UNLOADING"
+	modelUnavailable = "UNAVAILABLE"
+)
+
 // ModelFacts are what a server says about one model.
 type ModelFacts struct {
 	Name string
-	// State is the repository index's word: READY, LOADING, UNLOADING or
-	// UNAVAILABLE; empty when the index was not answered.
-	State string
+	// Version is that of the index row; State its word: READY, LOADING,
+	// UNLOADING or UNAVAILABLE; empty for models that were never loaded.
+	Version, State string
+	// Configured is true when the model's config was answered; what follows is
+	// known then only.
+	Configured bool
 	// Backend and Platform are from the model's config; an ensemble has
 	// platform "ensemble" and no backend.
 	Backend, Platform string
 	// Decoupled models may answer one request with many responses.
-	Decoupled bool
-	// Configured is true when the model's config was answered.
-	Configured bool
+	Decoupled    bool
+	MaxBatchSize int
+	// Instances are the groups of the model's instances; ensembles have none.
+	Instances []InstanceGroup
+	// Batching is nil while dynamic batching is off.
+	Batching *DynamicBatching
+	// Parameters are those of [ModelParameters] that the config has.
+	Parameters map[string]string
 	// Steps are the models an ensemble is made of.
 	Steps []string
 	// Calls are models that a BLS model names in its parameters.
 	Calls []string
+	// ConfigHash is the SHA-256 of the config, in hexadecimal.
+	ConfigHash string
+}
+
+// InstanceGroup is a number of instances of a model; of kind KIND_GPU it means
+// that number on each of the GPUs.
+type InstanceGroup struct {
+	Kind  string
+	Count int
+	GPUs  []int
+}
+
+// DynamicBatching is how Triton gathers requests of a model.
+type DynamicBatching struct {
+	DelayMicroseconds int64
+	Preferred         []int
+	// The policy of the queue; a size of 0 is no limit.
+	MaxQueueSize        int64
+	TimeoutAction       string
+	TimeoutMicroseconds int64
+}
+
+// Minimal says whether requests are only batched that wait already.
+func (b *DynamicBatching) Minimal() bool { return b.DelayMicroseconds == 0 && len(b.Preferred) == 0 }
+
+// InstanceCount is how many instances the model has; 0 when it says none.
+func (m *ModelFacts) InstanceCount() int {
+	n := 0
+	for _, g := range m.Instances {
+		if g.Kind == "KIND_GPU" && len(g.GPUs) > 0 {
+			n += g.Count * len(g.GPUs)
+			continue
+		}
+		n += g.Count
+	}
+	return n
+}
+
+// Model finds what is known of a model; nil when nothing is.
+func (f *Facts) Model(name string) *ModelFacts {
+	for i := range f.Models {
+		if f.Models[i].Name == name {
+			return &f.Models[i]
+		}
+	}
+	return nil
+}
+
+// Over gives these facts, completed by earlier ones about what was not answered
+// this time. The version of TensorRT-LLM that a server told is kept only as
+// long as its own version is the same.
+func (f Facts) Over(before *Facts) *Facts {
+	if before == nil {
+		return &f
+	}
+	if f.EngineVersion == "" {
+		f.EngineVersion = before.EngineVersion
+	}
+	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.configured() {
+		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
+	}
+	if f.BuildVersion == "" {
+		f.BuildVersion = before.BuildVersion
+	}
+	if !f.Listed {
+		f.Listed, f.Models = before.Listed, before.Models
+		return &f
+	}
+	known := make(map[string]*ModelFacts, len(before.Models))
+	for i := range before.Models {
+		known[before.Models[i].Name] = &before.Models[i]
+	}
+	f.Models = slices.Clone(f.Models)
+	for i := range f.Models {
+		old := known[f.Models[i].Name]
+		if old == nil || f.Models[i].Configured || !old.Configured {
+			continue
+		}
+		state, version := f.Models[i].State, f.Models[i].Version
+		f.Models[i] = *old
+		f.Models[i].State, f.Models[i].Version = state, version
+	}
+	return &f
+}
+
+// configured says whether every model that is ready had its config answered,
+// so that a parameter which is not there was taken out.
+func (f *Facts) configured() bool {
+	return f.Listed && len(f.Models) > 0 && !slices.ContainsFunc(f.Models, func(m ModelFacts) bool {
+		return m.State == modelReady && !m.Configured
+	})
+}
+
+// Equal says whether both tell the same; problems do not count.
+func (f *Facts) Equal(o *Facts) bool {
+	if f == nil || o == nil {
+		return f == o
+	}
+	return f.Answered == o.Answered && f.EngineVersion == o.EngineVersion && f.TRTLLMVersion == o.TRTLLMVersion &&
+		f.TRTLLMSource == o.TRTLLMSource && f.BuildVersion == o.BuildVersion && f.Listed == o.Listed &&
+		slices.EqualFunc(f.Models, o.Models, func(a, b ModelFacts) bool { return a.equal(&b) }) &&
+		slices.Equal(f.Problems, o.Problems)
+}
+
+// equal says whether both tell the same of a model. Everything that a config
+// says is in its hash.
+func (m *ModelFacts) equal(o *ModelFacts) bool {
+	return m.Name == o.Name && m.Version == o.Version && m.State == o.State && m.Configured == o.Configured &&
+		m.ConfigHash == o.ConfigHash && m.InstanceCount() == o.InstanceCount() &&
+		maps.Equal(m.Parameters, o.Parameters) && slices.Equal(m.Steps, o.Steps) && slices.Equal(m.Calls, o.Calls)
 }
 
 // ResolveVersion chooses the TensorRT-LLM version of a replica: what the

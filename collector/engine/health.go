@@ -50,11 +50,15 @@ func (triton) Health(ctx context.Context, ask Asker, base string) Health {
 	if status, _, _, err := ask.Do(ctx, http.MethodGet, base+"/v2/health/live", nil, answerLimit); err == nil {
 		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
 	}
+	q := &questions{ask: ask, base: base}
 	var index []indexEntry
-	if answer(ctx, ask, http.MethodPost, base+"/v2/repository/index", &index) {
-		h.Models = make([]ModelState, 0, len(index))
+	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
+		h.Models = make([]ModelState, 0, min(len(index), modelsKept))
 		for _, row := range index {
-			h.Models = append(h.Models, ModelState(row))
+			// A model that was never loaded has a name and no state.
+			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsKept {
+				h.Models = append(h.Models, ModelState(row))
+			}
 		}
 	}
 	return h

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // tritonOpenAI is Triton behind its OpenAI frontend: one port, no port 8002,
 // the same nv_* page (server python/openai, routers/observability.py).
@@ -25,7 +22,9 @@ func (tritonOpenAI) EmptyPage() bool { return false }
 // /openapi.json has the version of the API document.
 func (tritonOpenAI) Ask(ctx context.Context, ask Asker, base string) Facts {
 	var f Facts
-	askModels(ctx, ask, base, &f)
+	q := &questions{ask: ask, base: base}
+	q.askModels(ctx, &f)
+	f.Problems = q.problems
 	return f
 }
 
@@ -56,11 +55,13 @@ type release struct {
 // Ask implements Engine.
 func (nim) Ask(ctx context.Context, ask Asker, base string) Facts {
 	var f Facts
+	q := &questions{ask: ask, base: base}
 	var r release
-	if answer(ctx, ask, http.MethodGet, base+"/v1/version", &r) && r.Release != "" {
-		f.Answered, f.EngineVersion = true, r.Release
+	if _, ok := q.get(ctx, "/v1/version", &r); ok && r.Release != "" {
+		f.Answered, f.EngineVersion = true, plainVersion(r.Release)
 	}
-	askModels(ctx, ask, base, &f)
+	q.askModels(ctx, &f)
+	f.Problems = q.problems
 	return f
 }
 
@@ -95,7 +96,9 @@ func (dynamo) EmptyPage() bool { return false }
 // Ask implements Engine. Neither frontend nor worker tells a version.
 func (dynamo) Ask(ctx context.Context, ask Asker, base string) Facts {
 	var f Facts
-	askModels(ctx, ask, base, &f)
+	q := &questions{ask: ask, base: base}
+	q.askModels(ctx, &f)
+	f.Problems = q.problems
 	return f
 }
 
@@ -110,5 +113,16 @@ func (dynamo) Meanings() []Meaning {
 		{Name: "dynamo_frontend_inflight_requests", Signal: RequestsActive},
 		{Name: "dynamo_frontend_model_total_kv_blocks", Signal: KVBlocksLimit, Combine: Max},
 		{Name: "dynamo_frontend_model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
-	}, trtllmServe{}.Meanings()...)
+	}, workerMeanings()...)
+}
+
+// workerMeanings are the engine's series on the page of a worker. Dynamo up to
+// 0.7 put a colon behind the prefix, as its mock engine still does.
+func workerMeanings() []Meaning {
+	all := trtllmServe{}.Meanings()
+	for _, m := range serveMeanings() {
+		m.Name = "trtllm:" + m.Name
+		all = append(all, m)
+	}
+	return all
 }

@@ -2,11 +2,9 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 )
 
 // triton is Triton Inference Server with its metrics port (8002) and its
@@ -42,91 +40,70 @@ type indexEntry struct {
 	Reason  string `json:"reason"`
 }
 
-// modelConfig is the part of GET /v2/models/M/config that tells roles.
-type modelConfig struct {
-	Name        string `json:"name"`
-	Platform    string `json:"platform"`
-	Backend     string `json:"backend"`
-	Transaction struct {
-		Decoupled bool `json:"decoupled"`
-	} `json:"model_transaction_policy"`
-	Ensemble struct {
-		Steps []struct {
-			Model string `json:"model_name"`
-		} `json:"step"`
-	} `json:"ensemble_scheduling"`
-	Parameters map[string]struct {
-		String string `json:"string_value"`
-	} `json:"parameters"`
-}
-
 // modelsAsked bounds how many model configs one round asks for.
 const modelsAsked = 64
 
 // Ask implements Engine.
 func (triton) Ask(ctx context.Context, ask Asker, base string) Facts {
 	var f Facts
+	q := &questions{ask: ask, base: base}
 	var meta serverMetadata
-	if answer(ctx, ask, http.MethodGet, base+"/v2", &meta) && slices.Contains(meta.Extensions, "statistics") {
-		f.Answered, f.EngineVersion = true, meta.Version
+	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
+		f.Answered, f.EngineVersion = true, plainVersion(meta.Version)
 	}
 	var index []indexEntry
-	if answer(ctx, ask, http.MethodPost, base+"/v2/repository/index", &index) {
-		f.Answered = true
+	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
+		f.Answered, f.Listed = true, true
+		f.Models = listed(index)
 	}
-	for _, row := range index {
-		if i := slices.IndexFunc(f.Models, func(m ModelFacts) bool { return m.Name == row.Name }); i >= 0 {
-			if row.State == "READY" {
-				f.Models[i].State = row.State
-			}
-			continue
+	asked := 0
+	for i := range f.Models {
+		if f.Models[i].State == modelReady && asked < modelsAsked && ctx.Err() == nil {
+			asked++
+			q.askConfig(ctx, &f, &f.Models[i])
 		}
-		f.Models = append(f.Models, ModelFacts{Name: row.Name, State: row.State})
 	}
-	for i := range f.Models[:min(len(f.Models), modelsAsked)] {
-		askModel(ctx, ask, base, &f, &f.Models[i])
-	}
+	f.Problems = q.problems
 	return f
 }
 
-// askModel reads one model's config.
-func askModel(ctx context.Context, ask Asker, base string, f *Facts, m *ModelFacts) {
-	if m.State != "READY" {
-		return
-	}
-	var c modelConfig
-	if !answer(ctx, ask, http.MethodGet, base+"/v2/models/"+url.PathEscape(m.Name)+"/config", &c) || c.Name != m.Name {
-		return
-	}
-	m.Configured = true
-	m.Backend, m.Platform, m.Decoupled = c.Backend, c.Platform, c.Transaction.Decoupled
-	for _, step := range c.Ensemble.Steps {
-		if !slices.Contains(m.Steps, step.Model) {
-			m.Steps = append(m.Steps, step.Model)
+// isTriton tells Triton by its extensions: its name is the operator's choice.
+func (m *serverMetadata) isTriton() bool { return slices.Contains(m.Extensions, "statistics") }
+
+// listed are the models of a repository index, one for each name: the version
+// that is ready where there are several. Models that were never loaded, of
+// which a large repository has thousands, come last and are cut first.
+func listed(index []indexEntry) []ModelFacts {
+	at := make(map[string]int)
+	var models, never []ModelFacts
+	for _, row := range index {
+		name := plainText(row.Name)
+		if name == "" {
+			continue
+		}
+		m := ModelFacts{Name: name, Version: plainText(row.Version), State: row.State}
+		i, known := at[name]
+		switch {
+		case row.State == "":
+			never = append(never, m)
+		case !known:
+			at[name] = len(models)
+			models = append(models, m)
+		case row.State == modelReady:
+			models[i].State, models[i].Version = row.State, m.Version
 		}
 	}
-	for key, p := range c.Parameters {
-		// The BLS model of the TensorRT-LLM backend names the models it calls
-		// (tensorrtllm_backend, all_models/inflight_batcher_llm/tensorrt_llm_bls).
-		if strings.HasSuffix(key, "_model_name") && p.String != "" && !strings.Contains(p.String, "${") {
-			m.Calls = append(m.Calls, p.String)
-		}
-		// A convention of operators: unknown parameters pass through Triton to
-		// its config endpoint.
-		if key == "trtllm_version" && p.String != "" {
-			f.TRTLLMVersion, f.TRTLLMSource = p.String, SourceParameter
-		}
-	}
-	slices.Sort(m.Calls)
+	models = append(models, never...)
+	return models[:min(len(models), modelsKept)]
 }
 
-// answer puts one JSON question; false when the answer is no 200 or no JSON of
-// the kind.
-func answer(ctx context.Context, ask Asker, method, url string, into any) bool {
-	var body []byte
-	if method == http.MethodPost {
-		body = []byte("{}")
+// askConfig reads one model's config.
+func (q *questions) askConfig(ctx context.Context, f *Facts, m *ModelFacts) {
+	var c modelConfig
+	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(m.Name)+"/config", &c)
+	if !ok || c.Name != m.Name {
+		return
 	}
-	status, _, text, err := ask.Do(ctx, method, url, body, answerLimit)
-	return err == nil && status == http.StatusOK && json.Unmarshal(text, into) == nil
+	c.read(f, m)
+	m.ConfigHash = configHash(text)
 }

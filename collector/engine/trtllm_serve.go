@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"net/http"
-)
+import "context"
 
 // trtllmServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
 type trtllmServe struct{}
@@ -39,28 +36,18 @@ type modelList struct {
 // themselves over it (openai_server.py, fatal executor errors).
 func (trtllmServe) Ask(ctx context.Context, ask Asker, base string) Facts {
 	var f Facts
+	q := &questions{ask: ask, base: base}
 	var v version
-	if answer(ctx, ask, http.MethodGet, base+"/version", &v) && v.Version != "" {
-		f.Answered = true
-		f.EngineVersion = v.Version
-		f.TRTLLMVersion, f.TRTLLMSource = v.Version, SourceServer
-	}
-	askModels(ctx, ask, base, &f)
-	return f
-}
-
-// askModels reads the OpenAI model list.
-func askModels(ctx context.Context, ask Asker, base string, f *Facts) {
-	var list modelList
-	if !answer(ctx, ask, http.MethodGet, base+"/v1/models", &list) {
-		return
-	}
-	f.Answered = true
-	for _, m := range list.Data {
-		if m.ID != "" {
-			f.Models = append(f.Models, ModelFacts{Name: m.ID, State: "READY"})
+	if _, ok := q.get(ctx, "/version", &v); ok {
+		if v.Version = plainVersion(v.Version); v.Version != "" {
+			f.Answered = true
+			f.EngineVersion = v.Version
+			f.TRTLLMVersion, f.TRTLLMSource = v.Version, SourceServer
 		}
 	}
+	q.askModels(ctx, &f)
+	f.Problems = q.problems
+	return f
 }
 
 // Meanings implements Engine. Sets: five families without prefix in 1.1 and

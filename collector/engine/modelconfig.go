@@ -1,0 +1,164 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// modelConfig is the part of GET /v2/models/M/config that is read.
+type modelConfig struct {
+	Name        string `json:"name"`
+	Platform    string `json:"platform"`
+	Backend     string `json:"backend"`
+	MaxBatch    number `json:"max_batch_size"`
+	Transaction struct {
+		Decoupled bool `json:"decoupled"`
+	} `json:"model_transaction_policy"`
+	Ensemble struct {
+		Steps []struct {
+			Model string `json:"model_name"`
+		} `json:"step"`
+	} `json:"ensemble_scheduling"`
+	Instances []struct {
+		Kind  string   `json:"kind"`
+		Count number   `json:"count"`
+		GPUs  []number `json:"gpus"`
+	} `json:"instance_group"`
+	Batching *struct {
+		Preferred []number `json:"preferred_batch_size"`
+		Delay     number   `json:"max_queue_delay_microseconds"`
+		Queue     struct {
+			Action  string `json:"timeout_action"`
+			Timeout number `json:"default_timeout_microseconds"`
+			Size    number `json:"max_queue_size"`
+		} `json:"default_queue_policy"`
+	} `json:"dynamic_batching"`
+	Parameters map[string]struct {
+		String string `json:"string_value"`
+	} `json:"parameters"`
+}
+
+// read takes what the config says into the facts about the model and, for the
+// declared version of TensorRT-LLM, into those about the server.
+func (c *modelConfig) read(f *Facts, m *ModelFacts) {
+	m.Configured = true
+	m.Backend, m.Platform = plainText(c.Backend), plainText(c.Platform)
+	m.Decoupled, m.MaxBatchSize = c.Transaction.Decoupled, int(c.MaxBatch)
+	for _, step := range c.Ensemble.Steps {
+		if !slices.Contains(m.Steps, step.Model) {
+			m.Steps = append(m.Steps, step.Model)
+		}
+	}
+	for _, g := range c.Instances {
+		group := InstanceGroup{Kind: plainText(g.Kind), Count: int(g.Count)}
+		for _, gpu := range g.GPUs {
+			group.GPUs = append(group.GPUs, int(gpu))
+		}
+		m.Instances = append(m.Instances, group)
+	}
+	if b := c.Batching; b != nil {
+		m.Batching = &DynamicBatching{
+			DelayMicroseconds: int64(b.Delay), MaxQueueSize: int64(b.Queue.Size),
+			TimeoutAction: plainText(b.Queue.Action), TimeoutMicroseconds: int64(b.Queue.Timeout),
+		}
+		for _, size := range b.Preferred {
+			m.Batching.Preferred = append(m.Batching.Preferred, int(size))
+		}
+	}
+	for key, p := range c.Parameters {
+		value := plainText(p.String)
+		if value == "" || strings.Contains(value, "${") {
+			// Templates that were not filled in say nothing.
+			continue
+		}
+		switch {
+		case slices.Contains(ModelParameters(), key):
+			if m.Parameters == nil {
+				m.Parameters = make(map[string]string)
+			}
+			m.Parameters[key] = value
+		case strings.HasSuffix(key, "_model_name"):
+			// The BLS model of the TensorRT-LLM backend names the models it calls
+			// (tensorrtllm_backend, all_models/inflight_batcher_llm/tensorrt_llm_bls).
+			m.Calls = append(m.Calls, value)
+		case key == versionParameter:
+			if v := plainVersion(value); v != "" {
+				f.TRTLLMVersion, f.TRTLLMSource = v, SourceParameter
+			}
+		}
+	}
+	slices.Sort(m.Calls)
+}
+
+// versionParameter is a convention of operators: Triton passes parameters that
+// it does not know through to its config endpoint.
+const versionParameter = "trtllm_version"
+
+// gpuParameter pins the executor of the TensorRT-LLM backend to GPUs.
+const gpuParameter = "gpu_device_ids"
+
+// ModelParameters are the parameters of a model's config that are kept: those
+// of the TensorRT-LLM backend that decide how it batches and what it loads
+// (tensorrtllm_backend, docs/model_config.md).
+func ModelParameters() []string {
+	return []string{
+		"gpt_model_type", "batching_strategy", "batch_scheduler_policy",
+		"kv_cache_free_gpu_mem_fraction", "gpt_model_path", gpuParameter,
+	}
+}
+
+// volatileKeys are left out of a config's hash, for they say where a model
+// runs and how it is watched, and may differ between replicas that answer
+// alike: names that Triton makes up, GPUs and host policies of instance groups,
+// tags of metrics, and parameters that name devices, processes or the version,
+// which is compared by itself.
+func volatileKeys() map[string][]string {
+	return map[string][]string{
+		"":               {"metric_tags", "model_metrics"},
+		"instance_group": {"name", "gpus", "host_policy", "secondary_devices"},
+		"parameters":     {gpuParameter, "participant_ids", "executor_worker_path", "worker_path", versionParameter},
+	}
+}
+
+// configHash is the SHA-256 of a model config as canonical JSON: keys sorted,
+// no blanks, numbers as the server wrote them, volatile keys left out. Empty
+// when the text is no JSON object.
+func configHash(text []byte) string {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var config map[string]any
+	if decoder.Decode(&config) != nil || config == nil {
+		return ""
+	}
+	for block, keys := range volatileKeys() {
+		if block == "" {
+			without(config, keys)
+		} else {
+			without(config[block], keys)
+		}
+	}
+	canonical, err := json.Marshal(config)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(canonical)
+	return hex.EncodeToString(sum[:])
+}
+
+// without removes keys from an object, or from each object of a list.
+func without(v any, keys []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range keys {
+			delete(v, k)
+		}
+	case []any:
+		for _, e := range v {
+			without(e, keys)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// Problem is a question of identity that a server did not answer, for people.
+type Problem struct {
+	// Question is the method and path asked, Reason why there is no fact.
+	Question, Reason string
+	// Restricted is true when the server wants a header it did not get.
+	Restricted bool
+}
+
+// questions puts JSON questions to one server. A question that fails costs
+// only its fact; why it failed is kept for people.
+type questions struct {
+	ask      Asker
+	base     string
+	problems []Problem
+}
+
+// get puts one GET question.
+func (q *questions) get(ctx context.Context, path string, into any) ([]byte, bool) {
+	return q.put(ctx, http.MethodGet, path, into)
+}
+
+// put puts one question and gives the answer's text; false when it is no 200,
+// no JSON, or JSON of another kind. Single fields of a wrong type are left out
+// of into, the others count. A server that hangs over one question has half
+// of the round's time left for the others.
+func (q *questions) put(ctx context.Context, method, path string, into any) ([]byte, bool) {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	var body []byte
+	if method == http.MethodPost {
+		body = []byte("{}")
+	}
+	status, _, text, err := q.ask.Do(ctx, method, q.base+path, body, answerLimit)
+	reason := ""
+	switch {
+	case err != nil && refused(err):
+		reason = "nothing listens"
+	case err != nil && errors.Is(err, context.DeadlineExceeded):
+		reason = "no answer in time"
+	case err != nil:
+		reason = err.Error()
+	case status == http.StatusForbidden || status == http.StatusUnauthorized:
+		q.problems = append(q.problems, Problem{
+			method + " " + path, "restricted: " + restrictedHint + " (" + short(text) + ")", true,
+		})
+		return nil, false
+	case status != http.StatusOK:
+		reason = "answers " + http.StatusText(status)
+	default:
+		reason = unreadable(json.Unmarshal(text, into))
+	}
+	if reason != "" {
+		q.problems = append(q.problems, Problem{Question: method + " " + path, Reason: reason})
+		return nil, false
+	}
+	return text, true
+}
+
+// restrictedHint is the way out of --http-restricted-api and its like.
+const restrictedHint = "give the header the server expects with http_headers"
+
+// unreadable says why an answer is of no use; empty when it can be used.
+func unreadable(err error) string {
+	if err == nil {
+		return ""
+	}
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		if wrong.Field != "" {
+			return ""
+		}
+		return "answers JSON of another kind"
+	}
+	return "answers text that is no JSON"
+}
+
+// versionLimit bounds a version that a server tells.
+const versionLimit = 64
+
+// plainVersion is a version fit for a label, empty for anything else. Versions
+// are not semver: 1.0.3.2510, 0.17.0.post1, 2.73.0dev.
+func plainVersion(v string) string {
+	v = strings.TrimSpace(v)
+	if len(v) > versionLimit || strings.ContainsFunc(v, func(r rune) bool {
+		return r == unicode.ReplacementChar || !unicode.IsPrint(r)
+	}) {
+		return ""
+	}
+	return v
+}
+
+// textLimit bounds names and parameters that a server tells.
+const textLimit = 256
+
+// plainText is a text fit for a label, empty for one that is too long or has
+// control characters.
+func plainText(s string) string {
+	if len(s) > textLimit || strings.ContainsFunc(s, unicode.IsControl) {
+		return ""
+	}
+	return s
+}
+
+// number is an integer that some servers write as text, as protobuf's JSON
+// does with 64-bit ones.
+type number int64
+
+// UnmarshalJSON reads both spellings; anything else is 0.
+func (n *number) UnmarshalJSON(text []byte) error {
+	var v json.Number
+	if json.Unmarshal(text, &v) != nil {
+		return nil
+	}
+	if i, err := v.Int64(); err == nil {
+		*n = number(i)
+	}
+	return nil
+}
+
+// askModels reads the OpenAI model list.
+func (q *questions) askModels(ctx context.Context, f *Facts) {
+	var list modelList
+	if _, ok := q.get(ctx, "/v1/models", &list); !ok {
+		return
+	}
+	f.Answered, f.Listed = true, true
+	for _, m := range list.Data {
+		id := plainText(m.ID)
+		known := slices.ContainsFunc(f.Models, func(k ModelFacts) bool { return k.Name == id })
+		if id != "" && !known && len(f.Models) < modelsKept {
+			f.Models = append(f.Models, ModelFacts{Name: id, State: modelReady})
+		}
+	}
+}
+
+// modelsKept bounds the models of one server that are kept; the rest of a
+// larger list is passed over.
+const modelsKept = 1024
