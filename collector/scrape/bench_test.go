@@ -71,6 +71,7 @@ func BenchmarkScrape(b *testing.B) {
 				}
 				buf = got.Body
 			}
+			require.Equal(b, body.String(), string(buf))
 		})
 		b.Run(fmt.Sprintf("samples=%d/client=plain", samples), func(b *testing.B) {
 			client := &http.Client{Transport: &http.Transport{}}
