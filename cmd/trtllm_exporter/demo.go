@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
@@ -59,11 +61,8 @@ func demoText(fleet *simulate.Fleet) string {
 	for _, pool := range fleet.Pools() {
 		fmt.Fprintf(&b, "  - pool_id: %q\n    static_configs:\n", pool.Name)
 		for _, r := range pool.Replicas {
-			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, __metrics_path__: %q } }\n",
-				r.MetricsAddr(), r.Name(), r.MetricsPath())
-		}
-		if pool.Replicas[0].APIAddr() != pool.Replicas[0].MetricsAddr() {
-			b.WriteString("    engine: triton\n")
+			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
+				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())
 		}
 	}
 	return b.String()

@@ -13,7 +13,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -22,12 +21,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// The only user is alice with password "secret", with a hash that is quick to
-// check and with one of the usual cost, which is that of the toolkit's dummy.
-const (
-	quickUsers = "basic_auth_users:\n  alice: $2a$04$ogGemYYURbgcWEweYTLY4uZvIwM2jB5l0rTJS7echnRxsSQ3x0Xva\n"
-	usualUsers = "basic_auth_users:\n  alice: $2a$10$CxwruY94gMlJsX5rZ13eNO5lRmJ7os04zKpLMl42T2jqpx08.Em/6\n"
-)
+// users is a web configuration whose only user is alice with password "secret",
+// with a hash that is quick to check.
+const users = "basic_auth_users:\n  alice: $2a$04$ogGemYYURbgcWEweYTLY4uZvIwM2jB5l0rTJS7echnRxsSQ3x0Xva\n"
 
 // webConfig writes a web configuration file.
 func webConfig(t *testing.T, text string) string {
@@ -37,30 +33,29 @@ func webConfig(t *testing.T, text string) string {
 	return path
 }
 
-// login asks for a path and returns status and duration.
-func login(t *testing.T, client *http.Client, url, user, password string) (int, time.Duration) {
+// login asks for a path and returns the status.
+func login(t *testing.T, client *http.Client, url, user, password string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(t, err)
 	if user != "" {
 		request.SetBasicAuth(user, password)
 	}
-	began := time.Now()
 	response, err := client.Do(request)
 	require.NoError(t, err)
 	read(t, response.Body)
 	require.NoError(t, response.Body.Close())
-	return response.StatusCode, time.Since(began)
+	return response.StatusCode
 }
 
 func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	opts := threeReplicas(t).options()
-	opts.WebConfigFile = webConfig(t, quickUsers)
+	opts.WebConfigFile = webConfig(t, users)
 	base := start(t, opts)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 	for _, path := range []string{"/", "/metrics", "/targets", "/sd", "/-/ready"} {
-		code, _ := login(t, client, base+path, "", "")
+		code := login(t, client, base+path, "", "")
 		require.Equal(t, http.StatusUnauthorized, code, path)
 	}
 	for _, c := range []struct {
@@ -75,28 +70,9 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 		{"the cache key of another pair", "alice:secret", "", http.StatusUnauthorized},
 		{"right again", "alice", "secret", http.StatusOK},
 	} {
-		code, _ := login(t, client, base+"/metrics", c.user, c.password)
+		code := login(t, client, base+"/metrics", c.user, c.password)
 		require.Equal(t, c.want, code, c.name)
 	}
-}
-
-func TestUnknownUserCostsAsMuchAsAWrongPassword(t *testing.T) {
-	opts := newFleet(t).options()
-	opts.WebConfigFile = webConfig(t, usualUsers)
-	base := start(t, opts)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	fastest := func(user string) time.Duration {
-		var took []time.Duration
-		for i := range 2 {
-			_, d := login(t, client, base+"/-/healthy", user, "guess"+string(rune('a'+i)))
-			took = append(took, d)
-		}
-		return slices.Min(took)
-	}
-
-	known, unknown := fastest("alice"), fastest("mallory")
-
-	require.InDelta(t, 1, float64(unknown)/float64(known), 0.9, "unknown user %s, known user %s", unknown, known)
 }
 
 func TestTLSRefusesOldVersions(t *testing.T) {

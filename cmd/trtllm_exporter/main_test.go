@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){program: main})
+}
+
+// TestScripts runs the whole program as its users do. Beside testscript's own
+// commands there are:
+//
+//	freeport VAR              an address that nobody listens on
+//	replica VAR KIND          a simulated server; VAR is the URL of its page, VAR_ADDR its host:port
+//	server VAR TYPE FILE      a server that always answers with a file
+//	hang VAR                  a server that accepts and never answers
+//	eventually URL REGEXP     fetch until the answer matches
+//	fetch [-m METHOD] [-H HEADER] URL [STATUS]
+//	                          stdout is the answer; STATUS is 200 unless given
+//	send SIGNAL               HUP or TERM to all programs in the background
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"freeport":   freePort,
+			"replica":    startReplica,
+			"server":     startServer,
+			"hang":       startHanging,
+			"eventually": eventually,
+			"fetch":      fetch,
+			"send":       send,
+		},
+	})
+}
+
+// freePort finds an address on loopback that is free at the moment.
+func freePort(ts *testscript.TestScript, _ bool, args []string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Setenv(args[0], l.Addr().String())
+	ts.Check(l.Close())
+}
+
+// startReplica starts a simulated server.
+func startReplica(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	fleet, err := simulate.StartFleet(ctx, simulate.FleetSpec{Pools: []simulate.PoolSpec{{
+		Name: "pool", Replicas: []simulate.Spec{{
+			Name: args[0], Kind: simulate.Kind(args[1]), Seed: 1, Speed: 20,
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
+			Workload: simulate.Workload{Rate: 10, PromptTokens: 100, OutputTokens: 30},
+		}},
+	}}})
+	ts.Check(err)
+	ts.Defer(func() {
+		cancel()
+		fleet.Close()
+	})
+	r := fleet.Replica("pool", args[0])
+	ts.Setenv(args[0], r.MetricsURL())
+	ts.Setenv(args[0]+"_ADDR", r.MetricsAddr())
+}
+
+// startServer starts a server with one answer for every path.
+func startServer(ts *testscript.TestScript, _ bool, args []string) {
+	body := []byte(ts.ReadFile(args[2]))
+	contentType := args[1]
+	listen(ts, args[0], func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		_, _ = w.Write(body)
+	})
+}
+
+// startHanging starts a server that answers only when the reader leaves.
+func startHanging(ts *testscript.TestScript, _ bool, args []string) {
+	listen(ts, args[0], func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+}
+
+// listen serves until the script ends.
+func listen(ts *testscript.TestScript, name string, handler http.HandlerFunc) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l)
+	}()
+	ts.Defer(func() {
+		_ = server.Close()
+		<-done
+	})
+	ts.Setenv(name, "http://"+l.Addr().String()+"/metrics")
+	ts.Setenv(name+"_ADDR", l.Addr().String())
+}
+
+// eventually waits until an answer matches, or with ! until it does not.
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	pattern, err := regexp.Compile("(?m)" + args[1])
+	ts.Check(err)
+	deadline := time.Now().Add(20 * time.Second)
+	var last string
+	for time.Now().Before(deadline) {
+		body, _, err := ask(http.MethodGet, args[0], nil)
+		if last = body; err == nil && pattern.MatchString(body) != neg {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	ts.Fatalf("%s said to the end:\n%s", args[0], last)
+}
+
+// fetch asks once.
+func fetch(ts *testscript.TestScript, _ bool, args []string) {
+	method, header := http.MethodGet, http.Header{}
+	for len(args) > 1 && strings.HasPrefix(args[0], "-") {
+		switch args[0] {
+		case "-m":
+			method = args[1]
+		case "-H":
+			name, value, _ := strings.Cut(args[1], ":")
+			header.Set(name, strings.TrimSpace(value))
+		}
+		args = args[2:]
+	}
+	want := http.StatusOK
+	if len(args) > 1 {
+		status, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		want = status
+	}
+	body, status, err := ask(method, args[0], header)
+	ts.Check(err)
+	_, err = io.WriteString(ts.Stdout(), body)
+	ts.Check(err)
+	if status != want {
+		ts.Fatalf("status %d instead of %d:\n%s", status, want, body)
+	}
+}
+
+// ask makes one request on a connection of its own.
+func ask(method, url string, header http.Header) (string, int, error) {
+	request, err := http.NewRequestWithContext(context.Background(), method, url, http.NoBody)
+	if err != nil {
+		return "", 0, err
+	}
+	request.Header = header
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true}
+	client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	response, err := client.Do(request)
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), response.StatusCode, err
+}
+
+// send signals every program in the background.
+func send(ts *testscript.TestScript, _ bool, args []string) {
+	sig, ok := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}[args[0]]
+	if !ok {
+		ts.Fatalf("unknown signal %s", args[0])
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(sig))
+	}
+}
+
+func TestMemoryLimitLeavesATenth(t *testing.T) {
+	for text, want := range map[string]int64{"1000\n": 900, "max\n": 0, "": 0, "-5": 0} {
+		require.Equal(t, want, memoryLimit(text), "%q", text)
+	}
+}
+
+func TestCountSpeaksEnglish(t *testing.T) {
+	require.Equal(t, "1 pool", count(1, "pool"))
+	require.Equal(t, "0 pools", count(0, "pool"))
+}
+
+func TestSourcesThatContradictEachOther(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		source sourceFlags
+		want   string
+	}{
+		{"file and target", sourceFlags{file: "a", targets: []string{"b"}}, "both given"},
+		{"nothing", sourceFlags{}, "nothing to scrape"},
+		{"times with a file", sourceFlags{file: "a", interval: time.Second}, "global.scrape_interval"},
+		{"negative", sourceFlags{targets: []string{"a"}, timeout: -time.Second}, "longer than 0"},
+		{"longer than the window", sourceFlags{targets: []string{"a"}, interval: time.Minute}, "global.window"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			require.ErrorContains(t, c.source.check(), c.want)
+		})
+	}
+}
+
+func TestHelpNamesEveryCommandAndEndsWell(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+
+	code := run([]string{"--help"}, &stdout, &stderr)
+
+	require.Equal(t, exitOK, code, fmt.Sprint(stderr.String()))
+	for _, command := range []string{"serve", "check-config", "scrape", "demo"} {
+		require.Contains(t, stdout.String(), command)
+	}
+}
