@@ -204,6 +204,38 @@ func TestOnlyPagesWithOddNamesNeedUTF8(t *testing.T) {
 	}
 }
 
+func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
+	for _, c := range []struct{ name, body, want string }{
+		{"an ordinary family keeps its name, whoever comes first", "{\"a.b\"} 1\na_b 2\n", "# TYPE a_b untyped\na_b 2\n"},
+		{"of two odd ones the first keeps it", "{\"a.b\"} 1\n{\"a-b\"} 2\n", "# TYPE a_b untyped\na_b 2\n"},
+		{"a series whose labels become equal is left out", "a{\"x.y\"=\"1\",x_y=\"2\"} 1\na{\"x.y\"=\"1\"} 2\n", "# TYPE a untyped\na{x_y=\"1\"} 2\n"},
+		{"a label that becomes the name is left out with its series", "a{\"..name__\"=\"b\"} 1\n", ""},
+		{"a colon is no character of a label", "a{\"x:y\"=\"1\"} 1\n", "# TYPE a untyped\na{x_y=\"1\"} 1\n"},
+		{"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n", "# TYPE a_b untyped\na_b 1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blocks := []*exposition.Block{parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, c.body)}
+			var m exposition.Merger
+			var out bytes.Buffer
+			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
+			require.Equal(t, c.want, out.String())
+		})
+	}
+}
+
+func TestAFamilyThatAFormatRefusesDoesNotTakeOthersWithIt(t *testing.T) {
+	body := "# TYPE a gauge\na 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n# TYPE z gauge\nz 1\n"
+	page := string(encode(t, body, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil))
+	require.Equal(t, "# TYPE a gauge\na 1.0\n# TYPE h histogram\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\n# TYPE z gauge\nz 1.0\n# EOF\n",
+		strings.Replace(page, "h_sum{x=\"1\"} 0.0\n", "", 1))
+	own := []*dto.MetricFamily{
+		{Name: new("broken"), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
+		{Name: new("own"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
+	}
+	page = string(encode(t, "a 1\n", formatOf(expfmt.TypeTextPlain, model.NoEscaping), own, nil))
+	require.Equal(t, "# TYPE a untyped\na 1\n# TYPE own gauge\nown 1\n", page)
+}
+
 func TestComputedBlocks(t *testing.T) {
 	gauge := exposition.Family{Name: "llm_server_x", Help: "x", Type: model.MetricTypeGauge}
 	hist := exposition.Family{Name: "llm_server_h", Type: model.MetricTypeHistogram}

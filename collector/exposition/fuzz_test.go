@@ -80,6 +80,12 @@ func FuzzParse(f *testing.F) {
 		blocks := []*exposition.Block{b}
 		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.FmtProtoDelim, nil))
 		out.Reset()
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
+		_, err = readings(out.Bytes(), "")
+		require.NoError(t, err, out.String())
+		_, err = families(out.String())
+		require.NoError(t, err, out.String())
+		out.Reset()
 		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
 		again, err := readings(out.Bytes(), openMetrics)
 		require.NoError(t, err, out.String())

@@ -118,8 +118,10 @@ func (l *liner) limit(lset labels.Labels) error {
 	return l.opts.Limits.checkLabels(lset.Get(model.MetricNameLabel), count, name, value)
 }
 
-// reserved says whether a name belongs to the exporter.
+// reserved says whether a name belongs to the exporter, also when it only
+// does so for readers that get it escaped.
 func (o *Options) reserved(name string) bool {
+	name = model.EscapeName(name, model.UnderscoreEscaping)
 	for _, prefix := range o.Reserved {
 		if strings.HasPrefix(name, prefix) {
 			return true

@@ -1,8 +1,10 @@
 package exposition
 
 import (
+	"bytes"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,19 +16,21 @@ import (
 
 // WriteFormat writes the page in any format that expfmt knows, families of
 // the exporter's own registry behind those of the blocks. It builds every
-// family anew and is meant for the few clients that cannot take text.
+// family anew and is meant for the few clients that cannot take text. What
+// the format has no place for, such as histograms with fractional counts in
+// OpenMetrics or names that are equal once escaped, is left out.
 func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFamily, format expfmt.Format, only func(name string) bool) error {
-	enc := expfmt.NewEncoder(w, format)
+	p := newPageEncoder(w, format)
+	names := l.escaping(format.ToEscapingScheme())
+	wholeCounts := format.FormatType() == expfmt.TypeOpenMetrics
 	for i := range l.families {
 		f := &l.families[i]
-		if only != nil && !only(f.Name) {
+		if only != nil && !only(f.Name) || !names.admits(f.Name) {
 			continue
 		}
-		mf := f.message(blocks)
-		if len(mf.Metric) == 0 {
-			continue
-		}
-		if err := enc.Encode(mf); err != nil {
+		mf := f.message(blocks, wholeCounts)
+		names.prune(mf)
+		if err := p.encode(mf); err != nil {
 			return err
 		}
 	}
@@ -34,18 +38,54 @@ func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFami
 		if only != nil && !only(mf.GetName()) {
 			continue
 		}
-		if err := enc.Encode(mf); err != nil {
+		if err := p.encode(mf); err != nil {
 			return err
 		}
 	}
-	if closer, ok := enc.(expfmt.Closer); ok {
-		return closer.Close()
-	}
-	return nil
+	return p.close()
 }
 
-// message builds one family as protobuf message.
-func (f *mergedFamily) message(blocks []*Block) *dto.MetricFamily {
+// pageEncoder writes one page family by family, each whole or not at all.
+type pageEncoder struct {
+	w   io.Writer
+	buf bytes.Buffer
+	enc expfmt.Encoder
+}
+
+func newPageEncoder(w io.Writer, format expfmt.Format) *pageEncoder {
+	p := &pageEncoder{w: w}
+	p.enc = expfmt.NewEncoder(&p.buf, format)
+	return p
+}
+
+// encode writes one family. A family that the format refuses is left out, so
+// that it does not take the others' with it; only the writer's errors count.
+func (p *pageEncoder) encode(mf *dto.MetricFamily) error {
+	p.buf.Reset()
+	if len(mf.Metric) == 0 || p.enc.Encode(mf) != nil {
+		return nil
+	}
+	_, err := p.w.Write(p.buf.Bytes())
+	return err
+}
+
+// close writes the end of the page, which OpenMetrics has.
+func (p *pageEncoder) close() error {
+	closer, ok := p.enc.(expfmt.Closer)
+	if !ok {
+		return nil
+	}
+	p.buf.Reset()
+	if err := closer.Close(); err != nil {
+		return err
+	}
+	_, err := p.w.Write(p.buf.Bytes())
+	return err
+}
+
+// message builds one family as protobuf message. With wholeCounts histograms
+// that count in fractions are left out.
+func (f *mergedFamily) message(blocks []*Block, wholeCounts bool) *dto.MetricFamily {
 	typ := messageType(f.Type)
 	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
 	if f.Help != "" {
@@ -65,6 +105,9 @@ func (f *mergedFamily) message(blocks []*Block) *dto.MetricFamily {
 		}
 	}
 	g.finish()
+	if wholeCounts {
+		mf.Metric = slices.DeleteFunc(mf.Metric, fractional)
+	}
 	return mf
 }
 
@@ -189,6 +232,15 @@ func (g *grouper) finish() {
 		last := h.Bucket[len(h.Bucket)-1]
 		h.SampleCount, h.SampleCountFloat = last.CumulativeCount, last.CumulativeCountFloat
 	}
+}
+
+// fractional says whether a metric is a histogram with a number of
+// observations that is not whole.
+func fractional(m *dto.Metric) bool {
+	h := m.Histogram
+	return h != nil && (h.SampleCountFloat != nil || slices.ContainsFunc(h.Bucket, func(b *dto.Bucket) bool {
+		return b.CumulativeCountFloat != nil
+	}))
 }
 
 // count is a whole number of observations; false for anything else.
