@@ -83,14 +83,16 @@ func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// checkEnd refuses a body that has no bytes, and one that may be cut: it ends
-// with its connection, as in HTTP/1.0, where nothing else tells its end from a
-// cut, and does not end as a page does.
+// checkEnd refuses a body that may be cut: it ends with its connection, as in
+// HTTP/1.0, where nothing else tells its end from a cut, and does not end as a
+// page does. Whether a page may be empty depends on the server and is judged
+// by who knows it: Triton's is so on a wrong path, trtllm-serve's before the
+// first request.
 func checkEnd(resp *http.Response, body []byte) *Error {
-	if len(body) == 0 {
+	framed := resp.ContentLength >= 0 || resp.ProtoMajor > 1 || len(resp.TransferEncoding) > 0 || resp.Header.Get("Content-Encoding") != ""
+	if !framed && len(body) == 0 {
 		return failf(ReasonEmpty, "", "the page is empty; Triton answers so on every path but /metrics: check metrics_path")
 	}
-	framed := resp.ContentLength >= 0 || resp.ProtoMajor > 1 || len(resp.TransferEncoding) > 0 || resp.Header.Get("Content-Encoding") != ""
 	if framed || bytes.HasSuffix(body, []byte("\n")) || bytes.HasSuffix(body, []byte("# EOF")) {
 		return nil
 	}
