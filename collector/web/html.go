@@ -138,24 +138,37 @@ const unknown = "unknown"
 
 // EngineName is the server kind as far as it is known.
 func (t *targetState) EngineName() string {
-	if t.Engine == "auto" {
-		return cmp.Or(t.DetectedEngine, "detecting")
-	}
-	return cmp.Or(t.Engine, t.DetectedEngine)
+	return cmp.Or(t.configured(), t.detected(), "detecting")
 }
 
 // EngineSource says whether the kind was configured or found out.
 func (t *targetState) EngineSource() string {
+	configured, detected := t.configured(), t.detected()
 	switch {
-	case t.Engine != "auto" && t.DetectedEngine != "" && t.DetectedEngine != t.Engine:
-		return "configured, looks like " + t.DetectedEngine
-	case t.Engine != "auto":
+	case configured != "" && detected != "" && detected != configured:
+		return "configured, looks like " + detected
+	case configured != "":
 		return "configured"
-	case t.DetectedEngine != "":
+	case detected != "":
 		return "detected"
 	default:
 		return ""
 	}
+}
+
+// configured is the kind that the operator gave, detected the one found out.
+func (t *targetState) configured() string {
+	if t.Engine == "auto" {
+		return ""
+	}
+	return t.Engine
+}
+
+func (t *targetState) detected() string {
+	if t.DetectedEngine == unknown {
+		return ""
+	}
+	return t.DetectedEngine
 }
 
 // Key names the replica in a query.
@@ -183,9 +196,10 @@ func (t *targetState) Word() string {
 }
 
 // Tone is the colour of the word: that of the scrape, but nothing is green
-// that does not serve.
+// that does not serve,
+// and what is starting is not red yet.
 func (t *targetState) Tone() target.Health {
-	if t.IsUp() && t.State != "" && t.State != stateReady {
+	if t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
 		return target.HealthUnknown
 	}
 	return t.Health
@@ -200,5 +214,8 @@ func (t *targetState) Note() string {
 	return t.StateReason
 }
 
-// stateReady is the state of a replica that serves.
-const stateReady = "ready"
+// The states of a replica that serves and of one that will.
+const (
+	stateReady    = "ready"
+	stateStarting = "starting"
+)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -142,4 +143,49 @@ func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
 		}
 	}
 	require.Len(t, instances, 5)
+}
+
+func TestEngineIsShownWithHowItIsKnown(t *testing.T) {
+	for _, c := range []struct {
+		configured, detected, want string
+	}{
+		{"auto", "", "<td>detecting</td>"},
+		{"auto", "unknown", "<td>detecting</td>"},
+		{"auto", "nim", "<td>nim<small>detected</small></td>"},
+		{"triton", "", "<td>triton<small>configured</small></td>"},
+		{"triton", "triton", "<td>triton<small>configured</small></td>"},
+		{"triton", "dynamo", "<td>triton<small>configured, looks like dynamo</small></td>"},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			f := newFleet(t)
+			slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "r0", Engine: c.configured})
+			require.NoError(t, err)
+			slot.Publish(snapshot.Snapshot{Status: target.Status{DetectedEngine: c.detected, Samples: 1234567, Health: target.HealthUp}})
+
+			page := get(handler(t, f.options()), "/targets").Body.String()
+
+			require.Contains(t, page, c.want)
+			require.Contains(t, page, "1\u202f234\u202f567")
+		})
+	}
+}
+
+func TestTimesAreShownInWords(t *testing.T) {
+	for after, want := range map[time.Duration]string{
+		500 * time.Millisecond: "just now",
+		9 * time.Second:        "9.0 s ago",
+		59 * time.Second:       "59 s ago",
+		59 * time.Minute:       "59 min ago",
+		47 * time.Hour:         "47 h ago",
+		72 * time.Hour:         "3 d ago",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t)
+			f.page("a", "r0", tritonPage(1))
+			h := handler(t, f.options())
+			time.Sleep(after)
+
+			require.Contains(t, get(h, "/targets").Body.String(), ">"+want+"<")
+		})
+	}
 }
