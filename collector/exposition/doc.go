@@ -18,5 +18,12 @@
 // A [Merger] lays many blocks out as one page, family by family, and writes
 // HELP and TYPE once. Its rules are written at [Merger.Layout].
 //
+// # What never reaches the page
+//
+// textparse is a tokeniser, not a validator. Series that would make the page
+// unreadable for anybody are dropped one by one and counted in [Drops]; a
+// page that is not in the format is refused as a whole. So whatever one
+// target sends, the page of all the others stays what it was.
+//
 // The package knows nothing of targets, engines, windows or HTTP serving.
 package exposition

@@ -62,8 +62,11 @@ func newPageEncoder(w io.Writer, format expfmt.Format) *pageEncoder {
 // that it does not take the others' with it; only the writer's errors count.
 func (p *pageEncoder) encode(mf *dto.MetricFamily) error {
 	p.buf.Reset()
-	if len(mf.Metric) == 0 || p.enc.Encode(mf) != nil {
+	if len(mf.Metric) == 0 {
 		return nil
+	}
+	if err := p.enc.Encode(mf); err != nil {
+		return nil //nolint:nilerr // the family is left out, the page goes on.
 	}
 	_, err := p.w.Write(p.buf.Bytes())
 	return err
