@@ -1,0 +1,83 @@
+package exposition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+func TestLimits(t *testing.T) {
+	many := strings.Builder{}
+	for i := range 65 {
+		many.WriteString("l" + strings.Repeat("x", i) + "=\"1\",")
+	}
+	for _, c := range []struct {
+		name, body string
+		limits     exposition.Limits
+		want       error
+	}{
+		{"B18 more samples than allowed", "a 1\nb 1\nc 1\n", exposition.Limits{Samples: 2}, exposition.ErrSampleLimit},
+		{"as many samples as allowed", "a 1\nb 1\n", exposition.Limits{Samples: 2}, nil},
+		{"L09 65 labels", "a{" + many.String() + "} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"L09 a value of 10 KiB", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"a label name of 257 bytes", "a{" + strings.Repeat("n", 257) + "=\"1\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"B17 one line of a megabyte", "a{x=\"" + strings.Repeat("v", 1<<20) + "\"} 1\n", exposition.DefaultLimits, exposition.ErrLabelLimit},
+		{"zero limits are none", "a{x=\"" + strings.Repeat("v", 10<<10) + "\"," + many.String() + "} 1\n", exposition.Limits{}, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := parseWith(t, exposition.NewCache(exposition.Options{Limits: c.limits}), c.body, "")
+			require.ErrorIs(t, err, c.want)
+			if c.want != nil {
+				require.Contains(t, err.Error(), "limits.", "the message names the key")
+				require.Less(t, len(err.Error()), 200)
+			}
+		})
+	}
+}
+
+func TestL11OurOwnPageIsRefused(t *testing.T) {
+	c := exposition.NewCache(exposition.Options{SelfMarker: `trtllm_exporter_instance{id="7f"}`})
+	_, err := parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"7f\"} 1\n", "")
+	require.ErrorIs(t, err, exposition.ErrSelfScrape)
+	_, err = parseWith(t, c, "a 1\ntrtllm_exporter_instance{id=\"80\"} 1\n", "")
+	require.NoError(t, err)
+}
+
+func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
+	opts := exposition.Options{
+		Label: func(lset labels.Labels) exposition.Labelled {
+			return exposition.Labelled{Labels: lset, Keep: lset.Get(model.MetricNameLabel) != "hidden"}
+		},
+		Watch:    func(name string) bool { return strings.HasPrefix(name, "h") },
+		Reserved: []string{"hers"},
+	}
+	c := exposition.NewCache(opts)
+	for _, values := range [][]string{{"1", "2", "Nan"}, {"3", "4.5", "-7"}} {
+		body := "# TYPE h histogram\nh_count " + values[0] + "\nhidden{x=\"1\"} " + values[1] + "\nhidden{x=\"1\"} 9\nother 1\nhers 1\nh_sum " + values[2] + "\n"
+		b, err := parseWith(t, c, body, "")
+		require.NoError(t, err)
+		watched := b.Shape().Watched()
+		require.Len(t, watched, 3)
+		for i, want := range []struct {
+			series string
+			typ    model.MetricType
+		}{
+			{`{__name__="h_count"}`, model.MetricTypeHistogram},
+			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown},
+			{`{__name__="h_sum"}`, model.MetricTypeHistogram},
+		} {
+			require.Equal(t, want.series, watched[i].Labels.String())
+			require.Equal(t, want.typ, watched[i].Type)
+			v, ok := b.WatchedValue(i)
+			require.True(t, ok)
+			require.Equal(t, strings.ToUpper(values[i]), strings.ToUpper(string(exposition.AppendFloat(nil, v))))
+		}
+	}
+	fast, _ := c.Paths()
+	require.EqualValues(t, 1, fast)
+}
