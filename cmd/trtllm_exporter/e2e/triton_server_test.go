@@ -108,6 +108,11 @@ func (s *tritonServer) start(t *testing.T) {
 	within(t, time.Minute, "Triton is ready", func() bool {
 		require.False(t, s.ended(), "Triton ended by itself")
 		status, _, err := get(t.Context(), s.url("/v2/health/ready"))
+		if err != nil || status != http.StatusOK {
+			return false
+		}
+		// The metrics port opens some 40 ms later.
+		status, _, err = get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
 		return err == nil && status == http.StatusOK
 	})
 }
