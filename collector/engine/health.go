@@ -34,6 +34,8 @@ type Health struct {
 	// Models are the states of models by name, from the repository index; nil
 	// when the server has none or does not say.
 	Models []ModelState
+	// Starting is true when the server itself says that it loads its engine.
+	Starting bool
 	// Detail says what the answer was, for people.
 	Detail string
 }
@@ -66,7 +68,7 @@ func (triton) Health(ctx context.Context, ask Asker, base string) Health {
 
 // readiness asks one URL that answers 200 for ready and 400 or 503 for not.
 func readiness(ctx context.Context, ask Asker, url string) Health {
-	status, _, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
+	status, header, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
 	h := Health{Status: status}
 	switch {
 	case err != nil && refused(err):
@@ -75,15 +77,21 @@ func readiness(ctx context.Context, ask Asker, url string) Health {
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
+	case header.Get(startingHeader) == "starting":
+		h.API, h.Starting, h.Detail = APINotReady, true, "the server loads its engine"
 	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:
 		h.API, h.Detail = APINotReady, "the API answers "+http.StatusText(status)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		h.API, h.Detail = APIFailed, "the API is restricted: add the header it expects with http_headers ("+short(body)+")"
+		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
 	default:
 		h.API, h.Detail = APIFailed, "the API answers "+http.StatusText(status)+" to "+url
 	}
 	return h
 }
+
+// startingHeader is what the newest trtllm-serve sends with the 503 it answers
+// to everything while its engine loads (serve/lifecycle.py).
+const startingHeader = "X-Trtllm-Server-State"
 
 // refused says whether nothing listened at the address.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }

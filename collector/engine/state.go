@@ -29,12 +29,17 @@ type Evidence struct {
 	Page        bool
 	PageRefused bool
 	PageError   string
+	// Hint says what a failing page may come from, for people.
+	Hint string
 	// Health is the API's last answer; SamePort is true for servers that have
 	// page and API on one port.
 	Health   Health
 	SamePort bool
+	// APISeen is true when the API answered before: one that never did has its
+	// port elsewhere, or is off.
+	APISeen bool
 	// Seen is true when the replica was up before; Grace while a replica that
-	// refuses may still be starting.
+	// was not and refuses may still be starting.
 	Seen, Grace bool
 	// Failing is true while requests only fail, Stalled while work is in
 	// flight and no iteration happens; both as the page's numbers say.
@@ -54,8 +59,8 @@ func (e *Evidence) Judge() (State, string) {
 		return e.withoutPage()
 	}
 	switch {
-	case e.Health.API == APIRefused && !e.SamePort:
-		return StateDraining, "the API refuses connections while the page still answers: the server is ending, or its HTTP API is off"
+	case e.Health.API == APIRefused && !e.SamePort && e.APISeen:
+		return StateDraining, "the API refuses connections while the page still answers: the server is ending"
 	case e.Health.API == APINotReady:
 		return StateNotReady, e.Health.Detail
 	case e.Stalled:
@@ -73,13 +78,27 @@ func (e *Evidence) Judge() (State, string) {
 func (e *Evidence) withoutPage() (State, string) {
 	switch e.Health.API {
 	case APIReady, APINotReady:
-		return StateBlind, "the API answers, the page does not: " + e.PageError
+		if e.Health.Starting {
+			return StateStarting, e.Health.Detail
+		}
+		return StateBlind, "the API answers, the page does not: " + e.failure()
 	case APIUnknown, APIRefused, APIFailed:
 	}
-	if e.Grace && e.PageRefused {
+	switch {
+	case e.PageRefused && !e.Seen && e.Grace:
 		return StateStarting, "nothing listens yet; a server opens its ports when its models are loaded"
+	case e.PageRefused && e.Seen:
+		return StateDown, "nothing listens any more: the server has ended, or starts anew; " + e.failure()
 	}
-	return StateDown, e.PageError
+	return StateDown, e.failure()
+}
+
+// failure is how the page failed and what that may come from.
+func (e *Evidence) failure() string {
+	if e.Hint == "" {
+		return e.PageError
+	}
+	return e.PageError + "; " + e.Hint
 }
 
 // detail is what is known of an API that does not say ready.

@@ -25,6 +25,9 @@ type Target struct {
 	// leaves them to the server's answers.
 	EngineVersion string
 	TRTLLMVersion string
+	// Silent targets are ranks that bind no port: they are never scraped, and
+	// their silence is no failure.
+	Silent bool
 	// Labels are further labels of the target that discovery or relabeling
 	// set, in no particular order of meaning.
 	Labels map[string]string
@@ -68,4 +71,48 @@ type Status struct {
 	State       string
 	StateReason string
 	StateSince  time.Time
+	// Generation is which of its kind's pages the server has, with the reason.
+	Generation       string
+	GenerationReason string
+	// EngineBuildVersion is the version that built the TensorRT engine.
+	EngineBuildVersion string
+	// Models are the server's models in order. Capabilities, Determinism and
+	// Expectations say what can be known of the replica, what keeps its answers
+	// from being the same, and how it differs from what is expected. Unanswered
+	// are questions that the server did not answer, with the reason. Published
+	// slices never change.
+	Models       []Model
+	Capabilities []Verdict
+	Determinism  []Verdict
+	Expectations []Verdict
+	Unanswered   []Verdict
+}
+
+// Model is what is known of one model of a server; what is not is empty.
+type Model struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"`
+	ModelID string `json:"model_id"`
+	// Role is entry, part or single.
+	Role     string `json:"role"`
+	State    string `json:"state,omitempty"`
+	Backend  string `json:"backend,omitempty"`
+	Platform string `json:"platform,omitempty"`
+	// MaxBatchSize, Decoupled, Instances and Batching are nil while the config
+	// is not known.
+	MaxBatchSize *int              `json:"max_batch_size,omitempty"`
+	Decoupled    *bool             `json:"decoupled,omitempty"`
+	Instances    *int              `json:"instance_count,omitempty"`
+	Batching     *bool             `json:"dynamic_batching,omitempty"`
+	Parameters   map[string]string `json:"parameters,omitempty"`
+	ConfigHash   string            `json:"config_sha256,omitempty"`
+}
+
+// Verdict is one yes or no about a replica, with the reason for people and
+// what would turn a no into a yes.
+type Verdict struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+	Cure   string `json:"cure,omitempty"`
 }
