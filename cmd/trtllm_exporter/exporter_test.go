@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/promslog"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+// staticServer answers every path with a page of one counter.
+func staticServer(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// running starts an exporter and returns its address and what ends it.
+func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop func() error) {
+	t.Helper()
+	e, err := newExporter(promslog.NewNopLogger(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: 40}, load)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- e.run(ctx, nil) }()
+	ended := sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	t.Cleanup(func() { _ = ended() })
+	return e, ended
+}
+
+// page reads a path of an exporter.
+func page(e *exporter, path string) (string, error) {
+	body, status, err := ask(http.MethodGet, "http://"+e.server.Addr()+path, nil)
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("status %d", status)
+	}
+	return body, err
+}
+
+// ready waits until every target was tried.
+func ready(t *testing.T, e *exporter) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		_, err := page(e, "/-/ready")
+		return err == nil
+	}, 20*time.Second, 10*time.Millisecond)
+}
+
+// twoPools is a document with a pool that stays and one whose replica has a
+// name of its own in every version.
+func twoPools(stays, changes string, version int) string {
+	return fmt.Sprintf(`global: { scrape_interval: 1s, window: 10s }
+pools:
+  - pool_id: stays
+    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
+  - pool_id: changes
+    static_configs: [ { targets: [%q], labels: { replica_id: v%d } } ]
+`, stays, changes, version)
+}
+
+func TestReloadsUnderLoadNeverEmptyThePage(t *testing.T) {
+	const reloads = 100
+	stays, changes := staticServer(t), staticServer(t)
+	var version atomic.Int64
+	e, _ := running(t, func() (*config.File, error) {
+		return config.Parse("test.yml", []byte(twoPools(stays, changes, int(version.Load()))))
+	})
+	ready(t, e)
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	var pages atomic.Int64
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				body, err := page(e, "/metrics")
+				if err != nil || !strings.Contains(body, `nv_inference_request_success{engine=`) || !strings.Contains(body, `pool_id="stays",replica_id="r0"`) {
+					t.Errorf("a reload showed on the page: %v\n%s", err, body)
+					return
+				}
+				pages.Add(1)
+			}
+		})
+	}
+	for i := range reloads {
+		version.Store(int64(i + 1))
+		require.NoError(t, e.reload())
+	}
+	last := fmt.Sprintf(`trtllm_exporter_target_up{pool_id="changes",replica_id="v%d"} 1`, reloads)
+	require.Eventually(t, func() bool {
+		body, err := page(e, "/metrics")
+		return err == nil && strings.Contains(body, last)
+	}, 20*time.Second, 10*time.Millisecond)
+	close(stop)
+	readers.Wait()
+
+	body, err := page(e, "/metrics")
+	require.NoError(t, err)
+	require.NotContains(t, body, fmt.Sprintf(`replica_id="v%d"`, reloads-1))
+	require.Contains(t, body, fmt.Sprintf("trtllm_exporter_config_reloads_total{result=\"success\"} %d\n", reloads))
+	require.Positive(t, pages.Load())
+}
+
+func TestBadReloadsChangeNothing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config.yml")
+	server := staticServer(t)
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	write(twoPools(server, server, 0))
+	e, _ := running(t, func() (*config.File, error) { return config.Load(file) })
+	ready(t, e)
+	before, err := page(e, "/metrics?pool_id=stays&name[]=nv_inference_request_success")
+	require.NoError(t, err)
+	for name, text := range map[string]string{
+		"not YAML":         "{",
+		"unknown key":      "pools: []\nnonsense: 1\n",
+		"bad regex":        strings.Replace(twoPools(server, server, 1), "    static", "    metric_relabel_configs: [ { regex: \"(\", action: drop, source_labels: [a] } ]\n    static", 1),
+		"missing CA":       strings.Replace(twoPools(server, server, 1), "    static", "    tls_config: { ca_file: missing.pem }\n    static", 1),
+		"two of one name":  strings.Replace(twoPools(server, server, 1), "pool_id: changes", "pool_id: stays", 1),
+		"itself as target": twoPools(e.server.Addr(), server, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(text)
+
+			require.Error(t, e.reload())
+
+			after, err := page(e, "/metrics?pool_id=stays&name[]=nv_inference_request_success")
+			require.NoError(t, err)
+			require.Equal(t, before, after)
+			body, err := page(e, "/metrics")
+			require.NoError(t, err)
+			require.Contains(t, body, "trtllm_exporter_config_last_reload_successful 0\n")
+		})
+	}
+	write(twoPools(server, server, 0))
+	require.NoError(t, e.reload())
+}
+
+func TestStopDoesNotWaitForHangingTargets(t *testing.T) {
+	const targets = 50
+	var b strings.Builder
+	b.WriteString("pools:\n  - pool_id: hang\n    static_configs:\n")
+	var arrived atomic.Int64
+	for range targets {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			arrived.Add(1)
+			<-r.Context().Done()
+		})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = s.Serve(l)
+		}()
+		t.Cleanup(func() {
+			_ = s.Close()
+			<-done
+		})
+		fmt.Fprintf(&b, "      - targets: [%q]\n", l.Addr())
+	}
+	e, stop := running(t, func() (*config.File, error) { return config.Parse("test.yml", []byte(b.String())) })
+	require.Eventually(t, func() bool { return arrived.Load() > targets/2 }, 20*time.Second, 10*time.Millisecond)
+	_, err := page(e, "/metrics")
+	require.NoError(t, err)
+	began := time.Now()
+
+	require.NoError(t, stop())
+
+	require.Less(t, time.Since(began), 10*time.Second)
+	_, err = page(e, "/metrics")
+	require.Error(t, err)
+}
+
+func TestSecondSignalDoesNotWait(t *testing.T) {
+	release := make(chan struct{})
+	working := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() {
+		ended <- untilSignal(func(ctx context.Context) error {
+			close(working)
+			<-ctx.Done()
+			require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+			<-release
+			return nil
+		})
+	}()
+	<-working
+
+	require.NoError(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+
+	require.ErrorIs(t, <-ended, errForced)
+	close(release)
+}
