@@ -104,7 +104,7 @@ run() {
   server=$dir/server/pytriton/tritonserver
   shift
   export PATH=$dir/venv/bin:$PATH # The stub finds numpy through the first python3.
-  export VIRTUAL_ENV=$dir/venv PYTHONDONTWRITEBYTECODE=1
+  export VIRTUAL_ENV=$dir/venv
   LD_LIBRARY_PATH=$dir/server/nvidia_pytriton.libs:$(cat "$dir/libdir")
   export LD_LIBRARY_PATH
   # A name of its own: releases of 2023 number theirs, so two servers would share one; and what a killed server left goes.
