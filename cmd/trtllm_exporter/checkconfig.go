@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -36,17 +38,24 @@ func checkConfig(out *output, file string) error {
 	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	fmt.Fprintf(out.stdout, "%s: OK, %s\n", file, count(len(f.Collector.Pools), "pool"))
+	return summarise(out.stdout, file, f)
+}
+
+// summarise says what a good file holds.
+func summarise(w io.Writer, file string, f *config.File) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: OK, %s\n", file, count(len(f.Collector.Pools), "pool"))
 	for i := range f.Collector.Pools {
 		pool := &f.Collector.Pools[i]
 		targets := 0
 		for _, g := range pool.Discovery.StaticConfigs {
 			targets += len(g.Targets)
 		}
-		fmt.Fprintf(out.stdout, "  %s: engine %s, %s, every %s, timeout %s\n", pool.PoolID, pool.Engine,
+		fmt.Fprintf(&b, "  %s: engine %s, %s, every %s, timeout %s\n", pool.PoolID, pool.Engine,
 			count(targets, "static target"), time.Duration(pool.ScrapeInterval), time.Duration(pool.ScrapeTimeout))
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 // count is a number with its noun.

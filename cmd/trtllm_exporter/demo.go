@@ -46,11 +46,14 @@ func demo(ctx context.Context, out *output, flags *webFlags, speed float64) erro
 	defer fleet.Close()
 	text := demoText(fleet)
 	logger := promslog.New(&out.log)
-	e, err := newExporter(logger, flags, func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
+	e, err := newExporter(ctx, logger, flags, func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(out.stdout, guide(e.server.Addr(), fleet))
+	if _, err := fmt.Fprint(out.stdout, guide(e.server.Addr(), fleet)); err != nil {
+		e.server.Close()
+		return err
+	}
 	return e.run(ctx, nil)
 }
 

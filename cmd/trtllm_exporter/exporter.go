@@ -40,7 +40,7 @@ type exporter struct {
 
 // newExporter loads the configuration, builds everything and binds the
 // addresses; nothing is scraped or answered before run.
-func newExporter(logger *slog.Logger, flags *webFlags, load func() (*config.File, error)) (*exporter, error) {
+func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load func() (*config.File, error)) (*exporter, error) {
 	first, err := load()
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func newExporter(logger *slog.Logger, flags *webFlags, load func() (*config.File
 		return nil, err
 	}
 	e := &exporter{logger: logger, load: load, collector: c, reloads: reloads}
-	e.server, err = web.New(web.Options{
+	e.server, err = web.New(ctx, web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
 		MaxInFlight: flags.inFlight, Version: version.Version,
 		Store: store, Registry: registry, Logger: logger,
@@ -67,7 +67,7 @@ func newExporter(logger *slog.Logger, flags *webFlags, load func() (*config.File
 	if err != nil {
 		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
 	}
-	if err := e.apply(first); err != nil {
+	if err := e.apply(first); err != nil { //nolint:contextcheck // applying starts nothing that ctx could end.
 		e.server.Close()
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	for running := true; running; {
 		select {
 		case <-hangups:
-			_ = e.reload()
+			_ = e.reload() //nolint:contextcheck // a reload is not cut off half-way by the end of the process.
 		case err = <-scraped:
 			scraped <- nil
 			stopServing()

@@ -36,7 +36,7 @@ func staticServer(t *testing.T) string {
 // running starts an exporter and returns its address and what ends it.
 func running(t *testing.T, load func() (*config.File, error)) (e *exporter, stop func() error) {
 	t.Helper()
-	e, err := newExporter(promslog.NewNopLogger(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: 40}, load)
+	e, err := newExporter(t.Context(), promslog.NewNopLogger(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: 40}, load)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)

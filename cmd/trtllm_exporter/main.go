@@ -50,7 +50,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimRight(err.Error(), "\n"))
+	_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimRight(err.Error(), "\n"))
 	if _, usage := errors.AsType[usageError](err); usage {
 		return exitUsage
 	}

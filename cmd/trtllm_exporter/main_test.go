@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -219,7 +218,7 @@ func TestHelpNamesEveryCommandAndEndsWell(t *testing.T) {
 
 	code := run([]string{"--help"}, &stdout, &stderr)
 
-	require.Equal(t, exitOK, code, fmt.Sprint(stderr.String()))
+	require.Equal(t, exitOK, code, stderr.String())
 	for _, command := range []string{"serve", "check-config", "scrape", "demo"} {
 		require.Contains(t, stdout.String(), command)
 	}

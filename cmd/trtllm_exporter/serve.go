@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -39,7 +40,7 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 	cmd.Flag("web.enable-lifecycle", "Open POST /-/reload and GET /config.").
 		BoolVar(&f.lifecycle)
 	cmd.Flag("web.max-requests", "Requests at work at once; further ones are answered 503.").
-		Default(fmt.Sprint(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
+		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
 }
 
 // sourceFlags say what is scraped.
@@ -108,7 +109,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, load func() (*conf
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	e, err := newExporter(promslog.New(&out.log), flags, load)
+	e, err := newExporter(ctx, promslog.New(&out.log), flags, load)
 	if err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 	cert, key, pool := certificate(t)
 	opts := threeReplicas(t).options()
 	opts.WebConfigFile = webConfig(t, "tls_server_config:\n  cert_file: "+cert+"\n  key_file: "+key+"\n")
-	s, err := web.New(opts)
+	s, err := web.New(t.Context(), opts)
 	require.NoError(t, err)
 	run(t, s)
 	secure := func(config *tls.Config) *http.Client {
@@ -92,7 +92,8 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 	require.Contains(t, read(t, response.Body), `"__scheme__": "https"`)
 	require.NoError(t, response.Body.Close())
 
-	_, err = secure(&tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}).Get("https://" + s.Addr() + "/sd")
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}}
+	_, err = dialer.DialContext(t.Context(), "tcp", s.Addr())
 	require.ErrorContains(t, err, "protocol version")
 }
 
@@ -108,7 +109,7 @@ func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 			opts := newFleet(t).options()
 			opts.WebConfigFile = webConfig(t, text)
 
-			_, err := web.New(opts)
+			_, err := web.New(t.Context(), opts)
 
 			require.ErrorContains(t, err, "web configuration ")
 			require.NotContains(t, err.Error(), "\n")

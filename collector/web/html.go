@@ -36,7 +36,7 @@ func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
 }
 
 // serveStyle is the one asset of the pages.
-func (s *Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
+func (*Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 	css, err := assets.ReadFile("templates/style.css")
 	if err != nil {
 		http.Error(w, "The style sheet is not there", http.StatusInternalServerError)

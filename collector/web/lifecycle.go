@@ -16,7 +16,7 @@ func say(w http.ResponseWriter, status int, text string) {
 }
 
 // serveHealthy says that the process answers.
-func (s *Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
+func (*Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
 	say(w, http.StatusOK, "Healthy.")
 }
 

@@ -110,7 +110,7 @@ func TestTakenAddressIsNamed(t *testing.T) {
 	opts := newFleet(t).options()
 	opts.ListenAddresses = []string{"127.0.0.1:0", taken.Addr().String()}
 
-	_, err = web.New(opts)
+	_, err = web.New(t.Context(), opts)
 
 	require.ErrorContains(t, err, "cannot listen on \""+taken.Addr().String()+"\"")
 	require.ErrorContains(t, err, "address already in use")
@@ -119,18 +119,18 @@ func TestTakenAddressIsNamed(t *testing.T) {
 func TestOptionsThatCannotWork(t *testing.T) {
 	opts := newFleet(t).options()
 	opts.ListenAddresses = nil
-	_, err := web.New(opts)
+	_, err := web.New(t.Context(), opts)
 	require.ErrorContains(t, err, "no address")
 
 	opts = newFleet(t).options()
 	opts.WebConfigFile = "testdata/missing.yml"
-	_, err = web.New(opts)
+	_, err = web.New(t.Context(), opts)
 	require.ErrorContains(t, err, "web configuration testdata/missing.yml")
 
 	opts = newFleet(t).options()
 	opts.Registry = prometheus.NewRegistry()
 	opts.Registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "trtllm_exporter_page_bytes", Help: "x"}))
-	_, err = web.New(opts)
+	_, err = web.New(t.Context(), opts)
 	require.ErrorContains(t, err, "metrics of the web server")
 }
 
@@ -151,7 +151,7 @@ func TestDrainingLetsAnswersFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.page("a", "r0", tritonPage(1))
-		s, err := web.New(f.options())
+		s, err := web.New(t.Context(), f.options())
 		require.NoError(t, err)
 		l := newWire()
 		s.Listen(l)
@@ -179,7 +179,7 @@ func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.page("a", "r0", tritonPage(1))
-		s, err := web.New(f.options())
+		s, err := web.New(t.Context(), f.options())
 		require.NoError(t, err)
 		l := newWire()
 		s.Listen(l)
@@ -188,7 +188,7 @@ func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
 		go func() { ended <- s.Run(ctx) }()
 		for range 50 {
 			conn := l.connect(t, plainRequest)
-			defer conn.Close()
+			t.Cleanup(func() { _ = conn.Close() })
 		}
 		began := time.Now()
 
@@ -200,7 +200,7 @@ func TestDrainingEndsInTenSecondsWhoeverHangs(t *testing.T) {
 }
 
 func TestListenerThatFailsEndsTheServer(t *testing.T) {
-	s, err := web.New(newFleet(t).options())
+	s, err := web.New(t.Context(), newFleet(t).options())
 	require.NoError(t, err)
 	s.Close()
 

@@ -34,8 +34,9 @@ type fleet struct {
 	slots  map[string]*snapshot.Slot
 }
 
-func newFleet(t testing.TB) *fleet {
-	return &fleet{t: t, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{}}
+func newFleet(tb testing.TB) *fleet {
+	tb.Helper()
+	return &fleet{t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{}}
 }
 
 // page publishes a good scrape of a replica, which is made when it is new.
@@ -102,31 +103,32 @@ func (f *fleet) options() web.Options {
 }
 
 // handler is the server's, without a network.
-func handler(t testing.TB, opts web.Options) http.Handler {
-	t.Helper()
-	s, err := web.New(opts)
-	require.NoError(t, err)
+func handler(tb testing.TB, opts web.Options) http.Handler {
+	tb.Helper()
+	s, err := web.New(tb.Context(), opts)
+	require.NoError(tb, err)
 	s.Close()
 	return s.Handler()
 }
 
 // start runs a server until the test ends and returns its URL.
-func start(t testing.TB, opts web.Options) string {
-	t.Helper()
-	s, err := web.New(opts)
-	require.NoError(t, err)
-	run(t, s)
+func start(tb testing.TB, opts web.Options) string {
+	tb.Helper()
+	s, err := web.New(tb.Context(), opts)
+	require.NoError(tb, err)
+	run(tb, s)
 	return "http://" + s.Addr()
 }
 
 // run runs a server until the test ends.
-func run(t testing.TB, s *web.Server) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+func run(tb testing.TB, s *web.Server) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		cancel()
-		require.NoError(t, <-ended)
+		require.NoError(tb, <-ended)
 	})
 }
 
@@ -146,15 +148,15 @@ func ask(h http.Handler, method, path string, headers ...string) *httptest.Respo
 }
 
 // samples parses a text page strictly and returns its samples by series.
-func samples(t testing.TB, page string) map[string]float64 {
-	t.Helper()
+func samples(tb testing.TB, page string) map[string]float64 {
+	tb.Helper()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(strings.NewReader(page))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	all := map[string]float64{}
 	for _, f := range families {
 		vector, err := expfmt.ExtractSamples(&expfmt.DecodeOptions{}, f)
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		for _, s := range vector {
 			all[s.Metric.String()] = float64(s.Value)
 		}
@@ -163,10 +165,10 @@ func samples(t testing.TB, page string) map[string]float64 {
 }
 
 // read is the body of a response.
-func read(t testing.TB, r io.Reader) string {
-	t.Helper()
+func read(tb testing.TB, r io.Reader) string {
+	tb.Helper()
 	body, err := io.ReadAll(r)
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return string(body)
 }
 

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -25,8 +26,9 @@ const (
 )
 
 // threeReplicas is a fleet of two pools.
-func threeReplicas(t testing.TB) *fleet {
-	f := newFleet(t)
+func threeReplicas(tb testing.TB) *fleet {
+	tb.Helper()
+	f := newFleet(tb)
 	f.page("a", "r0", tritonPage(1))
 	f.page("a", "r1", tritonPage(2))
 	f.page("b", "r0", tritonPage(3))
@@ -148,7 +150,7 @@ func TestProtobufPageHoldsTargetsAndOwnMetrics(t *testing.T) {
 	for {
 		var family dto.MetricFamily
 		err := decoder.Decode(&family)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		require.NoError(t, err)

@@ -63,6 +63,7 @@ func (l *wire) dial(context.Context, string, string) (net.Conn, error) {
 
 // client asks over the wire.
 func (l *wire) client(t *testing.T) *http.Client {
+	t.Helper()
 	transport := &http.Transport{DialContext: l.dial, DisableCompression: true, DisableKeepAlives: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
@@ -81,7 +82,7 @@ func (l *wire) connect(t *testing.T, text string) net.Conn {
 // overWire runs a server on a wire.
 func overWire(t *testing.T, opts web.Options) *wire {
 	t.Helper()
-	s, err := web.New(opts)
+	s, err := web.New(t.Context(), opts)
 	require.NoError(t, err)
 	l := newWire()
 	s.Listen(l)

@@ -79,7 +79,7 @@ type Server struct {
 
 // New checks the options, binds every address and registers the server's own
 // metrics; nothing is answered before Run. Who does not call Run calls Close.
-func New(opts Options) (*Server, error) {
+func New(ctx context.Context, opts Options) (*Server, error) {
 	if err := toolkit.Validate(opts.WebConfigFile); err != nil {
 		// The YAML package spreads its errors over lines.
 		reason := strings.Join(strings.Fields(err.Error()), " ")
@@ -100,7 +100,7 @@ func New(opts Options) (*Server, error) {
 		gate:    newGate(opts.MaxInFlight),
 		pages:   newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
 	}
-	if err := s.bind(); err != nil {
+	if err := s.bind(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -108,13 +108,13 @@ func New(opts Options) (*Server, error) {
 }
 
 // bind opens the listeners.
-func (s *Server) bind() error {
+func (s *Server) bind(ctx context.Context) error {
 	if len(s.opts.ListenAddresses) == 0 {
 		return errors.New("no address to listen on; give at least one host:port")
 	}
 	var listen net.ListenConfig
 	for _, address := range s.opts.ListenAddresses {
-		l, err := listen.Listen(context.Background(), "tcp", address)
+		l, err := listen.Listen(ctx, "tcp", address)
 		if err != nil {
 			return fmt.Errorf("cannot listen on %q: %w", address, cause(err))
 		}

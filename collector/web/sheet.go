@@ -21,7 +21,7 @@ type sheet struct {
 // series are read again, so that a page tells of its own conflicts.
 func (p *pages) lay(s *selection) *sheet {
 	sh := &sheet{view: p.store.View(s.filter()), only: s.only()}
-	if s.query.own() {
+	if s.own() {
 		sh.own = p.own.block()
 	}
 	sh.plan(s)

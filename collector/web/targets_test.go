@@ -32,6 +32,7 @@ func golden(t *testing.T, name, got string) {
 
 // mixedFleet has replicas in every state.
 func mixedFleet(t *testing.T) *fleet {
+	t.Helper()
 	f := newFleet(t)
 	f.page("llama-70b-prod", "r0", tritonPage(1))
 	f.fail("llama-70b-prod", "r1", "connect", `Get "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2": dial tcp 10.0.0.1:8002: connect: connection refused`)
