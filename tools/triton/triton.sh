@@ -97,6 +97,17 @@ install() {
   echo "$dir"
 }
 
+# follow PID SHM ends the session of a server that was killed, with its stubs and their memory: a stub whose threads wait for
+# the server waits for ever. It works for a server that was started with setsid, whose process group is its own.
+follow() {
+  [ "$(cut -d ' ' -f 5 "/proc/$1/stat")" = "$1" ] || return 0
+  (
+    while kill -0 "$1"; do sleep 1; done
+    rm -f "/dev/shm/$2"*
+    kill -KILL -- "-$1"
+  ) </dev/null >/dev/null 2>&1 &
+}
+
 run() {
   local dir server shm
   [ -f "$1/stamp" ] || fail "$1 holds no Triton: triton.sh install $1"
@@ -110,6 +121,7 @@ run() {
   # A name of its own: releases of 2023 number theirs, so two servers would share one; and what a killed server left goes.
   shm=triton_${METRICS_PORT:-8002}_
   rm -f "/dev/shm/$shm"*
+  follow $$ "$shm"
   exec "$server/bin/tritonserver" --model-repository="${MODELS:-$here/models}" \
     --backend-directory="$server/backends" --cache-directory="$server/caches" --backend-config="python,shm-region-prefix-name=$shm" \
     --http-address=127.0.0.1 --grpc-address=127.0.0.1 --metrics-address=127.0.0.1 \

@@ -51,15 +51,8 @@ class TritonPythonModel:
         self.families = Families(args["model_name"], args["model_version"])
         self.stopped = threading.Event()
         self.publisher = threading.Thread(target=self.publish, args=(shape["stats_check_period_ms"] / 1000,), daemon=True)
-        threading.Thread(target=self.follow, args=(os.getppid(),), daemon=True).start()
         self.executor.start()
         self.publisher.start()
-
-    def follow(self, server):
-        """End with the server: a stub with threads of its own outlives one that was killed."""
-        while not self.stopped.wait(1):
-            if os.getppid() != server:
-                os._exit(1)
 
     def publish(self, period):
         """Drain the executor's statistics: between two visits only the last iteration is seen, and none when it idles."""
