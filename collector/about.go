@@ -85,7 +85,7 @@ func (r *replica) judge(failed error) {
 		e.PageError, e.PageRefused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
 	}
 	if h != nil {
-		e.Health = h.Health
+		e.Health, e.APISeen = h.Health, h.answered
 	}
 	if failed == nil {
 		c := r.deriver.Conditions()

@@ -85,7 +85,9 @@ func offset(key string, period time.Duration) time.Duration {
 type probe struct {
 	engine.Health
 
-	took time.Duration
+	// answered is true when the API answered this time or before.
+	answered bool
+	took     time.Duration
 }
 
 // runAsk asks the server's API on tickers of their own, never in a scrape's
@@ -102,13 +104,13 @@ func (r *replica) runAsk(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-health.C:
-			r.probe(ctx)
+			r.guard("health", func() { r.probe(ctx) })
 			continue
 		case <-r.ask:
 		case <-slow.C:
 		}
-		r.probe(ctx)
-		r.question(ctx)
+		r.guard("health", func() { r.probe(ctx) })
+		r.guard("identity", func() { r.question(ctx) })
 		if !told {
 			close(r.asked)
 			told = true
@@ -116,39 +118,57 @@ func (r *replica) runAsk(ctx context.Context) {
 	}
 }
 
-// api is what to ask and where; false while the server is not recognised or
+// api is whom to ask and where; false while the server is not recognised or
 // has no API that is known.
-func (r *replica) api() (e engine.Engine, base string, ok bool) {
-	kind := r.asking.Load()
+func (r *replica) api() (kind *engine.Kind, e engine.Engine, base string, ok bool) {
+	kind = r.asking.Load()
 	if kind == nil {
-		return nil, "", false
+		return nil, nil, "", false
 	}
 	e, ok = engine.Of(string(*kind))
 	if !ok {
-		return nil, "", false
+		return nil, nil, "", false
 	}
 	base = r.apiURL(e)
-	return e, base, base != ""
+	return kind, e, base, base != ""
 }
 
-// probe asks about health once.
-func (r *replica) probe(ctx context.Context) {
-	e, base, ok := r.api()
+// publish hands an answer on, unless it is that of a server of another kind
+// than the one that stands there now.
+func (r *replica) publish(kind *engine.Kind, answer func()) {
+	r.turn.Lock()
+	defer r.turn.Unlock()
+	if r.asking.Load() == kind {
+		answer()
+	}
+}
+
+// probe asks about health once. No answer in time is an answer as well.
+func (r *replica) probe(life context.Context) {
+	kind, e, base, ok := r.api()
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
 	start := time.Now()
 	h := e.Health(ctx, r.pool.client, base)
-	if ctx.Err() == nil || h.API != engine.APIFailed {
-		r.probed.Store(&probe{Health: h, took: time.Since(start)})
+	if life.Err() != nil {
+		return
 	}
+	r.publish(kind, func() {
+		before := r.probed.Load()
+		seen := h.Status != 0 || before != nil && before.answered
+		if h.API == engine.APIRefused && !seen {
+			h.Detail = "it was not found at " + base + "; set api_port"
+		}
+		r.probed.Store(&probe{Health: h, answered: seen, took: time.Since(start)})
+	})
 }
 
 // question asks one round and publishes what was answered.
 func (r *replica) question(ctx context.Context) {
-	e, base, ok := r.api()
+	kind, e, base, ok := r.api()
 	if !ok {
 		return
 	}
@@ -156,7 +176,7 @@ func (r *replica) question(ctx context.Context) {
 	defer cancel()
 	facts := e.Ask(ctx, r.pool.client, base)
 	if facts.Answered {
-		r.facts.Store(facts.Over(r.facts.Load()))
+		r.publish(kind, func() { r.facts.Store(facts.Over(r.facts.Load())) })
 	}
 }
 

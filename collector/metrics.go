@@ -8,6 +8,7 @@ import (
 type metrics struct {
 	targets *prometheus.GaugeVec
 	refused *prometheus.CounterVec
+	panics  prometheus.Counter
 }
 
 // newMetrics registers the metrics; id is this process's own, by which it
@@ -22,6 +23,10 @@ func newMetrics(reg prometheus.Registerer, id string) (*metrics, error) {
 			Name: OwnPrefix + "targets_refused_total",
 			Help: "Targets left out because another target has their pool_id and replica_id.",
 		}, []string{"pool_id"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: OwnPrefix + "panics_total",
+			Help: "Panics that were kept to the target whose page or API met them; each one is a bug of the exporter.",
+		}),
 	}
 	instance := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        OwnPrefix + "instance_info",
@@ -29,10 +34,16 @@ func newMetrics(reg prometheus.Registerer, id string) (*metrics, error) {
 		ConstLabels: prometheus.Labels{"instance_id": id},
 	})
 	instance.Set(1)
-	for _, c := range []prometheus.Collector{m.targets, m.refused, instance} {
+	for _, c := range []prometheus.Collector{m.targets, m.refused, m.panics, instance} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// forget takes the series of a pool away that the configuration dropped.
+func (m *metrics) forget(pool string) {
+	m.targets.DeleteLabelValues(pool)
+	m.refused.DeleteLabelValues(pool)
 }

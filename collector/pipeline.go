@@ -15,6 +15,7 @@ import (
 // page takes one page of the replica down the whole line: scrape, parse,
 // relabel, derive. On success the snapshot holds the caller's references.
 func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) {
+	r.status.BodyBytes = 0
 	if err := r.locate(ctx); err != nil {
 		return next, err
 	}
@@ -24,9 +25,7 @@ func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) 
 			raw.Release()
 		}
 	}()
-	page, err := r.pool.client.Scrape(ctx, r.url, raw.Buffer())
-	raw.SetBody(page.Body)
-	r.status.BodyBytes = int64(len(page.Body))
+	page, err := r.fetch(ctx, raw)
 	if err != nil {
 		return next, err
 	}
@@ -45,6 +44,19 @@ func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) 
 	next.Raw = raw
 	r.hide(&next)
 	return next, nil
+}
+
+// fetch asks for the page, and asks anew when another kind of server turns out
+// to stand there.
+func (r *replica) fetch(ctx context.Context, raw *exposition.Block) (scrape.Page, error) {
+	page, err := r.pool.client.Scrape(ctx, r.url, raw.Buffer())
+	raw.SetBody(page.Body)
+	if r.moved(ctx, page.Body, err) {
+		page, err = r.pool.client.Scrape(ctx, r.url, raw.Buffer())
+		raw.SetBody(page.Body)
+	}
+	r.status.BodyBytes = int64(len(page.Body))
+	return page, err
 }
 
 // parse reads the page with the labels of the replica's identity. A page that

@@ -1,11 +1,13 @@
 package collector
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"runtime/debug"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,12 +40,20 @@ type replica struct {
 	about   *about
 	// begun is when the loop began.
 	begun time.Time
+	// past is what derivers counted that were replaced since.
+	past derive.Stats
+	// doubt is true from a failure on until a page or the server shows again
+	// what kind it is; looked is when it was last asked for that.
+	doubt  bool
+	looked time.Time
 
 	// probed is the last answer of the server's API about its health.
 	probed atomic.Pointer[probe]
 	facts  atomic.Pointer[engine.Facts]
 	// asking is the kind of server that is asked; nil while it is unknown.
+	// Turn keeps answers of one kind from being published for another.
 	asking atomic.Pointer[engine.Kind]
+	turn   sync.Mutex
 	// asked is closed when the server's first answers are in, or are not to
 	// be had; ask wakes the asking goroutine before its time.
 	asked chan struct{}
@@ -78,6 +88,7 @@ func (r *replica) reset() {
 		e = engine.None()
 	}
 	r.known, r.shape = nil, nil
+	r.past = r.stats()
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.window, Interval: r.target.Interval, Engine: e,
 	})
@@ -87,6 +98,20 @@ func (r *replica) reset() {
 		Reserved:   []string{OwnPrefix, derive.Prefix},
 		SelfMarker: r.pool.marker,
 	})
+}
+
+// stats is what was counted of the replica's windows since the loop began.
+func (r *replica) stats() derive.Stats {
+	s := r.past
+	if r.deriver != nil {
+		d := r.deriver.Stats()
+		s.Resets += d.Resets
+		s.Restarts += d.Restarts
+		s.Gaps += d.Gaps
+		s.ClockJumps += d.ClockJumps
+		s.NonFinite += d.NonFinite
+	}
+	return s
 }
 
 // locate finds out where the page of the replica stands, and what kind of
@@ -99,7 +124,7 @@ func (r *replica) locate(ctx context.Context) error {
 	if err != nil {
 		return &scrape.Error{Reason: scrape.ReasonProtocol, Err: err}
 	}
-	if u.Path != "" && u.Path != "/" {
+	if !pathless(u) {
 		if r.kind == engine.Unknown {
 			r.become(engine.FromURL(u.Path))
 		}
@@ -114,8 +139,11 @@ func (r *replica) locate(ctx context.Context) error {
 	kind, path := engine.Detect(ctx, r.pool.client, u.String())
 	if kind == engine.Unknown {
 		// The page's own failure says best what is wrong.
-		_, err := r.pool.client.Scrape(ctx, u.String()+"/metrics", nil)
-		if err == nil {
+		page, err := r.pool.client.Scrape(ctx, u.String()+"/metrics", nil)
+		switch {
+		case err == nil && bytes.Contains(page.Body, []byte(r.pool.marker)):
+			err = failure(exposition.ErrSelfScrape)
+		case err == nil:
 			err = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", u.Redacted())}
 		}
 		return err
@@ -140,7 +168,11 @@ func (r *replica) become(kind engine.Kind) {
 	}
 	r.kind = kind
 	r.reset()
+	r.turn.Lock()
 	r.asking.Store(&kind)
+	r.facts.Store(nil)
+	r.probed.Store(nil)
+	r.turn.Unlock()
 	r.wake()
 	r.log.Debug("Server recognised", "engine", string(kind))
 }
@@ -175,31 +207,46 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 
 // scrape does one scrape from start to published snapshot. A failure takes
 // the replica's series off the page at once; only those about its health stay.
-func (r *replica) scrape(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+// A scrape that is given up because the loop ends publishes nothing, so that
+// the page stays as it is until the loop that comes next has scraped.
+func (r *replica) scrape(life context.Context) {
+	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
 	start := time.Now()
-	next, err := r.guarded(ctx)
+	var next snapshot.Snapshot
+	var err error
+	if p := r.guard("scrape", func() { next, err = r.page(ctx) }); p != nil {
+		r.reset()
+		next, err = snapshot.Snapshot{}, p
+	}
+	if err != nil && life.Err() != nil {
+		return
+	}
 	r.report(start, err)
-	r.judge(err)
-	r.describe()
-	next.About = r.about.block()
+	if p := r.guard("state", func() {
+		r.judge(err)
+		r.describe()
+		next.About = r.about.block()
+	}); p != nil {
+		r.about = newAbout()
+	}
 	next.Status = r.status
-	next.Health = r.health.block(&r.status, &r.tally, r.deriver.Stats())
+	next.Health = r.health.block(&r.status, &r.tally, r.stats())
 	r.slot.Publish(next)
 }
 
-// guarded turns a panic of the line into a failure of this target alone.
-func (r *replica) guarded(ctx context.Context) (next snapshot.Snapshot, err error) {
+// guard does one step for the replica and keeps a panic there from ending the
+// process; the panic comes back as the failure of that step.
+func (r *replica) guard(step string, do func()) (failed error) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.log.Error("Scrape panicked", "panic", p, "stack", string(debug.Stack()))
-			r.reset()
-			next = snapshot.Snapshot{}
-			err = &scrape.Error{Reason: scrape.ReasonPanic, Err: fmt.Errorf("panic: %v", p)}
+			r.log.Error("Step panicked", "step", step, "panic", p, "stack", string(debug.Stack()))
+			r.pool.panics.Inc()
+			failed = &scrape.Error{Reason: scrape.ReasonPanic, Err: fmt.Errorf("panic: %v", p)}
 		}
 	}()
-	return r.page(ctx)
+	do()
+	return nil
 }
 
 // report notes how a scrape went and logs when that changed.
@@ -218,6 +265,7 @@ func (r *replica) report(start time.Time, err error) {
 	reason := scrape.ReasonOf(err)
 	s.Failures++
 	s.Samples = 0
+	r.doubt = true
 	if reason == scrape.ReasonBodyTooLarge {
 		s.BodyBytes = -1
 	}

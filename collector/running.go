@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -31,20 +31,38 @@ type pool struct {
 	window   time.Duration
 	origin   time.Time
 	marker   string
-	client   *scrape.Client
+	client   Scraper
 	sources  *discovery.Manager
+	panics   prometheus.Counter
 
 	cancel context.CancelFunc
 	done   chan struct{}
-	synced bool
+	// synced is true when targets were found once; awaited is how many more
+	// times that has to happen until every source has had its say. Wanted
+	// are the targets found last, by their keys.
+	synced  bool
+	awaited int
+	wanted  map[string]*target.Target
 }
 
 // same says whether both pools would run alike, so that the running one may
 // stay as it is.
 func (p *pool) same(o *pool) bool {
+	return p.alike(o) && reflect.DeepEqual(p.cfg, o.cfg)
+}
+
+// alike says whether both pools treat the same target alike, however they
+// find it, so that the target's loop may go on when the search is another.
+func (p *pool) alike(o *pool) bool {
+	a, b := p.cfg, o.cfg
+	for _, c := range []*PoolConfig{&a, &b} {
+		// What these say shows in the targets.
+		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
+		c.Scheme, c.MetricsPath, c.APIPort, c.APIScheme = "", "", 0, ""
+	}
 	return p.versions == o.versions && p.window == o.window &&
 		p.page.Raw == o.page.Raw && p.page.Normalised == o.page.Normalised &&
-		reflect.DeepEqual(p.page.Aliases, o.page.Aliases) && reflect.DeepEqual(p.cfg, o.cfg)
+		reflect.DeepEqual(p.page.Aliases, o.page.Aliases) && reflect.DeepEqual(a, b)
 }
 
 // targets turns what discovery found into targets. One that cannot be used is

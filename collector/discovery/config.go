@@ -79,6 +79,15 @@ func appendBlocks[T any, P interface {
 // Empty says whether there is no source of targets at all.
 func (c *Config) Empty() bool { return len(c.StaticConfigs) == 0 && len(c.blocks()) == 0 }
 
+// Sources is how many sources of targets there are; all static ones are one.
+func (c *Config) Sources() int {
+	n := len(c.blocks())
+	if len(c.StaticConfigs) > 0 {
+		n++
+	}
+	return n
+}
+
 // Equal says whether two configurations find the same targets in the same way,
 // so that discovery can go on over a reload with all that it knows.
 func (c *Config) Equal(other *Config) bool { return reflect.DeepEqual(c, other) }

@@ -1,0 +1,25 @@
+package collector
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// Scraper asks the servers of one pool, for their pages and for what their
+// APIs say. It is safe for concurrent use.
+type Scraper interface {
+	engine.Asker
+
+	// Scrape asks for one page; see [scrape.Client.Scrape].
+	Scrape(ctx context.Context, url string, buf []byte) (scrape.Page, error)
+	// Close closes idle connections; scrapes that run go on.
+	Close()
+}
+
+// newScraper asks over the network.
+func newScraper(cfg scrape.Config, log *slog.Logger) (Scraper, error) {
+	return scrape.New(cfg, log)
+}
