@@ -30,6 +30,9 @@ type GlobalConfig struct {
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout"`
 	// Derive holds the key window.
 	Derive derive.Config `yaml:",inline"`
+	// StallAfter is how long work may be in flight without an iteration before
+	// a replica counts as stalled.
+	StallAfter model.Duration `yaml:"stall_after"`
 }
 
 // DefaultGlobalConfig scrapes every five seconds.
@@ -37,6 +40,7 @@ var DefaultGlobalConfig = GlobalConfig{
 	ScrapeInterval: model.Duration(5 * time.Second),
 	ScrapeTimeout:  model.Duration(4 * time.Second),
 	Derive:         derive.DefaultConfig,
+	StallAfter:     model.Duration(derive.DefaultStallAfter),
 }
 
 // UnmarshalYAML reads the configuration over the defaults. An interval that is
@@ -65,6 +69,9 @@ func (c *GlobalConfig) Validate() error {
 	}
 	if err := c.Derive.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("global.%w", err))
+	}
+	if c.StallAfter <= 0 {
+		errs = append(errs, errors.New("global.stall_after: must be longer than 0; the default is 30s"))
 	}
 	if c.ScrapeTimeout > c.ScrapeInterval {
 		errs = append(errs, fmt.Errorf("global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))

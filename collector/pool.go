@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,6 +59,15 @@ type PoolConfig struct {
 	// the server says.
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
+
+	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
+	// beside the server and sees it; its config.json tells what built it.
+	EngineDir string `yaml:"engine_dir,omitempty"`
+	// Silent says that the replicas bind no port, as the follower ranks of a
+	// server of several processes: they are known and never scraped.
+	Silent bool `yaml:"silent,omitempty"`
+	// StallAfter is that of the global block.
+	StallAfter model.Duration `yaml:"-"`
 
 	// Discovery holds the sources of targets: static_configs and the like.
 	Discovery discovery.Config `yaml:",inline"`
@@ -115,6 +125,7 @@ func (c *PoolConfig) resolve(global *GlobalConfig) {
 	if c.ScrapeTimeout == 0 {
 		c.ScrapeTimeout = min(global.ScrapeTimeout, c.ScrapeInterval)
 	}
+	c.StallAfter = global.StallAfter
 	c.HTTP.Limits = c.Limits.Page
 }
 
@@ -122,6 +133,9 @@ func (c *PoolConfig) resolve(global *GlobalConfig) {
 func (c *PoolConfig) SetDirectory(dir string) {
 	c.Discovery.SetDirectory(dir)
 	c.HTTP.SetDirectory(dir)
+	if c.EngineDir != "" && !filepath.IsAbs(c.EngineDir) {
+		c.EngineDir = filepath.Join(dir, c.EngineDir)
+	}
 }
 
 // Validate says everything that is wrong with the pool; each error begins with
@@ -200,6 +214,9 @@ func (c *PoolConfig) validateAddress() error {
 	}
 	if c.APIPort < 0 || c.APIPort > 65535 {
 		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to take the engine's own", c.APIPort))
+	}
+	if strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir {
+		errs = append(errs, fmt.Errorf("engine_dir: %q has control characters or blanks at an end; write the path of the folder that holds the engine's config.json", c.EngineDir))
 	}
 	return errors.Join(errs...)
 }
