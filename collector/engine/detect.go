@@ -107,3 +107,19 @@ func FromURL(path string) Kind {
 	}
 	return Unknown
 }
+
+// Recognise tells the kind of server from its page; pages that two kinds share
+// are told apart by what else the address answers.
+func Recognise(ctx context.Context, ask Asker, base string, body []byte) Kind {
+	kind := FromPage(body)
+	if kind == Triton && answersModels(ctx, ask, base) {
+		return TritonOpenAI
+	}
+	return kind
+}
+
+// Alike says whether both kinds may show the same page.
+func Alike(a, b Kind) bool {
+	sharesPage := func(k Kind) bool { return k == Triton || k == TritonOpenAI }
+	return a == b || sharesPage(a) && sharesPage(b)
+}

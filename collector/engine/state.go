@@ -108,3 +108,34 @@ func detail(h Health) string {
 	}
 	return fmt.Sprintf("of its API only this is known: %s", h.Detail)
 }
+
+// The states of a model, as series name them.
+const (
+	ModelReady       = "ready"
+	ModelLoading     = "loading"
+	ModelUnloading   = "unloading"
+	ModelUnavailable = "unavailable"
+)
+
+// ModelStates lists the states of a model.
+func ModelStates() []string {
+	return []string{ModelReady, ModelLoading, ModelUnloading, ModelUnavailable}
+}
+
+// StateOfModel puts together what the repository index says of a model, in its
+// own word, and whether Triton's page shows it as loaded. A model whose
+// nv_inference_request_success is gone is not loaded, whatever else stands
+// there; empty when nothing is known.
+func StateOfModel(index string, loaded, known bool) string {
+	switch {
+	case index == modelLoading:
+		return ModelLoading
+	case known && !loaded, index == modelUnavailable:
+		return ModelUnavailable
+	case index == modelUnloading:
+		return ModelUnloading
+	case index == modelReady, known:
+		return ModelReady
+	}
+	return ""
+}
