@@ -22,6 +22,8 @@ const (
 type Topology struct {
 	ids   map[string]string
 	roles map[string]Role
+	// behind are the parts that work on an LLM's tokens.
+	behind map[string]bool
 	// fallback is the id of series whose model is not named or "undefined".
 	fallback string
 }
@@ -36,7 +38,7 @@ const UnnamedModel = "undefined"
 // id. What the server's configs do not tell is taken from the names that
 // TensorRT-LLM's own model repositories use.
 func NewTopology(kind Kind, onPage []string, facts []ModelFacts, configured map[string][]string) *Topology {
-	t := &Topology{ids: make(map[string]string), roles: make(map[string]Role)}
+	t := &Topology{ids: make(map[string]string), roles: make(map[string]Role), behind: make(map[string]bool)}
 	names := slices.Clone(onPage)
 	byName := make(map[string]*ModelFacts, len(facts))
 	for i := range facts {
@@ -50,6 +52,7 @@ func NewTopology(kind Kind, onPage []string, facts []ModelFacts, configured map[
 	}
 	if kind == Triton || kind == TritonOpenAI {
 		t.group(names, byName)
+		t.placeBehind(byName)
 	} else if len(names) == 1 {
 		t.fallback = names[0]
 	}
@@ -112,18 +115,45 @@ func ensembleParts(name string, f *ModelFacts, names []string) []string {
 
 // blsParts are the models a BLS model calls; none for other models.
 func blsParts(name string, f *ModelFacts, names []string) []string {
-	if f != nil && f.Configured && len(f.Calls) > 0 {
-		return f.Calls
+	var parts []string
+	if f != nil && f.Configured {
+		parts = slices.Clone(f.Calls)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
 	if !ok || f != nil && f.Configured && f.Platform == "ensemble" {
-		return nil
+		return parts
 	}
-	parts := conventional(names)
-	if !slices.Contains(parts, base) && slices.Contains(names, base) {
-		parts = append(parts, base)
+	// The template names only the LLM in its parameters; it calls the models
+	// before and behind it by the names they have in the template.
+	for _, n := range append(conventional(names), base) {
+		if !slices.Contains(parts, n) && slices.Contains(names, n) {
+			parts = append(parts, n)
+		}
 	}
 	return parts
+}
+
+// Behind says whether a model works on what the LLM has put out. Requests
+// that wait for it are tokens of requests that run, not requests that wait:
+// a streaming ensemble asks postprocessing once a token (seen on Triton 2.51).
+func (t *Topology) Behind(model string) bool { return t.behind[model] }
+
+// placeBehind notes the steps behind the first decoupled one of every
+// ensemble, and the part that bears the name of the template.
+func (t *Topology) placeBehind(facts map[string]*ModelFacts) {
+	for _, f := range facts {
+		seen := false
+		for _, step := range f.Steps {
+			if seen {
+				t.behind[step] = true
+			}
+			part := facts[step]
+			seen = seen || part != nil && part.Decoupled
+		}
+	}
+	if t.roles["postprocessing"] == RolePart {
+		t.behind["postprocessing"] = true
+	}
 }
 
 // rename applies the operator's ids: to the names listed, and to the whole
@@ -188,5 +218,5 @@ func (t *Topology) Equal(o *Topology) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.fallback == o.fallback && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles)
+	return t.fallback == o.fallback && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.behind, o.behind)
 }
