@@ -238,3 +238,12 @@ $(TOOLS)/promtool: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).st
 
 $(TOOLS)/prometheus: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,prom,$(PROM)/prometheus,$(PROM_TAGS))
+
+# v0.31.1 is the newest whose module holds all that its build needs.
+ALERTMANAGER := github.com/prometheus/alertmanager/cmd
+
+$(TOOLS)/alertmanager: tools/alertmanager/go.mod tools/alertmanager/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,alertmanager,$(ALERTMANAGER)/alertmanager)
+
+$(TOOLS)/amtool: tools/alertmanager/go.mod tools/alertmanager/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,alertmanager,$(ALERTMANAGER)/amtool)
