@@ -23,9 +23,43 @@ type Conditions struct {
 	Stalled bool
 }
 
+// watch are the columns that conditions are judged by.
+type watch struct {
+	succeeded, failed []int
+	executors         []executor
+}
+
+// executor is one engine with its requests in flight.
+type executor struct {
+	active     Eval
+	iterations []int
+}
+
+// observe prepares the judgement of conditions.
+func (p *Plan) observe() {
+	w := &p.program.watch
+	for _, s := range []engine.Signal{engine.ModelSuccess, engine.ModelFailed} {
+		for _, g := range p.groups[s] {
+			if g.role == engine.RolePart || g.labels.Get("reason") == "canceled" {
+				continue
+			}
+			if s == engine.ModelSuccess {
+				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
+			} else {
+				w.failed = append(w.failed, p.columnsOf(g.members)...)
+			}
+		}
+	}
+	for _, g := range p.groups[engine.EngineIterations] {
+		if active := p.sum(append(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id)...)); active != nil {
+			w.executors = append(w.executors, executor{active: active, iterations: p.columnsOf(g.members)})
+		}
+	}
+}
+
 // Conditions judges the page that was derived from last.
 func (d *Deriver) Conditions() Conditions {
-	if d.plan == nil {
+	if d.program == nil {
 		return Conditions{}
 	}
 	return Conditions{Failing: d.failing >= failingPages, Stalled: d.stalled()}
@@ -33,32 +67,22 @@ func (d *Deriver) Conditions() Conditions {
 
 // watchFailures follows successes and failures from page to page.
 func (d *Deriver) watchFailures() {
-	w := d.window
-	succeeded := d.moved(engine.ModelSuccess)
+	w, by := d.window, &d.program.watch
+	failed := w.lastMoved(by.failed)
 	switch {
-	case succeeded || w.now-max(d.lastMoved(engine.ModelFailed), 0) > w.length:
+	case w.lastMoved(by.succeeded) == w.now || w.now-max(failed, 0) > w.length:
 		d.failing = 0
-	case d.moved(engine.ModelFailed):
+	case failed == w.now:
 		d.failing++
 	}
 }
 
-// moved says whether a counter of an entry or single model grew on the page.
-func (d *Deriver) moved(signal engine.Signal) bool {
-	return d.lastMoved(signal) == d.window.now
-}
-
-// lastMoved is when such a counter last grew.
-func (d *Deriver) lastMoved(signal engine.Signal) int64 {
+// lastMoved is when any of the counters last grew, -1 for never.
+func (w *Window) lastMoved(columns []int) int64 {
 	last := int64(-1)
-	for _, g := range d.plan.groups[signal] {
-		if g.role == engine.RolePart || g.labels.Get("reason") == "CANCELED" {
-			continue
-		}
-		for _, c := range g.columns {
-			if d.window.since[c] < d.window.changed[c] {
-				last = max(last, d.window.changed[c])
-			}
+	for _, c := range columns {
+		if w.since[c] < w.changed[c] {
+			last = max(last, w.changed[c])
 		}
 	}
 	return last
@@ -71,15 +95,12 @@ func (d *Deriver) stalled() bool {
 		after = DefaultStallAfter
 	}
 	w := d.window
-	for _, iterations := range d.plan.groups[engine.EngineIterations] {
-		active := sum(append(d.plan.of(engine.RequestsActive, iterations.id), d.plan.of(engine.RequestsRunning, iterations.id)...))
-		if active == nil {
+	for i := range d.program.watch.executors {
+		e := &d.program.watch.executors[i]
+		if v, ok := e.active(w); !ok || v <= 0 {
 			continue
 		}
-		if v, ok := active(w); !ok || v <= 0 {
-			continue
-		}
-		for _, c := range iterations.columns {
+		for _, c := range e.iterations {
 			if w.since[c] != never && w.now-max(w.changed[c], w.since[c]) >= int64(after) {
 				return true
 			}

@@ -17,26 +17,29 @@ type Options struct {
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
 	Identity Identity
+	// Aliases are the other vocabularies, of [AliasSets], in which values are
+	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
+	Aliases     []string
+	AliasesOnly bool
 }
 
 // Deriver makes the derived series of one target, page after page. It is not
 // safe for concurrent use.
 type Deriver struct {
-	opts      Options
-	catalogue []Family
-	index     engine.Index
-	shape     *exposition.Shape
-	plan      *Plan
-	window    *Window
-	out       *exposition.Computed
-	row       []float64
+	opts    Options
+	index   engine.Index
+	shape   *exposition.Shape
+	program *program
+	window  *Window
+	out     *exposition.Computed
+	row     []float64
 	// failing counts the pages on which requests failed since one succeeded.
 	failing int
 }
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	return &Deriver{opts: opts, catalogue: Catalogue(), index: engine.NewIndex(opts.Engine)}
+	return &Deriver{opts: opts, index: engine.NewIndex(opts.Engine)}
 }
 
 // Watch says whether any rule may read the sample of that name; give it to
@@ -67,17 +70,12 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 	if page.Shape() != d.shape {
 		d.compile(page.Shape())
 	}
-	nonFinite := d.plan.values(page, d.row)
-	d.window.stats.NonFinite += nonFinite
+	d.program.values(page, d.row, &d.window.stats)
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 	}
 	b := d.out.Block()
-	for i, eval := range d.plan.evals {
-		if v, ok := eval(d.window); ok {
-			b.Set(i, v)
-		}
-	}
+	d.program.render(d.window, page, b)
 	b.Seal()
 	return b
 }
@@ -85,24 +83,15 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 // compile plans anew for a page of another shape; inputs that both shapes
 // have keep their past.
 func (d *Deriver) compile(shape *exposition.Shape) {
-	before, window := d.plan, d.window
+	before, window := d.program, d.window
 	d.shape = shape
-	d.plan = newPlan(d.catalogue, d.index, d.opts.Engine.Kind(), d.opts.Identity, shape)
-	d.window = newWindow(d.opts.Window, d.opts.Interval, d.plan.counters())
+	d.program = newPlan(d.index, &d.opts, shape)
+	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counters())
 	if window != nil {
-		at := make(map[string]int, len(before.inputs))
-		for i := range before.inputs {
-			at[before.inputs[i].key] = i
-		}
-		from := make([]int, len(d.plan.inputs))
-		for i := range d.plan.inputs {
-			from[i] = -1
-			if o, ok := at[d.plan.inputs[i].key]; ok {
-				from[i] = o
-			}
-		}
-		d.window.adopt(window, from)
+		d.window.adopt(window, d.program.from(before))
 	}
-	d.out = exposition.NewComputed(d.plan.series)
-	d.row = make([]float64, len(d.plan.inputs))
+	d.out = exposition.NewComputed(d.program.series)
+	d.program.series = nil
+	d.program.open = make([]bool, len(d.program.gates))
+	d.row = make([]float64, len(d.program.columns))
 }

@@ -6,69 +6,69 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// last combines the newest values of a group.
-func (g *group) last() Eval {
-	columns, scales := g.columns, g.scales
+// combine makes one value of the newest values of columns.
+func combine(columns []int, how engine.Combine) Eval {
 	if len(columns) == 1 {
-		column, scale := columns[0], scales[0]
-		return func(w *Window) (float64, bool) {
-			v, ok := w.Last(column)
-			return v * scale, ok
-		}
+		column := columns[0]
+		return func(w *Window) (float64, bool) { return w.Last(column) }
 	}
-	switch g.combine {
+	switch how {
 	case engine.Newest:
-		return newest(columns, scales)
+		return newest(columns)
 	case engine.Max:
-		return func(w *Window) (float64, bool) {
-			most, any := math.Inf(-1), false
-			for i, c := range columns {
-				if v, ok := w.Last(c); ok {
-					most, any = max(most, v*scales[i]), true
-				}
-			}
-			return most, any
-		}
+		return largest(columns)
 	case engine.Sum:
 	}
 	return func(w *Window) (float64, bool) {
 		sum := 0.0
-		for i, c := range columns {
+		for _, c := range columns {
 			v, ok := w.Last(c)
 			if !ok {
 				return 0, false
 			}
-			sum += v * scales[i]
+			sum += v
 		}
 		return sum, true
 	}
 }
 
 // newest takes the value that changed last, the later column on a tie.
-func newest(columns []int, scales []float64) Eval {
+func newest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		value, found, at := 0.0, false, int64(-1)
-		for i, c := range columns {
+		for _, c := range columns {
 			v, ok := w.Last(c)
 			if ok && w.Changed(c) >= at {
-				value, found, at = v*scales[i], true, w.Changed(c)
+				value, found, at = v, true, w.Changed(c)
 			}
 		}
 		return value, found
 	}
 }
 
-// rate adds the growth a second of the group's counters; all must be whole.
-func (g *group) rate() Eval {
-	columns, scales := g.columns, g.scales
+// largest takes the largest value that is there.
+func largest(columns []int) Eval {
+	return func(w *Window) (float64, bool) {
+		most, some := math.Inf(-1), false
+		for _, c := range columns {
+			if v, ok := w.Last(c); ok {
+				most, some = max(most, v), true
+			}
+		}
+		return most, some
+	}
+}
+
+// rates adds the growth a second of counters; all must be whole.
+func rates(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		sum := 0.0
-		for i, c := range columns {
+		for _, c := range columns {
 			v, ok := w.Rate(c)
 			if !ok {
 				return 0, false
 			}
-			sum += v * scales[i]
+			sum += v
 		}
 		return sum, true
 	}
@@ -95,13 +95,15 @@ func add(evals []Eval) Eval {
 	}
 }
 
-// sum adds the newest values of groups; nil when there are none.
-func sum(groups []group) Eval {
-	evals := make([]Eval, len(groups))
-	for i := range groups {
-		evals[i] = groups[i].last()
+// plus adds two values of which either may be nil.
+func plus(a, b Eval) Eval {
+	switch {
+	case a == nil:
+		return b
+	case b == nil:
+		return a
 	}
-	return add(evals)
+	return add([]Eval{a, b})
 }
 
 // either takes the first of two values that is there; both may be nil.
@@ -126,11 +128,60 @@ func ratio(a, b Eval) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		x, okX := a(w)
-		y, okY := b(w)
-		if !okX || !okY || !(y > 0) {
+		y, ok := b(w)
+		if !ok || !(y > 0) {
 			return 0, false
 		}
-		return x / y, true
+		x, ok := a(w)
+		return x / y, ok
+	}
+}
+
+// times multiplies.
+func times(a, b Eval) Eval {
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		x, okX := a(w)
+		y, okY := b(w)
+		return x * y, okX && okY
+	}
+}
+
+// largestOf is the largest of several values, all of which must be there.
+func largestOf(evals ...Eval) Eval {
+	return func(w *Window) (float64, bool) {
+		most := math.Inf(-1)
+		for _, e := range evals {
+			v, ok := e(w)
+			if !ok {
+				return 0, false
+			}
+			most = max(most, v)
+		}
+		return most, true
+	}
+}
+
+// constant is always the same value.
+func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
+
+// flag is 1 for true.
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// atMost cuts a value that cannot be larger.
+func atMost(e Eval, most float64) Eval {
+	if e == nil {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		v, ok := e(w)
+		return min(v, most), ok
 	}
 }

@@ -2,9 +2,7 @@ package derive
 
 import (
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -15,15 +13,8 @@ import (
 // Eval computes one value from the window; false when there is none.
 type Eval func(w *Window) (float64, bool)
 
-// Plan is what the rules make of one shape of a target's page: the inputs
-// they read and the series they write.
-type Plan struct {
-	identity Identity
-	inputs   []input
-	groups   map[engine.Signal][]group
-	series   []exposition.ComputedSeries
-	evals    []Eval
-}
+// Gate says whether a value may be shown on a page.
+type Gate func(w *Window) bool
 
 // Identity is what every derived series of a target says of the target.
 type Identity struct {
@@ -35,63 +26,86 @@ type Identity struct {
 	Source                       engine.VersionSource
 	// Topology gives model ids and roles.
 	Topology *engine.Topology
+	// Models are what the server said of its models; what it did not say is
+	// judged by the page.
+	Models []engine.ModelFacts
 }
 
-// input is one watched series in one meaning.
-type input struct {
-	watched int
-	key     string
-	meaning *engine.Meaning
-	// model is the server's name of the model, id its public one.
+// Plan is what the rules make of one shape of a target's page. It is used up
+// when its program is done.
+type Plan struct {
+	kind     engine.Kind
+	identity Identity
+	facts    map[string]*engine.ModelFacts
+	watched  []exposition.Watched
+	sources  []source
+	groups   map[engine.Signal][]*group
+	// loaded are the models that the page shows as loaded.
+	loaded  map[string]bool
+	columns map[int]int
+	gates   map[string]int
+	checks  map[string]anomaly
+	program *program
+}
+
+// source is one watched series in one meaning.
+type source struct {
+	watched            int
+	key                string
+	meaning            *engine.Meaning
 	model, version, id string
 }
 
-// group are the inputs that mean the same of the same thing.
-type group struct {
-	labels  labels.Labels
-	id      string
-	model   string
-	role    engine.Role
-	combine engine.Combine
-	columns []int
-	scales  []float64
-}
-
 // newPlan reads the watched series of a shape and compiles the catalogue.
-func newPlan(catalogue []Family, index engine.Index, kind engine.Kind, identity Identity, shape *exposition.Shape) *Plan {
-	p := &Plan{identity: identity, groups: make(map[engine.Signal][]group)}
-	p.read(index, kind, shape)
-	p.gather()
+func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *program {
+	p := &Plan{
+		kind: opts.Engine.Kind(), identity: opts.Identity, watched: shape.Watched(),
+		facts: make(map[string]*engine.ModelFacts), groups: make(map[engine.Signal][]*group),
+		loaded:  make(map[string]bool),
+		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
+		program: &program{gates: []Gate{func(*Window) bool { return true }}},
+	}
+	for i := range opts.Identity.Models {
+		p.facts[opts.Identity.Models[i].Name] = &opts.Identity.Models[i]
+	}
+	p.read(index)
+	p.group()
+	p.inspect()
+	catalogue := Catalogue()
 	for i := range catalogue {
 		if rule := catalogue[i].rule; rule != nil {
 			rule.Compile(p, &catalogue[i])
 		}
 	}
-	return p
+	p.alias(opts, shape)
+	p.observe()
+	return p.program
 }
 
-// read finds the inputs. Series of a Triton model that is not loaded are left
+// read finds the sources. Series of a Triton model that is not loaded are left
 // out: after an unload its custom gauges stay on the page, frozen, and only
 // nv_inference_request_success leaves it.
-func (p *Plan) read(index engine.Index, kind engine.Kind, shape *exposition.Shape) {
-	watched := shape.Watched()
-	loaded := make(map[string]bool)
-	for i := range watched {
-		if watched[i].Labels.Get(labels.MetricName) == "nv_inference_request_success" {
-			loaded[watched[i].Labels.Get("model")] = true
+func (p *Plan) read(index engine.Index) {
+	for i := range p.watched {
+		if p.watched[i].Labels.Get(labels.MetricName) == "nv_inference_request_success" {
+			p.loaded[p.watched[i].Labels.Get("model")] = true
 		}
 	}
-	judge := len(loaded) > 0 && (kind == engine.Triton || kind == engine.TritonOpenAI)
+	judge := len(p.loaded) > 0 && (p.kind == engine.Triton || p.kind == engine.TritonOpenAI)
 	seen := make(map[string]bool)
-	for i := range watched {
-		lset := watched[i].Labels
+	for i := range p.watched {
+		lset := p.watched[i].Labels
 		model := modelOf(lset)
-		if judge && model != "" && !loaded[model] {
+		if !engine.Served(p.kind, model) {
 			continue
 		}
+		gone := judge && model != "" && !p.loaded[model]
 		meanings := index[lset.Get(labels.MetricName)]
 		for m := range meanings {
 			meaning := &meanings[m]
+			if gone && meaning.Signal != engine.ModelFailed {
+				continue
+			}
 			if meaning.Label != "" && lset.Get(meaning.Label) != meaning.Value {
 				continue
 			}
@@ -100,13 +114,16 @@ func (p *Plan) read(index engine.Index, kind engine.Kind, shape *exposition.Shap
 				continue
 			}
 			seen[key] = true
-			p.inputs = append(p.inputs, input{
+			if gone {
+				kept := *meaning
+				kept.Signal, meaning = unloadedFailures, &kept
+			}
+			p.sources = append(p.sources, source{
 				watched: i, key: key, meaning: meaning, model: model, version: lset.Get("version"),
 				id: p.identity.Topology.ModelID(model),
 			})
 		}
 	}
-	p.group(watched)
 }
 
 // modelOf is the server's name of the model a series speaks of.
@@ -117,57 +134,6 @@ func modelOf(lset labels.Labels) string {
 		}
 	}
 	return ""
-}
-
-// group puts inputs together that become one series.
-func (p *Plan) group(watched []exposition.Watched) {
-	at := make(map[string]int)
-	for column := range p.inputs {
-		in := &p.inputs[column]
-		lset := p.labelsOf(in, watched[in.watched].Labels)
-		signal := in.meaning.Signal
-		key := string(signal) + "\x00" + lset.String()
-		i, ok := at[key]
-		if !ok {
-			i = len(p.groups[signal])
-			at[key] = i
-			g := group{labels: lset, id: in.id, model: in.model, combine: in.meaning.Combine}
-			g.role = p.identity.Topology.Role(in.model)
-			p.groups[signal] = append(p.groups[signal], g)
-		}
-		g := &p.groups[signal][i]
-		g.columns = append(g.columns, column)
-		g.scales = append(g.scales, in.meaning.Scale)
-	}
-}
-
-// labelsOf are the labels of the series an input becomes a part of.
-func (p *Plan) labelsOf(in *input, source labels.Labels) labels.Labels {
-	b := labels.NewBuilder(p.identity.Labels)
-	switch in.meaning.Scope {
-	case engine.OfModel:
-		b.Set("model", in.model).Set("version", in.version).Set("model_id", in.id)
-		b.Set("stage", string(p.identity.Topology.Role(in.model)))
-	case engine.OfEngine:
-		b.Set("model_id", in.id)
-	case engine.OfServer:
-	}
-	for _, dim := range in.meaning.Dims {
-		theirs, ours, _ := strings.Cut(dim, "=")
-		b.Set(ours, source.Get(theirs))
-	}
-	if name, value, ok := strings.Cut(in.meaning.Const, "="); ok {
-		b.Set(name, value)
-	}
-	return b.Labels()
-}
-
-// gather orders groups, so that series come out in one order whatever the
-// server's is.
-func (p *Plan) gather() {
-	for _, groups := range p.groups {
-		slices.SortFunc(groups, func(a, b group) int { return labels.Compare(a.labels, b.labels) })
-	}
 }
 
 // ids are the model ids for which any of the signals is there, sorted.
@@ -182,8 +148,8 @@ func (p *Plan) ids(signals ...engine.Signal) []string {
 }
 
 // of are the groups of a signal for one model id.
-func (p *Plan) of(signal engine.Signal, id string) []group {
-	var found []group
+func (p *Plan) of(signal engine.Signal, id string) []*group {
+	var found []*group
 	for _, g := range p.groups[signal] {
 		if g.id == id {
 			found = append(found, g)
@@ -192,13 +158,10 @@ func (p *Plan) of(signal engine.Signal, id string) []group {
 	return found
 }
 
-// emit adds one series of a family.
-func (p *Plan) emit(f *Family, lset labels.Labels, eval Eval) {
-	p.series = append(p.series, exposition.ComputedSeries{
-		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Labels: lset,
-	})
-	p.evals = append(p.evals, eval)
+// front are the groups of a signal of models that clients call, for one id: a
+// request to an ensemble counts at each of its parts again.
+func (p *Plan) front(signal engine.Signal, id string) []*group {
+	return slices.DeleteFunc(p.of(signal, id), func(g *group) bool { return g.role == engine.RolePart })
 }
 
 // forModel are the identity labels with a model id and further pairs.
@@ -211,25 +174,28 @@ func (p *Plan) forModel(id string, pairs ...string) labels.Labels {
 	return b.Labels()
 }
 
-// counters says which columns only grow.
-func (p *Plan) counters() []bool {
-	is := make([]bool, len(p.inputs))
-	for i := range p.inputs {
-		is[i] = p.inputs[i].meaning.Counter
-	}
-	return is
+// handsOver says whether a model's requests count as done when they are handed
+// over: decoupled models of the Python backend report when execute() returns
+// (python_backend src/pb_metric_reporter.cc), long before the last token.
+func (p *Plan) handsOver(model string) bool {
+	f := p.facts[model]
+	return f != nil && f.Configured && f.Decoupled && (f.Backend == "python" || f.Backend == "vllm")
 }
 
-// values reads the inputs of one block into row, NaN for what is not there or
-// not finite, and returns how many were not finite.
-func (p *Plan) values(b *exposition.Block, row []float64) (nonFinite uint64) {
-	for i := range p.inputs {
-		v, ok := b.WatchedValue(p.inputs[i].watched)
-		if !ok || math.IsNaN(v) || math.IsInf(v, 0) {
-			nonFinite++
-			v = math.NaN()
-		}
-		row[i] = v
+// ensemble says whether a model is an ensemble, whose compute times are sums
+// over its steps.
+func (p *Plan) ensemble(model string) bool {
+	if f := p.facts[model]; f != nil && f.Configured {
+		return f.Platform == "ensemble"
 	}
-	return nonFinite
+	return model == "ensemble"
+}
+
+// executor says whether a model batches in flight, so that its executions say
+// nothing of its batches.
+func (p *Plan) executor(model string) bool {
+	if f := p.facts[model]; f != nil && (f.Backend == "tensorrtllm" || f.Backend == "vllm") || p.handsOver(model) {
+		return true
+	}
+	return model == "tensorrt_llm" || slices.ContainsFunc(p.groups[engine.EngineIterations], func(g *group) bool { return g.model == model })
 }

@@ -27,9 +27,13 @@ type Window struct {
 	// since is the time from which a column is whole: no reset, restart or
 	// absence after it. A column without value has since in the future.
 	since []int64
-	// changed is when a column's value last changed.
-	changed []int64
-	stats   Stats
+	// changed is when a column's value last changed, fell when it last fell
+	// and fellBefore when it fell the time before; restarts do not count.
+	changed, fell, fellBefore []int64
+	// oldestRow is the first kept row of the window and oldestAt its time.
+	oldestRow int
+	oldestAt  int64
+	stats     Stats
 }
 
 // Stats counts what interrupted windows.
@@ -42,6 +46,9 @@ type Stats struct {
 	ClockJumps uint64
 	// NonFinite are values that were NaN or infinite.
 	NonFinite uint64
+	// Negative are counters below 0, BrokenHistograms are histograms without
+	// +Inf or whose buckets do not grow.
+	Negative, BrokenHistograms uint64
 }
 
 // lateAfter is how many intervals may pass between two pages before what
@@ -68,9 +75,10 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 		length: int64(length), gap: int64(lateAfter * float64(interval)), columns: n, counter: counter,
 		times: make([]int64, size), rows: make([]float64, size*n),
 		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
+		fell: make([]int64, n), fellBefore: make([]int64, n),
 	}
 	for i := range w.current {
-		w.current[i], w.since[i] = math.NaN(), never
+		w.current[i], w.since[i], w.fell[i], w.fellBefore[i] = math.NaN(), never, -1, -1
 	}
 	return w
 }
@@ -79,11 +87,13 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 // our columns to its, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
 	w.times, w.first, w.count, w.now, w.stats = old.times, old.first, old.count, old.now, old.stats
+	w.oldestRow, w.oldestAt = old.oldestRow, old.oldestAt
 	for i, o := range from {
 		if o < 0 {
 			continue
 		}
 		w.current[i], w.since[i], w.changed[i] = old.current[o], old.since[o], old.changed[o]
+		w.fell[i], w.fellBefore[i] = old.fell[o], old.fellBefore[o]
 	}
 	for r := range len(w.times) {
 		for i, o := range from {
@@ -109,7 +119,7 @@ func (w *Window) push(at int64, row []float64) bool {
 	}
 	falls := 0
 	for i, v := range row {
-		if w.counter[i] && v < w.current[i] {
+		if v < w.current[i] && w.counter[i] {
 			falls++
 		}
 	}
@@ -119,22 +129,29 @@ func (w *Window) push(at int64, row []float64) bool {
 	}
 	w.stats.Resets += uint64(falls)
 	for i, v := range row {
-		w.step(i, v, at, whole)
+		if before := w.current[i]; v != before || w.since[i] == never || !whole {
+			w.step(i, v, at, whole)
+		}
 	}
 	copy(w.current, row)
 	w.now = at
 	w.store(at)
+	w.oldestRow, w.oldestAt = w.oldest(w.now - w.length)
 	return true
 }
 
 // step judges one column's move to the next page.
 func (w *Window) step(i int, v float64, at int64, whole bool) {
 	before := w.current[i]
+	fell := w.counter[i] && v < before
 	switch {
 	case math.IsNaN(v):
 		w.since[i] = never
-	case !whole || w.since[i] == never || w.counter[i] && v < before:
+	case !whole || w.since[i] == never || fell:
 		w.since[i] = at
+	}
+	if fell && whole {
+		w.fellBefore[i], w.fell[i] = w.fell[i], at
 	}
 	if v != before {
 		w.changed[i] = at
@@ -167,6 +184,21 @@ func (w *Window) Last(column int) (float64, bool) {
 	return v, !math.IsNaN(v)
 }
 
+// value is the newest value of a column, NaN when it has none.
+func (w *Window) value(column int) float64 { return w.current[column] }
+
+// Before is the value that a column had on the page before, or on the last one
+// that was kept, NaN when it had none.
+func (w *Window) Before(column int) float64 {
+	size := len(w.times)
+	for n := w.count - 1; n >= max(w.count-2, 0); n-- {
+		if row := (w.first + n) % size; w.times[row] < w.now {
+			return w.rows[row*w.columns+column]
+		}
+	}
+	return math.NaN()
+}
+
 // Changed is when the column's value last changed, in the time of pages.
 func (w *Window) Changed(column int) int64 { return w.changed[column] }
 
@@ -174,8 +206,8 @@ func (w *Window) Changed(column int) int64 { return w.changed[column] }
 // seconds. It has a value only over a stretch without reset, restart, gap or
 // absence, of at least two pages.
 func (w *Window) Increase(column int) (grown, seconds float64, ok bool) {
-	row, at, ok := w.oldest(w.since[column])
-	if !ok {
+	row, at := w.from(column)
+	if at >= w.now {
 		return 0, 0, false
 	}
 	grown = w.current[column] - w.rows[row*w.columns+column]
@@ -194,10 +226,72 @@ func (w *Window) Rate(column int) (float64, bool) {
 	return grown / seconds, true
 }
 
-// oldest finds the first kept row of the window that is not before since and
-// before now.
-func (w *Window) oldest(since int64) (row int, at int64, ok bool) {
-	from := max(since, w.now-w.length)
+// Mean is the mean of a gauge over the pages of the window.
+func (w *Window) Mean(column int) (float64, bool) {
+	row, at := w.from(column)
+	if at > w.now || math.IsNaN(w.current[column]) {
+		return 0, false
+	}
+	sum, n := 0.0, 0
+	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
+		sum += w.rows[row*w.columns+column]
+		n++
+	}
+	return (sum + w.current[column]) / float64(n+1), true
+}
+
+// Product is what a gauge adds up to over the growth of a counter, as tokens
+// an iteration over iterations, and over how many seconds: between two pages
+// the gauge counts with the mean of both.
+func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
+	row, at := w.from(counter)
+	if w.since[gauge] > w.since[counter] {
+		row, at = w.from(gauge)
+	}
+	if at >= w.now || math.IsNaN(w.current[gauge]) {
+		return 0, 0, false
+	}
+	g, c := w.rows[row*w.columns+gauge], w.rows[row*w.columns+counter]
+	for t := at; t < w.now; {
+		row = w.next(row)
+		nextG, nextC := w.current[gauge], w.current[counter]
+		if t = w.now; row >= 0 && w.times[row] < w.now {
+			nextG, nextC, t = w.rows[row*w.columns+gauge], w.rows[row*w.columns+counter], w.times[row]
+		}
+		total += (g + nextG) / 2 * (nextC - c)
+		g, c = nextG, nextC
+	}
+	if math.IsNaN(total) || total < 0 {
+		return 0, 0, false
+	}
+	return total, float64(w.now-at) / float64(time.Second), true
+}
+
+// next is the row kept after a row, -1 for the newest.
+func (w *Window) next(row int) int {
+	if last := (w.first + w.count - 1) % len(w.times); row == last {
+		return -1
+	}
+	return (row + 1) % len(w.times)
+}
+
+// from is the first kept row in which a column's present stretch is whole, no
+// further back than the window, and its time; the time is after now when
+// there is none.
+func (w *Window) from(column int) (row int, at int64) {
+	since := w.since[column]
+	if since <= w.oldestAt {
+		return w.oldestRow, w.oldestAt
+	}
+	if since > w.now {
+		return 0, never
+	}
+	return w.oldest(since)
+}
+
+// oldest finds the first kept row that is not before from; its time is never
+// when there is none.
+func (w *Window) oldest(from int64) (row int, at int64) {
 	lo, hi := 0, w.count
 	for lo < hi {
 		mid := (lo + hi) / 2
@@ -208,8 +302,8 @@ func (w *Window) oldest(since int64) (row int, at int64, ok bool) {
 		}
 	}
 	if lo == w.count {
-		return 0, 0, false
+		return 0, never
 	}
 	row = (w.first + lo) % len(w.times)
-	return row, w.times[row], w.times[row] < w.now
+	return row, w.times[row]
 }

@@ -1,9 +1,5 @@
 package engine
 
-// Signal is one quantity of a server in our words; rules read signals and
-// know nothing of the names that servers use.
-type Signal string
-
 // Scope says what a signal is of.
 type Scope uint8
 
@@ -28,26 +24,60 @@ const (
 	Newest
 )
 
+// Form says how many series one value of a signal is made of.
+type Form uint8
+
+const (
+	// Single signals are one series.
+	Single Form = iota
+	// Histogram signals are buckets, a sum and a count.
+	Histogram
+	// Summary signals are quantiles, a sum and a count.
+	Summary
+)
+
+// Part says what a sample is within its signal.
+type Part uint8
+
+// The parts of signals; a signal of one series has only a value.
+const (
+	PartValue Part = iota
+	PartBucket
+	PartQuantile
+	PartSum
+	PartCount
+)
+
 // Meaning says what the series of one name mean.
 type Meaning struct {
-	// Name is the sample name at the server.
+	// Name is the sample name at the server; of histograms and summaries the
+	// name of the family.
 	Name string
 	// Label and Value select series of the name; empty takes all of them.
 	Label, Value string
-	// Signal is our word for it, Scale what its value is multiplied with to
-	// be in seconds, bytes, joules or a ratio; 0 stands for 1.
+	// Signal is our word for it. Shift is by how many decimal places its
+	// values move to be in seconds, bytes, joules or a ratio: 6 for
+	// microseconds, 3 for milliseconds.
 	Signal Signal
-	Scale  float64
+	Shift  int
 	// Scope and Combine say what the signal is of and how equals combine.
 	Scope   Scope
 	Combine Combine
 	// Counter is true when the value only grows within one life of the
 	// server, whatever TYPE says.
 	Counter bool
-	// Dims are the server's labels that stay, as "theirs=ours"; Const are
-	// labels that are added, as "ours=value".
-	Dims  []string
+	// NotZero is true when the server says 0 for what it does not know.
+	NotZero bool
+	// Dims are the server's labels that stay, as "theirs=ours", or one word
+	// when both are the same. Reasons are in lower case, with DimPrefix before.
+	Dims      []string
+	DimPrefix string
+	// Const is a label that is added, as "ours=value".
 	Const string
+	// Form says how many series make the signal; Part is which of them the
+	// name is, filled in by [NewIndex].
+	Form Form
+	Part Part
 }
 
 // Index finds the meanings of a sample name.
@@ -56,11 +86,30 @@ type Index map[string][]Meaning
 // NewIndex prepares the meanings of an engine for look-up.
 func NewIndex(e Engine) Index {
 	index := make(Index)
-	for _, m := range e.Meanings() {
-		if m.Scale == 0 {
-			m.Scale = 1
-		}
+	add := func(m Meaning, suffix string, part Part, counter bool) {
+		m.Name += suffix
+		m.Part, m.Counter = part, counter
 		index[m.Name] = append(index[m.Name], m)
 	}
+	for _, m := range e.Meanings() {
+		switch m.Form {
+		case Single:
+			add(m, "", PartValue, m.Counter)
+		case Histogram:
+			add(m, "_bucket", PartBucket, true)
+			add(m, "_sum", PartSum, true)
+			add(m, "_count", PartCount, true)
+		case Summary:
+			add(m, "", PartQuantile, false)
+			add(m, "_sum", PartSum, true)
+			add(m, "_count", PartCount, true)
+		}
+	}
 	return index
+}
+
+// Served says whether a model label names a model of the server: Dynamo's
+// frontend counts requests for models nobody serves under one made-up name.
+func Served(kind Kind, model string) bool {
+	return kind != Dynamo || model != "unknown_model"
 }

@@ -28,9 +28,6 @@ func (tritonOpenAI) Ask(ctx context.Context, ask Asker, base string) Facts {
 	return f
 }
 
-// Meanings implements Engine.
-func (tritonOpenAI) Meanings() []Meaning { return triton{}.Meanings() }
-
 // nim is NIM for LLMs 1.x.
 type nim struct{}
 
@@ -65,19 +62,6 @@ func (nim) Ask(ctx context.Context, ask Asker, base string) Facts {
 	return f
 }
 
-// Meanings implements Engine. Token counters move with each iteration here.
-func (nim) Meanings() []Meaning {
-	return []Meaning{
-		{Name: "num_requests_running", Signal: RequestsRunning},
-		{Name: "num_requests_waiting", Signal: RequestsWaiting},
-		{Name: "num_request_max", Signal: RequestsLimit},
-		{Name: "gpu_cache_usage_perc", Signal: KVUtilization},
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "request_finish_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}},
-	}
-}
-
 // dynamo is NVIDIA Dynamo: its frontend, or a worker's system port.
 type dynamo struct{}
 
@@ -100,29 +84,4 @@ func (dynamo) Ask(ctx context.Context, ask Asker, base string) Facts {
 	q.askModels(ctx, &f)
 	f.Problems = q.problems
 	return f
-}
-
-// Meanings implements Engine. The frontend's output_tokens_total moves while
-// tokens stream; its queued_requests is the engine's waiting, not an HTTP
-// queue as its HELP says (seen in 1.6.1).
-func (dynamo) Meanings() []Meaning {
-	return append([]Meaning{
-		{Name: "dynamo_frontend_output_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "dynamo_frontend_input_sequence_tokens_sum", Signal: PromptTokens, Counter: true},
-		{Name: "dynamo_frontend_queued_requests", Signal: RequestsWaiting},
-		{Name: "dynamo_frontend_inflight_requests", Signal: RequestsActive},
-		{Name: "dynamo_frontend_model_total_kv_blocks", Signal: KVBlocksLimit, Combine: Max},
-		{Name: "dynamo_frontend_model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
-	}, workerMeanings()...)
-}
-
-// workerMeanings are the engine's series on the page of a worker. Dynamo up to
-// 0.7 put a colon behind the prefix, as its mock engine still does.
-func workerMeanings() []Meaning {
-	all := trtllmServe{}.Meanings()
-	for _, m := range serveMeanings() {
-		m.Name = "trtllm:" + m.Name
-		all = append(all, m)
-	}
-	return all
 }

@@ -1,5 +1,9 @@
 package engine
 
+// Signal is one quantity of a server in our words; rules read signals and
+// know nothing of the names that servers use.
+type Signal string
+
 // The signals of engines that serve an entry model.
 const (
 	RequestsActive    Signal = "requests_active"
@@ -10,41 +14,100 @@ const (
 	RequestsPaused    Signal = "requests_paused"
 	RequestsLimit     Signal = "requests_limit"
 	RequestsFinished  Signal = "requests_finished_total"
-	PromptTokens      Signal = "prompt_tokens_total"
-	GenerationTokens  Signal = "generation_tokens_total"
-	TokenRequests     Signal = "token_requests"
-	KVBlocksLimit     Signal = "kv_cache_blocks_limit"
-	KVBlocksUsed      Signal = "kv_cache_blocks_used"
-	KVBlocksFree      Signal = "kv_cache_blocks_free"
-	KVBlockTokens     Signal = "kv_cache_block_tokens"
-	KVBlocksReused    Signal = "kv_cache_blocks_reused_total"
-	KVBlocksMissed    Signal = "kv_cache_blocks_missed_total"
-	KVUtilization     Signal = "kv_cache_utilization_ratio"
+	RequestsFailed    Signal = "requests_failed_total"
+	RequestsCompleted Signal = "engine_requests_completed_total"
+
+	PromptTokens       Signal = "prompt_tokens_total"
+	GenerationTokens   Signal = "generation_tokens_total"
+	CachedTokens       Signal = "prompt_tokens_cached_total"
+	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
+
+	KVBlocksLimit      Signal = "kv_cache_blocks_limit"
+	KVBlocksUsed       Signal = "kv_cache_blocks_used"
+	KVBlocksFree       Signal = "kv_cache_blocks_free"
+	KVBlockTokens      Signal = "kv_cache_block_tokens"
+	KVBlocksReused     Signal = "kv_cache_blocks_reused_total"
+	KVBlocksMissed     Signal = "kv_cache_blocks_missed_total"
+	KVBlocksAllocated  Signal = "kv_cache_blocks_generation_allocated_total"
+	KVBlocksPrefetched Signal = "kv_cache_disk_prefetch_blocks_total"
+	KVOnboardBytes     Signal = "kv_cache_onboard_bytes_total"
+	KVOffloadBytes     Signal = "kv_cache_offload_bytes_total"
+	KVCopyBytes        Signal = "kv_cache_intra_device_copy_bytes_total"
+	KVUtilization      Signal = "kv_cache_utilization_ratio"
+	KVHostUtilization  Signal = "kv_cache_host_utilization_ratio"
+	KVHitRatio         Signal = "kv_cache_hit_ratio"
+	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
+	KVTransferSeconds  Signal = "kv_cache_transfer_seconds_total"
+	Disaggregated      Signal = "disaggregated_requests_total"
+
 	EngineMemory      Signal = "engine_memory_bytes"
 	EngineIterations  Signal = "engine_iterations_total"
 	EngineLastIter    Signal = "engine_last_iteration_timestamp_seconds"
+	IterationDuration Signal = "engine_iteration_duration_seconds"
 	ContextTokens     Signal = "iteration_context_tokens"
-	V1Generation      Signal = "iteration_generation_tokens"
-	V1FreeSlots       Signal = "generation_slots_free"
-	KVTransferSeconds Signal = "kv_cache_transfer_seconds_total"
-	Disaggregated     Signal = "disaggregated_requests_total"
+	DecodedAverage    Signal = "iteration_decoded_tokens_average"
+	IterationBatch    Signal = "iteration_batch_size"
+	PrefillOccupancy  Signal = "prefill_occupancy_ratio"
+	StaticGeneration  Signal = "iteration_generation_tokens"
+	StaticFreeSlots   Signal = "generation_slots_free"
+	BatchLimit        Signal = "batch_size_limit"
+	BatchTokensLimit  Signal = "batch_tokens_limit"
+
+	SpecDraft            Signal = "spec_decode_draft_tokens_total"
+	SpecAccepted         Signal = "spec_decode_accepted_tokens_total"
+	SpecDraftPosition    Signal = "spec_decode_draft_tokens_by_position_total"
+	SpecAcceptedPosition Signal = "spec_decode_accepted_tokens_by_position_total"
+	SpecLength           Signal = "spec_decode_acceptance_length"
+	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
+
+	ModelConfig       Signal = "model_config_info"
+	ParallelConfig    Signal = "parallel_config_info"
+	SpeculativeConfig Signal = "speculative_config_info"
+	CacheConfig       Signal = "kv_cache_config_info"
+)
+
+// The signals of engines that are histograms, one observation a request
+// unless their name says otherwise.
+const (
+	RequestDuration     Signal = "request_duration_seconds"
+	FirstToken          Signal = "time_to_first_token_seconds"
+	OutputToken         Signal = "time_per_output_token_seconds"
+	InterToken          Signal = "inter_token_latency_seconds"
+	RequestQueue        Signal = "request_queue_seconds"
+	RequestPrefill      Signal = "request_prefill_seconds"
+	RequestDecode       Signal = "request_decode_seconds"
+	RequestInference    Signal = "request_inference_seconds"
+	RequestPromptTokens Signal = "request_prompt_tokens"
+	RequestOutputTokens Signal = "request_generation_tokens"
+	RequestCachedTokens Signal = "request_prompt_cached_tokens"
+	PrefillTokens       Signal = "iteration_prefill_tokens"
+	PrefillPerplexity   Signal = "prefill_perplexity"
+	OutputPerplexity    Signal = "generation_perplexity"
 )
 
 // The signals of single models of a server.
 const (
-	ModelSuccess         Signal = "model_requests_success_total"
-	ModelFailed          Signal = "model_requests_failed_total"
-	ModelInferences      Signal = "model_inferences_total"
-	ModelExecutions      Signal = "model_executions_total"
-	ModelPending         Signal = "model_requests_pending"
-	ModelRequestSeconds  Signal = "model_request_seconds_total"
-	ModelQueueSeconds    Signal = "model_queue_seconds_total"
-	ModelComputeSeconds  Signal = "model_compute_seconds_total"
-	ModelLoadSeconds     Signal = "model_load_duration_seconds"
-	ModelCacheHits       Signal = "model_response_cache_hits_total"
-	ModelCacheMisses     Signal = "model_response_cache_misses_total"
-	ModelCacheHitSeconds Signal = "model_response_cache_hit_seconds_total"
-	ModelCacheMissSecond Signal = "model_response_cache_miss_seconds_total"
+	ModelSuccess          Signal = "model_requests_success_total"
+	ModelFailed           Signal = "model_requests_failed_total"
+	ModelInferences       Signal = "model_inferences_total"
+	ModelExecutions       Signal = "model_executions_total"
+	ModelPending          Signal = "model_requests_pending"
+	ModelRequestSeconds   Signal = "model_request_seconds_total"
+	ModelQueueSeconds     Signal = "model_queue_seconds_total"
+	ModelComputeSeconds   Signal = "model_compute_seconds_total"
+	ModelFirstResponse    Signal = "model_first_response_seconds"
+	ModelRequestDuration  Signal = "model_request_duration_seconds"
+	ModelQueueDuration    Signal = "model_queue_duration_seconds"
+	ModelInputDuration    Signal = "model_compute_input_duration_seconds"
+	ModelInferDuration    Signal = "model_compute_infer_duration_seconds"
+	ModelOutputDuration   Signal = "model_compute_output_duration_seconds"
+	ModelLoadSeconds      Signal = "model_load_duration_seconds"
+	ModelCacheHits        Signal = "model_response_cache_hits_total"
+	ModelCacheMisses      Signal = "model_response_cache_misses_total"
+	ModelCacheHitSeconds  Signal = "model_response_cache_hit_seconds_total"
+	ModelCacheMissSeconds Signal = "model_response_cache_miss_seconds_total"
+	ModelCacheHitTimes    Signal = "model_response_cache_hit_duration_seconds"
+	ModelCacheMissTimes   Signal = "model_response_cache_miss_duration_seconds"
 )
 
 // The signals of a server's machine.

@@ -2,16 +2,17 @@ package engine
 
 import "strings"
 
-// Factors to base units.
+// Decimal places to base units.
 const (
-	micro = 1e-6
-	milli = 1e-3
+	micro = 6
+	milli = 3
 )
 
 // Meanings implements Engine. Names and semantics: Triton core src/metrics.cc,
 // the TensorRT-LLM backend's custom_metrics_reporter.cc.
 func (triton) Meanings() []Meaning {
-	return append(coreMeanings(), backendMeanings()...)
+	all := append(coreMeanings(), latencyMeanings()...)
+	return append(append(all, backendMeanings()...), vllmMeanings()...)
 }
 
 // coreMeanings are the families of Triton itself.
@@ -23,16 +24,16 @@ func coreMeanings() []Meaning {
 		{Name: "nv_inference_count", Signal: ModelInferences, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_exec_count", Signal: ModelExecutions, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Scope: OfModel},
-		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Scale: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Scale: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Scale: micro, Scope: OfModel, Counter: true, Const: "phase=input"},
-		{Name: "nv_inference_compute_infer_duration_us", Signal: ModelComputeSeconds, Scale: micro, Scope: OfModel, Counter: true, Const: "phase=infer"},
-		{Name: "nv_inference_compute_output_duration_us", Signal: ModelComputeSeconds, Scale: micro, Scope: OfModel, Counter: true, Const: "phase=output"},
+		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Shift: micro, Scope: OfModel, Counter: true},
+		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Shift: micro, Scope: OfModel, Counter: true},
+		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=input"},
+		{Name: "nv_inference_compute_infer_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=infer"},
+		{Name: "nv_inference_compute_output_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=output"},
 		{Name: "nv_model_load_duration_secs", Signal: ModelLoadSeconds, Scope: OfModel, Combine: Max},
 		{Name: "nv_cache_num_hits_per_model", Signal: ModelCacheHits, Scope: OfModel, Counter: true},
 		{Name: "nv_cache_num_misses_per_model", Signal: ModelCacheMisses, Scope: OfModel, Counter: true},
-		{Name: "nv_cache_hit_duration_per_model", Signal: ModelCacheHitSeconds, Scale: micro, Scope: OfModel, Counter: true},
-		{Name: "nv_cache_miss_duration_per_model", Signal: ModelCacheMissSecond, Scale: micro, Scope: OfModel, Counter: true},
+		{Name: "nv_cache_hit_duration_per_model", Signal: ModelCacheHitSeconds, Shift: micro, Scope: OfModel, Counter: true},
+		{Name: "nv_cache_miss_duration_per_model", Signal: ModelCacheMissSeconds, Shift: micro, Scope: OfModel, Counter: true},
 		{Name: "nv_pinned_memory_pool_used_bytes", Signal: PinnedMemoryUsed, Scope: OfServer},
 		{Name: "nv_pinned_memory_pool_total_bytes", Signal: PinnedMemoryLimit, Scope: OfServer},
 		{Name: "nv_gpu_utilization", Signal: GPUUtilization, Scope: OfServer, Dims: gpu},
@@ -47,6 +48,41 @@ func coreMeanings() []Meaning {
 	}
 }
 
+// latencyMeanings are the histograms and summaries that Triton shows when
+// --metrics-config asks for them. Quantiles of a summary are of its last
+// minute, and not a number while no request ended in it.
+func latencyMeanings() []Meaning {
+	return []Meaning{
+		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
+		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_inference_compute_input_summary_us", Signal: ModelInputDuration, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_inference_compute_infer_summary_us", Signal: ModelInferDuration, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_inference_compute_output_summary_us", Signal: ModelOutputDuration, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_cache_hit_summary_per_model", Signal: ModelCacheHitTimes, Form: Summary, Shift: micro, Scope: OfModel},
+		{Name: "nv_cache_miss_summary_per_model", Signal: ModelCacheMissTimes, Form: Summary, Shift: micro, Scope: OfModel},
+	}
+}
+
+// vllmMeanings are the families of Triton's vLLM backend (vllm_backend,
+// README): tokens move with each iteration, and the time per output token is
+// observed token by token.
+func vllmMeanings() []Meaning {
+	return []Meaning{
+		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens, Counter: true},
+		{Name: "vllm:generation_tokens_total", Signal: GenerationTokens, Counter: true},
+		{Name: "vllm:time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
+		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "vllm:e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
+		{Name: "vllm:request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
+		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
+		{Name: "vllm:num_requests_running", Signal: RequestsRunning},
+		{Name: "vllm:num_requests_waiting", Signal: RequestsWaiting},
+		{Name: "vllm:gpu_cache_usage_perc", Signal: KVUtilization},
+		{Name: "vllm:kv_cache_usage_perc", Signal: KVUtilization, Combine: Max},
+	}
+}
+
 // backendMeanings are the families of the TensorRT-LLM backend, which put
 // many meanings into one name; in 23.11 the names ended in _statistics.
 func backendMeanings() []Meaning {
@@ -58,11 +94,12 @@ func backendMeanings() []Meaning {
 	}
 	const transfer, kind = "nv_trt_llm_disaggregated_serving_metrics", "disaggregated_serving_type"
 	return append(all,
-		Meaning{Name: transfer, Label: kind, Value: "kv_cache_transfer_ms", Signal: KVTransferSeconds, Scale: milli, Counter: true},
+		Meaning{Name: transfer, Label: kind, Value: "kv_cache_transfer_ms", Signal: KVTransferSeconds, Shift: milli, Counter: true},
 		Meaning{Name: transfer, Label: kind, Value: "request_count", Signal: Disaggregated, Counter: true},
 		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Counter: true},
 		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Counter: true},
-		Meaning{Name: "nv_llm_output_token_len_count", Signal: TokenRequests, Counter: true},
+		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens, Form: Histogram},
+		Meaning{Name: "nv_llm_output_token_len", Signal: RequestOutputTokens, Form: Histogram},
 	)
 }
 
@@ -85,8 +122,8 @@ func batcherMeanings() []Meaning {
 		{Name: batcher, Label: specific, Value: "generation_requests", Signal: RequestsDecode},
 		{Name: batcher, Label: specific, Value: "paused_requests", Signal: RequestsPaused},
 		{Name: v1, Label: v1Kind, Value: "total_context_tokens", Signal: ContextTokens},
-		{Name: v1, Label: v1Kind, Value: "total_generation_tokens", Signal: V1Generation},
-		{Name: v1, Label: v1Kind, Value: "empty_generation_slots", Signal: V1FreeSlots},
+		{Name: v1, Label: v1Kind, Value: "total_generation_tokens", Signal: StaticGeneration},
+		{Name: v1, Label: v1Kind, Value: "empty_generation_slots", Signal: StaticFreeSlots},
 		{Name: general, Label: generally, Value: "iteration_counter", Signal: EngineIterations, Counter: true},
 		{Name: general, Label: generally, Value: "timestamp", Signal: EngineLastIter, Combine: Max},
 	}
@@ -100,7 +137,7 @@ func cacheMeanings() []Meaning {
 		kv, kind      = "nv_trt_llm_kv_cache_block_metrics", "kv_cache_block_type"
 	)
 	return []Meaning{
-		{Name: memory, Signal: EngineMemory, Dims: []string{where + "=memory"}},
+		{Name: memory, Signal: EngineMemory, Dims: []string{where + "=memory"}, Combine: Max},
 		{Name: kv, Label: kind, Value: "max", Signal: KVBlocksLimit},
 		{Name: kv, Label: kind, Value: "used", Signal: KVBlocksUsed},
 		{Name: kv, Label: kind, Value: "free", Signal: KVBlocksFree},

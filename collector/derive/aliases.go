@@ -1,0 +1,163 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// Alias is a name of another vocabulary for a family of ours.
+type Alias struct {
+	// Set is the vocabulary, one of [exposition.AliasSets], Name the family's
+	// name in it.
+	Set, Name string
+	// From is our family of the same values and type.
+	From string
+	// Label and Value select series of ours, which lose the label; empty takes
+	// all. Renamed labels are "ours=theirs".
+	Label, Value string
+	Renamed      [2]string
+}
+
+// Aliases are all aliases, by set. Series keep their labels and gain the one
+// that names the model in the vocabulary, see [AliasModelLabel].
+func Aliases() []Alias {
+	all := slices.Concat(vllmAliases(), trtllmAliases(), otelAliases())
+	for i := range all {
+		all[i].From = Prefix + all[i].From
+	}
+	return all
+}
+
+// AliasModelLabel is the label that names the model in a vocabulary.
+func AliasModelLabel(set string) string {
+	if set == "otel" {
+		return "gen_ai_request_model"
+	}
+	return "model_name"
+}
+
+// vllmAliases are the names of vLLM, which inference gateways and autoscalers
+// read by default.
+func vllmAliases() []Alias {
+	a := func(name, from string) Alias { return Alias{Set: "vllm", Name: "vllm:" + name, From: from} }
+	finished := a("request_success_total", "requests_finished_total")
+	finished.Renamed = [2]string{"finish_reason", "finished_reason"}
+	return []Alias{
+		a("num_requests_running", "requests_running"),
+		a("num_requests_waiting", "queue_depth"),
+		a("kv_cache_usage_perc", "kv_cache_utilization_ratio"),
+		a("gpu_cache_usage_perc", "kv_cache_utilization_ratio"),
+		a("prompt_tokens_total", "prompt_tokens_total"),
+		a("generation_tokens_total", "generation_tokens_total"),
+		a("request_prompt_tokens", "request_prompt_tokens"),
+		a("request_generation_tokens", "request_generation_tokens"),
+		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
+		a("request_time_per_output_token_seconds", "time_per_output_token_seconds"),
+		a("time_per_output_token_seconds", "inter_token_latency_seconds"),
+		a("inter_token_latency_seconds", "inter_token_latency_seconds"),
+		a("e2e_request_latency_seconds", "request_duration_seconds"),
+		a("request_queue_time_seconds", "request_queue_seconds"),
+		a("request_prefill_time_seconds", "request_prefill_seconds"),
+		a("request_decode_time_seconds", "request_decode_seconds"),
+		a("request_inference_time_seconds", "request_inference_seconds"),
+		finished,
+	}
+}
+
+// trtllmAliases are the names of trtllm-serve.
+func trtllmAliases() []Alias {
+	a := func(name, from string) Alias { return Alias{Set: "trtllm", Name: "trtllm_" + name, From: from} }
+	of := func(name, from, label, value string) Alias {
+		one := a(name, from)
+		one.Label, one.Value = label, value
+		return one
+	}
+	finished := a("request_success_total", "requests_finished_total")
+	finished.Renamed = [2]string{"finish_reason", "finished_reason"}
+	return []Alias{
+		a("num_requests_running", "requests_active"),
+		a("num_requests_waiting", "queue_depth"),
+		a("num_scheduled_requests", "requests_running"),
+		a("num_context_requests", "requests_prefill"),
+		a("num_generation_requests", "requests_decode"),
+		a("num_paused_requests", "requests_paused"),
+		a("max_num_active_requests", "requests_limit"),
+		a("total_context_tokens", "iteration_context_tokens"),
+		a("kv_cache_utilization", "kv_cache_utilization_ratio"),
+		a("kv_cache_max_blocks", "kv_cache_blocks_limit"),
+		of("kv_cache_used_blocks", "kv_cache_blocks", "state", "used"),
+		of("kv_cache_free_blocks", "kv_cache_blocks", "state", "free"),
+		a("kv_cache_tokens_per_block", "kv_cache_block_tokens"),
+		a("kv_cache_reused_blocks_total", "kv_cache_blocks_reused_total"),
+		of("gpu_memory_usage_bytes", "engine_memory_bytes", "memory", "gpu"),
+		of("cpu_memory_usage_bytes", "engine_memory_bytes", "memory", "cpu"),
+		of("pinned_memory_usage_bytes", "engine_memory_bytes", "memory", "pinned"),
+		a("prompt_tokens_total", "prompt_tokens_total"),
+		a("generation_tokens_total", "generation_tokens_total"),
+		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
+		a("time_per_output_token_seconds", "time_per_output_token_seconds"),
+		a("e2e_request_latency_seconds", "request_duration_seconds"),
+		a("request_queue_time_seconds", "request_queue_seconds"),
+		a("request_prefill_time_seconds", "request_prefill_seconds"),
+		a("request_decode_time_seconds", "request_decode_seconds"),
+		a("request_inference_time_seconds", "request_inference_seconds"),
+		finished,
+	}
+}
+
+// otelAliases are the server metrics of OpenTelemetry's semantic conventions
+// for generative AI, as its Prometheus exporter writes them.
+func otelAliases() []Alias {
+	a := func(name, from string) Alias { return Alias{Set: "otel", Name: "gen_ai_server_" + name, From: from} }
+	return []Alias{
+		a("request_duration_seconds", "request_duration_seconds"),
+		a("time_to_first_token_seconds", "time_to_first_token_seconds"),
+		a("time_per_output_token_seconds", "time_per_output_token_seconds"),
+	}
+}
+
+// alias repeats series under the names of the vocabularies that were asked
+// for. Names that are on the server's own page stay the server's.
+func (p *Plan) alias(opts *Options, shape *exposition.Shape) {
+	own := len(p.program.series)
+	if len(opts.Aliases) > 0 {
+		taken := make(map[string]bool)
+		for _, f := range shape.Families() {
+			taken[f.Name] = true
+		}
+		for _, a := range Aliases() {
+			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
+				p.repeat(&a, own)
+			}
+		}
+	}
+	if opts.AliasesOnly {
+		for n := range own {
+			p.program.hidden = append(p.program.hidden, n)
+		}
+	}
+}
+
+// repeat adds the series of one alias.
+func (p *Plan) repeat(a *Alias, own int) {
+	for of := range own {
+		s := p.program.series[of]
+		if s.Family.Name != a.From || a.Label != "" && s.Labels.Get(a.Label) != a.Value {
+			continue
+		}
+		b := labels.NewBuilder(s.Labels).Set(AliasModelLabel(a.Set), s.Labels.Get("model_id"))
+		if a.Label != "" {
+			b.Del(a.Label)
+		}
+		if ours, theirs := a.Renamed[0], a.Renamed[1]; ours != "" {
+			b.Set(theirs, s.Labels.Get(ours)).Del(ours)
+		}
+		s.Family.Name, s.Family.Help = a.Name, "The same as "+a.From+": "+s.Family.Help
+		s.Labels = b.Labels()
+		p.program.series = append(p.program.series, s)
+		p.program.repeats = append(p.program.repeats, repeated{series: len(p.program.series) - 1, of: of})
+	}
+}

@@ -1,0 +1,268 @@
+package derive
+
+import (
+	"math"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// The checks of llm_server_source_anomaly.
+const (
+	checkDurations = "decoupled_durations"
+	checkFrozen    = "frozen_counters"
+	checkZero      = "engine_zero"
+	checkBlocks    = "kv_blocks_mismatch"
+	checkFraction  = "kv_fraction_mismatch"
+	checkSurvived  = "failures_survived_unload"
+	checkFlapping  = "flapping_gauges"
+)
+
+// anomaly is one check of what a server says: 1 when it cannot be true.
+type anomaly struct {
+	check  string
+	labels labels.Labels
+	eval   Eval
+}
+
+// unloadedFailures are the failures of a model that is not loaded any more.
+const unloadedFailures engine.Signal = "unloaded_failures"
+
+// inspect prepares the checks that the page allows; rules ask for them.
+func (p *Plan) inspect() {
+	for _, g := range p.groups[engine.ModelRequestSeconds] {
+		p.check(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
+	}
+	for _, id := range p.ids(engine.ModelSuccess, engine.ModelFailed, unloadedFailures, engine.EngineIterations, engine.KVBlocksUsed) {
+		lset := p.forModel(id)
+		p.check(checkFrozen, id, lset, p.frozen(id))
+		p.check(checkZero, id, lset, p.zero(id))
+		p.check(checkBlocks, id, lset, p.blocksDiffer(id))
+		p.check(checkFraction, id, lset, p.fractionDiffers(id))
+		p.check(checkSurvived, id, lset, p.survived(id))
+		p.check(checkFlapping, id, lset, p.flapping(id))
+	}
+}
+
+// check adds one check of a model or of a model id; nil is none.
+func (p *Plan) check(name, of string, lset labels.Labels, eval Eval) {
+	if eval == nil {
+		return
+	}
+	p.checks[name+of] = anomaly{check: name, labels: withLabel(lset, "check", name), eval: eval}
+}
+
+// anomalies are the checks as a family.
+type anomalies struct{}
+
+// Compile implements Rule.
+func (anomalies) Compile(p *Plan, f *Family) {
+	for _, key := range sorted(p.checks) {
+		p.emit(f, p.checks[key].labels, 0, p.checks[key].eval)
+	}
+}
+
+// impossible checks the times of a model's requests: a first response later
+// than the mean request took, or an LLM done within a millisecond under an
+// ensemble that is not. Both compare all that was counted since the load.
+func (p *Plan) impossible(g *group) Eval {
+	if p.handsOver(g.model) {
+		return constant(1)
+	}
+	mean := p.meanOf(g)
+	if mean == nil {
+		return nil
+	}
+	var first, whole Eval
+	for _, r := range p.groups[engine.ModelFirstResponse] {
+		if r.model == g.model && r.version == g.version && len(r.sum) == 1 && len(r.count) == 1 {
+			first = ratio(combine(p.columnsOf(r.sum), engine.Sum), combine(p.columnsOf(r.count), engine.Sum))
+		}
+	}
+	for _, e := range p.of(engine.ModelRequestSeconds, g.id) {
+		if p.executor(g.model) && e.role == engine.RoleEntry && p.ensemble(e.model) {
+			whole = p.meanOf(e)
+		}
+	}
+	if first == nil && whole == nil {
+		return nil
+	}
+	const instant, real, later = 1e-3, 1e-2, 2
+	return func(w *Window) (float64, bool) {
+		took, ok := mean(w)
+		if !ok {
+			return 0, false
+		}
+		if first != nil {
+			if v, ok := first(w); ok && v > later*took && v > instant {
+				return 1, true
+			}
+		}
+		if whole != nil {
+			if v, ok := whole(w); ok && v > real && took < instant {
+				return 1, true
+			}
+		}
+		return 0, true
+	}
+}
+
+// meanOf is the mean time of a model's requests since its load.
+func (p *Plan) meanOf(seconds *group) Eval {
+	for _, s := range p.groups[engine.ModelSuccess] {
+		if s.model == seconds.model && s.version == seconds.version {
+			return ratio(p.last(seconds), p.last(s))
+		}
+	}
+	return nil
+}
+
+// frozen checks for --metrics-config counter_latencies=false, which stops all
+// counters of Triton's core at 0 and leaves the durations out.
+func (p *Plan) frozen(id string) Eval {
+	success := p.total(engine.ModelSuccess, id)
+	if success == nil {
+		return nil
+	}
+	left := len(p.of(engine.ModelRequestSeconds, id)) == 0
+	var counts []int
+	for _, s := range []engine.Signal{engine.ModelRequestDuration, engine.RequestOutputTokens} {
+		for _, g := range p.of(s, id) {
+			counts = append(counts, p.columnsOf(g.count)...)
+		}
+	}
+	if len(counts) == 0 && !left {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		if v, ok := success(w); !ok || v > 0 {
+			return 0, ok
+		}
+		if left {
+			return 1, true
+		}
+		for _, c := range counts {
+			if grown, _, ok := w.Increase(c); ok && grown >= 2 {
+				return 1, true
+			}
+		}
+		return 0, true
+	}
+}
+
+// zero checks for an executor whose rows stay 0 while requests end, as with
+// iter_stats_max_iterations=0.
+func (p *Plan) zero(id string) Eval {
+	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
+	front := p.front(engine.ModelSuccess, id)
+	if limit == nil || iterations == nil || len(front) == 0 {
+		return nil
+	}
+	var ended []int
+	for _, g := range front {
+		ended = append(ended, p.columnsOf(g.members)...)
+	}
+	const enough = 3
+	return func(w *Window) (float64, bool) {
+		most, okM := limit(w)
+		n, okN := iterations(w)
+		if !okM || !okN || most > 0 || n > 0 {
+			return 0, okM && okN
+		}
+		for _, c := range ended {
+			if grown, _, ok := w.Increase(c); ok && grown >= enough {
+				return 1, true
+			}
+		}
+		return 0, true
+	}
+}
+
+// single is the one column of a signal of a model id, -1 when there are none
+// or several.
+func (p *Plan) single(signal engine.Signal, id string) int {
+	if groups := p.of(signal, id); len(groups) == 1 && len(groups[0].members) == 1 {
+		return p.column(groups[0].members[0])
+	}
+	return -1
+}
+
+// blocksDiffer checks that used and free blocks make up all blocks. A page can
+// be written while the gauges change, so it takes two pages.
+func (p *Plan) blocksDiffer(id string) Eval {
+	used, free, most := p.single(engine.KVBlocksUsed, id), p.single(engine.KVBlocksFree, id), p.single(engine.KVBlocksLimit, id)
+	return twice(func(v func(int) float64) bool { return math.Abs(v(used)+v(free)-v(most)) > 0.5 }, used, free, most)
+}
+
+// fractionDiffers checks the server's own share of used blocks.
+func (p *Plan) fractionDiffers(id string) Eval {
+	used, most, fraction := p.single(engine.KVBlocksUsed, id), p.single(engine.KVBlocksLimit, id), p.single(engine.KVUtilization, id)
+	const tolerated = 0.01
+	return twice(func(v func(int) float64) bool {
+		return v(most) > 0 && math.Abs(v(used)/v(most)-v(fraction)) > tolerated
+	}, used, most, fraction)
+}
+
+// twice is 1 when something is wrong on this page and on the one before.
+func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
+	for _, c := range columns {
+		if c < 0 {
+			return nil
+		}
+	}
+	return func(w *Window) (float64, bool) {
+		for _, c := range columns {
+			if _, ok := w.Last(c); !ok {
+				return 0, false
+			}
+		}
+		return flag(wrong(w.value) && wrong(w.Before)), true
+	}
+}
+
+// survived checks for failures that count on from before the model's load,
+// which Triton keeps since 24.07 (core src/metric_model_reporter.cc).
+func (p *Plan) survived(id string) Eval {
+	if gone := p.of(unloadedFailures, id); len(gone) > 0 {
+		kept := p.sum(gone)
+		return func(w *Window) (float64, bool) {
+			v, ok := kept(w)
+			return flag(v > 0), ok
+		}
+	}
+	pairs := make(map[int]int)
+	for _, f := range p.of(engine.ModelFailed, id) {
+		for _, s := range p.of(engine.ModelSuccess, id) {
+			if s.model == f.model && s.version == f.version && len(s.members) == 1 {
+				for _, c := range p.columnsOf(f.members) {
+					pairs[c] = p.column(s.members[0])
+				}
+			}
+		}
+	}
+	if len(pairs) == 0 {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		for failed, succeeded := range pairs {
+			if v, ok := w.Last(failed); ok && v > 0 && w.since[failed] < w.since[succeeded] && w.since[succeeded] != never {
+				return 1, true
+			}
+		}
+		return 0, true
+	}
+}
+
+// flapping checks for several instances of a model in one Triton, which write
+// the same gauges in turn, so that even the count of iterations falls.
+func (p *Plan) flapping(id string) Eval {
+	iterations := p.single(engine.EngineIterations, id)
+	if iterations < 0 {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		_, ok := w.Last(iterations)
+		return flag(w.fellBefore[iterations] >= max(w.now-w.length, 0)), ok
+	}
+}

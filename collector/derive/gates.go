@@ -1,0 +1,120 @@
+package derive
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// sorted are the keys of a map in order.
+func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// gateOf is what holds a group's value back: gauges of an executor that has
+// not started or is several, counters that stand still by mistake, durations
+// that cannot be.
+func (p *Plan) gateOf(g *group) int {
+	switch {
+	case executorGauge(g.signal):
+		return p.executorGate(g.id)
+	case g.signal == engine.EngineIterations || g.signal == engine.KVBlocksReused:
+		return p.onlyWithout(checkFlapping, g.id)
+	case durationSignal(g.signal):
+		return p.onlyWithout(checkDurations, g.model)
+	case countedByCore(g.signal):
+		return p.onlyWithout(checkFrozen, g.id)
+	}
+	return 0
+}
+
+// executorGate holds back an engine's gauges until its first iteration:
+// TensorRT-LLM shows all of them as 0, the limit of requests too, from load
+// until then.
+func (p *Plan) executorGate(id string) int {
+	flapping := p.checks[checkFlapping+id].eval
+	limit := p.total(engine.RequestsLimit, id)
+	if limit == nil && flapping == nil {
+		return 0
+	}
+	return p.when("executor "+id, func(w *Window) bool {
+		if limit != nil {
+			if most, ok := limit(w); ok && most <= 0 {
+				return false
+			}
+		}
+		return flapping == nil || !wrong(flapping, w)
+	})
+}
+
+// onlyWithout is open while an anomaly is not there.
+func (p *Plan) onlyWithout(check, of string) int {
+	a, ok := p.checks[check+of]
+	if !ok {
+		return 0
+	}
+	return p.when("without "+check+" "+of, func(w *Window) bool { return !wrong(a.eval, w) })
+}
+
+// both is a gate that is open when two are.
+func (p *Plan) both(a, b int) int {
+	if a == 0 || a == b {
+		return b
+	}
+	if b == 0 {
+		return a
+	}
+	first, second := p.program.gates[a], p.program.gates[b]
+	p.program.gates = append(p.program.gates, func(w *Window) bool { return first(w) && second(w) })
+	return len(p.program.gates) - 1
+}
+
+// wrong says whether a check found its anomaly.
+func wrong(check Eval, w *Window) bool {
+	v, ok := check(w)
+	return ok && v > 0
+}
+
+// falsified says whether a group is known to mean nothing, whatever it says:
+// times of models that hand their requests over.
+func (p *Plan) falsified(g *group) bool {
+	if durationSignal(g.signal) {
+		return p.handsOver(g.model)
+	}
+	return false
+}
+
+// executorGauge says whether a signal is one of the executor's gauges.
+func executorGauge(s engine.Signal) bool {
+	switch s {
+	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
+		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
+		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
+		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
+		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
+		return true
+	default:
+		return false
+	}
+}
+
+// durationSignal says whether a signal is a time that ends with the request's
+// hand-over in models that hand over.
+func durationSignal(s engine.Signal) bool {
+	switch s {
+	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration,
+		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
+		return true
+	default:
+		return false
+	}
+}
+
+// countedByCore says whether Triton counts a signal together with durations.
+func countedByCore(s engine.Signal) bool {
+	switch s {
+	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
+		return true
+	default:
+		return false
+	}
+}

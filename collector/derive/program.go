@@ -1,0 +1,181 @@
+package derive
+
+import (
+	"math"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// program makes the derived series of pages of one shape.
+type program struct {
+	series []exposition.ComputedSeries
+	// columns are the inputs whose numbers are read, gates the conditions
+	// that hold series back; gate 0 lets everything pass.
+	columns []column
+	gates   []Gate
+	open    []bool
+	// What series are made of: text that is passed on, histograms that are
+	// judged first, values that are computed, values that repeat others.
+	copies     []passed
+	histograms []histogram
+	evals      []computed
+	repeats    []repeated
+	// hidden are the series that are computed for their repeats alone.
+	hidden []int
+	watch  watch
+	// broken are the histograms of the shape that are not whole.
+	broken uint64
+}
+
+// column is one input of the window.
+type column struct {
+	watched          int
+	divisor          float64
+	key              string
+	counter, notZero bool
+}
+
+// passed is a series that is a source's text, its decimal point moved.
+type passed struct {
+	series, watched, gate int
+	shift                 int
+	// quantile values may be NaN, which is no fault of the server; counter
+	// values may not be below 0; notZero ones are absent when 0.
+	quantile, counter, notZero bool
+}
+
+// computed is a series that is computed from the window.
+type computed struct {
+	series, gate int
+	eval         Eval
+}
+
+// repeated is a series under another name.
+type repeated struct{ series, of int }
+
+// series adds one series of a family and returns its number.
+func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
+	p.program.series = append(p.program.series, exposition.ComputedSeries{
+		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
+		Suffix: suffix, Labels: lset,
+	})
+	return len(p.program.series) - 1
+}
+
+// emit adds a series that is computed; nil adds none.
+func (p *Plan) emit(f *Family, lset labels.Labels, gate int, eval Eval) {
+	if eval != nil {
+		p.program.evals = append(p.program.evals, computed{series: p.series(f, "", lset), gate: gate, eval: eval})
+	}
+}
+
+// pass adds a series that is one part of a group: its text where one source
+// tells it, else their combination.
+func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *group, members []int, shift int) {
+	n := p.series(f, suffix, lset)
+	if len(members) > 1 {
+		p.program.evals = append(p.program.evals, computed{series: n, gate: gate, eval: combine(p.columnsOf(members), g.meaning.Combine)})
+		return
+	}
+	in := &p.sources[members[0]]
+	p.program.copies = append(p.program.copies, passed{
+		series: n, watched: in.watched, gate: gate, shift: shift,
+		quantile: in.meaning.Form != 0 && !in.meaning.Counter, counter: in.meaning.Counter, notZero: in.meaning.NotZero,
+	})
+}
+
+// when numbers a gate; gates of one key are the same.
+func (p *Plan) when(key string, gate Gate) int {
+	if gate == nil {
+		return 0
+	}
+	if n, ok := p.gates[key]; ok {
+		return n
+	}
+	n := len(p.program.gates)
+	p.gates[key] = n
+	p.program.gates = append(p.program.gates, gate)
+	return n
+}
+
+// values reads the numbers of one block into row, NaN for what is not there
+// or not finite, and counts what is wrong with them.
+func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
+	stats.BrokenHistograms += r.broken
+	for i := range r.columns {
+		c := &r.columns[i]
+		v, ok := b.WatchedValue(c.watched)
+		switch {
+		case !ok || math.IsNaN(v) || math.IsInf(v, 0):
+			stats.NonFinite++
+			v = math.NaN()
+		case c.counter && v < 0:
+			stats.Negative++
+			v = math.NaN()
+		case c.notZero && v == 0:
+			v = math.NaN()
+		case c.divisor != 1:
+			v /= c.divisor
+		}
+		row[i] = v
+	}
+}
+
+// render makes the block of one page.
+func (r *program) render(w *Window, page, out *exposition.Block) {
+	for i, gate := range r.gates {
+		r.open[i] = gate(w)
+	}
+	for i := range r.copies {
+		if c := &r.copies[i]; r.open[c.gate] {
+			c.copy(page, out, &w.stats)
+		}
+	}
+	for i := range r.histograms {
+		if h := &r.histograms[i]; r.open[h.gate] {
+			h.copy(page, out, &w.stats)
+		}
+	}
+	for i := range r.evals {
+		e := &r.evals[i]
+		if !r.open[e.gate] {
+			continue
+		}
+		if v, ok := e.eval(w); ok {
+			out.Set(e.series, v)
+		}
+	}
+	for _, a := range r.repeats {
+		out.Repeat(a.series, a.of)
+	}
+	for _, n := range r.hidden {
+		out.Unset(n)
+	}
+}
+
+// counters says which columns only grow.
+func (r *program) counters() []bool {
+	is := make([]bool, len(r.columns))
+	for i := range r.columns {
+		is[i] = r.columns[i].counter
+	}
+	return is
+}
+
+// from maps the columns to those of an older program, -1 for new ones.
+func (r *program) from(old *program) []int {
+	at := make(map[string]int, len(old.columns))
+	for i := range old.columns {
+		at[old.columns[i].key] = i
+	}
+	from := make([]int, len(r.columns))
+	for i := range r.columns {
+		from[i] = -1
+		if o, ok := at[r.columns[i].key]; ok {
+			from[i] = o
+		}
+	}
+	return from
+}

@@ -1,0 +1,246 @@
+package derive
+
+import (
+	"math"
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// firstToken is the time to the first token: as told, or the time to the first
+// response of an entry model that streams.
+type firstToken struct{}
+
+// Compile implements Rule.
+func (firstToken) Compile(p *Plan, f *Family) {
+	for _, id := range p.ids(engine.FirstToken, engine.ModelFirstResponse) {
+		for _, g := range p.firstTokens(id) {
+			p.distribute(f, g, p.forModel(id))
+		}
+	}
+}
+
+// firstTokens are the histograms of first tokens of one model id.
+func (p *Plan) firstTokens(id string) []*group {
+	if told := p.of(engine.FirstToken, id); len(told) > 0 {
+		return told
+	}
+	var found []*group
+	for _, g := range p.front(engine.ModelFirstResponse, id) {
+		if p.streams(g.model) {
+			found = append(found, g)
+		}
+	}
+	if len(found) > 1 {
+		// Two entries into one deployment: their histograms stay apart.
+		return nil
+	}
+	return found
+}
+
+// streams says whether a model's first response is its first token. Where the
+// server did not tell, one that has the histogram while others have not is
+// decoupled: up to 25.12 only those had it.
+func (p *Plan) streams(model string) bool {
+	if m := p.facts[model]; m != nil && m.Configured {
+		return m.Decoupled
+	}
+	have := make(map[string]bool)
+	for _, g := range p.groups[engine.ModelFirstResponse] {
+		have[g.model] = true
+	}
+	return len(have) < len(p.loaded)
+}
+
+// distributionsOf are the histograms that a signal of an entry stands for.
+func (p *Plan) distributionsOf(signal engine.Signal, id string) []*group {
+	if signal == engine.FirstToken {
+		return p.firstTokens(id)
+	}
+	return p.of(signal, id)
+}
+
+// meanOver is the mean of a histogram's observations over the window.
+func (p *Plan) meanOver(groups []*group) Eval {
+	var sums, counts []int
+	for _, g := range groups {
+		sums = append(sums, p.columnsOf(g.sum)...)
+		counts = append(counts, p.columnsOf(g.count)...)
+	}
+	if len(sums) == 0 || len(counts) == 0 {
+		return nil
+	}
+	return ratio(rates(sums), rates(counts))
+}
+
+// mean is the mean of a histogram over the window.
+type mean struct{ of engine.Signal }
+
+// Compile implements Rule.
+func (r mean) Compile(p *Plan, f *Family) {
+	for _, id := range p.ids(r.of, engine.ModelFirstResponse) {
+		p.emit(f, p.forModel(id), 0, p.meanOver(p.distributionsOf(r.of, id)))
+	}
+}
+
+// duration is the mean time of an entry's requests over the window, and what
+// holds it back.
+func (p *Plan) duration(id string) (Eval, int) {
+	if told := p.meanOver(p.of(engine.RequestDuration, id)); told != nil {
+		return told, 0
+	}
+	var times, counts []*group
+	gate := p.onlyWithout(checkFrozen, id)
+	for _, g := range p.front(engine.ModelRequestSeconds, id) {
+		if p.falsified(g) {
+			return nil, 0
+		}
+		times = append(times, g)
+		gate = p.both(gate, p.onlyWithout(checkDurations, g.model))
+	}
+	counts = append(counts, p.front(engine.ModelSuccess, id)...)
+	return ratio(p.rateOf(times), p.rateOf(counts)), gate
+}
+
+// meanDuration is the mean time of an entry's requests.
+type meanDuration struct{}
+
+// Compile implements Rule.
+func (meanDuration) Compile(p *Plan, f *Family) {
+	for _, id := range p.ids(engine.RequestDuration, engine.ModelRequestSeconds) {
+		e, gate := p.duration(id)
+		p.emit(f, p.forModel(id), gate, e)
+	}
+}
+
+// tokenTimeEstimate is the time between tokens from means alone.
+type tokenTimeEstimate struct{}
+
+// Compile implements Rule.
+func (tokenTimeEstimate) Compile(p *Plan, f *Family) {
+	for _, id := range p.ids(engine.ModelFirstResponse) {
+		whole, gate := p.duration(id)
+		first, tokens := p.meanOver(p.firstTokens(id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
+		if whole == nil || first == nil || tokens == nil {
+			continue
+		}
+		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
+			e2e, okE := whole(w)
+			ttft, okT := first(w)
+			n, okN := tokens(w)
+			if !okE || !okT || !okN || n <= 1 || e2e < ttft {
+				return 0, false
+			}
+			return (e2e - ttft) / (n - 1), true
+		})
+	}
+}
+
+// percentiles are 50, 95 and 99 of a histogram over the window, or of a
+// summary as the server gives them.
+type percentiles struct{ of, given engine.Signal }
+
+// percentile is a percentage and the quantile it is.
+type percentile struct {
+	label string
+	at    float64
+}
+
+// Compile implements Rule.
+func (r percentiles) Compile(p *Plan, f *Family) {
+	wanted := []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}}
+	for _, id := range p.ids(r.of, r.given, engine.ModelFirstResponse) {
+		if groups := p.distributionsOf(r.of, id); len(groups) == 1 {
+			h := p.windowed(groups[0])
+			if h == nil {
+				continue
+			}
+			for _, q := range wanted {
+				p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
+			}
+			continue
+		}
+		if groups := p.front(r.given, id); r.given != "" && len(groups) == 1 && !p.falsified(groups[0]) {
+			p.given(f, groups[0], wanted)
+		}
+	}
+}
+
+// given passes quantiles of a summary on.
+func (p *Plan) given(f *Family, g *group, wanted []percentile) {
+	for _, q := range wanted {
+		i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
+		if i >= 0 {
+			p.pass(f, "", p.forModel(g.id, "percentile", q.label), p.gateOf(g), g, g.quantiles[i].members, g.meaning.Shift)
+		}
+	}
+}
+
+// windowed is a histogram of the observations of the window. It computes the
+// growth of its buckets once a page.
+type windowed struct {
+	bounds  []float64
+	columns [][]int
+	grown   []float64
+	at      int64
+	whole   bool
+}
+
+// windowed reads the buckets of a histogram; nil without its last one.
+func (p *Plan) windowed(g *group) *windowed {
+	n := len(g.buckets)
+	if n < 2 || !math.IsInf(g.buckets[n-1].at, 1) {
+		return nil
+	}
+	h := &windowed{grown: make([]float64, n), at: -1}
+	divisor := pow10(g.meaning.Shift)
+	for _, b := range g.buckets {
+		h.bounds = append(h.bounds, b.at/divisor)
+		h.columns = append(h.columns, p.columnsOf(b.members))
+	}
+	return h
+}
+
+// read computes how many observations the window has up to each bound.
+func (h *windowed) read(w *Window) bool {
+	if h.at == w.now {
+		return h.whole
+	}
+	h.at, h.whole = w.now, false
+	for i, columns := range h.columns {
+		h.grown[i] = 0
+		for _, c := range columns {
+			grown, _, ok := w.Increase(c)
+			if !ok {
+				return false
+			}
+			h.grown[i] += grown
+		}
+		if i > 0 && h.grown[i] < h.grown[i-1] {
+			return false
+		}
+	}
+	h.whole = true
+	return true
+}
+
+// quantile interpolates inside the bucket that the quantile falls into, as
+// Prometheus' histogram_quantile does; there is none without observations.
+func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
+	last := len(h.bounds) - 1
+	if !h.read(w) || !(h.grown[last] > 0) {
+		return 0, false
+	}
+	rank := q * h.grown[last]
+	i := slices.IndexFunc(h.grown, func(n float64) bool { return n >= rank })
+	if i == last {
+		return h.bounds[last-1], true
+	}
+	below, from := 0.0, 0.0
+	if i > 0 {
+		below, from = h.grown[i-1], h.bounds[i-1]
+	} else if h.bounds[0] <= 0 {
+		return h.bounds[0], true
+	}
+	return from + (h.bounds[i]-from)*(rank-below)/(h.grown[i]-below), true
+}

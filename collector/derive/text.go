@@ -1,0 +1,179 @@
+package derive
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// copy passes a source's text on.
+func (c *passed) copy(page, out *exposition.Block, stats *Stats) {
+	text := page.WatchedText(c.watched)
+	if len(text) == 0 {
+		return
+	}
+	if text[0] < '0' || text[0] > '9' {
+		v, err := strconv.ParseFloat(string(text), 64)
+		switch {
+		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
+			if !c.quantile {
+				stats.NonFinite++
+			}
+			return
+		case c.counter && v < 0:
+			stats.Negative++
+			return
+		}
+	}
+	if c.notZero && isZero(text) {
+		return
+	}
+	set(out, c.series, text, c.shift)
+}
+
+// set gives a series the text of a value, its decimal point moved to the left.
+func set(out *exposition.Block, series int, text []byte, shift int) {
+	if shift == 0 {
+		out.SetText(series, text)
+		return
+	}
+	out.Append(series, func(dst []byte) []byte { return appendShifted(dst, text, shift) })
+}
+
+// isZero says whether the text of a number says 0.
+func isZero(text []byte) bool {
+	for _, c := range text {
+		if c >= '1' && c <= '9' {
+			return false
+		}
+		if c == 'e' || c == 'E' {
+			return true
+		}
+	}
+	return true
+}
+
+// appendShifted appends a number divided by 10 to the shift. Moving the point
+// of a whole number is quicker than arithmetic, and exact.
+func appendShifted(dst, text []byte, shift int) []byte {
+	n := wholeDigits(text)
+	if n < 0 {
+		v, _ := strconv.ParseFloat(string(text), 64)
+		return exposition.AppendFloat(dst, v/pow10(shift))
+	}
+	text = text[:n]
+	for len(text) > 1 && text[0] == '0' {
+		text = text[1:]
+	}
+	if n = len(text); n > shift {
+		dst = append(dst, text[:n-shift]...)
+		text = text[n-shift:]
+		shift = len(text)
+	} else {
+		dst = append(dst, '0')
+	}
+	end := len(text)
+	for end > 0 && text[end-1] == '0' {
+		end--
+	}
+	if end == 0 {
+		return dst
+	}
+	const zeros = "0000000000"
+	dst = append(dst, '.')
+	dst = append(dst, zeros[:shift-len(text)]...)
+	return append(dst, text[:end]...)
+}
+
+// wholeDigits is how many digits a whole number has, -1 for other numbers. A
+// fraction of zeros, as Python writes it, is none.
+func wholeDigits(text []byte) int {
+	for i, c := range text {
+		if c-'0' <= 9 {
+			continue
+		}
+		if c != '.' || i == 0 {
+			return -1
+		}
+		for _, z := range text[i+1:] {
+			if z != '0' {
+				return -1
+			}
+		}
+		return i
+	}
+	return len(text)
+}
+
+// pow10 is 10 to the n; divisions by it are rounded once.
+func pow10(n int) float64 {
+	v := 1.0
+	for range n {
+		v *= 10
+	}
+	return v
+}
+
+// shiftedBound is the text of a bucket's bound in base units.
+func shiftedBound(text string, shift int) string {
+	if v, err := strconv.ParseFloat(text, 64); shift == 0 || err != nil || math.IsInf(v, 0) {
+		return text
+	}
+	return string(appendShifted(nil, []byte(text), shift))
+}
+
+// histogram passes the series of one histogram on, all of them or none: the
+// first is the first bucket, sum and count come last.
+type histogram struct {
+	first, gate, shift int
+	watched            []int
+}
+
+// copy passes a histogram's texts on when its buckets grow up to its count.
+func (h *histogram) copy(page, out *exposition.Block, stats *Stats) {
+	buckets := len(h.watched) - 2
+	var before []byte
+	for i, n := range h.watched {
+		text := page.WatchedText(n)
+		if i == buckets {
+			if !finite(text) {
+				stats.BrokenHistograms++
+				return
+			}
+			continue
+		}
+		if !finite(text) || before != nil && !inOrder(before, text) {
+			stats.BrokenHistograms++
+			return
+		}
+		before = text
+	}
+	for i, n := range h.watched {
+		shift := 0
+		if i == buckets {
+			shift = h.shift
+		}
+		set(out, h.first+i, page.WatchedText(n), shift)
+	}
+}
+
+// finite says whether a text is a number from 0 up, and not infinite.
+func finite(text []byte) bool {
+	if len(text) > 0 && text[0] >= '0' && text[0] <= '9' {
+		return true
+	}
+	v, err := strconv.ParseFloat(string(text), 64)
+	return err == nil && v >= 0 && !math.IsInf(v, 0)
+}
+
+// inOrder says whether the number a is not above b.
+func inOrder(a, b []byte) bool {
+	x, y := wholeDigits(a), wholeDigits(b)
+	if x > 0 && y > 0 && (x == 1 || a[0] != '0') {
+		return x < y || x == y && string(a[:x]) <= string(b[:y])
+	}
+	v, errA := strconv.ParseFloat(string(a), 64)
+	u, errB := strconv.ParseFloat(string(b), 64)
+	return errA == nil && errB == nil && v <= u
+}
