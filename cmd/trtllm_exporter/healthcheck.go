@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/alecthomas/kingpin/v2"
+)
+
+// healthyPath is asked for when a URL names no path.
+const healthyPath = "/-/healthy"
+
+// healthFlags say whom to ask and how.
+type healthFlags struct {
+	url      string
+	timeout  time.Duration
+	insecure bool
+}
+
+// declareHealthcheck declares the subcommand that container runtimes call: an
+// image of one binary has no curl.
+func declareHealthcheck(app *kingpin.Application, out *output) (string, func() error) {
+	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0 is yes, 1 is no.")
+	var flags healthFlags
+	cmd.Arg("url", "URL of the exporter; without a path "+healthyPath+" is asked.").
+		Default("http://" + defaultAddress).StringVar(&flags.url)
+	cmd.Flag("timeout", "Time the answer may take.").Default("3s").DurationVar(&flags.timeout)
+	cmd.Flag("insecure", "Accept any certificate, as one asks oneself on loopback.").BoolVar(&flags.insecure)
+	return cmd.FullCommand(), func() error {
+		target, err := flags.target()
+		if err != nil {
+			return usageError{err}
+		}
+		return untilSignal(func(ctx context.Context) error { return healthcheck(ctx, out.stdout, &flags, target) })
+	}
+}
+
+// target is the URL to ask.
+func (f *healthFlags) target() (string, error) {
+	u, err := url.Parse(f.url)
+	if err != nil {
+		return "", fmt.Errorf("healthcheck: %w; write http://host:port", err)
+	}
+	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return "", fmt.Errorf("healthcheck: %q is no URL; write http://host:port", f.url)
+	}
+	if f.timeout <= 0 {
+		return "", errors.New("healthcheck: --timeout must be longer than 0")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = healthyPath
+	}
+	return u.String(), nil
+}
+
+// healthcheck fails unless the answer is 200 in time. Redirects and proxies are
+// not followed: the question is about this one process.
+func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target string) error {
+	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
+	defer cancel()
+	transport := &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure}, //nolint:gosec // the operator asks for it.
+	}
+	client := &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w", err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("healthcheck: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("healthcheck: %s answers %s", target, resp.Status)
+	}
+	_, err = fmt.Fprintf(w, "%s: OK\n", target)
+	return err
+}
