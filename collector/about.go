@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // about renders what is known of a replica beside its page: state, health,
@@ -21,6 +20,9 @@ type about struct {
 	out   *exposition.Computed
 	last  []statement
 	next  []statement
+	// kept are the statements that follow from of, which change rarely.
+	kept []statement
+	of   *lore
 }
 
 // statement is one series of about with its value.
@@ -79,10 +81,12 @@ func (r *replica) judge(failed error) {
 	h := r.probed.Load()
 	e := engine.Evidence{
 		Page: failed == nil, SamePort: r.kind != engine.Triton,
-		Seen: !r.status.LastSuccess.IsZero(), Grace: r.inGrace(),
+		Seen: !r.status.LastSuccess.IsZero(), Grace: time.Since(r.begun) < startGrace,
+		Silent: r.target.Silent,
 	}
 	if failed != nil {
 		e.PageError, e.PageRefused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
+		e.Hint = r.pageHint(failed)
 	}
 	if h != nil {
 		e.Health, e.APISeen = h.Health, h.answered
@@ -92,6 +96,7 @@ func (r *replica) judge(failed error) {
 		e.Failing, e.Stalled = c.Failing, c.Stalled
 	}
 	state, why := e.Judge()
+	why += r.disagreement()
 	if string(state) != r.status.State {
 		r.log.Info("Replica changed state", "state", string(state), "was", r.status.State, "reason", why)
 		r.status.StateSince = time.Now()
@@ -99,45 +104,32 @@ func (r *replica) judge(failed error) {
 	r.status.State, r.status.StateReason = string(state), why
 }
 
-// startGrace is how long a replica that refuses connections may be starting:
+// startGrace is how long a replica that never answered may be starting:
 // engines of large models take minutes to load, during which Triton opens no
 // port (server src/main.cc).
 const startGrace = 10 * time.Minute
 
-// inGrace says whether a replica that refuses may still be starting: it was
-// never up, or it went away not long ago.
-func (r *replica) inGrace() bool {
-	since := r.status.LastSuccess
-	if since.IsZero() {
-		since = r.begun
-	}
-	return time.Since(since) < startGrace
-}
-
-// describe says what is known of the replica's health.
-func (r *replica) describe() {
+// describe says what is known of the replica.
+func (r *replica) describe(failed error) {
 	if r.known == nil {
 		r.identify(r.shape)
+	}
+	if !r.target.Silent {
+		r.settle(failed)
 	}
 	id := labels.NewBuilder(r.known.derived(r.target, r.pool).Labels)
 	for _, s := range engine.States() {
 		r.about.say("state", id.Set("state", string(s)).Labels(), flag(r.status.State == string(s)))
 	}
 	id.Del("state")
-	h := r.probed.Load()
-	if h == nil {
-		return
+	if h := r.probed.Load(); h != nil {
+		if h.LiveKnown {
+			r.about.say("live", id.Labels(), flag(h.Live))
+		}
+		if h.API != engine.APIUnknown {
+			r.about.say("ready", id.Labels(), flag(h.API == engine.APIReady))
+			r.about.say("health_probe_duration_seconds", id.Labels(), h.took.Seconds())
+		}
 	}
-	if h.LiveKnown {
-		r.about.say("live", id.Labels(), flag(h.Live))
-	}
-	if h.API != engine.APIUnknown {
-		r.about.say("ready", id.Labels(), flag(h.API == engine.APIReady))
-		r.about.say("health_probe_duration_seconds", id.Labels(), h.took.Seconds())
-	}
-	for _, m := range h.Models {
-		id.Set("model", m.Name).Set("version", m.Version).Set(relabel.LabelModelID, r.known.topology.ModelID(m.Name))
-		r.about.say("model_ready", id.Labels(), flag(m.State == "READY"))
-		id.Del("model", "version", relabel.LabelModelID)
-	}
+	r.about.keep(r.lore, id)
 }

@@ -119,6 +119,9 @@ func (c *Collector) build(cfg *Config, pc *PoolConfig, page exposition.Config) (
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	var comparing sync.WaitGroup
+	comparing.Go(func() { c.runSkew(ctx) })
+	defer comparing.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -144,7 +147,7 @@ func (c *Collector) Ready() bool {
 		}
 	}
 	for _, l := range c.replicas {
-		if l.slot.Status().Health == target.HealthUnknown {
+		if l.slot.Status().Health == target.HealthUnknown && !l.target.Silent {
 			return false
 		}
 	}

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// firstAnswerWait is how long a replica's first snapshot waits for the first
-// answers about its identity, so that its series need not change their labels
-// one scrape later. Later questions never make a scrape wait.
+// firstAnswerWait is how long the first page of a replica, or the first after
+// a fault, waits for answers about its identity, so that its series need not
+// change their labels one scrape later. Others never wait.
 const firstAnswerWait = time.Second
 
 // soon bounds how long a new target waits for its first scrape.
@@ -23,6 +24,10 @@ const soon = time.Second
 // fixed moments, a hash of the replica apart from other replicas'; one that is
 // still under way at the next moment lets that moment pass.
 func (r *replica) run(ctx context.Context) {
+	if r.target.Silent {
+		r.rest(ctx)
+		return
+	}
 	var asking sync.WaitGroup
 	asking.Go(func() { r.runAsk(ctx) })
 	defer asking.Wait()
@@ -43,17 +48,27 @@ func (r *replica) run(ctx context.Context) {
 	}
 }
 
-// first lets the first good scrape wait for the first answers.
+// first lets the first good scrape, and the first after a fault, wait for a
+// round of answers that began after the page did: the server may be another.
 func (r *replica) first(ctx context.Context) {
-	if !r.status.LastSuccess.IsZero() || r.kind == engine.Unknown {
+	if r.status.Health == target.HealthUp || r.kind == engine.Unknown {
 		return
 	}
+	if !r.status.LastSuccess.IsZero() {
+		r.doubtful.Store(true)
+	}
+	want := r.rounds.begun.Load() + 1
+	r.wake()
 	timer := time.NewTimer(min(firstAnswerWait, r.target.Timeout/2))
 	defer timer.Stop()
-	select {
-	case <-r.asked:
-	case <-timer.C:
-	case <-ctx.Done():
+	for r.rounds.ended.Load() < want {
+		select {
+		case <-r.told:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -98,7 +113,7 @@ func (r *replica) runAsk(ctx context.Context) {
 	defer slow.Stop()
 	health := time.NewTicker(r.target.Interval)
 	defer health.Stop()
-	told := false
+	unanswered := 0
 	for {
 		select {
 		case <-ctx.Done():
@@ -109,11 +124,13 @@ func (r *replica) runAsk(ctx context.Context) {
 		case <-r.ask:
 		case <-slow.C:
 		}
+		n := r.rounds.begun.Add(1)
 		r.guard("health", func() { r.probe(ctx) })
-		r.guard("identity", func() { r.question(ctx) })
-		if !told {
-			close(r.asked)
-			told = true
+		r.guard("identity", func() { unanswered = r.question(ctx, unanswered) })
+		r.rounds.ended.Store(n)
+		select {
+		case r.told <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -166,18 +183,39 @@ func (r *replica) probe(life context.Context) {
 	})
 }
 
-// question asks one round and publishes what was answered.
-func (r *replica) question(ctx context.Context) {
+// keepRounds is for how many rounds without an answer the version of a server
+// is kept that may have started anew: the next one may be another.
+const keepRounds = 10
+
+// question asks one round and publishes what was answered. It takes and gives
+// how many rounds went unanswered since the server may have started anew.
+func (r *replica) question(life context.Context, unanswered int) int {
 	kind, e, base, ok := r.api()
 	if !ok {
-		return
+		return unanswered
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.target.Timeout)
+	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
 	facts := e.Ask(ctx, r.pool.client, base)
-	if facts.Answered {
-		r.publish(kind, func() { r.facts.Store(facts.Over(r.facts.Load())) })
+	facts.BuildVersion = buildVersion(r.pool.cfg.EngineDir)
+	if life.Err() != nil {
+		return unanswered
 	}
+	r.publish(kind, func() {
+		before := r.facts.Load()
+		unanswered++
+		if facts.EngineVersion != "" || !r.doubtful.Load() {
+			unanswered = 0
+			r.doubtful.Store(false)
+		}
+		if unanswered > keepRounds {
+			before = nil
+		}
+		if next := facts.Over(before); !next.Equal(r.facts.Load()) {
+			r.facts.Store(next)
+		}
+	})
+	return unanswered
 }
 
 // apiURL is the base of the server's own API.

@@ -30,7 +30,7 @@ func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) 
 		return next, err
 	}
 	at := time.Since(r.pool.origin)
-	r.recognise(page.Body)
+	r.recognise(ctx, page.Body)
 	r.first(ctx)
 	if err := r.parse(raw, page); err != nil {
 		return next, err
@@ -40,6 +40,7 @@ func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) 
 		return next, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.url)}
 	}
 	r.tally.count(raw.Shape().Drops())
+	r.learn(raw)
 	next.Derived = r.deriver.Derive(at, raw)
 	next.Raw = raw
 	r.hide(&next)

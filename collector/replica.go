@@ -34,10 +34,19 @@ type replica struct {
 	shape   *exposition.Shape
 	known   *identity
 	used    *engine.Facts
-	status  target.Status
-	tally   tally
-	health  *health
-	about   *about
+	// engine and index are of the replica's kind; seen is what its last good
+	// page told of the server, which looks is guessed from its names.
+	engine    engine.Engine
+	index     engine.Index
+	seen      *engine.Page
+	pageShape *exposition.Shape
+	looks     engine.Kind
+	lore      *lore
+	restarts  uint64
+	status    target.Status
+	tally     tally
+	health    *health
+	about     *about
 	// begun is when the loop began.
 	begun time.Time
 	// past is what derivers counted that were replaced since.
@@ -54,10 +63,15 @@ type replica struct {
 	// Turn keeps answers of one kind from being published for another.
 	asking atomic.Pointer[engine.Kind]
 	turn   sync.Mutex
-	// asked is closed when the server's first answers are in, or are not to
-	// be had; ask wakes the asking goroutine before its time.
-	asked chan struct{}
-	ask   chan struct{}
+	// traits are what is compared within the pool; nil while the page fails.
+	traits atomic.Pointer[traits]
+	// ask wakes the asking goroutine before its time; rounds counts its slow
+	// rounds, and told hears of the end of each. A doubtful replica may
+	// have started anew since its last answers.
+	ask      chan struct{}
+	told     chan struct{}
+	rounds   struct{ begun, ended atomic.Uint64 }
+	doubtful atomic.Bool
 }
 
 // newReplica prepares a target for its loop.
@@ -70,9 +84,10 @@ func newReplica(t *target.Target, p *pool, slot *snapshot.Slot, log *slog.Logger
 		begun:  time.Now(),
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  tally{failures: make(map[scrape.Reason]uint64)},
-		asked:  make(chan struct{}),
 		ask:    make(chan struct{}, 1),
+		told:   make(chan struct{}, 1),
 		kind:   engine.Unknown,
+		looks:  engine.Unknown,
 	}
 	r.reset()
 	if _, ok := engine.Of(t.Engine); ok {
@@ -88,12 +103,14 @@ func (r *replica) reset() {
 		e = engine.None()
 	}
 	r.known, r.shape = nil, nil
+	r.engine, r.index, r.seen, r.pageShape, r.lore = e, engine.NewIndex(e), nil, nil, nil
 	r.past = r.stats()
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.window, Interval: r.target.Interval, Engine: e,
+		StallAfter: time.Duration(r.pool.cfg.StallAfter),
 	})
 	r.cache = exposition.NewCache(exposition.Options{
-		Watch:      r.deriver.Watch,
+		Watch:      func(name string) bool { return r.deriver.Watch(name) || engine.Tells(name) },
 		Limits:     r.pool.cfg.Limits.Series,
 		Reserved:   []string{OwnPrefix, derive.Prefix},
 		SelfMarker: r.pool.marker,
@@ -146,6 +163,9 @@ func (r *replica) locate(ctx context.Context) error {
 		case err == nil:
 			err = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", u.Redacted())}
 		}
+		if hint := engine.Hint(ctx, r.pool.client, u.String()); hint != "" {
+			err = &scrape.Error{Reason: scrape.ReasonOf(err), Err: fmt.Errorf("%w; %s", err, hint)}
+		}
 		return err
 	}
 	r.become(kind)
@@ -154,11 +174,23 @@ func (r *replica) locate(ctx context.Context) error {
 }
 
 // recognise settles the kind of a server whose page has a path of the
-// operator's by what is on the page.
-func (r *replica) recognise(body []byte) {
-	if r.kind == engine.Unknown {
-		r.become(engine.FromPage(body))
+// operator's by what is on the page, and sees when the page is of another kind
+// than is configured. A page that is new, or back after a fault, is looked at.
+func (r *replica) recognise(ctx context.Context, body []byte) {
+	if r.kind != engine.Unknown && r.status.Health == target.HealthUp {
+		return
 	}
+	looks := engine.FromPage(body)
+	if looks == engine.Unknown {
+		return
+	}
+	if r.target.Engine == EngineAuto && !engine.Alike(r.kind, looks) {
+		if u, err := url.Parse(r.url); err == nil {
+			looks = engine.Recognise(ctx, r.pool.client, u.Scheme+"://"+u.Host, body)
+		}
+		r.become(looks)
+	}
+	r.looks = looks
 }
 
 // become takes a kind of server for the replica's.
@@ -198,6 +230,9 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 	}
 	r.known = id
 	r.status.DetectedEngine = string(id.kind)
+	if r.disagreement() != "" {
+		r.status.DetectedEngine = string(r.looks)
+	}
 	r.status.EngineVersion, r.status.TRTLLMVersion = id.engineVersion, id.trtllmVersion
 	r.status.VersionSource = string(id.source)
 	r.cache.Relabel(id.labeler(r.target, r.pool))
@@ -225,10 +260,10 @@ func (r *replica) scrape(life context.Context) {
 	r.report(start, err)
 	if p := r.guard("state", func() {
 		r.judge(err)
-		r.describe()
+		r.describe(err)
 		next.About = r.about.block()
 	}); p != nil {
-		r.about = newAbout()
+		r.about, r.lore = newAbout(), nil
 	}
 	next.Status = r.status
 	next.Health = r.health.block(&r.status, &r.tally, r.stats())
@@ -258,6 +293,10 @@ func (r *replica) report(start time.Time, err error) {
 		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, time.Now(), "", ""
 		if before != target.HealthUp {
 			r.log.Info("Target is up", "url", r.url, "engine", string(r.kind), "samples", s.Samples)
+		}
+		if n := r.stats().Restarts; n != r.restarts {
+			r.restarts = n
+			r.doubtful.Store(true)
 			r.wake()
 		}
 		return

@@ -121,6 +121,10 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 	if t.ReplicaID == "" {
 		t.ReplicaID = address
 	}
+	var err error
+	if t.Silent, err = p.silent(lset.Get(SilentLabel)); err != nil {
+		return nil, err
+	}
 	if engine := lset.Get(relabel.LabelEngine); engine != "" {
 		t.Engine = engine
 	}
@@ -134,6 +138,22 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 	t.MetricsURL = page.String()
 	t.APIURL = p.api(&page, lset.Get(APIAddressLabel))
 	return t, nil
+}
+
+// SilentLabel is the label by which discovery or relabeling says that one
+// target binds no port; true or false.
+const SilentLabel = "__silent__"
+
+// silent says whether a target binds no port: its label, else the pool.
+func (p *pool) silent(label string) (bool, error) {
+	if label == "" {
+		return p.cfg.Silent, nil
+	}
+	silent, err := strconv.ParseBool(label)
+	if err != nil {
+		return false, fmt.Errorf("label %s is %q: write true or false", SilentLabel, label)
+	}
+	return silent, nil
 }
 
 // APIAddressLabel is the label by which discovery or relabeling gives one

@@ -24,9 +24,16 @@ var marks = []struct {
 	{"request_queue_time_seconds", TRTLLMServe},
 }
 
+// workerMark is what a Dynamo worker calls the engine inside; trtllm-serve says
+// pytorch, or undefined.
+const workerMark = `engine_type="trtllm"`
+
 // FromPage tells the kind of server from the names on its page, Unknown when
 // nothing on it is known.
 func FromPage(body []byte) Kind {
+	if bytes.Contains(body, []byte(workerMark)) {
+		return Dynamo
+	}
 	for _, m := range marks {
 		if bytes.HasPrefix(body, []byte(m.prefix)) ||
 			bytes.Contains(body, []byte("\n"+m.prefix)) ||

@@ -1,0 +1,161 @@
+package engine_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// answers is a server of fixed answers by path; what is not among them is 404.
+type answers map[string]string
+
+// The answers that are no text.
+const (
+	hangs      = "hangs"
+	refuses    = "refuses"
+	restricted = "restricted"
+)
+
+// Do implements engine.Asker.
+func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int64) (int, http.Header, []byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	text, ok := a[u.EscapedPath()]
+	if !ok {
+		text, ok = a["*"]
+	}
+	switch {
+	case !ok:
+		return http.StatusNotFound, http.Header{}, []byte(`{"error":"Not Found"}`), nil
+	case text == hangs:
+		<-ctx.Done()
+		return 0, nil, nil, ctx.Err()
+	case text == refuses:
+		return 0, nil, nil, fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+	case text == restricted:
+		return http.StatusForbidden, http.Header{}, []byte(`{"error":"This API is restricted, expecting header 'admin-key'"}`), nil
+	case int64(len(text)) > limit:
+		return http.StatusOK, http.Header{}, nil, errors.New("the body is over the limit")
+	}
+	return http.StatusOK, http.Header{}, []byte(text), nil
+}
+
+// network asks real servers.
+type network struct{ *http.Client }
+
+// newNetwork returns an asker that leaves nothing behind.
+func newNetwork(t *testing.T) network {
+	t.Helper()
+	n := network{&http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}}
+	t.Cleanup(n.CloseIdleConnections)
+	return n
+}
+
+// Do implements engine.Asker.
+func (n network) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	resp, err := n.Client.Do(req)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, limit))
+	return resp.StatusCode, resp.Header, text, err
+}
+
+// readPage reads a page as the collector does.
+func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
+	t.Helper()
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	index := engine.NewIndex(e)
+	cache := exposition.NewCache(exposition.Options{Watch: func(name string) bool {
+		return index[name] != nil || engine.Tells(name)
+	}})
+	block := cache.Block()
+	defer block.Release()
+	block.SetBody(bytes.Clone(body))
+	require.NoError(t, cache.Parse(block, ""))
+	return engine.ReadPage(e, index, block)
+}
+
+// replica is a simulated server after a while of work.
+func replica(t *testing.T, spec simulate.Spec, worked time.Duration) *simulate.Replica {
+	t.Helper()
+	r, err := simulate.NewReplica(spec)
+	require.NoError(t, err)
+	r.Advance(worked)
+	return r
+}
+
+// listening opens the ports of a simulated server until the test ends.
+func listening(t *testing.T, r *simulate.Replica) *simulate.Replica {
+	t.Helper()
+	require.NoError(t, r.Listen(t.Context()))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// samples lists sample pages that are not part of the project, by pattern.
+func samples(t *testing.T, pattern string) []string {
+	t.Helper()
+	folder := os.Getenv("TRTLLM_EXPORTER_SHARED")
+	if folder == "" {
+		dir, err := os.Getwd()
+		require.NoError(t, err)
+		for ; folder == "" && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+			if info, err := os.Stat(filepath.Join(dir, "shared", "samples")); err == nil && info.IsDir() {
+				folder = filepath.Join(dir, "shared")
+			}
+		}
+	}
+	if folder == "" {
+		t.Skip("the folder of shared samples is not there: set TRTLLM_EXPORTER_SHARED")
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "samples", pattern))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files
+}
+
+// sampleName is the file's name without what all have.
+func sampleName(path string) string { return strings.TrimSuffix(filepath.Base(path), ".prom") }
+
+// recorder remembers what is asked.
+type recorder struct {
+	network
+
+	paths []string
+}
+
+// Do implements engine.Asker.
+func (r *recorder) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	if u, err := url.Parse(address); err == nil {
+		r.paths = append(r.paths, u.Path)
+	}
+	return r.network.Do(ctx, method, address, body, limit)
+}
