@@ -50,7 +50,7 @@ func (p *Plan) check(name, of string, lset labels.Labels, eval Eval) {
 	if eval == nil {
 		return
 	}
-	p.checks[name+of] = anomaly{check: name, labels: withLabel(lset, "check", name), eval: eval}
+	p.checks[name+of] = anomaly{check: name, labels: withLabel(lset, "check", name), eval: once(eval)}
 }
 
 // anomalies are the checks as a family.
@@ -231,12 +231,13 @@ func (p *Plan) survived(id string) Eval {
 			return flag(v > 0), ok
 		}
 	}
-	pairs := make(map[int]int)
+	type pair struct{ failed, succeeded int }
+	var pairs []pair
 	for _, f := range p.of(engine.ModelFailed, id) {
 		for _, s := range p.of(engine.ModelSuccess, id) {
 			if s.model == f.model && s.version == f.version && len(s.members) == 1 {
 				for _, c := range p.columnsOf(f.members) {
-					pairs[c] = p.column(s.members[0])
+					pairs = append(pairs, pair{c, p.column(s.members[0])})
 				}
 			}
 		}
@@ -245,8 +246,8 @@ func (p *Plan) survived(id string) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		for failed, succeeded := range pairs {
-			if v, ok := w.Last(failed); ok && v > 0 && w.since[failed] < w.since[succeeded] && w.since[succeeded] != never {
+		for _, c := range pairs {
+			if w.since[c.failed] < w.since[c.succeeded] && w.since[c.succeeded] != never && w.current[c.failed] > 0 {
 				return 1, true
 			}
 		}

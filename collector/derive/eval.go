@@ -164,6 +164,23 @@ func largestOf(evals ...Eval) Eval {
 	}
 }
 
+// once computes a value that several others need once a page.
+func once(e Eval) Eval {
+	if e == nil {
+		return nil
+	}
+	var value float64
+	var there bool
+	at := int64(-1)
+	return func(w *Window) (float64, bool) {
+		if at != w.now {
+			value, there = e(w)
+			at = w.now
+		}
+		return value, there
+	}
+}
+
 // constant is always the same value.
 func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
 

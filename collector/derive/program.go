@@ -44,6 +44,8 @@ type passed struct {
 	// quantile values may be NaN, which is no fault of the server; counter
 	// values may not be below 0; notZero ones are absent when 0.
 	quantile, counter, notZero bool
+	// plain values pass as they are when they begin with a digit.
+	plain bool
 }
 
 // computed is a series that is computed from the window.
@@ -83,6 +85,7 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 	p.program.copies = append(p.program.copies, passed{
 		series: n, watched: in.watched, gate: gate, shift: shift,
 		quantile: in.meaning.Form != 0 && !in.meaning.Counter, counter: in.meaning.Counter, notZero: in.meaning.NotZero,
+		plain: shift == 0 && !in.meaning.NotZero,
 	})
 }
 
@@ -106,11 +109,10 @@ func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
 	stats.BrokenHistograms += r.broken
 	for i := range r.columns {
 		c := &r.columns[i]
-		v, ok := b.WatchedValue(c.watched)
+		v := number(b.WatchedText(c.watched))
 		switch {
-		case !ok || math.IsNaN(v) || math.IsInf(v, 0):
+		case v != v:
 			stats.NonFinite++
-			v = math.NaN()
 		case c.counter && v < 0:
 			stats.Negative++
 			v = math.NaN()
@@ -129,8 +131,14 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 		r.open[i] = gate(w)
 	}
 	for i := range r.copies {
-		if c := &r.copies[i]; r.open[c.gate] {
-			c.copy(page, out, &w.stats)
+		c := &r.copies[i]
+		if !r.open[c.gate] {
+			continue
+		}
+		if text := page.WatchedText(c.watched); c.plain && len(text) > 0 && text[0]-'0' <= 9 {
+			out.SetText(c.series, text)
+		} else {
+			c.copy(text, out, &w.stats)
 		}
 	}
 	for i := range r.histograms {
@@ -144,7 +152,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 			continue
 		}
 		if v, ok := e.eval(w); ok {
-			out.Set(e.series, v)
+			out.Append(e.series, func(dst []byte) []byte { return appendNumber(dst, v) })
 		}
 	}
 	for _, a := range r.repeats {

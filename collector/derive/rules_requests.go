@@ -142,7 +142,7 @@ type errorRatio struct{}
 // Compile implements Rule.
 func (errorRatio) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
-		all := p.endedRate(id)
+		all := once(p.endedRate(id))
 		blind := false
 		for _, g := range p.front(engine.ModelSuccess, id) {
 			blind = blind || p.handsOver(g.model)

@@ -8,8 +8,7 @@ import (
 )
 
 // copy passes a source's text on.
-func (c *passed) copy(page, out *exposition.Block, stats *Stats) {
-	text := page.WatchedText(c.watched)
+func (c *passed) copy(text []byte, out *exposition.Block, stats *Stats) {
 	if len(text) == 0 {
 		return
 	}
@@ -80,7 +79,7 @@ func appendShifted(dst, text []byte, shift int) []byte {
 	if end == 0 {
 		return dst
 	}
-	const zeros = "0000000000"
+	const zeros = "000000000000000000"
 	dst = append(dst, '.')
 	dst = append(dst, zeros[:shift-len(text)]...)
 	return append(dst, text[:end]...)

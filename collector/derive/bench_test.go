@@ -1,0 +1,84 @@
+package derive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// benchPages is how many different pages the benchmarks read in turn.
+const benchPages = 64
+
+// benchTarget is one target with the usual big page, and its pages.
+func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
+	b.Helper()
+	e, ok := engine.Of(string(engine.Triton))
+	require.True(b, ok)
+	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
+	d := derive.NewDeriver(derive.Options{
+		Window: time.Minute, Interval: 5 * time.Second, Engine: e, Aliases: aliases,
+		Identity: derive.Identity{
+			Labels: labels.FromStrings("engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", "r", "trtllm_version", "1.1.0"),
+			Source: engine.SourceTable, Topology: engine.NewTopology(engine.Triton, models, nil, nil),
+		},
+	})
+	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
+	pages := make([][]byte, benchPages)
+	for i := range pages {
+		pages[i] = simulate.BenchPage(simulate.BenchTRTLLM, 0, i)
+	}
+	return cache, d, pages
+}
+
+// read parses one page into a block.
+func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block {
+	b.Helper()
+	raw := cache.Block()
+	raw.SetBody(append(raw.Buffer(), page...))
+	if err := cache.Parse(raw, ""); err != nil {
+		b.Fatal(err)
+	}
+	return raw
+}
+
+// BenchmarkIngest is what a page costs before anything is derived from it:
+// its copy and its parse, without the scrape.
+func BenchmarkIngest(b *testing.B) {
+	cache, _, pages := benchTarget(b)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		read(b, cache, pages[n%benchPages]).Release()
+	}
+}
+
+// BenchmarkDerive is what deriving from a page costs, all families rendered.
+func BenchmarkDerive(b *testing.B) {
+	for name, aliases := range map[string][]string{"catalogue": nil, "aliases": exposition.AliasSets()} {
+		b.Run(name, func(b *testing.B) {
+			cache, d, pages := benchTarget(b, aliases...)
+			raws := make([]*exposition.Block, benchPages)
+			for i := range raws {
+				raws[i] = read(b, cache, pages[i])
+			}
+			now := time.Duration(0)
+			series := 0
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				now += 5 * time.Second
+				out := d.Derive(now, raws[n%benchPages])
+				if n == benchPages-1 {
+					series = out.Samples()
+				}
+				out.Release()
+			}
+			b.ReportMetric(float64(series), "series")
+		})
+	}
+}
