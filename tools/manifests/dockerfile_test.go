@@ -1,0 +1,124 @@
+package manifests_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/moby/buildkit/frontend/dockerfile/instructions"
+	"github.com/moby/buildkit/frontend/dockerfile/linter"
+	"github.com/moby/buildkit/frontend/dockerfile/parser"
+	"github.com/stretchr/testify/require"
+)
+
+// root is the checkout.
+const root = "../.."
+
+// read gives the text of a file of the checkout.
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, path))
+	require.NoError(t, err)
+	return text
+}
+
+// lintDockerfile gives the stages of a Dockerfile and everything that BuildKit
+// has to say about it.
+func lintDockerfile(text []byte) ([]instructions.Stage, []string, error) {
+	result, err := parser.Parse(bytes.NewReader(text))
+	if err != nil {
+		return nil, nil, err
+	}
+	var said []string
+	for _, w := range result.Warnings {
+		said = append(said, w.Short)
+	}
+	l := linter.New(&linter.Config{Warn: func(rule, _, _, msg string, _ []parser.Range) {
+		said = append(said, rule+": "+msg)
+	}})
+	stages, _, err := instructions.Parse(result.AST, l)
+	return stages, said, err
+}
+
+func TestDockerfileIsCleanForBuildKit(t *testing.T) {
+	_, said, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
+	require.NoError(t, err)
+	require.Empty(t, said)
+}
+
+func TestDockerfileMistakesAreFound(t *testing.T) {
+	good := string(read(t, "deploy/docker/Dockerfile"))
+	_, _, err := lintDockerfile([]byte(strings.Replace(good, "EXPOSE", "EXPOS", 1)))
+	require.ErrorContains(t, err, "unknown instruction")
+	_, said, err := lintDockerfile([]byte(strings.Replace(good, "AS build", "as build", 1)))
+	require.NoError(t, err)
+	require.NotEmpty(t, said)
+}
+
+func TestImageIsOneStaticBinaryOfNobody(t *testing.T) {
+	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
+	require.NoError(t, err)
+	require.Len(t, stages, 2)
+	last := stages[1]
+	require.Equal(t, "scratch", last.BaseName)
+	var user, entrypoint, health string
+	labels := map[string]string{}
+	for _, command := range last.Commands {
+		switch c := command.(type) {
+		case *instructions.UserCommand:
+			user = c.User
+		case *instructions.EntrypointCommand:
+			entrypoint = strings.Join(c.CmdLine, " ")
+		case *instructions.HealthCheckCommand:
+			health = strings.Join(c.Health.Test, " ")
+		case *instructions.LabelCommand:
+			for _, l := range c.Labels {
+				labels[l.Key] = strings.Trim(l.Value, `"`)
+			}
+		case *instructions.RunCommand:
+			require.Fail(t, "an empty image runs nothing")
+		}
+	}
+	require.Equal(t, "65532:65532", user)
+	require.Equal(t, "/trtllm_exporter", entrypoint)
+	require.Equal(t, "CMD /trtllm_exporter healthcheck", health)
+	for _, name := range []string{"title", "description", "source", "licenses", "version", "revision", "created"} {
+		require.NotEmpty(t, labels["org.opencontainers.image."+name], name)
+	}
+}
+
+func TestImageIsBuiltWithTheReleaseOfGoThatTheToolsUse(t *testing.T) {
+	stages, _, err := lintDockerfile(read(t, "deploy/docker/Dockerfile"))
+	require.NoError(t, err)
+	want := os.Getenv("GO_VERSION")
+	if want == "" {
+		t.Skip("GO_VERSION names the release; make check-deploy sets it")
+	}
+	require.Equal(t, "golang:"+strings.TrimPrefix(want, "go"), stages[0].BaseName)
+}
+
+func TestImageGetsEveryFolderThatTheBinaryIsBuiltFrom(t *testing.T) {
+	allowed := map[string]bool{}
+	for line := range strings.Lines(string(read(t, ".dockerignore"))) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "!"); ok {
+			allowed[name] = true
+		}
+	}
+	const module = "github.com/trtllm-exporter/trtllm_exporter/"
+	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/trtllm_exporter")
+	list.Dir = root
+	out, err := list.Output()
+	require.NoError(t, err)
+	seen := 0
+	for pkg := range strings.Lines(string(out)) {
+		if inside, ok := strings.CutPrefix(strings.TrimSpace(pkg), module); ok {
+			top, _, _ := strings.Cut(inside, "/")
+			require.True(t, allowed[top], "%s is not in .dockerignore", top)
+			seen++
+		}
+	}
+	require.Positive(t, seen)
+}
