@@ -51,7 +51,7 @@ func newHealth(t *target.Target) *health {
 	for _, reason := range exposition.DropReasons() {
 		h.add("target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", "reason", reason)
 	}
-	for _, reason := range []string{"clock", "gap", "nonfinite", "reset", "restart"} {
+	for _, reason := range []string{"clock", "gap", "histogram", "negative", "nonfinite", "reset", "restart"} {
 		h.add("target_derived_skipped_total", counter, "What kept rules from having a value, by reason.", "reason", reason)
 	}
 	h.out = exposition.NewComputed(h.series)
@@ -133,6 +133,8 @@ func (h *health) block(s *target.Status, t *tally, d derive.Stats) *exposition.B
 	}
 	some("target_derived_skipped_total|clock", d.ClockJumps)
 	some("target_derived_skipped_total|gap", d.Gaps)
+	some("target_derived_skipped_total|histogram", d.BrokenHistograms)
+	some("target_derived_skipped_total|negative", d.Negative)
 	some("target_derived_skipped_total|nonfinite", d.NonFinite)
 	some("target_derived_skipped_total|reset", d.Resets)
 	some("target_derived_skipped_total|restart", d.Restarts)

@@ -21,6 +21,8 @@ type identity struct {
 	trtllmVersion string
 	source        engine.VersionSource
 	topology      *engine.Topology
+	// models are what rules read of the models; see [derive.Identity].
+	models []engine.ModelFacts
 }
 
 // identify puts together what is known of a replica.
@@ -34,13 +36,15 @@ func identify(t *target.Target, kind engine.Kind, facts *engine.Facts, onPage []
 	}
 	id.trtllmVersion, id.source = facts.ResolveVersion(kind, t.TRTLLMVersion)
 	id.topology = engine.NewTopology(kind, onPage, facts.Models, modelIDs)
+	id.models = facts.Models
 	return id
 }
 
 // equal says whether both give every series the same labels.
 func (id *identity) equal(o *identity) bool {
 	return o != nil && id.kind == o.kind && id.engineVersion == o.engineVersion &&
-		id.trtllmVersion == o.trtllmVersion && id.source == o.source && id.topology.Equal(o.topology)
+		id.trtllmVersion == o.trtllmVersion && id.source == o.source && id.topology.Equal(o.topology) &&
+		slices.EqualFunc(id.models, o.models, derive.SameModel)
 }
 
 // labeler returns what gives the replica's own series their labels.
@@ -79,6 +83,7 @@ func (id *identity) derived(t *target.Target, p *pool) derive.Identity {
 		TRTLLMVersion: id.trtllmVersion,
 		Source:        id.source,
 		Topology:      id.topology,
+		Models:        id.models,
 	}
 }
 

@@ -90,7 +90,7 @@ func (r *replica) hide(next *snapshot.Snapshot) {
 		next.Raw.Release()
 		next.Raw = nil
 	}
-	if !r.pool.page.Normalised {
+	if !r.pool.page.Normalised && len(r.pool.page.Aliases) == 0 {
 		next.Derived.Release()
 		next.Derived = nil
 	}

@@ -108,6 +108,7 @@ func (r *replica) reset() {
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.window, Interval: r.target.Interval, Engine: e,
 		StallAfter: time.Duration(r.pool.cfg.StallAfter),
+		Aliases:    r.pool.page.Aliases, AliasesOnly: !r.pool.page.Normalised,
 	})
 	r.cache = exposition.NewCache(exposition.Options{
 		Watch:      func(name string) bool { return r.deriver.Watch(name) || engine.Tells(name) },
@@ -121,12 +122,7 @@ func (r *replica) reset() {
 func (r *replica) stats() derive.Stats {
 	s := r.past
 	if r.deriver != nil {
-		d := r.deriver.Stats()
-		s.Resets += d.Resets
-		s.Restarts += d.Restarts
-		s.Gaps += d.Gaps
-		s.ClockJumps += d.ClockJumps
-		s.NonFinite += d.NonFinite
+		s.Add(r.deriver.Stats())
 	}
 	return s
 }

@@ -31,6 +31,11 @@ type Identity struct {
 	Models []engine.ModelFacts
 }
 
+// SameModel says whether two answers about models are one to the rules.
+func SameModel(a, b engine.ModelFacts) bool {
+	return a.Name == b.Name && a.Configured == b.Configured && a.Decoupled == b.Decoupled && a.Backend == b.Backend && a.Platform == b.Platform
+}
+
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {

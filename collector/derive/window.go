@@ -51,6 +51,17 @@ type Stats struct {
 	Negative, BrokenHistograms uint64
 }
 
+// Add adds what interrupted another window.
+func (s *Stats) Add(o Stats) {
+	s.Resets += o.Resets
+	s.Restarts += o.Restarts
+	s.Gaps += o.Gaps
+	s.ClockJumps += o.ClockJumps
+	s.NonFinite += o.NonFinite
+	s.Negative += o.Negative
+	s.BrokenHistograms += o.BrokenHistograms
+}
+
 // lateAfter is how many intervals may pass between two pages before what
 // happened in between counts as unknown: one missed scrape is let pass.
 const lateAfter = 2.5
