@@ -130,7 +130,7 @@ func (f Facts) Over(before *Facts) *Facts {
 	if f.EngineVersion == "" {
 		f.EngineVersion = before.EngineVersion
 	}
-	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.configured() {
+	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.answeredAgain(before) {
 		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
 	}
 	if f.BuildVersion == "" {
@@ -157,11 +157,12 @@ func (f Facts) Over(before *Facts) *Facts {
 	return &f
 }
 
-// configured says whether every model that is ready had its config answered,
-// so that a parameter which is not there was taken out.
-func (f *Facts) configured() bool {
-	return f.Listed && len(f.Models) > 0 && !slices.ContainsFunc(f.Models, func(m ModelFacts) bool {
-		return m.State == modelReady && !m.Configured
+// answeredAgain says whether every model that told its config before did so this
+// time, so that a parameter which is not there was taken out.
+func (f *Facts) answeredAgain(before *Facts) bool {
+	return f.Listed && !slices.ContainsFunc(before.Models, func(m ModelFacts) bool {
+		now := f.Model(m.Name)
+		return m.Configured && (now == nil || !now.Configured)
 	})
 }
 

@@ -1,0 +1,227 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// known asks and reads all that a simulated server tells.
+func known(t *testing.T, kind engine.Kind, spec simulate.Spec, worked time.Duration) *engine.Known {
+	t.Helper()
+	r := listening(t, replica(t, spec, worked))
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	base := r.APIURL()
+	if kind == engine.Dynamo {
+		base = "http://" + r.MetricsAddr()
+	}
+	facts := e.Ask(t.Context(), newNetwork(t), base)
+	return &engine.Known{
+		Kind: kind, Page: readPage(t, kind, r.Page()), Facts: &facts,
+		Health: e.Health(t.Context(), newNetwork(t), base),
+	}
+}
+
+func TestCapabilitiesOfEveryServer(t *testing.T) {
+	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
+	for _, c := range []struct {
+		says string
+		kind engine.Kind
+		spec simulate.Spec
+		idle bool
+		has  string
+		// What turns some of the missing ones on.
+		cures map[string]string
+	}{
+		{
+			says: "C++ backend of 25.12 as it starts by default", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, GPUs: 1},
+			has: "tokens live_tokens queue running e2e kv_cache kv_reuse gpu health config",
+			cures: map[string]string{
+				engine.CanTTFT:      "--metrics-config histogram_latencies=true and decoupled: true",
+				engine.CanQuantiles: "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true",
+				engine.CanTPOT:      "enable the probe of the pool",
+			},
+		},
+		{
+			says: "C++ backend with everything on, no GPU metrics", kind: engine.Triton,
+			spec:  simulate.Spec{Kind: simulate.KindTriton, Histograms: true, Summaries: true, Streaming: true},
+			has:   "tokens live_tokens queue running ttft e2e quantiles kv_cache kv_reuse health config",
+			cures: map[string]string{engine.CanGPU: "--allow-gpu-metrics=true"},
+		},
+		{
+			says: "C++ backend of 24.08", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
+			has: "live_tokens queue running e2e kv_cache health config",
+			cures: map[string]string{
+				engine.CanTokens: "Triton 24.12", engine.CanKVReuse: "Triton 24.10", engine.CanTTFT: "Triton 24.11",
+			},
+		},
+		{
+			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, CountersFrozen: true},
+			has:   "tokens live_tokens queue running kv_cache kv_reuse health config",
+			cures: map[string]string{engine.CanE2E: "--metrics-config counter_latencies=true"},
+		},
+		{
+			says: "Python executor", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython},
+			has:   "tokens live_tokens queue running e2e kv_cache health config",
+			cures: map[string]string{engine.CanKVReuse: "C++ backend"},
+		},
+		{
+			says: "Python executor of 24.06", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
+			has:   "e2e health config",
+			cures: map[string]string{engine.CanTokens: "Triton 24.07"},
+		},
+		{
+			says: "LLM-API model", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI},
+			has: "health config",
+			cures: map[string]string{
+				engine.CanTokens: "use trtllm-serve", engine.CanQueue: "use trtllm-serve", engine.CanKVCache: "use trtllm-serve",
+				engine.CanE2E: "use trtllm-serve",
+			},
+		},
+		{
+			says: "no LLM", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonCore},
+			has: "queue e2e health config",
+		},
+		{
+			says: "vLLM backend", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
+			has: "tokens live_tokens queue ttft tpot e2e quantiles health config",
+		},
+		{
+			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
+			has: "tokens live_tokens queue running e2e kv_cache kv_reuse health",
+			cures: map[string]string{
+				engine.CanTTFT: "enable the probe", engine.CanConfig: "--enable-kserve-frontends",
+			},
+		},
+		{
+			says: "trtllm-serve 1.3", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe},
+			has:   "tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse gpu health config",
+			cures: map[string]string{engine.CanLiveTokens: "iteration_stats: true"},
+		},
+		{
+			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true},
+			has: "tokens ttft tpot e2e quantiles health config",
+			cures: map[string]string{
+				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",
+			},
+		},
+		{
+			says: "trtllm-serve 1.3 before its first request", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe}, idle: true,
+			has: "health config",
+		},
+		{
+			says: "trtllm-serve 1.3.0rc5", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeGen2},
+			has:   "ttft tpot e2e quantiles kv_cache kv_reuse health",
+			cures: map[string]string{engine.CanTokens: "a later TensorRT-LLM 1.3"},
+		},
+		{
+			says: "trtllm-serve 1.1", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeOld},
+			has:   "ttft tpot e2e quantiles health",
+			cures: map[string]string{engine.CanTokens: "TensorRT-LLM 1.3 or later", engine.CanQueue: "TensorRT-LLM 1.3 or later"},
+		},
+		{
+			says: "NIM", kind: engine.NIM, spec: simulate.Spec{Kind: simulate.KindNIM},
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache health",
+			cures: map[string]string{engine.CanGPU: "DCGM exporter"},
+		},
+		{
+			says: "Dynamo worker", kind: engine.Dynamo, spec: simulate.Spec{Kind: simulate.KindDynamo},
+			has:   "ttft tpot e2e quantiles health",
+			cures: map[string]string{engine.CanLiveTokens: "scrape the frontend too"},
+		},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			if c.spec.Workload = busy; c.idle {
+				c.spec.Workload = simulate.Workload{}
+			}
+			all := engine.Capabilities(known(t, c.kind, c.spec, 30*time.Second))
+			var names, has []string
+			for _, one := range all {
+				names = append(names, one.Name)
+				require.NotEmpty(t, one.Reason, one.Name)
+				if one.Has {
+					has = append(has, one.Name)
+					require.Empty(t, one.Cure, one.Name)
+				} else {
+					require.Contains(t, one.Cure, c.cures[one.Name], "%s: %s", one.Name, one.Reason)
+				}
+			}
+			require.Equal(t, engine.CapabilityNames(), names)
+			require.ElementsMatch(t, strings.Fields(c.has), has)
+		})
+	}
+}
+
+func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
+	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindDynamo, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}, 30*time.Second))
+	n := newNetwork(t)
+	_, _, body, err := n.Do(t.Context(), "GET", r.APIURL()+"/metrics", nil, 1<<20)
+	require.NoError(t, err)
+	e, _ := engine.Of("dynamo")
+	k := &engine.Known{Kind: engine.Dynamo, Page: readPage(t, engine.Dynamo, body), Health: e.Health(t.Context(), n, r.APIURL())}
+	var has []string
+	for _, c := range engine.Capabilities(k) {
+		if c.Has {
+			has = append(has, c.Name)
+		}
+	}
+	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles health", strings.Join(has, " "))
+}
+
+func TestCapabilitiesWithoutAPage(t *testing.T) {
+	require.Nil(t, engine.Capabilities(&engine.Known{Kind: engine.Triton}), "nothing is known of a server that is down")
+	all := engine.Capabilities(&engine.Known{Kind: engine.TRTLLMServe, MissingPage: true, Health: engine.Health{API: engine.APIReady}})
+	require.Len(t, all, len(engine.CapabilityNames()))
+	for _, c := range all {
+		switch c.Name {
+		case engine.CanHealth:
+			require.True(t, c.Has)
+		case engine.CanConfig:
+			require.False(t, c.Has)
+		default:
+			require.False(t, c.Has)
+			require.Equal(t, "return_perf_metrics: true", c.Cure)
+		}
+	}
+}
+
+func TestARestrictedAPIIsSaidSo(t *testing.T) {
+	e, _ := engine.Of("triton")
+	server := answers{"*": restricted}
+	facts := e.Ask(t.Context(), server, "http://server")
+	page := readPage(t, engine.Triton, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0).Page())
+	for _, c := range engine.Capabilities(&engine.Known{
+		Kind: engine.Triton, Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
+	}) {
+		if c.Name == engine.CanHealth || c.Name == engine.CanConfig {
+			require.False(t, c.Has)
+			require.Contains(t, c.Cure, "http_headers")
+			require.Contains(t, c.Reason, "expecting header 'admin-key'")
+		}
+	}
+}
+
+func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
+	spec := simulate.Spec{Kind: simulate.KindTritonPython, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}
+	r := listening(t, replica(t, spec, 20*time.Second))
+	e, _ := engine.Of("triton")
+	before := e.Ask(t.Context(), newNetwork(t), r.APIURL())
+	r.SetRate(0)
+	r.Advance(20 * time.Second)
+	r.Unload("tensorrt_llm")
+	r.Advance(5 * time.Second)
+	require.Contains(t, string(r.Page()), "nv_trt_llm_request_metrics", "half of the model stays on the page")
+	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL()).Over(&before)
+	for _, c := range engine.Capabilities(&engine.Known{Kind: engine.Triton, Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
+		if c.Name == engine.CanTokens || c.Name == engine.CanRunning || c.Name == engine.CanKVCache {
+			require.False(t, c.Has, c.Name)
+			require.Equal(t, "load the model", c.Cure)
+		}
+	}
+}

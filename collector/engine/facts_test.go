@@ -1,0 +1,240 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+const (
+	metadata = `{"name":"triton","version":"2.64.0","extensions":["classification","statistics"]}`
+	index    = `[{"name":"tensorrt_llm","version":"1","state":"READY"}]`
+	config   = `{
+		"name":"tensorrt_llm","platform":"","backend":"tensorrtllm","max_batch_size":8,
+		"instance_group":[{"name":"tensorrt_llm_0","kind":"KIND_GPU","count":1,"gpus":[0],"host_policy":""}],
+		"dynamic_batching":{"preferred_batch_size":[4],"max_queue_delay_microseconds":100,
+			"default_queue_policy":{"timeout_action":"REJECT","default_timeout_microseconds":5,"max_queue_size":64}},
+		"model_transaction_policy":{"decoupled":true},
+		"parameters":{"gpt_model_type":{"string_value":"inflight_fused_batching"},"trtllm_version":{"string_value":"1.1.0"},
+			"batch_scheduler_policy":{"string_value":"max_utilization"},"gpt_model_path":{"string_value":"${engine_dir}"},
+			"tokenizer_dir":{"string_value":"/models/tokenizer"}}}`
+)
+
+// tritonServer is a Triton with one model; pairs of path and answer change it.
+func tritonServer(changes ...string) answers {
+	a := answers{"/v2": metadata, "/v2/repository/index": index, "/v2/models/tensorrt_llm/config": config}
+	for i := 0; i+1 < len(changes); i += 2 {
+		a[changes[i]] = changes[i+1]
+	}
+	return a
+}
+
+// ask puts the slow questions to a server of a kind.
+func ask(t *testing.T, kind engine.Kind, server engine.Asker) engine.Facts {
+	t.Helper()
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	return e.Ask(ctx, server, "http://server")
+}
+
+func TestConfigOfATritonModel(t *testing.T) {
+	f := ask(t, engine.Triton, tritonServer())
+	require.True(t, f.Answered)
+	require.True(t, f.Listed)
+	require.Equal(t, "2.64.0", f.EngineVersion)
+	require.Equal(t, "1.1.0", f.TRTLLMVersion)
+	require.Equal(t, engine.SourceParameter, f.TRTLLMSource)
+	require.Empty(t, f.Problems)
+	m := f.Model("tensorrt_llm")
+	require.NotNil(t, m)
+	require.Equal(t, "tensorrtllm", m.Backend)
+	require.Equal(t, 8, m.MaxBatchSize)
+	require.True(t, m.Decoupled)
+	require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, m.Instances)
+	require.Equal(t, 1, m.InstanceCount())
+	require.Equal(t, &engine.DynamicBatching{
+		DelayMicroseconds: 100, Preferred: []int{4}, MaxQueueSize: 64, TimeoutAction: "REJECT", TimeoutMicroseconds: 5,
+	}, m.Batching)
+	require.Equal(t, map[string]string{
+		"gpt_model_type": "inflight_fused_batching", "batch_scheduler_policy": "max_utilization",
+	}, m.Parameters, "templates that nobody filled in and parameters of no meaning stay out")
+	require.Len(t, m.ConfigHash, 64)
+}
+
+func TestConfigHashTellsConfigsApartAndNothingElse(t *testing.T) {
+	hash := func(config string) string {
+		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", config))
+		require.NotEmpty(t, f.Model("tensorrt_llm").ConfigHash)
+		return f.Model("tensorrt_llm").ConfigHash
+	}
+	base := hash(config)
+	for says, other := range map[string]string{
+		"blanks":                      strings.ReplaceAll(strings.ReplaceAll(config, "\t", ""), "\n", " "),
+		"order of keys":               strings.Replace(config, `"platform":"","backend":"tensorrtllm"`, `"backend":"tensorrtllm","platform":""`, 1),
+		"another GPU":                 strings.Replace(config, `"gpus":[0]`, `"gpus":[3]`, 1),
+		"another name of an instance": strings.Replace(config, `"tensorrt_llm_0"`, `"tensorrt_llm_1"`, 1),
+		"tags of metrics":             strings.Replace(config, `"max_batch_size"`, `"metric_tags":{"team":"a"},"max_batch_size"`, 1),
+		"the declared version":        strings.Replace(config, `"1.1.0"`, `"1.2.0"`, 1),
+	} {
+		require.Equal(t, base, hash(other), says)
+	}
+	for says, other := range map[string]string{
+		"another batch size": strings.Replace(config, `"max_batch_size":8`, `"max_batch_size":16`, 1),
+		"another policy":     strings.Replace(config, `max_utilization`, `guaranteed_no_evict`, 1),
+		"more instances":     strings.Replace(config, `"count":1`, `"count":2`, 1),
+	} {
+		require.NotEqual(t, base, hash(other), says)
+	}
+}
+
+func TestBadAnswersCostOnlyTheirFact(t *testing.T) {
+	tenMegabytes := `[{"name":"` + strings.Repeat("x", 10<<20) + `"}]`
+	var thousands strings.Builder
+	thousands.WriteString("[")
+	for i := range 10000 {
+		fmt.Fprintf(&thousands, `{"name":"never%d"},`, i)
+	}
+	thousands.WriteString(strings.TrimPrefix(index, "["))
+	for _, c := range []struct {
+		says   string
+		server answers
+		// What is still known: version, model, its config; and the problem.
+		version, model, config bool
+		problem                string
+	}{
+		{says: "all well", server: tritonServer(), version: true, model: true, config: true},
+		{says: "HTML for the version", server: tritonServer("/v2", "<html>Sign in</html>"), model: true, config: true, problem: "no JSON"},
+		{says: "JSON that ends early", server: tritonServer("/v2", metadata[:20]), model: true, config: true, problem: "no JSON"},
+		{says: "a list for the version", server: tritonServer("/v2", `[1]`), model: true, config: true, problem: "another kind"},
+		{says: "a number for the version", server: tritonServer("/v2", strings.Replace(metadata, `"2.64.0"`, `2.64`, 1)), model: true, config: true},
+		{says: "a version with control characters", server: tritonServer("/v2", strings.Replace(metadata, `2.64.0`, `2.64.0\n\u0000`, 1)), model: true, config: true},
+		{says: "somebody else's metadata", server: tritonServer("/v2", `{"name":"triton","version":"9"}`), model: true, config: true},
+		{says: "a restricted version", server: tritonServer("/v2", restricted), model: true, config: true, problem: "http_headers"},
+		{says: "a version that hangs", server: tritonServer("/v2", hangs), model: true, config: true, problem: "no answer in time"},
+		{says: "a version that is refused", server: tritonServer("/v2", refuses), model: true, config: true, problem: "nothing listens"},
+		{says: "an index of HTML", server: tritonServer("/v2/repository/index", "<html>"), version: true, problem: "no JSON"},
+		{says: "an index that is an object", server: tritonServer("/v2/repository/index", `{"name":"x"}`), version: true, problem: "another kind"},
+		{says: "an index of 10 MB", server: tritonServer("/v2/repository/index", tenMegabytes), version: true, problem: "over the limit"},
+		{says: "an index of 10000 models", server: tritonServer("/v2/repository/index", thousands.String()), version: true, model: true, config: true},
+		{says: "a restricted index", server: tritonServer("/v2/repository/index", restricted), version: true, problem: "restricted"},
+		{says: "a config of HTML", server: tritonServer("/v2/models/tensorrt_llm/config", "<html>"), version: true, model: true, problem: "no JSON"},
+		{says: "a config of another model", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"other"}`), version: true, model: true},
+		{says: "a config that hangs", server: tritonServer("/v2/models/tensorrt_llm/config", hangs), version: true, model: true, problem: "no answer in time"},
+		{says: "a restricted config", server: tritonServer("/v2/models/tensorrt_llm/config", restricted), version: true, model: true, problem: "http_headers"},
+		{says: "a batch size that is text", server: tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, `:8`, `:"8"`, 1)), version: true, model: true, config: true},
+		{says: "wrong types everywhere", server: tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","backend":7,"instance_group":"no","parameters":[1],"dynamic_batching":"x"}`), version: true, model: true, config: true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			f := ask(t, engine.Triton, c.server)
+			require.Equal(t, c.version, f.EngineVersion == "2.64.0", f.EngineVersion)
+			m := f.Model("tensorrt_llm")
+			require.Equal(t, c.model, m != nil)
+			require.LessOrEqual(t, len(f.Models), 1024)
+			if m != nil {
+				require.Equal(t, c.config, m.Configured)
+			}
+			if c.problem == "" {
+				require.Empty(t, f.Problems)
+				return
+			}
+			require.NotEmpty(t, f.Problems)
+			require.Contains(t, f.Problems[0].Reason, c.problem)
+		})
+	}
+}
+
+func TestOtherServersSayWhoTheyAre(t *testing.T) {
+	const models = `{"object":"list","data":[{"id":"tiny","owned_by":"tensorrt_llm"},{"id":""},{"id":"tiny"}]}`
+	for _, c := range []struct {
+		kind            engine.Kind
+		server          answers
+		version, trtllm string
+		source          engine.VersionSource
+	}{
+		{engine.TRTLLMServe, answers{"/version": `{"version":"1.0.3.2510"}`, "/v1/models": models}, "1.0.3.2510", "1.0.3.2510", engine.SourceServer},
+		{engine.TRTLLMServe, answers{"/version": `{"version":"1.3.0rc14"}`, "/v1/models": models}, "1.3.0rc14", "1.3.0rc14", engine.SourceServer},
+		{engine.TRTLLMServe, answers{"/version": `{}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown},
+		{engine.NIM, answers{"/v1/version": `{"release":"1.0.0","api":"1.0.0"}`, "/v1/models": models}, "1.0.0", "unknown", engine.SourceUnknown},
+		{engine.TritonOpenAI, answers{"/openapi.json": `{"info":{"version":"2.0.0"}}`, "/v1/models": models}, "", "unknown", engine.SourceUnknown},
+		{engine.Dynamo, answers{"/v1/models": models}, "", "unknown", engine.SourceUnknown},
+	} {
+		t.Run(string(c.kind)+" "+c.version, func(t *testing.T) {
+			f := ask(t, c.kind, c.server)
+			require.True(t, f.Answered)
+			require.Equal(t, c.version, f.EngineVersion)
+			require.Len(t, f.Models, 1)
+			trtllm, source := f.ResolveVersion(c.kind, "")
+			require.Equal(t, c.trtllm, trtllm)
+			require.Equal(t, c.source, source)
+		})
+	}
+}
+
+func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
+	for _, c := range []struct {
+		says     string
+		facts    engine.Facts
+		declared string
+		want     string
+		source   engine.VersionSource
+	}{
+		{"declared wins", engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter}, "0.17.0.post1", "0.17.0.post1", engine.SourceConfig},
+		{"then the parameter of a model", engine.Facts{EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", TRTLLMSource: engine.SourceParameter}, "", "1.0.0", engine.SourceParameter},
+		{"then the table", engine.Facts{EngineVersion: "2.64.0"}, "", "1.1.0", engine.SourceTable},
+		{"25.07 is 2.59.1", engine.Facts{EngineVersion: "2.59.1"}, "", "0.20.0", engine.SourceTable},
+		{"a version that is not semver", engine.Facts{EngineVersion: "2.63.0"}, "", "1.0.3.2510", engine.SourceTable},
+		{"a row that states none", engine.Facts{EngineVersion: "2.44.0"}, "", "unknown", engine.SourceUnknown},
+		{"a build from main", engine.Facts{EngineVersion: "2.73.0dev"}, "", "unknown", engine.SourceUnknown},
+		{"a version that is in no row", engine.Facts{EngineVersion: "0.0.0"}, "", "unknown", engine.SourceUnknown},
+		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			got, source := c.facts.ResolveVersion(engine.Triton, c.declared)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.source, source)
+		})
+	}
+	f := engine.Facts{EngineVersion: "2.64.0"}
+	_, source := f.ResolveVersion(engine.NIM, "")
+	require.Equal(t, engine.SourceUnknown, source, "the table is of Triton's images only")
+}
+
+func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
+	first := ask(t, engine.Triton, tritonServer())
+	for _, c := range []struct {
+		says      string
+		server    answers
+		version   string
+		trtllm    string
+		configs   bool
+		hasModels bool
+	}{
+		{"nothing answers", answers{"*": refuses}, "2.64.0", "1.1.0", true, true},
+		{"only the version is restricted", tritonServer("/v2", restricted), "2.64.0", "1.1.0", true, true},
+		{"the config is lost", tritonServer("/v2/models/tensorrt_llm/config", "<html>"), "2.64.0", "1.1.0", true, true},
+		{"the model is unloaded", tritonServer("/v2/repository/index", strings.Replace(index, "READY", "UNAVAILABLE", 1)), "2.64.0", "1.1.0", true, true},
+		{"the parameter was taken out", tritonServer("/v2/models/tensorrt_llm/config", strings.Replace(config, "trtllm_version", "other", 1)), "2.64.0", "", true, true},
+		{"another version", tritonServer("/v2", strings.Replace(metadata, "2.64", "2.67", 1), "/v2/models/tensorrt_llm/config", hangs), "2.67.0", "", true, true},
+		{"no models any more", tritonServer("/v2/repository/index", "[]"), "2.64.0", "1.1.0", false, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			next := ask(t, engine.Triton, c.server).Over(&first)
+			require.Equal(t, c.version, next.EngineVersion)
+			require.Equal(t, c.trtllm, next.TRTLLMVersion)
+			m := next.Model("tensorrt_llm")
+			require.Equal(t, c.hasModels, m != nil)
+			if m != nil {
+				require.Equal(t, c.configs, m.Configured)
+			}
+		})
+	}
+	require.Equal(t, "2.64.0", first.Over(nil).EngineVersion)
+}
