@@ -26,14 +26,15 @@ type arrow struct {
 func arrows() []arrow {
 	stages := []string{
 		"collector/derive", "collector/discovery", "collector/engine", "collector/exposition", "collector/probe",
-		"collector/scrape", "collector/snapshot", "collector/target", "relabel",
+		"collector/scrape", "collector/scrape/kserve", "collector/snapshot", "collector/target", "relabel",
 	}
 	return []arrow{
 		{"relabel", nil},
 		{"collector/exposition", nil},
 		{"collector/target", nil},
 		{"collector/simulate", nil},
-		{"collector/scrape", []string{"collector/target"}},
+		{"collector/scrape", []string{"collector/scrape/kserve", "collector/target"}},
+		{"collector/scrape/kserve", nil},
 		{"collector/discovery", []string{"collector/target"}},
 		{"collector/probe", []string{"collector/target"}},
 		{"collector/engine", []string{"collector/exposition", "collector/target"}},

@@ -21,6 +21,7 @@ func outside() map[string][]string {
 		"flag":                             {"cmd/trtllm_exporter"},
 		"os/signal":                        {"cmd/trtllm_exporter"},
 		"github.com/prometheus/exporter-toolkit/web": {"cmd/trtllm_exporter", "collector/web"},
+		"google.golang.org/grpc":                     {"collector/scrape", "collector/scrape/kserve"},
 		"github.com/stretchr/testify/require":        {},
 		"github.com/stretchr/testify/assert":         {},
 		"github.com/pkg/errors":                      {},

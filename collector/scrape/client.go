@@ -29,6 +29,7 @@ type Client struct {
 	rt        http.RoundTripper
 	closers   []transport
 	requests  *requests
+	callers   *callers
 	guard     *guard
 	limits    Limits
 	follow    bool
@@ -78,14 +79,20 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 		token = newTokenSource(cfg.OAuth2, login)
 	}
 	c.rt = credentials(&cfg, base, token)
+	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
 	}
 	return c, nil
 }
 
-// Close closes the idle connections; scrapes that run go on.
+// Leave closes the connection to an API that is asked over gRPC and will not be
+// asked again.
+func (c *Client) Leave(base string) { c.callers.leave(base) }
+
+// Close closes the idle connections and those to APIs; scrapes that run go on.
 func (c *Client) Close() {
+	c.callers.close()
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}
@@ -142,8 +149,20 @@ func (c *Client) Get(ctx context.Context, url string, limit int64) (status int, 
 	return c.Do(ctx, http.MethodGet, url, nil, limit)
 }
 
-// Do is Get with another method; a body that is not nil is sent as JSON.
+// Do is Get with another method; a body that is not nil is sent as JSON. An URL
+// of scheme grpc or grpcs is asked over gRPC, which has no headers and sends no
+// body.
 func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	if limit <= 0 {
+		limit = int64(c.limits.Body)
+	}
+	if isGRPC(url) {
+		status, answer, failure := c.callers.do(ctx, method, url, limit)
+		if failure != nil {
+			return 0, nil, nil, failure
+		}
+		return status, http.Header{}, answer, nil
+	}
 	req, failure := c.requests.question(ctx, method, url, body)
 	if failure != nil {
 		return 0, nil, nil, failure
@@ -153,9 +172,6 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 		return 0, nil, nil, failure
 	}
 	defer closeBody(resp)
-	if limit <= 0 {
-		limit = int64(c.limits.Body)
-	}
 	answer, _, failure = c.readBody(ctx, resp, nil, limit)
 	if failure != nil {
 		return resp.StatusCode, resp.Header, nil, failure

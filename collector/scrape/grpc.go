@@ -1,0 +1,186 @@
+package scrape
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	promconfig "github.com/prometheus/common/config"
+	grpccredentials "google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
+)
+
+// The schemes of APIs that are asked over gRPC, plain and with TLS. Paths and
+// answers are those of Triton's HTTP API.
+const (
+	SchemeGRPC  = "grpc"
+	SchemeGRPCS = "grpcs"
+)
+
+// isGRPC says whether a URL has one of these schemes.
+func isGRPC(rawURL string) bool {
+	return strings.HasPrefix(rawURL, SchemeGRPC+"://") || strings.HasPrefix(rawURL, SchemeGRPCS+"://")
+}
+
+// callers asks servers over gRPC, with one connection for each. Safe for
+// concurrent use.
+type callers struct {
+	agent  string
+	dial   dialFunc
+	tls    *promconfig.TLSConfig
+	header uint32
+	// signer puts the credentials of the configuration on a request.
+	signer http.RoundTripper
+
+	mu     sync.Mutex
+	conns  map[string]*kserve.Conn
+	closed bool
+}
+
+// newCallers shares with the pages what says who may be asked and how.
+func newCallers(cfg *Config, agent string, dial dialFunc, token *tokenSource) *callers {
+	return &callers{
+		agent: agent, dial: dial, tls: &cfg.TLS, header: uint32(min(int64(cfg.Limits.Headers), int64(1<<31))),
+		signer: credentials(cfg, nowhere{}, token), conns: make(map[string]*kserve.Conn),
+	}
+}
+
+// do asks one question; see [kserve.Conn.Do].
+func (c *callers) do(ctx context.Context, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Port() == "" {
+		return 0, nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
+	}
+	conn, failure := c.conn(u)
+	if failure != nil {
+		return 0, nil, failure
+	}
+	status, answer, err = conn.Do(ctx, method, u.EscapedPath(), limit)
+	if err != nil {
+		return 0, nil, classifyCall(ctx, err)
+	}
+	return status, answer, nil
+}
+
+// classifyCall gives the failures of gRPC their reasons.
+func classifyCall(ctx context.Context, err error) *Error {
+	switch {
+	case errors.Is(err, kserve.ErrNotGRPC):
+		return advise(ReasonProtocol, "", err, "check api_port: Triton's --grpc-port is 8001 unless set")
+	case errors.Is(err, kserve.ErrTooLarge):
+		return failf(ReasonBodyTooLarge, "", "%w", err)
+	case errors.Is(err, kserve.ErrLost):
+		return advise(ReasonReset, "", err, "the server may be restarting")
+	}
+	return classify(ctx, stageHeaders, err)
+}
+
+// conn is the connection to a server.
+func (c *callers) conn(u *url.URL) (*kserve.Conn, *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, failf(ReasonCanceled, "", "the scrape was given up: %w", net.ErrClosed)
+	}
+	key := u.Scheme + "://" + u.Host
+	if conn := c.conns[key]; conn != nil {
+		return conn, nil
+	}
+	options := kserve.Options{
+		Address: u.Host, Agent: c.agent, Dial: c.dial, Metadata: c.metadata, HeaderLimit: c.header,
+	}
+	if u.Scheme == SchemeGRPCS {
+		options.TLS = &freshTLS{config: c.tls}
+	}
+	conn := kserve.Open(options)
+	c.conns[key] = conn
+	return conn, nil
+}
+
+// leave closes the connection to a server, given by any URL of its API.
+func (c *callers) leave(rawURL string) {
+	u, err := url.Parse(rawURL)
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	key := u.Scheme + "://" + u.Host
+	if conn := c.conns[key]; conn != nil {
+		conn.Close()
+		delete(c.conns, key)
+	}
+}
+
+// close closes all connections for good.
+func (c *callers) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	for key, conn := range c.conns {
+		conn.Close()
+		delete(c.conns, key)
+	}
+}
+
+// metadata are the headers that a request for a page would have: credentials,
+// read and renewed as there, and http_headers.
+func (c *callers) metadata(ctx context.Context) (metadata.MD, error) {
+	req := (&http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: make(http.Header)}).WithContext(ctx)
+	resp, err := c.signer.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	defer closeBody(resp)
+	md := metadata.Pairs(HopHeader, "1")
+	for name, values := range resp.Request.Header {
+		md.Append(name, values...)
+	}
+	return md, nil
+}
+
+// nowhere answers a request with the request itself.
+type nowhere struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (nowhere) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusNoContent, Request: req, Body: http.NoBody, Header: http.Header{}}, nil
+}
+
+// freshTLS reads the files of the TLS configuration for each connection, so
+// that certificates may be renewed.
+type freshTLS struct{ config *promconfig.TLSConfig }
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (t *freshTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, grpccredentials.AuthInfo, error) {
+	client, err := handshake(t.config) //nolint:contextcheck // It asks for the context of each handshake itself.
+	if err != nil {
+		_ = raw.Close()
+		return nil, nil, failf(ReasonResource, "", "tls_config: %w", err)
+	}
+	return grpccredentials.NewTLS(client).ClientHandshake(ctx, authority, raw)
+}
+
+// ServerHandshake implements credentials.TransportCredentials; nobody is
+// served.
+func (*freshTLS) ServerHandshake(net.Conn) (net.Conn, grpccredentials.AuthInfo, error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+// Info implements credentials.TransportCredentials.
+func (*freshTLS) Info() grpccredentials.ProtocolInfo {
+	return grpccredentials.ProtocolInfo{SecurityProtocol: "tls"}
+}
+
+// Clone implements credentials.TransportCredentials.
+func (t *freshTLS) Clone() grpccredentials.TransportCredentials { return &freshTLS{t.config} }
+
+// OverrideServerName implements credentials.TransportCredentials; the name is
+// tls_config.server_name.
+func (*freshTLS) OverrideServerName(string) error { return nil }

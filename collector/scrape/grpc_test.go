@@ -1,0 +1,204 @@
+package scrape_test
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// bytesCodec hands messages on as they are.
+type bytesCodec struct{}
+
+func (bytesCodec) Name() string { return "proto" }
+
+func (bytesCodec) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+
+func (bytesCodec) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte{}, data...)
+	return nil
+}
+
+// readyReply is a ServerReadyResponse that says ready.
+func readyReply() []byte { return []byte{0x08, 0x01} }
+
+// grpcServer is a server of this process that says ready to everything and
+// remembers the metadata of its last call.
+type grpcServer struct {
+	address string
+
+	mu sync.Mutex
+	md metadata.MD
+}
+
+func startGRPC(t *testing.T, options ...grpc.ServerOption) *grpcServer {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &grpcServer{address: listener.Addr().String()}
+	options = append(options, grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		var request []byte
+		if err := stream.RecvMsg(&request); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.md, _ = metadata.FromIncomingContext(stream.Context())
+		s.mu.Unlock()
+		return stream.SendMsg(readyReply())
+	}))
+	server := grpc.NewServer(options...)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = server.Serve(listener) })
+	t.Cleanup(func() {
+		server.Stop()
+		serving.Wait()
+	})
+	return s
+}
+
+// last is the metadata of the last call.
+func (s *grpcServer) last() metadata.MD {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.md
+}
+
+// askReady asks one server over gRPC whether it is ready.
+func askReady(t *testing.T, cfg scrape.Config, base string) (int, error) {
+	t.Helper()
+	client, err := scrape.New(cfg, quiet())
+	require.NoError(t, err)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	status, _, _, err := client.Do(ctx, http.MethodGet, base+"/v2/health/ready", nil, 0)
+	return status, err
+}
+
+func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
+	password := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(password, []byte("from-a-file"), 0o600))
+	for _, c := range []struct {
+		name     string
+		cfg      func(*scrape.Config)
+		key, has string
+	}{
+		{"a bearer token from a file", func(c *scrape.Config) {
+			c.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: password}
+		}, "authorization", "Bearer from-a-file"},
+		{"a user and password", func(c *scrape.Config) {
+			c.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: "p"}
+		}, "authorization", "Basic dTpw"},
+		{"the header of a restricted protocol", func(c *scrape.Config) {
+			c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{
+				"Triton-Grpc-Protocol-Key": {Values: []string{"value"}},
+			}}
+		}, "triton-grpc-protocol-key", "value"},
+		{"the mark of an exporter", func(*scrape.Config) {}, strings.ToLower(scrape.HopHeader), "1"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startGRPC(t)
+			cfg := scrape.DefaultConfig
+			c.cfg(&cfg)
+			status, err := askReady(t, cfg, "grpc://"+s.address)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status)
+			require.Equal(t, []string{c.has}, s.last().Get(c.key))
+		})
+	}
+}
+
+func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
+	plain := startGRPC(t)
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	nobody := closed.Addr().String()
+	require.NoError(t, closed.Close())
+
+	denied := scrape.DefaultConfig
+	denied.Dial.Deny = []string{"127.0.0.0/8"}
+	missing := scrape.DefaultConfig
+	missing.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: filepath.Join(t.TempDir(), "none")}
+	for _, c := range []struct {
+		name   string
+		cfg    scrape.Config
+		base   string
+		reason scrape.Reason
+	}{
+		{"nothing listens", scrape.DefaultConfig, "grpc://" + nobody, scrape.ReasonConnect},
+		{"a denied address", denied, "grpc://" + plain.address, scrape.ReasonConnect},
+		{"TLS to a plain port", scrape.DefaultConfig, "grpcs://" + plain.address, scrape.ReasonTLS},
+		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource},
+		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := askReady(t, c.cfg, c.base)
+			require.Error(t, err)
+			require.Equal(t, c.reason, scrape.ReasonOf(err), "%v", err)
+		})
+	}
+	_, err = askReady(t, scrape.DefaultConfig, "grpc://"+nobody)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+}
+
+func TestAnHTTPServerIsNotTakenForGRPC(t *testing.T) {
+	web := serve(t, nil, replies(answer("200 OK", "", "")))
+	_, err := askReady(t, scrape.DefaultConfig, "grpc://"+strings.TrimSuffix(strings.TrimPrefix(web.url, "http://"), "/metrics"))
+	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(err), "%v", err)
+	require.ErrorContains(t, err, "api_port")
+}
+
+func TestAConnectionThatIsLeftIsMadeAnew(t *testing.T) {
+	s := startGRPC(t)
+	client, err := scrape.New(scrape.DefaultConfig, quiet())
+	require.NoError(t, err)
+	ask := func() (int, error) {
+		status, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2/health/ready", nil, 0)
+		return status, err
+	}
+	for range 2 {
+		status, err := ask()
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, status)
+		client.Leave("grpc://" + s.address)
+	}
+	client.Close()
+	_, err = ask()
+	require.ErrorIs(t, err, net.ErrClosed)
+}
+
+func TestAuthoritiesOfAnAPIOverGRPCAreReadForEachConnection(t *testing.T) {
+	trusted := newAuthority(t)
+	s := startGRPC(t, grpc.Creds(credentials.NewTLS(trusted.server(t, nil))))
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	write(t, file, newAuthority(t).pem)
+	cfg := scrape.DefaultConfig
+	cfg.TLS.CAFile = file
+	client, err := scrape.New(cfg, quiet())
+	require.NoError(t, err)
+	defer client.Close()
+	ask := func() (int, error) {
+		status, _, _, err := client.Do(t.Context(), http.MethodGet, "grpcs://"+s.address+"/v2/health/ready", nil, 0)
+		return status, err
+	}
+	_, err = ask()
+	requireFailure(t, err, scrape.ReasonTLS, scrape.ClassAuthority, "")
+	write(t, file, trusted.pem)
+	status, err := ask()
+	require.NoError(t, err, "the file is read again")
+	require.Equal(t, http.StatusOK, status)
+}

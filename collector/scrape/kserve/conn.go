@@ -1,0 +1,259 @@
+package kserve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// Options say how a server is reached.
+type Options struct {
+	// Address is host:port of the gRPC port.
+	Address string
+	// Agent is the name in front of grpc-go's own in the user agent.
+	Agent string
+	// Dial opens the connection; required.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// TLS secures the connection; nil leaves it plain.
+	TLS credentials.TransportCredentials
+	// Metadata gives the metadata of one call, credentials among it; nil for
+	// none.
+	Metadata func(ctx context.Context) (metadata.MD, error)
+	// HeaderLimit bounds the headers of an answer in bytes.
+	HeaderLimit uint32
+}
+
+// The failures that have no cause of their own from the connection.
+var (
+	// ErrNotGRPC: what listens there does not speak gRPC.
+	ErrNotGRPC = errors.New("what answers is not gRPC")
+	// ErrLost: the connection ended before the answer did.
+	ErrLost = errors.New("the connection ended before the answer")
+	// ErrTooLarge: the answer is over its limit.
+	ErrTooLarge = errors.New("the answer is over its limit")
+)
+
+// pingAfter finds connections that died silently.
+const pingAfter = time.Minute
+
+// Conn is one connection to one server, made at the first question and again
+// after it broke. Safe for concurrent use.
+type Conn struct {
+	options Options
+
+	mu     sync.Mutex
+	client *grpc.ClientConn
+	closed bool
+	// failed is why the last attempt to connect did not succeed.
+	failed error
+}
+
+// Open prepares a connection without making it.
+func Open(o Options) *Conn { return &Conn{options: o} }
+
+// Close ends the connection; questions that run fail.
+func (c *Conn) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	if c.client != nil {
+		_ = c.client.Close()
+		c.client = nil
+	}
+}
+
+// Do asks what method and path ask Triton's HTTP API, and answers as that does:
+// with its status and JSON. The deadline of ctx bounds it, limit bounds the
+// answer in bytes unless it is 0. An error says that there was no answer; its cause is that
+// of the connection, or one of the package's errors.
+func (c *Conn) Do(ctx context.Context, method, path string, limit int64) (code int, answer []byte, err error) {
+	route, request, ok := find(method, path)
+	if !ok {
+		return http.StatusNotFound, problem("this question has no gRPC method"), nil
+	}
+	raw, err := c.call(ctx, route.rpc, request, limit)
+	if err != nil {
+		code, text, refused := refusal(err)
+		if !refused {
+			return 0, nil, err
+		}
+		return code, problem(text), nil
+	}
+	code, answer, err = route.answer(raw)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", route.rpc, err)
+	}
+	return code, answer, nil
+}
+
+// call sends one message and gives the other one back. A connection that is
+// broken afterwards is thrown away, so that the next question makes a new one
+// at once instead of waiting for grpc-go to try again.
+func (c *Conn) call(ctx context.Context, rpc string, request []byte, limit int64) ([]byte, error) {
+	if c.options.Metadata != nil {
+		md, err := c.options.Metadata(ctx)
+		if err != nil {
+			return nil, err
+		}
+		ctx = metadata.NewOutgoingContext(ctx, md)
+	}
+	client, err := c.connection()
+	if err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		limit = math.MaxInt32
+	}
+	var answer []byte
+	err = client.Invoke(ctx, "/"+service+"/"+rpc, request, &answer,
+		grpc.ForceCodec(passThrough{}), grpc.MaxCallRecvMsgSize(int(limit)))
+	if err == nil {
+		return answer, nil
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, c.explain(client, err)
+}
+
+// connection is the connection, made anew when there is none.
+func (c *Conn) connection() (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closed:
+		return nil, net.ErrClosed
+	case c.client != nil:
+		return c.client, nil
+	}
+	secure := c.options.TLS
+	if secure == nil {
+		secure = insecure.NewCredentials()
+	}
+	// The name is resolved by the dialer, which looks at the address then.
+	client, err := grpc.NewClient("passthrough:///"+c.options.Address,
+		grpc.WithTransportCredentials(&watched{secure, c}),
+		grpc.WithContextDialer(c.dial), grpc.WithNoProxy(),
+		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
+		grpc.WithMaxHeaderListSize(c.options.HeaderLimit), grpc.WithUserAgent(c.options.Agent),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter}),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("gRPC address %q: %w", c.options.Address, err)
+	}
+	c.client, c.failed = client, nil
+	return client, nil
+}
+
+// dial opens the connection and keeps why it could not, because grpc-go hands
+// the text of that on and not the error.
+func (c *Conn) dial(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := c.options.Dial(ctx, "tcp", address)
+	c.note(err)
+	return conn, err
+}
+
+// note keeps the outcome of an attempt to connect.
+func (c *Conn) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed = err
+}
+
+// explain gives the cause of a failed call. What the server said itself stays
+// a gRPC status.
+func (c *Conn) explain(client *grpc.ClientConn, err error) error {
+	if client.GetState() == connectivity.Ready && !broken(err) {
+		if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max") {
+			return ErrTooLarge
+		}
+		return err
+	}
+	c.mu.Lock()
+	failed := c.failed
+	if c.client == client {
+		c.client = nil
+	}
+	closed := c.closed
+	c.mu.Unlock()
+	_ = client.Close()
+	switch {
+	case closed:
+		return net.ErrClosed
+	case status.Code(err) != codes.Unavailable:
+		return err
+	case failed != nil:
+		return failed
+	case strings.Contains(err.Error(), "server preface"):
+		return ErrNotGRPC
+	}
+	return fmt.Errorf("%w: %s", ErrLost, status.Convert(err).Message())
+}
+
+// broken says whether a call failed with its connection, whose state may not
+// show that yet (grpc-go, internal/transport/http2_client.go).
+func broken(err error) bool {
+	text := status.Convert(err).Message()
+	return status.Code(err) == codes.Unavailable &&
+		(strings.HasPrefix(text, "error reading from server") || strings.HasPrefix(text, "connection error") ||
+			strings.HasPrefix(text, "transport is closing") || strings.HasPrefix(text, "closing transport"))
+}
+
+// watched notes the failures of TLS handshakes.
+type watched struct {
+	credentials.TransportCredentials
+
+	conn *Conn
+}
+
+// ClientHandshake implements credentials.TransportCredentials.
+func (w *watched) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
+	w.conn.note(err)
+	return conn, info, err
+}
+
+// Clone implements credentials.TransportCredentials.
+func (w *watched) Clone() credentials.TransportCredentials {
+	return &watched{w.TransportCredentials.Clone(), w.conn}
+}
+
+// passThrough hands messages on as they are.
+type passThrough struct{}
+
+// Name says that the bytes are protocol buffers.
+func (passThrough) Name() string { return "proto" }
+
+// Marshal takes a []byte.
+func (passThrough) Marshal(v any) ([]byte, error) {
+	raw, ok := v.([]byte)
+	if !ok {
+		return nil, fmt.Errorf("%T is no encoded message", v)
+	}
+	return raw, nil
+}
+
+// Unmarshal fills a *[]byte.
+func (passThrough) Unmarshal(raw []byte, v any) error {
+	into, ok := v.(*[]byte)
+	if !ok {
+		return fmt.Errorf("%T takes no encoded message", v)
+	}
+	*into = append((*into)[:0], raw...)
+	return nil
+}

@@ -1,0 +1,22 @@
+package kserve_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
+)
+
+// FuzzConfig reads any bytes as a model's config: JSON comes out, or an error.
+func FuzzConfig(f *testing.F) {
+	f.Add(someConfig())
+	f.Add([]byte{0x0a, 0x7f})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		text, err := kserve.DecodeConfig(raw)
+		if err == nil {
+			require.True(t, json.Valid(text))
+		}
+	})
+}

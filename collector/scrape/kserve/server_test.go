@@ -1,0 +1,149 @@
+package kserve_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
+)
+
+const prefix = "/inference.GRPCInferenceService/"
+
+// call is what a server was asked.
+type call struct {
+	rpc     string
+	request []byte
+	md      metadata.MD
+}
+
+// server is a gRPC server in this process that answers bytes with bytes.
+type server struct {
+	address string
+	grpc    *grpc.Server
+
+	mu    sync.Mutex
+	calls []call
+}
+
+// raw hands messages on as they are.
+type raw struct{}
+
+func (raw) Name() string { return "proto" }
+
+func (raw) Marshal(v any) ([]byte, error) { return v.([]byte), nil }
+
+func (raw) Unmarshal(data []byte, v any) error {
+	*v.(*[]byte) = append([]byte{}, data...)
+	return nil
+}
+
+// serve starts a server whose answers to a method are its bytes or an error.
+func serve(t *testing.T, address string, answer func(ctx context.Context, rpc string, request []byte) ([]byte, error), options ...grpc.ServerOption) *server {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
+	require.NoError(t, err)
+	s := &server{address: listener.Addr().String()}
+	options = append(options, grpc.ForceServerCodec(raw{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
+		var request []byte
+		if err := stream.RecvMsg(&request); err != nil {
+			return err
+		}
+		method, _ := grpc.MethodFromServerStream(stream)
+		md, _ := metadata.FromIncomingContext(stream.Context())
+		s.mu.Lock()
+		s.calls = append(s.calls, call{method, request, md})
+		s.mu.Unlock()
+		reply, err := answer(stream.Context(), method[len(prefix):], request)
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg(reply)
+	}))
+	s.grpc = grpc.NewServer(options...)
+	var serving sync.WaitGroup
+	serving.Go(func() { _ = s.grpc.Serve(listener) })
+	t.Cleanup(func() {
+		s.grpc.Stop()
+		serving.Wait()
+	})
+	return s
+}
+
+// asked are the calls so far.
+func (s *server) asked() []call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]call{}, s.calls...)
+}
+
+// open opens a connection that the test closes.
+func open(t *testing.T, o kserve.Options) *kserve.Conn {
+	t.Helper()
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{}).DialContext
+	}
+	o.HeaderLimit = 64 << 10
+	conn := kserve.Open(o)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+// ask asks with a deadline.
+func ask(t *testing.T, conn *kserve.Conn, method, path string, limit int64) (int, string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	code, body, err := conn.Do(ctx, method, path, limit)
+	return code, string(body), err
+}
+
+// The messages of the tests, built by hand.
+
+func str(n protowire.Number, s string) []byte {
+	return protowire.AppendString(protowire.AppendTag(nil, n, protowire.BytesType), s)
+}
+
+func num(n protowire.Number, v int64) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), uint64(v))
+}
+
+func msg(n protowire.Number, parts ...[]byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), join(parts...))
+}
+
+func packed(n protowire.Number, vs ...int64) []byte {
+	var body []byte
+	for _, v := range vs {
+		body = protowire.AppendVarint(body, uint64(v))
+	}
+	return protowire.AppendBytes(protowire.AppendTag(nil, n, protowire.BytesType), body)
+}
+
+func join(parts ...[]byte) []byte {
+	out := []byte{}
+	for _, p := range parts {
+		out = append(out, p...)
+	}
+	return out
+}
+
+// same answers every method with the same bytes.
+func same(reply []byte) func(context.Context, string, []byte) ([]byte, error) {
+	return func(context.Context, string, []byte) ([]byte, error) { return reply, nil }
+}
+
+// fails answers every method with an error.
+func fails(err error) func(context.Context, string, []byte) ([]byte, error) {
+	return func(context.Context, string, []byte) ([]byte, error) { return nil, err }
+}
+
+func (c call) String() string { return fmt.Sprintf("%s %x", c.rpc, c.request) }
