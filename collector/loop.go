@@ -28,6 +28,7 @@ func (r *replica) run(ctx context.Context) {
 		r.rest(ctx)
 		return
 	}
+	defer r.leave()
 	var asking sync.WaitGroup
 	asking.Go(func() { r.runAsk(ctx) })
 	defer asking.Wait()
@@ -231,9 +232,5 @@ func (r *replica) apiURL(e engine.Engine) string {
 	if err != nil {
 		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	}
-	api := e.APIPort(port)
-	if api <= 0 {
-		return ""
-	}
-	return u.Scheme + "://" + hostPort(u.Hostname(), api)
+	return r.pool.cfg.apiAt(e, u, port)
 }

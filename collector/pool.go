@@ -50,7 +50,9 @@ type PoolConfig struct {
 	Scheme string `yaml:"scheme"`
 	// MetricsPath is the path of the page; the engine's own when empty.
 	MetricsPath string `yaml:"metrics_path,omitempty"`
-	// APIPort is the port of the server's HTTP API; the engine's own rule when 0.
+	// APIProtocol is http or grpc; the latter is Triton's alone.
+	APIProtocol string `yaml:"api_protocol"`
+	// APIPort is the port of the server's API; the engine's own rule when 0.
 	APIPort int `yaml:"api_port,omitempty"`
 	// APIScheme is http or https; that of the page when empty.
 	APIScheme string `yaml:"api_scheme,omitempty"`
@@ -96,6 +98,7 @@ var DefaultPoolConfig = PoolConfig{
 	Engine:           EngineAuto,
 	IdentityInterval: model.Duration(30 * time.Second),
 	Scheme:           "http",
+	APIProtocol:      ProtocolHTTP,
 	HTTP:             scrape.DefaultConfig,
 	Limits:           DefaultLimitsConfig,
 }
@@ -145,7 +148,7 @@ func (c *PoolConfig) Validate() error {
 	if !slices.Contains(Engines(), c.Engine) {
 		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
 	}
-	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateModels(), c.validateVersions())
+	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateModels(), c.validateVersions())
 	for _, room := range []struct {
 		key string
 		err error

@@ -15,6 +15,8 @@ type Scraper interface {
 
 	// Scrape asks for one page; see [scrape.Client.Scrape].
 	Scrape(ctx context.Context, url string, buf []byte) (scrape.Page, error)
+	// Leave closes what is kept open to an API that will not be asked again.
+	Leave(base string)
 	// Close closes idle connections; scrapes that run go on.
 	Close()
 }
