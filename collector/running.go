@@ -168,7 +168,7 @@ func (p *pool) api(page *url.URL, address string) string {
 	if address == "" {
 		return ""
 	}
-	return cmp.Or(p.cfg.APIScheme, page.Scheme) + "://" + address
+	return p.cfg.apiBase(cmp.Or(p.cfg.APIScheme, page.Scheme), address)
 }
 
 // hostPort joins a host, which may be an IPv6 address, and a port.
