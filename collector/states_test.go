@@ -1,0 +1,242 @@
+package collector_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// scene is a pool of one simulated server to which things happen, and one
+// bystander whose time stands still.
+type scene struct {
+	*line
+
+	subject *simulate.Replica
+	calm    string
+}
+
+// speed is how much faster than the wall clock the subject lives.
+const speed = 20
+
+// play starts a scene; change may alter the configuration of the pool.
+func play(t *testing.T, spec simulate.Spec, change func(*collector.PoolConfig)) *scene {
+	t.Helper()
+	if spec.Speed == 0 {
+		spec.Speed = speed
+	}
+	spec.Name, spec.Seed = "subject", 1
+	if spec.Workload.Rate == 0 {
+		spec.Workload = simulate.Workload{Rate: 4, PromptTokens: 60, OutputTokens: 40}
+	}
+	still := simulate.Spec{Name: "bystander", Kind: simulate.KindTriton, Seed: 2, Workload: simulate.Workload{Rate: 2, OutputTokens: 20}}
+	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{spec, still}}}})
+	require.NoError(t, err)
+	t.Cleanup(fleet.Close)
+	bystander := fleet.Replica("p", "bystander")
+	bystander.Advance(time.Minute)
+	bystander.SetRate(0)
+	bystander.Advance(time.Minute)
+
+	p := pool("p", of(t, fleet.Pools()[0].Replicas...)...)
+	if change != nil {
+		change(&p)
+	}
+	s := &scene{line: startLine(t, pool("empty", "nobody=127.0.0.1:1")), subject: fleet.Replica("p", "subject")}
+	cfg := collector.DefaultConfig
+	cfg.Global.StallAfter = model.Duration(500 * time.Millisecond)
+	cfg.Pools = []collector.PoolConfig{p}
+	cfg.Resolve()
+	require.NoError(t, s.ApplyConfig(&cfg, exposition.DefaultConfig))
+	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_state{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",state="ready",trtllm_version="1.1.0"} 1`)
+	s.until("a calm bystander", func() bool {
+		before := s.calm
+		s.calm = s.of("bystander", s.page())
+		return before == s.calm && strings.Contains(s.calm, "per_second")
+	})
+	return s
+}
+
+// of are the lines of a page that speak of a replica and do not say how long
+// something took.
+func (s *scene) of(replica, page string) string {
+	var b strings.Builder
+	for text := range strings.Lines(page) {
+		if strings.Contains(text, `replica_id="`+replica+`"`) && !strings.HasPrefix(text, collector.OwnPrefix) &&
+			!strings.HasPrefix(text, "llm_server_health_probe_duration_seconds") {
+			b.WriteString(text)
+		}
+	}
+	return b.String()
+}
+
+// until waits for something and sees all the while that the bystander's part
+// of the page stays byte for byte what it was.
+func (s *scene) until(what string, holds func() bool) {
+	s.t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			require.Failf(s.t, "It never came: "+what, "status: %+v\n%s", s.status(), s.of("subject", s.page()))
+		}
+		select {
+		case <-s.t.Context().Done():
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// turns waits until the subject is in a state.
+func (s *scene) turns(state string) target.Status {
+	s.t.Helper()
+	s.until("state "+state, func() bool {
+		require.Equal(s.t, s.calm, s.of("bystander", s.page()))
+		return s.status().State == state
+	})
+	s.until("state "+state+" on the page", func() bool {
+		return strings.Contains(s.page(), `replica_id="subject",state="`+state+`"`) && s.value("llm_server_state", `state="`+state+`"`) == "1"
+	})
+	return s.status()
+}
+
+// status is the subject's.
+func (s *scene) status() target.Status {
+	for _, slot := range s.store.Slots() {
+		if slot.Target().ReplicaID == "subject" {
+			return slot.Status()
+		}
+	}
+	return target.Status{}
+}
+
+// value is what stands behind the one series of the subject with that name and
+// those labels; empty when it is absent.
+func (s *scene) value(name string, labels ...string) string {
+	for text := range strings.Lines(s.of("subject", s.page())) {
+		head, value, _ := strings.Cut(strings.TrimSpace(text), "} ")
+		if strings.HasPrefix(head, name+"{") && !slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(head, l) }) {
+			return value
+		}
+	}
+	return ""
+}
+
+func TestAServerThatLoadsIsStarting(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: 60 * time.Second}, nil)
+	require.Contains(t, s.turns("starting").StateReason, "models are loaded")
+	require.Contains(t, s.turns("ready").StateReason, "200")
+}
+
+func TestAServerWithDeadStubsIsFailing(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython}, nil)
+	s.turns("ready")
+	s.subject.FailRequests(true)
+	require.Contains(t, s.turns("failing").StateReason, "requests only fail")
+	require.Equal(t, "1", s.value("llm_server_ready"), "readiness lies")
+	s.subject.FailRequests(false)
+	s.turns("ready")
+}
+
+func TestAServerThatStandsStillIsStalled(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton}, nil)
+	s.turns("ready")
+	s.subject.Stall(true)
+	require.Contains(t, s.turns("stalled").StateReason, "no iteration")
+	require.Equal(t, "1", s.value("llm_server_live"))
+	s.subject.Stall(false)
+	s.turns("ready")
+}
+
+func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Speed: 2}, nil)
+	s.turns("ready")
+	s.subject.Drain()
+	require.Contains(t, s.turns("draining").StateReason, "page still answers")
+	require.Contains(t, s.turns("down").StateReason, "nothing listens any more")
+	require.NotContains(t, s.of("subject", s.page()), "nv_inference", "nothing of a server that is gone stays")
+}
+
+func TestAServerWithoutItsPageIsBlind(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton}, nil)
+	s.turns("ready")
+	s.subject.SetEmptyPage(true)
+	require.Contains(t, s.turns("blind").StateReason, "empty")
+	require.Equal(t, "1", s.value("llm_server_ready"))
+	s.subject.SetEmptyPage(false)
+	s.turns("ready")
+}
+
+func TestAReloadOfAModel(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython, UnloadDuration: 10 * time.Second, ModelLoad: 10 * time.Second}, nil)
+	s.turns("ready")
+	llm := func(state string) func() bool {
+		return func() bool {
+			return s.value("llm_server_model_state", `model="tensorrt_llm"`, `state="`+state+`"`) == "1"
+		}
+	}
+	s.until("model ready", llm("ready"))
+	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
+	s.subject.Unload("tensorrt_llm")
+	s.until("model unloading", llm("unloading"))
+	require.Equal(t, "not_ready", s.status().State)
+	s.until("model unavailable", llm("unavailable"))
+	s.turns("ready")
+	page := s.of("subject", s.page())
+	require.Contains(t, page, "nv_trt_llm_request_metrics", "half of the model stays on the page")
+	require.Contains(t, page, `nv_inference_request_failure`)
+	require.NotContains(t, page, "llm_server_generation_tokens_total", "nothing is derived from what is left")
+	require.NotContains(t, page, "llm_server_requests_running")
+	require.Equal(t, "0", s.value("llm_server_capability", `capability="tokens"`))
+	require.NotEmpty(t, s.value("llm_server_model_info", `model="tensorrt_llm"`, `backend="python"`), "its last config is kept")
+
+	tokens := s.value("nv_llm_output_token_len_sum")
+	require.NotEmpty(t, tokens)
+	s.subject.Load("tensorrt_llm")
+	s.until("model loading", llm("loading"))
+	s.until("model ready again", llm("ready"))
+	s.until("tokens again", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
+	require.Equal(t, s.calm, s.of("bystander", s.page()))
+}
+
+func TestARestartIsSeenAndAskedAbout(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, nil)
+	s.turns("ready")
+	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
+	s.subject.Restart(30 * time.Second)
+	s.turns("down")
+	require.Empty(t, s.value("nv_inference_request_success"))
+	s.turns("ready")
+	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
+}
+
+func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(p *collector.PoolConfig) {
+		// Longer than the test: only the restart itself can have made it ask.
+		p.IdentityInterval = model.Duration(time.Hour)
+	})
+	s.turns("ready")
+	const before, after = `engine_version="2.64.0"`, `engine_version="2.67.0"`
+	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total", before) != "" })
+	s.subject.Rollout(20*time.Second, "2.67.0", "1.2.0")
+	s.until("the new version with its own numbers", func() bool {
+		page := s.of("subject", s.page())
+		old, new := strings.Count(page, before), strings.Count(page, after)
+		require.Falsef(t, old > 0 && new > 0, "a page of both versions:\n%s", page)
+		if raw := s.value("nv_inference_request_success", before, `model="ensemble"`); raw != "" && s.status().Failures > 0 {
+			require.Equal(t, "2.64.0", s.status().EngineVersion)
+		}
+		return new > 0 && s.value("llm_server_generation_tokens_total", after, `trtllm_version="1.2.0"`) != ""
+	})
+	require.Equal(t, "2.67.0", s.status().EngineVersion)
+	require.Equal(t, "1.2.0", s.status().TRTLLMVersion)
+	require.Equal(t, "compatibility_table", s.status().VersionSource)
+	require.Equal(t, s.calm, s.of("bystander", s.page()))
+}
