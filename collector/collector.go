@@ -71,6 +71,10 @@ func New(opts Options) (*Collector, error) {
 // that are the same before and after keep their loops, their clocks and their
 // windows.
 func (c *Collector) ApplyConfig(cfg *Config, page exposition.Config) error {
+	part, err := cfg.Sharding.shard()
+	if err != nil {
+		return err
+	}
 	var built []*pool
 	for i := range cfg.Pools {
 		p, err := c.build(cfg, &cfg.Pools[i], page)
@@ -80,6 +84,7 @@ func (c *Collector) ApplyConfig(cfg *Config, page exposition.Config) error {
 			}
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
+		p.shard = part
 		built = append(built, p)
 	}
 	c.mu.Lock()

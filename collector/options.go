@@ -17,11 +17,12 @@ import (
 type Config struct {
 	Global   GlobalConfig   `yaml:"global"`
 	Identity IdentityConfig `yaml:"identity"`
+	Sharding ShardingConfig `yaml:"sharding"`
 	Pools    []PoolConfig   `yaml:"pools"`
 }
 
 // DefaultConfig is the configuration of a file that says nothing.
-var DefaultConfig = Config{Global: DefaultGlobalConfig, Identity: DefaultIdentityConfig}
+var DefaultConfig = Config{Global: DefaultGlobalConfig, Identity: DefaultIdentityConfig, Sharding: DefaultShardingConfig}
 
 // GlobalConfig holds what pools share.
 type GlobalConfig struct {
@@ -166,7 +167,7 @@ func (c *Config) SetDirectory(dir string) {
 // Validate says everything that is wrong with the pools and between them; each
 // error begins with the path of its key.
 func (c *Config) Validate() error {
-	errs := []error{c.Global.Validate(), c.Identity.Validate()}
+	errs := []error{c.Global.Validate(), c.Identity.Validate(), c.Sharding.Validate()}
 	if len(c.Pools) == 0 {
 		errs = append(errs, errors.New("pools: there is none, so nothing would be scraped; add one with pool_id and static_configs"))
 	}

@@ -28,6 +28,7 @@ type pool struct {
 	cfg      PoolConfig
 	page     exposition.Config
 	versions string
+	shard    shard
 	window   time.Duration
 	origin   time.Time
 	marker   string
@@ -48,7 +49,7 @@ type pool struct {
 // same says whether both pools would run alike, so that the running one may
 // stay as it is.
 func (p *pool) same(o *pool) bool {
-	return p.alike(o) && reflect.DeepEqual(p.cfg, o.cfg)
+	return p.alike(o) && p.shard == o.shard && reflect.DeepEqual(p.cfg, o.cfg)
 }
 
 // alike says whether both pools treat the same target alike, however they
@@ -76,7 +77,7 @@ func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) []*target.
 				log.Warn("Target left out", "pool_id", p.cfg.PoolID, "source", g.Source, "err", err)
 				continue
 			}
-			if t != nil {
+			if t != nil && p.shard.keeps(t.Key()) {
 				found = append(found, t)
 			}
 		}

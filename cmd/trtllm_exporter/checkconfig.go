@@ -29,6 +29,13 @@ func checkConfig(out *output, file string) error {
 	if err != nil {
 		return err
 	}
+	shards := &f.Collector.Sharding
+	if shards.Index == nil {
+		// A start gets the index from --sharding.index; any does for a check.
+		if err := shards.Place("0"); err != nil {
+			return err
+		}
+	}
 	c, err := collector.New(collector.Options{
 		Store: snapshot.NewStore(), Logger: promslog.New(&out.log), Registerer: prometheus.NewRegistry(),
 	})
@@ -44,7 +51,11 @@ func checkConfig(out *output, file string) error {
 // summarise says what a good file holds.
 func summarise(w io.Writer, file string, f *config.File) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: OK, %s\n", file, count(len(f.Collector.Pools), "pool"))
+	fmt.Fprintf(&b, "%s: OK, %s", file, count(len(f.Collector.Pools), "pool"))
+	if total := f.Collector.Sharding.Total; total > 1 {
+		fmt.Fprintf(&b, " shared by %d exporters", total)
+	}
+	b.WriteByte('\n')
 	for i := range f.Collector.Pools {
 		pool := &f.Collector.Pools[i]
 		targets := 0

@@ -80,7 +80,7 @@ func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target st
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("healthcheck: %s answers %s", target, resp.Status)
 	}

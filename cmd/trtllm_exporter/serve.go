@@ -48,6 +48,7 @@ type sourceFlags struct {
 	file              string
 	targets           []string
 	interval, timeout time.Duration
+	shard             string
 }
 
 // declareServe declares the default subcommand.
@@ -63,6 +64,8 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 		PlaceHolder("5s").DurationVar(&source.interval)
 	cmd.Flag("scrape.timeout", "Time one scrape of a --target may take (default 4s, or the interval if that is shorter).").
 		PlaceHolder("4s").DurationVar(&source.timeout)
+	cmd.Flag("sharding.index", "Which of the exporters of sharding.total this one is, from 0: a number, or a name that ends in one.").
+		PlaceHolder("N").StringVar(&source.shard)
 	serving.declare(cmd)
 	return cmd.FullCommand(), func() error {
 		if err := source.check(); err != nil {
@@ -84,6 +87,8 @@ func (s *sourceFlags) check() error {
 		return errors.New("there is nothing to scrape; give --target URL (repeatable) or --config.file FILE, or try: trtllm_exporter demo")
 	case s.file != "" && (s.interval != 0 || s.timeout != 0):
 		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set global.scrape_interval and global.scrape_timeout in it")
+	case s.file == "" && s.shard != "":
+		return errors.New("--sharding.index is for a file that says sharding.total; give --config.file FILE")
 	case s.interval < 0 || s.timeout < 0:
 		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
 	}
@@ -97,7 +102,14 @@ func (s *sourceFlags) check() error {
 // load reads the file, or makes a configuration of the targets.
 func (s *sourceFlags) load() (*config.File, error) {
 	if s.file != "" {
-		return config.Load(s.file)
+		f, err := config.Load(s.file)
+		if err != nil {
+			return nil, err
+		}
+		if err := f.Collector.Sharding.Place(s.shard); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.file, err)
+		}
+		return f, nil
 	}
 	pool := collector.DefaultPoolConfig
 	pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(s.interval), model.Duration(s.timeout)
