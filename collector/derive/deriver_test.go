@@ -108,6 +108,16 @@ func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	require.InDelta(t, 1, got[`info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`], 0)
 }
 
+func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
+	page := append(trtllm(64, 60, 4, 64, 30, 120, 1000),
+		`nv_inference_request_success{model="postprocessing",version="1"} 900`,
+		`nv_inference_pending_request_count{model="postprocessing",version="1"} 17`)
+	got := newBench(t, engine.Triton, append(models(), "postprocessing")...).page(page...)
+	require.InDelta(t, 7, got[`queue_depth{model_id="ensemble"}`], 0, "what waits for postprocessing is tokens of requests that run")
+	require.InDelta(t, 3, got[`queue_requests{model_id="ensemble", queue="core"}`], 0)
+	require.InDelta(t, 17, got[`model_requests_pending{model="postprocessing", model_id="ensemble", stage="part", version="1"}`], 0)
+}
+
 func TestDeriveTokensPerSecondFromCounters(t *testing.T) {
 	const rate = `generation_tokens_per_second{model_id="ensemble"}`
 	b := newBench(t, engine.Triton, models()...)

@@ -1,10 +1,20 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // pending is what waits in Triton's own queues for one model id. Ensembles
-// have no queue of their own (core ensemble_scheduler.cc).
-func (p *Plan) pending(id string) Eval { return p.total(engine.ModelPending, id) }
+// have no queue of their own (core ensemble_scheduler.cc); what waits for a
+// model behind the LLM is tokens of requests that run.
+func (p *Plan) pending(id string) Eval {
+	before := slices.DeleteFunc(slices.Clone(p.of(engine.ModelPending, id)), func(g *group) bool {
+		return p.identity.Topology.Behind(g.model)
+	})
+	return p.sum(before)
+}
 
 // waiting is what waits in the engine: as told, or, before TensorRT-LLM 0.18
 // told it, admitted less scheduled.
