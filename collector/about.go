@@ -111,7 +111,8 @@ const startGrace = 10 * time.Minute
 
 // describe says what is known of the replica.
 func (r *replica) describe(failed error) {
-	if r.known == nil {
+	if r.known == nil || failed != nil {
+		// Without a page nobody else looks at what the server answered.
 		r.identify(r.shape)
 	}
 	if !r.target.Silent {

@@ -192,10 +192,10 @@ func (c *Collector) once(ctx context.Context, p *pool, t *target.Target) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() { r.runAsk(ctx) })
-	r.scrape(ctx)
+	r.inspect(ctx)
 	cancel()
 	asking.Wait()
-	if r.status.Health != target.HealthUp {
+	if r.status.Health != target.HealthUp && !t.Silent {
 		return fmt.Errorf("%s: %s", t.MetricsURL, r.status.LastError)
 	}
 	return nil

@@ -51,6 +51,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimRight(err.Error(), "\n"))
+	if found, ok := errors.AsType[findings](err); ok {
+		return found.code
+	}
 	if _, usage := errors.AsType[usageError](err); usage {
 		return exitUsage
 	}
@@ -75,7 +78,7 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 
 	actions := make(map[string]func() error)
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
-		declareServe, declareCheckConfig, declareScrape, declareDemo, declareRules, declareHealthcheck,
+		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareDemo, declareRules, declareHealthcheck,
 	} {
 		name, action := declare(app, out)
 		actions[name] = action

@@ -140,6 +140,9 @@ func (k *Known) config() verdict {
 	if k.Page.Shows("model_config_info") {
 		return yes("the config info on its page")
 	}
+	if k.MissingPage && k.Kind == TRTLLMServe {
+		return judgeServe(k, CanConfig)
+	}
 	switch k.Kind {
 	case Triton:
 		if k.Facts != nil {

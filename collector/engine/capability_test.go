@@ -182,8 +182,6 @@ func TestCapabilitiesWithoutAPage(t *testing.T) {
 		switch c.Name {
 		case engine.CanHealth:
 			require.True(t, c.Has)
-		case engine.CanConfig:
-			require.False(t, c.Has)
 		default:
 			require.False(t, c.Has)
 			require.Equal(t, "return_perf_metrics: true", c.Cure)

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// ailing opens the ports of a simulated server that has worked for a while.
+func ailing(t *testing.T, spec simulate.Spec) *simulate.Replica {
+	t.Helper()
+	spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
+	r, err := simulate.NewReplica(spec)
+	require.NoError(t, err)
+	r.Advance(30 * time.Second)
+	require.NoError(t, r.Listen(t.Context()))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// examined is what doctor says, and its exit code.
+func examined(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, err bytes.Buffer
+	code = run(append([]string{"doctor"}, args...), &out, &err)
+	return code, out.String(), err.String()
+}
+
+// apiPort is the flag that names a server's API port.
+func apiPort(t *testing.T, r *simulate.Replica) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(r.APIAddr())
+	require.NoError(t, err)
+	return "--api-port=" + port
+}
+
+func TestDoctorNamesWhatIsMissingAndTheFlag(t *testing.T) {
+	r := ailing(t, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
+	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
+	require.Equal(t, exitMissing, code, errors)
+	require.Contains(t, errors, "capabilities are missing")
+	for _, line := range []string{
+		`(?m)^engine +triton$`,
+		`(?m)^generation +metric set A: model tensorrt_llm has backend tensorrtllm$`,
+		`(?m)^engine version +2\.64\.0$`,
+		`(?m)^TensorRT-LLM +1\.1\.0 \(source: compatibility_table\)$`,
+		`(?m)^state +ready: the API answers 200$`,
+		`(?m)^ensemble +entry +ensemble +ready +ensemble +\d+ +-$`,
+		`(?m)^tensorrt_llm +part +ensemble +ready +tensorrtllm +\d+ +1$`,
+		`(?m)^tokens +yes +nv_llm_output_token_len, when a request ends$`,
+		`(?m)^ttft +no +.+\n +turn on: --metrics-config histogram_latencies=true and decoupled: true$`,
+		`(?m)^gpu +no +.+\n +turn on: --allow-gpu-metrics=true`,
+		`(?m)^one_instance +yes +one instance of each model$`,
+		`(?m)^versions_pinned +no +declare or expect engine_version and trtllm_version$`,
+	} {
+		require.Regexp(t, line, text)
+	}
+	require.NotContains(t, text, "not answered")
+}
+
+func TestDoctorOfAServerWithoutItsPage(t *testing.T) {
+	r := ailing(t, simulate.Spec{Kind: simulate.KindServe, NoPerfMetrics: true})
+	code, text, errors := examined(t, r.APIURL())
+	require.Equal(t, exitMissing, code, errors)
+	require.Regexp(t, `(?m)^engine +trtllm-serve$`, text)
+	require.Regexp(t, `(?m)^state +blind: .*return_perf_metrics: true`, text)
+	require.Regexp(t, `(?m)^TensorRT-LLM +1\.3\.0rc14 \(source: version_endpoint\)$`, text)
+	require.Regexp(t, `(?m)^tokens +no +.+\n +turn on: return_perf_metrics: true$`, text)
+}
+
+func TestDoctorOfServersThatAreNotThere(t *testing.T) {
+	r := ailing(t, simulate.Spec{Kind: simulate.KindServe})
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	code, text, errors := examined(t, "http://"+closed.Addr().String(), r.APIURL())
+	require.Equal(t, exitUnreachable, code, errors)
+	require.Contains(t, errors, "1 of 2 servers are not reached")
+	require.Contains(t, text, "connect")
+	require.Regexp(t, `(?m)^queue +yes`, text, "the other one is examined all the same")
+}
+
+func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {
+	r := ailing(t, simulate.Spec{Kind: simulate.KindTriton})
+	code, text, _ := examined(t, r.APIURL())
+	require.Equal(t, exitUnreachable, code)
+	require.Contains(t, text, "this is Triton's HTTP API; its page stands on the metrics port")
+}
+
+func TestDoctorWantsAURL(t *testing.T) {
+	code, _, errors := examined(t)
+	require.Equal(t, exitUsage, code)
+	require.True(t, strings.Contains(errors, "url"), errors)
+}
