@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
@@ -24,29 +26,58 @@ import (
 type line struct {
 	*collector.Collector
 
-	t      *testing.T
-	store  *snapshot.Store
-	merger exposition.Merger
+	t        *testing.T
+	store    *snapshot.Store
+	registry *prometheus.Registry
+	merger   exposition.Merger
+	// end ends the collector and waits for it.
+	end func() error
 }
 
 // startLine runs a collector until the test ends.
 func startLine(t *testing.T, pools ...collector.PoolConfig) *line {
 	t.Helper()
-	l := &line{t: t, store: snapshot.NewStore()}
+	l := newLine(t)
+	l.apply(pools...)
+	l.start()
+	return l
+}
+
+// newLine makes a collector that does not run yet.
+func newLine(t *testing.T) *line {
+	t.Helper()
+	l := &line{t: t, store: snapshot.NewStore(), registry: prometheus.NewRegistry()}
 	c, err := collector.New(collector.Options{
-		Store: l.store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: prometheus.NewRegistry(),
+		Store: l.store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: l.registry,
 	})
 	require.NoError(t, err)
 	l.Collector = c
-	l.apply(pools...)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, <-done)
-	})
 	return l
+}
+
+// start runs the collector until the test ends, or end is called.
+func (l *line) start() {
+	ctx, cancel := context.WithCancel(l.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.Run(ctx) }()
+	l.end = sync.OnceValue(func() error {
+		cancel()
+		return <-done
+	})
+	l.t.Cleanup(func() { require.NoError(l.t, l.end()) })
+}
+
+// self are the collector's series about itself.
+func (l *line) self() string {
+	l.t.Helper()
+	families, err := l.registry.Gather()
+	require.NoError(l.t, err)
+	var b strings.Builder
+	for _, f := range families {
+		_, err := expfmt.MetricFamilyToText(&b, f)
+		require.NoError(l.t, err)
+	}
+	return b.String()
 }
 
 // apply takes over a configuration of these pools.

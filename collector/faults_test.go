@@ -1,0 +1,173 @@
+package collector_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// faultCase is one case of the fault matrix: a target that goes wrong among
+// others that do not.
+type faultCase struct {
+	// name begins with the number of the case in the matrix.
+	name string
+	// play is what the target answers while it is faulty.
+	play http.HandlerFunc
+	// reason is why its scrape fails; empty when it does not.
+	reason scrape.Reason
+	// times is how often it has to fail, twice if 0.
+	times int
+	// dropped is why series are left out of a scrape that does not fail.
+	dropped string
+	// shows are texts that have to be on the page, hides those that must not.
+	shows, hides []string
+	// prepare changes the pool of the faulty target.
+	prepare func(*collector.PoolConfig)
+}
+
+// id is the pool of the case's target.
+func (c *faultCase) id() string {
+	id, _, _ := strings.Cut(c.name, " ")
+	return id
+}
+
+// missing says what the page lacks while the case's target is faulty.
+func (c *faultCase) missing(page string) string {
+	id := c.id()
+	up := 1.0
+	if c.reason != "" {
+		up = 0
+		if value(page, reasoned("target_scrape_failures_total", id, string(c.reason), "bad")) < float64(cmp.Or(c.times, 2)) {
+			return c.name + ": failures for reason " + string(c.reason)
+		}
+		if rawLines(page, id) != "" {
+			return c.name + ": absence of the failed target's series"
+		}
+	}
+	if c.dropped != "" && value(page, reasoned("target_series_dropped_total", id, c.dropped, "bad")) < 1 {
+		return c.name + ": series dropped for reason " + c.dropped
+	}
+	if value(page, own("target_up", id, "bad")) != up {
+		return fmt.Sprintf("%s: target_up %v", c.name, up)
+	}
+	for _, text := range c.shows {
+		if !strings.Contains(page, text) {
+			return c.name + ": " + text
+		}
+	}
+	for _, text := range c.hides {
+		if strings.Contains(page, text) {
+			return c.name + ": absence of " + text
+		}
+	}
+	return ""
+}
+
+// failures is how often the case's target failed for any reason.
+func (c *faultCase) failures(page string) float64 {
+	sum := 0.0
+	for _, reason := range scrape.Reasons() {
+		sum += max(value(page, reasoned("target_scrape_failures_total", c.id(), string(reason), "bad")), 0)
+	}
+	return sum
+}
+
+// bystanders are the pools of healthy targets; one stands before all faulty
+// ones on the page, one behind.
+func bystanders() []string { return []string{"A00", "Z99"} }
+
+// runFaults lets all cases go wrong at once beside the bystanders and then
+// heals them, looking at every page on the way.
+func runFaults(t *testing.T, cases []faultCase) {
+	t.Helper()
+	stages := make([]*stage, len(cases))
+	var pools []collector.PoolConfig
+	for _, id := range bystanders() {
+		pools = append(pools, staged(id, "h0="+newStage(t).host(), "h1="+newStage(t).host()))
+	}
+	for i := range cases {
+		stages[i] = newStage(t)
+		p := staged(cases[i].id(), "bad="+stages[i].host())
+		p.ScrapeInterval = model.Duration(150 * time.Millisecond)
+		if cases[i].prepare != nil {
+			cases[i].prepare(&p)
+		}
+		pools = append(pools, p)
+	}
+	l := startLine(t, pools...)
+	all := bystanders()
+	for i := range cases {
+		all = append(all, cases[i].id())
+	}
+	healthy := l.until("All targets are up before the faults", nil, func(page string) string {
+		for _, id := range all {
+			if want := strings.Count(tritonPage, "\nnv_"); strings.Count(rawLines(page, id), "\n") < want {
+				return "a whole page of " + id
+			}
+		}
+		return ""
+	})
+	check := func(page string) {
+		for _, id := range bystanders() {
+			require.Equal(t, rawLines(healthy, id), rawLines(page, id), "series of bystanders")
+			for _, replica := range []string{"h0", "h1"} {
+				require.InDelta(t, 1, value(page, own("target_up", id, replica)), 0)
+			}
+		}
+		require.Equal(t, heads(healthy), heads(page), "HELP and TYPE of bystanders' families")
+	}
+	for i := range cases {
+		stages[i].play(cases[i].play)
+	}
+	// Every case is seen once at least; one that comes after another has gone
+	// on to fail the same way.
+	l.until("Every fault shows", check, func(page string) string {
+		for i := range cases {
+			if missing := cases[i].missing(page); missing != "" {
+				return missing
+			}
+		}
+		return ""
+	})
+	for _, s := range stages {
+		s.play(nil)
+	}
+	sick := l.page()
+	well := l.until("Every target is back", check, func(page string) string {
+		for i := range cases {
+			if rawLines(page, cases[i].id()) != rawLines(healthy, cases[i].id()) {
+				return "the healed page of " + cases[i].name
+			}
+		}
+		return ""
+	})
+	for i := range cases {
+		// One more scrape may have been under way, one more may have begun
+		// between the look and the healing.
+		require.LessOrEqual(t, cases[i].failures(well), cases[i].failures(sick)+2, "%s is back with its next scrape", cases[i].name)
+	}
+	require.True(t, slices.IsSortedFunc(l.store.Slots(), func(a, b *snapshot.Slot) int {
+		return strings.Compare(a.Target().Key(), b.Target().Key())
+	}))
+}
+
+// limits sets small limits, so that the tests need no large pages.
+func limits(change func(*collector.LimitsConfig)) func(*collector.PoolConfig) {
+	return func(p *collector.PoolConfig) { change(&p.Limits) }
+}
+
+// timeout sets a short timeout.
+func timeout(d time.Duration) func(*collector.PoolConfig) {
+	return func(p *collector.PoolConfig) { p.ScrapeTimeout = model.Duration(d) }
+}

@@ -1,0 +1,172 @@
+package collector_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// faulty answers with one of the simulator's faults.
+func faulty(fault simulate.Fault) http.HandlerFunc {
+	f := &simulate.Faulty{Page: func() []byte { return []byte(tritonPage) }, TrickleEvery: 20 * time.Millisecond}
+	f.Set(fault)
+	return f.ServeHTTP
+}
+
+// silent sends what it has and then nothing until the client gives up.
+func silent(headers bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if headers {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+		}
+		<-req.Context().Done()
+	}
+}
+
+// status answers with a status and no word.
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+func TestFaultsOfTransport(t *testing.T) {
+	const short = 400 * time.Millisecond
+	runFaults(t, []faultCase{
+		{name: "T01 accept, then silence", play: silent(false), reason: scrape.ReasonTimeout, prepare: timeout(short)},
+		{name: "T01-hang", play: faulty(simulate.FaultHang), reason: scrape.ReasonTimeout, prepare: timeout(short)},
+		{name: "T02 headers, then silence", play: silent(true), reason: scrape.ReasonTimeout, prepare: timeout(short)},
+		{name: "T02-hang-body", play: faulty(simulate.FaultHangBody), reason: scrape.ReasonTimeout, prepare: timeout(short)},
+		{name: "T03 trickle", play: faulty(simulate.FaultTrickle), reason: scrape.ReasonTimeout, prepare: timeout(short)},
+		{name: "T04 slow, but well", play: func(w http.ResponseWriter, req *http.Request) {
+			select {
+			case <-time.After(120 * time.Millisecond):
+			case <-req.Context().Done():
+			}
+			body(tritonPage)(w, req)
+		}, shows: []string{`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="T04"`}},
+		{name: "T07 reset in the body", play: faulty(simulate.FaultResetBody), reason: scrape.ReasonReset},
+		{name: "T08 end before the headers", play: wire(""), reason: scrape.ReasonReset},
+		{name: "T08-reset", play: faulty(simulate.FaultReset), reason: scrape.ReasonReset},
+		{name: "T19 redirect to another host", play: func(w http.ResponseWriter, req *http.Request) {
+			http.Redirect(w, req, "http://127.0.0.2:1/metrics", http.StatusFound)
+		}, reason: scrape.ReasonRedirect},
+		{
+			name: "T20 redirect to itself", play: faulty(simulate.FaultRedirect), reason: scrape.ReasonRedirect,
+			prepare: func(p *collector.PoolConfig) { p.HTTP.FollowRedirects = true },
+		},
+		{name: "T22 status 500 and a long body", play: func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = io.WriteString(w, strings.Repeat("<p>", 1<<18))
+		}, reason: scrape.ReasonHTTPStatus},
+		{name: "T22-503", play: faulty(simulate.Fault503), reason: scrape.ReasonHTTPStatus},
+		{name: "T22-404", play: faulty(simulate.Fault404), reason: scrape.ReasonHTTPStatus},
+		{name: "T22-401", play: faulty(simulate.Fault401), reason: scrape.ReasonHTTPStatus},
+		{name: "T22-500", play: faulty(simulate.Fault500), reason: scrape.ReasonHTTPStatus},
+		{name: "T23-204", play: status(http.StatusNoContent), reason: scrape.ReasonHTTPStatus},
+		{name: "T23-206", play: status(http.StatusPartialContent), reason: scrape.ReasonHTTPStatus},
+		{name: "T23-304", play: status(http.StatusNotModified), reason: scrape.ReasonHTTPStatus},
+		{name: "T24 banner of SSH", play: wire("SSH-2.0-OpenSSH_9.6\r\n"), reason: scrape.ReasonProtocol},
+		{name: "T26 connections that end when idle", play: func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("Connection", "close")
+			body(tritonPage)(w, req)
+		}, shows: []string{`trtllm_exporter_target_up{pool_id="T26",replica_id="bad"} 1`}},
+	})
+}
+
+// zipped is the page as gzip.
+func zipped(page string) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = io.WriteString(w, page)
+	_ = w.Close()
+	return b.String()
+}
+
+// encoded answers with a body that says it is gzip.
+func encoded(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// typed answers with a body of a content type.
+func typed(contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header()["Content-Type"] = []string{contentType}
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// endless sends comments until nobody listens.
+func endless(w http.ResponseWriter, _ *http.Request) {
+	block := []byte(strings.Repeat("# endless\n", 6554))
+	for {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+func TestFaultsOfBodies(t *testing.T) {
+	small := limits(func(c *collector.LimitsConfig) { c.Page.Body = 1 << 20 })
+	const ok, end = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "\r\n\r\n"
+	unended := strings.TrimSuffix(tritonPage, "\n")
+	runFaults(t, []faultCase{
+		{name: "B01 endless body", play: endless, reason: scrape.ReasonBodyTooLarge, prepare: small, shows: []string{
+			`trtllm_exporter_target_body_bytes{pool_id="B01",replica_id="bad"} -1`,
+		}},
+		{name: "B02 gzip bomb", play: encoded(zipped(strings.Repeat("# 0000000\n", 1<<18))), reason: scrape.ReasonBodyTooLarge, prepare: small},
+		{name: "B03 half a gzip", play: encoded(zipped(tritonPage)[:200]), reason: scrape.ReasonDecompress},
+		{name: "B04 gzip with a tail", play: encoded(zipped(tritonPage) + "x"), reason: scrape.ReasonDecompress},
+		{name: "B05 gzip that is plain", play: faulty(simulate.FaultBadGzip), reason: scrape.ReasonDecompress},
+		{name: "B06 plain that is gzip", play: body(zipped(tritonPage)), reason: scrape.ReasonParse},
+		{name: "B07 long headers", play: func(w http.ResponseWriter, req *http.Request) {
+			w.Header().Set("X-Filler", strings.Repeat("x", 80<<10))
+			body(tritonPage)(w, req)
+		}, reason: scrape.ReasonHeadersTooLarge},
+		{name: "B08 less than Content-Length", play: faulty(simulate.FaultTruncated), reason: scrape.ReasonTruncated},
+		{name: "B09 no last chunk", play: wire(ok + "Transfer-Encoding: chunked" + end + "4\r\na 1\n\r\n"), reason: scrape.ReasonTruncated},
+		{name: "B10 cut without framing", play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + unended), reason: scrape.ReasonTruncated},
+		{name: "B11 whole, without a last newline", play: body(unended), shows: []string{
+			`nv_inference_request_summary_us{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="B11"`,
+		}},
+		{name: "B12 empty 200", play: faulty(simulate.FaultEmpty), reason: scrape.ReasonEmpty},
+		{name: "B13 HTML", play: faulty(simulate.FaultHTML), reason: scrape.ReasonContentType},
+		{name: "B13-octets", play: faulty(simulate.FaultContentType), reason: scrape.ReasonContentType},
+		{name: "B14 JSON", play: faulty(simulate.FaultJSON), reason: scrape.ReasonContentType},
+		{name: "B15 no content type", play: typed("", tritonPage), shows: []string{`trtllm_exporter_target_up{pool_id="B15",replica_id="bad"} 1`}},
+		{name: "B16 OpenMetrics without end", play: typed("application/openmetrics-text; version=1.0.0", "# TYPE a gauge\na 1\n"), reason: scrape.ReasonParse},
+		{name: "B17 one long line", play: body(`a{b="` + strings.Repeat("x", 1<<19) + "\"} 1\n"), reason: scrape.ReasonLabelLimit},
+		{name: "B18 too many samples", play: body(repeated(1001)), reason: scrape.ReasonSampleLimit, prepare: limits(func(c *collector.LimitsConfig) {
+			c.Series.Samples = 1000
+		})},
+		{name: "B19 line ends of Windows", play: body(strings.ReplaceAll(tritonPage, "\n", "\r\n")), reason: scrape.ReasonParse},
+		{name: "B20 cut in a value", play: body(tritonPage + "nv_energy_consumption{gpu_uuid=\"GPU-1\"} 1234"), shows: []string{
+			`pool_id="B20",replica_id="bad",trtllm_version="unknown"} 1234`,
+		}},
+		{name: "B20-cut", play: faulty(simulate.FaultCut), reason: scrape.ReasonParse},
+		{name: "B21-binary", play: faulty(simulate.FaultBinary), reason: scrape.ReasonParse},
+		{name: "B21-bad-line", play: faulty(simulate.FaultBadLine), reason: scrape.ReasonParse},
+	})
+}
+
+// The simulator's largest answers, with the limits as they are by default.
+func TestFaultsOfSize(t *testing.T) {
+	rarely := func(p *collector.PoolConfig) { p.ScrapeInterval = model.Duration(time.Second) }
+	runFaults(t, []faultCase{
+		{name: "B02-bomb", play: faulty(simulate.FaultGzipBomb), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},
+		{name: "B17-long-line", play: faulty(simulate.FaultLongLine), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},
+	})
+}
