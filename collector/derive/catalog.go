@@ -70,6 +70,7 @@ func Catalogue() []Family {
 		{"Executor", slices.Concat(executorFamilies(), speculativeFamilies())},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
+		{"Iterations of a trtllm-serve", iterationFamilies()},
 		{"Replica", slices.Concat(replicaFamilies(), configFamilies(), stateFamilies())},
 	} {
 		for _, f := range part.families {

@@ -59,18 +59,14 @@ func largest(columns []int) Eval {
 	}
 }
 
-// rates adds the growth a second of counters; all must be whole.
+// rates is the growth a second of counters together; nil for none.
 func rates(columns []int) Eval {
+	if len(columns) == 0 {
+		return nil
+	}
 	return func(w *Window) (float64, bool) {
-		sum := 0.0
-		for _, c := range columns {
-			v, ok := w.Rate(c)
-			if !ok {
-				return 0, false
-			}
-			sum += v
-		}
-		return sum, true
+		grown, seconds, ok := w.Increases(columns)
+		return grown / seconds, ok
 	}
 }
 

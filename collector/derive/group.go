@@ -139,7 +139,7 @@ func (p *Plan) column(i int) int {
 	}
 	p.program.columns = append(p.program.columns, column{
 		watched: in.watched, divisor: pow10(shift), key: in.key,
-		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
+		counter: in.meaning.Counter, notZero: in.meaning.NotZero, quantile: in.meaning.Part == engine.PartQuantile,
 	})
 	return c
 }
@@ -172,11 +172,11 @@ func (p *Plan) sum(groups []*group) Eval {
 // none.
 func (p *Plan) total(signal engine.Signal, id string) Eval { return p.sum(p.of(signal, id)) }
 
-// rateOf adds the growth a second of groups; nil when there are none.
+// rateOf is the growth a second of groups together; nil when there are none.
 func (p *Plan) rateOf(groups []*group) Eval {
-	evals := make([]Eval, len(groups))
-	for i, g := range groups {
-		evals[i] = p.rate(g)
+	var columns []int
+	for _, g := range groups {
+		columns = append(columns, p.columnsOf(g.members)...)
 	}
-	return add(evals)
+	return rates(columns)
 }

@@ -35,6 +35,8 @@ type column struct {
 	divisor          float64
 	key              string
 	counter, notZero bool
+	// quantile columns may be NaN, which is no fault of the server.
+	quantile bool
 }
 
 // passed is a series that is a source's text, its decimal point moved.
@@ -112,7 +114,9 @@ func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
 		v := number(b.WatchedText(c.watched))
 		switch {
 		case v != v:
-			stats.NonFinite++
+			if !c.quantile {
+				stats.NonFinite++
+			}
 		case c.counter && v < 0:
 			stats.Negative++
 			v = math.NaN()

@@ -31,11 +31,30 @@ func (p *Plan) firstTokens(id string) []*group {
 			found = append(found, g)
 		}
 	}
-	if len(found) > 1 {
-		// Two entries into one deployment: their histograms stay apart.
-		return nil
+	return merged(found)
+}
+
+// merged makes one histogram of those of several entries into a deployment;
+// none when their bounds differ.
+func merged(groups []*group) []*group {
+	if len(groups) < 2 {
+		return groups
 	}
-	return found
+	whole := *groups[0]
+	whole.buckets = slices.Clone(whole.buckets)
+	for _, g := range groups[1:] {
+		if len(g.buckets) != len(whole.buckets) {
+			return nil
+		}
+		for i, b := range g.buckets {
+			if b.at != whole.buckets[i].at {
+				return nil
+			}
+			whole.buckets[i].members = slices.Concat(whole.buckets[i].members, b.members)
+		}
+		whole.sum, whole.count = slices.Concat(whole.sum, g.sum), slices.Concat(whole.count, g.count)
+	}
+	return []*group{&whole}
 }
 
 // streams says whether a model's first response is its first token. Where the
@@ -90,15 +109,19 @@ func (p *Plan) duration(id string) (Eval, int) {
 		return told, 0
 	}
 	var times, counts []*group
-	gate := p.onlyWithout(checkFrozen, id)
+	gate := p.both(p.onlyWithout(checkFrozen, id), p.quiet(id))
 	for _, g := range p.front(engine.ModelRequestSeconds, id) {
 		if p.falsified(g) {
-			return nil, 0
+			continue
 		}
 		times = append(times, g)
 		gate = p.both(gate, p.onlyWithout(checkDurations, g.model))
 	}
-	counts = append(counts, p.front(engine.ModelSuccess, id)...)
+	for _, g := range p.front(engine.ModelSuccess, id) {
+		if !p.handsOver(g.model) {
+			counts = append(counts, g)
+		}
+	}
 	return ratio(p.rateOf(times), p.rateOf(counts)), gate
 }
 
@@ -160,19 +183,42 @@ func (r percentiles) Compile(p *Plan, f *Family) {
 			}
 			continue
 		}
-		if groups := p.front(r.given, id); r.given != "" && len(groups) == 1 && !p.falsified(groups[0]) {
-			p.given(f, groups[0], wanted)
+		if r.given != "" {
+			p.given(f, id, p.front(r.given, id), wanted)
 		}
 	}
 }
 
-// given passes quantiles of a summary on.
-func (p *Plan) given(f *Family, g *group, wanted []percentile) {
+// given passes quantiles of a summary on. Of several entries into a deployment
+// one may have had requests; quantiles of two cannot be made one.
+func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile) {
 	for _, q := range wanted {
-		i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
-		if i >= 0 {
-			p.pass(f, "", p.forModel(g.id, "percentile", q.label), p.gateOf(g), g, g.quantiles[i].members, g.meaning.Shift)
+		var columns []int
+		gate := p.quiet(id)
+		for _, g := range groups {
+			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
+			if i < 0 || p.falsified(g) {
+				continue
+			}
+			columns = append(columns, p.columnsOf(g.quantiles[i].members)...)
+			gate = p.both(gate, p.gateOf(g))
 		}
+		if len(columns) > 0 {
+			p.emit(f, p.forModel(id, "percentile", q.label), gate, theOnly(columns))
+		}
+	}
+}
+
+// theOnly is the value of the one column that has any.
+func theOnly(columns []int) Eval {
+	return func(w *Window) (float64, bool) {
+		value, n := 0.0, 0
+		for _, c := range columns {
+			if v, ok := w.Last(c); ok {
+				value, n = v, n+1
+			}
+		}
+		return value, n == 1
 	}
 }
 

@@ -1,6 +1,8 @@
 package derive
 
 import (
+	"slices"
+
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -143,16 +145,14 @@ type errorRatio struct{}
 func (errorRatio) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
 		all := once(p.endedRate(id))
-		blind := false
-		for _, g := range p.front(engine.ModelSuccess, id) {
-			blind = blind || p.handsOver(g.model)
-		}
+		entries := p.front(engine.ModelSuccess, id)
+		blind := len(entries) > 0 && !slices.ContainsFunc(entries, func(g *group) bool { return !p.handsOver(g.model) })
 		if all == nil || blind {
 			continue
 		}
 		byReason := p.failures(id)
 		for _, reason := range sorted(byReason) {
-			p.emit(f, p.reason(id, reason), p.onlyWithout(checkFrozen, id), ratio(p.failureRate(id, reason, byReason[reason]), all))
+			p.emit(f, p.reason(id, reason), p.both(p.onlyWithout(checkFrozen, id), p.quiet(id)), ratio(p.failureRate(id, reason, byReason[reason]), all))
 		}
 	}
 }

@@ -237,6 +237,28 @@ func (w *Window) Rate(column int) (float64, bool) {
 	return grown / seconds, true
 }
 
+// Increases is how much counters grew together over the window and over how
+// many seconds: the longest stretch in which all of them are whole.
+func (w *Window) Increases(columns []int) (grown, seconds float64, ok bool) {
+	row, at := w.from(columns[0])
+	for _, c := range columns[1:] {
+		if r, a := w.from(c); a > at {
+			row, at = r, a
+		}
+	}
+	if at >= w.now {
+		return 0, 0, false
+	}
+	first := w.rows[row*w.columns : (row+1)*w.columns]
+	for _, c := range columns {
+		grown += w.current[c] - first[c]
+	}
+	if !(grown >= 0) || math.IsInf(grown, 0) {
+		return 0, 0, false
+	}
+	return grown, float64(w.now-at) / float64(time.Second), true
+}
+
 // Mean is the mean of a gauge over the pages of the window.
 func (w *Window) Mean(column int) (float64, bool) {
 	row, at := w.from(column)

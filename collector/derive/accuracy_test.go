@@ -1,0 +1,440 @@
+package derive_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+var update = flag.Bool("update", false, "write the measured errors into docs/accuracy.md")
+
+// Where the measured errors stand, and between which marks.
+const (
+	accuracyDoc   = "../../docs/accuracy.md"
+	accuracyBegin = "<!-- simulated: begin -->\n"
+	accuracyEnd   = "<!-- simulated: end -->\n"
+)
+
+// quantity is one derived number and how far it may be from the truth.
+type quantity struct {
+	name string
+	// bound is the most error allowed, unit what errors are in.
+	bound float64
+	unit  string
+}
+
+// The quantities of the table. Relative errors are in per cent of the truth.
+var (
+	tokens      = quantity{"completed tokens/s against tokens of requests that ended", 1, "%"}
+	lag         = quantity{"completed tokens/s against tokens generated in the same minute (lags by a request)", 60, "%"}
+	prompt      = quantity{"prompt tokens/s against prompts of requests that ended", 1, "%"}
+	liveTokens  = quantity{"tokens/s against tokens generated (counter moves while tokens come)", 1, "%"}
+	requests    = quantity{"requests/s against requests that ended", 1, "%"}
+	steady      = quantity{"live estimate against tokens generated, steady decode", 10, "%"}
+	estimated   = quantity{"live estimate against tokens generated, other loads (grade C)", 60, "%"}
+	meanE2E     = quantity{"mean duration against the executor's, without pre- and postprocessing", 3, "ms"}
+	errorShare  = quantity{"error ratio against the share that failed", 1, "percentage points"}
+	waiting     = quantity{"queue depth against what the server exposes", 0, "requests"}
+	lowerBound  = quantity{"queue depth above what really waits", 0, "requests"}
+	unsaturated = quantity{"pages with a hidden queue and saturated not 1", 0, "pages"}
+	running     = quantity{"running requests at the sampled iteration", 0, "requests"}
+	kvUse       = quantity{"KV cache use at the sampled iteration", 0, "percentage points"}
+	kvAround    = quantity{"KV cache use in the iterations around the page, which change it", 5, "percentage points"}
+	waitingNIM  = quantity{"queue depth against what waits, by the server from two moments", 1, "requests"}
+	bucketsE2E  = quantity{"duration percentiles", 1, "buckets"}
+	bucketsTTFT = quantity{"time to first token percentiles", 1, "buckets"}
+	bucketsTPOT = quantity{"time per output token percentiles", 1, "buckets"}
+	summaryE2E  = quantity{"duration percentiles as given by the summary", 15, "%"}
+)
+
+// subject is a server under a name of the document.
+type subject struct {
+	name string
+	spec simulate.Spec
+}
+
+func subjects() []subject {
+	full := func(kind simulate.Kind, version string) simulate.Spec {
+		return simulate.Spec{Kind: kind, EngineVersion: version, Streaming: true, Histograms: true, Summaries: true}
+	}
+	return []subject{
+		{"Triton A 25.12", full(simulate.KindTriton, "2.64.0")},
+		{"Triton A 24.12", full(simulate.KindTriton, "2.53.0")},
+		{"Triton A 24.01", full(simulate.KindTriton, "2.42.0")},
+		{"Triton B 25.12", full(simulate.KindTritonPython, "2.64.0")},
+		{"Triton C 25.12", full(simulate.KindTritonLLMAPI, "2.64.0")},
+		{"Triton D 25.12", simulate.Spec{Kind: simulate.KindTritonCore, EngineVersion: "2.64.0"}},
+		{"Triton D vLLM", full(simulate.KindTritonVLLM, "2.64.0")},
+		{"trtllm-serve 1.3", simulate.Spec{Kind: simulate.KindServe}},
+		{"trtllm-serve 1.3.0rc5", simulate.Spec{Kind: simulate.KindServeGen2}},
+		{"trtllm-serve 1.1", simulate.Spec{Kind: simulate.KindServeOld}},
+		{"NIM 1.0", simulate.Spec{Kind: simulate.KindNIM}},
+		{"Dynamo 1.6 worker", simulate.Spec{Kind: simulate.KindDynamo}},
+	}
+}
+
+// load is how much the clients send.
+type load struct {
+	name     string
+	workload simulate.Workload
+	steady   bool
+}
+
+func loads() []load {
+	mixed := func(rate float64) simulate.Workload {
+		w := simulate.DefaultWorkload()
+		w.Rate, w.ErrorRate = rate, 0.03
+		return w
+	}
+	long := simulate.Workload{Rate: 3, PromptTokens: 64, OutputTokens: 600, Spread: 0.3}
+	return []load{
+		{"idle", mixed(0.2), false},
+		{"half", mixed(5), false},
+		{"saturated", mixed(16), false},
+		{"steady decode", long, true},
+	}
+}
+
+// tally are the errors of one quantity.
+type tally struct {
+	worst, sum float64
+	n          int
+}
+
+// ledger gathers errors by server, load and quantity.
+type ledger struct {
+	t       *testing.T
+	subject subject
+	load    load
+	errors  map[quantity]*tally
+}
+
+// note enters one error.
+func (l *ledger) note(q quantity, err float64) {
+	if math.IsNaN(err) {
+		return
+	}
+	one := l.errors[q]
+	if one == nil {
+		one = &tally{}
+		l.errors[q] = one
+	}
+	one.worst, one.sum, one.n = max(one.worst, err), one.sum+err, one.n+1
+}
+
+// relative enters an error in per cent of the truth, where that is not 0.
+func (l *ledger) relative(q quantity, got, want float64) {
+	if want > 0 {
+		l.note(q, 100*math.Abs(got-want)/want)
+	}
+}
+
+const (
+	// scrapeEvery and the window are the exporter's defaults.
+	scrapeEvery = 5 * time.Second
+	windowPages = 12
+	warmUp      = 20
+	pagesRun    = 50
+	// lookBack is how long before a page its gauges may have been sampled:
+	// the period of the statistics and one iteration.
+	lookBack = 300 * time.Millisecond
+	lookStep = 6 * time.Millisecond
+)
+
+// run lets one replica serve one load and compares page by page.
+func (l *ledger) run(seed uint64) {
+	spec := l.subject.spec
+	spec.Seed, spec.Workload = seed, l.load.workload
+	if spec.Kind != simulate.KindTritonCore {
+		spec.Engine = simulate.Engine{MaxActive: 16, KVBlocks: 1200}
+	} else {
+		spec.Workload.Rate /= 10
+	}
+	r := newRig(l.t, spec, scrapeEvery)
+	var past []simulate.Truth
+	for n := range pagesRun {
+		r.replica.Advance(scrapeEvery - lookBack)
+		var around []simulate.Truth
+		for range lookBack / lookStep {
+			r.replica.Advance(lookStep)
+			if n >= warmUp {
+				around = append(around, slim(r.replica.Truth()))
+			}
+		}
+		values, truth := r.scrape()
+		past = append(past, truth)
+		if n < warmUp || values == nil {
+			continue
+		}
+		before := past[len(past)-1-windowPages]
+		l.rates(r, values, before, truth)
+		l.gauges(r, values, around)
+		l.latencies(r, values, before, truth)
+	}
+}
+
+// slim drops what is not compared with gauges.
+func slim(t simulate.Truth) simulate.Truth {
+	t.Latencies = nil
+	return t
+}
+
+// rates compares what is counted over the window.
+func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate.Truth) {
+	seconds := (truth.At - before.At).Seconds()
+	over := func(now, then uint64) float64 { return float64(now-then) / seconds }
+	generated := over(truth.GeneratedTokensSoFar, before.GeneratedTokensSoFar)
+	if got, ok := r.of(values, "generation_tokens_per_second"); ok {
+		if l.load.name != "idle" {
+			l.relative(lag, got, generated)
+		}
+		switch l.subject.spec.Kind {
+		case simulate.KindNIM, simulate.KindTritonVLLM:
+			l.relative(liveTokens, got, generated)
+		case simulate.KindServe, simulate.KindDynamo:
+			l.relative(tokens, got, over(truth.GenerationTokens, before.GenerationTokens))
+		default:
+			l.relative(tokens, got, over(truth.GenerationTokens+truth.FailedGenerationTokens, before.GenerationTokens+before.FailedGenerationTokens))
+		}
+	}
+	if got, ok := r.of(values, "prompt_tokens_per_second"); ok {
+		switch l.subject.spec.Kind {
+		case simulate.KindNIM, simulate.KindTritonVLLM:
+			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
+		case simulate.KindServe:
+			l.relative(prompt, got, over(truth.PromptTokens, before.PromptTokens))
+		default:
+			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
+		}
+	}
+	if got, ok := r.of(values, "generation_tokens_per_second_estimate"); ok && l.load.name != "idle" {
+		q := estimated
+		if l.load.steady {
+			q = steady
+		}
+		l.relative(q, got, generated)
+	}
+	l.ended(r, values, before, truth, seconds)
+}
+
+// ended compares requests that ended and failed. Servers that do not count
+// failures are compared with what finished, those that count at acceptance
+// with what arrived.
+func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate.Truth, seconds float64) {
+	finished, failed := float64(truth.Finished-before.Finished), float64(truth.Failed-before.Failed)
+	if got, ok := r.of(values, "requests_per_second"); ok {
+		switch l.subject.spec.Kind {
+		case simulate.KindTritonLLMAPI, simulate.KindTritonVLLM:
+			l.relative(requests, got, float64(truth.Arrived-before.Arrived)/seconds)
+		case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo:
+			l.relative(requests, got, finished/seconds)
+		default:
+			l.relative(requests, got, (finished+failed)/seconds)
+		}
+	}
+	share, some := 0.0, false
+	for series, v := range values {
+		if strings.HasPrefix(series, "request_error_ratio{") {
+			share, some = share+v, true
+		}
+	}
+	if some && finished+failed > 0 {
+		l.note(errorShare, 100*math.Abs(share-failed/(finished+failed)))
+	}
+	if got, ok := r.of(values, "request_duration_average_seconds"); ok && finished > 0 {
+		l.note(meanE2E, 1e3*math.Abs(got-(truth.E2ESum-before.E2ESum).Seconds()/finished))
+	}
+}
+
+// gauges compares what was sampled with everything that was true within the
+// time in which it was.
+func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Truth) {
+	nearest := func(got float64, of func(simulate.Truth) float64) float64 {
+		best := math.Inf(1)
+		for _, t := range around {
+			best = min(best, math.Abs(got-of(t)))
+		}
+		return best
+	}
+	last := around[len(around)-1]
+	saturated, known := r.of(values, "saturated")
+	hidden := !slices.ContainsFunc(around, func(t simulate.Truth) bool { return t.Hidden == 0 })
+	if known && hidden {
+		l.note(unsaturated, 1-saturated)
+	}
+	stale := l.subject.spec.Kind == simulate.KindServe
+	if got, ok := r.of(values, "requests_running"); ok && !stale {
+		l.note(running, nearest(got, func(t simulate.Truth) float64 { return float64(t.Running) }))
+	}
+	if got, ok := r.of(values, "kv_cache_utilization_ratio"); ok && !stale && last.KVBlocks > 0 && l.subject.spec.Kind != simulate.KindServeGen2 {
+		l.note(kvAround, 100*nearest(got, func(t simulate.Truth) float64 { return float64(t.KVUsed) / float64(t.KVBlocks) }))
+	}
+	if used, ok := values[`kv_cache_blocks{model_id="`+r.id+`", state="used"}`]; ok && !stale {
+		got, ok := r.of(values, "kv_cache_utilization_ratio")
+		most, known := r.of(values, "kv_cache_blocks_limit")
+		require.True(l.t, ok && known)
+		l.note(kvUse, 100*math.Abs(got-used/most))
+	}
+	got, ok := r.of(values, "queue_depth")
+	if !ok || stale {
+		return
+	}
+	switch l.subject.spec.Kind {
+	case simulate.KindTritonCore:
+		l.note(waiting, nearest(got, func(t simulate.Truth) float64 { return float64(t.Hidden) }))
+	case simulate.KindNIM:
+		l.note(waitingNIM, nearest(got, func(t simulate.Truth) float64 { return float64(t.Queued) }))
+	default:
+		l.note(waiting, nearest(got, func(t simulate.Truth) float64 { return float64(t.Active - t.Running) }))
+		most := 0
+		for _, t := range around {
+			most = max(most, t.Queued)
+		}
+		l.note(lowerBound, max(0, got-float64(most)))
+	}
+}
+
+// latencies compares percentiles with those of the requests that finished in
+// the window.
+func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simulate.Truth) {
+	n := int(truth.Finished - before.Finished)
+	if n < 5 || n > len(truth.Latencies) {
+		return
+	}
+	window := truth.Latencies[len(truth.Latencies)-n:]
+	long := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
+	each := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	short := []float64{1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60}
+	e2e := func(l simulate.Latency) time.Duration { return l.E2E }
+	ttft := func(l simulate.Latency) time.Duration { return l.TTFT }
+	tpot := func(l simulate.Latency) time.Duration { return l.TPOT }
+	switch l.subject.spec.Kind {
+	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo:
+		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
+		l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, first)
+		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
+	case simulate.KindNIM, simulate.KindTritonVLLM:
+		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, short)
+	case simulate.KindTriton, simulate.KindTritonPython:
+		if l.load.name != "idle" {
+			l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, []float64{0.1, 0.5, 2, 5})
+		}
+		if l.load.name == "half" {
+			for _, p := range []float64{0.5, 0.95} {
+				if got, ok := values[percentileName(r, "request_duration_percentile_seconds", p)]; ok {
+					l.relative(summaryE2E, got, quantileOf(window, e2e, p))
+				}
+			}
+		}
+	}
+}
+
+// buckets compares percentiles by the buckets they fall into.
+func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, family string, window []simulate.Latency, of func(simulate.Latency) time.Duration, bounds []float64) {
+	for _, p := range []float64{0.5, 0.95, 0.99} {
+		got, ok := values[percentileName(r, family, p)]
+		want := quantileOf(window, of, p)
+		if !ok || want == 0 {
+			continue
+		}
+		a, _ := slices.BinarySearch(bounds, got)
+		b, _ := slices.BinarySearch(bounds, want)
+		l.note(q, math.Abs(float64(a-b)))
+	}
+}
+
+func percentileName(r *rig, family string, p float64) string {
+	return fmt.Sprintf(`%s{model_id=%q, percentile="%.0f"}`, family, r.id, 100*p)
+}
+
+// quantileOf is the quantile of what was observed, times of 0 left out.
+func quantileOf(window []simulate.Latency, of func(simulate.Latency) time.Duration, p float64) float64 {
+	var all []float64
+	for _, l := range window {
+		if v := of(l).Seconds(); v > 0 {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return all[max(0, int(math.Ceil(p*float64(len(all))))-1)]
+}
+
+func TestDerivedValuesAreTrue(t *testing.T) {
+	var wrong []string
+	worst := make(map[[2]string]map[string]string)
+	for _, s := range subjects() {
+		for _, ld := range loads() {
+			l := &ledger{t: t, subject: s, load: ld, errors: make(map[quantity]*tally)}
+			for seed := range uint64(3) {
+				l.run(seed + 1)
+			}
+			for q, e := range l.errors {
+				key := [2]string{s.name, q.name + " | " + measured(q.bound) + " " + q.unit}
+				if worst[key] == nil {
+					worst[key] = make(map[string]string)
+				}
+				worst[key][ld.name] = measured(e.worst)
+				if e.worst > q.bound+1e-9 { // Rates are written in fifteen digits.
+					wrong = append(wrong, fmt.Sprint(key, ld.name, e.worst))
+				}
+			}
+		}
+	}
+	require.Empty(t, strings.Join(wrong, "\n"), "errors larger than allowed")
+	if *update {
+		writeAccuracy(t, tableOf(worst))
+	}
+	document, err := os.ReadFile(accuracyDoc)
+	require.NoError(t, err)
+	for _, s := range subjects() {
+		require.Contains(t, string(document), "| "+s.name+" |", "run this test with -update")
+	}
+}
+
+// tableOf are the rows of the table, a column a load.
+func tableOf(worst map[[2]string]map[string]string) []string {
+	var rows []string
+	for key, by := range worst {
+		row := "| " + key[0] + " | " + key[1] + " |"
+		for _, ld := range loads() {
+			row += " " + by[ld.name] + " |"
+		}
+		rows = append(rows, row)
+	}
+	slices.Sort(rows)
+	return rows
+}
+
+// measured is an error in three digits.
+func measured(v float64) string {
+	if v < 1e-6 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// writeAccuracy puts the rows between the marks of the document.
+func writeAccuracy(t *testing.T, rows []string) {
+	t.Helper()
+	document, err := os.ReadFile(accuracyDoc)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(document), accuracyBegin)
+	require.True(t, ok, "%s has no %s", accuracyDoc, accuracyBegin)
+	_, tail, ok := strings.Cut(rest, accuracyEnd)
+	require.True(t, ok, "%s has no %s", accuracyDoc, accuracyEnd)
+	table := "| server | quantity | allowed | idle | half | saturated | steady decode |\n| --- | --- | --- | --- | --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n"
+	require.NoError(t, os.WriteFile(accuracyDoc, []byte(head+accuracyBegin+table+accuracyEnd+tail), 0o600))
+}
