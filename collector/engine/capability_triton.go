@@ -133,8 +133,12 @@ func (k *Known) tritonDuration(set MetricSet) verdict {
 
 // tritonQuantiles judges whether there is a distribution of anything.
 func (k *Known) tritonQuantiles() verdict {
-	const flags = "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true"
+	const summaries = "--metrics-config summary_latencies=true"
 	p := k.Page
+	minor, known := 0, false
+	if k.Facts != nil {
+		minor, known = tritonMinor(k.Facts.EngineVersion)
+	}
 	switch {
 	case p.Shows("nv_inference_first_response_histogram_ms_bucket"):
 		return yes("buckets of the first response")
@@ -145,5 +149,8 @@ func (k *Known) tritonQuantiles() verdict {
 	case k.Kind == TritonOpenAI:
 		return no("the OpenAI frontend takes no metric options", cureProbe)
 	}
-	return no("histograms and summaries are off", flags)
+	if known && minor < minorFirstResponse {
+		return no("summaries are off, and this release has no histograms", summaries)
+	}
+	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
 }

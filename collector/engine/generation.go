@@ -31,6 +31,9 @@ const (
 	minorAllResponses  = 65 // 26.01: first response of models that are not decoupled.
 )
 
+// backendCPP is the name of TensorRT-LLM's C++ backend in Triton.
+const backendCPP = "tensorrtllm"
+
 // MetricSetOf tells which of Triton's metric sets a page shows, with the reason
 // for people. What the server says of its models is believed first; the page
 // alone leaves doubt only between A and B before 24.08.
@@ -38,7 +41,7 @@ func MetricSetOf(p *Page, f *Facts) (MetricSet, string) {
 	llm := f.llmModel(p)
 	if llm != nil && llm.Configured {
 		switch {
-		case llm.Backend == "tensorrtllm":
+		case llm.Backend == backendCPP:
 			return SetCPP, "model " + llm.Name + " has backend tensorrtllm"
 		case llm.Backend == "python" && (p != nil && p.executor == llm.Name || llm.Parameters["gpt_model_path"] != "" || llm.Parameters["gpt_model_type"] != ""):
 			return SetPython, "model " + llm.Name + " has backend python and TensorRT-LLM's engine parameters"
@@ -74,7 +77,7 @@ func (f *Facts) llmModel(p *Page) *ModelFacts {
 	var found *ModelFacts
 	for i := range f.Models {
 		m := &f.Models[i]
-		if m.Backend == "tensorrtllm" || m.Name == llmName && found == nil {
+		if m.Backend == backendCPP || m.Name == llmName && found == nil {
 			found = m
 		}
 	}

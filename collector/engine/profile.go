@@ -46,8 +46,9 @@ func Determinism(kind Kind, f *Facts, p *Page, pins Pins) []Check {
 		add(CheckSingleRequest, ok, why)
 	case kind == TRTLLMServe:
 		add(CheckOneInstance, true, "the server is one instance of its engine")
-		if limit, ok := p.RequestsLimit(); ok {
-			add(CheckSingleRequest, limit == 1, fmt.Sprintf("the executor admits %.0f requests at once; %s", limit, singleAdvice))
+		if _, known := p.RequestsLimit(); known {
+			ok, why := singleRequest(nil, p)
+			add(CheckSingleRequest, ok, why)
 		}
 	}
 	var open []string
@@ -64,9 +65,6 @@ func Determinism(kind Kind, f *Facts, p *Page, pins Pins) []Check {
 	}
 	return checks
 }
-
-// singleAdvice is the way out of requests that share a batch.
-const singleAdvice = "let clients keep one request in flight, or set the maximum batch size to 1"
 
 // workers are the models that run the LLM, of which the config is known: not
 // ensembles, BLS models or tokenizers, which give the same answer anyhow.
@@ -106,8 +104,11 @@ func pinnedGPUs(models []*ModelFacts) (bool, string) {
 			continue
 		}
 		for _, g := range m.Instances {
-			if g.Kind != "KIND_GPU" {
+			if g.Kind != "KIND_GPU" && m.Backend == backendCPP {
 				return false, fmt.Sprintf("model %s leaves the GPU to its backend (%s); set parameter %s", m.Name, g.Kind, gpuParameter)
+			}
+			if g.Kind != "KIND_GPU" {
+				return false, fmt.Sprintf("model %s leaves the GPU to its backend (%s); name it in instance_group gpus, or give the server one GPU only", m.Name, g.Kind)
 			}
 			if len(g.GPUs) != 1 {
 				return false, fmt.Sprintf("model %s runs on %d GPUs; name one in instance_group gpus", m.Name, len(g.GPUs))
@@ -129,7 +130,7 @@ func noBatching(models []*ModelFacts) (bool, string) {
 		if !m.Batching.Minimal() {
 			return false, fmt.Sprintf("model %s waits %d us to batch requests; leave dynamic_batching out", m.Name, m.Batching.DelayMicroseconds)
 		}
-		if m.Backend != "tensorrtllm" && m.Backend != "python" && m.MaxBatchSize > 1 {
+		if m.Backend != backendCPP && m.Backend != "python" && m.MaxBatchSize > 1 {
 			return false, "model " + m.Name + " batches requests that wait; leave dynamic_batching out"
 		}
 		minimal = true
@@ -140,14 +141,28 @@ func noBatching(models []*ModelFacts) (bool, string) {
 	return true, "no dynamic batching"
 }
 
+// singleRequest checks how many requests may share a batch. Backends of LLMs
+// batch by themselves, whatever max_batch_size Triton gives a request.
 func singleRequest(models []*ModelFacts, p *Page) (bool, string) {
-	if limit, ok := p.RequestsLimit(); ok && limit == 1 {
-		return true, "the executor admits one request at once"
+	limit, known := p.RequestsLimit()
+	if known {
+		return limit == 1, fmt.Sprintf("the executor admits %.0f requests at once", limit) + adviceUnless(limit == 1)
 	}
 	for _, m := range models {
+		if m.Backend == backendCPP || m.Backend == "vllm" || m.Decoupled || m.Name == llmName {
+			return false, "model " + m.Name + " batches requests by itself and does not say how many" + adviceUnless(false)
+		}
 		if m.MaxBatchSize > 1 {
-			return false, fmt.Sprintf("model %s takes up to %d requests into one batch; %s", m.Name, m.MaxBatchSize, singleAdvice)
+			return false, fmt.Sprintf("model %s takes up to %d requests into one batch", m.Name, m.MaxBatchSize) + adviceUnless(false)
 		}
 	}
 	return true, "no model takes more than one request into a batch"
+}
+
+// adviceUnless is the way out of requests that share a batch, where one is needed.
+func adviceUnless(ok bool) string {
+	if ok {
+		return ""
+	}
+	return "; let clients keep one request in flight, or set the largest batch of the engine to 1"
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -21,6 +22,7 @@ func TestDeterminismProfileOfATriton(t *testing.T) {
 	for _, c := range []struct {
 		says, config string
 		pins         engine.Pins
+		limit        int
 		fails        string
 		reason       string
 	}{
@@ -33,7 +35,7 @@ func TestDeterminismProfileOfATriton(t *testing.T) {
 		{says: "requests are awaited", config: replace(`microseconds":0`, `microseconds":100`), pins: pinned, fails: engine.CheckNoBatching, reason: "waits 100 us"},
 		{says: "sizes are preferred", config: replace(`"preferred_batch_size":[]`, `"preferred_batch_size":[4]`), pins: pinned, fails: engine.CheckNoBatching, reason: "leave dynamic_batching out"},
 		{says: "no dynamic batching at all", config: replace(`"dynamic_batching"`, `"other"`), pins: pinned},
-		{says: "a batch of eight", config: replace(`"max_batch_size":1`, `"max_batch_size":8`), pins: pinned, fails: engine.CheckSingleRequest, reason: "up to 8 requests"},
+		{says: "an executor of eight", config: good, limit: 8, pins: pinned, fails: engine.CheckSingleRequest, reason: "admits 8 requests"},
 		{says: "no version is pinned", config: good, fails: engine.CheckVersions, reason: "engine_version and trtllm_version"},
 		{says: "one version is pinned", config: good, pins: engine.Pins{EngineVersion: true}, fails: engine.CheckVersions, reason: "expect trtllm_version"},
 	} {
@@ -41,7 +43,8 @@ func TestDeterminismProfileOfATriton(t *testing.T) {
 			f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", c.config))
 			var failed []string
 			var reasons strings.Builder
-			checks := engine.Determinism(engine.Triton, &f, nil, c.pins)
+			page := readPage(t, engine.Triton, []byte(fmt.Sprintf("nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"max\",version=\"1\"} %d\n", max(c.limit, 1))))
+			checks := engine.Determinism(engine.Triton, &f, page, c.pins)
 			for _, check := range checks {
 				require.NotEmpty(t, check.Reason)
 				if !check.OK {
@@ -68,6 +71,35 @@ func TestDeterminismIsNotJudgedWithoutKnowledge(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", restricted))
 	require.Equal(t, engine.CheckVersions, names(engine.Determinism(engine.Triton, &f, nil, engine.Pins{})))
 	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(engine.TRTLLMServe, nil, nil, engine.Pins{})))
+}
+
+func TestBatchesOfModelsThatDoNotSayTheirLimit(t *testing.T) {
+	for says, c := range map[string]struct {
+		config string
+		ok     bool
+		reason string
+	}{
+		"an executor before its first iteration": {config, false, "does not say how many"},
+		"vLLM":                                   {`{"name":"tensorrt_llm","backend":"vllm","max_batch_size":0}`, false, "does not say how many"},
+	} {
+		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", c.config))
+		for _, check := range engine.Determinism(engine.Triton, &f, nil, engine.Pins{}) {
+			if check.Name == engine.CheckSingleRequest {
+				require.Equal(t, c.ok, check.OK, says)
+				require.Contains(t, check.Reason, c.reason, says)
+			}
+		}
+	}
+	plain := strings.ReplaceAll(index, "tensorrt_llm", "resnet50")
+	for size, ok := range map[string]bool{"8": false, "1": true, "0": true} {
+		f := ask(t, engine.Triton, answers{
+			"/v2": metadata, "/v2/repository/index": plain,
+			"/v2/models/resnet50/config": `{"name":"resnet50","backend":"onnxruntime","max_batch_size":` + size + `}`,
+		})
+		checks := engine.Determinism(engine.Triton, &f, nil, engine.Pins{})
+		require.Equal(t, engine.CheckSingleRequest, checks[3].Name)
+		require.Equal(t, ok, checks[3].OK, checks[3].Reason)
+	}
 }
 
 func TestTokenizersMayHaveManyInstances(t *testing.T) {

@@ -1,0 +1,179 @@
+package collector_test
+
+import (
+	"cmp"
+	"context"
+	"flag" //nolint:depguard // A flag of the test binary, not of the exporter.
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+var update = flag.Bool("update", false, "rewrite the files of testdata/kinds")
+
+// kinds are servers of every kind and generation by the name of their file.
+func kinds() map[string]simulate.Spec {
+	return map[string]simulate.Spec{
+		"triton-cpp-25.12":         {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
+		"triton-cpp-25.12-all-on":  {Kind: simulate.KindTriton, Streaming: true, GPUs: 1, Histograms: true, Summaries: true, DeclareVersion: true},
+		"triton-cpp-25.07":         {Kind: simulate.KindTriton, EngineVersion: "2.59.1"},
+		"triton-cpp-24.08":         {Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
+		"triton-cpp-23.11":         {Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
+		"triton-bls":               {Kind: simulate.KindTriton, Topology: simulate.TopologyBLS},
+		"triton-static":            {Kind: simulate.KindTriton, StaticBatching: true},
+		"triton-python-25.12":      {Kind: simulate.KindTritonPython},
+		"triton-python-24.06":      {Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
+		"triton-llmapi":            {Kind: simulate.KindTritonLLMAPI},
+		"triton-core":              {Kind: simulate.KindTritonCore},
+		"triton-vllm":              {Kind: simulate.KindTritonVLLM},
+		"triton-main":              {Kind: simulate.KindTriton, EngineVersion: "2.73.0dev"},
+		"triton-openai":            {Kind: simulate.KindTritonOpenAI},
+		"trtllm-serve-1.3":         {Kind: simulate.KindServe},
+		"trtllm-serve-1.3-plain":   {Kind: simulate.KindServe, NoIterationStats: true},
+		"trtllm-serve-1.3-no-page": {Kind: simulate.KindServe, NoPerfMetrics: true},
+		"trtllm-serve-1.3.0rc5":    {Kind: simulate.KindServeGen2},
+		"trtllm-serve-1.1":         {Kind: simulate.KindServeOld},
+		"trtllm-serve-1.1-idle":    {Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 0.00001}},
+		"nim-1.0":                  {Kind: simulate.KindNIM},
+		"dynamo-worker":            {Kind: simulate.KindDynamo},
+		"dynamo-frontend":          {Kind: simulate.KindDynamo},
+	}
+}
+
+func TestWhatIsKnownOfEveryServer(t *testing.T) {
+	for name, spec := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			if spec.Workload.Rate == 0 {
+				spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
+			}
+			spec.Seed, spec.Name = 7, "r0"
+			r, err := simulate.NewReplica(spec)
+			require.NoError(t, err)
+			r.Advance(30 * time.Second)
+			require.NoError(t, r.Listen(t.Context()))
+			t.Cleanup(r.Close)
+			p := pool("p", of(t, r)...)
+			if name == "dynamo-frontend" {
+				p = pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr())
+			}
+			status, page := scrapedOnce(t, p)
+			got := told(&status, page)
+			golden := filepath.Join("testdata", "kinds", name+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run the test with -update once")
+			require.Equal(t, string(want), got)
+		})
+	}
+}
+
+func TestEveryFileOfKindsBelongsToAServer(t *testing.T) {
+	files, err := filepath.Glob("testdata/kinds/*.txt")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, f := range files {
+		require.Contains(t, kinds(), strings.TrimSuffix(filepath.Base(f), ".txt"))
+	}
+}
+
+// scrapedOnce scrapes the one target of a pool once.
+func scrapedOnce(t *testing.T, p collector.PoolConfig) (target.Status, string) {
+	t.Helper()
+	store := snapshot.NewStore()
+	c, err := collector.New(collector.Options{
+		Store: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: prometheus.NewRegistry(),
+	})
+	require.NoError(t, err)
+	cfg := collector.DefaultConfig
+	cfg.Pools = []collector.PoolConfig{p}
+	cfg.Resolve()
+	require.NoError(t, c.ApplyConfig(&cfg, exposition.DefaultConfig))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	// Whether it failed is in the status.
+	_ = c.ScrapeOnce(ctx)
+	l := &line{t: t, store: store}
+	require.Len(t, store.Slots(), 1)
+	return store.Slots()[0].Status(), l.page()
+}
+
+// told writes down what is known of a server.
+func told(s *target.Status, page string) string {
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("labels: %s", identityOf(page))
+	say("engine: %s", s.DetectedEngine)
+	say("generation: %s: %s", cmp.Or(s.Generation, "none"), s.GenerationReason)
+	say("versions: %s, %s from %s", s.EngineVersion, s.TRTLLMVersion, s.VersionSource)
+	say("state: %s", s.State)
+	for _, q := range s.Unanswered {
+		say("unanswered: %s: %s", q.Name, q.Reason)
+	}
+	say("\nmodels:")
+	for i := range s.Models {
+		m := &s.Models[i]
+		say("  %s: %s of %s, %s, backend %q, platform %q, batch %s, instances %s, decoupled %s, dynamic batching %s, hash %t",
+			m.Name, m.Role, m.ModelID, m.State, m.Backend, m.Platform, deref(m.MaxBatchSize), deref(m.Instances),
+			deref(m.Decoupled), deref(m.Batching), m.ConfigHash != "")
+	}
+	for _, part := range []struct {
+		title string
+		all   []target.Verdict
+	}{{"capabilities", s.Capabilities}, {"determinism", s.Determinism}} {
+		say("\n%s:", part.title)
+		for _, v := range part.all {
+			answer := map[bool]string{true: "yes", false: "no "}[v.OK]
+			say("  %s %s: %s", answer, v.Name, v.Reason)
+			if v.Cure != "" {
+				say("      turn on: %s", v.Cure)
+			}
+		}
+	}
+	return b.String()
+}
+
+// deref writes what may not be known.
+func deref[T any](v *T) string {
+	if v == nil {
+		return "unknown"
+	}
+	return fmt.Sprint(*v)
+}
+
+// identityOf are the six labels of the first of the server's own series that
+// belongs to a model.
+func identityOf(page string) string {
+	for text := range strings.Lines(page) {
+		if strings.HasPrefix(text, "#") || strings.HasPrefix(text, "llm_server_") || !strings.Contains(text, `model_id="`) {
+			continue
+		}
+		var all []string
+		for _, name := range relabel.Names() {
+			_, rest, found := strings.Cut(text, name+`="`)
+			if !found {
+				continue
+			}
+			value, _, _ := strings.Cut(rest, `"`)
+			all = append(all, name+"="+value)
+		}
+		return strings.Join(all, " ")
+	}
+	return "no series of a model"
+}
