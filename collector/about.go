@@ -2,6 +2,7 @@ package collector
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -16,10 +17,9 @@ import (
 // models. These series stay on the page when the replica fails. It is not
 // safe for concurrent use.
 type about struct {
-	heads map[string]exposition.Family
-	out   *exposition.Computed
-	last  []statement
-	next  []statement
+	out  *exposition.Computed
+	last []statement
+	next []statement
 	// kept are the statements that follow from of, which change rarely.
 	kept []statement
 	of   *lore
@@ -32,14 +32,17 @@ type statement struct {
 	value  float64
 }
 
-// newAbout takes the families' heads from the catalogue.
-func newAbout() *about {
-	a := &about{heads: make(map[string]exposition.Family)}
+// catalogueHeads are the heads of the catalogue's families by name, made once
+// for all replicas.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var catalogueHeads = sync.OnceValue(func() map[string]exposition.Family {
+	heads := make(map[string]exposition.Family)
 	for _, f := range derive.Catalogue() {
-		a.heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
+		heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
 	}
-	return a
-}
+	return heads
+})
 
 // say adds one series; its name goes without the common prefix.
 func (a *about) say(name string, lset labels.Labels, v float64) {
@@ -63,7 +66,7 @@ func (a *about) block() *exposition.Block {
 	if a.out == nil || !same {
 		series := make([]exposition.ComputedSeries, len(a.next))
 		for i, s := range a.next {
-			series[i] = exposition.ComputedSeries{Family: a.heads[s.family], Labels: s.labels}
+			series[i] = exposition.ComputedSeries{Family: catalogueHeads()[s.family], Labels: s.labels}
 		}
 		a.out = exposition.NewComputed(series)
 	}
@@ -132,5 +135,6 @@ func (r *replica) describe(failed error) {
 			r.about.say("health_probe_duration_seconds", id.Labels(), h.took.Seconds())
 		}
 	}
+	r.sayIterations(id)
 	r.about.keep(r.lore, id)
 }

@@ -31,6 +31,9 @@ func (r *replica) run(ctx context.Context) {
 	defer r.leave()
 	var asking sync.WaitGroup
 	asking.Go(func() { r.runAsk(ctx) })
+	if r.pool.cfg.IterationStats {
+		asking.Go(func() { r.runIterations(ctx) })
+	}
 	defer asking.Wait()
 
 	phase := offset(r.target.Key(), r.target.Interval)

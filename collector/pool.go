@@ -68,6 +68,9 @@ type PoolConfig struct {
 	// Silent says that the replicas bind no port, as the follower ranks of a
 	// server of several processes: they are known and never scraped.
 	Silent bool `yaml:"silent,omitempty"`
+	// IterationStats reads trtllm-serve's iteration statistics, which takes them
+	// away from every other reader.
+	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// StallAfter is that of the global block.
 	StallAfter model.Duration `yaml:"-"`
 
@@ -148,7 +151,7 @@ func (c *PoolConfig) Validate() error {
 	if !slices.Contains(Engines(), c.Engine) {
 		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
 	}
-	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateModels(), c.validateVersions())
+	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateModels(), c.validateVersions())
 	for _, room := range []struct {
 		key string
 		err error

@@ -59,6 +59,9 @@ type replica struct {
 	// probed is the last answer of the server's API about its health.
 	probed atomic.Pointer[probe]
 	facts  atomic.Pointer[engine.Facts]
+	// iterated is what was read of the server's iterations; nil where they are
+	// not read.
+	iterated atomic.Pointer[iterations]
 	// asking is the kind of server that is asked; nil while it is unknown.
 	// Turn keeps answers of one kind from being published for another.
 	asking atomic.Pointer[engine.Kind]
@@ -80,7 +83,7 @@ func newReplica(t *target.Target, p *pool, slot *snapshot.Slot, log *slog.Logger
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		health: newHealth(t),
-		about:  newAbout(),
+		about:  &about{},
 		begun:  time.Now(),
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  tally{failures: make(map[scrape.Reason]uint64)},
@@ -259,7 +262,7 @@ func (r *replica) scrape(life context.Context) {
 		r.describe(err)
 		next.About = r.about.block()
 	}); p != nil {
-		r.about, r.lore = newAbout(), nil
+		r.about, r.lore = &about{}, nil
 	}
 	next.Status = r.status
 	next.Health = r.health.block(&r.status, &r.tally, r.stats())
