@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/prometheus/common/model"
 
@@ -56,7 +57,16 @@ type Rule interface {
 }
 
 // Catalogue are all derived families, in the order of the metric reference.
-func Catalogue() []Family {
+// The slice is shared and only read.
+func Catalogue() []Family { return catalogue() }
+
+// catalogue is made once for all targets.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var catalogue = sync.OnceValue(makeCatalogue)
+
+// makeCatalogue puts the parts of the catalogue together.
+func makeCatalogue() []Family {
 	var all []Family
 	for _, part := range []struct {
 		section  string

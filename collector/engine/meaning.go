@@ -1,5 +1,7 @@
 package engine
 
+import "sync"
+
 // Scope says what a signal is of.
 type Scope uint8
 
@@ -80,11 +82,26 @@ type Meaning struct {
 	Part Part
 }
 
-// Index finds the meanings of a sample name.
+// Index finds the meanings of a sample name; it is only read.
 type Index map[string][]Meaning
 
-// NewIndex prepares the meanings of an engine for look-up.
-func NewIndex(e Engine) Index {
+// indexes are made once and shared by all targets of an engine, of which a
+// process may have thousands.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var indexes = sync.OnceValue(func() map[Kind]Index {
+	made := map[Kind]Index{Unknown: newIndex(None())}
+	for _, e := range All() {
+		made[e.Kind()] = newIndex(e)
+	}
+	return made
+})
+
+// NewIndex gives the meanings of an engine, prepared for look-up.
+func NewIndex(e Engine) Index { return indexes()[e.Kind()] }
+
+// newIndex prepares the meanings of an engine.
+func newIndex(e Engine) Index {
 	index := make(Index)
 	add := func(m Meaning, suffix string, part Part, counter bool) {
 		m.Name += suffix
