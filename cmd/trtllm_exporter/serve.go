@@ -49,6 +49,7 @@ type sourceFlags struct {
 	targets           []string
 	interval, timeout time.Duration
 	shard             string
+	names             naming
 }
 
 // declareServe declares the default subcommand.
@@ -66,6 +67,10 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 		PlaceHolder("4s").DurationVar(&source.timeout)
 	cmd.Flag("sharding.index", "Which of the exporters of sharding.total this one is, from 0: a number, or a name that ends in one.").
 		PlaceHolder("N").StringVar(&source.shard)
+	cmd.Flag("pool-id", "Name of the one pool, for an exporter in the pod of its server.").
+		PlaceHolder("NAME").StringVar(&source.names.poolID)
+	cmd.Flag("replica-id", "Name of the one static target, as the pod's; beside a file too.").
+		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
 	return cmd.FullCommand(), func() error {
 		if err := source.check(); err != nil {
@@ -99,8 +104,17 @@ func (s *sourceFlags) check() error {
 	return nil
 }
 
-// load reads the file, or makes a configuration of the targets.
+// load reads the configuration and puts in what only the command line knows.
 func (s *sourceFlags) load() (*config.File, error) {
+	f, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	return f, s.names.apply(f)
+}
+
+// read reads the file, or makes a configuration of the targets.
+func (s *sourceFlags) read() (*config.File, error) {
 	if s.file != "" {
 		f, err := config.Load(s.file)
 		if err != nil {
