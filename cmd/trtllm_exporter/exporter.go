@@ -94,6 +94,7 @@ func newRegistry() (*prometheus.Registry, *reloadMetrics, error) {
 // the loops stop, so that none of them misses a replica.
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
+	tightenHeap()
 	if limit := limitMemory(); limit > 0 {
 		e.logger.Info("Memory limit taken from the control group", "bytes", limit)
 	}
