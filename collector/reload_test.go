@@ -1,0 +1,349 @@
+package collector_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/prometheus/common/model"
+	promhttp "github.com/prometheus/prometheus/discovery/http"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// steady is a page that never loses a line of the pool's own series.
+func steady(t *testing.T, id, want string) func(page string) {
+	t.Helper()
+	return func(page string) { require.Equal(t, want, rawLines(page, id)) }
+}
+
+// whole waits for the whole page of each pool, and returns the page.
+func (l *line) whole(replicas int, ids ...string) string {
+	l.t.Helper()
+	return l.until("Every pool is there", nil, func(page string) string {
+		for _, id := range ids {
+			if strings.Count(rawLines(page, id), "\n") != replicas*strings.Count(tritonPage, "\nnv_") {
+				return "the whole page of " + id
+			}
+		}
+		return ""
+	})
+}
+
+// scrapes waits until a target was scraped more than n times.
+func (l *line) scrapes(check func(string), id, replica string, n float64) float64 {
+	l.t.Helper()
+	page := l.until("The target is scraped on", check, func(page string) string {
+		if value(page, own("target_scrapes_total", id, replica)) <= n {
+			return fmt.Sprintf("scrape %v of %s/%s", n+1, id, replica)
+		}
+		return ""
+	})
+	return value(page, own("target_scrapes_total", id, replica))
+}
+
+func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
+	first, second, other := newStage(t), newStage(t), newStage(t)
+	l := startLine(t, staged("p", "r="+first.host(), "r="+second.host(), "s="+other.host()))
+	l.whole(2, "p")
+	require.Contains(t, l.self(), `trtllm_exporter_targets_refused_total{pool_id="p"} 1`)
+	require.Contains(t, l.self(), `trtllm_exporter_targets{pool_id="p"} 2`)
+	require.Zero(t, second.hits.Load())
+	require.Positive(t, first.hits.Load())
+}
+
+// A name that relabeling gives to targets of two pools belongs to the one that
+// had it first, and goes to the other when the first leaves.
+func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
+	first, second := newStage(t), newStage(t)
+	taken := staged("q", "r="+second.host())
+	taken.Discovery.StaticConfigs[0].Labels["pool_id"] = "p"
+	l := startLine(t, staged("p", "r="+first.host()))
+	l.whole(1, "p")
+	l.apply(staged("p", "r="+first.host()), taken)
+	l.until("The second is refused", nil, func(string) string {
+		if !strings.Contains(l.self(), `trtllm_exporter_targets_refused_total{pool_id="p"} 1`) {
+			return "its count"
+		}
+		return ""
+	})
+	require.Zero(t, second.hits.Load())
+	l.apply(taken)
+	l.until("The second is scraped", nil, func(string) string {
+		if second.hits.Load() == 0 {
+			return "its scrape"
+		}
+		return ""
+	})
+	l.whole(1, "p")
+}
+
+func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
+	a, b := newStage(t), newStage(t)
+	l := startLine(t, staged("p", "a="+a.host()))
+	page := l.whole(1, "p")
+	check := steady(t, "p", rawLines(page, "p"))
+	n := l.scrapes(check, "p", "a", 5)
+	// The same again, another pool beside it, and back.
+	for _, pools := range [][]collector.PoolConfig{
+		{staged("p", "a="+a.host())},
+		{staged("p", "a="+a.host()), staged("q", "b="+b.host())},
+		{staged("p", "a="+a.host())},
+	} {
+		l.apply(pools...)
+		n = l.scrapes(check, "p", "a", n+1)
+	}
+	// A further target of the pool leaves the first one's loop alone, and so
+	// does taking it away.
+	l.apply(staged("p", "a="+a.host(), "b="+b.host()))
+	l.whole(2, "p")
+	n = l.scrapes(nil, "p", "a", n)
+	l.apply(staged("p", "a="+a.host()))
+	l.whole(1, "p")
+	l.scrapes(check, "p", "a", n)
+	require.EqualValues(t, 1, a.most.Load(), "one scrape at a time")
+}
+
+func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
+	a := newStage(t)
+	// Every scrape takes a while, so that the change meets one under way.
+	a.play(func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case <-time.After(60 * time.Millisecond):
+		case <-req.Context().Done():
+		}
+		body(tritonPage)(w, req)
+	})
+	l := startLine(t, staged("p", "a="+a.host()))
+	page := l.whole(1, "p")
+	check := func(page string) {
+		require.Equal(t, strings.Count(tritonPage, "\nnv_"), strings.Count(rawLines(page, "p"), "\n"))
+		require.InDelta(t, 1, value(page, own("target_up", "p", "a")), 0)
+	}
+	check(page)
+	for i := range 5 {
+		l.scrapes(check, "p", "a", 3)
+		changed := staged("p", "a="+a.host())
+		changed.IdentityInterval = model.Duration(time.Duration(200+i) * time.Millisecond)
+		changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
+		l.apply(changed)
+		l.until("The change shows", check, func(page string) string {
+			if want := fmt.Sprintf(`trtllm_version="1.0.%d"`, i); !strings.Contains(rawLines(page, "p"), want) {
+				return want
+			}
+			return ""
+		})
+	}
+}
+
+func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
+	a, b := newStage(t), newStage(t)
+	l := startLine(t, staged("p", "a="+a.host()), staged("q", "b="+b.host()))
+	page := l.whole(1, "p", "q")
+	l.apply(staged("p", "a="+a.host()))
+	l.until("The removed pool leaves", steady(t, "p", rawLines(page, "p")), func(page string) string {
+		if strings.Contains(page, `pool_id="q"`) || strings.Contains(l.self(), `pool_id="q"`) {
+			return `absence of pool "q"`
+		}
+		return ""
+	})
+}
+
+func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
+	a, b := newStage(t), newStage(t)
+	l := startLine(t, staged("p", "a="+a.host()))
+	check := steady(t, "p", rawLines(l.whole(1, "p"), "p"))
+	n := l.scrapes(check, "p", "a", 2)
+	bad := staged("z", "b="+b.host())
+	bad.HTTP.TLS.CAFile = "/there/is/no/such/file.pem"
+	cfg := collector.DefaultConfig
+	cfg.Pools = []collector.PoolConfig{staged("q", "b="+b.host()), bad}
+	cfg.Resolve()
+	require.ErrorContains(t, l.ApplyConfig(&cfg, exposition.DefaultConfig), `pool "z"`)
+	l.scrapes(check, "p", "a", n+2)
+	require.Zero(t, b.hits.Load())
+}
+
+func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
+	a, b := newStage(t), newStage(t)
+	l := startLine(t, staged("p", "a="+a.host()))
+	lines := strings.Count(tritonPage, "\nnv_")
+	l.whole(1, "p")
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 2 {
+		readers.Go(func() {
+			var m exposition.Merger
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				v := l.store.View(nil)
+				var page strings.Builder
+				_, err := m.Layout(v.Blocks).WriteText(&page, v.Blocks, nil, nil)
+				v.Release()
+				if err != nil || strings.Count(rawLines(page.String(), "p"), "\n") != lines {
+					t.Errorf("a page is not whole: %v\n%s", err, page.String())
+					return
+				}
+				l.wait(time.Millisecond)
+			}
+		})
+	}
+	for i := range 100 {
+		p := staged("p", "a="+a.host())
+		p.IdentityInterval = model.Duration(time.Duration(100+i%3) * time.Millisecond)
+		pools := []collector.PoolConfig{p}
+		if i%2 == 0 {
+			pools = append(pools, staged("q", "b="+b.host()))
+		}
+		l.apply(pools...)
+		l.wait(time.Duration(i%4) * time.Millisecond)
+	}
+	l.apply(staged("p", "a="+a.host()))
+	l.until("The last configuration holds", nil, func(page string) string {
+		if strings.Contains(page, `pool_id="q"`) {
+			return `absence of pool "q"`
+		}
+		return ""
+	})
+	close(stop)
+	readers.Wait()
+	require.Len(t, l.store.Slots(), 1)
+}
+
+// directory is an HTTP service that lists targets once it is told them.
+type directory struct {
+	*httptest.Server
+
+	mu   sync.Mutex
+	list []string
+	open bool
+}
+
+func newDirectory(t *testing.T) *directory {
+	t.Helper()
+	d := &directory{}
+	d.Server = httptest.NewServer(d)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// tell has the directory answer from now on.
+func (d *directory) tell(targets ...string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open, d.list = true, targets
+}
+
+func (d *directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.open {
+		http.Error(w, "not yet", http.StatusServiceUnavailable)
+		return
+	}
+	groups := []map[string]any{}
+	for _, target := range d.list {
+		name, address, _ := strings.Cut(target, "=")
+		address, api, _ := strings.Cut(address, "|")
+		groups = append(groups, map[string]any{
+			"targets": []string{address},
+			"labels":  map[string]string{"replica_id": name, collector.APIAddressLabel: api},
+		})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(groups)
+}
+
+// listedBy adds the directory to the pool's sources.
+func listedBy(t *testing.T, p collector.PoolConfig, d *directory) collector.PoolConfig {
+	t.Helper()
+	u, err := url.Parse(d.URL)
+	require.NoError(t, err)
+	p.Discovery.HTTPSDConfigs = []*promhttp.SDConfig{{
+		URL: u.String(), RefreshInterval: model.Duration(50 * time.Millisecond), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
+	}}
+	return p
+}
+
+// Replicas that only a slow source names stay while a pool is searched anew.
+func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
+	a, b, c := newStage(t), newStage(t), newStage(t)
+	before, after := newDirectory(t), newDirectory(t)
+	before.tell("b="+b.host(), "c="+c.host())
+	l := startLine(t, listedBy(t, staged("p", "a="+a.host()), before))
+	l.whole(3, "p")
+	n := l.scrapes(nil, "p", "b", 3)
+	// The new directory does not answer yet; static targets come at once.
+	l.apply(listedBy(t, staged("p", "a="+a.host()), after))
+	check := func(page string) {
+		for _, replica := range []string{"a", "b"} {
+			require.InDelta(t, 1, value(page, own("target_up", "p", replica)), 0)
+		}
+	}
+	n = l.scrapes(func(page string) {
+		check(page)
+		require.InDelta(t, 1, value(page, own("target_up", "p", "c")), 0)
+	}, "p", "b", n+5)
+	after.tell("b=" + b.host())
+	l.until("What no source names leaves", check, func(page string) string {
+		if strings.Contains(page, `replica_id="c"`) {
+			return "absence of c"
+		}
+		return ""
+	})
+	l.scrapes(check, "p", "b", n)
+}
+
+// A source that never answers keeps what it once named for a while only.
+func TestReplicasDoNotWaitForEver(t *testing.T) {
+	a, b := newStage(t), newStage(t)
+	before, never := newDirectory(t), newDirectory(t)
+	before.tell("b=" + b.host())
+	l := newLine(t)
+	l.SetGrace(300 * time.Millisecond)
+	l.apply(listedBy(t, staged("p", "a="+a.host()), before))
+	l.start()
+	l.whole(2, "p")
+	l.apply(listedBy(t, staged("p", "a="+a.host()), never))
+	l.until("The grace ends", nil, func(page string) string {
+		if strings.Contains(page, `replica_id="b"`) {
+			return "absence of b"
+		}
+		return ""
+	})
+	l.whole(1, "p")
+}
+
+func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
+	s := newStage(t)
+	s.play(silent(false))
+	address := s.host()
+	targets := make([]string, 50)
+	for i := range targets {
+		targets[i] = fmt.Sprintf("r%d=%s", i, address)
+	}
+	p := staged("p", targets...)
+	p.ScrapeTimeout = model.Duration(time.Minute)
+	l := startLine(t, p)
+	for l.t.Context().Err() == nil && s.busy.Load() < 50 {
+		l.wait(5 * time.Millisecond)
+	}
+	start := time.Now()
+	require.NoError(t, l.end())
+	require.Less(t, time.Since(start), 10*time.Second)
+	require.Empty(t, l.store.Slots())
+	require.EqualValues(t, 50, s.most.Load())
+}
