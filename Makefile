@@ -54,7 +54,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .PHONY: race
-race: check-cc ## Run all tests with the race detector (needs a C compiler).
+race: check-cc $(TOOLS)/promtool $(TOOLS)/amtool ## Run all tests with the race detector (needs a C compiler).
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -shuffle=on -timeout 15m ./...
 
 .PHONY: check-cc
@@ -110,6 +110,10 @@ e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus ## Run the tests of the whole b
 # The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine can not run them.
 TRITON_2_51 := $(CACHE)/triton/0.7.0
 TRITON_2_36 := $(CACHE)/triton/0.4.0
+
+.PHONY: check-queries
+check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
+	cd tools/querycheck && $(GO) test -count=1 ./...
 
 .PHONY: e2e-triton
 e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
@@ -188,7 +192,7 @@ check-generated: ## Fail when `make generate` would change something.
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated build race cover-gate fuzz bench-smoke e2e e2e-triton
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke e2e e2e-triton
 CI_FUZZTIME := 20000x
 
 .PHONY: ci

@@ -1,0 +1,134 @@
+package alerts_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+)
+
+// rendered are the rules with their default values.
+func rendered(t *testing.T) []byte {
+	t.Helper()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	text, err := alerts.Render(v)
+	require.NoError(t, err)
+	return text
+}
+
+// rule is a rule as Prometheus reads it.
+type rule struct {
+	Alert       string            `yaml:"alert"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// rules are all rules in the order of evaluation.
+func rules(t *testing.T) []rule {
+	t.Helper()
+	var file struct {
+		Groups []struct {
+			Rules []rule `yaml:"rules"`
+		} `yaml:"groups"`
+	}
+	require.NoError(t, yaml.Unmarshal(rendered(t), &file))
+	var all []rule
+	for _, g := range file.Groups {
+		all = append(all, g.Rules...)
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+func TestEveryAlertHasItsSectionOfTheRunbook(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("runbook.md")
+	require.NoError(t, err)
+	sections := make(map[string]string)
+	for _, part := range strings.Split(string(text), "\n### ")[1:] {
+		title, body, _ := strings.Cut(part, "\n")
+		sections[title] = body
+	}
+	for _, r := range rules(t) {
+		if r.Alert == "" {
+			continue
+		}
+		require.Contains(t, sections, r.Alert)
+		for _, part := range []string{"**Symptom.** ", "**Meaning.** ", "**First checks.**\n\n1. ", "\n3. ", "**Cure.** "} {
+			require.Contains(t, sections[r.Alert], part, r.Alert)
+		}
+		require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/alerts/runbook.md#"+strings.ToLower(r.Alert)), r.Alert)
+		delete(sections, r.Alert)
+	}
+	require.Empty(t, sections, "sections of no alert")
+}
+
+func TestEveryAlertHasACaseThatFiresAndOneThatDoesNot(t *testing.T) {
+	t.Parallel()
+	paths, err := filepath.Glob("testdata/*.yaml")
+	require.NoError(t, err)
+	fires, silent := make(map[string]int), make(map[string]int)
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var file struct {
+			Tests []struct {
+				Name  string `yaml:"name"`
+				Rules []struct {
+					Name     string `yaml:"alertname"`
+					Expected []any  `yaml:"exp_alerts"`
+				} `yaml:"alert_rule_test"`
+			} `yaml:"tests"`
+		}
+		require.NoError(t, yaml.Unmarshal(text, &file))
+		for _, test := range file.Tests {
+			for _, r := range test.Rules {
+				if len(r.Expected) > 0 {
+					fires[r.Name]++
+				} else {
+					silent[r.Name]++
+				}
+			}
+		}
+	}
+	for _, r := range rules(t) {
+		if r.Alert != "" {
+			require.Positive(t, fires[r.Alert], "%s never fires in testdata", r.Alert)
+			require.Positive(t, silent[r.Alert], "%s has no near miss in testdata", r.Alert)
+		}
+	}
+}
+
+func TestThresholdsCanBeOverridden(t *testing.T) {
+	t.Parallel()
+	v, err := alerts.ParseValues([]byte("kv_utilization_ratio_max: 0.8\nkv_full_for: 2m\n"))
+	require.NoError(t, err)
+	text, err := alerts.Render(v)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "llm_server_kv_cache_utilization_ratio) > 0.8\n")
+	require.NotContains(t, string(text), "${")
+	require.NotEqual(t, string(rendered(t)), string(text))
+
+	_, err = alerts.ParseValues([]byte("kv_utilisation: 0.8\n"))
+	require.EqualError(t, err, "unknown key kv_utilisation: `trtllm_exporter rules --print-values` lists them")
+	_, err = alerts.ParseValues([]byte("kv_full_for: [2m]\n"))
+	require.ErrorContains(t, err, "values of rules: ")
+}
+
+func TestEveryThresholdIsUsed(t *testing.T) {
+	t.Parallel()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	for key := range v {
+		less, err := alerts.DefaultValues()
+		require.NoError(t, err)
+		delete(less, key)
+		_, err = alerts.Render(less)
+		require.ErrorContains(t, err, "no value for ${"+key+"}")
+	}
+}

@@ -1,0 +1,71 @@
+package querycheck_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
+)
+
+// rules are all rules in the order of evaluation.
+func rules(t *testing.T) []rulefmt.Rule {
+	t.Helper()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	text, err := alerts.Render(v)
+	require.NoError(t, err)
+	groups, errs := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
+	require.Empty(t, errs)
+	var all []rulefmt.Rule
+	for _, g := range groups.Groups {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
+	t.Parallel()
+	v := vocabulary.New()
+	recorded := make(map[string][]string)
+	for _, r := range rules(t) {
+		name := r.Record + r.Alert
+		result, problems := querycheck.Check(v, r.Expr)
+		require.Empty(t, problems, name)
+		for l := range r.Labels {
+			result = append(result, l)
+		}
+		slices.Sort(result)
+		if r.Record != "" {
+			if before, again := recorded[r.Record]; again {
+				require.Equal(t, before, result, "%s is recorded with other labels the second time", r.Record)
+			}
+			recorded[r.Record] = result
+			v.Record(r.Record, result)
+			continue
+		}
+		for _, field := range []string{"summary", "description", "runbook_url"} {
+			require.NotEmpty(t, r.Annotations[field], "%s has no %s", r.Alert, field)
+			for _, used := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations[field], -1) {
+				require.Contains(t, result, used[1], "%s of %s names a label that its expression does not keep", field, r.Alert)
+			}
+		}
+		require.Contains(t, []string{"critical", "warning", "info"}, r.Labels["severity"], r.Alert)
+		require.Contains(t, []string{"pool", "replica", "exporter"}, r.Labels["scope"], r.Alert)
+		switch r.Labels["scope"] {
+		case "replica":
+			require.Subset(t, result, []string{"pool_id", "replica_id"}, "%s cannot be inhibited by its replica", r.Alert)
+		case "pool":
+			require.Contains(t, result, "pool_id", "%s cannot be inhibited by its pool", r.Alert)
+		}
+		require.NotContains(t, result, "trtllm_version", "an upgrade would start %s anew", r.Alert)
+	}
+}
