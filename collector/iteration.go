@@ -114,20 +114,20 @@ func (r *replica) sayIterations(id *labels.Builder) {
 		return
 	}
 	set := id.Labels()
-	r.about.say("iteration_poll_failures_total", set, float64(now.failures))
+	r.about.say("iteration_stats_failures_total", set, float64(now.failures))
 	if !now.read {
 		return
 	}
-	r.about.say("iteration_read_total", set, float64(now.Iterations))
-	r.about.say("iteration_gaps_total", set, float64(now.Missing))
-	r.about.say("iteration_foreign_reader", set, flag(time.Since(now.foreign) < foreignFor))
-	r.about.say("iteration_generation_tokens_estimated_total", set, now.GeneratedTokens)
-	r.about.say("iteration_context_tokens_total", set, now.ContextTokens)
-	r.about.say("iteration_completed_requests_total", set, now.Completed)
+	r.about.say("iteration_stats_read_total", set, float64(now.Iterations))
+	r.about.say("iteration_stats_gaps_total", set, float64(now.Missing))
+	r.about.say("iteration_stats_foreign_reader", set, flag(time.Since(now.foreign) < foreignFor))
+	r.about.say("iteration_stats_generation_tokens_estimated_total", set, now.GeneratedTokens)
+	r.about.say("iteration_stats_context_tokens_total", set, now.ContextTokens)
+	r.about.say("iteration_stats_completed_requests_total", set, now.Completed)
 	if now.Queued != nil {
-		r.about.say("iteration_queued_requests", set, *now.Queued)
+		r.about.say("iteration_stats_queued_requests", set, *now.Queued)
 	}
 	if now.Active != nil {
-		r.about.say("iteration_active_requests", set, *now.Active)
+		r.about.say("iteration_stats_active_requests", set, *now.Active)
 	}
 }

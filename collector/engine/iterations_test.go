@@ -1,0 +1,138 @@
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// row is one iteration with two decoding requests; more are further fields.
+func row(iteration int, more ...string) string {
+	return fmt.Sprintf(`{"iter":%d,"numActiveRequests":2,"numQueuedRequests":%d,"inflightBatchingStats":{"numGenRequests":2,"numCtxTokens":10}%s}`,
+		iteration, iteration%10, strings.Join(append([]string{""}, more...), ","))
+}
+
+// rows are the iterations from first to last.
+func rows(first, last int) string {
+	var all []string
+	for i := first; i <= last; i++ {
+		all = append(all, row(i))
+	}
+	return list(all...)
+}
+
+func list(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
+
+func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
+	type answer struct {
+		text string
+		lost bool // The answer before this one was lost.
+	}
+	for _, c := range []struct {
+		name          string
+		answers       []answer
+		read, missing uint64
+		generated     float64
+		queued        float64 // -1 for absent.
+		foreign       bool
+	}{
+		{"nothing happened yet", []answer{{"[]", false}}, 0, 0, 0, -1, false},
+		{"one answer", []answer{{rows(60, 69), false}}, 10, 0, 20, 9, false},
+		{"what was before the first answer is not missing", []answer{{rows(5000, 5001), false}}, 2, 0, 4, 1, false},
+		{"two answers that follow each other", []answer{{rows(1, 10), false}, {rows(11, 15), false}}, 15, 0, 30, 5, false},
+		{"no new row", []answer{{rows(1, 10), false}, {"[]", false}}, 10, 0, 20, -1, false},
+		{"rows that come twice", []answer{{rows(1, 10), false}, {rows(8, 12), false}}, 12, 0, 24, 2, false},
+		{"another reader took some between two answers", []answer{{rows(1, 10), false}, {rows(15, 16), false}}, 12, 4, 24, 6, true},
+		{"another reader took some of the same answer", []answer{{list(row(1), row(3)), false}}, 2, 1, 4, 3, true},
+		{"the other reader is gone", []answer{{rows(1, 10), false}, {rows(15, 16), false}, {rows(17, 18), false}}, 14, 4, 28, 8, false},
+		{"our own answer was lost", []answer{{rows(1, 10), false}, {rows(15, 16), true}}, 12, 4, 24, 6, false},
+		{"the server kept the last thousand", []answer{{rows(1, 10), false}, {rows(1011, 2010), false}}, 1010, 1000, 2020, 0, false},
+		{
+			"the server says that it dropped them",
+			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5, `"statsDroppedFrames":3`)), false}},
+			2, 3, 4, 5, false,
+		},
+		{
+			"the server dropped fewer than are missing",
+			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5, `"statsDroppedFrames":1`)), false}},
+			2, 3, 4, 5, true,
+		},
+		{"the server began anew", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
+		{"the server began anew after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
+		{"a row that is late", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
+		{
+			"ranks of data-parallel attention",
+			[]answer{{list(
+				row(7, `"attentionDpRank":0`, `"numNewActiveRequests":1`, `"numCompletedRequests":1`),
+				row(7, `"attentionDpRank":1`, `"numNewActiveRequests":9`, `"numCompletedRequests":9`),
+				row(8, `"attentionDpRank":1`), row(8, `"attentionDpRank":0`),
+			), false}},
+			2, 0, 9, 8, false,
+		},
+		{"drafts that were accepted", []answer{{list(row(1, `"specDecodingStats":{"numAcceptedTokens":3}`)), false}}, 1, 0, 5, 1, false},
+		{"fields of wrong sign count nothing", []answer{{list(row(1, `"numNewActiveRequests":-9`, `"specDecodingStats":null`)), false}}, 1, 0, 0, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var book engine.Iterations
+			var sums engine.IterationSums
+			for _, a := range c.answers {
+				var err error
+				sums, err = book.Add([]byte(a.text), !a.lost)
+				require.NoError(t, err)
+			}
+			require.Equal(t, c.read, sums.Iterations, "read")
+			require.Equal(t, c.missing, sums.Missing, "missing")
+			require.Equal(t, c.generated, sums.GeneratedTokens, "generated")
+			require.Equal(t, c.foreign, sums.Foreign, "another reader")
+			if c.queued < 0 {
+				require.Nil(t, sums.Queued)
+				require.Nil(t, sums.Active)
+				return
+			}
+			require.NotNil(t, sums.Queued)
+			require.Equal(t, c.queued, *sums.Queued)
+		})
+	}
+}
+
+func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
+	for name, text := range map[string]string{
+		"a page of metrics": "# HELP x y\nx 1\n", "HTML": "<html>", "an object": `{"detail":"Not Found"}`,
+		"rows of something else": `[{"a":1}]`, "a row of a wrong type": `[{"iter":"seven"}]`, "nothing": "", "numbers": "[1,2]",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var book engine.Iterations
+			_, err := book.Add([]byte(rows(1, 3)), true)
+			require.NoError(t, err)
+			sums, err := book.Add([]byte(text), true)
+			require.Error(t, err)
+			require.Equal(t, uint64(3), sums.Iterations, "what was read stays")
+		})
+	}
+}
+
+func TestRealIterationsAreRead(t *testing.T) {
+	for file, want := range map[string]struct{ generated, context, queued float64 }{
+		"trtllm-iteration-stats-trt-backend-1.0.0rc4.json": {1, 0, 0},
+		"trtllm-iteration-stats-executor-api-2025-04.json": {1, 16000, 7},
+	} {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(samples(t, file)[0])
+			require.NoError(t, err)
+			if text[0] == '{' {
+				text = []byte("[" + string(text) + "]")
+			}
+			var book engine.Iterations
+			sums, err := book.Add(text, true)
+			require.NoError(t, err)
+			require.Equal(t, want.generated, sums.GeneratedTokens)
+			require.Equal(t, want.context, sums.ContextTokens)
+			require.Equal(t, want.queued, *sums.Queued)
+		})
+	}
+}

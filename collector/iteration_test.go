@@ -1,0 +1,123 @@
+package collector_test
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// readsIterations turns iteration statistics on.
+func readsIterations(p *collector.PoolConfig) { p.IterationStats = true }
+
+// number is what stands behind the one series of that name, -1 for none.
+func (s *scene) number(name string) float64 {
+	text := s.value(name)
+	if text == "" {
+		return -1
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	require.NoError(s.t, err)
+	return v
+}
+
+// rest ends the load and waits until all that happened has been read.
+func (s *scene) rest() simulate.Truth {
+	s.t.Helper()
+	s.subject.SetRate(0)
+	s.until("an idle server", func() bool { return s.subject.Truth().InFlight == 0 })
+	before := -1.0
+	s.until("all iterations read", func() bool {
+		defer func() { before = s.number("llm_server_iteration_stats_read_total") }()
+		return s.value("llm_server_iteration_stats_queued_requests") == "" && before == s.number("llm_server_iteration_stats_read_total")
+	})
+	return s.subject.Truth()
+}
+
+func TestIterationsAreReadOnlyWhereTheOperatorSaysSo(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindServe}, nil)
+	s.turns("ready")
+	require.NotContains(t, s.of("subject", s.page()), "llm_server_iteration_stats_")
+	s.until("rows for another reader", func() bool {
+		return len(s.take()) > len("[]")
+	})
+}
+
+// take reads the statistics as another reader.
+func (s *scene) take() string {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.subject.APIURL()+"/metrics", http.NoBody)
+	require.NoError(s.t, err)
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	require.NoError(s.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(s.t, err)
+	return string(body)
+}
+
+func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s.turns("ready")
+	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
+	before := s.rest()
+	read, tokens := s.number("llm_server_iteration_stats_read_total"), s.number("llm_server_iteration_stats_generation_tokens_estimated_total")
+	completed := s.number("llm_server_iteration_stats_completed_requests_total")
+
+	s.subject.SetRate(4)
+	s.until("a queue or none, of the newest iteration", func() bool { return s.number("llm_server_iteration_stats_queued_requests") >= 0 })
+	s.until("fifty requests", func() bool { return s.subject.Truth().Finished >= before.Finished+50 })
+	after := s.rest()
+
+	require.Zero(t, s.number("llm_server_iteration_stats_gaps_total"))
+	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+	require.Zero(t, s.number("llm_server_iteration_stats_failures_total"))
+	require.Equal(t, float64(after.Iterations-before.Iterations), s.number("llm_server_iteration_stats_read_total")-read)
+	require.Equal(t, float64(after.Finished-before.Finished), s.number("llm_server_iteration_stats_completed_requests_total")-completed)
+	truth := float64(after.GeneratedTokensSoFar - before.GeneratedTokensSoFar)
+	require.InEpsilon(t, truth, s.number("llm_server_iteration_stats_generation_tokens_estimated_total")-tokens, 0.01)
+	require.Equal(t, -1.0, s.number("llm_server_iteration_stats_active_requests"), "no iteration is new")
+}
+
+func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s.turns("ready")
+	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
+	s.rest()
+	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+	s.subject.SetRate(4)
+	s.until("a hole", func() bool {
+		s.take()
+		return s.number("llm_server_iteration_stats_gaps_total") > 0
+	})
+	s.until("the warning", func() bool { return s.number("llm_server_iteration_stats_foreign_reader") == 1 })
+	s.turns("ready")
+}
+
+func TestARestartIsNoHoleInTheIterations(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s.turns("ready")
+	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
+	s.rest()
+	read := s.number("llm_server_iteration_stats_read_total")
+	gaps := s.number("llm_server_iteration_stats_gaps_total")
+	s.subject.Restart(5 * time.Second)
+	s.subject.SetRate(4)
+	s.until("iterations of the new process", func() bool { return s.number("llm_server_iteration_stats_read_total") > read })
+	require.Equal(t, gaps, s.number("llm_server_iteration_stats_gaps_total"))
+	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+}
+
+func TestAServerWithoutIterationStatisticsLosesOnlyThem(t *testing.T) {
+	s := play(t, simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true}, readsIterations)
+	s.turns("ready")
+	s.until("an answer", func() bool { return s.number("llm_server_iteration_stats_failures_total") == 0 })
+	require.Equal(t, -1.0, s.number("llm_server_iteration_stats_read_total"))
+	require.NotEmpty(t, s.value("llm_server_capability", `capability="queue"`))
+}
