@@ -35,12 +35,12 @@ type quantity struct {
 // The quantities of the table. Relative errors are in per cent of the truth.
 var (
 	tokens      = quantity{"completed tokens/s against tokens of requests that ended", 1, "%"}
-	lag         = quantity{"completed tokens/s against tokens generated in the same minute (lags by a request)", 60, "%"}
+	lag         = quantity{"completed tokens/s against tokens generated in the same minute (lags by a request)", 10, "%"}
 	prompt      = quantity{"prompt tokens/s against prompts of requests that ended", 1, "%"}
 	liveTokens  = quantity{"tokens/s against tokens generated (counter moves while tokens come)", 1, "%"}
 	requests    = quantity{"requests/s against requests that ended", 1, "%"}
 	steady      = quantity{"live estimate against tokens generated, steady decode", 10, "%"}
-	estimated   = quantity{"live estimate against tokens generated, other loads (grade C)", 60, "%"}
+	estimated   = quantity{"live estimate against tokens generated, other loads (grade C)", 35, "%"}
 	meanE2E     = quantity{"mean duration against the executor's, without pre- and postprocessing", 3, "ms"}
 	errorShare  = quantity{"error ratio against the share that failed", 1, "percentage points"}
 	waiting     = quantity{"queue depth against what the server exposes", 0, "requests"}

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
@@ -67,6 +68,26 @@ func rates(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		grown, seconds, ok := w.Increases(columns)
 		return grown / seconds, ok
+	}
+}
+
+// quotient is the growth of some counters by that of others, over the longest
+// stretch in which all of them are whole; nil without both.
+func quotient(of, by []int) Eval {
+	if len(of) == 0 || len(by) == 0 {
+		return nil
+	}
+	all := slices.Concat(of, by)
+	return func(w *Window) (float64, bool) {
+		row, _, ok := w.common(all)
+		if !ok {
+			return 0, false
+		}
+		divisor := w.grown(by, row)
+		if !(divisor > 0) {
+			return 0, false
+		}
+		return w.grown(of, row) / divisor, true
 	}
 }
 

@@ -173,10 +173,13 @@ func (p *Plan) sum(groups []*group) Eval {
 func (p *Plan) total(signal engine.Signal, id string) Eval { return p.sum(p.of(signal, id)) }
 
 // rateOf is the growth a second of groups together; nil when there are none.
-func (p *Plan) rateOf(groups []*group) Eval {
+func (p *Plan) rateOf(groups []*group) Eval { return rates(p.counted(groups)) }
+
+// counted are the columns of groups.
+func (p *Plan) counted(groups []*group) []int {
 	var columns []int
 	for _, g := range groups {
 		columns = append(columns, p.columnsOf(g.members)...)
 	}
-	return rates(columns)
+	return columns
 }

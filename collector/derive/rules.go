@@ -116,16 +116,16 @@ type ratioOfRates struct {
 // Compile implements Rule.
 func (r ratioOfRates) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(r.of) {
-		var by Eval
+		var by []int
 		for _, s := range r.divided {
-			one := p.rateOf(p.of(s, id))
-			if one == nil {
+			one := p.counted(p.of(s, id))
+			if len(one) == 0 {
 				by = nil
 				break
 			}
-			by = plus(by, one)
+			by = append(by, one...)
 		}
-		p.emit(f, p.forModel(id), 0, ratio(p.rateOf(p.of(r.of, id)), by))
+		p.emit(f, p.forModel(id), 0, quotient(p.counted(p.of(r.of, id)), by))
 	}
 }
 

@@ -86,10 +86,7 @@ func (p *Plan) meanOver(groups []*group) Eval {
 		sums = append(sums, p.columnsOf(g.sum)...)
 		counts = append(counts, p.columnsOf(g.count)...)
 	}
-	if len(sums) == 0 || len(counts) == 0 {
-		return nil
-	}
-	return ratio(rates(sums), rates(counts))
+	return quotient(sums, counts)
 }
 
 // mean is the mean of a histogram over the window.
@@ -122,7 +119,7 @@ func (p *Plan) duration(id string) (Eval, int) {
 			counts = append(counts, g)
 		}
 	}
-	return ratio(p.rateOf(times), p.rateOf(counts)), gate
+	return quotient(p.counted(times), p.counted(counts)), gate
 }
 
 // meanDuration is the mean time of an entry's requests.

@@ -84,34 +84,63 @@ func (p *Plan) failures(id string) map[string][]*group {
 	return byReason
 }
 
-// failureRate is how many requests failed a second at the entry for one
-// reason. An ensemble counts the failure of a step twice, or, from 24.10 with
-// steps of the Python backend, once while the step counts none: what it counts
-// beyond its steps is right, and at least what they count.
-func (p *Plan) failureRate(id, reason string, groups []*group) Eval {
-	rate := p.rateOf(groups)
-	if reason != "other" && reason != "" {
-		return rate
+// outcome are the counters of requests that ended at one entry. They are
+// compared over one stretch in which all of them are whole.
+type outcome struct {
+	succeeded, steps, all []int
+	reasons               []failed
+}
+
+// failed are the failures of one reason.
+type failed struct {
+	reason  string
+	columns []int
+	// twice are those of an ensemble, which counts the failure of a step twice,
+	// or, from 24.10 with steps of the Python backend, once while the step
+	// counts none.
+	twice bool
+}
+
+// outcome gathers the counters of an entry; nil where they are not counted.
+func (p *Plan) outcome(id string) *outcome {
+	o := &outcome{succeeded: p.counted(append(p.front(engine.ModelSuccess, id), p.of(engine.RequestsFinished, id)...))}
+	if len(o.succeeded) == 0 {
+		return nil
 	}
-	var steps []*group
 	for _, g := range p.of(engine.ModelFailed, id) {
 		if g.role == engine.RolePart {
-			steps = append(steps, g)
+			o.steps = append(o.steps, p.columnsOf(g.members)...)
 		}
 	}
-	ensemble := false
-	for _, g := range groups {
-		ensemble = ensemble || p.ensemble(g.model)
+	byReason := p.failures(id)
+	o.all = slices.Concat(o.succeeded, o.steps)
+	for _, reason := range sorted(byReason) {
+		one := failed{reason: reason, columns: p.counted(byReason[reason])}
+		one.twice = (reason == "other" || reason == "") && slices.ContainsFunc(byReason[reason], func(g *group) bool { return p.ensemble(g.model) })
+		o.reasons = append(o.reasons, one)
+		o.all = append(o.all, one.columns...)
 	}
-	parts := p.rateOf(steps)
-	if !ensemble || parts == nil {
-		return rate
+	return o
+}
+
+// failures is how many requests failed for one reason since a row. What an
+// ensemble counts beyond its steps is right, and so is what its steps count.
+func (o *outcome) failures(w *Window, row int, f *failed) float64 {
+	whole := w.grown(f.columns, row)
+	if !f.twice || len(o.steps) == 0 {
+		return whole
 	}
-	return func(w *Window) (float64, bool) {
-		whole, okW := rate(w)
-		part, okP := parts(w)
-		return min(max(whole-part, part), whole), okW && okP
+	steps := w.grown(o.steps, row)
+	return min(max(whole-steps, steps), whole)
+}
+
+// ended is how many requests ended since a row.
+func (o *outcome) ended(w *Window, row int) float64 {
+	n := w.grown(o.succeeded, row)
+	for i := range o.reasons {
+		n += o.failures(w, row, &o.reasons[i])
 	}
+	return n
 }
 
 // requestRate is how many requests ended a second at the entry.
@@ -120,39 +149,44 @@ type requestRate struct{}
 // Compile implements Rule.
 func (requestRate) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelSuccess, engine.RequestsFinished) {
-		p.emit(f, p.forModel(id), p.onlyWithout(checkFrozen, id), p.endedRate(id))
+		o := p.outcome(id)
+		if o == nil {
+			continue
+		}
+		p.emit(f, p.forModel(id), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+			row, seconds, ok := w.common(o.all)
+			if !ok {
+				return 0, false
+			}
+			return o.ended(w, row) / seconds, true
+		})
 	}
 }
 
-// endedRate is how many requests ended a second at the entry, nil where that
-// is not counted.
-func (p *Plan) endedRate(id string) Eval {
-	rate := plus(p.rateOf(p.front(engine.ModelSuccess, id)), p.rateOf(p.of(engine.RequestsFinished, id)))
-	if rate == nil {
-		return nil
-	}
-	byReason := p.failures(id)
-	for _, reason := range sorted(byReason) {
-		rate = plus(rate, p.failureRate(id, reason, byReason[reason]))
-	}
-	return rate
-}
-
-// errorRatio is the share of requests that failed, by reason.
+// errorRatio is the share of requests that failed, by reason. Entries that
+// hand their requests over never count errors after that.
 type errorRatio struct{}
 
 // Compile implements Rule.
 func (errorRatio) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
-		all := once(p.endedRate(id))
 		entries := p.front(engine.ModelSuccess, id)
 		blind := len(entries) > 0 && !slices.ContainsFunc(entries, func(g *group) bool { return !p.handsOver(g.model) })
-		if all == nil || blind {
+		o := p.outcome(id)
+		if o == nil || blind {
 			continue
 		}
-		byReason := p.failures(id)
-		for _, reason := range sorted(byReason) {
-			p.emit(f, p.reason(id, reason), p.both(p.onlyWithout(checkFrozen, id), p.quiet(id)), ratio(p.failureRate(id, reason, byReason[reason]), all))
+		gate := p.both(p.onlyWithout(checkFrozen, id), p.quiet(id))
+		for i := range o.reasons {
+			one := &o.reasons[i]
+			p.emit(f, p.reason(id, one.reason), gate, func(w *Window) (float64, bool) {
+				row, _, ok := w.common(o.all)
+				if !ok {
+					return 0, false
+				}
+				all := o.ended(w, row)
+				return o.failures(w, row, one) / all, all > 0
+			})
 		}
 	}
 }
@@ -168,7 +202,7 @@ func (executedBatch) Compile(p *Plan, f *Family) {
 		}
 		for _, x := range p.groups[engine.ModelExecutions] {
 			if x.model == n.model && x.version == n.version {
-				p.emit(f, n.labels, p.onlyWithout(checkFrozen, n.id), ratio(p.rate(n), p.rate(x)))
+				p.emit(f, n.labels, p.onlyWithout(checkFrozen, n.id), quotient(p.columnsOf(n.members), p.columnsOf(x.members)))
 			}
 		}
 	}
@@ -189,6 +223,6 @@ func (queueCompute) Compile(p *Plan, f *Family) {
 				phases = append(phases, c)
 			}
 		}
-		p.emit(f, q.labels, p.onlyWithout(checkDurations, q.model), ratio(p.rate(q), p.rateOf(phases)))
+		p.emit(f, q.labels, p.onlyWithout(checkDurations, q.model), quotient(p.columnsOf(q.members), p.counted(phases)))
 	}
 }

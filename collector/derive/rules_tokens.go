@@ -24,15 +24,15 @@ func (r estimate) Compile(p *Plan, f *Family) {
 	}
 }
 
-// tokensOfAll is how many tokens all models of the replica generate a second,
-// nil where any engine of it does not count them.
-func (p *Plan) tokensOfAll() Eval {
+// tokensOfAll are the counters of tokens that all models of the replica
+// generate, none where any engine of it does not count them.
+func (p *Plan) tokensOfAll() []int {
 	for _, id := range p.ids(engine.EngineIterations) {
 		if len(p.of(engine.GenerationTokens, id)) == 0 {
 			return nil
 		}
 	}
-	return p.rateOf(p.groups[engine.GenerationTokens])
+	return p.counted(p.groups[engine.GenerationTokens])
 }
 
 // tokensPerGPU is tokens by GPUs.
@@ -45,7 +45,7 @@ func (tokensPerGPU) Compile(p *Plan, f *Family) {
 		gpus = len(p.groups[engine.GPUUtilization])
 	}
 	if gpus > 0 {
-		p.emit(f, p.identity.Labels, 0, ratio(p.tokensOfAll(), constant(float64(gpus))))
+		p.emit(f, p.identity.Labels, 0, ratio(rates(p.tokensOfAll()), constant(float64(gpus))))
 	}
 }
 
@@ -54,7 +54,7 @@ type energyPerToken struct{}
 
 // Compile implements Rule.
 func (energyPerToken) Compile(p *Plan, f *Family) {
-	p.emit(f, p.identity.Labels, 0, ratio(p.rateOf(p.groups[engine.GPUEnergy]), p.tokensOfAll()))
+	p.emit(f, p.identity.Labels, 0, quotient(p.counted(p.groups[engine.GPUEnergy]), p.tokensOfAll()))
 }
 
 // cacheUse is the share of KV cache blocks in use: computed, else told.

@@ -240,23 +240,33 @@ func (w *Window) Rate(column int) (float64, bool) {
 // Increases is how much counters grew together over the window and over how
 // many seconds: the longest stretch in which all of them are whole.
 func (w *Window) Increases(columns []int) (grown, seconds float64, ok bool) {
+	row, seconds, ok := w.common(columns)
+	if !ok {
+		return 0, 0, false
+	}
+	return w.grown(columns, row), seconds, true
+}
+
+// common is the first kept row of the longest stretch of the window in which
+// all columns are whole, and how many seconds ago it was.
+func (w *Window) common(columns []int) (row int, seconds float64, ok bool) {
 	row, at := w.from(columns[0])
 	for _, c := range columns[1:] {
 		if r, a := w.from(c); a > at {
 			row, at = r, a
 		}
 	}
-	if at >= w.now {
-		return 0, 0, false
-	}
-	first := w.rows[row*w.columns : (row+1)*w.columns]
+	return row, float64(w.now-at) / float64(time.Second), at < w.now
+}
+
+// grown is how much counters grew together since a row of a stretch in which
+// they are whole.
+func (w *Window) grown(columns []int, row int) float64 {
+	first, sum := w.rows[row*w.columns:(row+1)*w.columns], 0.0
 	for _, c := range columns {
-		grown += w.current[c] - first[c]
+		sum += w.current[c] - first[c]
 	}
-	if !(grown >= 0) || math.IsInf(grown, 0) {
-		return 0, 0, false
-	}
-	return grown, float64(w.now-at) / float64(time.Second), true
+	return max(sum, 0)
 }
 
 // Mean is the mean of a gauge over the pages of the window.

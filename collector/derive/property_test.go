@@ -1,0 +1,198 @@
+package derive_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// The counters of the property's server.
+const (
+	success = iota
+	failure
+	microseconds
+	generated
+	prompted
+	iterations
+	counters
+)
+
+// history is what a server's counters really did, page by page.
+type history struct {
+	at     []time.Duration
+	values [][counters]float64
+	// whole is the first page of the present stretch of each counter: no reset
+	// and no gap after it.
+	whole [counters]int
+}
+
+// legal says whether a rate is that of several counters together over some
+// stretch of whole pages within the window, and so neither negative nor more
+// than the counters can have grown.
+func (h *history) legal(rate float64, of ...int) bool {
+	first, last := 0, len(h.at)-1
+	for _, c := range of {
+		first = max(first, h.whole[c])
+	}
+	for from := first; from < last; from++ {
+		if h.at[last]-h.at[from] > time.Minute {
+			continue
+		}
+		grown := 0.0
+		for _, c := range of {
+			grown += h.values[last][c] - h.values[from][c]
+		}
+		if want := grown / (h.at[last] - h.at[from]).Seconds(); math.Abs(rate-want) <= 1e-9*math.Max(1, want) {
+			return true
+		}
+	}
+	return false
+}
+
+// pageOf is a Triton page with the counters.
+func pageOf(v [counters]float64) string {
+	const l = `{model="m",version="1"}`
+	var b strings.Builder
+	fmt.Fprintf(&b, "nv_inference_request_success%s %.0f\n", l, v[success])
+	fmt.Fprintf(&b, "nv_inference_request_failure{model=\"m\",reason=\"BACKEND\",version=\"1\"} %.0f\n", v[failure])
+	fmt.Fprintf(&b, "nv_inference_request_duration_us%s %.0f\n", l, v[microseconds])
+	fmt.Fprintf(&b, "nv_llm_output_token_len_sum%s %.0f\n", l, v[generated])
+	fmt.Fprintf(&b, "nv_llm_input_token_len_sum%s %.0f\n", l, v[prompted])
+	fmt.Fprintf(&b, "nv_trt_llm_general_metrics{general_type=\"iteration_counter\",model=\"m\",version=\"1\"} %.0f\n", v[iterations])
+	return b.String()
+}
+
+// checkHistory plays moves of three bytes: what happens, how long after the
+// page before, and by how much counters grow.
+func checkHistory(t *testing.T, moves []byte) {
+	t.Helper()
+	b := newBench(t, engine.Triton, "m")
+	h := &history{}
+	var v [counters]float64
+	now := time.Duration(0)
+	for ; len(moves) >= 3; moves = moves[3:] {
+		what, after, grow := moves[0]%16, moves[1], float64(moves[2])
+		step := time.Duration(1+after%12) * time.Second
+		for c := range v {
+			v[c] += math.Floor(grow * float64(1+c*c) * (0.5 + float64((int(after)+c)%7)/7))
+		}
+		reset := [counters]bool{}
+		// A reset can be seen when the counter is below where it was.
+		anew := func(c int, divisor float64) {
+			if len(h.at) > 0 && h.values[len(h.at)-1][c] > 1 {
+				reset[c], v[c] = true, math.Floor(h.values[len(h.at)-1][c]/divisor)
+			}
+		}
+		switch what {
+		case 0: // The server starts anew.
+			for c := range v {
+				anew(c, float64(after)+2)
+			}
+		case 1, 2: // One counter begins anew, as some do at a reload.
+			anew(int(after)%counters, 3)
+		case 3: // Pages are missed.
+			step += 40 * time.Second
+		case 4: // A page comes late, after one that is younger.
+			if now == 0 {
+				continue // There is none before the first.
+			}
+			b.now = now - time.Duration(after)*time.Second
+			before := v
+			for c := range before {
+				before[c] = math.Floor(before[c] / 2)
+			}
+			got := b.page(pageOf(before))
+			checkRates(t, h, got)
+			continue
+		case 5: // The page cannot be read: the counters are gone.
+			now += step
+			b.now = now
+			got := b.page("nv_cpu_utilization 0.5")
+			require.Empty(t, ratesOf(got))
+			*h = history{}
+			continue
+		}
+		now += step
+		gap := len(h.at) > 0 && step > 12500*time.Millisecond
+		h.at, h.values = append(h.at, now), append(h.values, v)
+		for c := range v {
+			if reset[c] || gap {
+				h.whole[c] = len(h.at) - 1
+			}
+		}
+		b.now = now
+		checkRates(t, h, b.page(pageOf(v)))
+	}
+}
+
+// ratesOf are the values that need two pages.
+func ratesOf(got map[string]float64) []string {
+	var names []string
+	for series := range got {
+		for _, part := range []string{"_per_second", "_average", "_error_ratio", "_compute_ratio", "_estimate"} {
+			if strings.Contains(series, part) {
+				names = append(names, series)
+			}
+		}
+	}
+	return names
+}
+
+// checkRates compares the rates of a page with what really happened.
+func checkRates(t *testing.T, h *history, got map[string]float64) {
+	t.Helper()
+	for series, of := range map[string][]int{
+		`generation_tokens_per_second{model_id="m"}`: {generated},
+		`prompt_tokens_per_second{model_id="m"}`:     {prompted},
+		`engine_iterations_per_second{model_id="m"}`: {iterations},
+		`requests_per_second{model_id="m"}`:          {success, failure},
+	} {
+		if rate, ok := got[series]; ok {
+			require.GreaterOrEqual(t, rate, 0.0, series)
+			require.True(t, h.legal(rate, of...), "%s is %v over no whole stretch of the counter", series, rate)
+		}
+	}
+	for _, series := range ratesOf(got) {
+		require.GreaterOrEqual(t, got[series], 0.0, series)
+		require.False(t, math.IsNaN(got[series]) || math.IsInf(got[series], 0), series)
+		if strings.Contains(series, "_error_ratio") {
+			require.LessOrEqual(t, got[series], 1.0, series)
+		}
+	}
+}
+
+func TestRatesAreOfWholeStretchesOfTheirCounters(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	for range 400 {
+		moves := make([]byte, 3*(2+rng.IntN(60)))
+		for i := range moves {
+			moves[i] = byte(rng.IntN(256))
+		}
+		checkHistory(t, moves)
+	}
+}
+
+func TestRatesComeBackAfterEachKindOfInterruption(t *testing.T) {
+	for what, name := range []string{"restart", "reset", "another reset", "gap", "late page", "page without counters"} {
+		b := []byte{9, 5, 10, 9, 5, 10, byte(what), 5, 10, 9, 5, 10, 9, 5, 10}
+		t.Run(name, func(t *testing.T) { checkHistory(t, b) })
+	}
+}
+
+func FuzzRatesAreOfWholeStretches(f *testing.F) {
+	f.Add([]byte{9, 5, 10, 9, 5, 10, 0, 5, 10, 9, 5, 10, 4, 200, 3, 9, 5, 10})
+	f.Add([]byte{9, 5, 10, 3, 5, 10, 5, 5, 10, 9, 5, 10, 1, 2, 3, 9, 5, 10})
+	f.Fuzz(func(t *testing.T, moves []byte) {
+		if len(moves) > 600 {
+			t.Skip("long enough is long enough")
+		}
+		checkHistory(t, moves)
+	})
+}
