@@ -189,10 +189,25 @@ check-generated: ## Fail when `make generate` would change something.
 	fi
 
 ##
+## Deploying
+##
+
+MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) GO_VERSION=$(GO_VERSION) HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm ACTIONLINT=$(TOOLS)/actionlint \
+	PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
+
+.PHONY: check-deploy
+check-deploy: build $(TOOLS)/helm $(TOOLS)/nfpm $(TOOLS)/actionlint $(TOOLS)/promtool ## Render and check everything of deploy/.
+	$(MANIFESTS) -shuffle=on -timeout 10m ./...
+
+.PHONY: deploy-files
+deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
+	$(MANIFESTS) -run 'Made' . -update
+
+##
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke e2e e2e-triton
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy e2e e2e-triton
 CI_FUZZTIME := 20000x
 
 .PHONY: ci
@@ -232,6 +247,15 @@ $(TOOLS)/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum $(
 
 $(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,benchstat,golang.org/x/perf/cmd/benchstat)
+
+$(TOOLS)/helm: tools/helm/go.mod tools/helm/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,helm,helm.sh/helm/v3/cmd/helm)
+
+$(TOOLS)/nfpm: tools/nfpm/go.mod tools/nfpm/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,nfpm,github.com/goreleaser/nfpm/v2/cmd/nfpm)
+
+$(TOOLS)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,actionlint,github.com/rhysd/actionlint/cmd/actionlint)
 
 # The clients of the clouds are left out: nothing here discovers targets there, and they are most of the build.
 PROM      := github.com/prometheus/prometheus/cmd

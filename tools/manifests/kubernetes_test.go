@@ -1,0 +1,163 @@
+package manifests_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+// kustomized builds a folder of deploy/kubernetes, or one that adds components
+// to it.
+func kustomized(t *testing.T, path string) []byte {
+	t.Helper()
+	result, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root, path))
+	require.NoError(t, err)
+	manifest, err := result.AsYaml()
+	require.NoError(t, err)
+	return manifest
+}
+
+// withComponents builds an overlay together with all that may be added to it.
+func withComponents(t *testing.T, overlay string) []byte {
+	t.Helper()
+	dir, err := os.MkdirTemp(filepath.Join(root, "deploy/kubernetes"), ".test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [../overlays/" + overlay + "]\ncomponents:\n"
+	components, err := filepath.Glob(filepath.Join(root, "deploy/kubernetes/components/*"))
+	require.NoError(t, err)
+	for _, c := range components {
+		if filepath.Base(c) != "sidecar" {
+			text += "  - ../components/" + filepath.Base(c) + "\n"
+		}
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(text), 0o644))
+	rel, err := filepath.Rel(root, dir)
+	require.NoError(t, err)
+	return kustomized(t, rel)
+}
+
+// binary is the exporter, built once a run by whoever calls the tests.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("TRTLLM_EXPORTER_BIN")
+	if path == "" {
+		t.Skip("TRTLLM_EXPORTER_BIN names the exporter; make check-deploy sets it")
+	}
+	return path
+}
+
+// requireGoodConfig lets the exporter itself read the configuration that a pod
+// of a manifest would mount.
+func requireGoodConfig(t *testing.T, o objects) {
+	t.Helper()
+	checked := 0
+	for _, m := range all[*corev1.ConfigMap](o) {
+		text, ok := m.Data["config.yml"]
+		if !ok {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), "config.yml")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		out, err := exec.CommandContext(t.Context(), binary(t), "check-config", path).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", out, text)
+		checked++
+	}
+	require.Positive(t, checked)
+}
+
+// requireGoodFlags lets the exporter itself read the arguments of a pod.
+func requireGoodFlags(t *testing.T, c *corev1.Container) {
+	t.Helper()
+	args := []string{"serve"}
+	for _, a := range c.Args {
+		args = append(args, strings.ReplaceAll(a, "$(POD_NAME)", "pod-0"))
+	}
+	out, err := exec.CommandContext(t.Context(), binary(t), append(args, "--help")...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	for _, v := range []string{"POD_NAME"} {
+		if strings.Contains(strings.Join(c.Args, " "), "$("+v+")") {
+			require.Equal(t, v, c.Env[0].Name)
+		}
+	}
+}
+
+func TestOverlaysAreGoodObjects(t *testing.T) {
+	for _, overlay := range []string{"central", "sidecar", "sharded"} {
+		t.Run(overlay, func(t *testing.T) {
+			for _, manifest := range [][]byte{kustomized(t, "deploy/kubernetes/overlays/"+overlay), withComponents(t, overlay)} {
+				o, err := decode(t, manifest)
+				require.NoError(t, err)
+				pods := o.pods()
+				require.NotEmpty(t, pods)
+				for name, pod := range pods {
+					t.Log(name)
+					requireHardened(t, pod)
+					requireGoodFlags(t, exporter(pod))
+				}
+				requireReachable(t, o)
+				requireGoodConfig(t, o)
+				require.Empty(t, all[*rbacv1.ClusterRole](o), "nothing here needs rights over a cluster")
+			}
+		})
+	}
+}
+
+func TestSidecarIsNative(t *testing.T) {
+	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/sidecar"))
+	require.NoError(t, err)
+	pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
+	require.Len(t, pod.InitContainers, 1)
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *pod.InitContainers[0].RestartPolicy)
+	require.Nil(t, pod.InitContainers[0].ReadinessProbe, "a server is ready whatever its exporter is")
+	require.Len(t, pod.Containers, 1)
+}
+
+func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
+	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/sharded"))
+	require.NoError(t, err)
+	set := one[*appsv1.StatefulSet](t, o)
+	config := one[*corev1.ConfigMap](t, o).Data["config.yml"]
+	require.Contains(t, config, "sharding: { total: "+strconv.Itoa(int(*set.Spec.Replicas))+" }")
+	require.Contains(t, exporter(&set.Spec.Template).Args, "--sharding.index=$(POD_NAME)")
+}
+
+func TestMisspeltFieldsAreFound(t *testing.T) {
+	good := string(withComponents(t, "central")) + "---\n" + string(withComponents(t, "sidecar"))
+	for right, wrong := range map[string]string{
+		"readOnlyRootFilesystem:": "readOnlyRootFileSystem:",
+		"livenessProbe:":          "livenesProbe:",
+		"honorLabels:":            "honourLabels:",
+		"podMetricsEndpoints:":    "podMetricEndpoints:",
+		"maxUnavailable:":         "maxUnavailible:",
+		"endPort:":                "endport:",
+		"restartPolicy:":          "restart:",
+		"annotations:":            "annotation:",
+	} {
+		require.Contains(t, good, right)
+		_, err := decode(t, []byte(strings.ReplaceAll(good, right, wrong)))
+		require.ErrorContains(t, err, "unknown field", wrong)
+	}
+}
+
+func TestOneWordOfAManifestTwiceIsFound(t *testing.T) {
+	_, err := decode(t, []byte("apiVersion: v1\nkind: Service\nmetadata: { name: a }\nspec: { type: ClusterIP, type: NodePort }\n"))
+	require.ErrorContains(t, err, "already set")
+}
+
+func TestPrometheusRuleHoldsTheRulesOfTheExporter(t *testing.T) {
+	o, err := decode(t, withComponents(t, "central"))
+	require.NoError(t, err)
+	requireRules(t, one[*monitoringv1.PrometheusRule](t, o), nil)
+}

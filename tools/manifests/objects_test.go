@@ -1,0 +1,189 @@
+package manifests_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	kedav1alpha1 "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// strictDecoder reads every kind that stands in deploy and refuses fields that
+// the kind does not have, or has twice.
+func strictDecoder(t *testing.T) runtime.Decoder {
+	t.Helper()
+	s := runtime.NewScheme()
+	require.NoError(t, scheme.AddToScheme(s))
+	require.NoError(t, monitoringv1.AddToScheme(s))
+	require.NoError(t, kedav1alpha1.AddToScheme(s))
+	return serializer.NewCodecFactory(s, serializer.EnableStrict).UniversalDeserializer()
+}
+
+// objects are the decoded documents of a manifest.
+type objects []runtime.Object
+
+// decode reads every document of a manifest.
+func decode(t *testing.T, manifest []byte) (objects, error) {
+	t.Helper()
+	decoder := strictDecoder(t)
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(manifest)))
+	var all objects
+	var errs []error
+	for {
+		doc, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return all, errors.Join(errs...)
+		}
+		require.NoError(t, err)
+		if onlyComments(doc) {
+			continue
+		}
+		object, _, err := decoder.Decode(doc, nil, nil)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		all = append(all, object)
+	}
+}
+
+// onlyComments says whether a document holds nothing.
+func onlyComments(doc []byte) bool {
+	for line := range bytes.Lines(doc) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+// all lists the objects of one kind.
+func all[T runtime.Object](o objects) []T {
+	var found []T
+	for _, object := range o {
+		if one, ok := object.(T); ok {
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
+// one gives the only object of a kind.
+func one[T runtime.Object](t *testing.T, o objects) T {
+	t.Helper()
+	found := all[T](o)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// pods lists the pods that the workloads of a manifest make.
+func (o objects) pods() map[string]*corev1.PodTemplateSpec {
+	found := map[string]*corev1.PodTemplateSpec{}
+	for _, d := range all[*appsv1.Deployment](o) {
+		found["Deployment "+d.Name] = &d.Spec.Template
+	}
+	for _, s := range all[*appsv1.StatefulSet](o) {
+		found["StatefulSet "+s.Name] = &s.Spec.Template
+	}
+	return found
+}
+
+// exporter finds the exporter's container in a pod, sidecar or not.
+func exporter(pod *corev1.PodTemplateSpec) *corev1.Container {
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			if strings.Contains(list[i].Image, "trtllm_exporter") {
+				return &list[i]
+			}
+		}
+	}
+	return nil
+}
+
+// requireHardened checks what any exporter has to be, however it is run.
+func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
+	t.Helper()
+	c := exporter(pod)
+	require.NotNil(t, c)
+	security := c.SecurityContext
+	require.NotNil(t, security)
+	require.True(t, *security.ReadOnlyRootFilesystem)
+	require.False(t, *security.AllowPrivilegeEscalation)
+	require.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop)
+	require.Empty(t, security.Capabilities.Add)
+	own := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
+	if p := pod.Spec.SecurityContext; p != nil && own.RunAsUser == nil {
+		own = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
+	}
+	require.True(t, *own.RunAsNonRoot)
+	require.EqualValues(t, 65532, *own.RunAsUser)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, own.SeccompProfile.Type)
+
+	require.NotContains(t, c.Image, ":latest")
+	require.NotNil(t, c.LivenessProbe)
+	require.Equal(t, "/-/healthy", c.LivenessProbe.HTTPGet.Path)
+	require.False(t, c.Resources.Limits.Memory().IsZero())
+	require.False(t, c.Resources.Requests.Cpu().IsZero())
+	require.True(t, c.Resources.Limits.Cpu().IsZero(), "a CPU limit makes scrapes late")
+}
+
+// requireReachable checks that what selects the exporter's pods finds them.
+func requireReachable(t *testing.T, o objects) {
+	t.Helper()
+	for name, pod := range o.pods() {
+		labels := pod.Labels
+		for _, s := range all[*corev1.Service](o) {
+			require.Subset(t, labels, s.Spec.Selector, "Service %s and %s", s.Name, name)
+		}
+		for _, p := range all[*policyv1.PodDisruptionBudget](o) {
+			require.Subset(t, labels, p.Spec.Selector.MatchLabels, "PodDisruptionBudget %s and %s", p.Name, name)
+		}
+		for _, p := range all[*networkingv1.NetworkPolicy](o) {
+			require.Subset(t, labels, p.Spec.PodSelector.MatchLabels, "NetworkPolicy %s and %s", p.Name, name)
+		}
+		for _, m := range all[*monitoringv1.PodMonitor](o) {
+			if exporter(pod).RestartPolicy != nil {
+				require.Subset(t, labels, m.Spec.Selector.MatchLabels)
+				require.Equal(t, exporter(pod).Ports[0].Name, *m.Spec.PodMetricsEndpoints[0].Port)
+			}
+		}
+	}
+	monitors := all[*monitoringv1.ServiceMonitor](o)
+	for _, m := range monitors {
+		selected := 0
+		for _, s := range all[*corev1.Service](o) {
+			if subset(s.Labels, m.Spec.Selector.MatchLabels) {
+				selected++
+				require.Equal(t, s.Spec.Ports[0].Name, m.Spec.Endpoints[0].Port)
+			}
+		}
+		if len(all[*corev1.Service](o)) > 0 {
+			require.Equal(t, 1, selected, "ServiceMonitor %s scrapes each pod once", m.Name)
+		}
+		require.True(t, m.Spec.Endpoints[0].HonorLabels)
+	}
+}
+
+// subset says whether a set of labels has all of another.
+func subset(labels, of map[string]string) bool {
+	for name, value := range of {
+		if labels[name] != value {
+			return false
+		}
+	}
+	return true
+}
