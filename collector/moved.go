@@ -17,21 +17,13 @@ func (r *replica) moved(ctx context.Context, body []byte, failed error) bool {
 	if r.kind == engine.Unknown || !r.doubt || r.target.Engine != EngineAuto || !answering(failed) {
 		return false
 	}
-	seen := engine.FromPage(body)
-	if seen == r.kind {
-		r.doubt = false
-		return false
-	}
 	u, err := url.Parse(r.target.MetricsURL)
-	if err != nil {
+	if err != nil || !pathless(u) {
+		// The operator's path stays; recognise sees what its page shows.
 		return false
 	}
-	if !pathless(u) {
-		// The operator's path stays; what its page shows decides.
-		if seen != engine.Unknown && engine.FromURL(u.Path) == engine.Unknown {
-			r.doubt = false
-			r.become(seen)
-		}
+	if seen := engine.FromPage(body); seen != engine.Unknown && engine.Alike(r.kind, seen) {
+		r.doubt = false
 		return false
 	}
 	if time.Since(r.looked) < time.Duration(r.pool.cfg.IdentityInterval) {

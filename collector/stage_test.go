@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log" //nolint:depguard // The field of http.Server has that type.
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -245,3 +247,13 @@ func repeated(n int) string {
 	}
 	return b.String()
 }
+
+// listenAt listens at an address that was free a moment ago.
+func listenAt(t *testing.T, address string) (net.Listener, error) {
+	t.Helper()
+	var config net.ListenConfig
+	return config.Listen(t.Context(), "tcp", address)
+}
+
+// quiet is a log that nobody reads.
+func quiet() *log.Logger { return slog.NewLogLogger(slog.DiscardHandler, slog.LevelError) }

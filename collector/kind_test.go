@@ -1,0 +1,266 @@
+package collector_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+const servePage = `# HELP trtllm_request_success_total Count of successfully processed requests.
+# TYPE trtllm_request_success_total counter
+trtllm_request_success_total{model_name="llama",engine_type="undefined"} 4
+`
+
+// house is an address at which servers of several kinds may live in turn.
+type house struct {
+	*httptest.Server
+
+	tenant atomic.Pointer[map[string]http.HandlerFunc]
+	other  atomic.Pointer[http.HandlerFunc]
+}
+
+func newHouse(t *testing.T) *house {
+	t.Helper()
+	h := &house{}
+	h.leave()
+	h.Server = httptest.NewServer(h)
+	t.Cleanup(h.Close)
+	return h
+}
+
+// enter has a server live there: its pages by path, and what it answers to
+// all other paths.
+func (h *house) enter(pages map[string]http.HandlerFunc, other http.HandlerFunc) {
+	h.other.Store(&other)
+	h.tenant.Store(&pages)
+}
+
+// leave has connections end without an answer.
+func (h *house) leave() { h.enter(nil, wire("")) }
+
+// triton has Triton's metrics port there, which answers every path with 200.
+func (h *house) triton() {
+	h.enter(map[string]http.HandlerFunc{"/metrics": body(tritonPage)}, status(http.StatusOK))
+}
+
+// serve has trtllm-serve there, which shows JSON under /metrics.
+func (h *house) serve() {
+	h.enter(map[string]http.HandlerFunc{
+		"/prometheus/metrics": body(servePage),
+		"/metrics":            typed("application/json", "[]"),
+		"/version":            typed("application/json", `{"version":"1.1.0"}`),
+		"/health":             status(http.StatusOK),
+	}, http.NotFound)
+}
+
+// ServeHTTP implements http.Handler.
+func (h *house) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if page := (*h.tenant.Load())[req.URL.Path]; page != nil {
+		page(w, req)
+		return
+	}
+	(*h.other.Load())(w, req)
+}
+
+// host is the address, for the page and for the API.
+func (h *house) host() string {
+	address := strings.TrimPrefix(h.URL, "http://")
+	return address + "|" + address
+}
+
+func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
+	html, mistaken := newHouse(t), newHouse(t)
+	html.enter(nil, faulty("html"))
+	mistaken.enter(map[string]http.HandlerFunc{
+		"/v2": typed("application/json", `{"name":"triton","version":"2.64.0","extensions":["statistics"]}`),
+	}, http.NotFound)
+	triton, serve, json := newHouse(t), newHouse(t), newHouse(t)
+	triton.triton()
+	serve.serve()
+	json.enter(nil, faulty("json"))
+	wrongPath := pool("wrong-path", "r="+triton.host())
+	wrongPath.MetricsPath = "/metric"
+	jsonPath := pool("json-path", "r="+serve.host())
+	jsonPath.MetricsPath = "/metrics"
+	l := startLine(t,
+		pool("triton", "r="+triton.host()), pool("serve", "r="+serve.host()), pool("html", "r="+html.host()),
+		pool("json", "r="+json.host()), pool("api-port", "r="+mistaken.host()), wrongPath, jsonPath,
+	)
+	l.eventually(
+		`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="triton"`,
+		`trtllm_request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0",model_id="llama",model_name="llama",pool_id="serve"`,
+		reasoned("target_scrape_failures_total", "html", "content_type", "r"),
+		reasoned("target_scrape_failures_total", "json", "content_type", "r"),
+		reasoned("target_scrape_failures_total", "api-port", "http_status", "r"),
+		reasoned("target_scrape_failures_total", "wrong-path", "empty", "r"),
+		reasoned("target_scrape_failures_total", "json-path", "content_type", "r"),
+	)
+	for _, s := range l.store.Slots() {
+		switch s.Target().PoolID {
+		case "wrong-path":
+			require.Contains(t, s.Status().LastError, "check the path")
+		case "api-port":
+			require.Contains(t, s.Status().LastError, "8002")
+		}
+	}
+}
+
+// A target that is down when the exporter starts is recognised when it comes,
+// and one that another kind of server replaces is recognised anew.
+func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
+	h, bystander := newHouse(t), newStage(t)
+	l := startLine(t, pool("p", "r="+h.host()), staged("A00", "h="+bystander.host()))
+	page := l.until("It is down", nil, func(page string) string {
+		if value(page, reasoned("target_scrape_failures_total", "p", "reset", "r")) < 2 {
+			return "two failures"
+		}
+		return ""
+	})
+	check := steady(t, "A00", rawLines(l.whole(1, "A00"), "A00"))
+	require.Empty(t, rawLines(page, "p"))
+	recognised := func(engine, absent string) {
+		l.until("It is recognised", check, func(page string) string {
+			raw := rawLines(page, "p")
+			if !strings.Contains(raw, `engine="`+engine+`"`) || strings.Contains(raw, `engine="`+absent+`"`) {
+				return engine
+			}
+			return ""
+		})
+	}
+	down := func() {
+		l.until("It is down", check, func(page string) string {
+			if value(page, own("target_up", "p", "r")) != 0 {
+				return "target_up 0"
+			}
+			return ""
+		})
+	}
+	h.triton()
+	recognised("triton", "trtllm-serve")
+	h.leave()
+	down()
+	h.serve()
+	recognised("trtllm-serve", "triton")
+	// The version is the new server's, nothing of the old one's stays.
+	l.eventually(`engine_version="1.1.0",model_id="llama",model_name="llama",pool_id="p"`)
+	h.leave()
+	down()
+	h.triton()
+	recognised("triton", "trtllm-serve")
+	require.NotContains(t, rawLines(l.page(), "p"), `engine_version="1.1.0"`)
+}
+
+// A closed port is another failure than a server without a page, and an API
+// that was never found is no sign that the server ends.
+func TestT05ARefusedTargetComesLater(t *testing.T) {
+	closed := closedPort(t)
+	l := startLine(t, pool("p", "r="+closed+"|"+closed))
+	l.eventually(reasoned("target_scrape_failures_total", "p", "connect", "r"), own("target_up", "p", "r")+" 0")
+	server := httptest.NewUnstartedServer(body(tritonPage))
+	require.NoError(t, server.Listener.Close())
+	var err error
+	server.Listener, err = listenAt(t, closed)
+	require.NoError(t, err)
+	server.Start()
+	defer server.Close()
+	l.eventually(own("target_up", "p", "r")+" 1", `nv_inference_count{engine="triton"`)
+}
+
+func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
+	s := newStage(t)
+	address, _, _ := strings.Cut(s.host(), "|")
+	l := startLine(t, staged("p", "r="+address+"|"+closedPort(t)))
+	l.eventually(`pool_id="p",replica_id="r",state="ready",trtllm_version="unknown"} 1`)
+	l.until("The API was asked", nil, func(string) string {
+		if !strings.Contains(l.store.Slots()[0].Status().StateReason, "set api_port") {
+			return "a reason that names api_port: " + l.store.Slots()[0].Status().StateReason
+		}
+		return ""
+	})
+	require.Contains(t, l.page(), `pool_id="p",replica_id="r",state="draining",trtllm_version="unknown"} 0`)
+}
+
+func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
+	plain := newStage(t)
+	secure := httptest.NewUnstartedServer(body(tritonPage))
+	secure.Config.ErrorLog = quiet()
+	secure.StartTLS()
+	defer secure.Close()
+	u, err := url.Parse(secure.URL)
+	require.NoError(t, err)
+	t14 := staged("T14", "r="+u.Host+"|"+u.Host)
+	t14.Scheme = "https"
+	t16 := staged("T16", "r="+plain.host())
+	t16.Scheme = "https"
+	reverse := staged("T24-tls", "r="+u.Host+"|"+u.Host)
+	l := startLine(t, t14, t16, reverse, staged("A00", "h="+plain.host()))
+	check := steady(t, "A00", rawLines(l.whole(1, "A00"), "A00"))
+	l.until("All fail in their ways", check, func(page string) string {
+		for _, want := range []string{
+			reasoned("target_scrape_failures_total", "T14", "tls", "r"),
+			reasoned("target_scrape_failures_total", "T16", "tls", "r"),
+			reasoned("target_scrape_failures_total", "T24-tls", "http_status", "r"),
+		} {
+			if !strings.Contains(page, want) {
+				return want
+			}
+		}
+		return ""
+	})
+	t14.HTTP.TLS.InsecureSkipVerify = true
+	l.apply(t14, staged("A00", "h="+plain.host()))
+	l.until("It is trusted", check, func(page string) string {
+		if value(page, own("target_up", "T14", "r")) != 1 {
+			return "target_up 1"
+		}
+		return ""
+	})
+}
+
+// The same file read again is the same configuration, whatever stands in it.
+func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
+	s := newStage(t)
+	address, _, _ := strings.Cut(s.host(), "|")
+	file := `
+pools:
+  - pool_id: p
+    metrics_path: /metrics
+    basic_auth: {username: u, password: secret}
+    proxy_from_environment: true
+    http_headers: {X-A: {values: [b]}}
+    model_ids: {llama: [ensemble]}
+    relabel_configs: [{source_labels: [__address__], regex: "(.*):.*", target_label: host}]
+    metric_relabel_configs: [{source_labels: [__name__], regex: "nv_x.*", action: drop}]
+    static_configs: [{targets: ["` + address + `"], labels: {replica_id: r}}]
+    file_sd_configs: [{files: [/nowhere/*.json]}]
+    http_sd_configs: [{url: "` + newDirectory(t).URL + `", refresh_interval: 1h}]
+`
+	l := newLine(t)
+	read := func() {
+		cfg := collector.DefaultConfig
+		require.NoError(t, yaml.Unmarshal([]byte(file), &cfg))
+		cfg.Resolve()
+		require.NoError(t, cfg.Validate())
+		cfg.Pools[0].ScrapeInterval = model.Duration(100 * time.Millisecond)
+		require.NoError(t, l.ApplyConfig(&cfg, exposition.DefaultConfig))
+	}
+	read()
+	l.start()
+	l.eventually(own("target_up", "p", "r"))
+	n := l.scrapes(nil, "p", "r", 0)
+	for range 3 {
+		read()
+		n = l.scrapes(nil, "p", "r", n)
+	}
+}
