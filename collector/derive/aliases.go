@@ -101,9 +101,6 @@ func trtllmAliases() []Alias {
 		a("time_per_output_token_seconds", "time_per_output_token_seconds"),
 		a("e2e_request_latency_seconds", "request_duration_seconds"),
 		a("request_queue_time_seconds", "request_queue_seconds"),
-		a("request_prefill_time_seconds", "request_prefill_seconds"),
-		a("request_decode_time_seconds", "request_decode_seconds"),
-		a("request_inference_time_seconds", "request_inference_seconds"),
 		finished,
 	}
 }

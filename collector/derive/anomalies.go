@@ -126,6 +126,7 @@ func (p *Plan) frozen(id string) Eval {
 		return nil
 	}
 	left := len(p.of(engine.ModelRequestSeconds, id)) == 0
+	all := p.counted(p.of(engine.ModelSuccess, id))
 	var counts []int
 	for _, s := range []engine.Signal{engine.ModelRequestDuration, engine.RequestOutputTokens} {
 		for _, g := range p.of(s, id) {
@@ -135,6 +136,8 @@ func (p *Plan) frozen(id string) Eval {
 	if len(counts) == 0 && !left {
 		return nil
 	}
+	const enough = 2
+	all = append(all, counts...)
 	return func(w *Window) (float64, bool) {
 		if v, ok := success(w); !ok || v > 0 {
 			return 0, ok
@@ -142,12 +145,8 @@ func (p *Plan) frozen(id string) Eval {
 		if left {
 			return 1, true
 		}
-		for _, c := range counts {
-			if grown, _, ok := w.Increase(c); ok && grown >= 2 {
-				return 1, true
-			}
-		}
-		return 0, true
+		row, _, ok := w.common(all)
+		return flag(ok && w.grown(counts, row) >= enough), true
 	}
 }
 

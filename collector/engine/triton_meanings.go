@@ -142,6 +142,7 @@ func cacheMeanings() []Meaning {
 		{Name: kv, Label: kind, Value: "used", Signal: KVBlocksUsed},
 		{Name: kv, Label: kind, Value: "free", Signal: KVBlocksFree},
 		{Name: kv, Label: kind, Value: "tokens_per", Signal: KVBlockTokens, Combine: Max},
+		{Name: kv, Label: kind, Value: "fraction", Signal: KVUtilization},
 		{Name: kv, Label: kind, Value: "reused", Signal: KVBlocksReused, Counter: true},
 	}
 }

@@ -1,0 +1,157 @@
+package derive_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// derived are the series of a replica's page, with their labels.
+func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []labels.Labels, values []float64) {
+	t.Helper()
+	replica, err := simulate.NewReplica(spec)
+	require.NoError(t, err)
+	kind, facts := described(replica.Spec())
+	e, _ := engine.Of(string(kind))
+	var names []string
+	for _, f := range facts {
+		names = append(names, f.Name)
+	}
+	opts.Window, opts.Interval, opts.Engine = time.Minute, scrapeEvery, e
+	opts.Identity = derive.Identity{
+		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
+		Topology: engine.NewTopology(kind, names, facts, map[string][]string{"llama": names}), Models: facts,
+	}
+	d := derive.NewDeriver(opts)
+	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
+	for range 14 {
+		replica.Advance(scrapeEvery)
+		page, truth := replica.Observe()
+		raw := cache.Block()
+		raw.SetBody(append(raw.Buffer(), page...))
+		require.NoError(t, cache.Parse(raw, ""))
+		out := d.Derive(truth.At, raw)
+		all, values = nil, nil
+		for n := range out.Shape().Lines() {
+			if v, ok := out.Value(n); ok {
+				all, values = append(all, out.Shape().Labels(n)), append(values, v)
+			}
+		}
+		raw.Release()
+		out.Release()
+	}
+	return all, values
+}
+
+// selector is a series selector inside a query, or the way in which inference
+// gateways are told which series to read.
+var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{([a-z_]+)="?([^"}]*)"?\}`)
+
+// selects is how many series the selectors of a query find.
+func selects(t *testing.T, query string, all []labels.Labels) int {
+	t.Helper()
+	found := selector.FindAllStringSubmatch(query, -1)
+	require.NotEmpty(t, found, query)
+	n := 0
+	for _, s := range found {
+		for _, lset := range all {
+			if lset.Get(labels.MetricName) == s[1] && lset.Get(s[2]) == s[3] {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
+	load := simulate.Workload{Rate: 5}
+	triton := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Histograms: true, Workload: load}
+	serve := simulate.Spec{Kind: simulate.KindServeOld, Workload: load}
+	nim := simulate.Spec{Kind: simulate.KindNIM, Workload: load}
+	newest := simulate.Spec{Kind: simulate.KindServe, Workload: load}
+	var all []labels.Labels
+	for _, spec := range []simulate.Spec{triton, serve, nim, newest} {
+		series, _ := derived(t, spec, derive.Options{Aliases: exposition.AliasSets()})
+		all = append(all, series...)
+	}
+	types := make(map[string]string)
+	for _, f := range derive.Catalogue() {
+		types[f.Name] = string(f.Type)
+	}
+	for _, a := range derive.Aliases() {
+		query := "avg by (model_name) (" + a.Name + `{` + derive.AliasModelLabel(a.Set) + `="llama"})`
+		switch types[a.From] {
+		case "histogram":
+			query = "histogram_quantile(0.9, sum by (le) (rate(" + a.Name + `_bucket{` + derive.AliasModelLabel(a.Set) + `="llama"}[1m])))`
+		case "counter":
+			query = "sum(rate(" + a.Name + `{` + derive.AliasModelLabel(a.Set) + `="llama"}[1m]))`
+		case "gauge":
+		default:
+			require.Fail(t, "alias of no family", a.From)
+		}
+		require.Positive(t, selects(t, query, all), query)
+	}
+	for _, read := range []string{
+		"vllm:num_requests_waiting{model_name=llama}", "vllm:num_requests_running{model_name=llama}", "vllm:kv_cache_usage_perc{model_name=llama}",
+	} {
+		require.Positive(t, selects(t, read, all), "%s, as an inference gateway is told", read)
+	}
+}
+
+func TestAliasesHaveTheSameValues(t *testing.T) {
+	all, values := derived(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"vllm"}})
+	value := func(name string) (v float64, lset labels.Labels) {
+		for i := range all {
+			if all[i].Get(labels.MetricName) == name {
+				return values[i], all[i]
+			}
+		}
+		require.Fail(t, "no series", name)
+		return 0, labels.EmptyLabels()
+	}
+	for alias, name := range map[string]string{
+		"vllm:num_requests_waiting": "llm_server_queue_depth", "vllm:kv_cache_usage_perc": "llm_server_kv_cache_utilization_ratio",
+		"vllm:generation_tokens_total": "llm_server_generation_tokens_total",
+	} {
+		want, _ := value(name)
+		got, lset := value(alias)
+		require.Equal(t, want, got, alias)
+		require.Equal(t, "llama", lset.Get("model_name"))
+		require.Equal(t, "llama", lset.Get("model_id"))
+		require.Equal(t, "r", lset.Get("replica_id"), "every series says whose it is")
+	}
+	for _, lset := range all {
+		require.False(t, strings.HasPrefix(lset.Get(labels.MetricName), "trtllm_"), "sets that were not asked for stay off")
+	}
+}
+
+func TestAliasesWithoutTheCatalogue(t *testing.T) {
+	all, _ := derived(t, simulate.Spec{Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"trtllm"}, AliasesOnly: true})
+	require.NotEmpty(t, all)
+	for _, lset := range all {
+		require.True(t, strings.HasPrefix(lset.Get(labels.MetricName), "trtllm_"), lset.String())
+	}
+	all, _ = derived(t, simulate.Spec{Workload: simulate.Workload{Rate: 5}}, derive.Options{})
+	for _, lset := range all {
+		require.True(t, strings.HasPrefix(lset.Get(labels.MetricName), derive.Prefix), "aliases are off by default")
+	}
+}
+
+func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
+	all, _ := derived(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"trtllm", "vllm"}})
+	vllm := false
+	for _, lset := range all {
+		require.NotEqual(t, "trtllm_num_requests_running", lset.Get(labels.MetricName))
+		vllm = vllm || lset.Get(labels.MetricName) == "vllm:num_requests_running"
+	}
+	require.True(t, vllm)
+}

@@ -1,0 +1,211 @@
+package derive_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// found is the verdict of a check of one model id.
+func found(check, id string) string {
+	return fmt.Sprintf("source_anomaly{check=%q, model_id=%q}", check, id)
+}
+
+// soundPage is a page of one model in which everything can be true.
+func soundPage(requests, iterations int) []string {
+	const l = `model="m",version="1"`
+	return []string{
+		fmt.Sprintf(`nv_inference_request_success{%s} %d`, l, requests),
+		fmt.Sprintf(`nv_inference_request_failure{%s,reason="OTHER"} 3`, l),
+		fmt.Sprintf(`nv_inference_request_duration_us{%s} %d`, l, 2_000_000*requests),
+		fmt.Sprintf(`nv_inference_first_response_histogram_ms_sum{%s} %d`, l, 400*requests),
+		fmt.Sprintf(`nv_inference_first_response_histogram_ms_count{%s} %d`, l, requests),
+		fmt.Sprintf(`nv_llm_output_token_len_count{%s} %d`, l, requests),
+		fmt.Sprintf(`nv_llm_output_token_len_sum{%s} %d`, l, 100*requests),
+		fmt.Sprintf(`nv_llm_output_token_len_bucket{%s,le="+Inf"} %d`, l, requests),
+		fmt.Sprintf(`nv_trt_llm_general_metrics{%s,general_type="iteration_counter"} %d`, l, iterations),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="active"} 4`, l),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="scheduled"} 4`, l),
+		fmt.Sprintf(`nv_trt_llm_request_metrics{%s,request_type="max"} 8`, l),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="used"} 30`, l),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="free"} 70`, l),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="max"} 100`, l),
+		fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{%s,kv_cache_block_type="fraction"} 0.3`, l),
+	}
+}
+
+func TestSoundPagesHaveNoAnomaly(t *testing.T) {
+	b := newBench(t, engine.Triton, "m")
+	for n := range 20 {
+		got := b.page(soundPage(10+n, 1000*n)...)
+		checks := 0
+		for series, v := range got {
+			if strings.HasPrefix(series, "source_anomaly") {
+				checks++
+				require.Zero(t, v, series)
+			}
+		}
+		require.Equal(t, 7, checks)
+	}
+}
+
+func TestAnomaliesAndWhatTheyTakeAway(t *testing.T) {
+	const l = `model="m",version="1"`
+	page := func(n int, changed ...string) []string { return with(soundPage(10+n, 1000*n), changed...) }
+	for _, tc := range []struct {
+		name, check string
+		pages       [][]string
+		absent      []string
+		stays       []string
+	}{
+		{
+			"a first response later than requests took", `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`,
+			[][]string{page(0, `nv_inference_request_duration_us{`+l+`} 2790`), page(1, `nv_inference_request_duration_us{`+l+`} 3069`)},
+			[]string{"request_duration_average_seconds", "model_request_seconds_total"},
+			[]string{"requests_per_second", "requests_total"},
+		},
+		{
+			"counters that stay 0 while tokens of requests come", found("frozen_counters", "m"),
+			[][]string{page(0, `nv_inference_request_success{`+l+`} 0`, `nv_inference_request_failure{`+l+`,reason="OTHER"} 0`), page(5, `nv_inference_request_success{`+l+`} 0`, `nv_inference_request_failure{`+l+`,reason="OTHER"} 0`)},
+			[]string{"requests_total", "requests_per_second", "request_error_ratio", "request_duration_average"},
+			[]string{"generation_tokens_per_second"},
+		},
+		{
+			"an executor whose rows stay 0", found("engine_zero", "m"),
+			[][]string{
+				page(0, zeroRows()...), page(9, zeroRows()...),
+			},
+			[]string{"saturation_ratio", "requests_running", "queue_depth", "kv_cache_utilization"},
+			[]string{"requests_per_second"},
+		},
+		{
+			"blocks that do not make up all", found("kv_blocks_mismatch", "m"),
+			[][]string{page(0, `nv_trt_llm_kv_cache_block_metrics{`+l+`,kv_cache_block_type="free"} 10`), page(1, `nv_trt_llm_kv_cache_block_metrics{`+l+`,kv_cache_block_type="free"} 10`)},
+			[]string{"kv_cache_utilization_ratio"},
+			[]string{"kv_cache_blocks{", "requests_running"},
+		},
+		{
+			"a share of blocks that is another's", found("kv_fraction_mismatch", "m"),
+			[][]string{page(0, `nv_trt_llm_kv_cache_block_metrics{`+l+`,kv_cache_block_type="fraction"} 64`), page(1, `nv_trt_llm_kv_cache_block_metrics{`+l+`,kv_cache_block_type="fraction"} 64`)},
+			[]string{"kv_cache_utilization_ratio"},
+			[]string{"kv_cache_blocks{"},
+		},
+		{
+			"failures that count on over a load", found("failures_survived_unload", "m"),
+			[][]string{page(0), page(1), page(2, `nv_inference_request_success{`+l+`} 0`)},
+			[]string{"requests_total", "model_requests_total"},
+			[]string{"requests_failed_total"},
+		},
+		{
+			"an iteration counter of two instances", found("flapping_gauges", "m"),
+			[][]string{page(3), page(4, iterationsAt(20)), page(5), page(6, iterationsAt(40))},
+			[]string{"requests_running", "saturation_ratio", "generation_tokens_per_second_estimate", "engine_iterations_total"},
+			[]string{"requests_per_second"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "m")
+			var got map[string]float64
+			for _, p := range tc.pages {
+				got = b.page(p...)
+			}
+			require.Equal(t, 1.0, got[tc.check], tc.check)
+			for series := range got {
+				for _, part := range tc.absent {
+					require.False(t, strings.HasPrefix(series, part), "%s is falsified", series)
+				}
+			}
+			for _, part := range tc.stays {
+				there := false
+				for series := range got {
+					there = there || strings.HasPrefix(series, part)
+				}
+				require.True(t, there, "%s is right all the same", part)
+			}
+		})
+	}
+}
+
+func zeroRows() []string {
+	const l = `model="m",version="1"`
+	zero := []string{`nv_trt_llm_general_metrics{` + l + `,general_type="iteration_counter"} 0`}
+	for _, v := range []string{"active", "scheduled", "max"} {
+		zero = append(zero, `nv_trt_llm_request_metrics{`+l+`,request_type="`+v+`"} 0`)
+	}
+	for _, v := range []string{"used", "free", "max", "fraction"} {
+		zero = append(zero, `nv_trt_llm_kv_cache_block_metrics{`+l+`,kv_cache_block_type="`+v+`"} 0`)
+	}
+	return zero
+}
+
+func iterationsAt(n int) string {
+	return fmt.Sprintf(`nv_trt_llm_general_metrics{model="m",version="1",general_type="iteration_counter"} %d`, n)
+}
+
+func TestATornPageIsNoMismatch(t *testing.T) {
+	b := newBench(t, engine.Triton, "m")
+	b.page(soundPage(10, 1000)...)
+	got := b.page(with(soundPage(11, 2000), `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="free"} 69`)...)
+	require.Zero(t, got[found("kv_blocks_mismatch", "m")])
+	require.Contains(t, got, `kv_cache_utilization_ratio{model_id="m"}`)
+}
+
+func TestAnInstantLLMUnderASlowEnsemble(t *testing.T) {
+	line := func(model string, requests, micros int) []string {
+		return []string{
+			fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, requests),
+			fmt.Sprintf(`nv_inference_request_duration_us{model=%q,version="1"} %d`, model, micros),
+		}
+	}
+	b := newBench(t, engine.Triton, "ensemble", "preprocessing", "tensorrt_llm")
+	got := b.page(append(append(line("ensemble", 10, 20_000_000), line("preprocessing", 10, 4000)...), line("tensorrt_llm", 10, 2790)...)...)
+	require.Equal(t, 1.0, got[`source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`])
+	require.NotContains(t, got, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", stage="part", version="1"}`)
+	require.Contains(t, got, `model_request_seconds_total{model="preprocessing", model_id="ensemble", stage="part", version="1"}`, "a fast step is no LLM")
+	require.Contains(t, got, `model_request_seconds_total{model="ensemble", model_id="ensemble", stage="entry", version="1"}`)
+}
+
+func TestSimulatedServersHaveNoFalseAnomaly(t *testing.T) {
+	for _, s := range subjects() {
+		spec := s.spec
+		spec.Workload = simulate.Workload{Rate: 5, ErrorRate: 0.05}
+		r := newRig(t, spec, scrapeEvery)
+		for range 40 {
+			r.replica.Advance(scrapeEvery)
+			got, _ := r.scrape()
+			for series, v := range got {
+				known := strings.Contains(series, "decoupled_durations")
+				require.True(t, v == 0 || known || !strings.HasPrefix(series, "source_anomaly"), "%s: %s", s.name, series)
+			}
+		}
+	}
+}
+
+func TestSimulatedFaultsAreFound(t *testing.T) {
+	for _, tc := range []struct {
+		check string
+		spec  simulate.Spec
+	}{
+		{found("frozen_counters", "ensemble"), simulate.Spec{CountersFrozen: true, Summaries: true}},
+		{found("failures_survived_unload", "ensemble"), simulate.Spec{
+			Streaming: true, Scenario: simulate.Reload(time.Minute, 20*time.Second, "tensorrt_llm"),
+			Workload: simulate.Workload{Rate: 5, ErrorRate: 0.2},
+		}},
+	} {
+		tc.spec.Workload.Rate = 5
+		r := newRig(t, tc.spec, scrapeEvery)
+		seen := false
+		for range 30 {
+			r.replica.Advance(scrapeEvery)
+			got, _ := r.scrape()
+			seen = seen || got[tc.check] == 1
+		}
+		require.True(t, seen, tc.check)
+	}
+}
