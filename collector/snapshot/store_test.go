@@ -1,0 +1,281 @@
+package snapshot_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// source makes blocks of one replica, of two series with equal values: a page
+// on which they differ was mixed from two blocks.
+type source struct {
+	out  *exposition.Computed
+	made []*exposition.Block
+}
+
+func newSource(family, replica string) *source {
+	f := exposition.Family{Name: family, Type: model.MetricTypeGauge}
+	return &source{out: exposition.NewComputed([]exposition.ComputedSeries{
+		{Family: f, Labels: labels.FromStrings("r", replica, "side", "left")},
+		{Family: f, Labels: labels.FromStrings("r", replica, "side", "right")},
+	})}
+}
+
+// block is a sealed block with a value; the caller holds its one reference.
+func (s *source) block(v float64) *exposition.Block {
+	b := s.out.Block()
+	b.Set(0, v)
+	b.Set(1, v)
+	b.Seal()
+	s.made = append(s.made, b)
+	return b
+}
+
+// text is what the view shows, in the order of its blocks.
+func text(v *snapshot.View) string {
+	var b []byte
+	for _, block := range v.Blocks {
+		b = block.AppendFamily(b, 0)
+	}
+	return string(b)
+}
+
+// shown is what the store shows now, to a filter.
+func shown(s *snapshot.Store, filter func(*target.Target) bool) string {
+	v := s.View(filter)
+	defer v.Release()
+	return text(v)
+}
+
+func replica(pool, name string) *target.Target {
+	return &target.Target{PoolID: pool, ReplicaID: name, MetricsURL: "http://" + name + ":8002/metrics"}
+}
+
+// add makes a slot, and fails the test when it is refused.
+func add(t *testing.T, s *snapshot.Store, target *target.Target) *snapshot.Slot {
+	t.Helper()
+	slot, err := s.Add(target)
+	require.NoError(t, err)
+	return slot
+}
+
+func TestAnEmptyStoreShowsNothing(t *testing.T) {
+	s := snapshot.NewStore()
+	require.Empty(t, s.Slots())
+	require.Empty(t, shown(s, nil))
+	add(t, s, replica("p", "a"))
+	require.Empty(t, shown(s, nil), "a replica without a scrape has no blocks")
+}
+
+func TestReplicasStandInTheOrderOfTheirKeys(t *testing.T) {
+	s := snapshot.NewStore()
+	for _, name := range []string{"c", "a", "d", "b"} {
+		slot := add(t, s, replica("p", name))
+		slot.Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
+	}
+	add(t, s, replica("o", "z")).Publish(snapshot.Snapshot{Raw: newSource("x", "first").block(1)})
+	var names []string
+	for _, slot := range s.Slots() {
+		names = append(names, slot.Target().Key())
+	}
+	require.Equal(t, []string{"o/z", "p/a", "p/b", "p/c", "p/d"}, names)
+	page := shown(s, nil)
+	last := -1
+	for _, name := range []string{`"first"`, `"a"`, `"b"`, `"c"`, `"d"`} {
+		at := strings.Index(page, name)
+		require.Greater(t, at, last, name)
+		last = at
+	}
+}
+
+func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	version := s.Version()
+	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
+	require.ErrorContains(t, err, "replica p/a is known already at http://a:8002/metrics: give one of them another replica_id")
+	require.Equal(t, version, s.Version(), "the page stays the same")
+	s.Remove(slot)
+	add(t, s, replica("p", "a"))
+}
+
+func TestAFilterLeavesOutReplicasAndTheFleet(t *testing.T) {
+	s := snapshot.NewStore()
+	for _, name := range []string{"a", "b"} {
+		add(t, s, replica(name, "r")).Publish(snapshot.Snapshot{Raw: newSource("x", name).block(1)})
+	}
+	s.PublishFleet(newSource("fleet", "all").block(1))
+	require.True(t, strings.HasPrefix(shown(s, nil), "fleet{"), "the fleet comes first")
+	only := shown(s, func(t *target.Target) bool { return t.PoolID == "b" })
+	require.Equal(t, "x{r=\"b\",side=\"left\"} 1\nx{r=\"b\",side=\"right\"} 1\n", only)
+	s.PublishFleet(nil)
+	require.NotContains(t, shown(s, nil), "fleet")
+}
+
+func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	slot.Publish(snapshot.Snapshot{
+		Raw: newSource("raw", "a").block(1), Derived: newSource("derived", "a").block(1),
+		About: newSource("about", "a").block(1), Health: newSource("health", "a").block(1),
+		Status: target.Status{Health: target.HealthUp, Scrapes: 1},
+	})
+	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(shown(s, nil)))
+	slot.Publish(snapshot.Snapshot{
+		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
+		Status: target.Status{Health: target.HealthDown, Scrapes: 2},
+	})
+	require.Equal(t, []string{"about", "health"}, families(shown(s, nil)), "a failure takes the replica's series away at once")
+	require.Equal(t, target.HealthDown, slot.Status().Health)
+	require.EqualValues(t, 2, slot.Status().Scrapes)
+}
+
+// families are the names on the page, each once, in their order.
+func families(page string) []string {
+	var names []string
+	for line := range strings.Lines(page) {
+		name, _, _ := strings.Cut(line, "{")
+		if len(names) == 0 || names[len(names)-1] != name {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+func TestEveryChangeOfThePageChangesTheVersion(t *testing.T) {
+	s := snapshot.NewStore()
+	src := newSource("x", "a")
+	version := s.Version()
+	changes := func(what string) {
+		require.NotEqual(t, version, s.Version(), what)
+		version = s.Version()
+	}
+	slot := add(t, s, replica("p", "a"))
+	changes("a replica more")
+	slot.Publish(snapshot.Snapshot{Raw: src.block(1)})
+	changes("a snapshot")
+	slot.Publish(snapshot.Snapshot{})
+	changes("a failure")
+	s.PublishFleet(newSource("fleet", "all").block(1))
+	changes("the fleet's series")
+	v := s.View(nil)
+	require.Equal(t, version, v.Version)
+	v.Release()
+	require.Equal(t, version, s.Version(), "a reader changes nothing")
+	s.Remove(slot)
+	changes("a replica less")
+}
+
+func TestARetargetedReplicaStaysOnThePage(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	slot.Publish(snapshot.Snapshot{Raw: newSource("x", "a").block(7), Status: target.Status{Health: target.HealthUp}})
+	before := shown(s, nil)
+	moved := &target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://elsewhere"}
+	slot.Retarget(moved)
+	require.Same(t, moved, slot.Target())
+	require.Equal(t, before, shown(s, nil))
+	require.Equal(t, target.HealthUp, slot.Status().Health)
+}
+
+func TestARemovedReplicaPublishesNoMore(t *testing.T) {
+	s := snapshot.NewStore()
+	src := newSource("x", "a")
+	slot := add(t, s, replica("p", "a"))
+	slot.Publish(snapshot.Snapshot{Raw: src.block(1)})
+	s.Remove(slot)
+	require.Empty(t, shown(s, nil))
+	require.Zero(t, slot.Status())
+	version := s.Version()
+	late := src.block(2)
+	slot.Publish(snapshot.Snapshot{Raw: late})
+	require.Equal(t, version, s.Version())
+	require.Empty(t, shown(s, nil))
+	require.Same(t, late, src.out.Block(), "the late block's reference was given back")
+	// Removing it again leaves its successor alone.
+	next := add(t, s, replica("p", "a"))
+	next.Publish(snapshot.Snapshot{Raw: src.block(3)})
+	s.Remove(slot)
+	require.Contains(t, shown(s, nil), "} 3\n")
+}
+
+func TestAPinnedViewOutlivesWhatWasPublishedLater(t *testing.T) {
+	s := snapshot.NewStore()
+	src := newSource("x", "a")
+	slot := add(t, s, replica("p", "a"))
+	slot.Publish(snapshot.Snapshot{Raw: src.block(1)})
+	v := s.View(nil)
+	before := text(v)
+	for i := range 10 {
+		slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i + 2))})
+	}
+	s.Remove(slot)
+	require.Equal(t, before, text(v), "the memory of a pinned block serves no later scrape")
+	v.Release()
+	require.Nil(t, v.Blocks)
+	require.Same(t, src.made[0], src.out.Block(), "released by its last reader, it serves again")
+}
+
+// Readers see each replica whole, whatever loops and reloads do meanwhile.
+func TestReadersAndLoopsAtOnce(t *testing.T) {
+	s := snapshot.NewStore()
+	end := time.Now().Add(300 * time.Millisecond)
+	var all sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		src := newSource("x", name)
+		all.Go(func() {
+			for i := 0; time.Now().Before(end); i++ {
+				slot, err := s.Add(replica("p", name))
+				if err != nil {
+					t.Errorf("adding: %v", err)
+					return
+				}
+				for range 20 {
+					slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i)), Status: target.Status{Scrapes: uint64(i)}})
+					slot.Retarget(replica("p", name))
+				}
+				s.Remove(slot)
+				src.made = nil
+			}
+		})
+	}
+	fleet := newSource("fleet", "all")
+	all.Go(func() {
+		for i := 0; time.Now().Before(end); i++ {
+			s.PublishFleet(fleet.block(float64(i)))
+			fleet.made = nil
+		}
+	})
+	for range 3 {
+		all.Go(func() {
+			for time.Now().Before(end) {
+				v := s.View(nil)
+				page := text(v)
+				v.Release()
+				left := ""
+				for line := range strings.Lines(page) {
+					_, number, _ := strings.Cut(line, "} ")
+					if strings.Contains(line, `side="left"`) {
+						left = number
+					} else if left != number {
+						t.Errorf("a block changed while it was read:\n%s", page)
+						return
+					}
+				}
+				for _, slot := range s.Slots() {
+					_, _ = slot.Status(), slot.Target()
+				}
+			}
+		})
+	}
+	all.Wait()
+}
