@@ -97,6 +97,7 @@ func (r *replica) judge(failed error) {
 	if failed == nil {
 		c := r.deriver.Conditions()
 		e.Failing, e.Stalled = c.Failing, c.Stalled
+		e.Unrouted = r.seen.Unrouted()
 	}
 	state, why := e.Judge()
 	why += r.disagreement()

@@ -136,24 +136,5 @@ func (nim) Health(ctx context.Context, ask Asker, base string) Health {
 	return h
 }
 
-// Health implements Engine. A frontend's /health is always 200; what it says
-// of instances counts. A worker that serves may answer 503 "notready" (seen in
-// 1.6.1), so an answer of any kind is a live worker.
-func (dynamo) Health(ctx context.Context, ask Asker, base string) Health {
-	status, _, body, err := ask.Do(ctx, http.MethodGet, base+"/health", nil, answerLimit)
-	if err != nil {
-		h := readiness(ctx, ask, base+"/health")
-		return h
-	}
-	h := Health{API: APIReady, Status: status, Live: true, LiveKnown: true, Detail: "the API answers " + http.StatusText(status)}
-	var frontend struct {
-		Instances *[]json.RawMessage `json:"instances"`
-	}
-	if json.Unmarshal(body, &frontend) == nil && frontend.Instances != nil && len(*frontend.Instances) == 0 {
-		h.API, h.Detail = APINotReady, "the frontend has no worker, whatever its status says"
-	}
-	return h
-}
-
 // Health implements Engine.
 func (none) Health(context.Context, Asker, string) Health { return Health{} }

@@ -34,6 +34,10 @@ type Page struct {
 	// watched are the series of which the value counts, by what it is.
 	watched map[Signal][]watched
 	values  map[Signal]float64
+	// routes are the series that say of each model whether a frontend can send
+	// requests for it anywhere, routed whether one of them does.
+	routes []int
+	routed bool
 }
 
 // watched is one series of which the value counts.
@@ -150,6 +154,9 @@ func (p *Page) series(index Index, at int, lset labels.Labels) {
 	if n, err := strconv.Atoi(lset.Get("gpu_count")); err == nil {
 		p.gpus = n
 	}
+	if name == routeMark {
+		p.routes = append(p.routes, at)
+	}
 	meanings := index[name]
 	for i := range meanings {
 		m := &meanings[i]
@@ -192,8 +199,23 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		changed = changed || p.values[signal] != most
 	}
 	p.values = next
+	routed := false
+	for _, at := range p.routes {
+		v, ok := b.WatchedValue(at)
+		routed = routed || ok && v > 0
+	}
+	changed = changed || routed != p.routed
+	p.routed = routed
 	return changed
 }
+
+// routeMark is 1 while Dynamo's frontend can route requests for a model; it
+// falls to 0 when the last worker is lost, and is gone some seconds later.
+const routeMark = "dynamo_frontend_model_ready"
+
+// Unrouted says that the page tells of models and that requests for none of
+// them can be sent anywhere.
+func (p *Page) Unrouted() bool { return p != nil && len(p.routes) > 0 && !p.routed }
 
 // unitOf tells the unit of the executor's timestamp: 0 before the first
 // iteration, 1 for seconds, 2 for microseconds.

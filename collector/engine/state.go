@@ -44,6 +44,9 @@ type Evidence struct {
 	// Failing is true while requests only fail, Stalled while work is in
 	// flight and no iteration happens; both as the page's numbers say.
 	Failing, Stalled bool
+	// Unrouted is true when the page says that requests for none of its models
+	// can be sent anywhere.
+	Unrouted bool
 	// Silent is true for a rank that is declared to bind no port.
 	Silent bool
 }
@@ -63,6 +66,8 @@ func (e *Evidence) Judge() (State, string) {
 		return StateDraining, "the API refuses connections while the page still answers: the server is ending"
 	case e.Health.API == APINotReady:
 		return StateNotReady, e.Health.Detail
+	case e.Unrouted:
+		return StateNotReady, "the page says that no worker serves any of its models"
 	case e.Stalled:
 		return StateStalled, "requests are in flight and no iteration happens"
 	case e.Failing:

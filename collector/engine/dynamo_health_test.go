@@ -1,0 +1,65 @@
+package engine_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
+	const some = `{"status":"healthy","endpoints":["dyn://dynamo.backend.generate"],"instances":[{"endpoint":"generate"}]}`
+	worker := func(endpoints string) string {
+		return `{"status":"notready","uptime":{"secs":3,"nanos":879995933},"endpoints":` + endpoints + `}`
+	}
+	for _, c := range []struct {
+		says   string
+		server answers
+		want   engine.APIState
+		detail string
+	}{
+		{"a frontend with a worker and a model", answers{"/health": some, "/v1/models": `{"data":[{"id":"m"}]}`}, engine.APIReady, "OK"},
+		{"a frontend whose worker died a moment ago", answers{"/health": some, "/v1/models": `{"object":"list","data":[]}`}, engine.APINotReady, "no model"},
+		{"a frontend that does not list models", answers{"/health": some}, engine.APIReady, "OK"},
+		{"an empty frontend", answers{"/health": `{"status":"healthy","endpoints":[],"instances":[]}`}, engine.APINotReady, "no worker"},
+		{"a worker that serves", answers{"/health": worker(`{"generate":"ready","worker_kv_query_source_1":"ready"}`)}, engine.APIReady, "generate is ready"},
+		{"a worker that fails its own checks", answers{"/health": worker(`{"generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
+		{"a worker that starts", answers{"/health": worker(`{}`)}, engine.APINotReady, "no endpoint"},
+		{"a worker of another part", answers{"/health": worker(`{"prefill":"ready"}`)}, engine.APIReady, "endpoints are ready"},
+		{"a worker of another part that is not ready", answers{"/health": worker(`{"prefill":"notready"}`)}, engine.APINotReady, "prefill is notready"},
+		{"a later release", answers{"/health": `{"ok":true}`}, engine.APIReady, "OK"},
+		{"text", answers{"/health": "fine"}, engine.APIReady, "OK"},
+		{"nothing listens", answers{"*": refuses}, engine.APIRefused, "refuses"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			e, _ := engine.Of(string(engine.Dynamo))
+			h := e.Health(t.Context(), c.server, "http://server")
+			require.Equal(t, c.want, h.API, h.Detail)
+			require.Contains(t, h.Detail, c.detail)
+			require.Equal(t, c.want != engine.APIRefused, h.Live)
+		})
+	}
+}
+
+func TestAFrontendThatRoutesNoModelIsNotReady(t *testing.T) {
+	ready := engine.Health{API: engine.APIReady}
+	for _, path := range samples(t, "real-dynamo-frontend-*.prom") {
+		t.Run(sampleName(path), func(t *testing.T) {
+			body, err := os.ReadFile(path)
+			require.NoError(t, err)
+			page := readPage(t, engine.Dynamo, body)
+			require.Equal(t, strings.Contains(string(body), "\ndynamo_frontend_model_ready{model=\"tiny-llama\"} 0"), page.Unrouted())
+			evidence := engine.Evidence{Page: true, SamePort: true, APISeen: true, Health: ready, Unrouted: page.Unrouted()}
+			state, why := evidence.Judge()
+			if page.Unrouted() {
+				require.Equal(t, engine.StateNotReady, state)
+				require.Contains(t, why, "no worker")
+			} else {
+				require.Equal(t, engine.StateReady, state)
+			}
+		})
+	}
+}
