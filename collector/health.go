@@ -99,9 +99,9 @@ func (t *tally) count(d exposition.Drops) {
 func (h *health) block(s *target.Status, t *tally, d derive.Stats) *exposition.Block {
 	b := h.out.Block()
 	set := func(key string, v float64) { b.Set(h.columns[key], v) }
-	some := func(key string, n uint64) {
+	some := func(name, reason string, n uint64) {
 		if n > 0 {
-			set(key, float64(n))
+			set(name+"|"+reason, float64(n))
 		}
 	}
 	up := 0.0
@@ -126,18 +126,18 @@ func (h *health) block(s *target.Status, t *tally, d derive.Stats) *exposition.B
 	set("target_counter_resets_total", float64(d.Resets))
 	set("target_restarts_total", float64(d.Restarts))
 	for reason, n := range t.failures {
-		some("target_scrape_failures_total|"+string(reason), n)
+		some("target_scrape_failures_total", string(reason), n)
 	}
 	for i, reason := range exposition.DropReasons() {
-		some("target_series_dropped_total|"+reason, t.drops[i])
+		some("target_series_dropped_total", reason, t.drops[i])
 	}
-	some("target_derived_skipped_total|clock", d.ClockJumps)
-	some("target_derived_skipped_total|gap", d.Gaps)
-	some("target_derived_skipped_total|histogram", d.BrokenHistograms)
-	some("target_derived_skipped_total|negative", d.Negative)
-	some("target_derived_skipped_total|nonfinite", d.NonFinite)
-	some("target_derived_skipped_total|reset", d.Resets)
-	some("target_derived_skipped_total|restart", d.Restarts)
+	some("target_derived_skipped_total", "clock", d.ClockJumps)
+	some("target_derived_skipped_total", "gap", d.Gaps)
+	some("target_derived_skipped_total", "histogram", d.BrokenHistograms)
+	some("target_derived_skipped_total", "negative", d.Negative)
+	some("target_derived_skipped_total", "nonfinite", d.NonFinite)
+	some("target_derived_skipped_total", "reset", d.Resets)
+	some("target_derived_skipped_total", "restart", d.Restarts)
 	b.Seal()
 	return b
 }
