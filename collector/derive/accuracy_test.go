@@ -325,7 +325,8 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
 	case simulate.KindNIM, simulate.KindTritonVLLM:
 		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, short)
-	case simulate.KindTriton, simulate.KindTritonPython:
+	case simulate.KindTritonLLMAPI, simulate.KindTritonCore:
+	default:
 		if l.load.name != "idle" {
 			l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, []float64{0.1, 0.5, 2, 5})
 		}
@@ -408,11 +409,11 @@ func TestDerivedValuesAreTrue(t *testing.T) {
 func tableOf(worst map[[2]string]map[string]string) []string {
 	var rows []string
 	for key, by := range worst {
-		row := "| " + key[0] + " | " + key[1] + " |"
+		cells := []string{key[0], key[1]}
 		for _, ld := range loads() {
-			row += " " + by[ld.name] + " |"
+			cells = append(cells, by[ld.name])
 		}
-		rows = append(rows, row)
+		rows = append(rows, "| "+strings.Join(cells, " | ")+" |")
 	}
 	slices.Sort(rows)
 	return rows

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
@@ -64,7 +65,7 @@ func selects(t *testing.T, query string, all []labels.Labels) int {
 	n := 0
 	for _, s := range found {
 		for _, lset := range all {
-			if lset.Get(labels.MetricName) == s[1] && lset.Get(s[2]) == s[3] {
+			if lset.Get(model.MetricNameLabel) == s[1] && lset.Get(s[2]) == s[3] {
 				n++
 			}
 		}
@@ -111,7 +112,7 @@ func TestAliasesHaveTheSameValues(t *testing.T) {
 	all, values := derived(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"vllm"}})
 	value := func(name string) (v float64, lset labels.Labels) {
 		for i := range all {
-			if all[i].Get(labels.MetricName) == name {
+			if all[i].Get(model.MetricNameLabel) == name {
 				return values[i], all[i]
 			}
 		}
@@ -130,7 +131,7 @@ func TestAliasesHaveTheSameValues(t *testing.T) {
 		require.Equal(t, "r", lset.Get("replica_id"), "every series says whose it is")
 	}
 	for _, lset := range all {
-		require.False(t, strings.HasPrefix(lset.Get(labels.MetricName), "trtllm_"), "sets that were not asked for stay off")
+		require.False(t, strings.HasPrefix(lset.Get(model.MetricNameLabel), "trtllm_"), "sets that were not asked for stay off")
 	}
 }
 
@@ -138,11 +139,11 @@ func TestAliasesWithoutTheCatalogue(t *testing.T) {
 	all, _ := derived(t, simulate.Spec{Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"trtllm"}, AliasesOnly: true})
 	require.NotEmpty(t, all)
 	for _, lset := range all {
-		require.True(t, strings.HasPrefix(lset.Get(labels.MetricName), "trtllm_"), lset.String())
+		require.True(t, strings.HasPrefix(lset.Get(model.MetricNameLabel), "trtllm_"), lset.String())
 	}
 	all, _ = derived(t, simulate.Spec{Workload: simulate.Workload{Rate: 5}}, derive.Options{})
 	for _, lset := range all {
-		require.True(t, strings.HasPrefix(lset.Get(labels.MetricName), derive.Prefix), "aliases are off by default")
+		require.True(t, strings.HasPrefix(lset.Get(model.MetricNameLabel), derive.Prefix), "aliases are off by default")
 	}
 }
 
@@ -150,8 +151,8 @@ func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
 	all, _ := derived(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"trtllm", "vllm"}})
 	vllm := false
 	for _, lset := range all {
-		require.NotEqual(t, "trtllm_num_requests_running", lset.Get(labels.MetricName))
-		vllm = vllm || lset.Get(labels.MetricName) == "vllm:num_requests_running"
+		require.NotEqual(t, "trtllm_num_requests_running", lset.Get(model.MetricNameLabel))
+		vllm = vllm || lset.Get(model.MetricNameLabel) == "vllm:num_requests_running"
 	}
 	require.True(t, vllm)
 }

@@ -93,7 +93,7 @@ func makeCatalogue() []Family {
 
 // byModel are the labels of families of an entry model, with further ones.
 func byModel(more ...string) []string {
-	names := append(more, "model_id")
+	names := append(slices.Clone(more), "model_id")
 	slices.Sort(names)
 	return names
 }
@@ -108,6 +108,7 @@ func withServe() []engine.Kind  { return []engine.Kind{engine.TRTLLMServe, engin
 
 // withEngines are all kinds of servers, withOpenAI all but Triton's.
 func withEngines() []engine.Kind { return append(withTriton(), withOpenAI()...) }
+
 func withOpenAI() []engine.Kind {
 	return []engine.Kind{engine.TRTLLMServe, engine.NIM, engine.Dynamo}
 }

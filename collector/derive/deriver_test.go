@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
@@ -64,8 +65,8 @@ func (b *bench) page(lines ...string) map[string]float64 {
 
 // name is a series without prefix and identity.
 func name(lset labels.Labels) string {
-	own := labels.NewBuilder(lset).Del("pool_id", "replica_id", labels.MetricName).Labels()
-	return strings.TrimPrefix(lset.Get(labels.MetricName), derive.Prefix) + own.String()
+	own := labels.NewBuilder(lset).Del("pool_id", "replica_id", model.MetricNameLabel).Labels()
+	return strings.TrimPrefix(lset.Get(model.MetricNameLabel), derive.Prefix) + own.String()
 }
 
 // trtllm is a page of set A with the given gauges.

@@ -166,21 +166,6 @@ func times(a, b Eval) Eval {
 	}
 }
 
-// largestOf is the largest of several values, all of which must be there.
-func largestOf(evals ...Eval) Eval {
-	return func(w *Window) (float64, bool) {
-		most := math.Inf(-1)
-		for _, e := range evals {
-			v, ok := e(w)
-			if !ok {
-				return 0, false
-			}
-			most = max(most, v)
-		}
-		return most, true
-	}
-}
-
 // once computes a value that several others need once a page.
 func once(e Eval) Eval {
 	if e == nil {

@@ -19,7 +19,6 @@ type rig struct {
 	replica *simulate.Replica
 	cache   *exposition.Cache
 	deriver *derive.Deriver
-	now     time.Duration
 	id      string
 }
 
@@ -69,6 +68,7 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 		return engine.Triton, []engine.ModelFacts{model("vllm_model", "vllm", true)}
 	case simulate.KindTritonCore:
 		return engine.Triton, []engine.ModelFacts{model("resnet50", "onnxruntime", false), model("densenet_onnx", "onnxruntime", false)}
+	default:
 	}
 	backend := "tensorrtllm"
 	if spec.Kind == simulate.KindTritonPython {

@@ -156,9 +156,6 @@ func (p *Plan) columnsOf(members []int) []int {
 // last combines the newest values of a group.
 func (p *Plan) last(g *group) Eval { return combine(p.columnsOf(g.members), g.meaning.Combine) }
 
-// rate adds the growth a second of the group's counters; all must be whole.
-func (p *Plan) rate(g *group) Eval { return rates(p.columnsOf(g.members)) }
-
 // sum adds the newest values of groups; nil when there are none.
 func (p *Plan) sum(groups []*group) Eval {
 	evals := make([]Eval, len(groups))

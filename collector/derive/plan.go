@@ -53,14 +53,6 @@ type Plan struct {
 	program *program
 }
 
-// source is one watched series in one meaning.
-type source struct {
-	watched            int
-	key                string
-	meaning            *engine.Meaning
-	model, version, id string
-}
-
 // newPlan reads the watched series of a shape and compiles the catalogue.
 func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *program {
 	p := &Plan{
@@ -85,60 +77,6 @@ func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *progra
 	p.alias(opts, shape)
 	p.observe()
 	return p.program
-}
-
-// read finds the sources. Series of a Triton model that is not loaded are left
-// out: after an unload its custom gauges stay on the page, frozen, and only
-// nv_inference_request_success leaves it.
-func (p *Plan) read(index engine.Index) {
-	for i := range p.watched {
-		if p.watched[i].Labels.Get(labels.MetricName) == "nv_inference_request_success" {
-			p.loaded[p.watched[i].Labels.Get("model")] = true
-		}
-	}
-	judge := len(p.loaded) > 0 && (p.kind == engine.Triton || p.kind == engine.TritonOpenAI)
-	seen := make(map[string]bool)
-	for i := range p.watched {
-		lset := p.watched[i].Labels
-		model := modelOf(lset)
-		if !engine.Served(p.kind, model) {
-			continue
-		}
-		gone := judge && model != "" && !p.loaded[model]
-		meanings := index[lset.Get(labels.MetricName)]
-		for m := range meanings {
-			meaning := &meanings[m]
-			if gone && meaning.Signal != engine.ModelFailed {
-				continue
-			}
-			if meaning.Label != "" && lset.Get(meaning.Label) != meaning.Value {
-				continue
-			}
-			key := string(meaning.Signal) + "\x00" + lset.String()
-			if seen[key] {
-				continue
-			}
-			seen[key] = true
-			if gone {
-				kept := *meaning
-				kept.Signal, meaning = unloadedFailures, &kept
-			}
-			p.sources = append(p.sources, source{
-				watched: i, key: key, meaning: meaning, model: model, version: lset.Get("version"),
-				id: p.identity.Topology.ModelID(model),
-			})
-		}
-	}
-}
-
-// modelOf is the server's name of the model a series speaks of.
-func modelOf(lset labels.Labels) string {
-	for _, name := range engine.ModelLabels() {
-		if v := lset.Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
 }
 
 // ids are the model ids for which any of the signals is there, sorted.

@@ -56,7 +56,8 @@ func Unknowns() []Unknown {
 		},
 		{
 			"Present state of an idle or long-busy trtllm-serve", "Its iteration gauges are read when a request ends: they stand still during long requests and keep their last values when idle.",
-			"watch llm_server_iteration_batch_size where the server has it", []engine.Kind{engine.TRTLLMServe},
+			"watch llm_server_iteration_batch_size where the server has it",
+			[]engine.Kind{engine.TRTLLMServe},
 		},
 		{
 			"GPUs of other ranks and nodes", "Triton shows the GPUs of its own process; energy and tokens by GPU are of those.",

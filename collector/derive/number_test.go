@@ -1,0 +1,172 @@
+package derive
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestNumbersReadAsTheStandardLibraryReadsThem(t *testing.T) {
+	for _, text := range []string{
+		"0", "7", "10", "12345678", "123456789", "1234567890123456", "12345678901234567", "99999999", "00000001", "1234567a",
+		"1.5", "-3", "+4", "1e9", "1.15891634176e+011", "0.005050505050505051", "12345678.5", "1795235579.50855", "", "Nan", "NaN", "+Inf", "-Inf", "x", "1 ",
+	} {
+		want, err := strconv.ParseFloat(text, 64)
+		got := number([]byte(text))
+		if err != nil || math.IsInf(want, 0) || math.IsNaN(want) {
+			require.True(t, math.IsNaN(got), "%q is %v", text, got)
+			continue
+		}
+		require.Equal(t, want, got, text)
+	}
+}
+
+func FuzzNumber(f *testing.F) {
+	f.Add("12345678")
+	f.Add("9223372036854775807")
+	f.Fuzz(func(t *testing.T, text string) {
+		want, err := strconv.ParseFloat(text, 64)
+		got := number([]byte(text))
+		if err != nil || math.IsInf(want, 0) || math.IsNaN(want) {
+			require.True(t, math.IsNaN(got))
+			return
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+func TestPointsMove(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		shift int
+		want  string
+	}{
+		{"1234567", 6, "1.234567"},
+		{"1000000", 6, "1"},
+		{"2500000", 6, "2.5"},
+		{"7", 6, "0.000007"},
+		{"0", 6, "0"},
+		{"0.000000", 6, "0"},
+		{"100", 3, "0.1"},
+		{"5000", 3, "5"},
+		{"1500.0", 3, "1.5"},
+		{"0012", 3, "0.012"},
+		{"12.5", 3, "0.0125"},
+		{"1e3", 3, "1"},
+		{"15000000000", 6, "15000"},
+	} {
+		require.Equal(t, tc.want, string(appendShifted(nil, []byte(tc.text), tc.shift)), tc.text)
+	}
+}
+
+func FuzzPointsMove(f *testing.F) {
+	f.Add(uint64(1234567), 6)
+	f.Fuzz(func(t *testing.T, n uint64, shift int) {
+		shift = 1 + (shift&0x7fffffff)%9
+		text := strconv.FormatUint(n, 10)
+		got, err := strconv.ParseFloat(string(appendShifted(nil, []byte(text), shift)), 64)
+		require.NoError(t, err)
+		want, err := strconv.ParseFloat(text+"e-"+strconv.Itoa(shift), 64)
+		require.NoError(t, err)
+		require.Equal(t, want, got, "moving the point is exact")
+	})
+}
+
+func TestComputedNumbersKeepTenDigitsAndMore(t *testing.T) {
+	for _, v := range []float64{0, 1, 0.25, 1.0 / 3, 2.0 / 3, 1e-4, 1e-9, 123.456, 9999.99, 12345.678901, 1e8 + 0.5, 1e15, 1e20, 0.999999999999999, 157.6206896551724} {
+		text := string(appendNumber(nil, v))
+		back, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		require.InEpsilon(t, 1+v, 1+back, 1e-10, text)
+		require.LessOrEqual(t, len(strings.Trim(text, "-0.")), 22, text)
+	}
+	require.Equal(t, "0.25", string(appendNumber(nil, 0.25)))
+	require.Equal(t, "NaN", string(appendNumber(nil, math.NaN())))
+}
+
+func TestHistogramOrder(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want bool
+	}{
+		{"1", "2", true},
+		{"2", "1", false},
+		{"5", "5", true},
+		{"9", "10", true},
+		{"10", "9", false},
+		{"0", "7", true},
+		{"0.0", "0.0", true},
+		{"5.0", "12.0", true},
+		{"1e3", "999", false},
+		{"x", "1", false},
+	} {
+		require.Equal(t, tc.want, inOrder([]byte(tc.a), []byte(tc.b)), "%s, %s", tc.a, tc.b)
+	}
+}
+
+func TestWindowMeanIsOverItsPages(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{false})
+	_, ok := w.Mean(0)
+	require.False(t, ok)
+	for n := range 30 {
+		w.push(at(float64(5*n)), []float64{float64(n)})
+	}
+	v, ok := w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 23, v, 1e-9, "17 to 29")
+	w.push(at(150), []float64{math.NaN()})
+	_, ok = w.Mean(0)
+	require.False(t, ok)
+	w.push(at(155), []float64{4})
+	v, ok = w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
+}
+
+func TestWindowProductWeighsByTheCounter(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
+	w.push(at(0), []float64{10, 0})
+	_, _, ok := w.Product(0, 1)
+	require.False(t, ok, "one page gives none")
+	w.push(at(5), []float64{20, 100})
+	w.push(at(10), []float64{0, 100})
+	total, seconds, ok := w.Product(0, 1)
+	require.True(t, ok)
+	require.InDelta(t, 1500, total, 1e-9, "15 in each of 100; idle time adds nothing")
+	require.InDelta(t, 10, seconds, 1e-9)
+	w.push(at(15), []float64{5, 40})
+	_, _, ok = w.Product(0, 1)
+	require.False(t, ok, "nor does a reset")
+}
+
+func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
+	w := newWindow(time.Minute, 10*time.Millisecond, []bool{false, true})
+	for n := range 20_000 {
+		w.push(int64(n)*int64(10*time.Millisecond), []float64{3, float64(n)})
+	}
+	total, seconds, ok := w.Product(0, 1)
+	require.True(t, ok)
+	require.InDelta(t, 300, total/seconds, 1e-6)
+	v, ok := w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 3, v, 1e-9)
+}
+
+func TestWindowOfSeveralCountersIsTheirCommonStretch(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+	w.push(at(0), []float64{0, 100})
+	w.push(at(5), []float64{50, 150})
+	w.push(at(10), []float64{100, 3})
+	_, _, ok := w.Increases([]int{0, 1})
+	require.False(t, ok)
+	w.push(at(15), []float64{200, 13})
+	grown, seconds, ok := w.Increases([]int{0, 1})
+	require.True(t, ok)
+	require.InDelta(t, 110, grown, 1e-9, "100 and 10 since the reset of one")
+	require.InDelta(t, 5, seconds, 1e-9)
+	require.InDelta(t, 3, w.Before(1), 1e-9)
+}

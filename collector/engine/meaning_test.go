@@ -1,0 +1,70 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestIndexKnowsEveryPartOfAHistogram(t *testing.T) {
+	e, ok := engine.Of(string(engine.Triton))
+	require.True(t, ok)
+	index := engine.NewIndex(e)
+	const name = "nv_inference_first_response_histogram_ms"
+	for suffix, part := range map[string]engine.Part{"_bucket": engine.PartBucket, "_sum": engine.PartSum, "_count": engine.PartCount} {
+		require.Len(t, index[name+suffix], 1)
+		m := index[name+suffix][0]
+		require.Equal(t, part, m.Part)
+		require.True(t, m.Counter)
+		require.Equal(t, 3, m.Shift)
+	}
+	require.NotContains(t, index, name)
+	require.Equal(t, engine.PartQuantile, index["nv_inference_request_summary_us"][0].Part)
+	require.Len(t, index["nv_llm_output_token_len_sum"], 2, "a counter of tokens and a part of a histogram")
+}
+
+func TestCountersAreCountersWhateverTheirTypeSays(t *testing.T) {
+	e, _ := engine.Of(string(engine.Triton))
+	for _, name := range []string{"nv_trt_llm_kv_cache_block_metrics", "nv_trt_llm_general_metrics"} {
+		counters := 0
+		for _, m := range engine.NewIndex(e)[name] {
+			if m.Counter {
+				counters++
+				require.Contains(t, []string{"reused", "iteration_counter"}, m.Value)
+			}
+		}
+		require.Equal(t, 1, counters, name)
+	}
+}
+
+func TestServeNamesAreKnownWithAndWithoutPrefix(t *testing.T) {
+	e, _ := engine.Of(string(engine.TRTLLMServe))
+	index := engine.NewIndex(e)
+	for name := range index {
+		bare := strings.TrimPrefix(name, "trtllm_")
+		require.Contains(t, index, bare)
+		require.Contains(t, index, "trtllm_"+bare)
+	}
+}
+
+func TestMeaningsNameNothingTwice(t *testing.T) {
+	for _, e := range engine.All() {
+		seen := make(map[string]bool)
+		for _, m := range e.Meanings() {
+			key := strings.Join([]string{m.Name, m.Value, string(m.Signal), m.Const}, "|")
+			require.False(t, seen[key], "%s: %s", e.Kind(), key)
+			seen[key] = true
+			require.NotEmpty(t, m.Signal, m.Name)
+			require.Equal(t, m.Label == "", m.Value == "", m.Name)
+		}
+	}
+}
+
+func TestModelsNobodyServesAreNoModels(t *testing.T) {
+	require.False(t, engine.Served(engine.Dynamo, "unknown_model"))
+	require.True(t, engine.Served(engine.Dynamo, "llama"))
+	require.True(t, engine.Served(engine.Triton, "unknown_model"))
+}
