@@ -78,6 +78,7 @@ func standing(l *line, check func(string)) string {
 }
 
 func TestC01AResetIsNoSpike(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	l := startLine(t, slowly(c.stage))
 	standing(l, nil)
@@ -94,6 +95,7 @@ func TestC01AResetIsNoSpike(t *testing.T) {
 }
 
 func TestC02ARestartClearsTheWindow(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	l := startLine(t, slowly(c.stage))
 	standing(l, nil)
@@ -109,6 +111,7 @@ func TestC02ARestartClearsTheWindow(t *testing.T) {
 }
 
 func TestC03ANewRowResetsNoOther(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	l := startLine(t, slowly(c.stage))
 	standing(l, nil)
@@ -123,6 +126,7 @@ func TestC03ANewRowResetsNoOther(t *testing.T) {
 }
 
 func TestC05MissedScrapesMakeNoSpike(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	l := startLine(t, slowly(c.stage))
 	page := standing(l, nil)

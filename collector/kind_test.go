@@ -80,6 +80,7 @@ func (h *house) host() string {
 }
 
 func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
+	t.Parallel()
 	html, mistaken := newHouse(t), newHouse(t)
 	html.enter(nil, faulty("html"))
 	mistaken.enter(map[string]http.HandlerFunc{
@@ -119,6 +120,7 @@ func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
 // A target that is down when the exporter starts is recognised when it comes,
 // and one that another kind of server replaces is recognised anew.
 func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
+	t.Parallel()
 	h, bystander := newHouse(t), newStage(t)
 	l := startLine(t, pool("p", "r="+h.host()), staged("A00", "h="+bystander.host()))
 	page := l.until("It is down", nil, func(page string) string {
@@ -164,6 +166,7 @@ func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 // A closed port is another failure than a server without a page, and an API
 // that was never found is no sign that the server ends.
 func TestT05ARefusedTargetComesLater(t *testing.T) {
+	t.Parallel()
 	closed := closedPort(t)
 	l := startLine(t, pool("p", "r="+closed+"|"+closed))
 	l.eventually(reasoned("target_scrape_failures_total", "p", "connect", "r"), own("target_up", "p", "r")+" 0")
@@ -178,6 +181,7 @@ func TestT05ARefusedTargetComesLater(t *testing.T) {
 }
 
 func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	address, _, _ := strings.Cut(s.host(), "|")
 	l := startLine(t, staged("p", "r="+address+"|"+closedPort(t)))
@@ -192,6 +196,7 @@ func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
 }
 
 func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
+	t.Parallel()
 	plain := newStage(t)
 	secure := httptest.NewUnstartedServer(body(tritonPage))
 	secure.Config.ErrorLog = quiet()
@@ -230,6 +235,7 @@ func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
 
 // The same file read again is the same configuration, whatever stands in it.
 func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	address, _, _ := strings.Cut(s.host(), "|")
 	file := `

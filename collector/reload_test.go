@@ -60,6 +60,7 @@ func (l *line) scrapes(check func(string), id, replica string, n float64) float6
 }
 
 func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
+	t.Parallel()
 	first, second, other := newStage(t), newStage(t), newStage(t)
 	l := startLine(t, staged("p", "r="+first.host(), "r="+second.host(), "s="+other.host()))
 	l.whole(2, "p")
@@ -72,6 +73,7 @@ func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
 // A name that relabeling gives to targets of two pools belongs to the one that
 // had it first, and goes to the other when the first leaves.
 func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
+	t.Parallel()
 	first, second := newStage(t), newStage(t)
 	taken := staged("q", "r="+second.host())
 	taken.Discovery.StaticConfigs[0].Labels["pool_id"] = "p"
@@ -96,6 +98,7 @@ func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
 }
 
 func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
+	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
 	page := l.whole(1, "p")
@@ -122,6 +125,7 @@ func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 }
 
 func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
+	t.Parallel()
 	a := newStage(t)
 	// Every scrape takes a while, so that the change meets one under way.
 	a.play(func(w http.ResponseWriter, req *http.Request) {
@@ -154,6 +158,7 @@ func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
 }
 
 func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
+	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()), staged("q", "b="+b.host()))
 	page := l.whole(1, "p", "q")
@@ -167,6 +172,7 @@ func TestAPoolThatIsRemovedLeavesThePage(t *testing.T) {
 }
 
 func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
+	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
 	check := steady(t, "p", rawLines(l.whole(1, "p"), "p"))
@@ -182,6 +188,7 @@ func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
 }
 
 func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
+	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	l := startLine(t, staged("p", "a="+a.host()))
 	lines := strings.Count(tritonPage, "\nnv_")
@@ -288,6 +295,7 @@ func listedBy(t *testing.T, p collector.PoolConfig, d *directory) collector.Pool
 
 // Replicas that only a slow source names stay while a pool is searched anew.
 func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
+	t.Parallel()
 	a, b, c := newStage(t), newStage(t), newStage(t)
 	before, after := newDirectory(t), newDirectory(t)
 	before.tell("b="+b.host(), "c="+c.host())
@@ -317,6 +325,7 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 
 // A source that never answers keeps what it once named for a while only.
 func TestReplicasDoNotWaitForEver(t *testing.T) {
+	t.Parallel()
 	a, b := newStage(t), newStage(t)
 	before, never := newDirectory(t), newDirectory(t)
 	before.tell("b=" + b.host())
@@ -336,6 +345,7 @@ func TestReplicasDoNotWaitForEver(t *testing.T) {
 }
 
 func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
+	t.Parallel()
 	s := newStage(t)
 	s.play(silent(false))
 	address := s.host()
