@@ -1,0 +1,73 @@
+package derive
+
+import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+
+// impossible checks the times of a model's requests: a first response later
+// than the mean request took, or an LLM done within a millisecond under an
+// ensemble that is not. Both compare all that was counted since the load.
+func (p *Plan) impossible(g *group) Eval {
+	if p.handsOver(g.model) {
+		return constant(1)
+	}
+	mean := p.meanOf(g)
+	if mean == nil {
+		return nil
+	}
+	first, whole := p.firstResponse(g), p.ensembleOver(g)
+	if first == nil && whole == nil {
+		return nil
+	}
+	const instant, slow, later = 1e-3, 1e-2, 2
+	return func(w *Window) (float64, bool) {
+		took, ok := mean(w)
+		if !ok {
+			return 0, false
+		}
+		if v, ok := given(first, w); ok && v > later*took && v > instant {
+			return 1, true
+		}
+		v, ok := given(whole, w)
+		return flag(ok && v > slow && took < instant), true
+	}
+}
+
+// given is a value that may be nil.
+func given(e Eval, w *Window) (float64, bool) {
+	if e == nil {
+		return 0, false
+	}
+	return e(w)
+}
+
+// firstResponse is the mean time to a model's first response since its load.
+func (p *Plan) firstResponse(g *group) Eval {
+	for _, r := range p.groups[engine.ModelFirstResponse] {
+		if r.model == g.model && r.version == g.version && len(r.sum) == 1 && len(r.count) == 1 {
+			return ratio(combine(p.columnsOf(r.sum), engine.Sum), combine(p.columnsOf(r.count), engine.Sum))
+		}
+	}
+	return nil
+}
+
+// ensembleOver is the mean time of the ensemble over an LLM since its load.
+func (p *Plan) ensembleOver(g *group) Eval {
+	if !p.executor(g.model) {
+		return nil
+	}
+	for _, e := range p.of(engine.ModelRequestSeconds, g.id) {
+		if e.role == engine.RoleEntry && p.ensemble(e.model) {
+			return p.meanOf(e)
+		}
+	}
+	return nil
+}
+
+// meanOf is the mean time of a model's requests since its load.
+func (p *Plan) meanOf(seconds *group) Eval {
+	for _, s := range p.groups[engine.ModelSuccess] {
+		if s.model == seconds.model && s.version == seconds.version {
+			return ratio(p.last(seconds), p.last(s))
+		}
+	}
+	return nil
+}

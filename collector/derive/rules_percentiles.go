@@ -1,0 +1,140 @@
+package derive
+
+import (
+	"math"
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// percentiles are 50, 95 and 99 of a histogram over the window, or of a
+// summary as the server gives them.
+type percentiles struct{ of, given engine.Signal }
+
+// percentile is a percentage and the quantile it is.
+type percentile struct {
+	label string
+	at    float64
+}
+
+// Compile implements Rule.
+func (r percentiles) Compile(p *Plan, f *Family) {
+	wanted := []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}}
+	for _, id := range p.ids(r.of, r.given, engine.ModelFirstResponse) {
+		if groups := p.distributionsOf(r.of, id); len(groups) == 1 {
+			h := p.windowed(groups[0])
+			if h == nil {
+				continue
+			}
+			for _, q := range wanted {
+				p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
+			}
+			continue
+		}
+		if r.given != "" {
+			p.given(f, id, p.front(r.given, id), wanted)
+		}
+	}
+}
+
+// given passes quantiles of a summary on. Of several entries into a deployment
+// one may have had requests; quantiles of two cannot be made one.
+func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile) {
+	for _, q := range wanted {
+		var columns []int
+		gate := p.quiet(id)
+		for _, g := range groups {
+			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
+			if i < 0 || p.falsified(g) {
+				continue
+			}
+			columns = append(columns, p.columnsOf(g.quantiles[i].members)...)
+			gate = p.both(gate, p.gateOf(g))
+		}
+		if len(columns) > 0 {
+			p.emit(f, p.forModel(id, "percentile", q.label), gate, theOnly(columns))
+		}
+	}
+}
+
+// theOnly is the value of the one column that has any.
+func theOnly(columns []int) Eval {
+	return func(w *Window) (float64, bool) {
+		value, n := 0.0, 0
+		for _, c := range columns {
+			if v, ok := w.Last(c); ok {
+				value, n = v, n+1
+			}
+		}
+		return value, n == 1
+	}
+}
+
+// windowed is a histogram of the observations of the window. It computes the
+// growth of its buckets once a page.
+type windowed struct {
+	bounds  []float64
+	columns [][]int
+	grown   []float64
+	at      int64
+	whole   bool
+}
+
+// windowed reads the buckets of a histogram; nil without its last one.
+func (p *Plan) windowed(g *group) *windowed {
+	n := len(g.buckets)
+	if n < 2 || !math.IsInf(g.buckets[n-1].at, 1) {
+		return nil
+	}
+	h := &windowed{grown: make([]float64, n), at: -1}
+	divisor := pow10(g.meaning.Shift)
+	for _, b := range g.buckets {
+		h.bounds = append(h.bounds, b.at/divisor)
+		h.columns = append(h.columns, p.columnsOf(b.members))
+	}
+	return h
+}
+
+// read computes how many observations the window has up to each bound.
+func (h *windowed) read(w *Window) bool {
+	if h.at == w.now {
+		return h.whole
+	}
+	h.at, h.whole = w.now, false
+	for i, columns := range h.columns {
+		h.grown[i] = 0
+		for _, c := range columns {
+			grown, _, ok := w.Increase(c)
+			if !ok {
+				return false
+			}
+			h.grown[i] += grown
+		}
+		if i > 0 && h.grown[i] < h.grown[i-1] {
+			return false
+		}
+	}
+	h.whole = true
+	return true
+}
+
+// quantile interpolates inside the bucket that the quantile falls into, as
+// Prometheus' histogram_quantile does; there is none without observations.
+func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
+	last := len(h.bounds) - 1
+	if !h.read(w) || !(h.grown[last] > 0) {
+		return 0, false
+	}
+	rank := q * h.grown[last]
+	i := slices.IndexFunc(h.grown, func(n float64) bool { return n >= rank })
+	if i == last {
+		return h.bounds[last-1], true
+	}
+	below, from := 0.0, 0.0
+	if i > 0 {
+		below, from = h.grown[i-1], h.bounds[i-1]
+	} else if h.bounds[0] <= 0 {
+		return h.bounds[0], true
+	}
+	return from + (h.bounds[i]-from)*(rank-below)/(h.grown[i]-below), true
+}
