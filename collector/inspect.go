@@ -17,7 +17,10 @@ func (r *replica) inspect(ctx context.Context) {
 		return
 	}
 	r.scrape(ctx)
-	if r.kind == engine.Unknown || r.status.Health == target.HealthUp && r.rounds.ended.Load() > 0 {
+	if r.kind == engine.Unknown {
+		return
+	}
+	if r.status.Health == target.HealthUp && r.rounds.ended.Load() > 0 && r.facts.Load() == r.used {
 		return
 	}
 	r.wake()

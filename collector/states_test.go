@@ -160,7 +160,8 @@ func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
 	s.turns("ready")
 	s.subject.Drain()
 	require.Contains(t, s.turns("draining").StateReason, "page still answers")
-	require.Contains(t, s.turns("down").StateReason, "nothing listens any more")
+	s.turns("down")
+	s.until("a port that refuses", func() bool { return strings.Contains(s.status().StateReason, "nothing listens any more") })
 	require.NotContains(t, s.of("subject", s.page()), "nv_inference", "nothing of a server that is gone stays")
 }
 

@@ -1,0 +1,228 @@
+package collector_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// worked is a simulated server with open ports that has worked for a while.
+func worked(t *testing.T, spec simulate.Spec) *simulate.Replica {
+	t.Helper()
+	spec.Seed = 3
+	spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
+	r, err := simulate.NewReplica(spec)
+	require.NoError(t, err)
+	r.Advance(30 * time.Second)
+	require.NoError(t, r.Listen(t.Context()))
+	t.Cleanup(r.Close)
+	return r
+}
+
+// apiInFront answers for a server's API, differently where answer does so.
+func apiInFront(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWriter, req *http.Request) bool) string {
+	t.Helper()
+	u, err := url.Parse(r.APIURL())
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	proxy := httputil.NewSingleHostReverseProxy(u)
+	proxy.Transport = transport
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !answer(w, req) {
+			proxy.ServeHTTP(w, req)
+		}
+	}))
+	t.Cleanup(func() {
+		s.Close()
+		transport.CloseIdleConnections()
+	})
+	return s.Listener.Addr().String()
+}
+
+func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	text := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
+	}
+	hang := func(_ http.ResponseWriter, req *http.Request) {
+		// Only who has read the question sees that the client left.
+		_, _ = io.Copy(io.Discard, req.Body)
+		<-req.Context().Done()
+	}
+	var models strings.Builder
+	for i := range 10000 {
+		fmt.Fprintf(&models, `{"name":"model%d","version":"1","state":"READY"},`, i)
+	}
+	for says, c := range map[string]struct {
+		path    string
+		answer  http.HandlerFunc
+		version string
+		reason  string
+	}{
+		"HTML for everything": {"/", text("<!DOCTYPE html><html></html>"), "unknown", "no JSON"},
+		"everything is restricted": {"/", func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, `{"error":"This API is restricted, expecting header 'key'"}`, http.StatusForbidden)
+		}, "unknown", "http_headers"},
+		"everything hangs":         {"/", hang, "unknown", ""},
+		"invalid JSON":             {"/v2", text(`{"name":`), "unknown", "no JSON"},
+		"wrong types":              {"/v2", text(`{"name":1,"version":[],"extensions":"statistics"}`), "unknown", ""},
+		"an index of 10 MB":        {"/v2/repository/index", text(`["` + strings.Repeat("x", 10<<20) + `"]`), "2.64.0", "too"},
+		"an index of 10000 models": {"/v2/repository/index", text("[" + strings.TrimSuffix(models.String(), ",") + "]"), "2.64.0", ""},
+		"a config that hangs":      {"/v2/models/tensorrt_llm/config", hang, "2.64.0", ""},
+		"a connection that breaks": {"/v2", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "unknown", ""},
+	} {
+		t.Run(says, func(t *testing.T) {
+			api := apiInFront(t, r, func(w http.ResponseWriter, req *http.Request) bool {
+				hit := c.path == "/" || c.path == req.URL.Path
+				if hit {
+					c.answer(w, req)
+				}
+				return hit
+			})
+			p := pool("p", "r0="+r.MetricsAddr()+"|"+api)
+			p.ScrapeTimeout = model.Duration(time.Second)
+			status, page := scrapedOnce(t, p)
+			require.Equal(t, "up", string(status.Health), status.LastError)
+			require.Equal(t, "ready", status.State, status.StateReason)
+			require.Equal(t, c.version, status.EngineVersion)
+			require.Contains(t, page, "nv_inference_request_success{")
+			require.Contains(t, page, "llm_server_queue_depth{")
+			require.LessOrEqual(t, strings.Count(page, "llm_server_model_info{"), 256)
+			if c.reason != "" {
+				require.NotEmpty(t, status.Unanswered)
+				require.Contains(t, status.Unanswered[0].Reason, c.reason)
+			}
+		})
+	}
+}
+
+func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second})
+	var closed atomic.Bool
+	api := apiInFront(t, r, func(w http.ResponseWriter, _ *http.Request) bool {
+		if closed.Load() {
+			http.Error(w, "no", http.StatusForbidden)
+		}
+		return closed.Load()
+	})
+	l := startLine(t, pool("p", "r0="+r.MetricsAddr()+"|"+api))
+	l.eventually(`engine_version="2.64.0"`, `llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
+	closed.Store(true)
+	l.eventually(`llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
+	for range 20 {
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // Ten rounds of questions and more shall go by.
+		require.Contains(t, l.page(), `engine_version="2.64.0"`, "the same process has the same version")
+	}
+	r.Restart(0)
+	r.Advance(500 * time.Millisecond)
+	l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r0"} 0`)
+	r.Advance(10 * time.Second)
+	l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r0"} 1`)
+	l.eventually(`llm_server_state{engine="triton",engine_version="unknown",pool_id="p",replica_id="r0",state="ready",trtllm_version="unknown"} 1`)
+}
+
+func TestAServerOfAnotherKindThanConfiguredIsSeen(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindNIM})
+	p := pool("p", "r0="+r.MetricsAddr())
+	p.Engine, p.MetricsPath = "trtllm-serve", "/v1/metrics"
+	status, page := scrapedOnce(t, p)
+	require.Equal(t, "nim", status.DetectedEngine)
+	require.Contains(t, status.StateReason, "the page looks like that of nim, engine says trtllm-serve")
+	require.Contains(t, page, `engine="trtllm-serve"`, "what is configured counts")
+
+	p.Engine = "nim"
+	status, _ = scrapedOnce(t, p)
+	require.Equal(t, "nim", status.DetectedEngine)
+	require.NotContains(t, status.StateReason, "looks like")
+}
+
+func TestTheFrontendsPageAtAPathOfTheOperatorsIsRecognised(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI})
+	p := pool("p", "r0="+r.MetricsAddr())
+	p.MetricsPath = "/metrics"
+	status, _ := scrapedOnce(t, p)
+	require.Equal(t, "triton-openai", status.DetectedEngine)
+	require.Equal(t, "ready", status.State)
+	require.Len(t, status.Models, 5)
+}
+
+func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	p := pool("p", "leader="+r.MetricsAddr()+"|"+r.APIAddr())
+	p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
+		Source:  "silent",
+		Targets: []model.LabelSet{{model.AddressLabel: "127.0.0.1:1"}},
+		Labels:  model.LabelSet{"replica_id": "follower", collector.SilentLabel: "true"},
+	})
+	all := pool("followers", "f0=127.0.0.1:1")
+	all.Silent = true
+	l := startLine(t, p, all)
+	page := l.eventually(
+		`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`,
+		`llm_server_state{engine="unknown",engine_version="unknown",pool_id="p",replica_id="follower",state="ready",trtllm_version="unknown"} 1`,
+		`llm_server_state{engine="unknown",engine_version="unknown",pool_id="followers",replica_id="f0",state="ready",trtllm_version="unknown"} 1`,
+	)
+	require.NotContains(t, page, `trtllm_exporter_target_up{pool_id="p",replica_id="follower"}`)
+	require.NotContains(t, page, `trtllm_exporter_target_scrapes_total{pool_id="followers"`)
+	require.True(t, l.Ready())
+	for _, slot := range l.store.Slots() {
+		if slot.Target().Silent {
+			require.Contains(t, slot.Status().StateReason, "binds no port")
+			require.Zero(t, slot.Status().Scrapes)
+		}
+	}
+	status, _ := scrapedOnce(t, all)
+	require.Equal(t, "ready", status.State)
+}
+
+func TestASilentLabelThatIsNoTruthValueLeavesTheTargetOut(t *testing.T) {
+	p := pool("p", "r0=127.0.0.1:1")
+	p.Discovery.StaticConfigs[0].Labels[collector.SilentLabel] = "sometimes"
+	l := startLine(t, p)
+	require.Eventually(t, l.Ready, 10*time.Second, 10*time.Millisecond)
+	require.Empty(t, l.store.Slots())
+}
+
+func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	dir := t.TempDir()
+	p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
+	p.EngineDir = dir
+	for says, c := range map[string]struct{ text, want string }{
+		"a version":           {`{"version":"0.17.0.post1","pretrained_config":{}}`, "0.17.0.post1"},
+		"an engine of before": {`{"builder_config":{}}`, ""},
+		"no JSON":             {`version: 1`, ""},
+		"a wrong type":        {`{"version":1}`, ""},
+		"control characters":  {`{"version":"1\n2"}`, ""},
+	} {
+		t.Run(says, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(c.text), 0o600))
+			status, page := scrapedOnce(t, p)
+			require.Equal(t, "up", string(status.Health))
+			require.Equal(t, c.want, status.EngineBuildVersion)
+			line := `llm_server_engine_build_info{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0",version="` + c.want + `"} 1`
+			require.Equal(t, c.want != "", strings.Contains(page, line), page)
+			require.Equal(t, c.want != "", strings.Contains(page, "llm_server_engine_build_info{"))
+		})
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "config.json")))
+	status, _ := scrapedOnce(t, p)
+	require.Empty(t, status.EngineBuildVersion)
+	require.Equal(t, "up", string(status.Health))
+}

@@ -1,0 +1,87 @@
+package collector_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+func TestSkewInsideAPool(t *testing.T) {
+	small := simulate.Engine{TokensPerBlock: 32}
+	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Histograms: true, Streaming: true, GPUs: 1}
+	twin := alike
+	twin.Name = "b"
+	other := simulate.Spec{Name: "c", Kind: simulate.KindTriton, EngineVersion: "2.67.0", TRTLLMVersion: "1.2.0", Engine: small, GPUs: 4}
+	l := startLine(t,
+		pool("alike", of(t, worked(t, alike), worked(t, twin))...),
+		pool("mixed", of(t, worked(t, alike), worked(t, twin), worked(t, other))...),
+		pool("one", append(of(t, worked(t, alike)), "gone=127.0.0.1:1")...),
+		pool("gone", "gone=127.0.0.1:1"),
+	)
+	l.eventually(
+		`llm_server_pool_skew{fact="engine_version",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="trtllm_version",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="config_hash",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="kv_block_tokens",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="histogram_buckets",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="gpu",pool_id="alike"} 0`,
+		`llm_server_pool_skew{fact="engine_version",pool_id="mixed"} 1`,
+		`llm_server_pool_skew{fact="trtllm_version",pool_id="mixed"} 1`,
+		`llm_server_pool_skew{fact="config_hash",pool_id="mixed"} 1`,
+		`llm_server_pool_skew{fact="kv_block_tokens",pool_id="mixed"} 1`,
+		`llm_server_pool_skew{fact="histogram_buckets",pool_id="mixed"} 0`,
+		`llm_server_pool_skew{fact="gpu",pool_id="mixed"} 1`,
+		`llm_server_pool_skew{fact="engine_version",pool_id="one"} 0`,
+	)
+	require.NotContains(t, l.page(), `llm_server_pool_skew{fact="engine_version",pool_id="gone"}`)
+	l.apply(pool("gone", "gone=127.0.0.1:1"))
+	l.eventuallyWithout("llm_server_pool_skew{")
+}
+
+func TestARolloutShowsAsSkewUntilItIsThrough(t *testing.T) {
+	first := worked(t, simulate.Spec{Name: "a", Kind: simulate.KindServe})
+	second := worked(t, simulate.Spec{Name: "b", Kind: simulate.KindServe})
+	l := startLine(t, pool("p", of(t, first, second)...))
+	l.eventually(`llm_server_pool_skew{fact="engine_version",pool_id="p"} 0`)
+	first.Rollout(0, "", "1.3.0")
+	first.Advance(30 * time.Second)
+	l.eventually(`llm_server_pool_skew{fact="engine_version",pool_id="p"} 1`)
+	second.Rollout(0, "", "1.3.0")
+	second.Advance(30 * time.Second)
+	l.eventually(`llm_server_pool_skew{fact="engine_version",pool_id="p"} 0`, `engine_version="1.3.0"`)
+}
+
+func TestExpectationsOfAPool(t *testing.T) {
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
+	p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
+	p.Expect.EngineVersion, p.Expect.TRTLLMVersion, p.Expect.Determinism = "2.64.0", "1.2.0", true
+	status, page := scrapedOnce(t, p)
+	for fact, value := range map[string]string{"engine_version": "0", "trtllm_version": "1", "determinism": "1"} {
+		require.Contains(t, page, `llm_server_expectation_mismatch{engine="triton",engine_version="2.64.0",fact="`+fact+`",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} `+value+"\n")
+	}
+	require.Len(t, status.Expectations, 3)
+	require.Contains(t, status.Expectations[1].Reason, "it is 1.1.0, expected is 1.2.0")
+	require.Contains(t, status.Expectations[2].Reason, "gpus_pinned")
+	require.Contains(t, page, `llm_server_determinism_profile{check="versions_pinned",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
+
+	p.EngineVersion = "2.60.0"
+	status, _ = scrapedOnce(t, p)
+	require.Equal(t, "2.60.0", status.EngineVersion, "what is declared goes onto the series")
+	require.True(t, status.Expectations[0].OK, "what the server says is held against what is expected")
+
+	silent := pool("p", "r0="+worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI}).MetricsAddr())
+	silent.Expect = p.Expect
+	status, page = scrapedOnce(t, silent)
+	require.NotContains(t, page, `llm_server_expectation_mismatch{engine="triton-openai",engine_version="unknown",fact="engine_version"`, "what is not known is no mismatch")
+	require.Len(t, status.Expectations, 1)
+}
+
+// eventuallyWithout waits until the page has not got the text any more.
+func (l *line) eventuallyWithout(text string) {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool { return !strings.Contains(l.page(), text) }, 15*time.Second, 20*time.Millisecond)
+}
