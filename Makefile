@@ -54,7 +54,7 @@ CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .PHONY: race
-race: check-cc $(TOOLS)/promtool $(TOOLS)/amtool ## Run all tests with the race detector (needs a C compiler).
+race: check-cc $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
 	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -shuffle=on -timeout 15m ./...
 
 .PHONY: check-cc
@@ -107,13 +107,13 @@ e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus ## Run the tests of the whole b
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
 		$(GO) test -count=1 -shuffle=on -timeout 10m ./cmd/...
 
-# The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine can not run them.
-TRITON_2_51 := $(CACHE)/triton/0.7.0
-TRITON_2_36 := $(CACHE)/triton/0.4.0
-
 .PHONY: check-queries
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
+
+# The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine can not run them.
+TRITON_2_51 := $(CACHE)/triton/0.7.0
+TRITON_2_36 := $(CACHE)/triton/0.4.0
 
 .PHONY: e2e-triton
 e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
@@ -275,3 +275,6 @@ $(TOOLS)/alertmanager: tools/alertmanager/go.mod tools/alertmanager/go.sum $(CAC
 
 $(TOOLS)/amtool: tools/alertmanager/go.mod tools/alertmanager/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,alertmanager,$(ALERTMANAGER)/amtool)
+
+$(TOOLS)/jsonnet: tools/jsonnet/go.mod tools/jsonnet/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,jsonnet,github.com/google/go-jsonnet/cmd/jsonnet)

@@ -132,3 +132,10 @@ func TestEveryThresholdIsUsed(t *testing.T) {
 		require.ErrorContains(t, err, "no value for ${"+key+"}")
 	}
 }
+
+func TestCommittedRulesAreThoseOfTheDefaultThresholds(t *testing.T) {
+	t.Parallel()
+	got, err := os.ReadFile("rules.yml")
+	require.NoError(t, err)
+	require.Equal(t, string(rendered(t)), string(got), "run `make generate`")
+}

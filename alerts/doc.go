@@ -16,6 +16,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
+//go:generate go run ../tools/alertrules rules.yml
+
 //go:embed rules/*.yaml values.yaml
 var files embed.FS
 

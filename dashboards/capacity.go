@@ -1,0 +1,62 @@
+package dashboards
+
+// capacity is how much more the pools can take.
+func capacity() Dashboard {
+	return Dashboard{
+		UID: "trtllm-capacity", Title: "LLM servers / Capacity",
+		Description: "How full the pools are, by what, and how many replicas the load asks for.",
+		Templating:  variables(),
+		rows: []row{
+			section("Autoscaling",
+				beside(9, graph("Saturation signal",
+					"Mean over the replicas of a pool: 0 without requests, 1 when full, more while requests are known to wait. Scale on this; 0.8 is a good target. Red for minutes: add replicas by hand if the autoscaler does not.",
+					ratio, []query{{"avg by (pool_id, model_id) (" + each("llm_server_saturation_ratio") + ")", "{{pool_id}} {{model_id}}"}}, levels("green", 0.8, "orange", 1.0, "red"), lines),
+					graph("Replicas: serving and asked for",
+						"Replicas that serve, and how many the load asks for at 80 % each. Asked above serving for long: scale out, or look why new replicas do not come up on Fleet.",
+						"none", []query{
+							{total("pool_id", serving()), "{{pool_id}} serving"},
+							{"ceil(" + total("pool_id, model_id", each("llm_server_saturation_ratio")) + " / 0.8)", "{{pool_id}} {{model_id}} asked for"},
+						}, steps),
+					graph("Saturated share of the time",
+						"How much of the last minutes executors had admitted all they may. Red: LLMPoolSaturated fires; further requests wait where no metric shows them.",
+						ratio, []query{{"avg by (pool_id, model_id) (max by (pool_id, replica_id, model_id) (avg_over_time(llm_server_saturated{" + ofModel + "}[$__rate_interval])))", "{{pool_id}} {{model_id}}"}},
+						levels("green", 0.5, "orange", 0.8, "red"), lines, atMost(1)))),
+			section("Batch",
+				beside(9, graph("Running and limit", "Requests in the batches of a pool against the most they may hold. Near the limit: first tokens come late.",
+					"short", []query{
+						{total("pool_id, model_id", each("llm_server_requests_running")), "{{pool_id}} {{model_id}} running"},
+						{total("pool_id, model_id", each("llm_server_requests_limit")), "{{pool_id}} {{model_id}} limit"},
+					}),
+					graph("Batch fill by replica", "Running requests by the limit. One full and others idle is imbalance of the load balancer: LLMPoolImbalanced in the runbook.",
+						ratio, []query{{each("llm_server_requests_fill_ratio"), "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.8, "orange", 0.95, "red"), lines, atMost(1)),
+					graph("Tokens by running request", "Generated tokens a second for each running request. Falls as batches fill; far below its past at the same fill: see LLMReplicaSlow.",
+						tokens, []query{{rateBy("pool_id, model_id", "llm_server_generation_tokens_total") + " / (" + total("pool_id, model_id", each("llm_server_batch_size_average")) + " > 0)", "{{pool_id}} {{model_id}}"}}))),
+			section("Queue",
+				beside(9, graph("Queue by kind", "Requests known to wait: core in Triton's queues, engine in the executor's. Core grows: too few instances of a part. Engine grows: add replicas.",
+					"short", []query{{"sum by (pool_id, queue) (max by (pool_id, replica_id, model_id, queue) (llm_server_queue_requests{" + ofModel + "}))", "{{pool_id}} {{queue}}"}}, stacked),
+					graph("Queue by replica", "One long queue beside short ones is imbalance; all long is capacity.",
+						"short", []query{{each("llm_server_queue_depth"), "{{pool_id}} / {{replica_id}}"}}),
+					graph("Queue by limit", "Requests that wait for each that may run. Above the red line LLMQueueLong fires: add replicas or limit concurrency at the gateway.",
+						ratio, []query{{total("pool_id, model_id", each("llm_server_queue_depth")) + " / (" + total("pool_id, model_id", each("llm_server_requests_limit")) + " > 0)", "{{pool_id}} {{model_id}}"}}, levels("green", 0.5, "red"), lines))),
+			section("KV cache",
+				beside(9, graph("KV cache in use", "Share of blocks that running requests hold. Red: new requests wait although the batch has room, and running ones are paused.",
+					ratio, []query{{each("llm_server_kv_cache_utilization_ratio"), "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.85, "orange", 0.95, "red"), lines, atMost(1)),
+					graph("Room for tokens", "Tokens that still fit into the KV caches of a pool. Near zero: shorter contexts, a smaller KV type, or more replicas.",
+						"short", []query{
+							{total("pool_id, model_id", each("llm_server_kv_cache_free_tokens")), "{{pool_id}} {{model_id}} free"},
+							{total("pool_id, model_id", each("llm_server_kv_cache_capacity_tokens")), "{{pool_id}} {{model_id}} capacity"},
+						}),
+					graph("Paused requests", "Requests paused for lack of KV cache; their prefill is computed again. Above zero for minutes: LLMKVCachePauses in the runbook.",
+						"short", []query{{each("llm_server_requests_paused"), "{{pool_id}} / {{replica_id}}"}}, levels("green", 1.0, "red"), lines)),
+				beside(9, graph("Blocks reused", "Blocks found in the KV cache instead of being computed. A fall makes prefill dearer: did a prompt template change, or do requests spread over more replicas? Then prefer affinity by prefix.",
+					"ops", []query{{rateBy("pool_id, model_id", "llm_server_kv_cache_blocks_reused_total"), "{{pool_id}} {{model_id}}"}}),
+					graph("Share of blocks reused", "Of the blocks that prompts needed; an estimate for Triton. A fall: see the panel beside.",
+						ratio, []query{
+							{"avg by (pool_id, model_id) (" + each("llm_server_kv_cache_reuse_ratio") + ")", "{{pool_id}} {{model_id}}"},
+							{"avg by (pool_id, model_id) (" + each("llm_server_kv_cache_reuse_ratio_estimate") + ")", "{{pool_id}} {{model_id}} estimate"},
+						}, atMost(1)),
+					graph("Prompt tokens", "Tokens a second to be prefilled. Grows without more requests: prompts became longer; room for decode shrinks.",
+						tokens, []query{{rateBy("pool_id, model_id", "llm_server_prompt_tokens_total"), "{{pool_id}} {{model_id}}"}}))),
+		},
+	}
+}

@@ -1,0 +1,140 @@
+package dashboards_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+func TestCommittedFilesAreWhatGoSays(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, d := range dashboards.All() {
+		want, err := dashboards.Encode(&d)
+		require.NoError(t, err)
+		got, err := os.ReadFile(filepath.Join("json", d.UID+".json"))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), "run `make generate`")
+		names = append(names, d.UID+".json")
+	}
+	found, err := os.ReadDir("json")
+	require.NoError(t, err)
+	for _, f := range found {
+		require.Contains(t, names, f.Name(), "no dashboard writes this file")
+	}
+	require.Len(t, found, 7)
+}
+
+func TestIdentifiersAreUnique(t *testing.T) {
+	t.Parallel()
+	uids, titles := make(map[string]bool), make(map[string]bool)
+	for _, d := range dashboards.All() {
+		require.False(t, uids[d.UID] || titles[d.Title], d.UID)
+		uids[d.UID], titles[d.Title] = true, true
+		require.LessOrEqual(t, len(d.UID), 40)
+		require.NotEmpty(t, d.Description, d.Title)
+		ids, panels := make(map[int]bool), make(map[string]bool)
+		for _, p := range d.Panels {
+			require.False(t, ids[p.ID], "%s: id %d", d.Title, p.ID)
+			ids[p.ID] = true
+			if p.Type != "row" {
+				require.False(t, panels[p.Title], "%s has two panels %q", d.Title, p.Title)
+				panels[p.Title] = true
+			}
+			refs := make(map[string]bool)
+			for _, q := range p.Targets {
+				require.False(t, refs[q.RefID], "%s / %s", d.Title, p.Title)
+				refs[q.RefID] = true
+			}
+		}
+	}
+}
+
+func TestPanelsFillTheGridWithoutOverlap(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		taken := make(map[[2]int]string)
+		last := 0
+		for _, p := range d.Panels {
+			g := p.GridPos
+			require.Positive(t, g.W*g.H, "%s / %s", d.Title, p.Title)
+			require.LessOrEqual(t, g.X+g.W, 24, "%s / %s", d.Title, p.Title)
+			for x := g.X; x < g.X+g.W; x++ {
+				for y := g.Y; y < g.Y+g.H; y++ {
+					require.Empty(t, taken[[2]int{x, y}], "%s / %s overlaps", d.Title, p.Title)
+					taken[[2]int{x, y}] = p.Title + " "
+				}
+			}
+			last = max(last, g.Y+g.H)
+		}
+		require.Len(t, taken, 24*last, "%s has holes", d.Title)
+	}
+}
+
+func TestEveryPanelSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type == "row" {
+				continue
+			}
+			require.Greater(t, len(p.Description), 25, "%s / %s", d.Title, p.Title)
+			require.True(t, strings.HasSuffix(p.Description, "."), "%s / %s", d.Title, p.Title)
+			require.NotEmpty(t, p.FieldConfig.Defaults.Unit, "%s / %s has no unit", d.Title, p.Title)
+			colored := p.FieldConfig.Defaults.Thresholds != nil && len(p.FieldConfig.Defaults.Thresholds.Steps) > 1
+			if colored && p.Type != "timeseries" {
+				require.Regexp(t, `(Red|No|Zero|red)\b|Fewer|Each`, p.Description, "%s / %s has colors and does not say what they ask for", d.Title, p.Title)
+			}
+		}
+	}
+}
+
+func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
+	t.Parallel()
+	fixed := regexp.MustCompile(`\[\d+[smhd]`)
+	for _, d := range dashboards.All() {
+		names := make(map[string]bool)
+		for _, v := range d.Templating.List {
+			names[v.Name] = true
+			if v.Type != "datasource" {
+				require.Equal(t, "${datasource}", v.Datasource.UID)
+			}
+		}
+		require.True(t, names["datasource"], d.Title)
+		if d.UID != "trtllm-exporter" {
+			for _, v := range []string{"pool_id", "model_id", "replica_id", "engine"} {
+				require.True(t, names[v], "%s lets nobody choose %s", d.Title, v)
+			}
+		}
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				where := d.Title + " / " + p.Title
+				require.Equal(t, "${datasource}", q.Datasource.UID, where)
+				require.NotRegexp(t, fixed, q.Expr, where)
+				for _, used := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
+					known := names[used[1]] || slices.Contains([]string{"__rate_interval", "__range"}, used[1])
+					require.True(t, known, "%s uses $%s", where, used[1])
+				}
+				require.NotEqual(t, q.Instant, q.Range, where)
+			}
+		}
+	}
+}
+
+func TestDashboardsLeadToEachOther(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		require.Len(t, d.Links, 1)
+		require.Equal(t, "dashboards", d.Links[0].Type)
+		require.Subset(t, d.Tags, d.Links[0].Tags)
+		require.True(t, d.Links[0].IncludeVars && d.Links[0].KeepTime)
+		require.GreaterOrEqual(t, d.Schema, 39)
+	}
+}

@@ -1,0 +1,83 @@
+package dashboards
+
+import "fmt"
+
+// exporter is the exporter itself: can its numbers be trusted?
+func exporter() Dashboard {
+	const own = `instance=~"$instance"`
+	const ofScrape = own + "," + ofTarget
+	byTarget := func(name string) string {
+		return fmt.Sprintf("max by (pool_id, replica_id) (rate(%s{%s}[$__rate_interval]))", name, ofScrape)
+	}
+	byReason := func(name string) string {
+		return fmt.Sprintf("sum by (pool_id, reason) (rate(%s{%s}[$__rate_interval]))", name, ofScrape)
+	}
+	gauge := func(name string) string { return fmt.Sprintf("%s{%s}", name, own) }
+	rate := func(name string) string { return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, own) }
+	replica, instance := "{{pool_id}} / {{replica_id}}", "{{instance}}"
+	instances := choice("instance", "Exporter", "trtllm_exporter_build_info")
+	return Dashboard{
+		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
+		Description: "The exporter itself: what it reads, how fast, what it leaves out.",
+		Templating: Templating{List: []Variable{
+			chooseSource(), instances,
+			choice("pool_id", "Pool", "trtllm_exporter_target_up"),
+			choice("replica_id", "Replica", `trtllm_exporter_target_up{pool_id=~"$pool_id"}`),
+		}},
+		rows: []row{
+			section("Now", beside(4,
+				stat("Targets up", "Share of targets whose last scrape succeeded. Red: reasons below and on /targets; LLMReplicaBlind or LLMReplicaDown say what to do.",
+					ratio, query{fmt.Sprintf("avg(max by (pool_id, replica_id) (trtllm_exporter_target_up{%s}))", ofScrape), ""}, levels("red", 0.9, "orange", 1.0, "green"), decimals(0), filled),
+				stat("Targets", "Targets as discovery and relabeling left them. Zero: LLMPoolWithoutTargets.", "none",
+					query{fmt.Sprintf("sum(max by (pool_id) (trtllm_exporter_targets{%s,%s}))", own, ofPool), ""}, levels("red", 1.0, "text")),
+				stat("Configuration", "Whether the last reload was taken over. No: the one before is in force; trtllm_exporter check-config names the line.", "none",
+					query{"min(" + gauge("trtllm_exporter_config_last_reload_successful") + ")", ""}, mapped([]Outcome{{Text: "refused", Color: "red"}, {Text: "in force", Color: "green"}}), levels("red", 1.0, "green")),
+				stat("Oldest page", "Age of the oldest last good page. Red: a target fails, or the exporter lacks CPU; LLMSnapshotStale.", seconds,
+					query{fmt.Sprintf("time() - min(max by (pool_id, replica_id) (trtllm_exporter_target_last_success_timestamp_seconds{%s}))", ofScrape), ""}, levels("green", 30.0, "orange", 60.0, "red")),
+				stat("Page", "Size of the page before compression. Red: readers with a limit of 16 MiB will refuse it; LLMExporterPageLarge.", "bytes",
+					query{"max(" + gauge("trtllm_exporter_page_bytes") + ")", ""}, levels("green", 8e6, "orange", 12.5e6, "red")),
+				stat("Panics", "Panics in the time shown. Each is a bug: report it with its trace from the log.", "none",
+					query{fmt.Sprintf("sum(increase(trtllm_exporter_panics_total{%[1]s}[$__range])) + sum(increase(trtllm_exporter_http_panics_total{%[1]s}[$__range]))", own), ""}, levels("green", 1.0, "red"), decimals(0)))),
+			section("Scrapes of targets",
+				beside(9, graph("Duration", "How long each target took to answer. Near the timeout: the server is overloaded; lengthen interval and timeout.",
+					seconds, []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_duration_seconds{%s})", ofScrape), replica}}),
+					graph("Failures by reason", "Failed scrapes. Any line: LLMScrapesFailing; the reason says whether it is network, time, size or content.",
+						"ops", []query{{byReason("trtllm_exporter_target_scrape_failures_total"), "{{pool_id}} {{reason}}"}}, stacked),
+					graph("Scrapes and those left out", "Left out because the one before was still under way: lengthen the pool's interval.",
+						"ops", []query{
+							{fmt.Sprintf("sum by (pool_id) (rate(trtllm_exporter_target_scrapes_total{%s}[$__rate_interval]))", ofScrape), "{{pool_id}}"},
+							{fmt.Sprintf("sum by (pool_id) (rate(trtllm_exporter_target_scrapes_skipped_total{%s}[$__rate_interval]))", ofScrape), "{{pool_id}} left out"},
+						})),
+				beside(9, graph("Samples", "Samples on the page of each target. A jump: it publishes more since its last start; mind limits.",
+					"short", []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_samples{%s})", ofScrape), replica}}),
+					graph("Size of pages", "Bytes of each target's page. Near the limit of its pool: raise limits.body, else the whole page is refused.",
+						"bytes", []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_body_bytes{%s})", ofScrape), replica}}),
+					graph("Age of the last good page", "Time since each target's last good page; a saw of the interval's height. Climbing: it fails.",
+						seconds, []query{{fmt.Sprintf("time() - max by (pool_id, replica_id) (trtllm_exporter_target_last_success_timestamp_seconds{%s})", ofScrape), replica}}))),
+			section("What was left out",
+				beside(9, graph("Series dropped", "Series left out, by reason. Any line: LLMSeriesDropped; raise the limit or drop them on purpose.",
+					"ops", []query{{byReason("trtllm_exporter_target_series_dropped_total"), "{{pool_id}} {{reason}}"}}),
+					graph("Values withheld", "What kept derived values from being said: resets, restarts, gaps, clocks. Peaks at restarts are right; a steady line is a server that flaps.",
+						"ops", []query{{byReason("trtllm_exporter_target_derived_skipped_total"), "{{pool_id}} {{reason}}"}}),
+					graph("Resets and new shapes", "Counters that fell, and pages of another shape than before. Steady: several processes answer on one address.",
+						"ops", []query{{byTarget("trtllm_exporter_target_counter_resets_total"), replica + " resets"}, {byTarget("trtllm_exporter_target_shape_changes_total"), replica + " shapes"}}),
+					graph("Disagreements", "Families whose HELP or TYPE differ between targets, and series left off for it. Types: align versions; LLMMetadataConflict.",
+						"none", []query{{gauge("trtllm_exporter_metadata_conflicts"), instance + " {{kind}}"}, {gauge("trtllm_exporter_metadata_dropped_series"), instance + " series left off"}}))),
+			section("The page and the process",
+				beside(9, graph("Time to build the page", "Merging and encoding. Above some hundred milliseconds: shard the exporter.",
+					seconds, []query{{fmt.Sprintf("histogram_quantile(0.95, sum by (le, instance) (rate(trtllm_exporter_page_build_duration_seconds_bucket{%s}[$__rate_interval])))", own), instance + " p95"}}),
+					graph("Time Prometheus waits", "The whole scrape as Prometheus sees it. Near its timeout: shard, or raise it.",
+						seconds, []query{{`scrape_duration_seconds{` + own + `} and on (instance, job) up{` + own + `} and on (instance, job) trtllm_exporter_build_info{` + own + `}`, instance}}),
+					graph("Answers", "HTTP answers by path and code. 503: more readers than --web.max-requests; 401: a reader without its password.",
+						request, []query{{fmt.Sprintf("sum by (path, code) (rate(trtllm_exporter_http_requests_total{%s}[$__rate_interval]))", own), "{{path}} {{code}}"}})),
+				beside(9, graph("CPU", "Cores in use. Near the container's limit pages grow old: raise it or shard.",
+					"none", []query{{rate("process_cpu_seconds_total") + " and on (instance, job) trtllm_exporter_build_info{" + own + "}", instance}}),
+					graph("Memory", "Resident memory. Growth without more targets is a leak: report it.",
+						"bytes", []query{{gauge("process_resident_memory_bytes") + " and on (instance, job) trtllm_exporter_build_info{" + own + "}", instance}}),
+					graph("Goroutines", "Grows with targets and readers. Growth without them is a leak: report it.",
+						"short", []query{{gauge("go_goroutines") + " and on (instance, job) trtllm_exporter_build_info{" + own + "}", instance}}),
+					graph("Targets discovered", "Before relabeling. A fall to zero: discovery lost its source; the last targets stay while it fails.",
+						"none", []query{{fmt.Sprintf("max by (pool_id) (trtllm_exporter_discovery_targets{%s,%s})", own, ofPool), "{{pool_id}}"}}, steps))),
+		},
+	}
+}

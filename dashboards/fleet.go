@@ -1,0 +1,99 @@
+package dashboards
+
+const (
+	tokens  = "si:tok/s"
+	ratio   = "percentunit"
+	seconds = "s"
+	request = "reqps"
+)
+
+// fleet is the first look at all pools.
+func fleet() Dashboard {
+	return Dashboard{
+		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
+		Description: "All pools at once: who serves, how much, how well. Start here, then follow a pool or a replica.",
+		Templating:  variables(),
+		rows: []row{
+			section("Now", beside(4, fleetNow()...)),
+			section("Pools", beside(8, poolTable())),
+			section("Replicas",
+				beside(8, wide(14, fleetStates()), bars("Saturation signal by replica",
+					"How much of what each replica can serve is asked for, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
+					ratio, query{each("llm_server_saturation_ratio"), "{{pool_id}} / {{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2))),
+			),
+			section("Traffic",
+				beside(8, graph("Generated tokens",
+					"Tokens of requests that ended, by pool. A fall with a steady request rate means slower generation: see Latency & SLO; a fall to zero with requests running is a stall.",
+					tokens, []query{{rateBy("pool_id, model_id", "llm_server_generation_tokens_total"), "{{pool_id}} {{model_id}}"}}, stacked),
+					graph("Requests",
+						"Requests that ended, by pool. A sudden fall while clients still send is an outage in front of the servers; see the state of the replicas.",
+						request, []query{{total("pool_id, model_id", each("llm_server_requests_per_second")), "{{pool_id}} {{model_id}}"}}, stacked)),
+				beside(8, graph("Queue",
+					"Requests known to wait, by pool. While replicas are saturated it is a lower bound. Growing: add replicas or shed load; see Capacity.",
+					"short", []query{{total("pool_id, model_id", each("llm_server_queue_depth")), "{{pool_id}} {{model_id}}"}}),
+					graph("Time to first token, p95",
+						"95 of 100 requests had their first token within this time. Above your objective: see the phases on Latency & SLO; with full replicas it is capacity.",
+						seconds, []query{{quantile("0.95", "pool_id, model_id", "llm_server_time_to_first_token_seconds"), "{{pool_id}} {{model_id}}"}}),
+					graph("Failed requests",
+						"Share of requests that failed, by pool, without those that clients cancelled. Any red line: find the failing replica by model and reason on Replica. Servers that cannot tell have no line.",
+						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
+			),
+		},
+	}
+}
+
+// errorRatio is the share of failed requests by labels.
+func errorRatio(by string) string {
+	errors := "sum by (pool_id, replica_id, model_id) (max by (pool_id, replica_id, model_id, reason) (llm_server_request_error_ratio{" +
+		ofModel + `,reason!="canceled"})) * on (pool_id, replica_id, model_id) ` + each("llm_server_requests_per_second")
+	return total(by, errors) + " / (" + total(by, each("llm_server_requests_per_second")) + " > 0)"
+}
+
+// fleetNow are the numbers at the top.
+func fleetNow() []Panel {
+	return []Panel{
+		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the timeline below shows which and how, the runbook section of LLMPoolDegraded what to do.",
+			ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, levels("red", 0.75, "orange", 1.0, "green"), decimals(0), filled),
+		stat("Alerts firing", "Alerts of the shipped rules that fire now. Red: open the Alertmanager; causes mute their symptoms there, so start with what it shows.",
+			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or vector(0)`, ""}, levels("green", 1.0, "red"), filled),
+		stat("Tokens now", "Tokens a second of requests that ended, all pools. Counted when a request ends, hence bursty.",
+			tokens, query{total("", eachRate("llm_server_generation_tokens_total")), ""}),
+		stat("Requests now", "Requests a second that ended at the entry models, all pools.",
+			request, query{total("", each("llm_server_requests_per_second")), ""}),
+		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
+			"short", query{total("", each("llm_server_queue_depth")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
+		stat("Saturated replicas", "Share of replicas whose executor has admitted all it may; what arrives then waits unseen. Red: add replicas or shed load.",
+			ratio, query{"avg(" + each("llm_server_saturated") + ")", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
+			ratio, query{"max(" + each("llm_server_kv_cache_utilization_ratio") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
+		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: equal requests may get unequal answers; see Versions & determinism.",
+			"none", query{"count(max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or vector(0)", ""}, levels("green", 1.0, "red")),
+	}
+}
+
+// poolTable has a line for each pool.
+func poolTable() Panel {
+	level := colored
+	p := table("Pools", "One line for each pool. Red cells say where to look: serving and state on this page, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
+		[][2]string{{"pool_id", "Pool"}},
+		[]column{
+			{"Replicas", "none", known(), nil},
+			{"Serving", ratio, total("pool_id", serving()) + " / " + known(), level("red", 0.75, "orange", 1.0, "green")},
+			{"Tokens", tokens, rateBy("pool_id", "llm_server_generation_tokens_total"), nil},
+			{"Requests", request, total("pool_id", each("llm_server_requests_per_second")), nil},
+			{"Waiting", "short", total("pool_id", each("llm_server_queue_depth")), nil},
+			{"Saturation", ratio, "avg by (pool_id) (" + each("llm_server_saturation_ratio") + ")", level("green", 0.7, "orange", 0.9, "red")},
+			{"Fullest KV", ratio, "max by (pool_id) (" + each("llm_server_kv_cache_utilization_ratio") + ")", level("green", 0.85, "orange", 0.95, "red")},
+			{"TTFT p95", seconds, quantile("0.95", "pool_id", "llm_server_time_to_first_token_seconds"), nil},
+			{"Mean duration", seconds, "avg by (pool_id) (" + each("llm_server_request_duration_average_seconds") + ")", nil},
+			{"Failed", ratio, errorRatio("pool_id"), level("green", 0.005, "orange", 0.02, "red")},
+			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
+		})
+	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
+}
+
+// fleetStates is the state of every replica over time.
+func fleetStates() Panel {
+	return timeline("State of replicas", "What each replica was doing. Anything but green for longer than a start takes wants the runbook section of its state: down, failing and stalled first.",
+		query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states())
+}

@@ -1,0 +1,153 @@
+package dashboards
+
+import "strconv"
+
+// query is an expression with the legend of its series, or its column.
+type query struct{ expr, legend string }
+
+// look changes how a panel shows its values.
+type look func(*Panel)
+
+// panel makes a panel of a type.
+func panel(kind, title, description, unit string, queries []query) Panel {
+	p := Panel{
+		Type: kind, Title: title, Description: description, Datasource: source(),
+		FieldConfig: &FieldConfig{Defaults: Field{Unit: unit}, Overrides: []Override{}},
+	}
+	for i, q := range queries {
+		p.Targets = append(p.Targets, Target{
+			RefID: string(rune('A' + i)), Datasource: source(), Expr: q.expr, LegendFormat: q.legend,
+			Format: "time_series", Range: true, EditorMode: "code",
+		})
+	}
+	return p
+}
+
+// graph draws lines over time.
+func graph(title, description, unit string, queries []query, looks ...look) Panel {
+	p := panel("timeseries", title, description, unit, queries)
+	p.Options = GraphOptions{
+		Legend:  Legend{Calcs: []string{"lastNotNull", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true},
+		Tooltip: Tooltip{Mode: "multi", Sort: "desc"},
+	}
+	p.FieldConfig.Defaults.Color = &Color{Mode: "palette-classic"}
+	p.FieldConfig.Defaults.Min = new(0.0)
+	p.FieldConfig.Defaults.Custom = &FieldLook{
+		DrawStyle: "line", LineInterpolation: "linear", LineWidth: new(1), FillOpacity: new(8), ShowPoints: "never", SpanNulls: new(false),
+	}
+	for _, l := range looks {
+		l(&p)
+	}
+	return p
+}
+
+// stat shows one number with its recent course.
+func stat(title, description, unit string, q query, looks ...look) Panel {
+	p := panel("stat", title, description, unit, []query{q})
+	p.Options = StatOptions{
+		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, ColorMode: "value", GraphMode: "area", JustifyMode: "auto",
+		Orientation: "auto", TextMode: "auto", WideLayout: true,
+	}
+	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.NoValue = "not known"
+	levels("text")(&p)
+	for _, l := range looks {
+		l(&p)
+	}
+	return p
+}
+
+// bars shows one bar for each series.
+func bars(title, description, unit string, q query, looks ...look) Panel {
+	p := panel("bargauge", title, description, unit, []query{q})
+	p.Options = BarOptions{
+		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, DisplayMode: "basic", Orientation: "horizontal", ValueMode: "color",
+		ShowUnfilled: true, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Sizing: "auto",
+	}
+	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Min = new(0.0)
+	p.Targets[0].Instant, p.Targets[0].Range = true, false
+	for _, l := range looks {
+		l(&p)
+	}
+	return p
+}
+
+// heatmap shows a histogram over time; the query is by le.
+func heatmap(title, description, unit, expr string) Panel {
+	p := panel("heatmap", title, description, unit, []query{{expr, "{{le}}"}})
+	p.Targets[0].Format = "heatmap"
+	p.Options = HeatOptions{
+		CellGap: 1, Color: HeatColor{Mode: "scheme", Scheme: "Oranges", Steps: 64}, FilterValues: HeatFilter{LE: 1e-9},
+		YAxis: HeatAxis{Unit: unit}, RowsFrame: HeatLayout{Layout: "auto"}, Legend: HeatLegend{Show: true},
+		Tooltip: HeatTooltip{Mode: "single", YHistogram: true}, CellValues: HeatCellUnit{Unit: "reqps"},
+	}
+	p.Interval = "15s"
+	return p
+}
+
+// timeline shows states over time; values are the indices of the states.
+func timeline(title, description string, q query, states []Outcome) Panel {
+	p := panel("state-timeline", title, description, "none", []query{q})
+	p.Options = TimelineOptions{
+		MergeValues: true, ShowValue: "auto", AlignValue: "left", RowHeight: 0.85,
+		Legend: Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom", ShowLegend: true}, Tooltip: Tooltip{Mode: "single", Sort: "none"},
+	}
+	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
+	p.FieldConfig.Defaults.Custom = &FieldLook{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
+	mapped(states)(&p)
+	return p
+}
+
+// mapped gives the values 0, 1, 2... texts and colors.
+func mapped(states []Outcome) look {
+	return func(p *Panel) {
+		options := make(map[string]Outcome)
+		for i, s := range states {
+			s.Index = i
+			if s.Text != "" {
+				options[strconv.Itoa(i)] = s
+			}
+		}
+		p.FieldConfig.Defaults.Mappings = []Mapping{{Type: "value", Options: options}}
+	}
+}
+
+// levels colors values: a color, then pairs of a value and the color from it on.
+func levels(base string, pairs ...any) look {
+	return func(p *Panel) {
+		steps := []Level{{Color: base}}
+		for i := 0; i+1 < len(pairs); i += 2 {
+			from, _ := pairs[i].(float64)
+			color, _ := pairs[i+1].(string)
+			steps = append(steps, Level{Color: color, Value: &from})
+		}
+		p.FieldConfig.Defaults.Thresholds = &Levels{Mode: "absolute", Steps: steps}
+	}
+}
+
+// lines draws the levels of a graph as lines.
+func lines(p *Panel) { p.FieldConfig.Defaults.Custom.ThresholdsStyle = &Style{Mode: "dashed"} }
+
+// stacked puts series on top of each other.
+func stacked(p *Panel) {
+	p.FieldConfig.Defaults.Custom.Stacking = &Stacking{Mode: "normal", Group: "A"}
+	p.FieldConfig.Defaults.Custom.FillOpacity = new(40)
+}
+
+// steps draws values that hold until the next as they are.
+func steps(p *Panel) { p.FieldConfig.Defaults.Custom.LineInterpolation = "stepAfter" }
+
+// atMost sets the upper end of the scale.
+func atMost(v float64) look { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
+
+// decimals sets the digits behind the point.
+func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }
+
+// filled colors the whole of a stat.
+func filled(p *Panel) {
+	if o, ok := p.Options.(StatOptions); ok {
+		o.ColorMode = "background"
+		p.Options = o
+	}
+}

@@ -1,0 +1,76 @@
+package dashboards
+
+// column is a column of a table: a query for its values, or a label.
+type column struct {
+	title, unit string
+	expr        string
+	looks       []Property
+}
+
+// table shows queries by the same labels beside each other. Every label is a
+// pair of its name and its title.
+func table(title, description string, keys [][2]string, columns []column) Panel {
+	p := panel("table", title, description, "none", nil)
+	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
+	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
+	p.FieldConfig.Defaults.NoValue = "–"
+	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
+	for i, k := range keys {
+		order[k[0]], names[k[0]] = i, k[1]
+	}
+	for i, c := range columns {
+		ref := string(rune('A' + i))
+		p.Targets = append(p.Targets, Target{
+			RefID: ref, Datasource: source(), Expr: c.expr, Format: "table", Instant: true, EditorMode: "code",
+		})
+		field := "Value #" + ref
+		if len(columns) == 1 {
+			field = "Value"
+		}
+		if c.title == "" {
+			hidden[field] = true
+			continue
+		}
+		order[field], names[field] = len(keys)+i, c.title
+		properties := append([]Property{{ID: "unit", Value: c.unit}}, c.looks...)
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, Override{
+			Matcher: Matcher{ID: "byName", Options: c.title}, Properties: properties,
+		})
+	}
+	p.Transformations = []Transformation{
+		{ID: "merge", Options: map[string]any{}},
+		{ID: "organize", Options: map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": names}},
+	}
+	return p
+}
+
+// colored gives cells the background of their level.
+func colored(base string, pairs ...any) []Property {
+	var p Panel
+	p.FieldConfig = &FieldConfig{}
+	levels(base, pairs...)(&p)
+	return []Property{
+		{ID: "thresholds", Value: p.FieldConfig.Defaults.Thresholds},
+		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},
+	}
+}
+
+// flags gives the values 0 and 1 texts and colors.
+func flags(zero, one Outcome) []Property {
+	var p Panel
+	p.FieldConfig = &FieldConfig{}
+	mapped([]Outcome{zero, one})(&p)
+	return []Property{
+		{ID: "mappings", Value: p.FieldConfig.Defaults.Mappings},
+		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},
+	}
+}
+
+// leading makes the cells of a column a link.
+func leading(p Panel, title, to string) Panel {
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, Override{
+		Matcher:    Matcher{ID: "byName", Options: title},
+		Properties: []Property{{ID: "links", Value: []Link{{Title: "Open", URL: to}}}},
+	})
+	return p
+}

@@ -1,0 +1,65 @@
+package dashboards
+
+import "fmt"
+
+// versions is whether replicas are what they should be, and alike.
+func versions() Dashboard {
+	info := func(by, name, selector string) string { return fmt.Sprintf("max by (%s) (%s{%s})", by, name, selector) }
+	none := Outcome{Text: "no", Color: "red"}
+	return Dashboard{
+		UID: "trtllm-versions", Title: "LLM servers / Versions & determinism",
+		Description: "Which versions and configs run, where replicas of a pool differ, and which conditions of equal answers hold.",
+		Templating:  variables(),
+		rows: []row{
+			section("Now", beside(4,
+				stat("Skewed facts", "Facts in which replicas of one pool differ. Red: the table below says which; finish or undo the rollout. LLMPoolSkew in the runbook.",
+					"none", query{"count(" + info("pool_id, fact", "llm_server_pool_skew", ofPool) + " > 0) or vector(0)", ""}, levels("green", 1.0, "red"), filled),
+				stat("Not as expected", "Facts that differ from the expect block of the pool's configuration. Red: LLMExpectationMismatch in the runbook.",
+					"none", query{"count(" + info("pool_id, replica_id, fact", "llm_server_expectation_mismatch", ofReplica) + " == 1) or vector(0)", ""}, levels("green", 1.0, "red"), filled),
+				stat("Replicas with the whole profile", "Share of replicas that meet every known condition of equal answers. Red matters for pools that are declared deterministic only.",
+					ratio, query{"avg(min by (pool_id, replica_id) (" + info("pool_id, replica_id, check", "llm_server_determinism_profile", ofReplica) + "))", ""}, levels("orange", 1.0, "green"), decimals(0)),
+				stat("Impossible numbers", "Checks that found what a server says impossible. Red: the table at the end says which; what depends on them is left out. LLMSourceAnomaly in the runbook.",
+					"none", query{"count(" + info("pool_id, replica_id, model_id, check", "llm_server_source_anomaly", ofReplica) + " == 1) or vector(0)", ""}, levels("green", 1.0, "orange"), filled))),
+			section("Versions",
+				beside(8, wide(10, table("Replicas", "What runs where. An odd one out in a pool is a rollout that stopped half way.",
+					[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"engine", "Engine"}, {"engine_version", "Version"}, {"trtllm_version", "TensorRT-LLM"}, {"trtllm_version_source", "Known from"}},
+					[]column{{"", "none", info("pool_id, replica_id, engine, engine_version, trtllm_version, trtllm_version_source", "llm_server_info", ofReplica), nil}})),
+					graph("Replicas by version", "How a rollout proceeds. Two versions for longer than a rollout takes: finish or undo it.",
+						"none", []query{{"count by (pool_id, engine_version, trtllm_version) (" + info("pool_id, replica_id, engine_version, trtllm_version", "llm_server_info", ofReplica) + ")", "{{pool_id}} {{engine_version}} / {{trtllm_version}}"}}, stacked, steps)),
+				beside(8, table("Skew by fact", "Distinct values in the pool beside the first. Red: not alike; buckets that differ make quantiles over the pool wrong.",
+					[][2]string{{"pool_id", "Pool"}, {"fact", "Fact"}},
+					[]column{{"Other values", "none", info("pool_id, fact", "llm_server_pool_skew", ofPool), colored("green", 1.0, "red")}}),
+					table("Configs of models", "Beginning of the hash of each model's config; instance names and devices do not count. Two hashes of one model in a pool: somebody edited one.",
+						[][2]string{{"pool_id", "Pool"}, {"model", "Model"}, {"sha256", "Config"}},
+						[]column{{"Replicas", "none", "count by (pool_id, model, sha256) (" + info("pool_id, replica_id, model, sha256", "llm_server_model_config_hash_info", ofReplica) + ")", nil}}),
+					table("Expected", "What the expect block of the configuration asks for. Empty: no pool has one.",
+						[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"fact", "Fact"}},
+						[]column{{"As expected", "none", info("pool_id, replica_id, fact", "llm_server_expectation_mismatch", ofReplica), flags(Outcome{Text: "yes", Color: "green"}, none)}}))),
+			section("Determinism and knowledge",
+				beside(10, table("Determinism profile", "Conditions of equal answers to equal requests. No: the reason stands on the exporter's /targets. Without the profile batching alone changes tokens.",
+					[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"check", "Condition"}},
+					[]column{{"Holds", "none", info("pool_id, replica_id, check", "llm_server_determinism_profile", ofReplica), flags(Outcome{Text: "no", Color: "orange"}, Outcome{Text: "yes", Color: "green"})}}),
+					table("Capabilities", "What can be known of each pool: share of its replicas that tell. Red: a flag is missing; /targets and doctor name it.",
+						[][2]string{{"pool_id", "Pool"}, {"capability", "Capability"}},
+						[]column{{"Replicas that tell", ratio, "avg by (pool_id, capability) (" + info("pool_id, replica_id, capability", "llm_server_capability", ofReplica) + ")", colored("red", 0.01, "orange", 1.0, "green")}}),
+					table("Impossible numbers by check", "Checks of what servers say. Yes: see LLMSourceAnomaly in the runbook.",
+						[][2]string{{"pool_id", "Pool"}, {"check", "Check"}},
+						[]column{{"Replicas", "none", "sum by (pool_id, check) (" + info("pool_id, replica_id, check", "llm_server_source_anomaly", ofReplica) + ")", colored("green", 1.0, "orange")}}))),
+			section("Models",
+				beside(9, table("Models", "What is known of each model. Instances above 1 on one GPU share it; dynamic batching changes answers.",
+					[][2]string{
+						{"pool_id", "Pool"},
+						{"model", "Model"},
+						{"stage", "Stage"},
+						{"backend", "Backend"},
+						{"platform", "Platform"},
+						{"decoupled", "Streams"},
+						{"dynamic_batching", "Dynamic batching"},
+						{"instance_count", "Instances"},
+						{"max_batch_size", "Batch"},
+					},
+					[]column{{"Replicas", "none", "count by (pool_id, model, stage, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size) (" +
+						info("pool_id, replica_id, model, stage, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size", "llm_server_model_info", ofReplica) + ")", nil}}))),
+		},
+	}
+}

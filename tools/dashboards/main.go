@@ -1,0 +1,34 @@
+// Command dashboards writes the dashboards as JSON into a folder.
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+func main() {
+	if err := write(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "dashboards:", err)
+		os.Exit(1) //nolint:forbidigo // This is a main of its own.
+	}
+}
+
+// write writes one file for each dashboard.
+func write(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("usage: dashboards FOLDER, got %d arguments", len(args))
+	}
+	for _, d := range dashboards.All() {
+		text, err := dashboards.Encode(&d)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.UID, err)
+		}
+		if err := os.WriteFile(filepath.Join(args[0], d.UID+".json"), text, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
