@@ -58,13 +58,14 @@ func newHealth(t *target.Target) *health {
 	return h
 }
 
-// add appends one series.
+// add appends one series; pairs are the name and value of one further label,
+// or nothing.
 func (h *health) add(name string, typ model.MetricType, help string, pairs ...string) {
 	b := labels.NewBuilder(h.labels)
 	key := name
-	for i := 0; i+1 < len(pairs); i += 2 {
-		b.Set(pairs[i], pairs[i+1])
-		key += "|" + pairs[i+1]
+	if len(pairs) == 2 {
+		b.Set(pairs[0], pairs[1])
+		key += "|" + pairs[1]
 	}
 	h.columns[key] = len(h.series)
 	h.series = append(h.series, exposition.ComputedSeries{

@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net/url"
 	"strings"
@@ -48,7 +47,7 @@ func newLine(t *testing.T) *line {
 	t.Helper()
 	l := &line{t: t, store: snapshot.NewStore(), registry: prometheus.NewRegistry()}
 	c, err := collector.New(collector.Options{
-		Store: l.store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: l.registry,
+		Store: l.store, Logger: slog.New(slog.DiscardHandler), Registerer: l.registry,
 	})
 	require.NoError(t, err)
 	l.Collector = c
@@ -181,7 +180,7 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-1",state="ready",trtllm_version="1.1.0"} 1`,
 		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-2",state="ready",trtllm_version="1.1.0"} 1`,
 	)
-	for _, line := range strings.Split(page, "\n") {
+	for line := range strings.SplitSeq(page, "\n") {
 		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") {
 			continue
 		}

@@ -123,14 +123,14 @@ func (r *replica) runAsk(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-health.C:
-			r.guard("health", func() { r.probe(ctx) })
+			_ = r.guard("health", func() { r.probe(ctx) })
 			continue
 		case <-r.ask:
 		case <-slow.C:
 		}
 		n := r.rounds.begun.Add(1)
-		r.guard("health", func() { r.probe(ctx) })
-		r.guard("identity", func() { unanswered = r.question(ctx, unanswered) })
+		_ = r.guard("health", func() { r.probe(ctx) })
+		_ = r.guard("identity", func() { unanswered = r.question(ctx, unanswered) })
 		r.rounds.ended.Store(n)
 		select {
 		case r.told <- struct{}{}:

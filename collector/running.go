@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -192,13 +193,8 @@ func params(lset labels.Labels) url.Values {
 func further(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {
-		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) {
+		if strings.HasPrefix(l.Name, model.ReservedLabelPrefix) || slices.Contains(relabel.Names(), l.Name) {
 			return
-		}
-		for _, name := range relabel.Names() {
-			if l.Name == name {
-				return
-			}
 		}
 		if m == nil {
 			m = make(map[string]string)

@@ -233,7 +233,7 @@ func reasoned(name, poolID, reason, replicaID string) string {
 // closedPort is an address where nothing listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // The listener is closed at once.
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	return l.Addr().String()

@@ -61,9 +61,9 @@ func replica(pool, name string) *target.Target {
 }
 
 // add makes a slot, and fails the test when it is refused.
-func add(t *testing.T, s *snapshot.Store, target *target.Target) *snapshot.Slot {
+func add(t *testing.T, s *snapshot.Store, of *target.Target) *snapshot.Slot {
 	t.Helper()
-	slot, err := s.Add(target)
+	slot, err := s.Add(of)
 	require.NoError(t, err)
 	return slot
 }
