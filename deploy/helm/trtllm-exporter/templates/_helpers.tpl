@@ -1,0 +1,241 @@
+{{/* Names */}}
+{{- define "trtllm-exporter.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "trtllm-exporter.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "trtllm-exporter.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.selector" -}}
+app.kubernetes.io/name: {{ include "trtllm-exporter.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "trtllm-exporter.labels" -}}
+{{ include "trtllm-exporter.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "trtllm-exporter.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.image" -}}
+{{- if .Values.image.digest }}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest }}
+{{- else }}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.configMap" -}}
+{{- default (include "trtllm-exporter.fullname" .) .Values.existingConfigMap }}
+{{- end }}
+
+{{/* The configuration; the number of shards is said in one place. */}}
+{{- define "trtllm-exporter.config" -}}
+{{- $config := deepCopy .Values.config }}
+{{- if eq .Values.mode "sharded" }}
+{{- $config = mergeOverwrite $config (dict "sharding" (dict "total" (int .Values.shards))) }}
+{{- end }}
+{{- toYaml $config }}
+{{- end }}
+
+{{/* Arguments and mounts of the exporter, on its own and as a sidecar. */}}
+{{- define "trtllm-exporter.args" -}}
+- --config.file=/etc/trtllm_exporter/config/config.yml
+- --web.listen-address=:{{ .Values.web.port }}
+- --web.max-requests={{ int .Values.web.maxRequests }}
+- --log.level={{ .Values.log.level }}
+- --log.format={{ .Values.log.format }}
+{{- if .Values.web.lifecycle }}
+- --web.enable-lifecycle
+{{- end }}
+{{- if .Values.web.config }}
+- --web.config.file=/etc/trtllm_exporter/web/web.yml
+{{- end }}
+{{- if eq .Values.mode "sharded" }}
+- --sharding.index=$(POD_NAME)
+{{- end }}
+{{- if eq .Values.mode "sidecar" }}
+- --replica-id=$(POD_NAME)
+{{- end }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.volumeMounts" -}}
+- { name: trtllm-exporter-config, mountPath: /etc/trtllm_exporter/config, readOnly: true }
+{{- if .Values.web.config }}
+- { name: trtllm-exporter-web, mountPath: /etc/trtllm_exporter/web, readOnly: true }
+{{- end }}
+{{- range .Values.secrets }}
+- { name: {{ printf "secret-%s" . }}, mountPath: {{ printf "/etc/trtllm_exporter/secrets/%s" . }}, readOnly: true }
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.volumes" -}}
+- name: trtllm-exporter-config
+  configMap: { name: {{ include "trtllm-exporter.configMap" . }} }
+{{- if .Values.web.config }}
+- name: trtllm-exporter-web
+  secret: { secretName: {{ include "trtllm-exporter.fullname" . }}-web }
+{{- end }}
+{{- range .Values.secrets }}
+- name: secret-{{ . }}
+  secret: { secretName: {{ . }} }
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "trtllm-exporter.env" -}}
+- name: POD_NAME
+  valueFrom: { fieldRef: { fieldPath: metadata.name } }
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The pod of an exporter on its own. */}}
+{{- define "trtllm-exporter.pod" -}}
+metadata:
+  labels:
+    {{- include "trtllm-exporter.selector" . | nindent 4 }}
+    {{- with .Values.podLabels }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+  annotations:
+    checksum/config: {{ include "trtllm-exporter.config" . | sha256sum }}
+    {{- if .Values.web.config }}
+    checksum/web: {{ toYaml .Values.web.config | sha256sum }}
+    {{- end }}
+    {{- with .Values.podAnnotations }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
+spec:
+  serviceAccountName: {{ include "trtllm-exporter.serviceAccount" . }}
+  automountServiceAccountToken: {{ .Values.rbac.create }}
+  enableServiceLinks: false
+  terminationGracePeriodSeconds: {{ int .Values.terminationGracePeriodSeconds }}
+  {{- with .Values.imagePullSecrets }}
+  imagePullSecrets:
+    {{- range . }}
+    - name: {{ . }}
+    {{- end }}
+  {{- end }}
+  securityContext:
+    {{- toYaml .Values.podSecurityContext | nindent 4 }}
+  {{- with .Values.priorityClassName }}
+  priorityClassName: {{ . }}
+  {{- end }}
+  containers:
+    - name: exporter
+      image: {{ include "trtllm-exporter.image" . | quote }}
+      imagePullPolicy: {{ .Values.image.pullPolicy }}
+      args:
+        {{- include "trtllm-exporter.args" . | nindent 8 }}
+      env:
+        {{- include "trtllm-exporter.env" . | nindent 8 }}
+      ports:
+        - { name: http, containerPort: {{ int .Values.web.port }}, protocol: TCP }
+      {{- range $probe := list "startupProbe" "livenessProbe" "readinessProbe" }}
+      {{- with index $.Values $probe }}
+      {{ $probe }}:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- end }}
+      resources:
+        {{- toYaml .Values.resources | nindent 8 }}
+      securityContext:
+        {{- toYaml .Values.securityContext | nindent 8 }}
+      volumeMounts:
+        {{- include "trtllm-exporter.volumeMounts" . | nindent 8 }}
+  volumes:
+    {{- include "trtllm-exporter.volumes" . | nindent 4 }}
+  {{- with .Values.nodeSelector }}
+  nodeSelector:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.tolerations }}
+  tolerations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with .Values.affinity }}
+  affinity:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- if .Values.topologySpreadConstraints }}
+  topologySpreadConstraints:
+    {{- toYaml .Values.topologySpreadConstraints | nindent 4 }}
+  {{- else if eq .Values.mode "sharded" }}
+  topologySpreadConstraints:
+    - maxSkew: 1
+      topologyKey: kubernetes.io/hostname
+      whenUnsatisfiable: ScheduleAnyway
+      labelSelector:
+        matchLabels:
+          {{- include "trtllm-exporter.selector" . | nindent 10 }}
+  {{- end }}
+{{- end }}
+
+{{/*
+The exporter as a native sidecar, an element for initContainers of a server's pod. Charts that have this one as a
+dependency include it with the dependency's context; others copy what NOTES print.
+*/}}
+{{- define "trtllm-exporter.sidecar" -}}
+- name: trtllm-exporter
+  restartPolicy: Always
+  image: {{ include "trtllm-exporter.image" . | quote }}
+  imagePullPolicy: {{ .Values.image.pullPolicy }}
+  args:
+    {{- include "trtllm-exporter.args" . | nindent 4 }}
+  env:
+    {{- include "trtllm-exporter.env" . | nindent 4 }}
+  ports:
+    - { name: llm-metrics, containerPort: {{ int .Values.web.port }}, protocol: TCP }
+  livenessProbe:
+    httpGet: { path: /-/healthy, port: llm-metrics }
+  resources:
+    {{- toYaml .Values.resources | nindent 4 }}
+  securityContext:
+    {{- toYaml (merge (deepCopy .Values.securityContext) .Values.podSecurityContext) | nindent 4 }}
+  volumeMounts:
+    {{- include "trtllm-exporter.volumeMounts" . | nindent 4 }}
+{{- end }}
+
+{{/* All that a server's pod needs for the sidecar, as a patch. */}}
+{{- define "trtllm-exporter.injection" -}}
+metadata:
+  labels:
+    {{- toYaml .Values.monitor.podSelector | nindent 4 }}
+spec:
+  initContainers:
+    {{- include "trtllm-exporter.sidecar" . | nindent 4 }}
+  volumes:
+    {{- include "trtllm-exporter.volumes" . | nindent 4 }}
+{{- end }}

@@ -1,0 +1,199 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	kedav1alpha1 "github.com/kedacore/keda/v2/apis/keda/v1alpha1"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const chart = "deploy/helm/trtllm-exporter"
+
+// helm runs the program that users run.
+func helm(t *testing.T, args ...string) ([]byte, error) {
+	t.Helper()
+	path := os.Getenv("HELM")
+	if path == "" {
+		t.Skip("HELM names helm; make check-deploy sets it")
+	}
+	cmd := exec.CommandContext(t.Context(), path, args...)
+	cmd.Dir = filepath.Join(root, chart)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	return cmd.CombinedOutput()
+}
+
+// rendered is the chart with some values.
+func rendered(t *testing.T, args ...string) []byte {
+	t.Helper()
+	out, err := helm(t, append([]string{"template", "llm", ".", "--namespace=llm", "--kube-version=1.33.0"}, args...)...)
+	require.NoError(t, err, "%s", out)
+	return out
+}
+
+// valueSets are the files of ci by what they are for.
+func valueSets(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, chart, "ci/*-values.yaml"))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, len(files), 6)
+	sets := map[string]string{}
+	for _, f := range files {
+		sets[strings.TrimSuffix(filepath.Base(f), "-values.yaml")] = "ci/" + filepath.Base(f)
+	}
+	return sets
+}
+
+func TestChartIsGoodObjectsWithAllValues(t *testing.T) {
+	for name, file := range valueSets(t) {
+		t.Run(name, func(t *testing.T) {
+			out, err := helm(t, "lint", "--strict", "--kube-version=1.33.0", "--values="+file, ".")
+			require.NoError(t, err, "%s", out)
+			o, err := decode(t, rendered(t, "--values="+file))
+			require.NoError(t, err)
+			for _, pod := range o.pods() {
+				requireHardened(t, pod)
+				requireGoodFlags(t, exporter(pod))
+				requireMounted(t, pod)
+			}
+			requireReachable(t, o)
+			requireGoodConfig(t, o)
+			require.Empty(t, all[*rbacv1.ClusterRole](o))
+		})
+	}
+}
+
+// requireMounted checks that volumes and mounts name each other.
+func requireMounted(t *testing.T, pod *corev1.PodTemplateSpec) {
+	t.Helper()
+	var volumes, mounts []string
+	for _, v := range pod.Spec.Volumes {
+		volumes = append(volumes, v.Name)
+	}
+	for _, m := range exporter(pod).VolumeMounts {
+		mounts = append(mounts, m.Name)
+	}
+	require.ElementsMatch(t, volumes, mounts)
+}
+
+func TestChartMistakesAreRefused(t *testing.T) {
+	for value, message := range map[string]string{
+		"mode=everywhere":                  "mode",
+		"replica=2":                        "replica",
+		"web.port=nine":                    "web",
+		"monitor.intervall=5s":             "intervall",
+		"autoscaling.kind=vpa":             "kind",
+		"config=none":                      "config",
+		"shards=0":                         "shards",
+		"rules.files.gpus=false":           "gpus",
+		"rules.values.gpu_idle_forr=1m":    "is unknown",
+		"rules.disabled={LLMNothing}":      "there is no alert LLMNothing",
+		"dashboards.disabled={nothing}":    "there is no dashboard nothing",
+		"securityContext.runAsNonroot=yes": "",
+	} {
+		out, err := helm(t, "template", "llm", ".", "--kube-version=1.33.0", "--set", "rules.enabled=true,dashboards.enabled=true", "--set", value)
+		if message == "" {
+			// What is passed through is for the types of Kubernetes to refuse.
+			require.NoError(t, err, "%s", out)
+			_, err = decode(t, out)
+			require.ErrorContains(t, err, "unknown field")
+			continue
+		}
+		require.Error(t, err, value)
+		require.Contains(t, string(out), message, value)
+	}
+}
+
+func TestChartSaysTheNumberOfShardsOnce(t *testing.T) {
+	o, err := decode(t, rendered(t, "--values=ci/sharded-values.yaml"))
+	require.NoError(t, err)
+	require.EqualValues(t, 5, *one[*appsv1.StatefulSet](t, o).Spec.Replicas)
+	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], "sharding:\n  total: 5\n")
+}
+
+func TestChartPassesTheWholeConfigurationThrough(t *testing.T) {
+	o, err := decode(t, rendered(t, "--values=ci/full-values.yaml"))
+	require.NoError(t, err)
+	var got, want any
+	require.NoError(t, yaml.Unmarshal([]byte(one[*corev1.ConfigMap](t, o).Data["config.yml"]), &got))
+	require.NoError(t, yaml.Unmarshal(read(t, "docs/examples/full.yml"), &want))
+	require.Equal(t, want, got)
+}
+
+func TestChartRulesAreThoseOfTheExporter(t *testing.T) {
+	o, err := decode(t, rendered(t, "--set=rules.enabled=true"))
+	require.NoError(t, err)
+	requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), nil)
+}
+
+func TestChartRulesAreSwitchedOneByOne(t *testing.T) {
+	o, err := decode(t, rendered(t, "--values=ci/operator-values.yaml"))
+	require.NoError(t, err)
+	rule := one[*monitoringv1.PrometheusRule](t, o)
+	text, err := json.Marshal(rule.Spec)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "LLMPoolSaturated")
+	require.Contains(t, string(text), "[10m]")
+	require.NotContains(t, string(text), `"alert":"LLMPoolImbalanced"`)
+	require.NotContains(t, string(text), `"alert":"LLMGPUIdle"`)
+	require.Contains(t, string(text), `job=\"llm\"`)
+	require.NotContains(t, string(text), "${")
+}
+
+// requireSameRules compares rules whatever the order of their groups.
+func requireSameRules(t *testing.T, rule *monitoringv1.PrometheusRule, args []string) {
+	t.Helper()
+	var want monitoringv1.PrometheusRuleSpec
+	require.NoError(t, yaml.UnmarshalStrict(rules(t, args...), &want))
+	byName := func(a, b monitoringv1.RuleGroup) int { return strings.Compare(a.Name, b.Name) }
+	slices.SortFunc(want.Groups, byName)
+	slices.SortFunc(rule.Spec.Groups, byName)
+	wanted, err := json.MarshalIndent(want.Groups, "", " ")
+	require.NoError(t, err)
+	got, err := json.MarshalIndent(rule.Spec.Groups, "", " ")
+	require.NoError(t, err)
+	require.Equal(t, string(wanted), string(got))
+}
+
+func TestChartScalesWhatItIsTold(t *testing.T) {
+	o, err := decode(t, rendered(t, "--values=ci/keda-values.yaml"))
+	require.NoError(t, err)
+	scaled := one[*kedav1alpha1.ScaledObject](t, o)
+	require.Len(t, scaled.Spec.Triggers, 2)
+	require.Equal(t, `max(pool:llm_server_saturation:sum{pool_id="llama-70b-prod"})`, scaled.Spec.Triggers[0].Metadata["query"])
+	require.Equal(t, "0.8", scaled.Spec.Triggers[0].Metadata["threshold"])
+
+	o, err = decode(t, rendered(t, "--values=ci/hpa-values.yaml"))
+	require.NoError(t, err)
+	hpa := one[*autoscalingv2.HorizontalPodAutoscaler](t, o)
+	require.Equal(t, "LeaderWorkerSet", hpa.Spec.ScaleTargetRef.Kind)
+	require.Equal(t, "700m", hpa.Spec.Metrics[0].External.Target.AverageValue.String())
+	require.Equal(t, map[string]string{"pool_id": "llama-405b"}, hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels)
+}
+
+func TestChartPrintsAGoodSidecar(t *testing.T) {
+	o, err := decode(t, rendered(t, "--values=ci/sidecar-values.yaml"))
+	require.NoError(t, err)
+	var pod corev1.PodTemplateSpec
+	require.NoError(t, yaml.UnmarshalStrict([]byte(one[*corev1.ConfigMap](t, o).Data["sidecar.yaml"]), &pod))
+	requireHardened(t, &pod)
+	requireGoodFlags(t, exporter(&pod))
+	requireMounted(t, &pod)
+	require.Contains(t, exporter(&pod).Args, "--replica-id=$(POD_NAME)")
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *exporter(&pod).RestartPolicy)
+	monitor := one[*monitoringv1.PodMonitor](t, o)
+	require.Equal(t, monitor.Spec.Selector.MatchLabels, pod.Labels)
+	require.Equal(t, exporter(&pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+}
