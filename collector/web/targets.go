@@ -37,6 +37,7 @@ type targetState struct {
 	BodyBytes      int64             `json:"body_bytes"`
 	Scrapes        uint64            `json:"scrapes"`
 	Failures       uint64            `json:"scrape_failures"`
+	knownState
 }
 
 // poolState is one pool with its replicas.
@@ -119,6 +120,7 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 		Samples: status.Samples, BodyBytes: status.BodyBytes,
 		Scrapes: status.Scrapes, Failures: status.Failures,
 	}
+	state.knownState = readKnown(t, &status, clean)
 	if state.Health == "" {
 		state.Health = target.HealthUnknown
 	}

@@ -1,0 +1,73 @@
+package web
+
+import (
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// knownState is what is known of a server beside its scrapes: its page, its
+// models, and what the exporter makes of them.
+type knownState struct {
+	Generation         string           `json:"generation,omitempty"`
+	GenerationReason   string           `json:"generation_reason,omitempty"`
+	EngineBuildVersion string           `json:"engine_build_version,omitempty"`
+	Silent             bool             `json:"silent,omitempty"`
+	Models             []target.Model   `json:"models,omitempty"`
+	Capabilities       []target.Verdict `json:"capabilities,omitempty"`
+	Determinism        []target.Verdict `json:"determinism,omitempty"`
+	Expectations       []target.Verdict `json:"expectations,omitempty"`
+	Unanswered         []target.Verdict `json:"unanswered,omitempty"`
+}
+
+// readKnown copies what is known without secrets, which a server's own words
+// or an address in them might hold.
+func readKnown(t *target.Target, s *target.Status, clean scrubber) knownState {
+	words := func(all []target.Verdict) []target.Verdict {
+		copied := make([]target.Verdict, len(all))
+		for i, v := range all {
+			v.Reason = clean.text(v.Reason)
+			copied[i] = v
+		}
+		return copied
+	}
+	return knownState{
+		Generation: s.Generation, GenerationReason: s.GenerationReason,
+		EngineBuildVersion: s.EngineBuildVersion, Silent: t.Silent, Models: s.Models,
+		Capabilities: words(s.Capabilities), Determinism: words(s.Determinism),
+		Expectations: words(s.Expectations), Unanswered: words(s.Unanswered),
+	}
+}
+
+// Missing names what the server does not tell.
+func (k *knownState) Missing() string { return named(k.Capabilities) }
+
+// Unmet names what the replica is not, of what its pool expects.
+func (k *knownState) Unmet() string { return named(k.Expectations) }
+
+// Free names what keeps equal requests from equal answers.
+func (k *knownState) Free() string { return named(k.Determinism) }
+
+// named lists the verdicts that are no.
+func named(all []target.Verdict) string {
+	var names []string
+	for _, v := range all {
+		if !v.OK {
+			names = append(names, v.Name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Doubts are all verdicts that are no, with their reasons.
+func (k *knownState) Doubts() []target.Verdict {
+	var all []target.Verdict
+	for _, part := range [][]target.Verdict{k.Expectations, k.Capabilities, k.Determinism, k.Unanswered} {
+		for _, v := range part {
+			if !v.OK {
+				all = append(all, v)
+			}
+		}
+	}
+	return all
+}
