@@ -1,6 +1,9 @@
 package derive_test
 
 import (
+	"fmt"
+	"log/slog"
+	"net"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -48,14 +52,66 @@ func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block 
 	return raw
 }
 
+// canned answers every request with the same page and allocates nothing.
+func canned(b *testing.B, page []byte) string {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	b.Cleanup(func() { listener.Close() })
+	reply := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(page)), page...)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				request := make([]byte, 4096)
+				for {
+					if _, err := conn.Read(request); err != nil {
+						return
+					}
+					conn.Write(reply)
+				}
+			}()
+		}
+	}()
+	return "http://" + listener.Addr().String() + "/metrics"
+}
+
 // BenchmarkIngest is what a page costs before anything is derived from it:
-// its copy and its parse, without the scrape.
+// its copy and its parse alone, and with its scrape over the loopback.
+// Compare with BenchmarkDerive of the same run:
+//
+//	go test -run '^$' -bench 'Ingest|Derive' -count 6 ./collector/derive
 func BenchmarkIngest(b *testing.B) {
-	cache, _, pages := benchTarget(b)
-	b.ReportAllocs()
-	for n := 0; b.Loop(); n++ {
-		read(b, cache, pages[n%benchPages]).Release()
-	}
+	b.Run("parse", func(b *testing.B) {
+		cache, _, pages := benchTarget(b)
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			read(b, cache, pages[n%benchPages]).Release()
+		}
+	})
+	b.Run("scrape+parse", func(b *testing.B) {
+		cache, _, pages := benchTarget(b)
+		url := canned(b, pages[0])
+		client, err := scrape.New(scrape.DefaultConfig, slog.New(slog.DiscardHandler))
+		require.NoError(b, err)
+		defer client.Close()
+		for b.Loop() {
+			raw := cache.Block()
+			page, err := client.Scrape(b.Context(), url, raw.Buffer())
+			if err != nil {
+				b.Fatal(err)
+			}
+			raw.SetBody(page.Body)
+			if err := cache.Parse(raw, page.ContentType); err != nil {
+				b.Fatal(err)
+			}
+			raw.Release()
+		}
+	})
 }
 
 // BenchmarkDerive is what deriving from a page costs, all families rendered.

@@ -138,9 +138,10 @@ func (p *Plan) column(i int) int {
 		shift = 0 // Numbers of observations have no unit.
 	}
 	p.program.columns = append(p.program.columns, column{
-		watched: in.watched, divisor: pow10(shift), key: in.key,
+		place: in.place, divisor: pow10(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero, quantile: in.meaning.Part == engine.PartQuantile,
 	})
+	p.program.keys = append(p.program.keys, in.key)
 	return c
 }
 

@@ -9,28 +9,44 @@ import (
 )
 
 // number reads the text of a value, NaN for what is not finite or no number.
-// Most values of a page are whole numbers of up to 16 digits, which are read
-// eight digits at a time.
+// Most values of a page are whole numbers of up to 15 digits, of which eight
+// are read at a time; with a point they are one division away, which is
+// rounded as the standard library rounds.
 func number(text []byte) float64 {
+	if len(text) == 0 || len(text) > mostDigits {
+		return slowNumber(text)
+	}
 	n, rest := uint64(0), text
-	if len(text) > 0 && len(text) <= 16 {
-		if len(rest) >= 8 {
-			chunk := binary.LittleEndian.Uint64(rest)
-			if !eightDigits(chunk) {
-				return slowNumber(text)
-			}
+	if len(rest) >= 8 {
+		if chunk := binary.LittleEndian.Uint64(rest); eightDigits(chunk) {
 			n, rest = readEight(chunk), rest[8:]
 		}
-		for len(rest) > 0 {
-			c := uint64(rest[0]) - '0'
-			if c > 9 {
-				return slowNumber(text)
-			}
-			n, rest = n*10+c, rest[1:]
-		}
-		return float64(n)
 	}
-	return slowNumber(text)
+	for i, c := range rest {
+		if c -= '0'; c > 9 {
+			return fraction(text, n, rest[i:])
+		}
+		n = n*10 + uint64(c)
+	}
+	return float64(n)
+}
+
+// mostDigits is how many digits a float64 holds, whatever they are.
+const mostDigits = 15
+
+// fraction reads the rest of a number that does not go on with a digit.
+func fraction(text []byte, n uint64, rest []byte) float64 {
+	places := len(rest) - 1
+	if rest[0] != '.' || places == 0 || places == len(text)-1 {
+		return slowNumber(text)
+	}
+	for _, c := range rest[1:] {
+		if c -= '0'; c > 9 {
+			return slowNumber(text)
+		}
+		n = n*10 + uint64(c)
+	}
+	return float64(n) / pow10(places)
 }
 
 // eightDigits says whether eight bytes are digits all.

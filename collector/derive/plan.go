@@ -65,7 +65,7 @@ func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *progra
 	for i := range opts.Identity.Models {
 		p.facts[opts.Identity.Models[i].Name] = &opts.Identity.Models[i]
 	}
-	p.read(index)
+	p.read(index, shape)
 	p.group()
 	p.inspect()
 	catalogue := Catalogue()

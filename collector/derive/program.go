@@ -14,6 +14,7 @@ type program struct {
 	// columns are the inputs whose numbers are read, gates the conditions
 	// that hold series back; gate 0 lets everything pass.
 	columns []column
+	keys    []string
 	gates   []Gate
 	open    []bool
 	// What series are made of: text that is passed on, histograms that are
@@ -31,9 +32,8 @@ type program struct {
 
 // column is one input of the window.
 type column struct {
-	watched          int
 	divisor          float64
-	key              string
+	place            exposition.Place
 	counter, notZero bool
 	// quantile columns may be NaN, which is no fault of the server.
 	quantile bool
@@ -41,8 +41,9 @@ type column struct {
 
 // passed is a series that is a source's text, its decimal point moved.
 type passed struct {
-	series, watched, gate int
-	shift                 int
+	series, gate int32
+	place        exposition.Place
+	shift        uint8
 	// quantile values may be NaN, which is no fault of the server; counter
 	// values may not be below 0; notZero ones are absent when 0.
 	quantile, counter, notZero bool
@@ -85,7 +86,7 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 	}
 	in := &p.sources[members[0]]
 	p.program.copies = append(p.program.copies, passed{
-		series: n, watched: in.watched, gate: gate, shift: shift,
+		series: int32(n), place: in.place, gate: int32(gate), shift: uint8(shift),
 		quantile: in.meaning.Form != 0 && !in.meaning.Counter, counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 		plain: shift == 0 && !in.meaning.NotZero,
 	})
@@ -111,7 +112,7 @@ func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
 	stats.BrokenHistograms += r.broken
 	for i := range r.columns {
 		c := &r.columns[i]
-		v := number(b.WatchedText(c.watched))
+		v := number(b.At(c.place))
 		switch {
 		case v != v:
 			if !c.quantile {
@@ -139,8 +140,8 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 		if !r.open[c.gate] {
 			continue
 		}
-		if text := page.WatchedText(c.watched); c.plain && len(text) > 0 && text[0]-'0' <= 9 {
-			out.SetText(c.series, text)
+		if text := page.At(c.place); c.plain && len(text) > 0 && text[0]-'0' <= 9 {
+			out.SetText(int(c.series), text)
 		} else {
 			c.copy(text, out, &w.stats)
 		}
@@ -156,7 +157,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 			continue
 		}
 		if v, ok := e.eval(w); ok {
-			out.Append(e.series, func(dst []byte) []byte { return appendNumber(dst, v) })
+			out.Took(e.series, appendNumber(out.Data(), v))
 		}
 	}
 	for _, a := range r.repeats {
@@ -178,14 +179,14 @@ func (r *program) counters() []bool {
 
 // from maps the columns to those of an older program, -1 for new ones.
 func (r *program) from(old *program) []int {
-	at := make(map[string]int, len(old.columns))
-	for i := range old.columns {
-		at[old.columns[i].key] = i
+	at := make(map[string]int, len(old.keys))
+	for i, key := range old.keys {
+		at[key] = i
 	}
-	from := make([]int, len(r.columns))
-	for i := range r.columns {
+	from := make([]int, len(r.keys))
+	for i, key := range r.keys {
 		from[i] = -1
-		if o, ok := at[r.columns[i].key]; ok {
+		if o, ok := at[key]; ok {
 			from[i] = o
 		}
 	}

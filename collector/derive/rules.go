@@ -84,11 +84,11 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 		if i == 0 {
 			h.first = n
 		}
-		h.watched = append(h.watched, p.sources[b.members[0]].watched)
+		h.places = append(h.places, p.sources[b.members[0]].place)
 	}
 	p.series(f, "_sum", lset)
 	p.series(f, "_count", lset)
-	h.watched = append(h.watched, p.sources[g.sum[0]].watched, p.sources[g.count[0]].watched)
+	h.places = append(h.places, p.sources[g.sum[0]].place, p.sources[g.count[0]].place)
 	p.program.histograms = append(p.program.histograms, h)
 }
 

@@ -5,11 +5,13 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // source is one watched series in one meaning.
 type source struct {
 	watched            int
+	place              exposition.Place
 	key                string
 	meaning            *engine.Meaning
 	model, version, id string
@@ -18,7 +20,7 @@ type source struct {
 // read finds the sources. Series of a Triton model that is not loaded are left
 // out, but for its failures: after an unload its custom gauges stay on the
 // page, frozen, and only nv_inference_request_success leaves it.
-func (p *Plan) read(index engine.Index) {
+func (p *Plan) read(index engine.Index, shape *exposition.Shape) {
 	for i := range p.watched {
 		if p.watched[i].Labels.Get(model.MetricNameLabel) == "nv_inference_request_success" {
 			p.loaded[p.watched[i].Labels.Get("model")] = true
@@ -47,7 +49,7 @@ func (p *Plan) read(index engine.Index) {
 			}
 			seen[key] = true
 			p.sources = append(p.sources, source{
-				watched: i, key: key, meaning: meaning, model: named, version: lset.Get("version"),
+				watched: i, place: shape.Place(i), key: key, meaning: meaning, model: named, version: lset.Get("version"),
 				id: p.identity.Topology.ModelID(named),
 			})
 		}

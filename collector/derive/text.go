@@ -28,7 +28,7 @@ func (c *passed) copy(text []byte, out *exposition.Block, stats *Stats) {
 	if c.notZero && isZero(text) {
 		return
 	}
-	set(out, c.series, text, c.shift)
+	set(out, int(c.series), text, int(c.shift))
 }
 
 // set gives a series the text of a value, its decimal point moved to the left.
@@ -37,7 +37,7 @@ func set(out *exposition.Block, series int, text []byte, shift int) {
 		out.SetText(series, text)
 		return
 	}
-	out.Append(series, func(dst []byte) []byte { return appendShifted(dst, text, shift) })
+	out.Took(series, appendShifted(out.Data(), text, shift))
 }
 
 // isZero says whether the text of a number says 0.
@@ -105,13 +105,11 @@ func wholeDigits(text []byte) int {
 	return len(text)
 }
 
-// pow10 is 10 to the n; divisions by it are rounded once.
+// pow10 is 10 to the n, of which a float64 holds those up to 22; divisions by
+// it are rounded once.
 func pow10(n int) float64 {
-	v := 1.0
-	for range n {
-		v *= 10
-	}
-	return v
+	powers := [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15}
+	return powers[n]
 }
 
 // shiftedBound is the text of a bucket's bound in base units.
@@ -126,15 +124,15 @@ func shiftedBound(text string, shift int) string {
 // first is the first bucket, sum and count come last.
 type histogram struct {
 	first, gate, shift int
-	watched            []int
+	places             []exposition.Place
 }
 
 // copy passes a histogram's texts on when its buckets grow up to its count.
 func (h *histogram) copy(page, out *exposition.Block, stats *Stats) {
-	buckets := len(h.watched) - 2
+	buckets := len(h.places) - 2
 	var before []byte
-	for i, n := range h.watched {
-		text := page.WatchedText(n)
+	for i, n := range h.places {
+		text := page.At(n)
 		if i == buckets {
 			if !finite(text) {
 				stats.BrokenHistograms++
@@ -148,12 +146,12 @@ func (h *histogram) copy(page, out *exposition.Block, stats *Stats) {
 		}
 		before = text
 	}
-	for i, n := range h.watched {
+	for i, n := range h.places {
 		shift := 0
 		if i == buckets {
 			shift = h.shift
 		}
-		set(out, h.first+i, page.WatchedText(n), shift)
+		set(out, h.first+i, page.At(n), shift)
 	}
 }
 

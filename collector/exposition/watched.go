@@ -1,9 +1,16 @@
 package exposition
 
-// WatchedText is the text of watched series i of the block's shape, as the
-// page will show it; nil when absent. The bytes belong to the block.
-func (b *Block) WatchedText(i int) []byte {
-	s := b.spans[b.shape.watched[i].value]
+// Place is where the value of one watched series stands in the blocks of one
+// shape.
+type Place uint32
+
+// Place is the place of watched series i.
+func (s *Shape) Place(i int) Place { return Place(s.watched[i].value) }
+
+// At is the text at a place of the block's shape, as the page will show it;
+// nil when absent. The bytes belong to the block.
+func (b *Block) At(p Place) []byte {
+	s := b.spans[p]
 	return b.data[s.start:s.end]
 }
 
@@ -14,10 +21,13 @@ func (b *Block) Repeat(n, of int) { b.spans[n] = b.spans[of] }
 // Unset takes the value of series n of a computed block away again.
 func (b *Block) Unset(n int) { b.spans[n] = Span{} }
 
-// Append gives series n of a computed block the value whose text fill appends
-// to the block's data.
-func (b *Block) Append(n int, fill func(dst []byte) []byte) {
-	start := uint32(len(b.data))
-	b.data = fill(b.data)
-	b.spans[n] = Span{start, uint32(len(b.data))}
+// Data lends the data of a computed block, to append a value to; give the
+// result back with Took.
+func (b *Block) Data() []byte { return b.data }
+
+// Took gives series n of a computed block the value that was appended to its
+// data.
+func (b *Block) Took(n int, data []byte) {
+	b.spans[n] = Span{uint32(len(b.data)), uint32(len(data))}
+	b.data = data
 }
