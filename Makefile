@@ -1,5 +1,5 @@
 # `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, and `e2e-triton`
-# wants bash, Python and glibc. Nothing is written outside of this checkout but Go's own caches.
+# and `e2e-dynamo` want bash, Python and glibc. Nothing is written outside of this checkout but Go's own caches.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -125,6 +125,15 @@ e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton server
 	TRITON_DIR_2_51=$(TRITON_2_51) TRITON_DIR_2_36=$(TRITON_2_36) TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool \
 		$(GO) test -tags e2e_triton -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
+# The packages of tools/dynamo/requirements.txt. Exit code 3 of dynamo.sh: as above.
+.PHONY: e2e-dynamo
+e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in a network namespace of its own.
+	@code=0; dir=$$(PIP_NO_CACHE_DIR=1 tools/dynamo/dynamo.sh install) || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-dynamo: skipped'; exit 0; fi; \
+	[ $$code = 0 ] || exit $$code; \
+	DYNAMO_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) tools/dynamo/dynamo.sh inside \
+		$(GO) test -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
+
 ##
 ## Speed
 ##
@@ -199,6 +208,22 @@ MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) GO_VERSION=$(GO_VERSION) HELM=$(TOO
 check-deploy: build $(TOOLS)/helm $(TOOLS)/nfpm $(TOOLS)/actionlint $(TOOLS)/promtool ## Render and check everything of deploy/.
 	$(MANIFESTS) -shuffle=on -timeout 10m ./...
 
+.PHONY: dist
+dist: $(TOOLS)/nfpm ## Build archives, packages and SBOMs of a release into dist.
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm OUT=$(CURDIR)/dist deploy/package/dist.sh
+	@cat dist/SHA256SUMS
+
+# docker where it is, else buildah, which needs no daemon.
+IMAGE      ?= ghcr.io/trtllm-exporter/trtllm_exporter:$(VERSION)
+IMAGE_ARGS := -f deploy/docker/Dockerfile -t $(IMAGE) --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+	--build-arg BRANCH=$(BRANCH) --build-arg DATE=$(DATE)
+
+.PHONY: image
+image: ## Build the container image (IMAGE=) with docker or buildah.
+	@if command -v docker >/dev/null; then docker build $(IMAGE_ARGS) .; \
+	elif command -v buildah >/dev/null; then buildah build --format docker $(IMAGE_ARGS) .; \
+	else echo 'image: neither docker nor buildah is here'; exit 1; fi
+
 .PHONY: deploy-files
 deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
 	$(MANIFESTS) -run 'Made' . -update
@@ -207,7 +232,7 @@ deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made fr
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy e2e e2e-triton
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy e2e e2e-triton e2e-dynamo
 CI_FUZZTIME := 20000x
 
 .PHONY: ci

@@ -123,7 +123,7 @@ func forbidden(imports, allowed []string) []string {
 // listPackages asks the go command for every package of the module, the tagged end-to-end tests among them.
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_triton",
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_dynamo,e2e_triton",
 		"-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	require.NoError(t, err)

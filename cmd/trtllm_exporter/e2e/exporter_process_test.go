@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_dynamo) && linux
 
 package e2e
 
@@ -49,6 +49,23 @@ func startExporter(t *testing.T, binary, target string) *exporter {
 	e.process = startProcess(t, "exporter", nil, binary, "--target", target,
 		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port),
 		"--scrape.interval", scrapeInterval.String(), "--log.level", "debug")
+	within(t, 20*time.Second, "the exporter serves", func() bool {
+		require.False(t, e.ended(), "the exporter ended by itself")
+		status, _, err := get(t.Context(), e.url("/-/ready"))
+		return err == nil && status == http.StatusOK
+	})
+	return e
+}
+
+// startConfigured starts the exporter with a configuration and waits until it
+// serves pages.
+func startConfigured(t *testing.T, binary, config string) *exporter {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yml")
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+	e := &exporter{port: freePorts(t, 1)}
+	e.process = startProcess(t, "exporter", nil, binary, "--config.file", file,
+		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port), "--log.level", "debug")
 	within(t, 20*time.Second, "the exporter serves", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
 		status, _, err := get(t.Context(), e.url("/-/ready"))

@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_dynamo) && linux
 
 package e2e
 
@@ -124,5 +124,19 @@ func within(t *testing.T, limit time.Duration, what string, check func() bool) {
 	for end := time.Now().Add(limit); !check(); {
 		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
 		pause(t.Context(), 100*time.Millisecond)
+	}
+}
+
+// repositoryRoot is the folder of go.mod.
+func repositoryRoot(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	require.NoError(t, err)
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		require.NotEqual(t, dir, filepath.Dir(dir), "go.mod is nowhere above the test")
+		dir = filepath.Dir(dir)
 	}
 }

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -77,21 +76,4 @@ func (s *tritonServer) startWithoutHTTP(t *testing.T) {
 	})
 	_, _, err := get(t.Context(), s.url("/v2"))
 	require.Error(t, err, "nothing listens on the HTTP port")
-}
-
-// startConfigured starts the exporter with a configuration and waits until it
-// serves pages.
-func startConfigured(t *testing.T, binary, config string) *exporter {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yml")
-	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
-	e := &exporter{port: freePorts(t, 1)}
-	e.process = startProcess(t, "exporter", nil, binary, "--config.file", file,
-		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port), "--log.level", "debug")
-	within(t, 20*time.Second, "the exporter serves", func() bool {
-		require.False(t, e.ended(), "the exporter ended by itself")
-		status, _, err := get(t.Context(), e.url("/-/ready"))
-		return err == nil && status == http.StatusOK
-	})
-	return e
 }

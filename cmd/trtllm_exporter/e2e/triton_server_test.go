@@ -43,20 +43,6 @@ func releases() []release {
 	}
 }
 
-// repositoryRoot is the folder of go.mod.
-func repositoryRoot(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		require.NotEqual(t, dir, filepath.Dir(dir), "go.mod is nowhere above the test")
-		dir = filepath.Dir(dir)
-	}
-}
-
 // install returns the folder of an installed Triton; where this machine can
 // not have one it skips, in CI it fails.
 func (r release) install(t *testing.T) string {
