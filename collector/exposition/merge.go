@@ -67,15 +67,16 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 // The rules between targets:
 //   - Families stand in the order of their names, each with one HELP and one
 //     TYPE, and in each the blocks' lines in the order of the blocks.
-//   - The first TYPE wins: a TYPE that was on the last page stays as long as
-//     any target says it, else the first block's is taken. So a target that
-//     starts to say something else changes nothing for the others.
+//   - The TYPE that most blocks say wins; among equals the one that was on the
+//     last page, else the first block's. So one target that says something
+//     else, from the start or all of a sudden, changes nothing for the others.
 //   - Lines whose TYPE differs are kept under the winner's when both are
 //     single values (counter, gauge, untyped), and left out when either is a
 //     histogram or a summary, for the page would not be valid.
 //   - HELP is chosen the same way, and costs no line.
-//   - A family whose name is a sample name of a histogram or summary (x_count
-//     beside a summary x) is left out, unless it was there first.
+//   - Of a histogram or summary and a family that is named like a sample of it
+//     (a summary x and a gauge x_count) the one that fewer targets have is left
+//     out; among equals the one that was not there first, else the gauge.
 //   - Every conflict is counted in [MergeStats].
 func (m *Merger) Layout(blocks []*Block) *Layout {
 	if m.last != nil && m.last.fits(blocks) {
@@ -128,26 +129,18 @@ func (l *Layout) source(r ref) *Family { return &l.shapes[r.block].families[r.fa
 // settle chooses HELP and TYPE of a family and drops lines of another kind.
 func (l *Layout) settle(f *mergedFamily, last *Layout) {
 	first := l.source(f.refs[0])
-	won := Family{Name: first.Name, Type: first.Type, Unit: first.Unit}
-	for _, r := range f.refs {
-		if s := l.source(r); s.Help != "" {
-			won.Help = s.Help
-			break
-		}
-	}
+	won := Family{Name: first.Name, Type: first.Type, Unit: first.Unit, Help: first.Help}
 	var before *head
 	if last != nil {
 		before = last.heads[won.Name]
 	}
-	if before != nil && (before.Type != won.Type || before.Help != won.Help) {
-		for _, r := range f.refs {
-			if l.source(r).Type == before.Type {
-				won.Type = before.Type
-			}
-			if l.source(r).Help == before.Help && before.Help != "" {
-				won.Help = before.Help
-			}
+	if !l.agree(f, before) {
+		was := Family{}
+		if before != nil {
+			was = before.Family
 		}
+		won.Type = mostSaid(f.refs, was.Type, func(r ref) model.MetricType { return l.source(r).Type })
+		won.Help = mostSaid(f.refs, was.Help, func(r ref) string { return l.source(r).Help })
 	}
 	l.keep(f, &won)
 	if before != nil && before.Type == won.Type && before.Help == won.Help {
@@ -155,6 +148,39 @@ func (l *Layout) settle(f *mergedFamily, last *Layout) {
 		return
 	}
 	f.head = &head{Family: won, text: appendHead(nil, &won)}
+}
+
+// agree says whether all blocks say the same of a family, as nearly always,
+// and the last page too.
+func (l *Layout) agree(f *mergedFamily, before *head) bool {
+	first := l.source(f.refs[0])
+	if before != nil && (before.Type != first.Type || before.Help != first.Help) {
+		return false
+	}
+	for _, r := range f.refs[1:] {
+		if s := l.source(r); s.Type != first.Type || s.Help != first.Help {
+			return false
+		}
+	}
+	return true
+}
+
+// mostSaid is the word that most refs say, empty words not counted; among
+// equals the one that was said before, else the one that is said first.
+func mostSaid[T ~string](refs []ref, before T, say func(ref) T) T {
+	votes := make(map[T]int)
+	for _, r := range refs {
+		if word := say(r); word != "" {
+			votes[word]++
+		}
+	}
+	best := before
+	for _, r := range refs {
+		if word := say(r); votes[word] > votes[best] {
+			best = word
+		}
+	}
+	return best
 }
 
 // keep counts conflicts with the winner and drops what cannot stand under it.
@@ -195,8 +221,7 @@ func (l *Layout) separate(last *Layout) {
 	for i := range l.families {
 		clashes := clashing(at, &l.families[i])
 		l.stats.TypeConflicts += len(clashes)
-		if slices.ContainsFunc(clashes, func(other int) bool { return last.had(l.families[other].Name) }) &&
-			!last.had(l.families[i].Name) {
+		if slices.ContainsFunc(clashes, func(other int) bool { return l.yields(last, i, other) }) {
 			clashes = []int{i}
 		}
 		for _, loser := range clashes {
@@ -218,6 +243,16 @@ func (l *Layout) separate(last *Layout) {
 		}
 	}
 	l.families = kept
+}
+
+// yields says whether family i gives way to one that is named like a sample of
+// it: when more targets have that one, or as many and it was there first.
+func (l *Layout) yields(last *Layout, i, other int) bool {
+	mine, theirs := len(l.families[i].refs), len(l.families[other].refs)
+	if mine != theirs {
+		return mine < theirs
+	}
+	return last.had(l.families[other].Name) && !last.had(l.families[i].Name)
 }
 
 // clashing gives the places of the families that are named like a sample of

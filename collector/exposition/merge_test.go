@@ -128,6 +128,29 @@ func headsAndLines(page, replica string) []string {
 	return out
 }
 
+func TestOneTargetIsOutvotedFromTheStart(t *testing.T) {
+	for _, c := range []struct{ name, odd, common, want string }{
+		{
+			"by TYPE, though it comes first", "# TYPE x histogram\nx_count 1\n", "# TYPE x counter\nx 2\n",
+			"# TYPE x counter\nx{r=\"b\"} 2\nx{r=\"c\"} 2\n",
+		},
+		{
+			"by HELP", "# HELP x odd\nx 1\n", "# HELP x common\nx 2\n",
+			"# HELP x common\n# TYPE x untyped\nx{r=\"a\"} 1\nx{r=\"b\"} 2\nx{r=\"c\"} 2\n",
+		},
+		{
+			"by a name that is a sample of its summary", "# TYPE x summary\nx_sum 1\n", "# TYPE x_count counter\nx_count 2\n",
+			"# TYPE x_count counter\nx_count{r=\"b\"} 2\nx_count{r=\"c\"} 2\n",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m exposition.Merger
+			require.Equal(t, c.want, render(t, &m, merged(t, c.odd, c.common, c.common)...))
+			require.Equal(t, c.want, render(t, &m, merged(t, c.odd, c.common, c.common)...), "and stays so")
+		})
+	}
+}
+
 func TestABystanderDoesNotNoticeWhatAnotherTargetStartsToSay(t *testing.T) {
 	const usual = "# HELP x help\n# TYPE x gauge\nx 1\n# TYPE y summary\ny_count 1\ny_sum 2\n# TYPE z_count counter\nz_count 3\n"
 	for _, c := range []struct{ name, says string }{
