@@ -52,6 +52,8 @@ func contentTypeOf(om bool) string {
 // what it is re-exposed as is a page to every reader and holds samples of the
 // source only.
 func FuzzParse(f *testing.F) {
+	f.Add("# HELP a! \na{}0", false)
+	f.Add("# HELP a   two blanks\na 0\n# EOF\n", true)
 	for _, body := range seeds(f) {
 		f.Add(body, false)
 		f.Add(body+"# EOF\n", true)
