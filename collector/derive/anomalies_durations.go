@@ -7,7 +7,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // ensemble that is not. Both compare all that was counted since the load.
 func (p *Plan) impossible(g *group) Eval {
 	if p.handsOver(g.model) {
-		return constant(1)
+		return p.asked(g)
 	}
 	mean := p.meanOf(g)
 	if mean == nil {
@@ -37,6 +37,20 @@ func given(e Eval, w *Window) (float64, bool) {
 		return 0, false
 	}
 	return e(w)
+}
+
+// asked is 1 when a model had any request since its load.
+func (p *Plan) asked(g *group) Eval {
+	for _, s := range p.groups[engine.ModelSuccess] {
+		if s.model == g.model && s.version == g.version {
+			requests := p.last(s)
+			return func(w *Window) (float64, bool) {
+				n, ok := requests(w)
+				return flag(n > 0), ok
+			}
+		}
+	}
+	return nil
 }
 
 // firstResponse is the mean time to a model's first response since its load.

@@ -67,7 +67,7 @@ const checks = `
 
 | check | what is seen | absent meanwhile |
 | --- | --- | --- |
-| decoupled_durations | a decoupled Python model by its config; or a first response later than requests took; or an LLM done within 1 ms under an ensemble that is not | times of the model, means and percentiles of requests from them |
+| decoupled_durations | a decoupled Python model by its config, once it had a request; or a first response later than requests took; or an LLM done within 1 ms under an ensemble that is not | times of the model, means and percentiles of requests from them |
 | engine_zero | all gauges of the executor 0 while requests end, as with ` + "`iter_stats_max_iterations=0`" + ` | saturation and all gauges of the executor |
 | failures_survived_unload | failures of a model that is not loaded, or that counted on over its load | totals that add successes and failures |
 | flapping_gauges | the count of iterations falls again and again: several instances write it | gauges of the executor, estimates |
