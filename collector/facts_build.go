@@ -24,7 +24,7 @@ func buildVersion(dir string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // Nothing was written.
 	text, err := io.ReadAll(io.LimitReader(f, buildLimit))
 	if err != nil {
 		return ""

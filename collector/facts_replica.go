@@ -52,7 +52,7 @@ func (r *replica) settle(failed error) {
 	if r.lore != nil && r.lore.sameAs(&now) {
 		return
 	}
-	now.described = r.describeModels(&now)
+	now.described = describeModels(&now)
 	now.capabilities = engine.Capabilities(&engine.Known{
 		Kind: r.kind, Page: now.page, MissingPage: now.missing, Facts: now.facts, Health: r.lastHealth(),
 	})
@@ -61,7 +61,7 @@ func (r *replica) settle(failed error) {
 	}
 	now.expected = r.expectations(&now)
 	r.lore = &now
-	r.traits.Store(r.traitsOf(&now))
+	r.traits.Store(traitsOf(&now))
 	r.tell()
 }
 
@@ -116,7 +116,7 @@ const modelsShown = 256
 
 // describeModels says what is known of each model: from the configs, from the
 // repository index and from the page, which is the last word on what is loaded.
-func (r *replica) describeModels(l *lore) []target.Model {
+func describeModels(l *lore) []target.Model {
 	if l.known == nil {
 		return nil
 	}

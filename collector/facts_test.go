@@ -116,17 +116,18 @@ func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second})
 	var closed atomic.Bool
 	api := apiInFront(t, r, func(w http.ResponseWriter, _ *http.Request) bool {
-		if closed.Load() {
-			http.Error(w, "no", http.StatusForbidden)
+		if !closed.Load() {
+			return false
 		}
-		return closed.Load()
+		w.WriteHeader(http.StatusForbidden)
+		return true
 	})
 	l := startLine(t, pool("p", "r0="+r.MetricsAddr()+"|"+api))
 	l.eventually(`engine_version="2.64.0"`, `llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
 	closed.Store(true)
 	l.eventually(`llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
 	for range 20 {
-		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // Ten rounds of questions and more shall go by.
+		time.Sleep(100 * time.Millisecond) // Ten rounds of questions and more shall go by.
 		require.Contains(t, l.page(), `engine_version="2.64.0"`, "the same process has the same version")
 	}
 	r.Restart(0)

@@ -3,9 +3,8 @@ package collector_test
 import (
 	"cmp"
 	"context"
-	"flag" //nolint:depguard // A flag of the test binary, not of the exporter.
+	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -98,7 +97,7 @@ func scrapedOnce(t *testing.T, p collector.PoolConfig) (target.Status, string) {
 	t.Helper()
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{
-		Store: store, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Registerer: prometheus.NewRegistry(),
+		Store: store, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
 	cfg := collector.DefaultConfig

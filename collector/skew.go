@@ -47,7 +47,7 @@ func (t traits) set(fact, item, value string) {
 
 // traitsOf are the replica's values; nil while its page fails, for a replica
 // that is gone is not of another version.
-func (r *replica) traitsOf(l *lore) *traits {
+func traitsOf(l *lore) *traits {
 	if l.page == nil || l.known == nil {
 		return nil
 	}

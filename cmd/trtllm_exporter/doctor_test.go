@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"net"
-	"strings"
 	"testing"
 	"time"
 
@@ -96,5 +95,5 @@ func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {
 func TestDoctorWantsAURL(t *testing.T) {
 	code, _, errors := examined(t)
 	require.Equal(t, exitUsage, code)
-	require.True(t, strings.Contains(errors, "url"), errors)
+	require.Contains(t, errors, "url")
 }

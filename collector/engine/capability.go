@@ -145,18 +145,7 @@ func (k *Known) config() verdict {
 	}
 	switch k.Kind {
 	case Triton:
-		if k.Facts != nil {
-			for _, p := range k.Facts.Problems {
-				if p.Restricted {
-					return no(p.Question+": "+p.Reason, "http_headers with the header of the restricted API")
-				}
-			}
-			if len(k.Facts.Problems) > 0 {
-				p := k.Facts.Problems[0]
-				return no(p.Question+": "+p.Reason, "")
-			}
-		}
-		return no("the API told no config of a model", "set api_port")
+		return k.noConfig()
 	case TritonOpenAI:
 		return no("the OpenAI frontend tells no configs", "--enable-kserve-frontends, and the kind triton with its ports")
 	case TRTLLMServe:
@@ -164,4 +153,18 @@ func (k *Known) config() verdict {
 	case NIM, Dynamo, Unknown:
 	}
 	return no("this kind of server tells no config", "")
+}
+
+// noConfig says why Triton tells no config of a model.
+func (k *Known) noConfig() verdict {
+	if k.Facts == nil || len(k.Facts.Problems) == 0 {
+		return no("the API told no config of a model", "set api_port")
+	}
+	for _, p := range k.Facts.Problems {
+		if p.Restricted {
+			return no(p.Question+": "+p.Reason, "http_headers with the header of the restricted API")
+		}
+	}
+	p := k.Facts.Problems[0]
+	return no(p.Question+": "+p.Reason, "")
 }

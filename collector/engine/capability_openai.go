@@ -54,16 +54,14 @@ func (k *Known) serveIterations(generation Generation, name string) verdict {
 	case name == CanGPU && p.Has(EngineMemory):
 		return yes("gpu_memory_usage_bytes only; for the rest " + cureDCGM)
 	}
-	switch generation {
-	case ServePlain:
-		if name == CanGPU {
-			return no("this release tells nothing of its GPUs", cureDCGM)
-		}
+	switch cache := name == CanKVCache || name == CanKVReuse; {
+	case generation == ServePlain && name == CanGPU:
+		return no("this release tells nothing of its GPUs", cureDCGM)
+	case generation == ServePlain:
 		return no("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration)
-	case ServePrefixed:
-		if name == CanKVCache || name == CanKVReuse {
-			return no("no iteration was read yet, or their statistics are off", cureIteration)
-		}
+	case generation == ServePrefixed && cache:
+		return no("no iteration was read yet, or their statistics are off", cureIteration)
+	case generation == ServePrefixed:
 		return no("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration)
 	}
 	if !p.Shows("request_success_total") {
@@ -75,18 +73,30 @@ func (k *Known) serveIterations(generation Generation, name string) verdict {
 	return no("requests have ended and no iteration is on the page: their statistics are off", cureIteration)
 }
 
+// source is where a capability comes from, if the page has it.
+type source struct {
+	name string
+	has  bool
+	says string
+}
+
+// told finds the first source of a capability that the page has.
+func told(name string, sources []source) (verdict, bool) {
+	for _, s := range sources {
+		if s.name == name && s.has {
+			return yes(s.says), true
+		}
+	}
+	return verdict{}, false
+}
+
 // judgeNIM judges what NIM 1.x tells.
 func judgeNIM(k *Known, name string) verdict {
 	p := k.Page
 	if p == nil {
 		return no("/v1/metrics answers 404; NIM 2 and later are not built on TensorRT-LLM", "")
 	}
-	type source struct {
-		name string
-		has  bool
-		says string
-	}
-	for _, s := range []source{
+	if v, ok := told(name, []source{
 		{CanTokens, p.Has(GenerationTokens), "generation_tokens_total, with each iteration"},
 		{CanLiveTokens, p.Has(GenerationTokens), "generation_tokens_total, with each iteration"},
 		{CanQueue, p.Has(RequestsWaiting), "num_requests_waiting"},
@@ -96,10 +106,8 @@ func judgeNIM(k *Known, name string) verdict {
 		{CanE2E, p.Shows("e2e_request_latency_seconds_bucket"), "e2e_request_latency_seconds"},
 		{CanQuantiles, p.Shows("e2e_request_latency_seconds_bucket"), "histograms"},
 		{CanKVCache, p.Has(KVUtilization), "gpu_cache_usage_perc, 0 to 1 whatever its name says"},
-	} {
-		if s.name == name && s.has {
-			return yes(s.says)
-		}
+	}); ok {
+		return v
 	}
 	switch name {
 	case CanKVReuse:
@@ -118,30 +126,22 @@ func judgeDynamo(k *Known, name string) verdict {
 	}
 	front := p.Begins("dynamo_frontend_")
 	const publish = "--publish-kv-events at the worker, or scrape the frontend"
-	switch {
-	case name == CanTokens && p.Has(GenerationTokens), name == CanLiveTokens && front && p.Has(GenerationTokens):
-		if front {
-			return yes("dynamo_frontend_output_tokens_total, while tokens stream")
-		}
-		return yes("the engine's generation_tokens_total, when a request ends")
-	case name == CanQueue && p.Has(RequestsWaiting):
-		return yes("queued_requests, which is the engine's waiting whatever its HELP says")
-	case name == CanRunning && p.Has(RequestsRunning):
-		return yes("the engine's scheduled requests")
-	case name == CanTTFT && (p.Begins("dynamo_frontend_time_to_first_token") || p.Shows("time_to_first_token_seconds_bucket")):
-		return yes("time_to_first_token_seconds")
-	case name == CanTPOT && p.Begins("dynamo_frontend_inter_token_latency"):
-		return yes("inter_token_latency_seconds, token by token")
-	case name == CanTPOT && p.Shows("time_per_output_token_seconds_bucket"):
-		return yes("the engine's time_per_output_token_seconds, the mean of each request")
-	case name == CanE2E && (p.Begins("dynamo_frontend_request_duration") || p.Shows("e2e_request_latency_seconds_bucket")):
-		return yes("request durations, errors included at the frontend")
-	case name == CanQuantiles && (p.Begins("dynamo_frontend_request_duration") || p.Shows("e2e_request_latency_seconds_bucket")):
-		return yes("histograms")
-	case name == CanKVCache && (p.Has(KVUtilization) || p.Has(KVBlocksUsed)):
-		return yes("the engine's KV cache")
-	case name == CanKVReuse && (p.Has(KVBlocksReused) || p.Shows("kv_cache_hit_rate")):
-		return yes("the engine's reused blocks")
+	durations := p.Begins("dynamo_frontend_request_duration") || p.Shows("e2e_request_latency_seconds_bucket")
+	if v, ok := told(name, []source{
+		{CanTokens, front && p.Has(GenerationTokens), "dynamo_frontend_output_tokens_total, while tokens stream"},
+		{CanTokens, p.Has(GenerationTokens), "the engine's generation_tokens_total, when a request ends"},
+		{CanLiveTokens, front && p.Has(GenerationTokens), "dynamo_frontend_output_tokens_total, while tokens stream"},
+		{CanQueue, p.Has(RequestsWaiting), "queued_requests, which is the engine's waiting whatever its HELP says"},
+		{CanRunning, p.Has(RequestsRunning), "the engine's scheduled requests"},
+		{CanTTFT, p.Begins("dynamo_frontend_time_to_first_token") || p.Shows("time_to_first_token_seconds_bucket"), "time_to_first_token_seconds"},
+		{CanTPOT, p.Begins("dynamo_frontend_inter_token_latency"), "inter_token_latency_seconds, token by token"},
+		{CanTPOT, p.Shows("time_per_output_token_seconds_bucket"), "the engine's time_per_output_token_seconds, the mean of each request"},
+		{CanE2E, durations, "request durations, errors included at the frontend"},
+		{CanQuantiles, durations, "histograms"},
+		{CanKVCache, p.Has(KVUtilization) || p.Has(KVBlocksUsed), "the engine's KV cache"},
+		{CanKVReuse, p.Has(KVBlocksReused) || p.Shows("kv_cache_hit_rate"), "the engine's reused blocks"},
+	}); ok {
+		return v
 	}
 	switch {
 	case name == CanGPU:

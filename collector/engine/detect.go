@@ -9,19 +9,24 @@ import (
 
 // marks are names that only one kind of server uses, in order of weight:
 // a Dynamo worker shows trtllm_* as well, and Triton passes vllm:* through.
-var marks = []struct {
+func marks() []mark {
+	return []mark{
+		{"dynamo_", Dynamo},
+		{"num_request_max", NIM},
+		{"request_finish_total", NIM},
+		{"nv_", Triton},
+		{"trtllm_", TRTLLMServe},
+		{"trtllm:", Dynamo},
+		{"request_success_total", TRTLLMServe},
+		{"e2e_request_latency_seconds", TRTLLMServe},
+		{"request_queue_time_seconds", TRTLLMServe},
+	}
+}
+
+// mark is how a name begins that only one kind of server uses.
+type mark struct {
 	prefix string
 	kind   Kind
-}{
-	{"dynamo_", Dynamo},
-	{"num_request_max", NIM},
-	{"request_finish_total", NIM},
-	{"nv_", Triton},
-	{"trtllm_", TRTLLMServe},
-	{"trtllm:", Dynamo},
-	{"request_success_total", TRTLLMServe},
-	{"e2e_request_latency_seconds", TRTLLMServe},
-	{"request_queue_time_seconds", TRTLLMServe},
 }
 
 // workerMark is what a Dynamo worker calls the engine inside; trtllm-serve says
@@ -34,7 +39,7 @@ func FromPage(body []byte) Kind {
 	if bytes.Contains(body, []byte(workerMark)) {
 		return Dynamo
 	}
-	for _, m := range marks {
+	for _, m := range marks() {
 		if bytes.HasPrefix(body, []byte(m.prefix)) ||
 			bytes.Contains(body, []byte("\n"+m.prefix)) ||
 			bytes.Contains(body, []byte("# TYPE "+m.prefix)) {

@@ -12,14 +12,15 @@ import (
 type APIState uint8
 
 const (
-	// APIUnknown: there is no API to ask, or nobody asked yet.
+	// APIUnknown says that there is no API to ask, or nobody asked yet.
 	APIUnknown APIState = iota
-	// APIReady and APINotReady are the server's own words.
+	// APIReady is the server's own word.
 	APIReady
+	// APINotReady is the server's own word.
 	APINotReady
-	// APIRefused: nothing listens there.
+	// APIRefused says that nothing listens there.
 	APIRefused
-	// APIFailed: it answers, but not this question: restricted, hanging or
+	// APIFailed says that it answers, but not this question: restricted, hanging or
 	// broken.
 	APIFailed
 )

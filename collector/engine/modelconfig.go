@@ -69,6 +69,11 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 			m.Batching.Preferred = append(m.Batching.Preferred, int(size))
 		}
 	}
+	c.readParameters(f, m)
+}
+
+// readParameters takes the parameters in that mean something.
+func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 	for key, p := range c.Parameters {
 		value := plainText(p.String)
 		if value == "" || strings.Contains(value, "${") {

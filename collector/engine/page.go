@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -86,25 +87,25 @@ func ReadPage(e Engine, index Index, b *exposition.Block) *Page {
 	}
 	all := b.Shape().Watched()
 	for i := range all {
-		switch model := all[i].Labels.Get("model"); all[i].Labels.Get(labels.MetricName) {
+		switch name := all[i].Labels.Get("model"); all[i].Labels.Get(model.MetricNameLabel) {
 		case "nv_inference_request_success":
-			p.models[model], p.loaded[model] = true, true
+			p.models[name], p.loaded[name] = true, true
 		case "nv_inference_request_failure":
-			p.models[model] = true
+			p.models[name] = true
 		}
 	}
 	bounds := make(map[string]map[string]bool)
 	pids := make(map[string]bool)
 	for i := range all {
 		lset := all[i].Labels
-		if model := lset.Get("model"); p.models[model] && !p.loaded[model] {
+		if name := lset.Get("model"); p.models[name] && !p.loaded[name] {
 			continue
 		}
 		p.series(index, i, lset)
 		if pid := lset.Get("pid"); pid != "" {
 			pids[pid] = true
 		}
-		if family, ok := strings.CutSuffix(lset.Get(labels.MetricName), "_bucket"); ok {
+		if family, ok := strings.CutSuffix(lset.Get(model.MetricNameLabel), "_bucket"); ok {
 			if bounds[family] == nil {
 				bounds[family] = make(map[string]bool)
 			}
@@ -140,7 +141,7 @@ func sorted(set map[string]bool) []string {
 
 // series takes one series in.
 func (p *Page) series(index Index, at int, lset labels.Labels) {
-	name := lset.Get(labels.MetricName)
+	name := lset.Get(model.MetricNameLabel)
 	p.names[name] = true
 	if strings.HasPrefix(name, "nv_trt_llm_") {
 		p.executor = lset.Get("model")
@@ -254,11 +255,11 @@ func (p *Page) Begins(prefix string) bool {
 
 // Loaded says whether a model is loaded as far as the page tells; known is
 // false when the page does not speak of the model, or of models at all.
-func (p *Page) Loaded(model string) (loaded, known bool) {
+func (p *Page) Loaded(name string) (loaded, known bool) {
 	if p == nil || len(p.models) == 0 {
 		return false, false
 	}
-	return p.loaded[model], true
+	return p.loaded[name], true
 }
 
 // Models are the models that Triton's core counts, in order.

@@ -47,7 +47,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		body = []byte("{}")
 	}
 	status, _, text, err := q.ask.Do(ctx, method, q.base+path, body, answerLimit)
-	reason := ""
+	var reason string
 	switch {
 	case err != nil && refused(err):
 		reason = "nothing listens"
@@ -123,10 +123,8 @@ type number int64
 // UnmarshalJSON reads both spellings; anything else is 0.
 func (n *number) UnmarshalJSON(text []byte) error {
 	var v json.Number
-	if json.Unmarshal(text, &v) != nil {
-		return nil
-	}
-	if i, err := v.Int64(); err == nil {
+	err := json.Unmarshal(text, &v)
+	if i, wrong := v.Int64(); err == nil && wrong == nil {
 		*n = number(i)
 	}
 	return nil

@@ -69,20 +69,25 @@ func (t *Topology) group(names []string, facts map[string]*ModelFacts) {
 			if len(parts) == 0 {
 				continue
 			}
-			t.roles[n] = RoleEntry
-			id := n
-			for _, p := range parts {
-				if t.roles[p] == RolePart {
-					// Shared parts keep the id of the entry that came first.
-					id = t.ids[p]
-				}
-			}
-			t.ids[n] = id
-			for _, p := range parts {
-				if _, known := t.roles[p]; known && t.roles[p] != RoleEntry {
-					t.roles[p], t.ids[p] = RolePart, id
-				}
-			}
+			t.join(n, parts)
+		}
+	}
+}
+
+// join makes a model the entry of its parts.
+func (t *Topology) join(entry string, parts []string) {
+	t.roles[entry] = RoleEntry
+	id := entry
+	for _, p := range parts {
+		if t.roles[p] == RolePart {
+			// Shared parts keep the id of the entry that came first.
+			id = t.ids[p]
+		}
+	}
+	t.ids[entry] = id
+	for _, p := range parts {
+		if _, known := t.roles[p]; known && t.roles[p] != RoleEntry {
+			t.roles[p], t.ids[p] = RolePart, id
 		}
 	}
 }

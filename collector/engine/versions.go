@@ -1,7 +1,7 @@
 package engine
 
 import (
-	_ "embed" // for the compatibility table
+	_ "embed" // For the compatibility table.
 	"strings"
 )
 
