@@ -181,7 +181,7 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 		`llm_server_state{engine="triton",engine_version="2.64.0",pool_id="llama-70b-prod",replica_id="llama-70b-2",state="ready",trtllm_version="1.1.0"} 1`,
 	)
 	for line := range strings.SplitSeq(page, "\n") {
-		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") {
+		if line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, "trtllm_exporter_") || strings.HasPrefix(line, "llm_server_pool_") {
 			continue
 		}
 		for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
