@@ -103,9 +103,14 @@ fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 	done
 
 .PHONY: e2e
-e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus ## Run the tests of the whole binary.
+e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
 		$(GO) test -count=1 -shuffle=on -timeout 10m ./cmd/...
+
+.PHONY: e2e-live
+e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
+	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
+		$(GO) test -tags e2e_live -count=1 -timeout 10m ./alerts/live/
 
 .PHONY: check-queries
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.

@@ -1,0 +1,71 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// fleetSpec is a pool for each way to fail, and one that stays well.
+func fleetSpec() simulate.FleetSpec {
+	var spec simulate.FleetSpec
+	seed := uint64(0)
+	add := func(pool string, n int, like simulate.Spec) {
+		p := simulate.PoolSpec{Name: pool}
+		for i := range n {
+			seed++
+			s := like
+			s.Name, s.Seed, s.Speed, s.GPUs = fmt.Sprintf("%s-%d", pool, i), seed, 1, 1
+			p.Replicas = append(p.Replicas, s)
+		}
+		spec.Pools = append(spec.Pools, p)
+	}
+	work := simulate.Workload{Rate: 3, PromptTokens: 200, OutputTokens: 60, Spread: 0.3, SharedPrefix: 0.6, PrefixTokens: 128}
+	small := simulate.Engine{MaxActive: 16, KVBlocks: 1200, IterationBase: 8 * time.Millisecond}
+	triton := simulate.Spec{
+		Kind: simulate.KindTriton, EngineVersion: "2.65.0", TRTLLMVersion: "1.1.0", Topology: simulate.TopologyEnsemble,
+		Histograms: true, Summaries: true, Workload: work, Engine: small,
+	}
+	serve := simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: work, Engine: small}
+	streaming := triton
+	streaming.Streaming, streaming.Topology = true, simulate.TopologyDirect
+
+	add("calm", 2, triton)
+	add("calm-stream", 1, streaming)
+	add("failing", 2, triton)
+	add("lossy", 3, triton)
+	add("mixed", 2, triton)
+	// Never without a request in flight, for only such an executor can hang.
+	full := triton
+	full.Workload.Rate = 12
+	add("stuck", 2, full)
+	add("busy", 2, serve)
+	tight := triton
+	tight.Engine = simulate.Engine{MaxActive: 64, KVBlocks: 500, TokensPerBlock: 16, IterationBase: 8 * time.Millisecond}
+	tight.Workload.Rate = 0.5
+	add("tight", 1, tight)
+	add("lone", 1, serve)
+	return spec
+}
+
+// exporterConfig has a pool for each of the fleet's.
+func exporterConfig(fleet *simulate.Fleet) string {
+	var b strings.Builder
+	b.WriteString("global: { scrape_interval: 3s, scrape_timeout: 3s, window: 15s, stall_after: 6s }\npools:\n")
+	for _, pool := range fleet.Pools() {
+		fmt.Fprintf(&b, "  - pool_id: %s\n    identity_interval: 3s\n", pool.Name)
+		if pool.Name == "calm" {
+			b.WriteString("    expect: { engine_version: \"2.65.0\" }\n")
+		}
+		b.WriteString("    static_configs:\n")
+		for _, r := range pool.Replicas {
+			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",
+				r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,160 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// reaction is the longest time from a fault to its message, at the intervals
+// of this test.
+const reaction = time.Minute
+
+// fault is something that happens to the fleet and what is said of it.
+type fault struct {
+	name, alert, receiver string
+	labels                []string
+	cause                 func(*simulate.Fleet)
+}
+
+// faults happen all at once, each to a pool of its own.
+func faults() []fault {
+	return []fault{
+		{
+			"a replica goes down", "LLMReplicaDown", "working-day", []string{"pool_id", "lossy", "replica_id", "lossy-2", "severity", "warning"},
+			func(f *simulate.Fleet) { f.Replica("lossy", "lossy-2").Stop() },
+		},
+		{
+			"the only replica of a pool goes down", "LLMPoolDown", "on-call", []string{"pool_id", "lone", "severity", "critical"},
+			func(f *simulate.Fleet) { f.Replica("lone", "lone-0").Stop() },
+		},
+		{
+			"an executor hangs", "LLMReplicaStalled", "on-call", []string{"pool_id", "stuck", "replica_id", "stuck-0"},
+			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) },
+		},
+		{
+			"more arrives than the pool can do", "LLMPoolSaturated", "working-day", []string{"pool_id", "busy", "model_id", "qwen"},
+			func(f *simulate.Fleet) {
+				f.Replica("busy", "busy-0").SetRate(60)
+				f.Replica("busy", "busy-1").SetRate(60)
+			},
+		},
+		{"so that a queue forms", "LLMQueueLong", "working-day", []string{"pool_id", "busy"}, nil},
+		{"and first tokens come late", "LLMSLOBurnFast", "on-call", []string{"pool_id", "busy", "slo", "ttft"}, nil},
+		{
+			"half a rollout", "LLMPoolSkew", "working-day", []string{"pool_id", "mixed", "fact", "engine_version"},
+			func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Rollout(time.Second, "2.67.0", "1.2.0") },
+		},
+		{
+			"long contexts fill the KV cache", "LLMKVCacheFull", "working-day", []string{"pool_id", "tight", "replica_id", "tight-0"},
+			func(f *simulate.Fleet) { f.Replica("tight", "tight-0").SetRate(30) },
+		},
+		{"and requests are paused", "LLMKVCachePauses", "working-day", []string{"pool_id", "tight"}, nil},
+		{
+			"a stub died", "LLMReplicaFailing", "on-call", []string{"pool_id", "failing", "replica_id", "failing-0"},
+			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) },
+		},
+		{"and its pool burns its budget", "LLMSLOBurnFast", "on-call", []string{"pool_id", "failing", "slo", "availability"}, nil},
+	}
+}
+
+func TestFaultsReachTheirReceiver(t *testing.T) {
+	s := startStack(t)
+	within(t, time.Minute, "all replicas are ready", func() bool {
+		found := s.query(t, `sum(llm_server_state{state="ready"})`)
+		return len(found) == 1 && found[0]["value"] == "16"
+	})
+	// Windows fill.
+	pause(t, 30*time.Second)
+	calm := s.panels(t)
+	require.Empty(t, s.hook.firing("LLMReplicaDown"))
+	s.ownNames(t)
+
+	began := time.Now()
+	for _, f := range faults() {
+		if f.cause != nil {
+			f.cause(s.fleet)
+		}
+	}
+	for _, f := range faults() {
+		within(t, reaction-time.Since(began), f.name+": "+f.alert, func() bool { return len(s.hook.firing(f.alert, f.labels...)) > 0 })
+		got := s.hook.firing(f.alert, f.labels...)[0]
+		require.Equal(t, f.receiver, got.receiver, f.name)
+		require.NotEmpty(t, got.Annotations["summary"])
+		require.NotContains(t, got.Annotations["description"], "<no value>")
+		require.Contains(t, got.Annotations["runbook_url"], "#"+strings.ToLower(f.alert))
+		t.Logf("%-40s %-20s after %s", f.name, f.alert, got.at.Sub(began).Round(100*time.Millisecond))
+	}
+	s.inhibited(t)
+	s.untouched(t)
+	s.healthyRules(t)
+	s.complete(t, calm, s.panels(t))
+}
+
+// inhibited holds Alertmanager to the inhibition: symptoms are there and muted.
+func (s *stack) inhibited(t *testing.T) {
+	t.Helper()
+	type active struct {
+		Labels map[string]string `json:"labels"`
+		Status struct {
+			State       string   `json:"state"`
+			InhibitedBy []string `json:"inhibitedBy"`
+		} `json:"status"`
+	}
+	for _, c := range []struct{ name, alert, pool string }{
+		{"a pool that is down mutes its replica", "LLMReplicaDown", "lone"},
+		{"a replica that is down mutes its scrapes", "LLMScrapesFailing", "lossy"},
+	} {
+		within(t, 30*time.Second, c.name, func() bool {
+			var all []active
+			fetchJSON(t, "http://"+s.alertmanager+"/api/v2/alerts", &all)
+			return slices.ContainsFunc(all, func(a active) bool {
+				return a.Labels["alertname"] == c.alert && a.Labels["pool_id"] == c.pool && a.Status.State == "suppressed" && len(a.Status.InhibitedBy) > 0
+			})
+		})
+		require.Empty(t, s.hook.firing(c.alert, "pool_id", c.pool), c.name)
+	}
+}
+
+// untouched holds that nobody is told of pools where nothing happened.
+func (s *stack) untouched(t *testing.T) {
+	t.Helper()
+	s.hook.mu.Lock()
+	defer s.hook.mu.Unlock()
+	for _, a := range s.hook.alerts {
+		require.NotContains(t, a.Labels["pool_id"], "calm", "%s: %s", a.Labels["alertname"], a.Annotations["description"])
+		require.NotEqual(t, "info", a.Labels["severity"])
+	}
+}
+
+// healthyRules holds that Prometheus could evaluate every rule.
+func (s *stack) healthyRules(t *testing.T) {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Rules []struct {
+					Name   string `json:"name"`
+					Health string `json:"health"`
+					Error  string `json:"lastError"`
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"data"`
+	}
+	fetchJSON(t, "http://"+s.prometheus+"/api/v1/rules", &answer)
+	count := 0
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			count++
+			require.Equal(t, "ok", r.Health, "%s: %s", r.Name, r.Error)
+		}
+	}
+	require.Positive(t, count)
+}

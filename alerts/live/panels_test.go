@@ -1,0 +1,83 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+// expectedEmpty are the queries that a fleet of this kind gives no data, by
+// dashboard, panel and reference, with the reason.
+func expectedEmpty() map[string]string {
+	return map[string]string{
+		"trtllm-exporter / Series dropped / A":         "no server breaks a limit here",
+		"trtllm-replica / Disaggregated transfers / A": "no server here is disaggregated",
+	}
+}
+
+// panels says of every query of every dashboard whether it returns data.
+func (s *stack) panels(t *testing.T) map[string]bool {
+	t.Helper()
+	variables := regexp.MustCompile(`\$\w+`)
+	found := make(map[string]bool)
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m").Replace(q.Expr)
+				expr = variables.ReplaceAllString(expr, ".*")
+				found[d.UID+" / "+p.Title+" / "+q.RefID] = len(s.query(t, expr)) > 0
+			}
+		}
+	}
+	return found
+}
+
+// complete holds that every query returned data, before or after the faults.
+func (*stack) complete(t *testing.T, before, after map[string]bool) {
+	t.Helper()
+	reasons := expectedEmpty()
+	empty := 0
+	for query := range before {
+		if _, known := reasons[query]; known {
+			empty++
+			require.False(t, before[query] || after[query], "%s has data and is listed as empty", query)
+			continue
+		}
+		if !before[query] && !after[query] {
+			t.Errorf("%s has no data", query)
+		}
+	}
+	require.Len(t, reasons, empty, "listed queries that are not there")
+	t.Logf("%d queries, %d of them expected to be empty", len(before), empty)
+}
+
+// ownNames holds the vocabulary against what the exporter says of itself.
+func (s *stack) ownNames(t *testing.T) {
+	t.Helper()
+	body, err := fetch(t.Context(), "http://"+s.exporter+"/metrics")
+	require.NoError(t, err)
+	own := vocabulary.Own()
+	seen := make(map[string]bool)
+	for line := range strings.SplitSeq(string(body), "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 4 && fields[1] == "TYPE" && strings.HasPrefix(fields[2], "trtllm_exporter_") {
+			seen[fields[2]] = true
+			require.Contains(t, own, fields[2], "a family that alerts and dashboards do not know")
+			require.Equal(t, string(own[fields[2]].Type), fields[3], fields[2])
+		}
+	}
+	// These appear when something happens for the first time.
+	sometimes := regexp.MustCompile(`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|targets_refused|http_requests)_total$`)
+	for name := range own {
+		if strings.HasPrefix(name, "trtllm_exporter_") && !sometimes.MatchString(name) {
+			require.True(t, seen[name], "%s is never served", name)
+		}
+	}
+}

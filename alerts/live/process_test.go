@@ -1,0 +1,122 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program is the path of a program that `make e2e` builds.
+func program(t *testing.T, variable string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		require.NotEqual(t, "true", os.Getenv("CI"), "%s is not set", variable)
+		t.Skipf("%s is not set: `make e2e` sets it", variable)
+	}
+	return path
+}
+
+// output is what a process said, safe to read while it runs.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// start runs a program until the test ends; its output is shown if it fails.
+func start(t *testing.T, path string, args ...string) {
+	t.Helper()
+	var out output
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = &out, &out
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		err := cmd.Wait()
+		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+			require.NoError(t, err)
+		}
+		if t.Failed() {
+			t.Logf("%s:\n%s", path, out.text.String())
+		}
+	})
+}
+
+// address is one on loopback where nobody listens.
+func address(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(l.Addr().(*net.TCPAddr).Port)) //nolint:forcetypeassert // it is TCP.
+}
+
+// fetch reads an address; anything but 200 is an error.
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = errors.New(resp.Status + ": " + string(body))
+	}
+	return body, err
+}
+
+// fetchJSON reads an address as JSON.
+func fetchJSON(t *testing.T, url string, into any) {
+	t.Helper()
+	body, err := fetch(t.Context(), url)
+	require.NoError(t, err, url)
+	require.NoError(t, json.Unmarshal(body, into), url)
+}
+
+// within waits until something holds.
+func within(t *testing.T, d time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(d)
+	for !holds() {
+		require.True(t, time.Now().Before(deadline), "not within %s: %s", d, what)
+		pause(t, 250*time.Millisecond)
+	}
+}
+
+// pause waits, or ends with the test.
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-t.Context().Done():
+	case <-time.After(d):
+	}
+}

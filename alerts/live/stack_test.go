@@ -1,0 +1,180 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// alert is what Alertmanager tells a webhook of one alert.
+type alert struct {
+	Status      string            `json:"status"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+	// receiver and at are where and when it came.
+	receiver string
+	at       time.Time
+}
+
+// webhook notes every alert that it is told of.
+type webhook struct {
+	mu     sync.Mutex
+	alerts []alert
+}
+
+// ServeHTTP implements http.Handler.
+func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	var message struct {
+		Alerts []alert `json:"alerts"`
+	}
+	if json.NewDecoder(r.Body).Decode(&message) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, a := range message.Alerts {
+		a.receiver, a.at = strings.TrimPrefix(r.URL.Path, "/"), time.Now()
+		w.alerts = append(w.alerts, a)
+	}
+}
+
+// firing are the alerts that came with a name and labels, as pairs.
+func (w *webhook) firing(name string, pairs ...string) []alert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var found []alert
+	for _, a := range w.alerts {
+		same := a.Status == "firing" && a.Labels["alertname"] == name
+		for i := 0; i+1 < len(pairs); i += 2 {
+			same = same && a.Labels[pairs[i]] == pairs[i+1]
+		}
+		if same {
+			found = append(found, a)
+		}
+	}
+	return found
+}
+
+// stack is everything that runs.
+type stack struct {
+	fleet                              *simulate.Fleet
+	exporter, prometheus, alertmanager string
+	hook                               *webhook
+}
+
+// startStack starts all parts with the shipped configurations.
+func startStack(t *testing.T) *stack {
+	t.Helper()
+	exporter, prometheus, alertmanager := program(t, "TRTLLM_EXPORTER_BIN"), program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
+	fleet, err := simulate.StartFleet(t.Context(), fleetSpec())
+	require.NoError(t, err)
+	t.Cleanup(fleet.Close)
+	s := &stack{fleet: fleet, exporter: address(t), prometheus: address(t), alertmanager: address(t), hook: &webhook{}}
+	hook := httptest.NewServer(http.Handler(s.hook))
+	t.Cleanup(hook.Close)
+
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	start(t, exporter, "serve", "--config.file="+write("exporter.yml", exporterConfig(fleet)), "--web.listen-address="+s.exporter)
+
+	rules, err := alerts.Render(values(t))
+	require.NoError(t, err)
+	write("rules.yml", string(rules))
+	start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
+		"15s", "1s", "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)),
+		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
+	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
+		"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m", "group_interval: 2s",
+		"http://127.0.0.1:9095", hook.URL)),
+		"--storage.path="+filepath.Join(dir, "am"), "--web.listen-address="+s.alertmanager, "--cluster.listen-address=", "--log.level=warn")
+	for _, ready := range []string{s.exporter, s.prometheus, s.alertmanager} {
+		within(t, 30*time.Second, ready+" is ready", func() bool {
+			_, err := fetch(t.Context(), "http://"+ready+"/-/ready")
+			return err == nil
+		})
+	}
+	return s
+}
+
+// shipped is a file of the project with pairs of texts replaced, each of which
+// must be there.
+func shipped(t *testing.T, name string, pairs ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", name))
+	require.NoError(t, err)
+	out := string(text)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		require.Contains(t, out, pairs[i])
+		out = strings.ReplaceAll(out, pairs[i], pairs[i+1])
+	}
+	return out
+}
+
+// values are the shipped thresholds with times cut short.
+func values(t *testing.T) alerts.Values {
+	t.Helper()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	for key := range v {
+		switch {
+		case key == "evaluation_interval":
+			v[key] = "1s"
+		case key == "scrape_failures_for":
+			v[key] = "10s"
+		case strings.HasSuffix(key, "_for"):
+			// Longer than a scrape, so that one that a busy machine delays is none.
+			v[key] = "4s"
+		}
+	}
+	for key, value := range map[string]string{
+		"slo_rate_window": "10s", "saturation_window": "10s", "kv_window": "10s", "gpu_idle_window": "10s",
+		"scrape_failures_window": "15s", "no_progress_window": "1m", "energy_rate_window": "15s", "dropped_window": "15s",
+		"slo_fast_short": "5s", "slo_fast_long": "15s", "slo_medium_short": "10s", "slo_medium_long": "20s",
+		"slo_slow_short": "15s", "slo_slow_long": "30s", "slo_crawl_short": "20s", "slo_crawl_long": "40s",
+	} {
+		require.Contains(t, v, key)
+		v[key] = value
+	}
+	return v
+}
+
+// query asks Prometheus for a value now.
+func (s *stack) query(t *testing.T, expr string) []map[string]string {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+				Value  []any             `json:"value"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	fetchJSON(t, "http://"+s.prometheus+"/api/v1/query?query="+url.QueryEscape(expr), &answer)
+	var found []map[string]string
+	for _, r := range answer.Data.Result {
+		if len(r.Value) == 2 && r.Value[1] != "NaN" {
+			r.Metric["value"] = fmt.Sprint(r.Value[1])
+			found = append(found, r.Metric)
+		}
+	}
+	return found
+}
