@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
@@ -178,40 +177,51 @@ func (c *Conn) note(err error) {
 // explain gives the cause of a failed call. What the server said itself stays
 // a gRPC status.
 func (c *Conn) explain(client *grpc.ClientConn, err error) error {
-	if client.GetState() == connectivity.Ready && !broken(err) {
-		if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max") {
-			return ErrTooLarge
-		}
-		return err
-	}
+	said := status.Convert(err)
 	c.mu.Lock()
-	failed := c.failed
-	if c.client == client {
+	failed, closed := c.failed, c.closed
+	lost := broken(said)
+	if lost && c.client == client {
 		c.client = nil
 	}
-	closed := c.closed
 	c.mu.Unlock()
-	_ = client.Close()
+	if lost {
+		_ = client.Close()
+	}
 	switch {
 	case closed:
 		return net.ErrClosed
-	case status.Code(err) != codes.Unavailable:
+	case said.Code() == codes.DeadlineExceeded:
+		// The server's clock may be a moment ahead of ours.
+		return context.DeadlineExceeded
+	case said.Code() == codes.ResourceExhausted && strings.Contains(said.Message(), "larger than max"):
+		return ErrTooLarge
+	case !lost:
 		return err
 	case failed != nil:
 		return failed
-	case strings.Contains(err.Error(), "server preface"):
+	case strings.Contains(said.Message(), "server preface"):
 		return ErrNotGRPC
 	}
-	return fmt.Errorf("%w: %s", ErrLost, status.Convert(err).Message())
+	return fmt.Errorf("%w: %s", ErrLost, said.Message())
 }
 
-// broken says whether a call failed with its connection, whose state may not
-// show that yet (grpc-go, internal/transport/http2_client.go).
-func broken(err error) bool {
-	text := status.Convert(err).Message()
-	return status.Code(err) == codes.Unavailable &&
-		(strings.HasPrefix(text, "error reading from server") || strings.HasPrefix(text, "connection error") ||
-			strings.HasPrefix(text, "transport is closing") || strings.HasPrefix(text, "closing transport"))
+// broken says whether a call failed with its connection. The server has the
+// same code for what it refuses itself, and the state of the connection lags
+// behind, so the words of grpc-go decide (internal/transport, picker_wrapper.go).
+func broken(said *status.Status) bool {
+	if said.Code() != codes.Unavailable {
+		return false
+	}
+	for _, begin := range []string{
+		"connection error", "last connection error", "error reading from server", "closing transport", "transport is closing",
+		"the connection is draining", "the stream is rejected because server is draining", "SubConn state is not Ready",
+	} {
+		if strings.HasPrefix(said.Message(), begin) {
+			return true
+		}
+	}
+	return false
 }
 
 // watched notes the failures of TLS handshakes.
