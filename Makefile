@@ -206,7 +206,7 @@ check-generated: ## Fail when `make generate` would change something.
 ## Deploying
 ##
 
-MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) GO_VERSION=$(GO_VERSION) HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm ACTIONLINT=$(TOOLS)/actionlint \
+MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm ACTIONLINT=$(TOOLS)/actionlint \
 	PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
 
 .PHONY: check-deploy

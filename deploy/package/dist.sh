@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Builds what is released into dist: for each architecture a tar.gz, a deb, an rpm and an SPDX SBOM, and SHA256SUMS over
+# all of it. The same commit gives the same bytes: no file has a time but the commit's, and nothing is in the order of a
+# folder. `make dist` sets VERSION, LDFLAGS, NFPM and OUT.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+export LC_ALL=C TZ=UTC
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+MTIME=$(date -u -d "@$SOURCE_DATE_EPOCH" +%Y-%m-%dT%H:%M:%SZ)
+export SOURCE_DATE_EPOCH MTIME VERSION
+
+rm -rf "$OUT"
+mkdir -p "$OUT"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for ARCH in ${ARCHS:-amd64 arm64}; do
+  name=trtllm_exporter-$VERSION.linux-$ARCH
+  DIR=$work/$name
+  export ARCH DIR
+  mkdir "$DIR"
+  GOOS=linux GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$DIR/trtllm_exporter" ./cmd/trtllm_exporter
+  go run ./tools/sbom -version "$VERSION" -time "$MTIME" "$DIR/trtllm_exporter" >"$OUT/$name.spdx.json"
+  for format in deb rpm; do
+    said=$("$NFPM" package --config deploy/package/nfpm.yaml --packager "$format" --target "$OUT/" 2>&1) || {
+      echo "$said" >&2
+      exit 1
+    }
+  done
+  cp LICENSE README.md CHANGELOG.md deploy/systemd/trtllm_exporter.service deploy/package/config.yml "$DIR/"
+  chmod 0644 "$DIR"/*
+  chmod 0755 "$DIR" "$DIR/trtllm_exporter"
+  tar -C "$work" --sort=name --format=ustar --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
+    gzip -9n >"$OUT/$name.tar.gz"
+done
+cd "$OUT"
+sha256sum -- *.deb *.rpm *.spdx.json *.tar.gz >SHA256SUMS
