@@ -164,6 +164,20 @@ func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
 	require.NotContains(t, got, `generation_tokens_per_second{model_id="ensemble"}`, "what went on in between is not known")
 }
 
+func TestDeriveNothingFromTheOnlyModelWhenItIsUnloaded(t *testing.T) {
+	got := newBench(t, engine.Triton, "tensorrt_llm").page(
+		`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"} 2`,
+		`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 64`,
+		`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="scheduled",version="1"} 5`,
+		`nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} 900`,
+	)
+	for series := range got {
+		for _, frozen := range []string{"requests_running", "requests_limit", "generation_tokens"} {
+			require.False(t, strings.HasPrefix(series, frozen), "%s stands still on the page of a model that is gone", series)
+		}
+	}
+}
+
 func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
 	b := newBench(t, engine.Triton, "tensorrt_llm")
 	for range 3 {

@@ -26,7 +26,7 @@ func (p *Plan) read(index engine.Index, shape *exposition.Shape) {
 			p.loaded[p.watched[i].Labels.Get("model")] = true
 		}
 	}
-	judge := len(p.loaded) > 0 && (p.kind == engine.Triton || p.kind == engine.TritonOpenAI)
+	judge := p.kind == engine.Triton || p.kind == engine.TritonOpenAI
 	seen := make(map[string]bool)
 	for i := range p.watched {
 		lset := p.watched[i].Labels
