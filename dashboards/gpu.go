@@ -17,9 +17,9 @@ func gpu() Dashboard {
 		rows: []row{
 			section("Now", beside(4,
 				stat("GPUs", "GPUs that servers show. Fewer than before: LLMGPUMissing in the runbook.", "none", query{"count(" + each("llm_server_gpu_memory_total_bytes") + ")", ""}),
-				stat("Power", "Power that all of them draw.", "watt", query{"sum(" + each("llm_server_gpu_power_watts") + ")", ""}),
+				stat("Power", "Power that all of them draw.", "watt", query{"sum(" + each("llm_server_gpu_power_watts") + ")", ""}, trend),
 				stat("Energy in the time shown", "Energy that all of them used.", "kwatth",
-					query{fmt.Sprintf("sum(max by (pool_id, replica_id, gpu_uuid) (increase(llm_server_gpu_energy_joules_total{%s}[$__range]))) / 3.6e6", ofReplica), ""}, decimals(3)),
+					query{fmt.Sprintf("sum(max by (pool_id, replica_id, gpu_uuid) (increase(llm_server_gpu_energy_joules_total{%s}[$__range]))) / 3.6e6", ofReplica), ""}, decimals(1)),
 				stat("Energy per token", "Of generated tokens, all pools that tell both. Rises at low load and with lost optimisations; LLMEnergyPerTokenHigh in the runbook.", "joule",
 					query{"sum(" + energy + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
 				stat("Idle GPUs", "GPUs used less than 5 %. Red with requests running: LLMGPUIdle in the runbook; without: fewer replicas would do.", "none",

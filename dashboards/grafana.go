@@ -173,7 +173,7 @@ type FieldLook struct {
 	ThresholdsStyle   *Style       `json:"thresholdsStyle,omitempty"`
 	AxisSoftMin       *float64     `json:"axisSoftMin,omitempty"`
 	Align             string       `json:"align,omitempty"`
-	Width             *int         `json:"width,omitempty"`
+	MinWidth          int          `json:"minWidth,omitempty"`
 	CellOptions       *CellOptions `json:"cellOptions,omitempty"`
 	Filterable        *bool        `json:"filterable,omitempty"`
 }

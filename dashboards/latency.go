@@ -41,7 +41,7 @@ func objectives() row {
 	return section("Objectives",
 		beside(9, wide(8, bars("Attainment over the last hour",
 			"Share of good requests, from the recording rules. Red: below any objective; the phases below say where the time goes, LLMSLOBurnFast in the runbook what to do.",
-			ratio, query{"slo:llm_server_attainment:ratio{" + ofPools + "}", "{{pool_id}} {{model_id}} {{slo}}"}, levels("red", 0.95, "orange", 0.99, "green"), atMost(1))),
+			ratio, query{"slo:llm_server_attainment:ratio{" + ofPools + "}", "{{pool_id}} {{slo}}"}, levels("red", 0.95, "orange", 0.99, "green"), atMost(1))),
 			graph("Burn rate, fast windows",
 				"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above the red line wakes somebody; below 1 all is well.",
 				"none", []query{burn("fast_short", "short"), burn("fast_long", "long")}, levels("green", 1.0, "orange", 14.4, "red"), lines),

@@ -49,6 +49,13 @@ type BarOptions struct {
 	MinVizWidth   int    `json:"minVizWidth"`
 	NamePlacement string `json:"namePlacement"`
 	Sizing        string `json:"sizing"`
+	Text          Sizes  `json:"text"`
+}
+
+// Sizes are those of the texts of a bar, in pixels.
+type Sizes struct {
+	TitleSize int `json:"titleSize"`
+	ValueSize int `json:"valueSize"`
 }
 
 // TableOptions are those of tables.

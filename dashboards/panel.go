@@ -41,11 +41,11 @@ func graph(title, description, unit string, queries []query, looks ...look) Pane
 	return p
 }
 
-// stat shows one number with its recent course.
+// stat shows one number.
 func stat(title, description, unit string, q query, looks ...look) Panel {
 	p := panel("stat", title, description, unit, []query{q})
 	p.Options = StatOptions{
-		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, ColorMode: "value", GraphMode: "area", JustifyMode: "auto",
+		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, ColorMode: "value", GraphMode: "none", JustifyMode: "auto",
 		Orientation: "auto", TextMode: "auto", WideLayout: true,
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
@@ -63,6 +63,7 @@ func bars(title, description, unit string, q query, looks ...look) Panel {
 	p.Options = BarOptions{
 		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, DisplayMode: "basic", Orientation: "horizontal", ValueMode: "color",
 		ShowUnfilled: true, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Sizing: "auto",
+		Text: Sizes{TitleSize: 13, ValueSize: 16},
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
@@ -143,6 +144,14 @@ func atMost(v float64) look { return func(p *Panel) { p.FieldConfig.Defaults.Max
 
 // decimals sets the digits behind the point.
 func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }
+
+// trend draws the recent course behind a stat.
+func trend(p *Panel) {
+	if o, ok := p.Options.(StatOptions); ok {
+		o.GraphMode = "area"
+		p.Options = o
+	}
+}
 
 // filled colors the whole of a stat.
 func filled(p *Panel) {

@@ -7,7 +7,7 @@ func replica() Dashboard {
 	return Dashboard{
 		UID: "trtllm-replica", Title: "LLM servers / Replica",
 		Description: "Everything of one replica: choose it above. Several at once show how they differ.",
-		Templating:  variables(),
+		Templating:  variablesOfOne(),
 		rows: []row{
 			section("Health", beside(4, replicaNow()...), beside(7,
 				timeline("State", "What the replica was doing. Anything but green: the runbook section of that state.",

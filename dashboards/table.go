@@ -12,7 +12,7 @@ type column struct {
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)
 	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
-	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
+	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 90, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
 	p.FieldConfig.Defaults.NoValue = "–"
 	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
 	for i, k := range keys {
@@ -72,5 +72,14 @@ func leading(p Panel, title, to string) Panel {
 		Matcher:    Matcher{ID: "byName", Options: title},
 		Properties: []Property{{ID: "links", Value: []Link{{Title: "Open", URL: to}}}},
 	})
+	return p
+}
+
+// sorted puts the largest values of a column first.
+func sorted(title string, p Panel) Panel {
+	if o, ok := p.Options.(TableOptions); ok {
+		o.SortBy = []SortOrder{{DisplayName: title, Desc: true}}
+		p.Options = o
+	}
 	return p
 }

@@ -27,6 +27,14 @@ func variables() Templating {
 	}}
 }
 
+// variablesOfOne are the same where not all replicas at once make sense.
+func variablesOfOne() Templating {
+	v := variables()
+	last := &v.List[len(v.List)-1]
+	last.IncludeAll, last.AllValue, last.Current = false, "", map[string]any{}
+	return v
+}
+
 // chooseSource lets the user choose among his Prometheuses.
 func chooseSource() Variable {
 	return Variable{Name: "datasource", Label: "Data source", Type: "datasource", Query: "prometheus", Current: map[string]any{}}

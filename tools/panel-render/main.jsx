@@ -15,7 +15,7 @@ const PROM = params.get('prom') || 'http://127.0.0.1:9090';
 const missing = [];
 
 const standard = ['unit', 'decimals', 'min', 'max', 'displayName', 'color', 'thresholds', 'mappings', 'noValue', 'links', 'description', 'actions', 'filterable', 'fieldMinMax', 'displayNameFromDS', 'interval'];
-const custom = ['drawStyle', 'lineInterpolation', 'lineWidth', 'fillOpacity', 'gradientMode', 'spanNulls', 'showPoints', 'pointSize', 'stacking', 'axisPlacement', 'axisLabel', 'axisColorMode', 'axisBorderShow', 'scaleDistribution', 'axisCenteredZero', 'hideFrom', 'thresholdsStyle', 'barAlignment', 'barWidthFactor', 'insertNulls', 'lineStyle', 'axisSoftMin', 'axisSoftMax', 'axisWidth', 'axisGridShow', 'transform', 'align', 'cellOptions', 'inspect', 'width', 'filterable', 'fillBelowTo'];
+const custom = ['drawStyle', 'lineInterpolation', 'lineWidth', 'fillOpacity', 'gradientMode', 'spanNulls', 'showPoints', 'pointSize', 'stacking', 'axisPlacement', 'axisLabel', 'axisColorMode', 'axisBorderShow', 'scaleDistribution', 'axisCenteredZero', 'hideFrom', 'thresholdsStyle', 'barAlignment', 'barWidthFactor', 'insertNulls', 'lineStyle', 'axisSoftMin', 'axisSoftMax', 'axisWidth', 'axisGridShow', 'transform', 'align', 'cellOptions', 'inspect', 'width', 'minWidth', 'filterable', 'fillBelowTo'];
 const item = (id, isCustom) => ({ id: isCustom ? 'custom.' + id : id, path: id, isCustom, name: id, process: identityOverrideProcessor, shouldApply: () => true, override: () => null, editor: () => null, defaultValue: undefined });
 const registry = new Registry(() => [...standard.map((s) => item(s, false)), ...custom.map((s) => item(s, true))]);
 const graphDefaults = { drawStyle: 'line', lineInterpolation: 'linear', lineWidth: 1, fillOpacity: 0, gradientMode: 'none', spanNulls: false, showPoints: 'auto', pointSize: 5, stacking: { mode: 'none', group: 'A' }, axisPlacement: 'auto', axisColorMode: 'text', axisBorderShow: false, scaleDistribution: { type: 'linear' }, axisCenteredZero: false, hideFrom: { legend: false, tooltip: false, viz: false }, thresholdsStyle: { mode: 'off' }, barAlignment: 0 };
@@ -45,7 +45,7 @@ async function ask(panel, target, range) {
       values = [Number(s.value[1])];
     } else {
       // Gaps stay gaps: Prometheus leaves steps without a value out.
-      const at = new Map(s.values.map((v) => [Math.round(v[0] * 1000), Number(v[1])]));
+      const at = new Map(s.values.map((v) => [Math.round(v[0] * 1000), v[1] === 'NaN' ? null : Number(v[1])]));
       times = grid;
       values = grid.map((t) => at.get(t) ?? null);
     }
@@ -75,6 +75,10 @@ function joined(panel, frames) {
     rows.get(key)[one ? 'Value' : 'Value #' + f.refId] = v.values[0];
   }
   const sorted = [...rows.keys()].sort().map((k) => rows.get(k));
+  for (const by of panel.options.sortBy || []) {
+    const field = names.find((n) => renameByName[n] === by.displayName);
+    sorted.sort((a, b) => (by.desc ? -1 : 1) * ((a[field] ?? 0) - (b[field] ?? 0)));
+  }
   return toDataFrame({ fields: names.map((n) => ({
     name: renameByName[n], type: n.startsWith('Value') ? FieldType.number : FieldType.string, config: {}, values: sorted.map((r) => r[n] ?? null),
   })) });
@@ -156,7 +160,7 @@ function View({ panel, frames, range, width, height }) {
   const values = getFieldDisplayValues({ fieldConfig: fc, reduceOptions: { calcs: ['lastNotNull'], values: false, ...o.reduceOptions }, replaceVariables: same, theme, data: overridden(frames), sparkline, timeZone: 'utc' });
   return <VizRepeater source={frames} getValues={() => values} width={width} height={height} orientation={panel.type === 'bargauge' ? VizOrientation.Horizontal : VizOrientation.Auto} itemSpacing={panel.type === 'bargauge' ? 4 : 8} renderCounter={0} minVizHeight={16} minVizWidth={40}
     renderValue={({ value, width, height }) => panel.type === 'bargauge'
-      ? <BarGauge value={value.display} field={value.field} width={width} height={height} orientation={VizOrientation.Horizontal} theme={theme} displayMode={o.displayMode} showUnfilled display={value.view?.getFieldDisplayProcessor(value.colIndex)} />
+      ? <BarGauge value={value.display} text={o.text} field={value.field} width={width} height={height} orientation={VizOrientation.Horizontal} theme={theme} displayMode={o.displayMode} showUnfilled display={value.view?.getFieldDisplayProcessor(value.colIndex)} />
       : <BigValue value={value.display} sparkline={value.sparkline} colorMode={o.colorMode} graphMode={o.graphMode} justifyMode="auto" textMode={values.length === 1 ? 'value' : 'value_and_name'} count={values.length} width={width} height={height} theme={theme} />} />;
 }
 

@@ -1,10 +1,12 @@
-// Draws dashboards: node shot.mjs PROMETHEUS SPAN OUT DASHBOARD.json...
+// Draws dashboards: node shot.mjs PROMETHEUS SPAN REPLICA OUT DASHBOARD.json...
 import { chromium } from 'playwright-core';
 import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 
-const [prom, span, out, ...dashboards] = process.argv.slice(2);
+const [prom, span, replica, out, ...dashboards] = process.argv.slice(2);
+// Dashboards that are made for one replica at a time.
+const one = new Set(['trtllm-replica']);
 const root = path.resolve(import.meta.dirname, 'dist');
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json', '.svg': 'image/svg+xml' };
 let dashboard = '';
@@ -23,9 +25,12 @@ const browser = await chromium.launch({
 });
 let failed = 0;
 for (dashboard of dashboards.map((d) => path.resolve(d))) {
-  const page = await browser.newPage({ viewport: { width: 1608, height: 900 } });
+  const text = JSON.parse(fs.readFileSync(dashboard, 'utf8'));
+  // As high as the dashboard, for tables draw only the rows that can be seen.
+  const height = 60 + 38 * Math.max(...text.panels.map((p) => p.gridPos.y + p.gridPos.h));
+  const page = await browser.newPage({ viewport: { width: 1608, height } });
   page.on('pageerror', (e) => { failed++; console.error('error:', String(e.stack).slice(0, 600)); });
-  await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}`);
+  await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}${one.has(text.uid) ? '&var-replica_id=' + replica : ''}`);
   await page.waitForFunction(() => window.__want && (window.__done || 0) >= window.__want, null, { timeout: 60000 });
   await page.waitForTimeout(1000);
   const seen = await page.evaluate(() => ({ missing: window.__missing, errors: window.__errors || [], texts: [...document.querySelectorAll('pre.error')].map((x) => x.textContent) }));
