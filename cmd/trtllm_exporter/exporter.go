@@ -67,7 +67,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	if err != nil {
 		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
 	}
-	if err := e.apply(first); err != nil { //nolint:contextcheck // applying starts nothing that ctx could end.
+	if err := e.apply(first); err != nil {
 		e.server.Close()
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	for running := true; running; {
 		select {
 		case <-hangups:
-			_ = e.reload() //nolint:contextcheck // a reload is not cut off half-way by the end of the process.
+			_ = e.reload()
 		case err = <-scraped:
 			scraped <- nil
 			stopServing()

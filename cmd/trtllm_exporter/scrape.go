@@ -43,7 +43,7 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	if err != nil {
 		return err
 	}
-	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil { //nolint:contextcheck // applying starts nothing that ctx could end.
+	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Duration(f.Collector.Pools[0].ScrapeTimeout))

@@ -1,7 +1,7 @@
 package config_test
 
 import (
-	"flag" //nolint:depguard // A flag of the test binary, not of the exporter.
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
