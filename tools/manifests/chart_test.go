@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -196,4 +197,24 @@ func TestChartPrintsAGoodSidecar(t *testing.T) {
 	monitor := one[*monitoringv1.PodMonitor](t, o)
 	require.Equal(t, monitor.Spec.Selector.MatchLabels, pod.Labels)
 	require.Equal(t, exporter(&pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+}
+
+func TestValuesOfTheInstallPageAreGood(t *testing.T) {
+	_, rest, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
+	require.True(t, found)
+	_, rest, _ = strings.Cut(rest, "\n")
+	text, _, _ := strings.Cut(rest, "```")
+	path := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+	o, err := decode(t, rendered(t, "--values="+path))
+	require.NoError(t, err)
+	requireGoodConfig(t, o)
+	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], `([^.]+)\..*`)
+}
+
+func TestFilesThatTheInstallPageNamesAreThere(t *testing.T) {
+	for _, match := range regexp.MustCompile(`deploy/[a-z./_-]+[a-z]`).FindAllString(string(read(t, "docs/install.md")), -1) {
+		_, err := os.Stat(filepath.Join(root, match))
+		require.NoError(t, err)
+	}
 }
