@@ -233,6 +233,10 @@ image: ## Build the container image (IMAGE=) with docker or buildah.
 deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
 	$(MANIFESTS) -run 'Made' . -update
 
+.PHONY: screenshots
+screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (needs Node, npm and Chromium).
+	EXPORTER=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus tools/panel-render/screenshots.sh docs/images
+
 ##
 ## All of it
 ##

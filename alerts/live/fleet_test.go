@@ -45,8 +45,8 @@ func fleetSpec() simulate.FleetSpec {
 	add("stuck", 2, full)
 	add("busy", 2, serve)
 	tight := triton
-	tight.Engine = simulate.Engine{MaxActive: 64, KVBlocks: 500, TokensPerBlock: 16, IterationBase: 8 * time.Millisecond}
-	tight.Workload.Rate = 0.5
+	tight.Engine = simulate.Engine{MaxActive: 256, KVBlocks: 1000, TokensPerBlock: 16, IterationBase: 8 * time.Millisecond}
+	tight.Workload = simulate.Workload{Rate: 0.5, PromptTokens: 100, OutputTokens: 400, Spread: 0.3}
 	add("tight", 1, tight)
 	add("lone", 1, serve)
 	return spec
@@ -55,7 +55,7 @@ func fleetSpec() simulate.FleetSpec {
 // exporterConfig has a pool for each of the fleet's.
 func exporterConfig(fleet *simulate.Fleet) string {
 	var b strings.Builder
-	b.WriteString("global: { scrape_interval: 3s, scrape_timeout: 3s, window: 15s, stall_after: 6s }\npools:\n")
+	b.WriteString("global: { scrape_interval: 3s, scrape_timeout: 3s, window: 15s, stall_after: 20s }\npools:\n")
 	for _, pool := range fleet.Pools() {
 		fmt.Fprintf(&b, "  - pool_id: %s\n    identity_interval: 3s\n", pool.Name)
 		if pool.Name == "calm" {

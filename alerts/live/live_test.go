@@ -56,7 +56,6 @@ func faults() []fault {
 			"long contexts fill the KV cache", "LLMKVCacheFull", "working-day", []string{"pool_id", "tight", "replica_id", "tight-0"},
 			func(f *simulate.Fleet) { f.Replica("tight", "tight-0").SetRate(30) },
 		},
-		{"and requests are paused", "LLMKVCachePauses", "working-day", []string{"pool_id", "tight"}, nil},
 		{
 			"a stub died", "LLMReplicaFailing", "on-call", []string{"pool_id", "failing", "replica_id", "failing-0"},
 			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) },
