@@ -28,19 +28,23 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{
-			"a replica goes down", "LLMReplicaDown", "working-day", []string{"pool_id", "lossy", "replica_id", "lossy-2", "severity", "warning"},
+			"a replica goes down", "LLMReplicaDown", "working-day",
+			[]string{"pool_id", "lossy", "replica_id", "lossy-2", "severity", "warning"},
 			func(f *simulate.Fleet) { f.Replica("lossy", "lossy-2").Stop() },
 		},
 		{
-			"the only replica of a pool goes down", "LLMPoolDown", "on-call", []string{"pool_id", "lone", "severity", "critical"},
+			"the only replica of a pool goes down", "LLMPoolDown", "on-call",
+			[]string{"pool_id", "lone", "severity", "critical"},
 			func(f *simulate.Fleet) { f.Replica("lone", "lone-0").Stop() },
 		},
 		{
-			"an executor hangs", "LLMReplicaStalled", "on-call", []string{"pool_id", "stuck", "replica_id", "stuck-0"},
+			"an executor hangs", "LLMReplicaStalled", "on-call",
+			[]string{"pool_id", "stuck", "replica_id", "stuck-0"},
 			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) },
 		},
 		{
-			"more arrives than the pool can do", "LLMPoolSaturated", "working-day", []string{"pool_id", "busy", "model_id", "qwen"},
+			"more arrives than the pool can do", "LLMPoolSaturated", "working-day",
+			[]string{"pool_id", "busy", "model_id", "qwen"},
 			func(f *simulate.Fleet) {
 				f.Replica("busy", "busy-0").SetRate(60)
 				f.Replica("busy", "busy-1").SetRate(60)
@@ -49,15 +53,18 @@ func faults() []fault {
 		{"so that a queue forms", "LLMQueueLong", "working-day", []string{"pool_id", "busy"}, nil},
 		{"and first tokens come late", "LLMSLOBurnFast", "on-call", []string{"pool_id", "busy", "slo", "ttft"}, nil},
 		{
-			"half a rollout", "LLMPoolSkew", "working-day", []string{"pool_id", "mixed", "fact", "engine_version"},
+			"half a rollout", "LLMPoolSkew", "working-day",
+			[]string{"pool_id", "mixed", "fact", "engine_version"},
 			func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Rollout(time.Second, "2.67.0", "1.2.0") },
 		},
 		{
-			"long contexts fill the KV cache", "LLMKVCacheFull", "working-day", []string{"pool_id", "tight", "replica_id", "tight-0"},
+			"long contexts fill the KV cache", "LLMKVCacheFull", "working-day",
+			[]string{"pool_id", "tight", "replica_id", "tight-0"},
 			func(f *simulate.Fleet) { f.Replica("tight", "tight-0").SetRate(30) },
 		},
 		{
-			"a stub died", "LLMReplicaFailing", "on-call", []string{"pool_id", "failing", "replica_id", "failing-0"},
+			"a stub died", "LLMReplicaFailing", "on-call",
+			[]string{"pool_id", "failing", "replica_id", "failing-0"},
 			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) },
 		},
 		{"and its pool burns its budget", "LLMSLOBurnFast", "on-call", []string{"pool_id", "failing", "slo", "availability"}, nil},
