@@ -52,6 +52,21 @@ func arrows() []arrow {
 	}
 }
 
+// beside are the packages beside production code, which make or check what is shipped with it, and what cmd
+// takes from them. Depguard has no rules for them: nothing of the line can reach them.
+func beside() []arrow {
+	return []arrow{
+		{"alerts", nil},
+		{"alerts/live", []string{"alerts", "alerts/vocabulary", "dashboards"}},
+		{"alerts/vocabulary", []string{"collector/derive"}},
+		{"dashboards", []string{"alerts", "alerts/vocabulary"}},
+		{"tools/alertrules", []string{"alerts"}},
+		{"tools/dashboards", []string{"dashboards"}},
+		{"tools/metricsdoc", []string{"collector/derive", "collector/engine", "collector/exposition"}},
+		{"tools/sbom", nil},
+	}
+}
+
 // forTests are the rooms that the tests of every room may import beside their own arrows: plain data to build
 // inputs from, and the simulated fleet.
 func forTests() []string {
@@ -100,12 +115,15 @@ func allowedFor(room string) (rooms []string, known bool) {
 	if strings.HasPrefix(room, "cmd/trtllm_exporter/") {
 		room = "cmd/trtllm_exporter"
 	}
-	for _, a := range arrows() {
+	for _, a := range slices.Concat(arrows(), beside()) {
 		if a.room == room {
-			return a.may, true
+			rooms, known = slices.Clone(a.may), true
 		}
 	}
-	return nil, false
+	if room == "cmd/trtllm_exporter" {
+		rooms = append(rooms, "alerts")
+	}
+	return rooms, known
 }
 
 // forbidden returns the imports that are rooms of this module and are not allowed.
@@ -123,7 +141,7 @@ func forbidden(imports, allowed []string) []string {
 // listPackages asks the go command for every package of the module, the tagged end-to-end tests among them.
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_dynamo,e2e_triton",
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_dynamo,e2e_live,e2e_triton",
 		"-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	require.NoError(t, err)
