@@ -14,7 +14,7 @@ trap 'for p in $pids; do kill "$p" 2>/dev/null || :; done; wait; rm -rf "$work"'
 
 cd "$here"
 [ -d node_modules ] || npm ci --ignore-scripts --legacy-peer-deps
-npx vite build >/dev/null
+npx vite build --logLevel error
 
 printf 'evaluation_interval: 2s\nslo_rate_window: 15s\nskew_for: 10s\n' >"$work/values.yml"
 "$EXPORTER" rules --values "$work/values.yml" >"$work/rules.yml"
