@@ -32,7 +32,7 @@ func fleetSpec() simulate.FleetSpec {
 	}
 	serve := simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: work, Engine: small}
 	streaming := triton
-	streaming.Streaming, streaming.Topology = true, simulate.TopologyDirect
+	streaming.Streaming = true
 
 	add("calm", 2, triton)
 	add("calm-stream", 1, streaming)

@@ -17,9 +17,8 @@ import (
 // dashboard, panel and reference, with the reason.
 func expectedEmpty() map[string]string {
 	return map[string]string{
-		"trtllm-exporter / Series dropped / A":                 "no server breaks a limit here",
-		"trtllm-replica / Disaggregated transfers / A":         "no server here is disaggregated",
-		"trtllm-latency / Time per output token, estimate / A": "no Triton here tells both first tokens and durations of its entry model",
+		"trtllm-exporter / Series dropped / A":         "no server breaks a limit here",
+		"trtllm-replica / Disaggregated transfers / A": "no server here is disaggregated",
 	}
 }
 
