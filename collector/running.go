@@ -97,6 +97,9 @@ func (p *pool) labels(group, own model.LabelSet) labels.Labels {
 			b.Set(string(name), string(value))
 		}
 	}
+	if pod := b.Get(podNameLabel); pod != "" && b.Get(relabel.LabelReplicaID) == "" {
+		b.Set(relabel.LabelReplicaID, pod)
+	}
 	return b.Labels()
 }
 
@@ -141,6 +144,9 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 	t.APIURL = p.api(&page, lset.Get(APIAddressLabel))
 	return t, nil
 }
+
+// podNameLabel is how discovery in Kubernetes names the pod behind a target.
+const podNameLabel = "__meta_kubernetes_pod_name"
 
 // SilentLabel is the label by which discovery or relabeling says that one
 // target binds no port; true or false.

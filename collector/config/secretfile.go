@@ -44,7 +44,7 @@ func filesOf(n *yaml.Node, path, key string) error {
 		isHeaderFile := key == "files" && strings.Contains(path, ".http_headers")
 		switch {
 		case n.Value == "" || n.ShortTag() == "!!null":
-		case strings.HasSuffix(key, "_ref") && strings.Contains(path, ".http_sd_configs["):
+		case strings.HasSuffix(key, "_ref") && (strings.Contains(path, ".http_sd_configs[") || strings.Contains(path, ".kubernetes_sd_configs[")):
 			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use %s_file", path, strings.TrimSuffix(key, "_ref")))
 		case strings.HasSuffix(key, "_file") || isHeaderFile:
 			errs = append(errs, checkFile(path, n.Value))

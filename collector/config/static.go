@@ -24,7 +24,7 @@ func validateTargets(pools []collector.PoolConfig) error {
 	for i := range pools {
 		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
 		if pool.Discovery.Empty() {
-			errs = append(errs, fmt.Errorf("%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs or dns_sd_configs", path))
+			errs = append(errs, fmt.Errorf("%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path))
 		}
 		for j, g := range pool.Discovery.StaticConfigs {
 			at := fmt.Sprintf("%s.static_configs[%d]", path, j)

@@ -31,7 +31,7 @@ func elsewhere(key string) string {
 		return "authorization.credentials"
 	case "bearer_token_file":
 		return "authorization.credentials_file"
-	case "kubernetes_sd_configs", "consul_sd_configs", "ec2_sd_configs":
+	case "consul_sd_configs", "ec2_sd_configs":
 		return "file_sd_configs, http_sd_configs or dns_sd_configs"
 	}
 	return ""

@@ -19,6 +19,7 @@ func mechanisms() []mechanism {
 		{"file", []string{"prometheus_sd_file_read_errors_total", "prometheus_sd_file_watcher_errors_total"}},
 		{"http", []string{"prometheus_sd_http_failures_total"}},
 		{"dns", []string{"prometheus_sd_dns_lookup_failures_total"}},
+		{"kubernetes", []string{"prometheus_sd_kubernetes_failures_total"}},
 	}
 }
 

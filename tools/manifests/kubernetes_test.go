@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 )
 
 // kustomized builds a folder of deploy/kubernetes, or one that adds components
@@ -160,4 +162,34 @@ func TestPrometheusRuleHoldsTheRulesOfTheExporter(t *testing.T) {
 	o, err := decode(t, withComponents(t, "central"))
 	require.NoError(t, err)
 	requireRules(t, one[*monitoringv1.PrometheusRule](t, o), nil)
+}
+
+func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {
+	for name, manifest := range map[string][]byte{
+		"kustomize": withComponents(t, "central"),
+		"helm":      rendered(t, "--values=ci/kubernetes-values.yaml"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := decode(t, manifest)
+			require.NoError(t, err)
+			pod := one[*appsv1.Deployment](t, o).Spec.Template.Spec
+			require.True(t, *pod.AutomountServiceAccountToken)
+			role, binding := one[*rbacv1.Role](t, o), one[*rbacv1.RoleBinding](t, o)
+			require.Equal(t, role.Name, binding.RoleRef.Name)
+			require.Equal(t, pod.ServiceAccountName, binding.Subjects[0].Name)
+			for _, rule := range role.Rules {
+				require.Equal(t, []string{"get", "list", "watch"}, rule.Verbs)
+				require.NotContains(t, rule.Resources, "secrets")
+				require.NotContains(t, rule.Resources, "*")
+			}
+			open := one[*networkingv1.NetworkPolicy](t, o)
+			text, err := yaml.Marshal(open.Spec.Egress)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "6443")
+		})
+	}
+	o, err := decode(t, kustomized(t, "deploy/kubernetes/overlays/central"))
+	require.NoError(t, err)
+	require.Empty(t, all[*rbacv1.Role](o))
+	require.False(t, *one[*appsv1.Deployment](t, o).Spec.Template.Spec.AutomountServiceAccountToken)
 }

@@ -1,0 +1,135 @@
+package discovery_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+// cluster answers list and watch of pods in one namespace as an API server
+// does: a watch goes on until its client leaves.
+type cluster struct {
+	mu       sync.Mutex
+	pods     map[string]map[string]any
+	watchers map[chan map[string]any]bool
+	asked    []string
+}
+
+// pod is a pod as the API server describes it, with two ports.
+func pod(name, ip, version string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "Pod",
+		"metadata": map[string]any{
+			"name": name, "namespace": "llm", "uid": name, "resourceVersion": version,
+			"labels": map[string]any{"app": "triton", "pool": "llama"},
+		},
+		"spec": map[string]any{"nodeName": "gpu-1", "containers": []any{map[string]any{
+			"name": "triton", "image": "triton:1",
+			"ports": []any{map[string]any{"name": "metrics", "containerPort": 8002, "protocol": "TCP"}},
+		}}},
+		"status": map[string]any{"phase": "Running", "podIP": ip},
+	}
+}
+
+// change tells the watchers of an event.
+func (c *cluster) change(kind string, p map[string]any) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	name := p["metadata"].(map[string]any)["name"].(string)
+	if c.pods[name] = p; kind == "DELETED" {
+		delete(c.pods, name)
+	}
+	for w := range c.watchers {
+		w <- map[string]any{"type": kind, "object": p}
+	}
+}
+
+// ServeHTTP answers /api/v1/namespaces/llm/pods.
+func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/api/v1/namespaces/llm/pods" {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	query := r.URL.Query()
+	c.mu.Lock()
+	c.asked = append(c.asked, query.Get("labelSelector"))
+	if query.Get("sendInitialEvents") == "true" {
+		// As an older server, that can only list.
+		c.mu.Unlock()
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`))
+		return
+	}
+	if query.Get("watch") == "" {
+		items := []any{}
+		for _, p := range c.pods {
+			items = append(items, p)
+		}
+		c.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"apiVersion": "v1", "kind": "PodList", "metadata": map[string]any{"resourceVersion": "1"}, "items": items,
+		})
+		return
+	}
+	events := make(chan map[string]any, 16)
+	c.watchers[events] = true
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.watchers, events)
+	}()
+	flusher := w.(http.Flusher)
+	flusher.Flush()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case e := <-events:
+			_ = json.NewEncoder(w).Encode(e)
+			flusher.Flush()
+		}
+	}
+}
+
+func (c *cluster) watched() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.watchers) > 0
+}
+
+// questions lists the selectors that were asked for.
+func (c *cluster) questions() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.asked)
+}
+
+func TestPodsOfAClusterAreFollowed(t *testing.T) {
+	c := &cluster{pods: map[string]map[string]any{"triton-0": pod("triton-0", "10.2.0.7", "1")}, watchers: map[chan map[string]any]bool{}}
+	srv := httptest.NewServer(c)
+	t.Cleanup(srv.Close)
+	s := start(t, `
+kubernetes_sd_configs:
+  - role: pod
+    api_server: `+srv.URL+`
+    namespaces: { names: [llm] }
+    selectors: [ { role: pod, label: app=triton } ]
+`, prometheus.NewRegistry())
+	s.wait(t, "10.2.0.7:8002{}")
+	require.Eventually(t, c.watched, 10*time.Second, time.Millisecond)
+	require.Contains(t, c.questions(), "app=triton")
+
+	c.change("ADDED", pod("triton-1", "10.2.0.8", "2"))
+	require.Eventually(t, func() bool { return len(s.last()) == 2 }, 10*time.Second, 5*time.Millisecond)
+	c.change("DELETED", pod("triton-0", "10.2.0.7", "3"))
+	s.wait(t, "10.2.0.8:8002{}")
+}

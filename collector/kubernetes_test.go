@@ -1,0 +1,25 @@
+package collector_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+)
+
+func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
+	p := collector.DefaultPoolConfig
+	p.PoolID, p.Silent = "llama", true
+	p.Discovery.StaticConfigs = []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{
+		{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
+		{model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named"},
+		{model.AddressLabel: "10.2.0.9:8002"},
+	}}}
+	l := startLine(t, p)
+	require.Eventually(t, l.Ready, 20*time.Second, time.Millisecond)
+	require.Equal(t, []string{"llama/10.2.0.9:8002", "llama/named", "llama/triton-0"}, l.keys())
+}
