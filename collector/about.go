@@ -83,6 +83,7 @@ func (a *about) block() *exposition.Block {
 func (r *replica) judge(failed error) {
 	h := r.probed.Load()
 	e := engine.Evidence{
+		Was:  engine.State(r.status.State),
 		Page: failed == nil, SamePort: r.kind != engine.Triton,
 		Seen: !r.status.LastSuccess.IsZero(), Grace: time.Since(r.begun) < startGrace,
 		Silent: r.target.Silent,

@@ -44,6 +44,10 @@ type Evidence struct {
 	// Failing is true while requests only fail, Stalled while work is in
 	// flight and no iteration happens; both as the page's numbers say.
 	Failing, Stalled bool
+	// Was is the state judged before. Of failing and stalled the first to hold
+	// is the cause: the gauges of a model whose processes died stand still,
+	// and the requests to one that stands still fail in the end.
+	Was State
 	// Unrouted is true when the page says that requests for none of its models
 	// can be sent anywhere.
 	Unrouted bool
@@ -68,7 +72,7 @@ func (e *Evidence) Judge() (State, string) {
 		return StateNotReady, e.Health.Detail
 	case e.Unrouted:
 		return StateNotReady, "the page says that no worker serves any of its models"
-	case e.Stalled:
+	case e.Stalled && (!e.Failing || e.Was != StateFailing):
 		return StateStalled, "requests are in flight and no iteration happens"
 	case e.Failing:
 		return StateFailing, "requests only fail, whatever the API says"

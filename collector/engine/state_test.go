@@ -34,6 +34,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"a server of one port does not drain", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true, SamePort: true}, engine.StateReady, "only this is known"},
 		{"ready, and requests only fail", engine.Evidence{Page: true, Health: api(engine.APIReady), Failing: true}, engine.StateFailing, "whatever the API says"},
 		{"ready, and no iteration happens", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true}, engine.StateStalled, "no iteration happens"},
+		{"the gauges of a model whose processes died stand still", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true, Failing: true, Was: engine.StateFailing}, engine.StateFailing, "only fail"},
 		{"stalled requests fail in the end", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true, Failing: true}, engine.StateStalled, "no iteration happens"},
 		{"draining tells more than failing", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true, Failing: true}, engine.StateDraining, "is ending"},
 		{"the API answers, the page fails", engine.Evidence{Health: api(engine.APIReady), PageError: "empty", Hint: "check the path"}, engine.StateBlind, "empty; check the path"},
