@@ -14,7 +14,8 @@ import (
 // a page that its reader refuses as a whole.
 type escaping struct {
 	scheme model.EscapingScheme
-	// taken are the family names on the page as the reader will see them.
+	// taken are the sample names of the families on the page as the reader
+	// will see them.
 	taken map[string]bool
 }
 
@@ -25,24 +26,41 @@ func (l *Layout) escaping(scheme model.EscapingScheme) *escaping {
 	}
 	e := &escaping{scheme: scheme, taken: make(map[string]bool, len(l.families))}
 	for i := range l.families {
-		if name := l.families[i].Name; model.LegacyValidation.IsValidMetricName(name) {
-			e.taken[model.EscapeName(name, scheme)] = true
+		if f := &l.families[i].Family; model.LegacyValidation.IsValidMetricName(f.Name) {
+			for _, name := range e.samples(f) {
+				e.taken[name] = true
+			}
 		}
 	}
 	return e
 }
 
-// admits says whether the family has a name of its own once it is escaped;
+// samples are the escaped names that samples of a family may have.
+func (e *escaping) samples(f *Family) []string {
+	name := model.EscapeName(f.Name, e.scheme)
+	switch f.Type {
+	case model.MetricTypeHistogram:
+		return []string{name, name + "_bucket", name + "_count", name + "_sum"}
+	case model.MetricTypeSummary:
+		return []string{name, name + "_count", name + "_sum"}
+	default:
+		return []string{name}
+	}
+}
+
+// admits says whether the family has names of its own once they are escaped;
 // ordinary names come first, then the order of the page.
-func (e *escaping) admits(name string) bool {
-	if e == nil || model.LegacyValidation.IsValidMetricName(name) {
+func (e *escaping) admits(f *Family) bool {
+	if e == nil || model.LegacyValidation.IsValidMetricName(f.Name) {
 		return true
 	}
-	escaped := model.EscapeName(name, e.scheme)
-	if e.taken[escaped] {
+	names := e.samples(f)
+	if slices.ContainsFunc(names, func(name string) bool { return e.taken[name] }) {
 		return false
 	}
-	e.taken[escaped] = true
+	for _, name := range names {
+		e.taken[name] = true
+	}
 	return true
 }
 

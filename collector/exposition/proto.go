@@ -25,7 +25,7 @@ func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFami
 	wholeCounts := format.FormatType() == expfmt.TypeOpenMetrics
 	for i := range l.families {
 		f := &l.families[i]
-		if only != nil && !only(f.Name) || !names.admits(f.Name) {
+		if only != nil && !only(f.Name) || !names.admits(&f.Family) {
 			continue
 		}
 		mf := f.message(blocks, wholeCounts)
