@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -60,13 +59,8 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 // examine asks all targets once and prints what is known of them.
 func examine(ctx context.Context, out *output, f *config.File) error {
 	store := snapshot.NewStore()
-	log := out.log
-	if log.Level == nil {
-		// What a scrape meets stands in the table.
-		log.Writer = io.Discard
-	}
 	c, err := collector.New(collector.Options{
-		Store: store, Logger: promslog.New(&log), Registerer: prometheus.NewRegistry(),
+		Store: store, Logger: out.quiet(), Registerer: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		return err

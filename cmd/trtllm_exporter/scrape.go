@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -38,7 +40,7 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{
-		Store: store, Logger: promslog.New(&out.log), Registerer: prometheus.NewRegistry(),
+		Store: store, Logger: out.quiet(), Registerer: prometheus.NewRegistry(),
 	})
 	if err != nil {
 		return err
@@ -58,4 +60,14 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 		return !strings.HasPrefix(name, collector.OwnPrefix)
 	})
 	return err
+}
+
+// quiet is the logger of commands that say themselves how a target answered:
+// it is silent unless a level was asked for.
+func (o *output) quiet() *slog.Logger {
+	log := o.log
+	if log.Level == nil || log.Level.String() == "info" {
+		log.Writer = io.Discard
+	}
+	return promslog.New(&log)
 }

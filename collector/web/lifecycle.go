@@ -32,7 +32,8 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// ready says whether every target was tried once. It stays true from then on:
+// ready says whether every target was tried once, but for those that are
+// silent and never scraped. It stays true from then on:
 // a target that comes later must not take the page of all others away.
 func (s *Server) ready() bool {
 	if s.wasReady.Load() {
@@ -42,7 +43,7 @@ func (s *Server) ready() bool {
 		return false
 	}
 	for _, slot := range s.opts.Store.Slots() {
-		if slot.Status().LastScrape.IsZero() {
+		if slot.Status().LastScrape.IsZero() && !slot.Target().Silent {
 			return false
 		}
 	}

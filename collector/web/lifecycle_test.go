@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -25,10 +26,12 @@ func TestReadinessWaitsForTheFirstRound(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code, "targets are not known")
 	require.Equal(t, http.StatusOK, get(h, "/-/healthy").Code)
 	known = true
+	_, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank1", Silent: true})
+	require.NoError(t, err)
 	f.slot("a", "r0")
 	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/ready").Code, "one was not tried")
 	f.fail("a", "r0", "connect", "refused")
-	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code, "a failure is a try")
+	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code, "a failure is a try, and a silent rank is never tried")
 	f.slot("a", "r1")
 	require.Equal(t, http.StatusOK, get(h, "/-/ready").Code, "a new target takes nothing away")
 }
