@@ -34,7 +34,10 @@ func (m *metadata) get(name string) *familyMeta {
 		m.byName = make(map[string]*familyMeta)
 	}
 	f := &familyMeta{typ: model.MetricTypeUnknown}
-	m.byName[name] = f
+	if name != "" {
+		// What is said of no name, as # TYPE "" histogram, is said of nothing.
+		m.byName[name] = f
+	}
 	return f
 }
 
