@@ -51,13 +51,13 @@ type Known struct {
 
 // Ways out that more than one capability has.
 const (
-	cureProbe     = "enable the probe of the pool to measure it from outside, or use trtllm-serve"
+	cureProbe     = "use trtllm-serve, or measure it at the client"
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"
 	cureGPUs      = "--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY"
 	cureDCGM      = "run the DCGM exporter beside it"
-	cureLLMAPI    = "use trtllm-serve, or enable the probe of the pool"
+	cureLLMAPI    = "use trtllm-serve, or measure it at the client"
 )
 
 // verdict is how one capability turned out.

@@ -45,7 +45,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			cures: map[string]string{
 				engine.CanTTFT:      "--metrics-config histogram_latencies=true and decoupled: true",
 				engine.CanQuantiles: "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true",
-				engine.CanTPOT:      "enable the probe of the pool",
+				engine.CanTPOT:      "measure it at the client",
 			},
 		},
 		{
@@ -96,7 +96,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
 			has: "tokens live_tokens queue running e2e kv_cache kv_reuse health",
 			cures: map[string]string{
-				engine.CanTTFT: "enable the probe", engine.CanConfig: "--enable-kserve-frontends",
+				engine.CanTTFT: "measure it at the client", engine.CanConfig: "--enable-kserve-frontends",
 			},
 		},
 		{

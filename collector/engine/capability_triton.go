@@ -93,15 +93,21 @@ func (k *Known) noExecutor(set MetricSet, name string) verdict {
 	return no("the executor does not publish it", "")
 }
 
+// minor is Triton's minor version, which grows with every release; false when
+// the server has not told it.
+func (k *Known) minor() (int, bool) {
+	if k.Facts == nil {
+		return 0, false
+	}
+	return tritonMinor(k.Facts.EngineVersion)
+}
+
 // tritonFirst judges the time to the first token, which is the first response
 // of decoupled models.
 func (k *Known) tritonFirst() verdict {
 	const flag = "--metrics-config histogram_latencies=true"
 	p := k.Page
-	minor, known := 0, false
-	if k.Facts != nil {
-		minor, known = tritonMinor(k.Facts.EngineVersion)
-	}
+	minor, known := k.minor()
 	switch {
 	case p.Shows("nv_inference_first_response_histogram_ms_bucket"):
 		return yes("nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request")
@@ -110,7 +116,7 @@ func (k *Known) tritonFirst() verdict {
 	case k.Kind == TritonOpenAI:
 		return no("the OpenAI frontend takes no metric options", cureProbe)
 	case known && minor < minorFirstResponse:
-		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or the probe of the pool")
+		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or measure it at the client")
 	case known && minor < minorAllResponses:
 		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
 	}
@@ -135,10 +141,7 @@ func (k *Known) tritonDuration(set MetricSet) verdict {
 func (k *Known) tritonQuantiles() verdict {
 	const summaries = "--metrics-config summary_latencies=true"
 	p := k.Page
-	minor, known := 0, false
-	if k.Facts != nil {
-		minor, known = tritonMinor(k.Facts.EngineVersion)
-	}
+	minor, known := k.minor()
 	switch {
 	case p.Shows("nv_inference_first_response_histogram_ms_bucket"):
 		return yes("buckets of the first response")
