@@ -12,12 +12,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/common/model"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -44,13 +40,9 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	port := cmd.Flag("api-port", "Port of the server's HTTP API, when it is not where its kind has it.").Int()
 	timeout := cmd.Flag("timeout", "Time that one answer may take.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {
-		pool := collector.DefaultPoolConfig
-		pool.APIPort = *port
-		pool.ScrapeTimeout = model.Duration(*timeout)
-		pool.ScrapeInterval = max(model.Duration(*timeout), collector.DefaultConfig.Global.ScrapeInterval)
-		f, err := config.FromTargets(*urls, pool)
+		f, err := onceOf(*urls, *timeout, *port)
 		if err != nil {
-			return usageError{err}
+			return err
 		}
 		return untilSignal(func(ctx context.Context) error { return examine(ctx, out, f) })
 	}
@@ -58,14 +50,8 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 
 // examine asks all targets once and prints what is known of them.
 func examine(ctx context.Context, out *output, f *config.File) error {
-	store := snapshot.NewStore()
-	c, err := collector.New(collector.Options{
-		Store: store, Logger: out.quiet(), Registerer: prometheus.NewRegistry(),
-	})
+	c, store, err := out.once(f)
 	if err != nil {
-		return err
-	}
-	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
 		return err
 	}
 	const rounds = 5 // Detection, page, answers, and the page once more.

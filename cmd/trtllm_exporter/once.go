@@ -1,0 +1,54 @@
+package main
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// onceOf is the configuration of a command that asks servers once; an API port
+// of 0 leaves it to their kind.
+func onceOf(urls []string, timeout time.Duration, apiPort int) (*config.File, error) {
+	pool := collector.DefaultPoolConfig
+	pool.APIPort = apiPort
+	pool.ScrapeTimeout = model.Duration(timeout)
+	pool.ScrapeInterval = max(pool.ScrapeTimeout, collector.DefaultConfig.Global.ScrapeInterval)
+	f, err := config.FromTargets(urls, pool)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return f, nil
+}
+
+// once is a collector for a command that asks servers once, and its store.
+func (o *output) once(f *config.File) (*collector.Collector, *snapshot.Store, error) {
+	store := snapshot.NewStore()
+	c, err := collector.New(collector.Options{
+		Store: store, Logger: o.quiet(), Registerer: prometheus.NewRegistry(),
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
+		return nil, nil, err
+	}
+	return c, store, nil
+}
+
+// quiet is the logger of commands that say themselves how a target answered:
+// it is silent unless a level was asked for.
+func (o *output) quiet() *slog.Logger {
+	log := o.log
+	if log.Level == nil || log.Level.String() == "info" {
+		log.Writer = io.Discard
+	}
+	return promslog.New(&log)
+}
