@@ -123,7 +123,7 @@ func (r *replica) describe(failed error) {
 	if !r.target.Silent {
 		r.settle(failed)
 	}
-	id := labels.NewBuilder(r.known.derived(r.target, r.pool).Labels)
+	id := labels.NewBuilder(r.own.Labels)
 	for _, s := range engine.States() {
 		r.about.say("state", id.Set("state", string(s)).Labels(), flag(r.status.State == string(s)))
 	}

@@ -33,7 +33,9 @@ type replica struct {
 	deriver *derive.Deriver
 	shape   *exposition.Shape
 	known   *identity
-	used    *engine.Facts
+	// own is what our series about the replica carry, made with known.
+	own  derive.Identity
+	used *engine.Facts
 	// engine and index are of the replica's kind; seen is what its last good
 	// page told of the server, which looks is guessed from its names.
 	engine    engine.Engine
@@ -215,6 +217,9 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 	if r.known != nil && facts == r.used && shape == r.shape {
 		return false
 	}
+	// What is used is what was loaded here: answers that come meanwhile are
+	// for the next scrape.
+	r.used = facts
 	if facts == nil {
 		facts = &engine.Facts{}
 	}
@@ -223,7 +228,6 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 		onPage = modelsOn(shape)
 	}
 	id := identify(r.target, r.kind, facts, onPage, r.pool.cfg.ModelIDs)
-	r.used = r.facts.Load()
 	if id.equal(r.known) {
 		return false
 	}
@@ -235,7 +239,8 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 	r.status.EngineVersion, r.status.TRTLLMVersion = id.engineVersion, id.trtllmVersion
 	r.status.VersionSource = string(id.source)
 	r.cache.Relabel(id.labeler(r.target, r.pool))
-	r.deriver.Identify(id.derived(r.target, r.pool))
+	r.own = id.derived(r.target, r.pool)
+	r.deriver.Identify(r.own)
 	return true
 }
 
