@@ -17,7 +17,7 @@ func modelFamilies() []Family {
 		},
 		{
 			Name: "model_requests_failed_total", Type: counter, Grade: Sampled, Labels: byPart("reason"), Engines: withTriton(),
-			Help:    "Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts the failure of a step twice; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model.",
+			Help:    "Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model.",
 			Formula: "nv_inference_request_failure, reason in lower case", rule: copyOf{engine.ModelFailed},
 		},
 		one("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their own batch size (source nv_inference_count).", "nv_inference_count"),

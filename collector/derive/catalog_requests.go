@@ -7,13 +7,13 @@ func requestFamilies() []Family {
 	return []Family{
 		{
 			Name: "requests_total", Type: counter, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests that ended at the entry model, failed ones included (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts the failure of a step twice; requests refused at max_queue_size are not counted by the server; decoupled Python models count when they accept.",
+			Help:    "Requests that ended at the entry model, failed ones included (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts each failure twice since 24.07; requests refused at max_queue_size are not counted by the server; decoupled Python models count when they accept.",
 			Formula: "success + failure of the entry models of the deployment; parts are never added",
 			rule:    requestsTotal{},
 		},
 		{
 			Name: "requests_failed_total", Type: counter, Grade: Rough, Labels: byModel("reason"), Engines: withEngines(),
-			Help:    "Failed requests at the entry model by reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts the failure of a step twice; errors of decoupled Python models after they accepted are never counted.",
+			Help:    "Failed requests at the entry model by reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
 			Formula: "failures of the entry models; trtllm-serve: reason is http_ and the code",
 			rule:    requestsFailed{},
 		},
@@ -31,14 +31,14 @@ func requestFamilies() []Family {
 		},
 		{
 			Name: "requests_per_second", Type: gauge, Grade: Exact, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests a second that ended over the window, at the entry model only; failures of an ensemble's steps count once.",
-			Formula: "rate(success) + rate(failure), for ensembles max(failure - failures of steps, failures of steps)",
+			Help:    "Requests a second that ended over the window, at the entry model only; failures of an ensemble, which Triton counts twice since 24.07, count once.",
+			Formula: "rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER",
 			rule:    requestRate{},
 		},
 		{
 			Name: "request_error_ratio", Type: gauge, Unit: "ratio", Grade: Rough, Labels: byModel("reason"), Engines: withEngines(),
 			Help:    "Share of the requests that ended over the window and failed, by reason, 0 to 1; the sum over reasons is the whole share. Of counted failures: requests refused at max_queue_size are in neither part. Absent for decoupled Python models, which never count errors after they accepted.",
-			Formula: "rate(failure) / (rate(success) + rate(failure)), failures of an ensemble's steps counted once",
+			Formula: "rate(failure) / (rate(success) + rate(failure)), failures of an ensemble counted once",
 			rule:    errorRatio{},
 		},
 	}

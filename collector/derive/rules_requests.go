@@ -93,12 +93,10 @@ type outcome struct {
 
 // failed are the failures of one reason.
 type failed struct {
-	reason  string
-	columns []int
-	// twice are those of an ensemble, which counts the failure of a step twice,
-	// or, from 24.10 with steps of the Python backend, once while the step
-	// counts none.
-	twice bool
+	reason string
+	// twice are the counters of ensembles that count each failure twice, once
+	// those of all others.
+	once, twice []int
 }
 
 // outcome gathers the counters of an entry; nil where they are not counted.
@@ -115,23 +113,33 @@ func (p *Plan) outcome(id string) *outcome {
 	byReason := p.failures(id)
 	o.all = slices.Concat(o.succeeded, o.steps)
 	for _, reason := range sorted(byReason) {
-		one := failed{reason: reason, columns: p.counted(byReason[reason])}
-		one.twice = (reason == "other" || reason == "") && slices.ContainsFunc(byReason[reason], func(g *group) bool { return p.ensemble(g.model) })
+		one := failed{reason: reason}
+		for _, g := range byReason[reason] {
+			// An ensemble gives other as the reason of all its failures.
+			if reason == "other" && p.ensemble(g.model) {
+				one.twice = append(one.twice, p.columnsOf(g.members)...)
+			} else {
+				one.once = append(one.once, p.columnsOf(g.members)...)
+			}
+		}
 		o.reasons = append(o.reasons, one)
-		o.all = append(o.all, one.columns...)
+		o.all = slices.Concat(o.all, one.once, one.twice)
 	}
 	return o
 }
 
-// failures is how many requests failed for one reason since a row. What an
-// ensemble counts beyond its steps is right, and so is what its steps count.
+// failures is how many requests failed for one reason since a row. Since 24.07,
+// which brought the reasons, an ensemble counts each of its failures when it
+// answers and again when it lets go of the request (core ensemble_scheduler.cc,
+// FinishEnsemble), whatever its steps count. One that fails while other steps
+// still run may be counted once, so what the steps counted is the least.
 func (o *outcome) failures(w *Window, row int, f *failed) float64 {
-	whole := w.grown(f.columns, row)
-	if !f.twice || len(o.steps) == 0 {
-		return whole
+	n := w.grown(f.once, row)
+	if len(f.twice) > 0 {
+		whole := w.grown(f.twice, row)
+		n += min(max(whole/2, w.grown(o.steps, row)), whole)
 	}
-	steps := w.grown(o.steps, row)
-	return min(max(whole-steps, steps), whole)
+	return n
 }
 
 // ended is how many requests ended since a row.

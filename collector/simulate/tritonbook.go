@@ -23,25 +23,33 @@ func (t *triton) admit(r *request) bool {
 	return true
 }
 
-// deadStub books a request that meets a dead stub process: the step fails once,
-// the ensemble over it twice.
+// failEntry books a failure of the model over the LLM. Since 24.07 an ensemble
+// counts each of its failures twice, whatever its steps count.
+func (t *triton) failEntry(took time.Duration) {
+	entry := t.entry()
+	entry.fail("OTHER", took)
+	if entry.role == roleEnsemble && t.version >= triton2407 {
+		entry.fail("OTHER", 0)
+	}
+}
+
+// deadStub books a request that meets a dead stub process.
 func (t *triton) deadStub() {
 	const took = 390 * time.Microsecond
 	switch entry := t.entry(); entry.role {
 	case roleEnsemble:
 		t.model(rolePre).fail("BACKEND", took)
-		entry.fail("OTHER", took)
-		entry.fail("OTHER", took)
+		t.failEntry(took)
 	default:
 		entry.fail("BACKEND", took)
 	}
 }
 
-// overflowed books a full executor queue: nowhere, but inside an ensemble once
-// as the ensemble's failure.
+// overflowed books a full executor queue: nowhere, but inside an ensemble as the
+// ensemble's failure.
 func (t *triton) overflowed(*request) {
-	if entry := t.entry(); entry.role == roleEnsemble {
-		entry.fail("OTHER", 500*time.Microsecond)
+	if t.entry().role == roleEnsemble {
+		t.failEntry(500 * time.Microsecond)
 	}
 }
 
@@ -145,7 +153,7 @@ func (t *triton) failed(r *request) {
 	case t.w.failing:
 		// The stubs died under it; only the entry model sees that.
 		if entry != llm {
-			entry.fail("OTHER", took)
+			t.failEntry(took)
 		}
 		return
 	case llm.pythonRule() && t.version < triton2410:
@@ -157,12 +165,8 @@ func (t *triton) failed(r *request) {
 	if t.trt != nil {
 		t.trt.observeTokens(r)
 	}
-	if entry == llm {
-		return
-	}
-	entry.fail("OTHER", took)
-	if !llm.pythonRule() && entry.role == roleEnsemble {
-		entry.fail("OTHER", 0)
+	if entry != llm {
+		t.failEntry(took)
 	}
 }
 

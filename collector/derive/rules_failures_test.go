@@ -1,0 +1,53 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestFailuresOfAnEnsembleCountOnce takes its numbers from what real servers
+// counted for requests of which a client saw how they ended.
+func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// reason is the label that failures have since 24.07.
+		reason string
+		// ensemble, backend and other are failures that were counted, of the
+		// ensemble, of a step that raised or that is C++, and of a step of old.
+		ensemble, backend, other int
+		failed                   float64
+	}{
+		{"a step that answered with an error is a success, the ensemble counts it twice", `,reason="OTHER"`, 6, 0, 0, 3},
+		{"a step that raised counts once, the ensemble twice", `,reason="OTHER"`, 6, 3, 0, 3},
+		{"an overflow of a step's queue counts twice at the ensemble alone", `,reason="OTHER"`, 12, 0, 0, 6},
+		{"one of each", `,reason="OTHER"`, 8, 1, 0, 4},
+		{"what a step counted happened, even if the ensemble counted it once", `,reason="OTHER"`, 3, 3, 0, 3},
+		{"before there were reasons each counted once", ``, 3, 0, 3, 3},
+		{"before there were reasons a failure without a step counted once", ``, 3, 0, 1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, models()...)
+			page := func(n int) map[string]float64 {
+				step := `nv_inference_request_failure{model="preprocessing"%s,version="1"} %d`
+				return b.page(
+					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 7*n),
+					fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, 10*n),
+					fmt.Sprintf(`nv_inference_request_failure{model="ensemble"%s,version="1"} %d`, c.reason, c.ensemble*n),
+					fmt.Sprintf(step, `,reason="BACKEND"`, c.backend*n), fmt.Sprintf(step, c.reason, c.other*n),
+				)
+			}
+			page(0)
+			got := page(1)
+			series := `request_error_ratio{model_id="ensemble"}`
+			if c.reason != "" {
+				series = `request_error_ratio{model_id="ensemble", reason="other"}`
+			}
+			require.InDelta(t, c.failed/(7+c.failed), got[series], 1e-9)
+			require.InDelta(t, (7+c.failed)/5, got[`requests_per_second{model_id="ensemble"}`], 1e-9)
+		})
+	}
+}
