@@ -65,6 +65,11 @@ func (*canned) Do(context.Context, string, string, []byte, int64) (int, http.Hea
 	return http.StatusNotFound, http.Header{}, nil, nil
 }
 
+// Pass implements Scraper.
+func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return c.Do(ctx, method, url, body, limit)
+}
+
 // Leave implements Scraper.
 func (*canned) Leave(string) {}
 

@@ -173,7 +173,7 @@ func (r *replica) probe(life context.Context) {
 	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
 	start := time.Now()
-	h := e.Health(ctx, r.pool.client, base)
+	h := e.Health(ctx, r.asker(base), base)
 	if life.Err() != nil {
 		return
 	}
@@ -200,7 +200,7 @@ func (r *replica) question(life context.Context, unanswered int) int {
 	}
 	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
-	facts := e.Ask(ctx, r.pool.client, base)
+	facts := e.Ask(ctx, r.asker(base), base)
 	facts.BuildVersion = buildVersion(r.pool.cfg.EngineDir)
 	if life.Err() != nil {
 		return unanswered
@@ -220,6 +220,17 @@ func (r *replica) question(life context.Context, unanswered int) int {
 		}
 	})
 	return unanswered
+}
+
+// asker puts the questions to an API. To one that has a port of its own no
+// connection is kept: a server that ends might wait for it and speak on over it
+// as if it did not. One that shares the page's port shares its connections.
+func (r *replica) asker(base string) engine.Asker {
+	page, err := url.Parse(r.target.MetricsURL)
+	if err == nil && base == page.Scheme+"://"+page.Host {
+		return r.pool.client
+	}
+	return passing{r.pool.client}
 }
 
 // apiURL is the base of the server's own API.

@@ -60,6 +60,11 @@ func (p *puppet) Do(_ context.Context, _, url string, _ []byte, _ int64) (int, h
 	return status, http.Header{}, []byte(text), nil
 }
 
+// Pass implements collector.Scraper.
+func (p *puppet) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return p.Do(ctx, method, url, body, limit)
+}
+
 // Leave implements collector.Scraper.
 func (*puppet) Leave(string) {}
 

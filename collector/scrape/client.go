@@ -26,7 +26,9 @@ type Page struct {
 
 // Client asks the targets of one pool. Safe for concurrent use.
 type Client struct {
-	rt        http.RoundTripper
+	rt http.RoundTripper
+	// brief is rt with connections that end by themselves soon.
+	brief     http.RoundTripper
 	closers   []transport
 	requests  *requests
 	callers   *callers
@@ -56,12 +58,16 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 		return nil, err
 	}
 	dial := dialer(guard.control)
-	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial)
+	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial, idleTimeout)
+	if err != nil {
+		return nil, err
+	}
+	brief, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial, briefIdleTimeout)
 	if err != nil {
 		return nil, err
 	}
 	c := &Client{
-		closers:  []transport{base},
+		closers:  []transport{base, brief},
 		requests: newRequests(),
 		guard:    guard,
 		limits:   cfg.Limits,
@@ -71,14 +77,14 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 	c.inflaters.New = newInflater
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
-		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial)
+		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial, idleTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
 		c.closers = append(c.closers, login)
 		token = newTokenSource(cfg.OAuth2, login)
 	}
-	c.rt = credentials(&cfg, base, token)
+	c.rt, c.brief = credentials(&cfg, base, token), credentials(&cfg, brief, token)
 	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
@@ -119,7 +125,7 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	resp, failure := c.send(req)
+	resp, failure := c.send(c.rt, req)
 	if failure != nil {
 		return failure
 	}
@@ -153,6 +159,20 @@ func (c *Client) Get(ctx context.Context, url string, limit int64) (status int, 
 // of scheme grpc or grpcs is asked over gRPC, which has no headers and sends no
 // body.
 func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	return c.ask(ctx, c.rt, method, url, body, limit)
+}
+
+// Pass is Do over a connection that is kept from one question of a round to the
+// next only. Triton waits for every open connection of its API until
+// --exit-timeout-secs before it ends, and answers ready over them all the while
+// (server src/http_server.cc; seen on 2.51): one that is kept would hold it up
+// and hide that it ends.
+func (c *Client) Pass(ctx context.Context, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
+	return c.ask(ctx, c.brief, method, url, body, limit)
+}
+
+// ask puts a question over the given connections.
+func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url string, body []byte, limit int64) (status int, header http.Header, answer []byte, err error) {
 	if limit <= 0 {
 		limit = int64(c.limits.Body)
 	}
@@ -167,7 +187,7 @@ func (c *Client) Do(ctx context.Context, method, url string, body []byte, limit 
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	resp, failure := c.send(req)
+	resp, failure := c.send(rt, req)
 	if failure != nil {
 		return 0, nil, nil, failure
 	}

@@ -17,14 +17,14 @@ const (
 // send sends a request and follows redirects if the pool says so, on the same
 // scheme, host and port only: neither credentials nor requests ever go to
 // another server. The caller closes the body of the response.
-func (c *Client) send(req *http.Request) (*http.Response, *Error) {
+func (c *Client) send(rt http.RoundTripper, req *http.Request) (*http.Response, *Error) {
 	for hop := 0; ; hop++ {
 		if c.proxied {
 			if err := c.guard.checkHost(req.URL.Hostname()); err != nil {
 				return nil, classify(req.Context(), stageHeaders, err)
 			}
 		}
-		resp, err := c.rt.RoundTrip(req)
+		resp, err := rt.RoundTrip(req)
 		if err != nil {
 			return nil, classify(req.Context(), stageHeaders, err)
 		}

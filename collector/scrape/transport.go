@@ -15,6 +15,9 @@ import (
 const (
 	// idleTimeout keeps connections over every sane scrape interval.
 	idleTimeout = 5 * time.Minute
+	// briefIdleTimeout keeps connections from one question of a round to the
+	// next, and under every sane interval between rounds.
+	briefIdleTimeout = 50 * time.Millisecond
 	// handshakeTimeout ends handshakes whose scrape is gone already; net/http
 	// does not end them with the request.
 	handshakeTimeout = 10 * time.Second
@@ -77,8 +80,9 @@ func scoped(dial dialFunc) dialFunc {
 
 // connections builds the transport below the credentials. It does not use
 // Prometheus' NewRoundTripperFromConfig, which can bound no response headers
-// and counts dials in the default registry.
-func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc) (transport, error) {
+// and counts dials in the default registry. Idle is how long connections are
+// kept without use.
+func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (transport, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)
@@ -91,7 +95,7 @@ func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.P
 			TLSHandshakeTimeout:    handshakeTimeout,
 			DisableCompression:     true,
 			MaxIdleConnsPerHost:    1000,
-			IdleConnTimeout:        idleTimeout,
+			IdleConnTimeout:        idle,
 			MaxResponseHeaderBytes: int64(c.Limits.Headers),
 			Protocols:              protocols,
 			HTTP2:                  &http.HTTP2Config{SendPingTimeout: http2PingTimeout},

@@ -197,6 +197,32 @@ func TestConnectionsAreKept(t *testing.T) {
 	require.EqualValues(t, 1, server.conns.Load())
 }
 
+func TestConnectionsOfOneWhoPassesEndSoon(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{}, 2)
+	server := serve(t, nil, func(p *peer) {
+		for p.request() != nil {
+			p.say(answer("200 OK", "", "{}"))
+		}
+		ended <- struct{}{}
+	})
+	client := newClient(t)
+	for round := range 2 {
+		for range 5 {
+			status, _, body, err := client.Pass(t.Context(), "POST", server.url, []byte("{}"), 100)
+			require.NoError(t, err)
+			require.Equal(t, 200, status)
+			require.Equal(t, "{}", string(body))
+		}
+		require.EqualValues(t, round+1, server.conns.Load(), "one connection for a round")
+		select {
+		case <-ended:
+		case <-time.After(ample):
+			require.Fail(t, "the connection was kept")
+		}
+	}
+}
+
 func TestHTTP2ConnectionThatIsTakenAwayIsAReset(t *testing.T) {
 	t.Parallel()
 	authority := newAuthority(t)
