@@ -1,16 +1,23 @@
 package collector_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -64,4 +71,159 @@ func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *test
 	require.NoError(t, api.Listener.Close())
 	l.comes("draining")
 	require.Contains(t, l.only().StateReason, "the server is ending")
+}
+
+// api is a puppet whose API answers as a test tells it.
+type api struct {
+	*puppet
+
+	do func(ctx context.Context, url string) (int, string, error)
+	// asked counts the questions by path.
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+// Do implements collector.Scraper.
+func (a *api) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	a.mu.Lock()
+	if a.asked == nil {
+		a.asked = make(map[string]int)
+	}
+	a.asked[u.Path]++
+	a.mu.Unlock()
+	status, text, err := a.do(ctx, u.Path)
+	return status, http.Header{}, []byte(text), err
+}
+
+// Pass implements collector.Scraper.
+func (a *api) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return a.Do(ctx, method, url, body, limit)
+}
+
+// count is how often a path was asked for.
+func (a *api) count(path string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked[path]
+}
+
+// tritonAPI answers as a Triton that is ready.
+func tritonAPI(path string) (int, string, error) {
+	w := httptest.NewRecorder()
+	readyAPI(w, &http.Request{URL: &url.URL{Path: path}})
+	return w.Code, w.Body.String(), nil
+}
+
+// errRefused is what comes from a port where nothing listens.
+var errRefused = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)
+
+// justBefore sleeps until a moment before the next scrape of the only target,
+// in a bubble of synctest.
+func justBefore(t *testing.T, p *puppet, interval time.Duration) {
+	t.Helper()
+	at := p.times("http://10.0.0.1:1/metrics")
+	require.NotEmpty(t, at)
+	time.Sleep(time.Until(at[len(at)-1].Add(interval)) - time.Millisecond)
+}
+
+func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		says string
+		// api is what the API does when the page refuses.
+		api    func(ctx context.Context, path string) (int, string, error)
+		state  string
+		within time.Duration
+	}{
+		{"both refuse", func(context.Context, string) (int, string, error) { return 0, "", errRefused }, "down", 0},
+		{"the API goes on", func(_ context.Context, path string) (int, string, error) { return tritonAPI(path) }, "blind", 0},
+		{"the API hangs", func(ctx context.Context, _ string) (int, string, error) {
+			<-ctx.Done()
+			return 0, "", ctx.Err()
+		}, "blind", time.Second},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var ended atomic.Bool
+				p := &api{puppet: &puppet{page: func(string) (string, error) {
+					if ended.Load() {
+						return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+					}
+					return tritonPage, nil
+				}}}
+				p.do = func(ctx context.Context, path string) (int, string, error) {
+					if ended.Load() {
+						return c.api(ctx, path)
+					}
+					return tritonAPI(path)
+				}
+				l := newLine(t)
+				l.UseScraper(p)
+				l.apply(everySeconds("p", 10, "a=10.0.0.1:1|10.0.0.1:2"))
+				l.start()
+				time.Sleep(45 * time.Second)
+				require.Equal(t, "ready", l.only().State)
+
+				justBefore(t, p.puppet, 10*time.Second)
+				before := p.count("/v2/health/ready")
+				ended.Store(true)
+				time.Sleep(2*time.Millisecond + c.within)
+				synctest.Wait()
+				require.Equal(t, "down", string(l.only().Health))
+				require.Equal(t, c.state, l.only().State, l.only().StateReason)
+				require.Equal(t, before+1, p.count("/v2/health/ready"), "asked once more, at once")
+
+				scrapes := len(p.times("http://10.0.0.1:1/metrics"))
+				time.Sleep(100 * time.Second)
+				synctest.Wait()
+				require.Equal(t, scrapes+10, len(p.times("http://10.0.0.1:1/metrics")), "the page is asked for as ever")
+				require.InDelta(t, before+11, p.count("/v2/health/ready"), 1, "and its health once an interval")
+			})
+		})
+	}
+}
+
+func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &api{puppet: &puppet{}}
+		p.do = func(ctx context.Context, path string) (int, string, error) {
+			switch path {
+			case "/v2/repository/index":
+				return 200, `[{"name":"ensemble","version":"1","state":"READY"},{"name":"tensorrt_llm","version":"1","state":"READY"}]`, nil
+			case "/v2/models/ensemble/config":
+				<-ctx.Done()
+				return 0, "", ctx.Err()
+			case "/v2/models/tensorrt_llm/config":
+				return 200, `{"name":"tensorrt_llm","backend":"python","parameters":{"trtllm_version":{"string_value":"1.1.0"}}}`, nil
+			}
+			return tritonAPI(path)
+		}
+		l := newLine(t)
+		l.UseScraper(p)
+		pool := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+		pool.IdentityInterval = model.Duration(5 * time.Second)
+		l.apply(pool)
+		l.start()
+		first := func() string {
+			for l.only().Scrapes == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			return l.page()
+		}()
+		require.Contains(t, first, `nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm",model_id="ensemble",pool_id="p",replica_id="a",trtllm_version="1.1.0",version="1"} 100`)
+		require.Contains(t, first, `llm_server_model_info{backend="python"`)
+
+		for range 20 {
+			time.Sleep(5 * time.Second)
+			page := l.page()
+			require.NotContains(t, page, `"unknown"`)
+			require.Contains(t, page, `engine_version="2.51.0"`)
+			require.Len(t, l.only().Unanswered, 1, "what does not answer is told all the while")
+		}
+		require.InDelta(t, 2*21, p.count("/v2/health/ready"), 3, "health is asked for once an interval and once a round")
+		require.Equal(t, "ready", l.only().State)
+	})
 }

@@ -70,13 +70,14 @@ type replica struct {
 	turn   sync.Mutex
 	// traits are what is compared within the pool; nil while the page fails.
 	traits atomic.Pointer[traits]
-	// ask wakes the asking goroutine before its time; rounds counts its slow
-	// rounds, and told hears of the end of each. A doubtful replica may
-	// have started anew since its last answers.
-	ask      chan struct{}
-	told     chan struct{}
-	rounds   struct{ begun, ended atomic.Uint64 }
-	doubtful atomic.Bool
+	// ask wakes the asking goroutine before its time, recheck has it ask about
+	// health alone; rounds counts its slow rounds and probes its questions about
+	// health, and told hears of the end of each that was waked. A doubtful
+	// replica may have started anew since its last answers.
+	ask, recheck   chan struct{}
+	told           chan struct{}
+	rounds, probes struct{ begun, ended atomic.Uint64 }
+	doubtful       atomic.Bool
 }
 
 // newReplica prepares a target for its loop.
@@ -89,10 +90,10 @@ func newReplica(t *target.Target, p *pool, slot *snapshot.Slot, log *slog.Logger
 		begun:  time.Now(),
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  tally{failures: make(map[scrape.Reason]uint64)},
-		ask:    make(chan struct{}, 1),
-		told:   make(chan struct{}, 1),
-		kind:   engine.Unknown,
-		looks:  engine.Unknown,
+		ask:    make(chan struct{}, 1), recheck: make(chan struct{}, 1),
+		told:  make(chan struct{}, 1),
+		kind:  engine.Unknown,
+		looks: engine.Unknown,
 	}
 	r.reset()
 	if _, ok := engine.Of(t.Engine); ok {
@@ -261,6 +262,7 @@ func (r *replica) scrape(life context.Context) {
 	if err != nil && life.Err() != nil {
 		return
 	}
+	r.refused(ctx, err)
 	r.report(start, err)
 	if p := r.guard("state", func() {
 		r.judge(err)

@@ -21,7 +21,7 @@ func known(t *testing.T, kind engine.Kind, spec simulate.Spec, worked time.Durat
 	if kind == engine.Dynamo {
 		base = "http://" + r.MetricsAddr()
 	}
-	facts := e.Ask(t.Context(), newNetwork(t), base)
+	facts := e.Ask(t.Context(), newNetwork(t), base, nil)
 	return &engine.Known{
 		Kind: kind, Page: readPage(t, kind, r.Page()), Facts: &facts,
 		Health: e.Health(t.Context(), newNetwork(t), base),
@@ -192,7 +192,7 @@ func TestCapabilitiesWithoutAPage(t *testing.T) {
 func TestARestrictedAPIIsSaidSo(t *testing.T) {
 	e, _ := engine.Of("triton")
 	server := answers{"*": restricted}
-	facts := e.Ask(t.Context(), server, "http://server")
+	facts := e.Ask(t.Context(), server, "http://server", nil)
 	page := readPage(t, engine.Triton, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0).Page())
 	for _, c := range engine.Capabilities(&engine.Known{
 		Kind: engine.Triton, Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
@@ -209,13 +209,13 @@ func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 	spec := simulate.Spec{Kind: simulate.KindTritonPython, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}
 	r := listening(t, replica(t, spec, 20*time.Second))
 	e, _ := engine.Of("triton")
-	before := e.Ask(t.Context(), newNetwork(t), r.APIURL())
+	before := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
 	r.SetRate(0)
 	r.Advance(20 * time.Second)
 	r.Unload("tensorrt_llm")
 	r.Advance(5 * time.Second)
 	require.Contains(t, string(r.Page()), "nv_trt_llm_request_metrics", "half of the model stays on the page")
-	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL()).Over(&before)
+	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil).Over(&before)
 	for _, c := range engine.Capabilities(&engine.Known{Kind: engine.Triton, Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
 		if c.Name == engine.CanTokens || c.Name == engine.CanRunning || c.Name == engine.CanKVCache {
 			require.False(t, c.Has, c.Name)

@@ -34,8 +34,9 @@ type Engine interface {
 	// shows nothing before its first request.
 	EmptyPage() bool
 	// Ask puts the slow questions of identity. A question that fails costs
-	// only its fact.
-	Ask(ctx context.Context, ask Asker, base string) Facts
+	// only its fact. Tell, if it is not nil, may be called once before Ask
+	// returns, with what is known while a question is still open.
+	Ask(ctx context.Context, ask Asker, base string, tell func(Facts)) Facts
 	// Health asks whether the server is there and ready.
 	Health(ctx context.Context, ask Asker, base string) Health
 	// Meanings are the engine's series in our words.

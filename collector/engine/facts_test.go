@@ -42,7 +42,7 @@ func ask(t *testing.T, kind engine.Kind, server engine.Asker) engine.Facts {
 	require.True(t, ok)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
-	return e.Ask(ctx, server, "http://server")
+	return e.Ask(ctx, server, "http://server", nil)
 }
 
 func TestConfigOfATritonModel(t *testing.T) {

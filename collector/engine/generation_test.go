@@ -37,7 +37,7 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 			r := listening(t, replica(t, c.spec, 20*time.Second))
 			page := readPage(t, engine.Triton, r.Page())
 			e, _ := engine.Of("triton")
-			facts := e.Ask(t.Context(), newNetwork(t), r.APIURL())
+			facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
 			set, why := engine.MetricSetOf(page, &facts)
 			require.Equal(t, c.set, set, why)
 			require.Contains(t, why, c.because)

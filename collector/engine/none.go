@@ -22,7 +22,7 @@ func (none) APIPort(metrics int) int { return metrics }
 func (none) EmptyPage() bool { return false }
 
 // Ask implements Engine.
-func (none) Ask(context.Context, Asker, string) Facts { return Facts{} }
+func (none) Ask(context.Context, Asker, string, func(Facts)) Facts { return Facts{} }
 
 // Meanings implements Engine.
 func (none) Meanings() []Meaning { return nil }

@@ -20,7 +20,7 @@ func (tritonOpenAI) EmptyPage() bool { return false }
 
 // Ask implements Engine. The frontend tells no version of Triton; its
 // /openapi.json has the version of the API document.
-func (tritonOpenAI) Ask(ctx context.Context, ask Asker, base string) Facts {
+func (tritonOpenAI) Ask(ctx context.Context, ask Asker, base string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: base}
 	q.askModels(ctx, &f)
@@ -50,7 +50,7 @@ type release struct {
 }
 
 // Ask implements Engine.
-func (nim) Ask(ctx context.Context, ask Asker, base string) Facts {
+func (nim) Ask(ctx context.Context, ask Asker, base string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: base}
 	var r release
@@ -78,7 +78,7 @@ func (dynamo) APIPort(metrics int) int { return metrics }
 func (dynamo) EmptyPage() bool { return false }
 
 // Ask implements Engine. Neither frontend nor worker tells a version.
-func (dynamo) Ask(ctx context.Context, ask Asker, base string) Facts {
+func (dynamo) Ask(ctx context.Context, ask Asker, base string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: base}
 	q.askModels(ctx, &f)

@@ -105,7 +105,7 @@ func TestBatchesOfModelsThatDoNotSayTheirLimit(t *testing.T) {
 func TestTokenizersMayHaveManyInstances(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0))
 	e, _ := engine.Of("triton")
-	f := e.Ask(t.Context(), newNetwork(t), r.APIURL())
+	f := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
 	require.Equal(t, 4, f.Model("preprocessing").InstanceCount())
 	checks := engine.Determinism(engine.Triton, &f, nil, engine.Pins{})
 	require.Equal(t, engine.CheckOneInstance, checks[0].Name)

@@ -1,11 +1,6 @@
 package engine
 
-import (
-	"context"
-	"net/http"
-	"net/url"
-	"slices"
-)
+import "slices"
 
 // triton is Triton Inference Server with its metrics port (8002) and its
 // KServe v2 API on the HTTP port (8000).
@@ -40,33 +35,6 @@ type indexEntry struct {
 	Reason  string `json:"reason"`
 }
 
-// modelsAsked bounds how many model configs one round asks for.
-const modelsAsked = 64
-
-// Ask implements Engine.
-func (triton) Ask(ctx context.Context, ask Asker, base string) Facts {
-	var f Facts
-	q := &questions{ask: ask, base: base}
-	var meta serverMetadata
-	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
-		f.Answered, f.EngineVersion = true, plainVersion(meta.Version)
-	}
-	var index []indexEntry
-	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
-		f.Answered, f.Listed = true, true
-		f.Models = listed(index)
-	}
-	asked := 0
-	for i := range f.Models {
-		if f.Models[i].State == modelReady && asked < modelsAsked && ctx.Err() == nil {
-			asked++
-			q.askConfig(ctx, &f, &f.Models[i])
-		}
-	}
-	f.Problems = q.problems
-	return f
-}
-
 // isTriton tells Triton by its extensions: its name is the operator's choice.
 func (m *serverMetadata) isTriton() bool { return slices.Contains(m.Extensions, "statistics") }
 
@@ -95,15 +63,4 @@ func listed(index []indexEntry) []ModelFacts {
 	}
 	models = append(models, never...)
 	return models[:min(len(models), modelsKept)]
-}
-
-// askConfig reads one model's config.
-func (q *questions) askConfig(ctx context.Context, f *Facts, m *ModelFacts) {
-	var c modelConfig
-	text, ok := q.get(ctx, "/v2/models/"+url.PathEscape(m.Name)+"/config", &c)
-	if !ok || c.Name != m.Name {
-		return
-	}
-	c.read(f, m)
-	m.ConfigHash = configHash(text)
 }

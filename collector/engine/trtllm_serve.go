@@ -34,7 +34,7 @@ type modelList struct {
 
 // Ask implements Engine. GET /health is not asked here: newer servers may end
 // themselves over it (openai_server.py, fatal executor errors).
-func (trtllmServe) Ask(ctx context.Context, ask Asker, base string) Facts {
+func (trtllmServe) Ask(ctx context.Context, ask Asker, base string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: base}
 	var v version

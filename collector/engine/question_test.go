@@ -1,0 +1,118 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// round is how long one round of questions may take.
+const round = 4 * time.Second
+
+// manyModels is a Triton with so many models, of which the first few hang over
+// their configs.
+func manyModels(models, hanging int, changes ...string) answers {
+	a := answers{"/v2": metadata}
+	rows := make([]string, 0, models)
+	for i := range models {
+		name := fmt.Sprintf("m%02d", i)
+		rows = append(rows, fmt.Sprintf(`{"name":%q,"version":"1","state":"READY"}`, name))
+		a["/v2/models/"+name+"/config"] = fmt.Sprintf(`{"name":%q,"backend":"python"}`, name)
+		if i < hanging {
+			a["/v2/models/"+name+"/config"] = hangs
+		}
+	}
+	a["/v2/repository/index"] = "[" + strings.Join(rows, ",") + "]"
+	for i := 0; i+1 < len(changes); i += 2 {
+		a[changes[i]] = changes[i+1]
+	}
+	return a
+}
+
+// configured counts the models whose configs are known.
+func configured(f *engine.Facts) (n int) {
+	for i := range f.Models {
+		if f.Models[i].Configured {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		server answers
+		// What is told early, and in the end.
+		version             string
+		models, early, last int
+	}{
+		{"nothing hangs", manyModels(12, 0), "2.64.0", 12, 12, 12},
+		{"one config hangs", manyModels(12, 1), "2.64.0", 12, 11, 11},
+		{"as many configs hang as are asked at once", manyModels(12, 4), "2.64.0", 12, 0, 8},
+		{"the version hangs", manyModels(12, 0, "/v2", hangs), "", 12, 12, 12},
+		{"the index hangs", manyModels(12, 0, "/v2/repository/index", hangs), "2.64.0", 0, 0, 0},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, ok := engine.Of(string(engine.Triton))
+				require.True(t, ok)
+				ctx, cancel := context.WithTimeout(t.Context(), round)
+				defer cancel()
+				start := time.Now()
+				var early []engine.Facts
+				f := e.Ask(ctx, c.server, "http://server", func(known engine.Facts) {
+					require.LessOrEqual(t, time.Since(start), round/8)
+					early = append(early, known)
+				})
+				require.Less(t, time.Since(start), round, "a round ends before its time")
+				require.Equal(t, c.version, f.EngineVersion)
+				require.Len(t, f.Models, c.models)
+				require.Equal(t, c.last, configured(&f))
+				if c.says == "nothing hangs" {
+					require.Empty(t, early, "what comes at once is told once")
+					require.Empty(t, f.Problems)
+					return
+				}
+				require.Len(t, early, 1)
+				require.Equal(t, c.version, early[0].EngineVersion)
+				require.Len(t, early[0].Models, c.models)
+				require.Equal(t, c.early, configured(&early[0]))
+				require.Empty(t, early[0].Problems, "nothing has failed yet")
+				require.NotEmpty(t, f.Problems)
+				for _, p := range f.Problems {
+					require.Equal(t, "no answer in time", p.Reason)
+				}
+			})
+		})
+	}
+}
+
+func TestAnswersComeInTheOrderOfTheModelsHoweverTheyCome(t *testing.T) {
+	server := manyModels(20, 0, "/v2/models/m03/config", "<html>", "/v2/models/m11/config", "<html>")
+	first := ask(t, engine.Triton, server)
+	for range 20 {
+		f := ask(t, engine.Triton, server)
+		require.True(t, f.Equal(&first), "%+v\n%+v", f, first)
+		require.Equal(t, "GET /v2/models/m03/config", f.Problems[0].Question)
+		require.Equal(t, "GET /v2/models/m11/config", f.Problems[1].Question)
+	}
+}
+
+func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
+	declares := func(name, version string) string {
+		return fmt.Sprintf(`{"name":%q,"parameters":{"trtllm_version":{"string_value":%q}}}`, name, version)
+	}
+	server := manyModels(8, 0, "/v2/models/m02/config", declares("m02", "1.0.0"), "/v2/models/m06/config", declares("m06", "1.1.0"))
+	for range 20 {
+		f := ask(t, engine.Triton, server)
+		require.Equal(t, "1.1.0", f.TRTLLMVersion)
+	}
+}
