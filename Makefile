@@ -285,6 +285,22 @@ $(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_
 $(TOOLS)/helm: tools/helm/go.mod tools/helm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,helm,helm.sh/helm/v3/cmd/helm)
 
+# Its module carries a replacement, with which `go install` refuses to build it.
+$(TOOLS)/helm-unittest: tools/helm-unittest/go.mod tools/helm-unittest/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,helm-unittest,github.com/helm-unittest/helm-unittest/cmd/helm-unittest)
+
+$(TOOLS)/controller-gen: tools/controller-gen/go.mod tools/controller-gen/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen)
+
+# The release is written into the binary, which asks itself for it when it starts.
+KUBE    := $(shell sed -n 's,^\tk8s.io/kubernetes v,,p' tools/kube-apiserver/go.mod)
+KUBE_V  := k8s.io/component-base/version
+
+$(TOOLS)/kube-apiserver: tools/kube-apiserver/go.mod tools/kube-apiserver/go.sum $(CACHE)/$(GO_VERSION).stamp
+	cd tools/kube-apiserver && $(GO) build -trimpath -ldflags '-s -w -X $(KUBE_V).gitVersion=v$(KUBE) \
+		-X $(KUBE_V).gitMajor=$(word 1,$(subst ., ,$(KUBE))) -X $(KUBE_V).gitMinor=$(word 2,$(subst ., ,$(KUBE)))' \
+		-o $(TOOLS)/ k8s.io/kubernetes/cmd/kube-apiserver && touch $@
+
 $(TOOLS)/nfpm: tools/nfpm/go.mod tools/nfpm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,nfpm,github.com/goreleaser/nfpm/v2/cmd/nfpm)
 
