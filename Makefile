@@ -45,9 +45,11 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 ## Tests
 ##
 
+# The files of deploy/ are tested too; `ci` runs `race` in the place of this, and `check-deploy` once.
 .PHONY: test
 test: ## Run all tests.
 	$(GO) test -shuffle=on ./...
+	@$(MAKE) check-deploy
 
 # A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
@@ -139,6 +141,18 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 	DYNAMO_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) tools/dynamo/dynamo.sh inside \
 		$(GO) test -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
+# tools/kube-apiserver/cluster.sh runs the tests beside a real API server. Exit code 3: as above. The server is built
+# after that, for it takes minutes; that is also why `ci` has it not: there the strict decoders of check-deploy stand in.
+.PHONY: e2e-kube
+e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API server on loopback (needs etcd).
+	@code=0; tools/kube-apiserver/cluster.sh install || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-kube: skipped'; exit 0; fi; \
+	[ $$code = 0 ] || exit $$code; \
+	$(MAKE) build $(TOOLS)/helm $(TOOLS)/controller-gen $(TOOLS)/kube-apiserver; \
+	export TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm CONTROLLER_GEN=$(TOOLS)/controller-gen KUBE_APISERVER=$(TOOLS)/kube-apiserver; \
+	tools/kube-apiserver/cluster.sh during $(GO) -C tools/manifests test -tags e2e_kube -run '^TestCluster' -count=1 -shuffle=on -timeout 10m . && \
+	tools/kube-apiserver/cluster.sh during $(GO) test -tags e2e_kube -run '^TestCluster' -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
+
 ##
 ## Speed
 ##
@@ -206,12 +220,14 @@ check-generated: ## Fail when `make generate` would change something.
 ## Deploying
 ##
 
+CHART     := deploy/helm/trtllm-exporter
 MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' HELM=$(TOOLS)/helm NFPM=$(TOOLS)/nfpm ACTIONLINT=$(TOOLS)/actionlint \
 	PROMTOOL=$(TOOLS)/promtool $(GO) -C tools/manifests test -count=1
 
 .PHONY: check-deploy
-check-deploy: build $(TOOLS)/helm $(TOOLS)/nfpm $(TOOLS)/actionlint $(TOOLS)/promtool ## Render and check everything of deploy/.
+check-deploy: build $(addprefix $(TOOLS)/,helm helm-unittest nfpm actionlint promtool) ## Render and check everything of deploy/.
 	$(MANIFESTS) -shuffle=on -timeout 10m ./...
+	$(TOOLS)/helm-unittest --strict $(CHART)
 
 .PHONY: dist
 dist: $(TOOLS)/nfpm ## Build archives, packages and SBOMs of a release into dist.

@@ -184,19 +184,37 @@ func TestChartScalesWhatItIsTold(t *testing.T) {
 	require.Equal(t, map[string]string{"pool_id": "llama-405b"}, hpa.Spec.Metrics[0].External.Metric.Selector.MatchLabels)
 }
 
+// sidecars are the pods' parts that a chart has for people to copy.
+func sidecars(o objects) []string {
+	var found []string
+	for _, m := range all[*corev1.ConfigMap](o) {
+		if text, ok := m.Data["sidecar.yaml"]; ok {
+			found = append(found, text)
+		}
+	}
+	return found
+}
+
+// sidecar reads what is to be put into a pod.
+func sidecar(text string) (*corev1.PodTemplateSpec, error) {
+	pod := &corev1.PodTemplateSpec{}
+	return pod, yaml.UnmarshalStrict([]byte(text), pod)
+}
+
 func TestChartPrintsAGoodSidecar(t *testing.T) {
 	o, err := decode(t, rendered(t, "--values=ci/sidecar-values.yaml"))
 	require.NoError(t, err)
-	var pod corev1.PodTemplateSpec
-	require.NoError(t, yaml.UnmarshalStrict([]byte(one[*corev1.ConfigMap](t, o).Data["sidecar.yaml"]), &pod))
-	requireHardened(t, &pod)
-	requireGoodFlags(t, exporter(&pod))
-	requireMounted(t, &pod)
-	require.Contains(t, exporter(&pod).Args, "--replica-id=$(POD_NAME)")
-	require.Equal(t, corev1.ContainerRestartPolicyAlways, *exporter(&pod).RestartPolicy)
+	require.Len(t, sidecars(o), 1)
+	pod, err := sidecar(sidecars(o)[0])
+	require.NoError(t, err)
+	requireHardened(t, pod)
+	requireGoodFlags(t, exporter(pod))
+	requireMounted(t, pod)
+	require.Contains(t, exporter(pod).Args, "--replica-id=$(POD_NAME)")
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *exporter(pod).RestartPolicy)
 	monitor := one[*monitoringv1.PodMonitor](t, o)
 	require.Equal(t, monitor.Spec.Selector.MatchLabels, pod.Labels)
-	require.Equal(t, exporter(&pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
+	require.Equal(t, exporter(pod).Ports[0].Name, *monitor.Spec.PodMetricsEndpoints[0].Port)
 }
 
 func TestValuesOfTheInstallPageAreGood(t *testing.T) {

@@ -1,0 +1,130 @@
+//go:build e2e_kube
+
+package manifests_test
+
+import (
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+func TestClusterTakesEveryManifest(t *testing.T) {
+	s := cluster(t)
+	all := everyManifest(t)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		t.Run(name, func(t *testing.T) {
+			objects := documents(t, all[name])
+			require.NotEmpty(t, objects)
+			for _, o := range objects {
+				status, answer := s.post(t, s.collection(t, o), o, dryRun)
+				require.Equal(t, http.StatusCreated, status, "%s %s: %s", o.GetKind(), o.GetName(), answer)
+			}
+		})
+	}
+}
+
+func TestClusterRefusesEveryMisspeltField(t *testing.T) {
+	s := cluster(t)
+	for kind, list := range byKind(t) {
+		t.Run(kind, func(t *testing.T) {
+			tried := map[string]bool{"apiVersion": true, "kind": true} // These say where to send it.
+			for _, o := range list {
+				path := s.collection(t, o)
+				for field, wrong := range misspelt(o) {
+					if tried[field] {
+						continue
+					}
+					tried[field] = true
+					status, answer := s.post(t, path, wrong, dryRun)
+					require.Equal(t, http.StatusBadRequest, status, "%sz: %s", field, answer)
+					require.Contains(t, answer, field[strings.LastIndexByte(field, '.')+1:]+"z")
+				}
+			}
+			require.Greater(t, len(tried), 4)
+			t.Logf("%d fields", len(tried))
+		})
+	}
+}
+
+// helm install sends no such question, so the server drops what it does not
+// know and helm says "deployed"; whoever renders has to ask.
+func TestClusterRefusesATypoInAnyFile(t *testing.T) {
+	s := cluster(t)
+	tree := copied(t)
+	for file, p := range planted {
+		if filepath.Base(file) == "_helpers.tpl" {
+			continue // Its sidecar is text in a ConfigMap to the server.
+		}
+		t.Run(strings.TrimPrefix(file, "deploy/"), func(t *testing.T) {
+			defer plant(t, filepath.Join(tree, file), p.right, p.wrong)()
+			manifest, err := renderedBy(t, tree, p.by)
+			require.NoError(t, err, "%s", manifest)
+			refused := ""
+			for _, o := range documents(t, manifest) {
+				if status, answer := s.post(t, s.collection(t, o), o, dryRun); status != http.StatusCreated {
+					refused += answer
+				}
+			}
+			wrong, _, _ := strings.Cut(p.wrong, ":")
+			require.Contains(t, refused, "strict decoding error: unknown field")
+			require.Contains(t, refused, wrong)
+		})
+	}
+}
+
+// pod is one that a workload would make, with the exporter alone in it.
+func pod(t *testing.T, of *corev1.PodTemplateSpec) *unstructured.Unstructured {
+	t.Helper()
+	c := exporter(of).DeepCopy()
+	c.RestartPolicy = nil
+	p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "exporter", Namespace: "restricted"}, Spec: *of.Spec.DeepCopy()}
+	p.Spec.InitContainers, p.Spec.Containers = nil, []corev1.Container{*c}
+	p.Status = corev1.PodStatus{}
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&p)
+	require.NoError(t, err)
+	o := &unstructured.Unstructured{Object: object}
+	o.SetAPIVersion("v1")
+	o.SetKind("Pod")
+	return o
+}
+
+// The page of installing says that the exporter fits the Pod Security Standard
+// "restricted"; the server's own admission is asked.
+func TestClusterAdmitsExportersAsRestricted(t *testing.T) {
+	s := cluster(t)
+	s.create(t, namespace("restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}))
+	checked := 0
+	for name, manifest := range everyManifest(t) {
+		o, err := decode(t, manifest)
+		require.NoError(t, err)
+		pods := o.pods()
+		for _, text := range sidecars(o) {
+			pods["the sidecar to copy"], err = sidecar(text)
+			require.NoError(t, err)
+		}
+		for workload, of := range pods {
+			if exporter(of) == nil {
+				continue
+			}
+			p := pod(t, of)
+			status, answer := s.post(t, s.collection(t, p), p, dryRun)
+			require.Equal(t, http.StatusCreated, status, "%s, %s: %s", name, workload, answer)
+			checked++
+
+			exporter(of).SecurityContext.Capabilities.Drop = nil
+			p = pod(t, of)
+			status, answer = s.post(t, s.collection(t, p), p, dryRun)
+			require.Equal(t, http.StatusForbidden, status, "%s, %s: %s", name, workload, answer)
+		}
+	}
+	require.Greater(t, checked, 10)
+}
