@@ -1,0 +1,165 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	updateTruth = flag.Bool("update", false, "write the errors measured against Triton into docs/accuracy.md")
+	loadFor     = flag.Duration("load", time.Minute, "how long each level of load lasts")
+)
+
+// paceOfTruth is the iteration of the executors that are compared, four times
+// that of the other tests: so three servers, their clients and the exporter
+// take a fifth of a machine of two cores, and none of them slows the others.
+const paceOfTruth = 40 * time.Millisecond
+
+// warmUp is how long the load lasts before the exporter comes.
+const warmUp = 4 * time.Second
+
+// levels are loads by how much of what the slots can do is asked for.
+func levels() []struct {
+	name  string
+	share float64
+} {
+	return []struct {
+		name  string
+		share float64
+	}{{"light", 0.3}, {"near the limit", 0.8}, {"above the limit", 1.15}}
+}
+
+// played is one level: a server, its client and its name.
+type played struct {
+	name, replica string
+	server        *tritonServer
+	client        *openLoop
+}
+
+// TestDerivedValuesAreTrueOfTriton compares what is derived from real servers
+// with what their clients did, at three levels of load at the same time.
+func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
+	binary := exporterBinary(t)
+	t.Setenv("MODELS", slowedModels(t))
+	var all []*played
+	var targets strings.Builder
+	capacity := slots / paceOfTruth.Seconds() / meanTokens
+	for n, level := range levels() {
+		server := startTriton(t, releases()[0])
+		if !server.release.histograms {
+			require.FailNow(t, "this release counts no tokens")
+		}
+		client := &openLoop{server: server, plan: poisson(uint64(n+1), capacity*level.share, *loadFor)}
+		all = append(all, &played{level.name, strings.ReplaceAll(level.name, " ", "-"), server, client})
+		fmt.Fprintf(&targets, "      - { targets: [%q], labels: { replica_id: %s } }\n", server.metricsAddress(), all[n].replica)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3**loadFor+time.Minute)
+	defer cancel()
+	var sending sync.WaitGroup
+	for _, p := range all {
+		sending.Go(func() { p.client.run(ctx) })
+	}
+	pause(ctx, warmUp)
+	w := watchFromTheFirst(t, binary, "global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs:\n"+targets.String(), len(all))
+	sending.Wait()
+	ended := time.Now()
+	for _, p := range all {
+		p.client.under.Wait()
+		require.Empty(t, p.client.problems)
+	}
+	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
+	w.stop()
+
+	var rows []comparison
+	for _, p := range all {
+		t.Run(p.name, func(t *testing.T) { rows = append(rows, p.compare(t, w, ended)...) })
+	}
+	if !t.Failed() {
+		requireDocumented(t, rows, *updateTruth)
+	}
+}
+
+// watchFromTheFirst starts an exporter and sees the first scrape of each
+// replica, where its windows begin. The second may come so soon after it that
+// the first is not seen: then it starts another.
+func watchFromTheFirst(t *testing.T, binary, config string, replicas int) *watch {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yml")
+	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+	for range 5 {
+		e := &exporter{port: freePorts(t, 1)}
+		e.process = startProcess(t, "exporter", nil, binary, "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
+		w := startWatch(t, e, replicas)
+		whole := false
+		within(t, 20*time.Second, "the exporter has scraped twice", func() bool {
+			require.False(t, e.ended(), "the exporter ended by itself")
+			seen, first := w.begun()
+			whole = first
+			return seen == replicas
+		})
+		if whole {
+			return w
+		}
+		w.stop()
+		e.kill(t)
+	}
+	require.FailNow(t, "the first scrapes were missed five times")
+	return nil
+}
+
+// compare compares one level while its load lasted, and the totals after it.
+func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
+	t.Helper()
+	readings := w.of(t, p.replica, int(loadFor.Seconds()/2))
+	last := readings[len(readings)-1]
+	during := readings[:0:0]
+	for _, r := range readings[1:] { // The first has no window yet.
+		if r.scraped.Before(ended) {
+			during = append(during, r)
+		}
+	}
+	l := newLedger(p.client.outcomes)
+	late := l.late()
+	require.Less(t, late, mostLate, "the machine is too busy")
+	c := &compare{t: t, level: p.name, readings: append(readings[:1:1], during...), ledger: l, edge: countedWithin + late, age: gaugeAge + 2*late}
+	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
+	c.generated()
+	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
+	c.counted("requests_per_second", "requests/s", "requests/s", l.finished, l.failed)
+	c.errors()
+	c.latency()
+	c.gauges()
+	c.unknown()
+	c.totals(last)
+	for _, r := range c.rows {
+		t.Log(r.row())
+	}
+	return c.rows
+}
+
+// slowedModels is a copy of the models of tools/triton at the pace of this
+// test.
+func slowedModels(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repositoryRoot(t), "tools/triton/models"))))
+	file := filepath.Join(dir, "tensorrt_llm/config.pbtxt")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	const own = `"iteration_ms" value { string_value: "10" }`
+	require.Contains(t, string(text), own)
+	slowed := fmt.Sprintf(`"iteration_ms" value { string_value: "%d" }`, paceOfTruth.Milliseconds())
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), own, slowed, 1)), 0o600))
+	return dir
+}
