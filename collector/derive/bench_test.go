@@ -69,13 +69,16 @@ func fetched(b *testing.B, client *http.Client, url string, buf []byte) []byte {
 	return buf
 }
 
-// canned answers every request with the same page and allocates nothing.
-func canned(b *testing.B, page []byte) string {
+// canned answers every request with the next page and allocates nothing.
+func canned(b *testing.B, pages [][]byte) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	b.Cleanup(func() { listener.Close() })
-	reply := append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(page)), page...)
+	replies := make([][]byte, len(pages))
+	for i, page := range pages {
+		replies[i] = append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(page)), page...)
+	}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -85,11 +88,11 @@ func canned(b *testing.B, page []byte) string {
 			go func() {
 				defer conn.Close()
 				request := make([]byte, 4096)
-				for {
+				for n := 0; ; n++ {
 					if _, err := conn.Read(request); err != nil {
 						return
 					}
-					conn.Write(reply)
+					conn.Write(replies[n%len(replies)])
 				}
 			}()
 		}
@@ -98,10 +101,10 @@ func canned(b *testing.B, page []byte) string {
 }
 
 // BenchmarkIngest is what a page costs before anything is derived from it:
-// its copy and its parse alone, and with its scrape over the loopback.
-// Compare with BenchmarkDerive of the same run:
+// its copy and its parse alone, and with its scrape over the loopback. What
+// deriving adds to a scrape is the last figure less the one before:
 //
-//	go test -run '^$' -bench 'Ingest|Derive' -count 6 ./collector/derive
+//	go test -run '^$' -bench Ingest -cpu 1 -count 6 ./collector/derive
 func BenchmarkIngest(b *testing.B) {
 	b.Run("parse", func(b *testing.B) {
 		cache, _, pages := benchTarget(b)
@@ -110,20 +113,27 @@ func BenchmarkIngest(b *testing.B) {
 			read(b, cache, pages[n%benchPages]).Release()
 		}
 	})
-	b.Run("scrape+parse", func(b *testing.B) {
-		cache, _, pages := benchTarget(b)
-		url := canned(b, pages[0])
-		client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-		defer client.CloseIdleConnections()
-		for b.Loop() {
-			raw := cache.Block()
-			raw.SetBody(fetched(b, client, url, raw.Buffer()))
-			if err := cache.Parse(raw, "text/plain"); err != nil {
-				b.Fatal(err)
+	for _, name := range []string{"scrape+parse", "scrape+parse+derive"} {
+		b.Run(name, func(b *testing.B) {
+			cache, d, pages := benchTarget(b)
+			url := canned(b, pages)
+			client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
+			defer client.CloseIdleConnections()
+			now := time.Duration(0)
+			for b.Loop() {
+				raw := cache.Block()
+				raw.SetBody(fetched(b, client, url, raw.Buffer()))
+				if err := cache.Parse(raw, "text/plain"); err != nil {
+					b.Fatal(err)
+				}
+				if name == "scrape+parse+derive" {
+					now += 5 * time.Second
+					d.Derive(now, raw).Release()
+				}
+				raw.Release()
 			}
-			raw.Release()
-		}
-	})
+		})
+	}
 }
 
 // BenchmarkDerive is what deriving from a page costs, all families rendered.

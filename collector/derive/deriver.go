@@ -65,7 +65,8 @@ func (d *Deriver) Stats() Stats {
 
 // Derive computes the derived series from one page. The moment of its scrape
 // is given as the time since any fixed moment, by the monotonic clock. The
-// caller holds the one reference of the block it gets.
+// caller holds the one reference of the block it gets, which goes on with the
+// memory of the page: a page is derived from before it is published.
 func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.Block {
 	if page.Shape() != d.shape {
 		d.compile(page.Shape())
@@ -74,7 +75,7 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 	}
-	b := d.out.Block()
+	b := d.out.Over(page)
 	d.program.render(d.window, page, b)
 	b.Seal()
 	return b

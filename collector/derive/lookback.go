@@ -42,12 +42,11 @@ func (w *Window) Increases(columns []int) (grown, seconds float64, ok bool) {
 // common is the first kept row of the longest stretch of the window in which
 // all columns are whole, and how many seconds ago it was.
 func (w *Window) common(columns []int) (row int, seconds float64, ok bool) {
-	row, at := w.from(columns[0])
-	for _, c := range columns[1:] {
-		if r, a := w.from(c); a > at {
-			row, at = r, a
-		}
+	since := int64(math.MinInt64)
+	for _, c := range columns {
+		since = max(since, w.since[c])
 	}
+	row, at := w.whole(since)
 	return row, float64(w.now-at) / float64(time.Second), at < w.now
 }
 
@@ -113,8 +112,10 @@ func (w *Window) next(row int) int {
 // from is the first kept row in which a column's present stretch is whole, no
 // further back than the window, and its time; the time is after now when
 // there is none.
-func (w *Window) from(column int) (row int, at int64) {
-	since := w.since[column]
+func (w *Window) from(column int) (row int, at int64) { return w.whole(w.since[column]) }
+
+// whole is the first kept row of a stretch that is whole since then.
+func (w *Window) whole(since int64) (row int, at int64) {
 	if since <= w.oldestAt {
 		return w.oldestRow, w.oldestAt
 	}

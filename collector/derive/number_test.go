@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 func TestNumbersReadAsTheStandardLibraryReadsThem(t *testing.T) {
@@ -88,23 +91,53 @@ func TestComputedNumbersKeepTenDigitsAndMore(t *testing.T) {
 	require.Equal(t, "NaN", string(appendNumber(nil, math.NaN())))
 }
 
-func TestHistogramOrder(t *testing.T) {
+func FuzzFixedPoint(f *testing.F) {
+	f.Add(uint64(333333333333333), 14)
+	f.Add(uint64(1), 15)
+	f.Add(uint64(9999999999999999), 6)
+	f.Fuzz(func(t *testing.T, n uint64, places int) {
+		n %= 1e16
+		places = 1 + (places&0x7fffffff)%15
+		text := string(appendFixed(nil, n, places))
+		got, err := strconv.ParseFloat(text, 64)
+		require.NoError(t, err)
+		want, err := strconv.ParseFloat(strconv.FormatUint(n, 10)+"e-"+strconv.Itoa(places), 64)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+		whole, fraction, _ := strings.Cut(text, ".")
+		require.Regexp(t, `^(0|[1-9][0-9]*)$`, whole, text)
+		require.False(t, strings.HasSuffix(fraction, "0"), text)
+	})
+}
+
+func TestHistogramsGrow(t *testing.T) {
 	for _, tc := range []struct {
-		a, b string
-		want bool
+		name, first, second, sum, count string
+		want                            bool
 	}{
-		{"1", "2", true},
-		{"2", "1", false},
-		{"5", "5", true},
-		{"9", "10", true},
-		{"10", "9", false},
-		{"0", "7", true},
-		{"0.0", "0.0", true},
-		{"5.0", "12.0", true},
-		{"1e3", "999", false},
-		{"x", "1", false},
+		{"buckets that grow", "1", "2", "3.5", "2", true},
+		{"buckets that stay", "5", "5", "3.5", "5", true},
+		{"more digits are more", "9", "10", "0", "10", true},
+		{"fractions of zeros", "5.0", "12.0", "1e3", "12.0", true},
+		{"nothing observed", "0", "0.0", "0.0", "0", true},
+		{"buckets that fall", "10", "9", "1", "10", false},
+		{"exponents count", "1e3", "999", "1", "1000", false},
+		{"a count below its buckets", "1", "2", "1", "1", false},
+		{"a sum that is no number", "1", "2", "NaN", "2", false},
+		{"a sum below 0", "1", "2", "-1", "2", false},
+		{"a bucket without end", "1", "+Inf", "1", "2", false},
 	} {
-		require.Equal(t, tc.want, inOrder([]byte(tc.a), []byte(tc.b)), "%s, %s", tc.a, tc.b)
+		t.Run(tc.name, func(t *testing.T) {
+			cache := exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }})
+			page := cache.Block()
+			page.SetBody(fmt.Appendf(page.Buffer(), "# TYPE h histogram\nh_bucket{le=\"1\"} %s\nh_bucket{le=\"+Inf\"} %s\nh_sum %s\nh_count %s\n", tc.first, tc.second, tc.sum, tc.count))
+			require.NoError(t, cache.Parse(page, ""))
+			h := histogram{}
+			for i := range page.Shape().Watched() {
+				h.places = append(h.places, page.Shape().Place(i))
+			}
+			require.Equal(t, tc.want, h.grows(page))
+		})
 	}
 }
 

@@ -17,8 +17,11 @@ type program struct {
 	keys    []string
 	gates   []Gate
 	open    []bool
-	// What series are made of: text that is passed on, histograms that are
-	// judged first, values that are computed, values that repeat others.
+	// What series are made of: text that is passed on as it is, or with its
+	// point moved, histograms that are judged first, values that are computed,
+	// values that repeat others. What is plain is in plainly with its rules.
+	plain      []exposition.Shown
+	plainly    []passed
 	copies     []passed
 	histograms []histogram
 	evals      []computed
@@ -47,8 +50,6 @@ type passed struct {
 	// quantile values may be NaN, which is no fault of the server; counter
 	// values may not be below 0; notZero ones are absent when 0.
 	quantile, counter, notZero bool
-	// plain values pass as they are when they begin with a digit.
-	plain bool
 }
 
 // computed is a series that is computed from the window.
@@ -85,11 +86,16 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 		return
 	}
 	in := &p.sources[members[0]]
-	p.program.copies = append(p.program.copies, passed{
+	c := passed{
 		series: int32(n), place: in.place, gate: int32(gate), shift: uint8(shift),
 		quantile: in.meaning.Form != 0 && !in.meaning.Counter, counter: in.meaning.Counter, notZero: in.meaning.NotZero,
-		plain: shift == 0 && !in.meaning.NotZero,
-	})
+	}
+	if shift == 0 && !in.meaning.NotZero {
+		p.program.plain = append(p.program.plain, exposition.Shown{Series: c.series, Gate: c.gate, At: c.place})
+		p.program.plainly = append(p.program.plainly, c)
+	} else {
+		p.program.copies = append(p.program.copies, c)
+	}
 }
 
 // when numbers a gate; gates of one key are the same.
@@ -135,15 +141,12 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 	for i, gate := range r.gates {
 		r.open[i] = gate(w)
 	}
+	for i := out.ShowNumbers(page, r.plain, r.open, 0); i < len(r.plain); i = out.ShowNumbers(page, r.plain, r.open, i+1) {
+		r.plainly[i].copy(page, out, &w.stats)
+	}
 	for i := range r.copies {
-		c := &r.copies[i]
-		if !r.open[c.gate] {
-			continue
-		}
-		if text := page.At(c.place); c.plain && len(text) > 0 && text[0]-'0' <= 9 {
-			out.SetText(int(c.series), text)
-		} else {
-			c.copy(text, out, &w.stats)
+		if c := &r.copies[i]; r.open[c.gate] {
+			c.copy(page, out, &w.stats)
 		}
 	}
 	for i := range r.histograms {

@@ -89,6 +89,11 @@ func (p *Plan) failures(id string) map[string][]*group {
 type outcome struct {
 	succeeded, steps, all []int
 	reasons               []failed
+	// at is the page of which row, seconds, total and whole tell.
+	at             int64
+	row            int
+	seconds, total float64
+	whole          bool
 }
 
 // failed are the failures of one reason.
@@ -101,7 +106,7 @@ type failed struct {
 
 // outcome gathers the counters of an entry; nil where they are not counted.
 func (p *Plan) outcome(id string) *outcome {
-	o := &outcome{succeeded: p.counted(append(p.front(engine.ModelSuccess, id), p.of(engine.RequestsFinished, id)...))}
+	o := &outcome{at: -1, succeeded: p.counted(append(p.front(engine.ModelSuccess, id), p.of(engine.RequestsFinished, id)...))}
 	if len(o.succeeded) == 0 {
 		return nil
 	}
@@ -142,13 +147,21 @@ func (o *outcome) failures(w *Window, row int, f *failed) float64 {
 	return n
 }
 
-// ended is how many requests ended since a row.
-func (o *outcome) ended(w *Window, row int) float64 {
-	n := w.grown(o.succeeded, row)
-	for i := range o.reasons {
-		n += o.failures(w, row, &o.reasons[i])
+// read counts, once a page, how many requests ended over the longest stretch
+// in which all counters are whole; false when there is none.
+func (o *outcome) read(w *Window) bool {
+	if o.at == w.now {
+		return o.whole
 	}
-	return n
+	o.at = w.now
+	if o.row, o.seconds, o.whole = w.common(o.all); !o.whole {
+		return false
+	}
+	o.total = w.grown(o.succeeded, o.row)
+	for i := range o.reasons {
+		o.total += o.failures(w, o.row, &o.reasons[i])
+	}
+	return true
 }
 
 // requestRate is how many requests ended a second at the entry.
@@ -162,11 +175,10 @@ func (requestRate) Compile(p *Plan, f *Family) {
 			continue
 		}
 		p.emit(f, p.forModel(id), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-			row, seconds, ok := w.common(o.all)
-			if !ok {
+			if !o.read(w) {
 				return 0, false
 			}
-			return o.ended(w, row) / seconds, true
+			return o.total / o.seconds, true
 		})
 	}
 }
@@ -188,12 +200,10 @@ func (errorRatio) Compile(p *Plan, f *Family) {
 		for i := range o.reasons {
 			one := &o.reasons[i]
 			p.emit(f, p.reason(id, one.reason), gate, func(w *Window) (float64, bool) {
-				row, _, ok := w.common(o.all)
-				if !ok {
+				if !o.read(w) || o.total <= 0 {
 					return 0, false
 				}
-				all := o.ended(w, row)
-				return o.failures(w, row, one) / all, all > 0
+				return o.failures(w, o.row, one) / o.total, true
 			})
 		}
 	}

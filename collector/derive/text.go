@@ -8,7 +8,8 @@ import (
 )
 
 // copy passes a source's text on.
-func (c *passed) copy(text []byte, out *exposition.Block, stats *Stats) {
+func (c *passed) copy(page, out *exposition.Block, stats *Stats) {
+	text := page.At(c.place)
 	if len(text) == 0 {
 		return
 	}
@@ -28,16 +29,17 @@ func (c *passed) copy(text []byte, out *exposition.Block, stats *Stats) {
 	if c.notZero && isZero(text) {
 		return
 	}
-	set(out, int(c.series), text, int(c.shift))
+	set(page, out, int(c.series), c.place, int(c.shift))
 }
 
-// set gives a series the text of a value, its decimal point moved to the left.
-func set(out *exposition.Block, series int, text []byte, shift int) {
+// set gives a series the value at a place of the page, its decimal point moved
+// to the left.
+func set(page, out *exposition.Block, series int, at exposition.Place, shift int) {
 	if shift == 0 {
-		out.SetText(series, text)
+		out.Show(series, page, at)
 		return
 	}
-	out.Took(series, appendShifted(out.Data(), text, shift))
+	out.Took(series, appendShifted(out.Data(), page.At(at), shift))
 }
 
 // isZero says whether the text of a number says 0.
@@ -56,6 +58,9 @@ func isZero(text []byte) bool {
 // appendShifted appends a number divided by 10 to the shift. Moving the point
 // of a whole number is quicker than arithmetic, and exact.
 func appendShifted(dst, text []byte, shift int) []byte {
+	if n, ok := whole(text); ok {
+		return appendFixed(dst, n, shift)
+	}
 	n := wholeDigits(text)
 	if n < 0 {
 		v, _ := strconv.ParseFloat(string(text), 64)
@@ -127,50 +132,31 @@ type histogram struct {
 	places             []exposition.Place
 }
 
-// copy passes a histogram's texts on when its buckets grow up to its count.
+// grows says whether the buckets grow up to the count, and all is finite.
+func (h *histogram) grows(page *exposition.Block) bool {
+	sum, before := len(h.places)-2, 0.0
+	for i, n := range h.places {
+		v := number(page.At(n))
+		if !(v >= 0) || i != sum && v < before {
+			return false
+		}
+		if i != sum {
+			before = v
+		}
+	}
+	return true
+}
+
+// copy passes a histogram's texts on when it is whole.
 func (h *histogram) copy(page, out *exposition.Block, stats *Stats) {
-	buckets := len(h.places) - 2
-	var before []byte
-	for i, n := range h.places {
-		text := page.At(n)
-		if i == buckets {
-			if !finite(text) {
-				stats.BrokenHistograms++
-				return
-			}
-			continue
-		}
-		if !finite(text) || before != nil && !inOrder(before, text) {
-			stats.BrokenHistograms++
-			return
-		}
-		before = text
+	if !h.grows(page) {
+		stats.BrokenHistograms++
+		return
 	}
 	for i, n := range h.places {
-		shift := 0
-		if i == buckets {
-			shift = h.shift
-		}
-		set(out, h.first+i, page.At(n), shift)
+		out.Show(h.first+i, page, n)
 	}
-}
-
-// finite says whether a text is a number from 0 up, and not infinite.
-func finite(text []byte) bool {
-	if len(text) > 0 && text[0] >= '0' && text[0] <= '9' {
-		return true
+	if sum := len(h.places) - 2; h.shift != 0 {
+		set(page, out, h.first+sum, h.places[sum], h.shift)
 	}
-	v, err := strconv.ParseFloat(string(text), 64)
-	return err == nil && v >= 0 && !math.IsInf(v, 0)
-}
-
-// inOrder says whether the number a is not above b.
-func inOrder(a, b []byte) bool {
-	x, y := wholeDigits(a), wholeDigits(b)
-	if x > 0 && y > 0 && (x == 1 || a[0] != '0') {
-		return x < y || x == y && string(a[:x]) <= string(b[:y])
-	}
-	v, errA := strconv.ParseFloat(string(a), 64)
-	u, errB := strconv.ParseFloat(string(b), 64)
-	return errA == nil && errB == nil && v <= u
 }

@@ -140,8 +140,11 @@ func (w *Window) push(at int64, row []float64) bool {
 	}
 	w.stats.Resets += uint64(falls)
 	for i, v := range row {
-		if before := w.current[i]; v != before || w.since[i] == never || !whole {
+		switch before := w.current[i]; {
+		case !whole || w.since[i] == never || !(v >= before):
 			w.step(i, v, at, whole)
+		case v > before:
+			w.changed[i] = at
 		}
 	}
 	copy(w.current, row)

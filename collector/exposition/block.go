@@ -22,6 +22,10 @@ type Block struct {
 	size  int
 	refs  atomic.Int32
 	home  *blockPool
+	// end is where what was parsed ends in data; under is the block whose data
+	// this one's goes on with.
+	end   int
+	under *Block
 }
 
 // Shape is the constant part of the block; nil before a page was parsed.
@@ -45,8 +49,18 @@ func (b *Block) Retain() { b.refs.Add(1) }
 // Release gives one reference back; the caller must not touch the block
 // afterwards.
 func (b *Block) Release() {
-	if b.refs.Add(-1) == 0 && b.home != nil {
+	if b.refs.Add(-1) != 0 {
+		return
+	}
+	under := b.under
+	if under != nil {
+		b.under, b.data = nil, nil
+	}
+	if b.home != nil {
 		b.home.put(b)
+	}
+	if under != nil {
+		under.Release()
 	}
 }
 
@@ -117,18 +131,22 @@ func (b *Block) Samples() int {
 // addition a family.
 func (b *Block) measure() {
 	s := b.shape
-	b.sizes, b.size = b.sizes[:0], 0
-	start := uint32(0)
+	if cap(b.sizes) < len(s.families) {
+		b.sizes = make([]uint32, len(s.families))
+	}
+	b.sizes, b.size = b.sizes[:len(s.families)], 0
+	start, spans := uint32(0), b.spans
 	for i := range s.families {
 		f := &s.families[i]
 		size := uint32(0)
 		for _, line := range s.lines[f.first:f.end] {
-			if v := b.spans[line.value]; v.end > v.start {
-				size += line.prefixEnd - start + v.end - v.start + 1
+			v := spans[line.value]
+			if length := v.end - v.start; length > 0 {
+				size += line.prefixEnd - start + length + 1
 			}
 			start = line.prefixEnd
 		}
-		b.sizes = append(b.sizes, size)
+		b.sizes[i] = size
 		b.size += int(size)
 	}
 }

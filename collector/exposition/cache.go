@@ -114,7 +114,7 @@ func (c *Cache) Parse(b *Block, contentType string) error {
 			return err
 		}
 	}
-	b.shape = c.table.shape
+	b.shape, b.end = c.table.shape, len(b.data)
 	b.measure()
 	return nil
 }

@@ -67,16 +67,14 @@ func (b *Block) Set(n int, v float64) {
 	b.spans[n] = Span{start, uint32(len(b.data))}
 }
 
-// SetText gives series n of a computed block a value that is a number's text
-// already, as a copy.
-func (b *Block) SetText(n int, text []byte) {
-	start := uint32(len(b.data))
-	b.data = append(b.data, text...)
-	b.spans[n] = Span{start, uint32(len(b.data))}
-}
-
 // Seal ends the setting of values; only then the block may be published.
-func (b *Block) Seal() { b.measure() }
+func (b *Block) Seal() {
+	b.measure()
+	if b.under != nil {
+		// What the text has grown to serves the next page as well.
+		b.under.data = b.data
+	}
+}
 
 // AppendFloat appends a value in the text format's spelling: integers up to
 // fifteen digits as integers, everything else in the shortest form that reads
