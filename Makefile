@@ -1,5 +1,6 @@
-# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, and `e2e-triton`
-# and `e2e-dynamo` want bash, Python and glibc. Nothing is written outside of this checkout but Go's own caches.
+# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `e2e-triton` and
+# `e2e-dynamo` want bash, Python and glibc, and `e2e-deb` wants root, debootstrap and systemd-nspawn. Nothing is written
+# outside of this checkout but Go's own caches.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -229,10 +230,30 @@ check-deploy: build $(addprefix $(TOOLS)/,helm helm-unittest nfpm actionlint pro
 	$(MANIFESTS) -shuffle=on -timeout 10m ./...
 	$(TOOLS)/helm-unittest --strict $(CHART)
 
+DIST  ?= $(CURDIR)/dist
+ARCHS ?= amd64 arm64
+
 .PHONY: dist
 dist: $(TOOLS)/nfpm ## Build archives, packages and SBOMs of a release into dist.
-	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm OUT=$(CURDIR)/dist deploy/package/dist.sh
-	@cat dist/SHA256SUMS
+	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm OUT='$(DIST)' ARCHS='$(ARCHS)' deploy/package/dist.sh
+	@cat '$(DIST)/SHA256SUMS'
+
+# Exit code 3 of machine.sh: this machine can not boot another one.
+DEB     := $(CACHE)/deb
+AS_ROOT  = $(shell [ "$$(id -u)" = 0 ] || ! sudo -n true 2>/dev/null || echo 'sudo -n --preserve-env=DEBIAN_MIRROR,DEBIAN_SUITE,DEB_BASE,DEB_OLD,DEB_NEW')
+
+.PHONY: e2e-deb
+e2e-deb: ## Install the deb on a clean Debian that boots systemd and scrapes a simulated fleet (root, debootstrap, systemd-nspawn).
+	@mkdir -p $(DEB)
+	@code=0; base=$$($(AS_ROOT) tools/deb/machine.sh base) || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-deb: skipped'; exit 0; fi; \
+	[ $$code = 0 ] || exit $$code; \
+	arch=$$($(GO) env GOARCH); \
+	$(MAKE) dist VERSION=0.1.0-rc.1 DIST=$(DEB)/old ARCHS=$$arch; \
+	$(MAKE) dist VERSION=0.1.0 DIST=$(DEB)/new ARCHS=$$arch; \
+	$(GO) test -c -tags e2e_deb -o $(DEB)/deb.test ./tools/deb; \
+	export DEB_BASE="$$base" DEB_OLD=$(DEB)/old DEB_NEW=$(DEB)/new; \
+	cd tools/deb && $(AS_ROOT) $(DEB)/deb.test -test.v -test.timeout 15m
 
 # docker where it is, else buildah, which needs no daemon.
 IMAGE      ?= ghcr.io/trtllm-exporter/trtllm_exporter:$(VERSION)

@@ -62,6 +62,7 @@ func beside() []arrow {
 		{"dashboards", []string{"alerts", "alerts/vocabulary"}},
 		{"tools/alertrules", []string{"alerts"}},
 		{"tools/dashboards", []string{"dashboards"}},
+		{"tools/deb", nil},
 		{"tools/metricsdoc", []string{"collector/derive", "collector/engine", "collector/exposition"}},
 		{"tools/sbom", nil},
 	}
@@ -141,7 +142,7 @@ func forbidden(imports, allowed []string) []string {
 // listPackages asks the go command for every package of the module, the tagged end-to-end tests among them.
 func listPackages(t *testing.T) []listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_dynamo,e2e_live,e2e_triton",
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_deb,e2e_dynamo,e2e_live,e2e_triton",
 		"-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	require.NoError(t, err)

@@ -52,22 +52,53 @@ func TestUnitIsHardened(t *testing.T) {
 	require.LessOrEqual(t, exposure, 2.0)
 }
 
-// dist builds the release of one architecture.
-func dist(t *testing.T) string {
+// dist builds the release of one architecture from a checkout.
+func dist(t *testing.T, checkout, umask string) string {
 	t.Helper()
 	if os.Getenv("NFPM") == "" || os.Getenv("VERSION") == "" {
 		t.Skip("NFPM names nfpm and VERSION the release; make check-deploy sets them")
 	}
 	out := filepath.Join(t.TempDir(), "dist")
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "deploy/package/dist.sh"))
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", "umask "+umask+" && exec deploy/package/dist.sh")
+	cmd.Dir = checkout
 	cmd.Env = append(os.Environ(), "OUT="+out, "ARCHS=amd64", "SOURCE_DATE_EPOCH=1780000000")
 	said, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	return out
 }
 
+// copied is the checkout in another folder, all files being of this moment and
+// for nobody else to read.
+func copied(t *testing.T) string {
+	t.Helper()
+	to := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "sh", "-ec", `git ls-files -z -co --exclude-standard |
+		tar --null -T - --ignore-failed-read -cf - | { umask 077; tar -C "$0" --no-same-permissions -xmf -; }`, to)
+	cmd.Dir = root
+	said, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", said)
+	return to
+}
+
+// only is the one file of a folder with that ending.
+func only(t *testing.T, folder, ending string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
+}
+
+// said runs a program that has to succeed.
+func said(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), program, args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
+
 func TestReleaseIsTheSameTwiceAndWorks(t *testing.T) {
-	first, second := dist(t), dist(t)
+	first, second := dist(t, root, "022"), dist(t, copied(t), "077")
 	sums, err := os.ReadFile(filepath.Join(first, "SHA256SUMS"))
 	require.NoError(t, err)
 	again, err := os.ReadFile(filepath.Join(second, "SHA256SUMS"))
@@ -76,22 +107,51 @@ func TestReleaseIsTheSameTwiceAndWorks(t *testing.T) {
 	for _, ending := range []string{"_amd64.deb", ".x86_64.rpm", ".linux-amd64.tar.gz", ".linux-amd64.spdx.json"} {
 		require.Contains(t, string(sums), ending+"\n")
 	}
+	t.Run("deb", func(t *testing.T) { debIsGood(t, only(t, first, ".deb")) })
+	t.Run("rpm", func(t *testing.T) { rpmIsGood(t, only(t, first, ".rpm")) })
+	t.Run("archive", func(t *testing.T) { archiveIsGood(t, only(t, first, ".tar.gz")) })
+}
 
-	debs, err := filepath.Glob(filepath.Join(first, "*.deb"))
-	require.NoError(t, err)
-	require.Len(t, debs, 1)
+func debIsGood(t *testing.T, deb string) {
+	t.Helper()
 	tree := t.TempDir()
-	out, err := exec.CommandContext(t.Context(), have(t, "dpkg-deb"), "-x", debs[0], tree).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	program := filepath.Join(tree, "usr/bin/trtllm_exporter")
-	out, err = exec.CommandContext(t.Context(), program, "check-config", filepath.Join(tree, "etc/trtllm_exporter/config.yml")).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	packaged, err := os.ReadFile(filepath.Join(tree, "lib/systemd/system/trtllm_exporter.service"))
+	said(t, have(t, "dpkg-deb"), "-x", deb, tree)
+	said(t, filepath.Join(tree, "usr/bin/trtllm_exporter"), "check-config", filepath.Join(tree, "etc/trtllm_exporter/config.yml"))
+	packaged, err := os.ReadFile(filepath.Join(tree, "usr/lib/systemd/system/trtllm_exporter.service"))
 	require.NoError(t, err)
 	require.Equal(t, string(read(t, unit)), string(packaged))
-	out, err = exec.CommandContext(t.Context(), have(t, "dpkg-deb"), "-I", debs[0], "conffiles").CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", string(out))
+	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, "dpkg-deb", "-I", deb, "conffiles"))
+}
+
+func rpmIsGood(t *testing.T, rpm string) {
+	t.Helper()
+	program := have(t, "rpm")
+	require.Contains(t, said(t, program, "-K", "--nosignature", rpm), "digests OK")
+	require.Equal(t, `-rw-r--r-- root /etc/default/trtllm_exporter
+drwxr-xr-x root /etc/trtllm_exporter
+-rw-r--r-- root /etc/trtllm_exporter/config.yml
+-rwxr-xr-x root /usr/bin/trtllm_exporter
+-rw-r--r-- root /usr/lib/systemd/system/trtllm_exporter.service
+drwxr-xr-x root /usr/share/doc/trtllm-exporter
+-rw-r--r-- root /usr/share/doc/trtllm-exporter/configuration.md
+-rw-r--r-- root /usr/share/doc/trtllm-exporter/copyright
+`, said(t, program, "-qp", "--qf", "[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]", rpm))
+	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, program, "-qpc", rpm))
+	require.Equal(t, "localhost", said(t, program, "-qp", "--qf", "%{BUILDHOST}", rpm))
+	for tag, name := range map[string]string{"POSTIN": "postinstall", "PREUN": "preremove", "POSTUN": "postremove"} {
+		script := strings.TrimSpace(string(read(t, "deploy/package/"+name+".sh")))
+		require.Equal(t, script, strings.TrimSpace(said(t, program, "-qp", "--qf", "%{"+tag+"}", rpm)))
+	}
+}
+
+func archiveIsGood(t *testing.T, archive string) {
+	t.Helper()
+	tree := t.TempDir()
+	said(t, have(t, "tar"), "-C", tree, "--strip-components=1", "-xzf", archive)
+	said(t, filepath.Join(tree, "trtllm_exporter"), "check-config", filepath.Join(tree, "config.yml"))
+	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md", "trtllm_exporter.service"} {
+		require.FileExists(t, filepath.Join(tree, name))
+	}
 }
 
 func TestWorkflowsAreGood(t *testing.T) {
@@ -112,12 +172,14 @@ func TestWorkflowsAreGood(t *testing.T) {
 }
 
 func TestScriptsArePlainShell(t *testing.T) {
-	scripts, err := filepath.Glob(filepath.Join(root, "deploy/package/*.sh"))
+	scripts, err := filepath.Glob(filepath.Join(root, "*/*/*.sh"))
 	require.NoError(t, err)
-	require.Len(t, scripts, 4)
+	require.Greater(t, len(scripts), 4)
 	for _, s := range scripts {
+		text, err := os.ReadFile(s)
+		require.NoError(t, err)
 		shell := "sh"
-		if filepath.Base(s) == "dist.sh" {
+		if strings.HasPrefix(string(text), "#!/usr/bin/env bash\n") {
 			shell = "bash"
 		}
 		out, err := exec.CommandContext(t.Context(), shell, "-n", s).CombinedOutput()
