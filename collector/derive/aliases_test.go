@@ -2,12 +2,14 @@ package derive_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -53,24 +55,29 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	return all, values
 }
 
-// selector is a series selector inside a query, or the way in which inference
-// gateways are told which series to read.
-var selector = regexp.MustCompile(`([a-zA-Z_:][a-zA-Z0-9_:]*)\{([a-z_]+)="?([^"}]*)"?\}`)
-
-// selects is how many series the selectors of a query find.
+// selects is how many series each selector of a query finds; the least counts.
 func selects(t *testing.T, query string, all []labels.Labels) int {
 	t.Helper()
-	found := selector.FindAllStringSubmatch(query, -1)
-	require.NotEmpty(t, found, query)
-	n := 0
-	for _, s := range found {
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(query)
+	require.NoError(t, err, query)
+	selectors := parser.ExtractSelectors(expr)
+	require.NotEmpty(t, selectors, query)
+	least := len(all)
+	for _, matchers := range selectors {
+		n := 0
 		for _, lset := range all {
-			if lset.Get(model.MetricNameLabel) == s[1] && lset.Get(s[2]) == s[3] {
+			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(lset.Get(m.Name)) }) {
 				n++
 			}
 		}
+		least = min(least, n)
 	}
-	return n
+	return least
+}
+
+// quoted is a selector as inference gateways are told it, in PromQL's spelling.
+func quoted(told string) string {
+	return regexp.MustCompile(`=([^"}]+)}`).ReplaceAllString(told, `="$1"}`)
 }
 
 func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
@@ -104,7 +111,7 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	for _, read := range []string{
 		"vllm:num_requests_waiting{model_name=llama}", "vllm:num_requests_running{model_name=llama}", "vllm:kv_cache_usage_perc{model_name=llama}",
 	} {
-		require.Positive(t, selects(t, read, all), "%s, as an inference gateway is told", read)
+		require.Positive(t, selects(t, quoted(read), all), "%s, as an inference gateway is told", read)
 	}
 }
 
