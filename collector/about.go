@@ -101,7 +101,7 @@ func (r *replica) judge(failed error) {
 		e.Unrouted = r.seen.Unrouted()
 	}
 	state, why := e.Judge()
-	why += r.disagreement()
+	why += r.disagreement() + r.canaryDoubt()
 	if string(state) != r.status.State {
 		r.log.Info("Replica changed state", "state", string(state), "was", r.status.State, "reason", why)
 		r.status.StateSince = time.Now()
@@ -122,6 +122,7 @@ func (r *replica) describe(failed error) {
 	}
 	if !r.target.Silent {
 		r.settle(failed)
+		r.orderCanary()
 	}
 	id := labels.NewBuilder(r.own.Labels)
 	for _, s := range engine.States() {
@@ -138,5 +139,6 @@ func (r *replica) describe(failed error) {
 		}
 	}
 	r.sayIterations(id)
+	r.sayCanary(id)
 	r.about.keep(r.lore, id)
 }

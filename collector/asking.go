@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// probe is one answer about health, and how long it took.
-type probe struct {
+// healthAnswer is one answer about health, and how long it took.
+type healthAnswer struct {
 	engine.Health
 
 	// answered is true when the API answered this time or before.
@@ -124,7 +124,7 @@ func (r *replica) askHealth(life context.Context) {
 		if h.API == engine.APIRefused && !seen {
 			h.Detail = "it was not found at " + base + "; set api_port"
 		}
-		r.probed.Store(&probe{Health: h, answered: seen, took: time.Since(start)})
+		r.probed.Store(&healthAnswer{Health: h, answered: seen, took: time.Since(start)})
 	})
 }
 

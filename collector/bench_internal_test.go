@@ -70,6 +70,11 @@ func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limi
 	return c.Do(ctx, method, url, body, limit)
 }
 
+// Open implements Scraper.
+func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {
+	return nil, http.ErrNotSupported
+}
+
 // Leave implements Scraper.
 func (*canned) Leave(string) {}
 

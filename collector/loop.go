@@ -34,6 +34,10 @@ func (r *replica) run(ctx context.Context) {
 	if r.pool.cfg.IterationStats {
 		asking.Go(func() { r.runIterations(ctx) })
 	}
+	if r.pool.cfg.Probe.Enabled {
+		r.canary.on = true
+		asking.Go(func() { r.runCanary(ctx) })
+	}
 	defer asking.Wait()
 
 	phase := offset(r.target.Key(), r.target.Interval)

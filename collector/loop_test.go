@@ -65,6 +65,11 @@ func (p *puppet) Pass(ctx context.Context, method, url string, body []byte, limi
 	return p.Do(ctx, method, url, body, limit)
 }
 
+// Open implements collector.Scraper.
+func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, error) {
+	return nil, errors.New("there is no stream")
+}
+
 // Leave implements collector.Scraper.
 func (*puppet) Leave(string) {}
 

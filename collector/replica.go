@@ -59,11 +59,13 @@ type replica struct {
 	looked time.Time
 
 	// probed is the last answer of the server's API about its health.
-	probed atomic.Pointer[probe]
+	probed atomic.Pointer[healthAnswer]
 	facts  atomic.Pointer[engine.Facts]
 	// iterated is what was read of the server's iterations; nil where they are
 	// not read.
 	iterated atomic.Pointer[iterations]
+	// canary are the probes, where they are on.
+	canary canary
 	// asking is the kind of server that is asked; nil while it is unknown.
 	// Turn keeps answers of one kind from being published for another.
 	asking atomic.Pointer[engine.Kind]

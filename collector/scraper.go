@@ -18,6 +18,9 @@ type Scraper interface {
 	Scrape(ctx context.Context, url string, buf []byte) (scrape.Page, error)
 	// Pass is Do over connections that are not kept; see [scrape.Client.Pass].
 	Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
+	// Open asks for an answer that is read as it comes; see
+	// [scrape.Client.Open].
+	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 	// Leave closes what is kept open to an API that will not be asked again.
 	Leave(base string)
 	// Close closes idle connections; scrapes that run go on.

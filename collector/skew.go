@@ -98,36 +98,52 @@ const skewInterval = time.Second
 
 // comparison renders the skew of all pools. It is not safe for concurrent use.
 type comparison struct {
-	head   exposition.Family
-	values []skewValue
-	out    *exposition.Computed
+	skew, outputs exposition.Family
+	values        []skewValue
+	out           *exposition.Computed
 }
 
-// skewValue is one series.
+// skewValue is one series; fact is empty for the outputs of the canary.
 type skewValue struct {
 	pool, fact string
-	skew       int
+	value      int
 }
 
-// newComparison takes the family's head from the catalogue.
-func newComparison() *comparison {
-	c := &comparison{}
-	for _, f := range derive.Catalogue() {
-		if f.Name == derive.Prefix+"pool_skew" {
-			c.head = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
-		}
+// labels are those of the series.
+func (v *skewValue) labels() labels.Labels {
+	if v.fact == "" {
+		return labels.FromStrings(relabel.LabelPoolID, v.pool)
 	}
-	return c
+	return labels.FromStrings(relabel.LabelPoolID, v.pool, "fact", v.fact)
+}
+
+// newComparison takes the families' heads from the catalogue.
+func newComparison() *comparison {
+	return &comparison{
+		skew:    catalogueHeads()[derive.Prefix+"pool_skew"],
+		outputs: catalogueHeads()[derive.Prefix+"pool_canary_outputs"],
+	}
+}
+
+// compared are the replicas of one pool.
+type compared struct {
+	traits  []*traits
+	answers []canaryAnswer
 }
 
 // compare publishes the skew of every pool, when it changed.
-func (c *comparison) compare(pools map[string][]*traits) (block *exposition.Block, changed bool) {
+func (c *comparison) compare(pools map[string]*compared) (block *exposition.Block, changed bool) {
 	var values []skewValue
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		for _, fact := range skewFacts() {
-			if n, ok := skew(fact, pools[pool]); ok {
+			if n, ok := skew(fact, pools[pool].traits); ok {
 				values = append(values, skewValue{pool, fact, n})
 			}
+		}
+	}
+	for _, pool := range slices.Sorted(maps.Keys(pools)) {
+		if n, ok := distinct(pools[pool].answers); ok {
+			values = append(values, skewValue{pool, "", n})
 		}
 	}
 	if slices.Equal(values, c.values) {
@@ -142,13 +158,16 @@ func (c *comparison) compare(pools map[string][]*traits) (block *exposition.Bloc
 	if c.out == nil || !shape {
 		series := make([]exposition.ComputedSeries, len(values))
 		for i, v := range values {
-			series[i] = exposition.ComputedSeries{Family: c.head, Labels: labels.FromStrings(relabel.LabelPoolID, v.pool, "fact", v.fact)}
+			series[i] = exposition.ComputedSeries{Family: c.skew, Labels: v.labels()}
+			if v.fact == "" {
+				series[i].Family = c.outputs
+			}
 		}
 		c.out = exposition.NewComputed(series)
 	}
 	b := c.out.Block()
 	for i, v := range values {
-		b.Set(i, float64(v.skew))
+		b.Set(i, float64(v.value))
 	}
 	b.Seal()
 	return b, true
@@ -167,20 +186,27 @@ func (c *Collector) runSkew(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if b, changed := comparison.compare(c.traits()); changed {
+		if b, changed := comparison.compare(c.compared()); changed {
 			c.opts.Store.PublishFleet(b)
 		}
 	}
 }
 
-// traits are those of all replicas by pool.
-func (c *Collector) traits() map[string][]*traits {
+// compared are all replicas by pool.
+func (c *Collector) compared() map[string]*compared {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	pools := make(map[string][]*traits)
+	pools := make(map[string]*compared)
 	for _, l := range c.replicas {
-		pool := l.target.PoolID
-		pools[pool] = append(pools[pool], l.traits.Load())
+		pool := pools[l.target.PoolID]
+		if pool == nil {
+			pool = &compared{}
+			pools[l.target.PoolID] = pool
+		}
+		pool.traits = append(pool.traits, l.traits.Load())
+		if a, ok := l.canary.answer(); ok {
+			pool.answers = append(pool.answers, a)
+		}
 	}
 	return pools
 }

@@ -28,7 +28,7 @@ func New() Vocabulary {
 	v := make(Vocabulary)
 	for _, f := range derive.Catalogue() {
 		switch f.Name {
-		case derive.Prefix + "pool_skew":
+		case derive.Prefix + "pool_skew", derive.Prefix + "pool_canary_outputs":
 			v.add(f.Name, f.Type, append(f.Labels, "pool_id")...)
 		default:
 			v.add(f.Name, f.Type, append(identity(), f.Labels...)...)

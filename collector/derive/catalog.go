@@ -81,6 +81,7 @@ func makeCatalogue() []Family {
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
 		{"Iterations of a trtllm-serve", iterationFamilies()},
+		{"Canary", canaryFamilies()},
 		{"Replica", slices.Concat(replicaFamilies(), configFamilies(), stateFamilies())},
 	} {
 		for _, f := range part.families {

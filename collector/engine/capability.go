@@ -47,11 +47,14 @@ type Known struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
+	// Canary is true where the replica is probed.
+	Canary bool
 }
 
 // Ways out that more than one capability has.
 const (
-	cureProbe     = "use trtllm-serve, or measure it at the client"
+	cureClient    = "use trtllm-serve, or measure it at the client"
+	cureCanary    = "probe: { enabled: true } in the pool, for requests of its own; or measure it at the client"
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"
@@ -100,12 +103,23 @@ func Capabilities(k *Known) []Capability {
 			v = k.health()
 		case CanConfig:
 			v = k.config()
+		case CanTTFT:
+			v = k.orCanary(judge(k, name))
 		default:
 			v = judge(k, name)
 		}
 		all = append(all, v.as(name))
 	}
 	return all
+}
+
+// orCanary takes the canary for the source of what a server itself does not
+// tell, where it is on and can ask.
+func (k *Known) orCanary(v verdict) verdict {
+	if _, why := StreamOf(k.Kind, k.Page); v.has || !k.Canary || why != "" {
+		return v
+	}
+	return yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + v.reason)
 }
 
 // health judges whether the server's API speaks of its health.

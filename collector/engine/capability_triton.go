@@ -15,7 +15,7 @@ func judgeTriton(k *Known, name string) verdict {
 		if p.Begins("vllm:time_per_output_token") {
 			return yes("vllm:time_per_output_token_seconds, token by token")
 		}
-		return no("Triton has no time per output token", cureProbe)
+		return no("Triton has no time per output token", cureClient)
 	case CanE2E:
 		return k.tritonDuration(set)
 	case CanQuantiles:
@@ -114,9 +114,9 @@ func (k *Known) tritonFirst() verdict {
 	case p.Begins("vllm:time_to_first_token"):
 		return yes("vllm:time_to_first_token_seconds")
 	case k.Kind == TritonOpenAI:
-		return no("the OpenAI frontend takes no metric options", cureProbe)
+		return no("the OpenAI frontend takes no metric options", cureCanary)
 	case known && minor < minorFirstResponse:
-		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or measure it at the client")
+		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+"; or "+cureCanary)
 	case known && minor < minorAllResponses:
 		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
 	}
@@ -150,7 +150,7 @@ func (k *Known) tritonQuantiles() verdict {
 	case p.Begins("vllm:e2e_request_latency"):
 		return yes("histograms of vLLM")
 	case k.Kind == TritonOpenAI:
-		return no("the OpenAI frontend takes no metric options", cureProbe)
+		return no("the OpenAI frontend takes no metric options", cureClient)
 	}
 	if known && minor < minorFirstResponse {
 		return no("summaries are off, and this release has no histograms", summaries)

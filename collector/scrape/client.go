@@ -198,3 +198,21 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	}
 	return resp.StatusCode, resp.Header, answer, nil
 }
+
+// Open sends one request and hands the answer out with its body unread, for
+// answers that are read as they come; the caller closes the body. Every status
+// is an answer; an error is an *Error and says that there was none. A body that
+// is not nil is sent as JSON. Nothing but ctx and the limit on headers bounds
+// what comes. Connections are those of [Client.Pass].
+func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
+	req, failure := c.requests.question(ctx, method, url, body)
+	if failure != nil {
+		return nil, failure
+	}
+	req.Header.Set("Accept", acceptStream)
+	resp, failure := c.send(c.brief, req)
+	if failure != nil {
+		return nil, failure
+	}
+	return resp, nil
+}

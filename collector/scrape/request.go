@@ -21,6 +21,7 @@ const HopHeader = "X-Trtllm-Exporter-Hop"
 const (
 	acceptPage    = "text/plain;version=0.0.4;q=0.9,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1"
 	acceptJSON    = "application/json,*/*;q=0.1"
+	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
 	timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
 	// timeoutStep is how exactly the servers are told the timeout; it is coarse,
 	// so that the headers of two scrapes are the same.

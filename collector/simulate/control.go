@@ -19,6 +19,8 @@ func (r *Replica) apply(a Action) {
 		w.emptyPage = a.On
 	case ActionStick:
 		w.stick += a.Count
+	case ActionUnsteady:
+		w.unsteady = a.On
 	case ActionRestart:
 		setIf(&w.spec.EngineVersion, a.EngineVersion)
 		setIf(&w.spec.TRTLLMVersion, a.TRTLLMVersion)
@@ -100,6 +102,10 @@ func (r *Replica) SetEmptyPage(on bool) { r.do(Action{Kind: ActionEmptyPage, On:
 
 // Stick makes the next n requests get all their tokens and never their end.
 func (r *Replica) Stick(n int) { r.do(Action{Kind: ActionStick, Count: n}) }
+
+// Unsteady makes the same prompt get another answer each time, as a server does
+// whose kernels the batch of the moment chooses.
+func (r *Replica) Unsteady(on bool) { r.do(Action{Kind: ActionUnsteady, On: on}) }
 
 // Restart kills the process; after closed, plus the spec's LoadDuration, a new
 // one with all counters at zero opens the ports.

@@ -85,7 +85,7 @@ func openAICompletions(r *Replica, srv server, chat bool) http.Handler {
 			writeJSON(w, http.StatusInternalServerError, object{"object": "error", "message": "Internal server error", "type": "InternalServerError", "code": 500})
 			return
 		}
-		a := answer{chat: chat, model: r.spec.Model, asked: asked, prompt: prompt, created: time.Now().Unix()}
+		a := answer{chat: chat, model: r.spec.Model, asked: asked, prompt: prompt, created: time.Now().Unix(), wording: r.wording(asked.Prompt)}
 		if asked.Stream {
 			a.stream(w, req, events, leave, srv)
 			return
@@ -102,6 +102,7 @@ type answer struct {
 	prompt  int
 	created int64
 	tokens  int
+	wording uint64
 }
 
 func (a *answer) frame(choices []object) object {
@@ -145,7 +146,7 @@ func (a *answer) stream(w http.ResponseWriter, req *http.Request, events <-chan 
 			role()
 		}
 		a.tokens = n
-		out.event(a.frame(a.choice(word(a.asked.Prompt, n), n == a.asked.MaxTokens)))
+		out.event(a.frame(a.choice(word(a.wording, n), n == a.asked.MaxTokens)))
 	})
 	if err != nil {
 		return
@@ -166,7 +167,7 @@ func (a *answer) whole(w http.ResponseWriter, req *http.Request, events <-chan s
 	var text strings.Builder
 	failed, err := follow(req, events, leave, func(n int) {
 		a.tokens = n
-		text.WriteString(word(a.asked.Prompt, n))
+		text.WriteString(word(a.wording, n))
 	})
 	if err != nil {
 		return

@@ -39,6 +39,7 @@ type world struct {
 	emptyPage bool // The page is 200 without a body.
 	stick     int  // So many next requests never end.
 	stalled   bool
+	unsteady  bool // Answers differ from request to request.
 }
 
 // server is the software of a replica: what it books, prints and answers.
@@ -222,7 +223,7 @@ func (r *Replica) boot() {
 	r.upAt = never
 	w.truth = Truth{Epoch: w.truth.Epoch + 1}
 	w.phase, w.up = PhaseServing, w.now
-	w.stalled, w.failing, w.emptyPage, w.stick = false, false, false, 0
+	w.stalled, w.failing, w.emptyPage, w.stick, w.unsteady = false, false, false, 0, false
 	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
 	w.server = newServer(w)
 }

@@ -15,6 +15,7 @@ const (
 	ActionFail      ActionKind = "fail"
 	ActionEmptyPage ActionKind = "empty_page"
 	ActionStick     ActionKind = "stick"
+	ActionUnsteady  ActionKind = "unsteady"
 	ActionRestart   ActionKind = "restart"
 	ActionStop      ActionKind = "stop"
 	ActionDrain     ActionKind = "drain"
@@ -22,8 +23,8 @@ const (
 	ActionLoad      ActionKind = "load"
 )
 
-// Action is one thing done to a replica: Rate with Rate; Stall, Fail and
-// EmptyPage with On; Stick with Count; Restart with For (how long both ports
+// Action is one thing done to a replica: Rate with Rate; Stall, Fail,
+// EmptyPage and Unsteady with On; Stick with Count; Restart with For (how long both ports
 // stay closed before loading), EngineVersion and TRTLLMVersion (empty keeps
 // them); Unload and Load with Model.
 type Action struct {

@@ -43,14 +43,26 @@ const (
 	postTime = 400 * 1000
 )
 
-// word is the text of a token: a function of the prompt and the position, so the
-// same prompt gives the same answer.
-func word(prompt string, token int) string {
+// wording decides what the answer to a prompt says: the same prompt gives the
+// same answer, of a server with the same versions. An unsteady replica answers
+// in other words each time.
+func (r *Replica) wording(prompt string) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seed := mix(7, prompt+r.w.spec.EngineVersion+r.w.spec.TRTLLMVersion)
+	if r.w.unsteady {
+		seed += r.clients.ids
+	}
+	return seed
+}
+
+// word is the text of a token at its place in an answer.
+func word(wording uint64, token int) string {
 	words := []string{
 		"time", "flows", "through", "every", "machine", "that", "counts", "tokens", "and", "keeps", "its", "queue",
 		"in", "order", "while", "blocks", "are", "reused", "again", "slowly",
 	}
-	return " " + words[(mix(7, prompt)+uint64(token)*13)%uint64(len(words))]
+	return " " + words[(wording+uint64(token)*13)%uint64(len(words))]
 }
 
 // promptTokens guesses a prompt's length in tokens.
@@ -119,15 +131,16 @@ func (t *triton) generate(r *Replica, stream bool) http.Handler {
 			t.turnedAway(r, w, stream)
 			return
 		}
+		wording := r.wording(asked.Text)
 		frame := func(text string) object {
 			return object{"model_name": name, "model_version": "1", "sequence_end": false, "sequence_id": 0, "sequence_start": false, "text_output": text}
 		}
 		var all strings.Builder
 		var out streamer
-		token := func(n int) { all.WriteString(word(asked.Text, n)) }
+		token := func(n int) { all.WriteString(word(wording, n)) }
 		if stream && asked.decoupled {
 			out = newStreamer(w, "text/event-stream; charset=utf-8", http.StatusOK)
-			token = func(n int) { out.event(frame(word(asked.Text, n))) }
+			token = func(n int) { out.event(frame(word(wording, n))) }
 		}
 		failed, err := follow(req, events, leave, token)
 		switch {
@@ -147,7 +160,10 @@ func (t *triton) generate(r *Replica, stream bool) http.Handler {
 type generateRequest struct {
 	Text      string `json:"text_input"`
 	MaxTokens int    `json:"max_tokens"`
-	decoupled bool
+	// The llmapi model has its own name for it, the vLLM backend a text of JSON.
+	SamplingMaxTokens  int    `json:"sampling_param_max_tokens"`
+	SamplingParameters string `json:"sampling_parameters"`
+	decoupled          bool
 }
 
 // generateInput checks a request before inference: an unknown model is 404, a
@@ -166,6 +182,10 @@ func (t *triton) generateInput(r *Replica, w http.ResponseWriter, req *http.Requ
 	if err := json.NewDecoder(io.LimitReader(req.Body, 1<<20)).Decode(&asked); err != nil || asked.Text == "" {
 		writeError(w, http.StatusBadRequest, "expected 2 inputs but got 0 inputs for model '"+req.PathValue("model")+"'")
 		return asked, false
+	}
+	setDefault(&asked.MaxTokens, asked.SamplingMaxTokens)
+	if asked.SamplingParameters != "" {
+		_ = json.Unmarshal([]byte(asked.SamplingParameters), &asked) // What is not there stays unset.
 	}
 	setDefault(&asked.MaxTokens, 16)
 	return asked, true

@@ -124,16 +124,43 @@ func step(name string, input, output map[string]string) object {
 	return object{"model_name": name, "model_version": -1, "model_namespace": "", "input_map": input, "output_map": output}
 }
 
-func (*triton) modelMetadata(m *model) any {
+func (t *triton) modelMetadata(m *model) any {
 	platform := m.backend
 	if m.role == roleEnsemble {
 		platform = "ensemble"
 	}
 	return object{
 		"name": m.name, "versions": []string{"1"}, "platform": platform,
-		"inputs":  []object{{"name": "text_input", "datatype": "BYTES", "shape": []int{-1, 1}}},
+		"inputs":  t.inputs(m),
 		"outputs": []object{{"name": "text_output", "datatype": "BYTES", "shape": []int{-1, -1}}},
 	}
+}
+
+// inputs are what a model takes: those of TensorRT-LLM's repositories that a
+// request for text needs.
+func (t *triton) inputs(m *model) []object {
+	var names [][2]string
+	switch {
+	case m.role == roleEnsemble || m.role == roleBLS:
+		names = [][2]string{{"text_input", "BYTES"}, {"max_tokens", "INT32"}, {"stream", "BOOL"}, {"top_k", "INT32"}}
+	case t.w.spec.Kind == KindTritonLLMAPI:
+		names = [][2]string{{"text_input", "BYTES"}, {"streaming", "BOOL"}, {"sampling_param_max_tokens", "INT32"}, {"stop", "BOOL"}}
+	case t.w.spec.Kind == KindTritonVLLM:
+		names = [][2]string{{"text_input", "BYTES"}, {"stream", "BOOL"}, {"sampling_parameters", "BYTES"}}
+	case t.w.spec.Kind == KindTritonCore:
+		names = [][2]string{{"data_0", "FP32"}}
+	case m.role == roleLLM:
+		names = [][2]string{{"input_ids", "INT32"}, {"request_output_len", "INT32"}}
+	case m.role == rolePre:
+		names = [][2]string{{"QUERY", "BYTES"}, {"REQUEST_OUTPUT_LEN", "INT32"}}
+	default:
+		names = [][2]string{{"TOKENS_BATCH", "INT32"}, {"SEQUENCE_LENGTH", "INT32"}}
+	}
+	inputs := make([]object, 0, len(names))
+	for _, n := range names {
+		inputs = append(inputs, object{"name": n[0], "datatype": n[1], "shape": []int{-1, 1}})
+	}
+	return inputs
 }
 
 // countNS is a pair as /v2/models/stats has them.

@@ -206,12 +206,17 @@ func (t *targetState) Tone() target.Health {
 }
 
 // Note explains the state of a replica that does not serve, unless the error
-// of its scrape does.
+// of its scrape does, or of one whose canary fails.
 func (t *targetState) Note() string {
-	if t.LastError != "" || t.State == stateReady {
+	if t.LastError != "" || t.State == stateReady && !t.Canary.fails() {
 		return ""
 	}
 	return t.StateReason
+}
+
+// fails is true of a canary whose last probe failed while it is at work.
+func (c *canaryState) fails() bool {
+	return c != nil && c.Hold == "" && c.Result != "" && c.Result != "ok"
 }
 
 // The states of a replica that serves and of one that will.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"strings"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -18,6 +19,25 @@ type knownState struct {
 	Determinism        []target.Verdict `json:"determinism,omitempty"`
 	Expectations       []target.Verdict `json:"expectations,omitempty"`
 	Unanswered         []target.Verdict `json:"unanswered,omitempty"`
+	Canary             *canaryState     `json:"canary,omitempty"`
+}
+
+// canaryState is what active probes show of a replica.
+type canaryState struct {
+	Model string `json:"model,omitempty"`
+	// Hold says why nothing is asked now.
+	Hold   string     `json:"hold,omitempty"`
+	Result string     `json:"result,omitempty"`
+	Reason string     `json:"reason,omitempty"`
+	At     *time.Time `json:"at,omitempty"`
+}
+
+// readCanary copies what probes show; nil where they are off.
+func readCanary(c *target.Canary, clean scrubber) *canaryState {
+	if c == nil {
+		return nil
+	}
+	return &canaryState{c.Model, c.Hold, c.Result, clean.text(c.Reason), moment(c.At)}
 }
 
 // readKnown copies what is known without secrets, which a server's own words
@@ -35,7 +55,7 @@ func readKnown(t *target.Target, s *target.Status, clean scrubber) knownState {
 		Generation: s.Generation, GenerationReason: s.GenerationReason,
 		EngineBuildVersion: s.EngineBuildVersion, Silent: t.Silent, Models: s.Models,
 		Capabilities: words(s.Capabilities), Determinism: words(s.Determinism),
-		Expectations: words(s.Expectations), Unanswered: words(s.Unanswered),
+		Expectations: words(s.Expectations), Unanswered: words(s.Unanswered), Canary: readCanary(s.Canary, clean),
 	}
 }
 

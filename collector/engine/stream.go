@@ -1,0 +1,84 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Stream is how a kind of server streams answers to its clients.
+type Stream struct {
+	// Generate is true for Triton's generate_stream, false for OpenAI's API.
+	Generate bool
+	// Usage and Seed say that requests to OpenAI's API may have stream_options
+	// and seed. trtllm-serve refuses keys that it does not know
+	// (openai_protocol.py, extra="forbid"), and knows both; NIM 1.x is built on
+	// a vLLM that did the same before it knew stream_options.
+	Usage, Seed bool
+}
+
+// StreamOf says how a server can be asked for a streamed answer; where it can
+// not, why not, for people. The page, nil while it is not known, tells Dynamo's
+// frontend from its workers.
+func StreamOf(kind Kind, p *Page) (s Stream, why string) {
+	switch kind {
+	case Triton:
+		return Stream{Generate: true}, ""
+	case TRTLLMServe:
+		return Stream{Usage: true, Seed: true}, ""
+	case TritonOpenAI:
+		return Stream{Usage: true}, ""
+	case Dynamo:
+		if p != nil && !p.Begins("dynamo_frontend_") {
+			return s, "a worker of Dynamo has no API for clients; probe its frontend"
+		}
+		return Stream{Usage: true}, ""
+	case NIM:
+		return s, ""
+	case Unknown:
+	}
+	return s, "the server was not recognised yet"
+}
+
+// EntryModel is the model that clients call; where it is not clear which that
+// is, why not, for people. Of ensemble and BLS model over the same parts it is
+// the ensemble. Servers with OpenAI's API list a model before its adapters.
+func (t *Topology) EntryModel(kind Kind, facts *Facts) (name, why string) {
+	if facts == nil {
+		facts = &Facts{}
+	}
+	names := t.inRole(RoleEntry)
+	if len(names) == 0 {
+		names = t.inRole(RoleSingle)
+	}
+	switch {
+	case len(names) == 0:
+		return "", "no model of the server is known yet"
+	case len(names) == 1:
+		return names[0], ""
+	case kind != Triton && kind != TritonOpenAI && len(facts.Models) > 0:
+		return facts.Models[0].Name, ""
+	}
+	best := slices.IndexFunc(names, func(n string) bool {
+		m := facts.Model(n)
+		return m != nil && m.Platform == "ensemble" || m == nil && n == "ensemble"
+	})
+	for _, n := range names {
+		if best < 0 || t.ids[n] != t.ids[names[best]] {
+			return "", fmt.Sprintf("clients may call any of %s; set probe.model", strings.Join(names, ", "))
+		}
+	}
+	return names[best], ""
+}
+
+// inRole are the models of a role in order.
+func (t *Topology) inRole(role Role) []string {
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(t.roles)) {
+		if t.roles[n] == role {
+			names = append(names, n)
+		}
+	}
+	return names
+}

@@ -1,0 +1,10 @@
+// Package probe owns active probes, the canary: one small streamed request to a
+// server, and what its answer shows that no page does. A stream that never
+// ends, dead model processes behind a ready API, and answers that changed are
+// seen by a client only.
+//
+// A probe is bounded in every way: one request at a time, a deadline for the
+// whole and for each of its stages, a limit on what is read. Whom to ask and
+// when is the caller's to say; the package must not know pages, scrapes or
+// names of servers, only the two protocols that answers are streamed in.
+package probe
