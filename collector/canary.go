@@ -37,6 +37,8 @@ type canaryOrder struct {
 	// identity says what server with what model answers, group the same without
 	// configs, for the comparison inside the pool.
 	identity, group string
+	// round is the last round of questions of identity that it rests on.
+	round uint64
 	// hold says why nothing is asked now; empty when probes are sent.
 	hold string
 }
@@ -98,6 +100,9 @@ func (r *replica) sendProbe(ctx context.Context, order *canaryOrder, book *probe
 	if report.Result == "" {
 		return
 	}
+	if book.Differs(report) {
+		order = r.confirm(ctx, order)
+	}
 	before := r.canary.shown.Load()
 	r.canary.shown.Store(&canaryShown{book.Enter(report, order.identity), order})
 	good := before == nil || before.Last.Result == probe.OK
@@ -109,12 +114,37 @@ func (r *replica) sendProbe(ctx context.Context, order *canaryOrder, book *probe
 	}
 }
 
+// confirm asks anew who the server is: one that answers otherwise may have
+// started anew with other versions since it was asked last. The order comes
+// back as it is known then.
+func (r *replica) confirm(ctx context.Context, order *canaryOrder) *canaryOrder {
+	want := r.rounds.begun.Load() + 1
+	r.wake()
+	ctx, cancel := context.WithTimeout(ctx, 2*(r.target.Timeout+r.target.Interval))
+	defer cancel()
+	tick := time.NewTicker(min(r.target.Interval, canaryPatience))
+	defer tick.Stop()
+	for order.round < want {
+		select {
+		case <-ctx.Done():
+			return order
+		case <-tick.C:
+			order = r.canary.order.Load()
+		}
+	}
+	return order
+}
+
 // orderCanary says what may be asked of the replica, as it is known now.
 func (r *replica) orderCanary() {
 	if !r.canary.on {
 		return
 	}
-	order := &canaryOrder{}
+	order := &canaryOrder{round: r.rounds.ended.Load()}
+	if r.facts.Load() != r.used {
+		// What that round answered is for the next scrape.
+		order.round = 0
+	}
 	order.hold = r.compose(order)
 	if order.hold == "" {
 		order.hold = restingIn(engine.State(r.status.State))

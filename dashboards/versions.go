@@ -45,6 +45,7 @@ func versions() Dashboard {
 					sorted("Replicas", table("Impossible numbers by check", "Checks of what servers say. Yes: see LLMSourceAnomaly in the runbook.",
 						[][2]string{{"pool_id", "Pool"}, {"check", "Check"}},
 						[]column{{"Replicas", "none", "sum by (pool_id, check) (" + info("pool_id, replica_id, check", "llm_server_source_anomaly", ofReplica) + ")", colored("green", 1.0, "orange")}})))),
+			canary(),
 			section("Models",
 				beside(9, table("Models", "What is known of each model. Instances above 1 on one GPU share it; dynamic batching changes answers.",
 					[][2]string{

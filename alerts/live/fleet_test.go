@@ -49,6 +49,7 @@ func fleetSpec() simulate.FleetSpec {
 	tight.Workload = simulate.Workload{Rate: 0.5, PromptTokens: 100, OutputTokens: 400, Spread: 0.3}
 	add("tight", 1, tight)
 	add("lone", 1, serve)
+	add("hung", 2, streaming)
 	return spec
 }
 
@@ -58,6 +59,10 @@ func exporterConfig(fleet *simulate.Fleet) string {
 	b.WriteString("global: { scrape_interval: 3s, scrape_timeout: 3s, window: 15s, stall_after: 20s }\npools:\n")
 	for _, pool := range fleet.Pools() {
 		fmt.Fprintf(&b, "  - pool_id: %s\n    identity_interval: 3s\n", pool.Name)
+		switch pool.Name {
+		case "calm", "calm-stream", "hung", "failing":
+			b.WriteString("    probe: { enabled: true, interval: 10s, end_timeout: 2s }\n")
+		}
 		if pool.Name == "calm" {
 			b.WriteString("    expect: { engine_version: \"2.65.0\" }\n")
 		}

@@ -67,6 +67,11 @@ func faults() []fault {
 			[]string{"pool_id", "failing", "replica_id", "failing-0"},
 			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) },
 		},
+		{
+			"streams that never end", "LLMCanaryFailing", "working-day",
+			[]string{"pool_id", "hung", "replica_id", "hung-0"},
+			func(f *simulate.Fleet) { f.Replica("hung", "hung-0").Stick(1 << 30) },
+		},
 		{"and its pool burns its budget", "LLMSLOBurnFast", "on-call", []string{"pool_id", "failing", "slo", "availability"}, nil},
 	}
 }
@@ -75,7 +80,7 @@ func TestFaultsReachTheirReceiver(t *testing.T) {
 	s := startStack(t)
 	within(t, time.Minute, "all replicas are ready", func() bool {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == "16"
+		return len(found) == 1 && found[0]["value"] == "18"
 	})
 	// Windows fill.
 	pause(t, 30*time.Second)

@@ -62,7 +62,7 @@ func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
 	for _, pool := range fleet.Pools() {
-		fmt.Fprintf(&b, "  - pool_id: %q\n    static_configs:\n", pool.Name)
+		fmt.Fprintf(&b, "  - pool_id: %q\n    probe: { enabled: true, interval: 10s }\n    static_configs:\n", pool.Name)
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
 				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())

@@ -61,8 +61,10 @@ func (t *Topology) EntryModel(kind Kind, facts *Facts) (name, why string) {
 		return facts.Models[0].Name, ""
 	}
 	best := slices.IndexFunc(names, func(n string) bool {
-		m := facts.Model(n)
-		return m != nil && m.Platform == "ensemble" || m == nil && n == "ensemble"
+		if m := facts.Model(n); m != nil && m.Configured {
+			return m.Platform == "ensemble"
+		}
+		return n == "ensemble"
 	})
 	for _, n := range names {
 		if best < 0 || t.ids[n] != t.ids[names[best]] {

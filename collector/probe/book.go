@@ -32,6 +32,12 @@ type Summary struct {
 	Alike   bool
 }
 
+// Differs says whether a good answer is another than the one before.
+func (b *Book) Differs(r Report) bool {
+	n := len(b.outputs)
+	return r.Result == OK && n > 0 && b.outputs[n-1] != r.Output
+}
+
 // Enter takes a report in. Answers are compared while the identity, which says
 // what server with what model was asked, stays the same; only good ones are.
 func (b *Book) Enter(r Report, identity string) *Summary {
@@ -43,7 +49,7 @@ func (b *Book) Enter(r Report, identity string) *Summary {
 		b.identity, b.outputs = identity, nil
 	}
 	if r.Result == OK {
-		if n := len(b.outputs); n > 0 && b.outputs[n-1] != r.Output {
+		if b.Differs(r) {
 			b.changes++
 		}
 		b.outputs = append(b.outputs, r.Output)
