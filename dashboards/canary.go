@@ -28,7 +28,7 @@ func canary() row {
 				[]column{
 					{"Probed", "none", eachReplica("llm_server_canary_active"), yes},
 					{"Always the same", "none", by("pool_id, replica_id", "deterministic"), yes},
-					{"Changes", "none", by("pool_id, replica_id", "output_changes_total"), nil},
+					{"Changes", "none", "max by (pool_id, replica_id) (increase(llm_server_canary_output_changes_total{" + ofModel + "}[$__range]))", nil},
 					{"Tokens", "none", by("pool_id, replica_id", "tokens"), nil},
 					{"Last probe", seconds, by("pool_id, replica_id", "age_seconds"), colored("green", 300.0, "orange")},
 				}))))
