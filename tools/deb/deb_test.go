@@ -25,6 +25,8 @@ type host struct {
 	fleet  []replica
 	config string
 	clean  string
+	// old and next are packages inside of the machine.
+	old, next string
 }
 
 // TestDebOnCleanDebian is one story: each chapter goes on from where the one
@@ -32,13 +34,13 @@ type host struct {
 func TestDebOnCleanDebian(t *testing.T) {
 	old, next := debs(t)
 	h := &host{machine: bootMachine(t)}
-	old = h.put(t, old)
+	h.old, h.next = h.put(t, old), h.put(t, next)
 	h.clean = h.files(t)
 	for _, chapter := range []struct {
 		name string
 		part func(t *testing.T)
 	}{
-		{"installing starts nothing", func(t *testing.T) { h.installed(t, old) }},
+		{"installing starts nothing", h.installed},
 		{"the unit starts as the documentation says and scrapes the fleet", h.started},
 		{"the process has no rights", h.hardened},
 		{"the page is on loopback until ARGS opens it", h.opened},
@@ -46,12 +48,12 @@ func TestDebOnCleanDebian(t *testing.T) {
 		{"a reload with a bad file fails, says why and changes nothing", h.refused},
 		{"a secret that only root may read comes in as a credential", h.credential},
 		{"a process that died is started again", h.revived},
-		{"an upgrade restarts the unit and keeps what was edited", func(t *testing.T) { h.upgraded(t, h.put(t, next)) }},
+		{"an upgrade restarts the unit and keeps what was edited", h.upgraded},
 		{"the unit starts with the machine", h.rebooted},
 		{"removing keeps the configuration", h.removed},
-		{"installing again finds the configuration", func(t *testing.T) { h.returned(t, old) }},
+		{"installing again finds the configuration", h.returned},
 		{"purging leaves nothing", h.purged},
-		{"an image that is not booted takes it and lets it go", func(t *testing.T) { h.unbooted(t, old) }},
+		{"an image that is not booted takes it and lets it go", h.unbooted},
 	} {
 		if !t.Run(chapter.name, chapter.part) {
 			return // What comes after would fail of this.
@@ -105,8 +107,9 @@ func (h *host) pid(t *testing.T) string {
 	return pid
 }
 
-func (h *host) installed(t *testing.T, deb string) {
-	h.run(t, "apt-get install -y "+deb)
+func (h *host) installed(t *testing.T) {
+	t.Helper()
+	h.run(t, "apt-get install -y "+h.old)
 	require.Equal(t, "install ok installed", h.run(t, "dpkg-query -W -f '${Status}' trtllm-exporter"))
 	require.Empty(t, h.run(t, "dpkg --verify trtllm-exporter"))
 	state, err := h.try("systemctl is-enabled trtllm_exporter")
@@ -121,6 +124,7 @@ func (h *host) installed(t *testing.T, deb string) {
 }
 
 func (h *host) started(t *testing.T) {
+	t.Helper()
 	h.fleet = h.startFleet(t)
 	h.config = configuration(t, h.fleet)
 	h.write(t, configFile, h.config)
@@ -134,6 +138,7 @@ func (h *host) started(t *testing.T) {
 }
 
 func (h *host) hardened(t *testing.T) {
+	t.Helper()
 	// What the unit says and this systemd does not know would be missing here.
 	shown := strings.Split(h.run(t, "systemctl show trtllm_exporter"), "\n")
 	asked := regexp.MustCompile(`(?m)^\w+=(yes|strict|closed|invisible|native|65536)$`).FindAllString(h.run(t, "systemctl cat trtllm_exporter"), -1)
@@ -155,6 +160,7 @@ func (h *host) hardened(t *testing.T) {
 }
 
 func (h *host) opened(t *testing.T) {
+	t.Helper()
 	const elsewhere = "curl -sf http://127.0.0.2:9802/-/ready"
 	_, err := h.try(elsewhere)
 	require.Error(t, err)
@@ -165,6 +171,7 @@ func (h *host) opened(t *testing.T) {
 }
 
 func (h *host) reloaded(t *testing.T) {
+	t.Helper()
 	pid := h.pid(t)
 	h.config = strings.Replace(h.config, "pool_id: ", "pool_id: new-", 1)
 	before := h.fleet[0].Pool
@@ -181,6 +188,7 @@ func (h *host) reloaded(t *testing.T) {
 }
 
 func (h *host) refused(t *testing.T) {
+	t.Helper()
 	pid := h.pid(t)
 	h.write(t, configFile, h.config+"    scrape_intervall: 5s\n")
 	said, err := h.try("systemctl reload trtllm_exporter")
@@ -204,6 +212,7 @@ func (h *host) refused(t *testing.T) {
 }
 
 func (h *host) credential(t *testing.T) {
+	t.Helper()
 	const secret = "/etc/secrets/triton"
 	const dropIn = "/etc/systemd/system/trtllm_exporter.service.d/password.conf"
 	h.write(t, secret, "of-the-fleet")
@@ -223,6 +232,7 @@ func (h *host) credential(t *testing.T) {
 }
 
 func (h *host) revived(t *testing.T) {
+	t.Helper()
 	pid := h.pid(t)
 	h.run(t, "kill -9 "+pid)
 	h.becomes(t, "systemctl show -p NRestarts trtllm_exporter", "NRestarts=1")
@@ -230,9 +240,10 @@ func (h *host) revived(t *testing.T) {
 	require.NotEqual(t, pid, h.pid(t))
 }
 
-func (h *host) upgraded(t *testing.T, deb string) {
+func (h *host) upgraded(t *testing.T) {
+	t.Helper()
 	pid := h.pid(t)
-	said := h.run(t, "apt-get install -y -o Dpkg::Options::=--force-confold "+deb)
+	said := h.run(t, "apt-get install -y -o Dpkg::Options::=--force-confold "+h.next)
 	require.Contains(t, said, "0 to remove")
 	require.Equal(t, "0.1.0", h.run(t, "dpkg-query -W -f '${Version}' trtllm-exporter"))
 	require.NotEqual(t, pid, h.pid(t))
@@ -246,6 +257,7 @@ func (h *host) upgraded(t *testing.T, deb string) {
 }
 
 func (h *host) rebooted(t *testing.T) {
+	t.Helper()
 	boot := h.run(t, "cat /etc/machine-id; stat -c %Z /proc/1")
 	_, _ = h.try("systemctl reboot") // The machine may go before it answers.
 	within(t, "the machine has booted again", func() bool {
@@ -258,6 +270,7 @@ func (h *host) rebooted(t *testing.T) {
 }
 
 func (h *host) removed(t *testing.T) {
+	t.Helper()
 	h.run(t, "dpkg -r trtllm-exporter")
 	_, err := h.try("systemctl cat trtllm_exporter")
 	require.Error(t, err)
@@ -268,8 +281,9 @@ func (h *host) removed(t *testing.T) {
 	require.Equal(t, []string{defaultFile, "/etc/trtllm_exporter", configFile, configFile + ".dpkg-dist"}, strings.Fields(left))
 }
 
-func (h *host) returned(t *testing.T, deb string) {
-	h.run(t, "dpkg --force-confold -i "+deb)
+func (h *host) returned(t *testing.T) {
+	t.Helper()
+	h.run(t, "dpkg --force-confold -i "+h.old)
 	require.Equal(t, strings.TrimSpace(h.config), h.run(t, "cat "+configFile))
 	state, err := h.try("systemctl is-enabled trtllm_exporter")
 	require.Error(t, err)
@@ -279,6 +293,7 @@ func (h *host) returned(t *testing.T, deb string) {
 }
 
 func (h *host) purged(t *testing.T) {
+	t.Helper()
 	h.run(t, "dpkg -P trtllm-exporter")
 	require.Equal(t, h.clean, h.files(t))
 	require.Empty(t, h.run(t, "systemctl list-units --all --no-legend 'trtllm_exporter*'"))
@@ -287,7 +302,8 @@ func (h *host) purged(t *testing.T) {
 	require.Equal(t, "running", h.run(t, "systemctl is-system-running"))
 }
 
-func (h *host) unbooted(t *testing.T, deb string) {
-	h.run(t, "unshare --mount sh -ec 'mount -t tmpfs tmpfs /run; dpkg -i "+deb+"; systemctl enable trtllm_exporter; dpkg -P trtllm-exporter'")
+func (h *host) unbooted(t *testing.T) {
+	t.Helper()
+	h.run(t, "unshare --mount sh -ec 'mount -t tmpfs tmpfs /run; dpkg -i "+h.old+"; systemctl enable trtllm_exporter; dpkg -P trtllm-exporter'")
 	require.Equal(t, h.clean, h.files(t))
 }

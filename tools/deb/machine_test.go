@@ -33,8 +33,7 @@ func setting(t *testing.T, name string) string {
 // bootMachine unpacks a clean Debian and boots it.
 func bootMachine(t *testing.T) *machine {
 	t.Helper()
-	// Not TempDir: a tmpfs there is of another size than a Debian.
-	dir, err := os.MkdirTemp("/var/tmp", "trtllm-deb-")
+	dir, err := os.MkdirTemp("/var/tmp", "trtllm-deb-") //nolint:usetesting // A Debian may be more than the tmpfs of TempDir holds.
 	require.NoError(t, err)
 	m := &machine{dir: dir}
 	console, err := os.Create(filepath.Join(dir, "console"))
