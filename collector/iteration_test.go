@@ -16,6 +16,10 @@ import (
 // readsIterations turns iteration statistics on.
 func readsIterations(p *collector.PoolConfig) { p.IterationStats = true }
 
+// calm is slow enough for a busy machine to read all iterations in time: the
+// server keeps the last thousand, of seven seconds of its own time.
+const calm = 4
+
 // number is what stands behind the one series of that name, -1 for none.
 func (s *scene) number(name string) float64 {
 	text := s.value(name)
@@ -63,7 +67,7 @@ func (s *scene) take() string {
 }
 
 func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
-	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
 	before := s.rest()
@@ -86,7 +90,7 @@ func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
 }
 
 func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
-	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
 	s.rest()
@@ -101,7 +105,7 @@ func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
 }
 
 func TestARestartIsNoHoleInTheIterations(t *testing.T) {
-	s := play(t, simulate.Spec{Kind: simulate.KindServe}, readsIterations)
+	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
 	s.rest()

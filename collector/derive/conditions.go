@@ -18,8 +18,9 @@ type Conditions struct {
 	// Failing is true while requests to entry models fail and none succeeds.
 	// Cancelled requests are not failures.
 	Failing bool
-	// Stalled is true while an executor has requests in flight and has done no
-	// iteration for [Options.StallAfter].
+	// Stalled is true while an executor has had requests in flight and has done
+	// no iteration for [Options.StallAfter]. Pages that were missed in between
+	// do not matter: a counter that shows the same again did not move.
 	Stalled bool
 }
 
@@ -88,6 +89,20 @@ func (w *Window) lastMoved(columns []int) int64 {
 	return last
 }
 
+// watchWork follows since when each executor has had work in flight.
+func (d *Deriver) watchWork() {
+	w := d.window
+	for i := range d.busy {
+		v, ok := d.program.watch.executors[i].active(w)
+		switch {
+		case !ok || v <= 0:
+			d.busy[i] = never
+		case d.busy[i] == never:
+			d.busy[i] = w.now
+		}
+	}
+}
+
 // stalled says whether any executor stands still with work in flight.
 func (d *Deriver) stalled() bool {
 	after := d.opts.StallAfter
@@ -95,13 +110,12 @@ func (d *Deriver) stalled() bool {
 		after = DefaultStallAfter
 	}
 	w := d.window
-	for i := range d.program.watch.executors {
-		e := &d.program.watch.executors[i]
-		if v, ok := e.active(w); !ok || v <= 0 {
+	for i, busy := range d.busy {
+		if busy == never {
 			continue
 		}
-		for _, c := range e.iterations {
-			if w.since[c] != never && w.now-max(w.changed[c], w.since[c]) >= int64(after) {
+		for _, c := range d.program.watch.executors[i].iterations {
+			if w.since[c] != never && w.now-max(w.changed[c], busy) >= int64(after) {
 				return true
 			}
 		}

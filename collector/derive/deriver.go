@@ -35,6 +35,8 @@ type Deriver struct {
 	row     []float64
 	// failing counts the pages on which requests failed since one succeeded.
 	failing int
+	// busy is since when each executor has had work in flight.
+	busy []int64
 }
 
 // NewDeriver returns a deriver that has seen no page.
@@ -74,6 +76,7 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 	d.program.values(page, d.row, &d.window.stats)
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
+		d.watchWork()
 	}
 	b := d.out.Over(page)
 	d.program.render(d.window, page, b)
@@ -93,6 +96,12 @@ func (d *Deriver) compile(shape *exposition.Shape) {
 	}
 	d.out = exposition.NewComputed(d.program.series)
 	d.program.series = nil
+	if len(d.busy) != len(d.program.watch.executors) {
+		d.busy = make([]int64, len(d.program.watch.executors))
+		for i := range d.busy {
+			d.busy[i] = never
+		}
+	}
 	d.program.open = make([]bool, len(d.program.gates))
 	d.row = make([]float64, len(d.program.columns))
 }
