@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 )
 
@@ -64,7 +66,37 @@ func (triton) Health(ctx context.Context, ask Asker, base string) Health {
 			}
 		}
 	}
+	h.Detail += notLoaded(h.Models)
 	return h
+}
+
+// notLoaded names the models of which no version is ready, for people: a server
+// says ready again when a model that was unloaded is gone.
+func notLoaded(models []ModelState) string {
+	const most = 4
+	settled := make(map[string]bool)
+	for _, m := range models {
+		settled[m.Name] = settled[m.Name] || m.State == modelReady
+	}
+	var names []string
+	for _, m := range models {
+		if settled[m.Name] {
+			continue
+		}
+		settled[m.Name] = true
+		why := strings.ToLower(m.State)
+		if m.State == modelUnavailable && m.Reason != "" {
+			why = short([]byte(m.Reason))
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, why))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "; not loaded: " + strings.Join(names, ", ")
 }
 
 // readiness asks one URL that answers 200 for ready and 400 or 503 for not.
