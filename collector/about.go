@@ -93,7 +93,7 @@ func (r *replica) judge(failed error) {
 		e.Hint = r.pageHint(failed)
 	}
 	if h != nil {
-		e.Health, e.APISeen = h.Health, h.answered
+		e.Health, e.APISeen, e.Lived = h.Health, h.answered, h.lived
 	}
 	if failed == nil {
 		c := r.deriver.Conditions()

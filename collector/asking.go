@@ -16,7 +16,9 @@ type healthAnswer struct {
 
 	// answered is true when the API answered this time or before.
 	answered bool
-	took     time.Duration
+	// lived is true when it said this time or before that the server is live.
+	lived bool
+	took  time.Duration
 }
 
 // runAsk asks the server's API on tickers of their own, never in a scrape's
@@ -124,7 +126,8 @@ func (r *replica) askHealth(life context.Context) {
 		if h.API == engine.APIRefused && !seen {
 			h.Detail = "it was not found at " + base + "; set api_port"
 		}
-		r.probed.Store(&healthAnswer{Health: h, answered: seen, took: time.Since(start)})
+		lived := h.Live || before != nil && before.lived
+		r.probed.Store(&healthAnswer{Health: h, answered: seen, lived: lived, took: time.Since(start)})
 	})
 }
 

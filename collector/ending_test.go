@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -53,6 +54,67 @@ func (l *line) comes(state string) {
 		require.True(l.t, time.Now().Before(deadline), "state %s never came: %+v", state, l.only())
 		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// fickle listens and, once it is told so, closes who connects.
+type fickle struct {
+	net.Listener
+
+	hangsUp atomic.Bool
+}
+
+// Accept implements net.Listener.
+func (f *fickle) Accept() (net.Conn, error) {
+	for {
+		conn, err := f.Listener.Accept()
+		if err != nil || !f.hangsUp.Load() {
+			return conn, err
+		}
+		_ = conn.Close()
+	}
+}
+
+func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
+	page := newStage(t)
+	api := httptest.NewUnstartedServer(http.HandlerFunc(readyAPI))
+	gate := &fickle{Listener: api.Listener}
+	api.Listener = gate
+	api.Start()
+	defer api.Close()
+	of, err := url.Parse(api.URL)
+	require.NoError(t, err)
+	at, err := url.Parse(page.URL)
+	require.NoError(t, err)
+	p := staged("p", "a="+at.Host+"|"+of.Host)
+	p.ScrapeInterval, p.IdentityInterval = model.Duration(400*time.Millisecond), model.Duration(400*time.Millisecond)
+	l := startLine(t, p)
+	l.comes("ready")
+	gate.hangsUp.Store(true)
+	l.comes("draining")
+	require.Equal(t, "the API hangs up on those who connect while the page still answers: the server is ending", l.only().StateReason)
+	gate.hangsUp.Store(false)
+	l.comes("ready")
+}
+
+func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
+	page := newStage(t)
+	var ending atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if ending.Load() {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		readyAPI(w, req)
+	}))
+	defer api.Close()
+	at, err := url.Parse(page.URL)
+	require.NoError(t, err)
+	of, err := url.Parse(api.URL)
+	require.NoError(t, err)
+	l := startLine(t, staged("p", "a="+at.Host+"|"+of.Host))
+	l.comes("ready")
+	ending.Store(true)
+	l.comes("draining")
 }
 
 func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"syscall"
@@ -20,7 +21,8 @@ const (
 	APIReady
 	// APINotReady is the server's own word.
 	APINotReady
-	// APIRefused says that nothing listens there.
+	// APIRefused says that nothing listens there, or that who connects is left
+	// without an answer at once.
 	APIRefused
 	// APIFailed says that it answers, but not this question: restricted, hanging or
 	// broken.
@@ -54,6 +56,10 @@ func (triton) Health(ctx context.Context, ask Asker, base string) Health {
 	}
 	if status, _, _, err := ask.Do(ctx, http.MethodGet, base+"/v2/health/live", nil, answerLimit); err == nil {
 		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
+	}
+	if h.LiveKnown && !h.Live {
+		// It ends. The index of 2.36 no longer answers then.
+		return h
 	}
 	q := &questions{ask: ask, base: base}
 	var index []indexEntry
@@ -106,6 +112,8 @@ func readiness(ctx context.Context, ask Asker, url string) Health {
 	switch {
 	case err != nil && refused(err):
 		h.API, h.Detail = APIRefused, "the API refuses connections"
+	case err != nil && status == 0 && hungUp(err):
+		h.API, h.Detail = APIRefused, "the API hangs up on those who connect"
 	case err != nil:
 		h.API, h.Detail = APIFailed, "the API does not answer: "+err.Error()
 	case status == http.StatusOK:
@@ -128,6 +136,14 @@ const startingHeader = "X-Trtllm-Server-State"
 
 // refused says whether nothing listened at the address.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
+
+// hungUp says whether the server ended the connection instead of an answer.
+// Triton 2.51 does so from SIGTERM on until its streams have ended. Net/http
+// tells by the text alone that the end came before the question.
+func hungUp(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		strings.Contains(err.Error(), "server closed idle connection")
+}
 
 // short is the message in an error body, cut to a line.
 func short(body []byte) string {

@@ -1,6 +1,13 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -31,4 +38,59 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 			require.Equal(t, c.want, e.Health(t.Context(), server, "http://server").Detail)
 		})
 	}
+}
+
+// failing is a server of which every question fails alike.
+type failing struct{ err error }
+
+// Do implements engine.Asker.
+func (f failing) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+	return 0, nil, nil, f.err
+}
+
+func TestAnAPIThatHangsUpIsAsGoodAsOneThatRefuses(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		err    error
+		want   engine.APIState
+		detail string
+	}{
+		{"nothing listens", syscall.ECONNREFUSED, engine.APIRefused, "the API refuses connections"},
+		// Triton 2.51, told to end while streams are in flight.
+		{"it ends the connection", io.EOF, engine.APIRefused, "the API hangs up on those who connect"},
+		{"it resets the connection", syscall.ECONNRESET, engine.APIRefused, "the API hangs up on those who connect"},
+		{"it ends the connection before the question", errors.New("http: server closed idle connection"), engine.APIRefused, "the API hangs up on those who connect"},
+		{"it does not answer in time", context.DeadlineExceeded, engine.APIFailed, "the API does not answer"},
+		{"it speaks something else", errors.New("malformed HTTP response"), engine.APIFailed, "the API does not answer"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			e, ok := engine.Of(string(engine.Triton))
+			require.True(t, ok)
+			h := e.Health(t.Context(), failing{fmt.Errorf("scrape: %w", c.err)}, "http://server")
+			require.Equal(t, c.want, h.API)
+			require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
+			require.False(t, h.LiveKnown)
+		})
+	}
+}
+
+// ending is a Triton that says it is no longer live.
+type ending struct{ asked []string }
+
+// Do implements engine.Asker.
+func (e *ending) Do(_ context.Context, _, url string, _ []byte, _ int64) (int, http.Header, []byte, error) {
+	e.asked = append(e.asked, url)
+	return http.StatusBadRequest, http.Header{}, nil, nil
+}
+
+func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
+	// The index of Triton 2.36 does not answer while it ends.
+	e, ok := engine.Of(string(engine.Triton))
+	require.True(t, ok)
+	server := &ending{}
+	h := e.Health(t.Context(), server, "http://server")
+	require.Equal(t, engine.APINotReady, h.API)
+	require.True(t, h.LiveKnown)
+	require.False(t, h.Live)
+	require.Equal(t, []string{"http://server/v2/health/ready", "http://server/v2/health/live"}, server.asked)
 }

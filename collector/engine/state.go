@@ -38,6 +38,8 @@ type Evidence struct {
 	// APISeen is true when the API answered before: one that never did has its
 	// port elsewhere, or is off.
 	APISeen bool
+	// Lived is true when the API said before that the server is live.
+	Lived bool
 	// Seen is true when the replica was up before; Grace while a replica that
 	// was not and refuses may still be starting.
 	Seen, Grace bool
@@ -67,7 +69,11 @@ func (e *Evidence) Judge() (State, string) {
 	}
 	switch {
 	case e.Health.API == APIRefused && !e.SamePort && e.APISeen:
-		return StateDraining, "the API refuses connections while the page still answers: the server is ending"
+		return StateDraining, e.Health.Detail + " while the page still answers: the server is ending"
+	case e.Health.API == APINotReady && !e.SamePort && e.Lived && e.Health.LiveKnown && !e.Health.Live:
+		// Triton says so of itself only while it ends, or when it never came up
+		// (core src/server.cc, InferenceServer::IsLive).
+		return StateDraining, "the API says that it is no longer live while the page still answers: the server is ending"
 	case e.Health.API == APINotReady:
 		return StateNotReady, e.Health.Detail
 	case e.Unrouted:

@@ -29,13 +29,27 @@ func TestStateOfAReplica(t *testing.T) {
 		{"a page and no API that is known", engine.Evidence{Page: true}, engine.StateReady, "was not asked"},
 		{"a page and an API that is restricted", engine.Evidence{Page: true, Health: api(engine.APIFailed)}, engine.StateReady, "only this is known"},
 		{"not ready and a page", engine.Evidence{Page: true, Health: api(engine.APINotReady)}, engine.StateNotReady, "the API said so"},
-		{"the API refuses, the page goes on", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true}, engine.StateDraining, "is ending"},
+		{"the API refuses, the page goes on", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true}, engine.StateDraining, "the API said so while the page still answers: the server is ending"},
 		{"the API never answered", engine.Evidence{Page: true, Health: api(engine.APIRefused)}, engine.StateReady, "only this is known"},
 		{"a server of one port does not drain", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true, SamePort: true}, engine.StateReady, "only this is known"},
 		{"ready, and requests only fail", engine.Evidence{Page: true, Health: api(engine.APIReady), Failing: true}, engine.StateFailing, "whatever the API says"},
 		{"ready, and no iteration happens", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true}, engine.StateStalled, "no iteration happens"},
 		{"the gauges of a model whose processes died stand still", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true, Failing: true, Was: engine.StateFailing}, engine.StateFailing, "only fail"},
 		{"stalled requests fail in the end", engine.Evidence{Page: true, Health: api(engine.APIReady), Stalled: true, Failing: true}, engine.StateStalled, "no iteration happens"},
+		{
+			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens to the last.
+			engine.Evidence{Page: true, Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, APISeen: true, Lived: true},
+			engine.StateDraining, "no longer live",
+		},
+		{
+			"never alive", // With --exit-on-error=false a server that failed to start answers.
+			engine.Evidence{Page: true, Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, APISeen: true},
+			engine.StateNotReady, "Bad Request",
+		},
+		{
+			"no longer alive on one port", engine.Evidence{Page: true, Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, APISeen: true, Lived: true, SamePort: true},
+			engine.StateNotReady, "no",
+		},
 		{"draining tells more than failing", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true, Failing: true}, engine.StateDraining, "is ending"},
 		{"the API answers, the page fails", engine.Evidence{Health: api(engine.APIReady), PageError: "empty", Hint: "check the path"}, engine.StateBlind, "empty; check the path"},
 		{"the API is not ready, the page fails", engine.Evidence{Health: api(engine.APINotReady), PageError: "timeout"}, engine.StateBlind, "timeout"},
