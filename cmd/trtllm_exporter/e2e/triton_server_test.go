@@ -88,9 +88,21 @@ func startTriton(t *testing.T, r release) *tritonServer {
 // start starts the server, again after a kill, on the same ports.
 func (s *tritonServer) start(t *testing.T) {
 	t.Helper()
+	s.launch(t, "--metrics-config", "summary_latencies=true")
+	s.waitReady(t)
+}
+
+// launch starts the server with flags of its own and does not wait for it.
+func (s *tritonServer) launch(t *testing.T, flags ...string) {
+	t.Helper()
 	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
 	ports := []string{fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1), fmt.Sprintf("METRICS_PORT=%d", s.port+2)}
-	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, "run", s.dir, "--metrics-config", "summary_latencies=true")
+	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, append([]string{"run", s.dir}, flags...)...)
+}
+
+// waitReady waits until API and page answer.
+func (s *tritonServer) waitReady(t *testing.T) {
+	t.Helper()
 	within(t, time.Minute, "Triton is ready", func() bool {
 		require.False(t, s.ended(), "Triton ended by itself")
 		status, _, err := get(t.Context(), s.url("/v2/health/ready"))

@@ -1,0 +1,133 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDoctorInFrontOfTriton wants that doctor names exactly what a server does
+// not tell, and that the flag it names makes the server tell it.
+func TestDoctorInFrontOfTriton(t *testing.T) {
+	t.Parallel()
+	for _, r := range releases() {
+		t.Run(r.triton, func(t *testing.T) {
+			t.Parallel()
+			s := newTriton(t, r)
+			s.launch(t, "--metrics-config", "counter_latencies=false")
+			s.waitReady(t)
+			without := doctor(t, s)
+			requireFindings(t, s, &without, map[string]string{
+				"e2e": `e2e          no     the counters of durations are off, and with them every other counter stands still
+                    turn on: --metrics-config counter_latencies=true
+`,
+				"quantiles": `quantiles    no     summaries are off, and this release has no histograms
+                    turn on: --metrics-config summary_latencies=true
+`,
+			})
+			// It says so because it is so.
+			_, err := s.stream(t.Context(), "ensemble", 3, 5)
+			require.NoError(t, err)
+			require.Zero(t, s.page(t).only(t, "nv_inference_request_success", "model", "ensemble"))
+
+			s.kill(t)
+			s.launch(t, flagsOf(without, "e2e", "quantiles")...)
+			s.waitReady(t)
+			with := doctor(t, s)
+			requireFindings(t, s, &with, map[string]string{
+				"e2e":       "e2e          yes    nv_inference_request_duration_us of the entry model, as a mean\n",
+				"quantiles": "quantiles    yes    quantiles of request summaries, over their last minute; they cannot be added up over replicas\n",
+			})
+		})
+	}
+}
+
+// findings is what doctor said.
+type findings struct {
+	code           int
+	stdout, stderr string
+}
+
+// doctor runs the subcommand on a server.
+func doctor(t *testing.T, s *tritonServer) findings {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), exporterBinary(t), "doctor", "http://"+s.metricsAddress())
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	require.NotNil(t, cmd.ProcessState, "run doctor: %v", err)
+	return findings{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
+}
+
+// capabilities is the table of what a server tells, as the project's models on
+// a release have it; changed are the rows that depend on flags.
+func capabilities(r release, changed map[string]string) string {
+	tokens := "tokens       yes    nv_llm_output_token_len, when a request ends\n"
+	if !r.histograms {
+		tokens = `tokens       no     token counts came with TensorRT-LLM 0.16
+                    turn on: Triton 24.12 (2.53.0) or later
+`
+	}
+	return `CAPABILITY   TELLS  REASON
+` + tokens + `live_tokens  yes    an estimate from iteration_counter and generation_requests
+queue        yes    pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
+running      yes    the executor's scheduled requests, of its last iteration
+ttft         no     this release has no first response histogram
+                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client
+tpot         no     Triton has no time per output token
+                    turn on: use trtllm-serve, or measure it at the client
+` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes    used and all blocks of the KV cache
+kv_reuse     yes    kv_cache_block_type=reused
+gpu          no     the page has no nv_gpu_*
+                    turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY
+health       yes    the API says whether it is ready
+config       yes    the configs of its models
+`
+}
+
+// requireFindings wants all that doctor says of the server, line by line.
+func requireFindings(t *testing.T, s *tritonServer, f *findings, changed map[string]string) {
+	t.Helper()
+	table := capabilities(s.release, changed)
+	head := fmt.Sprintf(`%[1]s  http://%[1]s
+engine           triton
+generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
+engine version   %[2]s
+TensorRT-LLM     %[3]s (source: %[4]s)
+state            ready: the API answers 200
+
+MODEL             ROLE   MODEL ID  STATE  BACKEND   BATCH  INSTANCES
+ensemble          entry  ensemble  ready  ensemble  8      -
+postprocessing    part   ensemble  ready  python    8      1
+preprocessing     part   ensemble  ready  python    8      1
+tensorrt_llm      part   ensemble  ready  python    8      1
+tensorrt_llm_bls  entry  ensemble  ready  python    8      2
+`, s.metricsAddress(), s.release.triton, s.release.trtllm, map[bool]string{true: "compatibility_table", false: "unknown"}[s.release.histograms])
+	said, _, found := strings.Cut(f.stdout, "\nDETERMINISM ")
+	require.True(t, found, f.stdout)
+	require.Equal(t, head+"\n"+table, said)
+	missing := strings.Count(table, " no     ")
+	require.Equal(t, fmt.Sprintf("trtllm_exporter: %d capabilities are missing\n", missing), f.stderr)
+	require.Equal(t, 1, f.code)
+}
+
+// flagsOf are the flags that doctor names for capabilities, as it wrote them.
+func flagsOf(f findings, capabilities ...string) []string {
+	var flags []string
+	lines := strings.Split(f.stdout, "\n")
+	for i, line := range lines {
+		for _, name := range capabilities {
+			if strings.HasPrefix(line, name+" ") {
+				_, cure, _ := strings.Cut(lines[i+1], "turn on: ")
+				flags = append(flags, strings.Fields(cure)...)
+			}
+		}
+	}
+	return flags
+}

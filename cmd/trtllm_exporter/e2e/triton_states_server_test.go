@@ -1,0 +1,111 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// newTriton prepares a server on free ports that is not started yet.
+func newTriton(t *testing.T, r release) *tritonServer {
+	t.Helper()
+	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
+	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
+	return s
+}
+
+// status is how an address of the server's API answers, 0 for refused, or
+// closed as that begins.
+func (s *tritonServer) status(t *testing.T, path string) int {
+	t.Helper()
+	status, _, err := get(t.Context(), s.url(path))
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	}
+	return status
+}
+
+// answers tells whether the server shows its page.
+func (s *tritonServer) answers(t *testing.T) bool {
+	t.Helper()
+	status, _, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
+	return err == nil && status == http.StatusOK
+}
+
+// post asks for something without a body and wants it done.
+func (s *tritonServer) post(t *testing.T, path string) []byte {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url(path), http.NoBody)
+	require.NoError(t, err)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s: %s", path, body)
+	return body
+}
+
+// index is what the repository index says of each model, with its reason.
+func (s *tritonServer) index(t *testing.T) map[string]string {
+	t.Helper()
+	var rows []struct{ Name, State, Reason string }
+	require.NoError(t, json.Unmarshal(s.post(t, "/v2/repository/index"), &rows))
+	said := make(map[string]string, len(rows))
+	for _, row := range rows {
+		said[row.Name] = strings.TrimSpace(row.State + " " + row.Reason)
+	}
+	return said
+}
+
+// killStubs kills the processes of the server's Python models.
+func (s *tritonServer) killStubs(t *testing.T) {
+	t.Helper()
+	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	require.NoError(t, err)
+	region := fmt.Sprintf("triton_%d_", s.port+2)
+	killed := 0
+	for _, file := range processes {
+		// A process may have ended meanwhile.
+		line, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(line), "triton_python_backend_stub") || !strings.Contains(string(line), region) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		killed++
+	}
+	// preprocessing, tensorrt_llm, postprocessing, and two of tensorrt_llm_bls.
+	require.Equal(t, 5, killed)
+}
+
+// terminate asks the server to end, as an orchestrator does.
+func (s *tritonServer) terminate(t *testing.T) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(s.cmd.Process.Pid, syscall.SIGTERM))
+}
+
+// becomes polls until something is so and gives the moment at which it was seen.
+func becomes(t *testing.T, limit time.Duration, what string, check func() bool) time.Time {
+	t.Helper()
+	for end := time.Now().Add(limit); !check(); {
+		require.True(t, time.Now().Before(end), "%s: not within %s", what, limit)
+		pause(t.Context(), 20*time.Millisecond)
+	}
+	return time.Now()
+}

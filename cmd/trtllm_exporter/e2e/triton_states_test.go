@@ -1,0 +1,263 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStatesOfTriton takes servers through all that happens to one, and wants
+// the right state of it within one interval of the exporter's questions.
+func TestStatesOfTriton(t *testing.T) {
+	t.Parallel()
+	newest, oldest := releases()[0], releases()[1]
+	for _, c := range []struct {
+		name    string
+		release release
+		flags   []string
+		run     func(t *testing.T, s *tritonServer, w *watched)
+		// states are all that the replica is ever in.
+		states []string
+	}{
+		{"the processes of its models die", newest, nil, testStubsDie, []string{"starting", "ready", "failing"}},
+		{
+			"a model is unloaded and loaded again", newest, []string{"--model-control-mode=explicit", "--load-model=*"}, testReload,
+			[]string{"starting", "ready", "not_ready", "ready", "not_ready", "ready"},
+		},
+		{"it ends with a stream in flight", newest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
+		{"an old one ends", oldest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newTriton(t, c.release)
+			w := watch(t, s)
+			s.launch(t, c.flags...)
+			started := time.Now()
+			// While models load, neither port listens.
+			require.Zero(t, s.status(t, "/v2/health/ready"))
+			require.False(t, s.answers(t))
+			r := w.turns(t, "starting", started)
+			require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
+			ready := becomes(t, time.Minute, "API and page answer", func() bool {
+				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
+			})
+			r = w.turns(t, "ready", ready)
+			require.Equal(t, "the API answers 200", r.Reason)
+			w.models(t, ready, map[string]string{
+				"ensemble": "ready", "preprocessing": "ready", "tensorrt_llm": "ready", "postprocessing": "ready", "tensorrt_llm_bls": "ready",
+			})
+			require.Len(t, w.page(t).named("llm_server_info", "engine_version", c.release.triton, "trtllm_version", c.release.trtllm), 1)
+			c.run(t, s, w)
+			require.Equal(t, c.states, w.history(t))
+		})
+	}
+}
+
+// testStubsDie shows that a server is failing whose requests only fail, though
+// it says that all of it is ready.
+func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
+	t.Helper()
+	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
+	s.killStubs(t)
+	_, err := s.stream(t.Context(), "ensemble", 3, 2)
+	require.ErrorContains(t, err, "is not healthy")
+	failing := time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	var clients sync.WaitGroup
+	defer clients.Wait()
+	defer cancel()
+	clients.Go(func() {
+		for ctx.Err() == nil {
+			_, _ = s.stream(ctx, "ensemble", 3, 2) // Each fails; the first was looked at.
+			pause(ctx, 100*time.Millisecond)
+		}
+	})
+	r := w.turns(t, "failing", failing)
+	require.Equal(t, "requests only fail, whatever the API says", r.Reason)
+	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
+		require.Equal(t, http.StatusOK, s.status(t, path), "readiness lies")
+	}
+	p := w.see(t)
+	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
+	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "reason", "other"))
+	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "what was generated before")
+	for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(t.Context(), scrapeInterval/2) {
+		w.see(t)
+		require.Equal(t, []string{"failing"}, w.shown(t), "it stays so while requests fail")
+	}
+}
+
+// executorFamilies begin the names of what only the executor's series tell.
+func executorFamilies() []string {
+	return []string{
+		"batch_size", "disaggregated", "engine_", "generation_", "inter_token", "iteration_", "kv_cache_", "prompt_", "queue_depth",
+		"request_generation_tokens", "request_prompt_tokens", "requests_active", "requests_decode", "requests_fill", "requests_limit",
+		"requests_paused", "requests_prefill", "requests_running", "requests_waiting", "saturat", "tokens_",
+	}
+}
+
+// executors are the names on a page that only the executor's series tell.
+func executors(p page) []string {
+	var found []string
+	for name := range p.families() {
+		for _, begins := range executorFamilies() {
+			if strings.HasPrefix(name, "llm_server_"+begins) {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// testReload shows what is made of a model that leaves half of its series on
+// the page, and of its two resets.
+func testReload(t *testing.T, s *tritonServer, w *watched) {
+	t.Helper()
+	const streams, tokens = 6, 50
+	for range 3 {
+		_, err := s.stream(t.Context(), "tensorrt_llm_bls", 3, 5)
+		require.NoError(t, err)
+	}
+	s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: tokens}).wait(t)
+	within(t, longest, "the tokens are counted", func() bool {
+		return w.see(t).only(t, "llm_server_generation_tokens_total") == streams*tokens+15
+	})
+	require.NotEmpty(t, executors(w.page(t)))
+
+	// A stream in flight keeps the model from going for three seconds.
+	l := s.startLoad(t, &load{streams: 1, promptWords: 10, maxTokens: 300})
+	s.waitBusy(t, 1)
+	s.post(t, "/v2/repository/models/tensorrt_llm/unload")
+	going := time.Now()
+	require.Equal(t, "UNLOADING", s.index(t)["tensorrt_llm"])
+	require.Equal(t, http.StatusBadRequest, s.status(t, "/v2/health/ready"))
+	r := w.turns(t, "not_ready", going)
+	require.Contains(t, r.Reason, "tensorrt_llm (unloading)")
+	w.models(t, going, map[string]string{"tensorrt_llm": "unloading", "preprocessing": "ready"})
+	l.wait(t)
+	gone := becomes(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
+	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
+	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
+	r = w.turns(t, "ready", gone)
+	require.Equal(t, "the API answers 200; not loaded: ensemble (unloaded), tensorrt_llm (unloaded)", r.Reason)
+	p := w.models(t, gone, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
+	requireFrozen(t, s, w, p)
+
+	s.post(t, "/v2/repository/models/tensorrt_llm/load") // It answers when the model is loaded.
+	back := time.Now()
+	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"))
+	w.turns(t, "ready", back)
+	w.models(t, back, map[string]string{"ensemble": "ready", "tensorrt_llm": "ready"})
+	requireBack(t, s, w, streams, tokens)
+}
+
+// requireFrozen wants nothing made of what an unloaded model leaves.
+func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
+	t.Helper()
+	own := s.page(t)
+	require.Empty(t, own.named("nv_inference_request_success", "model", "tensorrt_llm"))
+	left := p.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")
+	require.Len(t, left, len(own.named("nv_trt_llm_request_metrics", "model", "tensorrt_llm")), "what the server still shows is passed on")
+	require.NotEmpty(t, left)
+	require.NotEmpty(t, p.named("nv_inference_request_failure", "model", "tensorrt_llm"))
+	require.Empty(t, executors(p), "nothing is derived from a model that is gone")
+	for _, capability := range w.report(t).Caps {
+		switch capability.Name {
+		case "tokens", "running", "kv_cache":
+			require.False(t, capability.OK, capability.Name)
+			require.Equal(t, "model tensorrt_llm is not loaded", capability.Reason)
+		}
+	}
+}
+
+// requireBack wants that the model which was loaded again counts as it should:
+// the server's own counters from 0, the model's histograms on from where they
+// stood.
+func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
+	t.Helper()
+	l := s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: tokens})
+	for !l.over() {
+		w.see(t)
+		pause(t.Context(), scrapeInterval/4)
+	}
+	l.wait(t)
+	total := float64(2*streams*tokens + 300 + 15)
+	within(t, longest, "the tokens go on", func() bool {
+		found := w.see(t).named("llm_server_generation_tokens_total")
+		return len(found) == 1 && found[0].value == total
+	})
+	p := w.see(t)
+	own := s.page(t)
+	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began anew")
+	require.Equal(t, total, own.only(t, "nv_llm_output_token_len_sum"), "those of the model did not")
+	require.Equal(t, float64(streams+3), p.only(t, "llm_server_requests_total"))
+	require.NotEmpty(t, executors(p))
+	for _, name := range []string{"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running", "llm_server_kv_cache_utilization_ratio"} {
+		require.Len(t, p.named(name), 1, "%s comes back", name)
+	}
+	// The last request before the model went may have ended between two pages.
+	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "what Prometheus makes of the reset: %v", w.requests)
+}
+
+// testDrain shows that a server which was told to end is draining until its
+// streams have ended, and then down.
+func testDrain(t *testing.T, s *tritonServer, w *watched) {
+	t.Helper()
+	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
+	s.waitIdle(t)
+	streams := 0
+	if s.release.histograms { // The streams of 2.36, which are gRPC's, never end when it does.
+		streams = 2
+	}
+	l := s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: 400})
+	s.waitBusy(t, streams)
+	full := len(w.see(t).raw())
+	s.terminate(t)
+	told := time.Now()
+	becomes(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
+	require.True(t, s.answers(t))
+	r := w.turns(t, "draining", told)
+	// While streams are in flight 2.51 goes on listening and hangs up on whoever
+	// connects; then it refuses. 2.36 answers to the last.
+	why := "the API hangs up on those who connect"
+	if s.status(t, "/v2/health/live") != 0 {
+		why = "the API says that it is no longer live"
+		require.Equal(t, "2.36.0", s.release.triton)
+	}
+	require.Equal(t, why+" while the page still answers: the server is ending", r.Reason)
+	var sizes []int
+	for s.answers(t) {
+		p := w.see(t)
+		if p.only(t, "trtllm_exporter_target_up") == 1 {
+			sizes = append(sizes, len(p.raw()))
+			require.Zero(t, p.only(t, "trtllm_exporter_target_counter_resets_total"), "a counter that left the page was not reset")
+		}
+		pause(t.Context(), scrapeInterval/5)
+	}
+	ended := time.Now()
+	l.wait(t) // The streams were whole.
+	// Four seconds of streams and five until its models are gone: nothing of the
+	// exporter's holds it up until its exit timeout of 30 s.
+	require.Less(t, ended.Sub(told), longest)
+	w.turns(t, "down", ended)
+	// In its last moments it may have let a question hang.
+	within(t, questionInterval, "nothing listens", func() bool {
+		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has ended, or starts anew")
+	})
+	require.Empty(t, w.page(t).raw())
+	require.NotEmpty(t, sizes)
+	if streams > 0 {
+		require.Equal(t, full, sizes[0], "nothing goes while streams are in flight")
+	}
+	for i := range sizes[1:] {
+		require.LessOrEqual(t, sizes[i+1], sizes[i], "the page only shrinks: %v", sizes)
+	}
+	require.Less(t, sizes[len(sizes)-1], full, "and did: %v", sizes)
+}

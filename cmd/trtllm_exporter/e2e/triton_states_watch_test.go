@@ -1,0 +1,170 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// questionInterval is within which every state has to be known. Health is
+	// asked for once a scrape interval, all else once in this time.
+	questionInterval = 2 * time.Second
+	// slack is what a busy machine may add.
+	slack = 750 * time.Millisecond
+	// longest is how long the end of a state may be waited for.
+	longest = 20 * time.Second
+)
+
+// watched is an exporter in front of one Triton, with all that its page showed.
+type watched struct {
+	*exporter
+
+	// requests are the values of llm_server_model_requests_total of the
+	// ensemble, in the order in which they were seen.
+	requests []float64
+}
+
+// watch starts an exporter whose questions have a known interval.
+func watch(t *testing.T, s *tritonServer) *watched {
+	t.Helper()
+	return &watched{exporter: startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
+pools:
+  - pool_id: p
+    identity_interval: %[2]s
+    static_configs: [{ targets: [%[3]q], labels: { replica_id: r0 } }]
+`, scrapeInterval, questionInterval, s.metricsAddress()))}
+}
+
+// replicaReport is what /targets tells of the replica's state.
+type replicaReport struct {
+	State  string    `json:"state"`
+	Reason string    `json:"state_reason"`
+	Since  time.Time `json:"state_since"`
+	Caps   []struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Reason string `json:"reason"`
+	} `json:"capabilities"`
+}
+
+// report reads /targets.
+func (w *watched) report(t *testing.T) replicaReport {
+	t.Helper()
+	var answer struct {
+		Targets []replicaReport `json:"targets"`
+	}
+	require.NoError(t, json.Unmarshal(w.body(t, "/targets?format=json"), &answer))
+	require.Len(t, answer.Targets, 1)
+	return answer.Targets[0]
+}
+
+// see reads a page, wants it sane and notes what has to add up.
+func (w *watched) see(t *testing.T) page {
+	t.Helper()
+	p := w.page(t)
+	requireSaneRates(t, p)
+	require.Zero(t, p.only(t, "trtllm_exporter_target_restarts_total"), "the server never started anew")
+	for _, s := range p.named("llm_server_model_requests_total", "model", "ensemble") {
+		w.requests = append(w.requests, s.value)
+	}
+	return p
+}
+
+// turns waits until page and /targets show a state, and wants that it was
+// judged within one interval of the questions from the moment it began. The
+// exporter says itself when it judged, so that a late look does not count.
+func (w *watched) turns(t *testing.T, state string, began time.Time) replicaReport {
+	t.Helper()
+	var r replicaReport
+	within(t, longest, "state "+state, func() bool {
+		p := w.see(t)
+		r = w.report(t)
+		shown := p.named("llm_server_state", "state", state)
+		return r.State == state && len(shown) == 1 && shown[0].value == 1
+	})
+	require.Len(t, w.shown(t), 1, "one state holds")
+	require.LessOrEqual(t, r.Since.Sub(began), questionInterval+slack, "from the moment it was so to the state %s", state)
+	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
+	return r
+}
+
+// shown are the states that hold on the page.
+func (w *watched) shown(t *testing.T) []string {
+	t.Helper()
+	var states []string
+	for _, s := range w.page(t).named("llm_server_state") {
+		if s.value == 1 {
+			states = append(states, s.labels.Get("state"))
+		}
+	}
+	return states
+}
+
+// models waits until the page shows these states of models, and wants it within
+// one interval from the moment they began.
+func (w *watched) models(t *testing.T, began time.Time, want map[string]string) page {
+	t.Helper()
+	var p page
+	within(t, time.Until(began)+questionInterval+slack, fmt.Sprint("models ", want), func() bool {
+		p = w.see(t)
+		for name, state := range want {
+			found := p.named("llm_server_model_state", "model", name, "state", state)
+			if len(found) != 1 || found[0].value != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	for name, state := range want {
+		for _, s := range p.named("llm_server_model_state", "model", name) {
+			require.Equal(t, s.labels.Get("state") == state, s.value == 1, "one state of %s holds", name)
+		}
+		ready := map[bool]float64{true: 1}[state == "ready"]
+		require.Equal(t, ready, p.only(t, "llm_server_model_ready", "model", name), name)
+	}
+	return p
+}
+
+// history are all states of the replica in their order, from the log.
+func (w *watched) history(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(w.output)
+	require.NoError(t, err)
+	var states []string
+	for _, found := range regexp.MustCompile(`msg="Replica changed state".* state=(\w+)`).FindAllSubmatch(text, -1) {
+		states = append(states, string(found[1]))
+	}
+	return states
+}
+
+// increase is what Prometheus makes of the values of a counter: one that falls
+// has begun anew from 0.
+func increase(values []float64) (total float64) {
+	for i := 1; i < len(values); i++ {
+		if values[i] < values[i-1] {
+			total += values[i]
+			continue
+		}
+		total += values[i] - values[i-1]
+	}
+	return total
+}
+
+// families are the names on a page that speak of the server's work.
+func (p page) families() map[string]bool {
+	names := make(map[string]bool)
+	for _, s := range p.samples {
+		names[s.labels.Get(model.MetricNameLabel)] = true
+	}
+	return names
+}
