@@ -37,7 +37,7 @@ func TestStatesOfTriton(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			s := newTriton(t, c.release)
-			w := watch(t, s)
+			w := watchStates(t, s)
 			s.launch(t, c.flags...)
 			started := time.Now()
 			// While models load, neither port listens.

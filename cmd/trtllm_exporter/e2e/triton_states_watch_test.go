@@ -33,8 +33,8 @@ type watched struct {
 	requests []float64
 }
 
-// watch starts an exporter whose questions have a known interval.
-func watch(t *testing.T, s *tritonServer) *watched {
+// watchStates starts an exporter whose questions have a known interval.
+func watchStates(t *testing.T, s *tritonServer) *watched {
 	t.Helper()
 	return &watched{exporter: startConfigured(t, exporterBinary(t), fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
