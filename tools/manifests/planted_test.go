@@ -25,7 +25,7 @@ var planted = map[string]struct {
 	// The values, or the folder, that the file is rendered with.
 	by string
 }{
-	templates + "_helpers.tpl":             {"livenessProbe:", "livenesProbe:", "ci/sidecar-values.yaml"},
+	templates + "_helpers.tpl":             {"  livenessProbe:", "  livenesProbe:", "ci/sidecar-values.yaml"},
 	templates + "autoscaling.yaml":         {"minReplicaCount:", "minReplicasCount:", "ci/keda-values.yaml"},
 	templates + "configmap.yaml":           {"data:", "datas:", "ci/central-values.yaml"},
 	templates + "dashboards.yaml":          {"labels:", "label:", "ci/operator-values.yaml"},
@@ -110,7 +110,7 @@ func TestATypoInAnyFileIsFoundInWhatItRenders(t *testing.T) {
 			}
 			require.Error(t, err)
 			wrong, _, _ := strings.Cut(p.wrong, ":")
-			require.ErrorContains(t, err, wrong)
+			require.ErrorContains(t, err, strings.TrimSpace(wrong))
 		})
 	}
 }

@@ -121,6 +121,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/* How the page is spoken to. */}}
+{{- define "trtllm-exporter.scheme" -}}
+{{- ternary "https" "http" (hasKey .Values.web.config "tls_server_config") }}
+{{- end }}
+
+{{/*
+A probe of (list context probe). The kubelet speaks TLS where the page does. It has neither password nor certificate: where
+the page asks for these, and the probe brings no headers of its own, it only opens the port.
+*/}}
+{{- define "trtllm-exporter.probe" -}}
+{{- $context := index . 0 }}
+{{- $probe := deepCopy (index . 1) }}
+{{- $config := $context.Values.web.config }}
+{{- if $probe.httpGet }}
+{{- $closed := or $config.basic_auth_users (hasPrefix "Require" (($config.tls_server_config).client_auth_type | default "")) }}
+{{- if and $closed (not $probe.httpGet.httpHeaders) }}
+{{- $_ := set $probe "tcpSocket" (dict "port" $probe.httpGet.port) }}
+{{- $_ := unset $probe "httpGet" }}
+{{- else if and (eq (include "trtllm-exporter.scheme" $context) "https") (not $probe.httpGet.scheme) }}
+{{- $_ := set $probe.httpGet "scheme" "HTTPS" }}
+{{- end }}
+{{- end }}
+{{- toYaml $probe }}
+{{- end }}
+
 {{/* The pod of an exporter on its own. */}}
 {{- define "trtllm-exporter.pod" -}}
 metadata:
@@ -166,7 +191,7 @@ spec:
       {{- range $probe := list "startupProbe" "livenessProbe" "readinessProbe" }}
       {{- with index $.Values $probe }}
       {{ $probe }}:
-        {{- toYaml . | nindent 8 }}
+        {{- include "trtllm-exporter.probe" (list $ .) | nindent 8 }}
       {{- end }}
       {{- end }}
       resources:
@@ -219,7 +244,7 @@ dependency include it with the dependency's context; others copy what NOTES prin
   ports:
     - { name: llm-metrics, containerPort: {{ int .Values.web.port }}, protocol: TCP }
   livenessProbe:
-    httpGet: { path: /-/healthy, port: llm-metrics }
+    {{- include "trtllm-exporter.probe" (list . (dict "httpGet" (dict "path" "/-/healthy" "port" "llm-metrics"))) | nindent 4 }}
   resources:
     {{- toYaml .Values.resources | nindent 4 }}
   securityContext:
