@@ -329,14 +329,13 @@ $(TOOLS)/helm-unittest: tools/helm-unittest/go.mod tools/helm-unittest/go.sum $(
 $(TOOLS)/controller-gen: tools/controller-gen/go.mod tools/controller-gen/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen)
 
-# The release is written into the binary, which asks itself for it when it starts.
-KUBE    := $(shell sed -n 's,^\tk8s.io/kubernetes v,,p' tools/kube-apiserver/go.mod)
-KUBE_V  := k8s.io/component-base/version
+# The release is written into the binary, for clients are told it and charts ask for it.
+KUBE       := $(shell sed -n 's,^\tk8s.io/kubernetes v,,p' tools/kube-apiserver/go.mod)
+KUBE_V     := k8s.io/component-base/version
+KUBE_FLAGS := -X $(KUBE_V).gitVersion=v$(KUBE) -X $(KUBE_V).gitMajor=$(word 1,$(subst ., ,$(KUBE))) -X $(KUBE_V).gitMinor=$(word 2,$(subst ., ,$(KUBE)))
 
 $(TOOLS)/kube-apiserver: tools/kube-apiserver/go.mod tools/kube-apiserver/go.sum $(CACHE)/$(GO_VERSION).stamp
-	cd tools/kube-apiserver && $(GO) build -trimpath -ldflags '-s -w -X $(KUBE_V).gitVersion=v$(KUBE) \
-		-X $(KUBE_V).gitMajor=$(word 1,$(subst ., ,$(KUBE))) -X $(KUBE_V).gitMinor=$(word 2,$(subst ., ,$(KUBE)))' \
-		-o $(TOOLS)/ k8s.io/kubernetes/cmd/kube-apiserver && touch $@
+	$(call tool,kube-apiserver,k8s.io/kubernetes/cmd/kube-apiserver,-ldflags '-s -w $(KUBE_FLAGS)')
 
 $(TOOLS)/nfpm: tools/nfpm/go.mod tools/nfpm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,nfpm,github.com/goreleaser/nfpm/v2/cmd/nfpm)

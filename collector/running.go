@@ -97,10 +97,22 @@ func (p *pool) labels(group, own model.LabelSet) labels.Labels {
 			b.Set(string(name), string(value))
 		}
 	}
-	if pod := b.Get(podNameLabel); pod != "" && b.Get(relabel.LabelReplicaID) == "" {
+	if pod := podName(b); pod != "" && b.Get(relabel.LabelReplicaID) == "" {
 		b.Set(relabel.LabelReplicaID, pod)
 	}
 	return b.Labels()
+}
+
+// podName is the pod behind a target that discovery in Kubernetes found. An
+// endpoint may be known before its pod is, and Prometheus does not look again
+// when the pod comes; but the endpoint itself says whose it is.
+func podName(b *labels.Builder) string {
+	for _, of := range [...]string{"endpointslice_address", "endpoint_address"} {
+		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+of+"_target_kind") == "Pod" {
+			return b.Get("__meta_kubernetes_" + of + "_target_name")
+		}
+	}
+	return b.Get(podNameLabel)
 }
 
 // target builds a target from its labels; nil when relabeling drops it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
+	"k8s.io/klog/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -135,11 +137,20 @@ func serve(ctx context.Context, out *output, flags *webFlags, load func() (*conf
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	e, err := newExporter(ctx, promslog.New(&out.log), flags, load)
+	logger := promslog.New(&out.log)
+	takeKubernetesLog(logger)
+	e, err := newExporter(ctx, logger, flags, load)
 	if err != nil {
 		return err
 	}
 	return e.run(ctx, hangups)
+}
+
+// takeKubernetesLog gives the client of kubernetes_sd_configs, which has one
+// log for the process, the exporter's: an API server that forbids or is away is
+// told of in the form and at the level that were asked for.
+func takeKubernetesLog(logger *slog.Logger) {
+	klog.SetSlogLogger(logger.With("component", "kubernetes"))
 }
 
 // errForced is the end that a second signal asks for.

@@ -1,0 +1,178 @@
+//go:build e2e_kube && linux
+
+package e2e
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// kubeCluster is one namespace of the real API server that KUBECONFIG names,
+// with the chart installed in it.
+type kubeCluster struct {
+	config    *rest.Config
+	admin     *kubernetes.Clientset
+	namespace string
+	// dir holds token and ca.crt of the chart's ServiceAccount, and namespace, as
+	// a pod finds them.
+	dir string
+	// subnet is the start of loopback addresses that only this test uses.
+	subnet string
+}
+
+// installChart installs the chart with values into a namespace of its own and
+// asks the API server for a token of the exporter's ServiceAccount. In the values
+// NAMESPACE becomes the namespace, API_SERVER how it is reached with that token.
+func installChart(t *testing.T, values string) *kubeCluster {
+	t.Helper()
+	path := os.Getenv("KUBECONFIG")
+	require.NotEmpty(t, path, "KUBECONFIG names the cluster; make e2e-kube sets it")
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	admin, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	c := &kubeCluster{
+		config: config, admin: admin, dir: t.TempDir(),
+		namespace: fmt.Sprintf("llm-%08x", rand.Uint32()),
+		subnet:    fmt.Sprintf("127.%d.%d.", 1+rand.IntN(250), rand.IntN(250)),
+	}
+	api := fmt.Sprintf("api_server: %s\n          tls_config: { ca_file: %s }\n          authorization: { credentials_file: %s }",
+		config.Host, filepath.Join(c.dir, "ca.crt"), filepath.Join(c.dir, "token"))
+	file := filepath.Join(c.dir, "values.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(strings.NewReplacer("NAMESPACE", c.namespace, "API_SERVER", api).Replace(values)), 0o600))
+	c.helm(t, "install", "exporter", filepath.Join(repositoryRoot(t), "deploy/helm/trtllm-exporter"), "--create-namespace", "--values="+file)
+
+	const account = "exporter-trtllm-exporter"
+	token, err := admin.CoreV1().ServiceAccounts(c.namespace).CreateToken(t.Context(), account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	ca, err := os.ReadFile(config.CAFile)
+	require.NoError(t, err)
+	for name, text := range map[string][]byte{"token": []byte(token.Status.Token), "ca.crt": ca, "namespace": []byte(c.namespace)} {
+		require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), text, 0o600))
+	}
+	return c
+}
+
+// helm runs the real one against the cluster.
+func (c *kubeCluster) helm(t *testing.T, args ...string) {
+	t.Helper()
+	program := os.Getenv("HELM")
+	require.NotEmpty(t, program, "HELM names helm; make e2e-kube sets it")
+	cmd := exec.CommandContext(t.Context(), program, append(args, "--namespace="+c.namespace)...)
+	home := t.TempDir()
+	cmd.Env = append(os.Environ(), "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "helm %v: %s", args, out)
+}
+
+// exporterConfig is what the chart made of the values, as a pod would mount it.
+func (c *kubeCluster) exporterConfig(t *testing.T) string {
+	t.Helper()
+	m, err := c.admin.CoreV1().ConfigMaps(c.namespace).Get(t.Context(), "exporter-trtllm-exporter", metav1.GetOptions{})
+	require.NoError(t, err)
+	return m.Data["config.yml"]
+}
+
+// account is the API server as the exporter sees it: with the token of its
+// ServiceAccount.
+func (c *kubeCluster) account(t *testing.T) *kubernetes.Clientset {
+	t.Helper()
+	token, err := os.ReadFile(filepath.Join(c.dir, "token"))
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(&rest.Config{
+		Host: c.config.Host, BearerToken: string(token), TLSClientConfig: rest.TLSClientConfig{CAFile: c.config.CAFile},
+	})
+	require.NoError(t, err)
+	return client
+}
+
+// server is a simulated Triton at an address of loopback that a pod is given,
+// at Triton's own ports.
+type server struct {
+	address string
+	fleet   *simulate.Fleet
+}
+
+// serve starts a server of a version at the n-th address.
+func (c *kubeCluster) serve(t *testing.T, n int, version string) *server {
+	t.Helper()
+	s := &server{address: fmt.Sprintf("%s%d", c.subnet, n)}
+	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
+		Host: s.address, APIPort: 8000, MetricsPort: 8002, Speed: 1, Seed: uint64(n), EngineVersion: version,
+		Workload: simulate.Workload{Rate: 5},
+	}}}}})
+	require.NoError(t, err)
+	s.fleet = fleet
+	t.Cleanup(fleet.Close)
+	return s
+}
+
+// addPod stores a pod with Triton's ports that runs at an address, or has none
+// yet when the address is empty.
+func (c *kubeCluster) addPod(t *testing.T, namespace, name, address string, labels map[string]string) *corev1.Pod {
+	t.Helper()
+	pod, err := c.admin.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec: corev1.PodSpec{NodeName: "gpu-1", Containers: []corev1.Container{{
+			Name: "triton", Image: "triton:1",
+			Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8000}, {Name: "metrics", ContainerPort: 8002}},
+		}}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	if address != "" {
+		c.runPod(t, pod, address)
+	}
+	return pod
+}
+
+// runPod says of a pod what a kubelet would: that it runs at an address.
+func (c *kubeCluster) runPod(t *testing.T, pod *corev1.Pod, address string) {
+	t.Helper()
+	pod.Status.Phase = corev1.PodRunning
+	pod.Status.PodIP, pod.Status.PodIPs = address, []corev1.PodIP{{IP: address}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	updated, err := c.admin.CoreV1().Pods(pod.Namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	*pod = *updated
+}
+
+// deletePod removes a pod at once; there is no kubelet to wait for.
+func (c *kubeCluster) deletePod(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	require.NoError(t, c.admin.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, *metav1.NewDeleteOptions(0)))
+}
+
+// startInCluster starts the exporter with what the chart made of the values and
+// waits until it answers, whether or not it has found anything. The program in
+// front, if there is one, is given the folder of the ServiceAccount and has to
+// become what follows.
+func (c *kubeCluster) startInCluster(t *testing.T, env []string, front ...string) *exporter {
+	t.Helper()
+	file := filepath.Join(c.dir, "config.yml")
+	require.NoError(t, os.WriteFile(file, []byte(c.exporterConfig(t)), 0o600))
+	e := &exporter{port: freePorts(t, 1)}
+	command := append(front, exporterBinary(t), "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
+	e.process = startProcess(t, "exporter", env, command[0], command[1:]...)
+	within(t, 20*time.Second, "the exporter answers", func() bool {
+		require.False(t, e.ended(), "the exporter ended by itself")
+		_, _, err := get(t.Context(), e.url("/-/healthy"))
+		return err == nil
+	})
+	return e
+}
