@@ -215,11 +215,15 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
 		},
 		{
-			"a chat that never ends", simulate.Spec{Kind: simulate.KindServe}, "never_ended", "no end within",
+			"a chat that never ends",
+			simulate.Spec{Kind: simulate.KindServe},
+			"never_ended", "no end within",
 			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
 		},
 		{
-			"an executor that stands still", simulate.Spec{Kind: simulate.KindServe}, "no_first_token", "no text within",
+			"an executor that stands still",
+			simulate.Spec{Kind: simulate.KindServe},
+			"no_first_token", "no text within",
 			func(r *simulate.Replica) { r.Stall(true) }, func(r *simulate.Replica) { r.Stall(false) },
 		},
 	} {
@@ -395,7 +399,7 @@ func TestAProbeThatHangsIsInNobodysWay(t *testing.T) {
 
 func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
 	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindTriton, Streaming: true})
-	front := apiInFront(t, r, func(w http.ResponseWriter, req *http.Request) bool {
+	front := apiInFront(t, r, func(_ http.ResponseWriter, req *http.Request) bool {
 		if strings.HasSuffix(req.URL.Path, "/generate_stream") {
 			panic(http.ErrAbortHandler)
 		}

@@ -7,13 +7,13 @@ func canary() row {
 	one := func(name, legend string) query {
 		return query{each("llm_server_canary_" + name), "{{replica_id}} " + legend}
 	}
-	by := func(by, name string) string {
-		return fmt.Sprintf("max by (%s) (llm_server_canary_%s{%s})", by, name, ofModel)
+	of := func(name string) string {
+		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_canary_%s{%s})", name, ofModel)
 	}
 	yes := flags(Outcome{Text: "no", Color: "orange"}, Outcome{Text: "yes", Color: "green"})
 	return section("Canary",
 		beside(8, timeline("Canary", "Whether the exporter's own small request got its first token, all others and its end in time. Red: clients meet the same; the reason stands on /targets. LLMCanaryFailing in the runbook. A gap: the replica was left alone; empty: no pool has probes on.",
-			query{by("pool_id, replica_id", "success"), "{{pool_id}} / {{replica_id}}"},
+			query{of("success"), "{{pool_id}} / {{replica_id}}"},
 			[]Outcome{{Text: "fails", Color: "red"}, {Text: "well", Color: "green"}}),
 			graph("Probes by result", "How the probes went. never_ended: all tokens came and the stream stayed open; no_first_token: a hang or a long queue; http_error: the model is not there. LLMCanaryFailing in the runbook says what to do for each.",
 				request, []query{{rateBy("pool_id, result", "llm_server_canary_requests_total"), "{{pool_id}} {{result}}"}}, stacked),
@@ -27,9 +27,9 @@ func canary() row {
 				[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 				[]column{
 					{"Probed", "none", eachReplica("llm_server_canary_active"), yes},
-					{"Always the same", "none", by("pool_id, replica_id", "deterministic"), yes},
+					{"Always the same", "none", of("deterministic"), yes},
 					{"Changes", "none", "max by (pool_id, replica_id) (increase(llm_server_canary_output_changes_total{" + ofModel + "}[$__range]))", nil},
-					{"Tokens", "none", by("pool_id, replica_id", "tokens"), nil},
-					{"Last probe", seconds, by("pool_id, replica_id", "age_seconds"), colored("green", 300.0, "orange")},
+					{"Tokens", "none", of("tokens"), nil},
+					{"Last probe", seconds, of("age_seconds"), colored("green", 300.0, "orange")},
 				}))))
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
+	"slices"
 	"time"
 )
 
@@ -73,7 +73,7 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return func(name string) bool {
-			return strings.Contains(" text_input max_tokens bad_words stop_words stream ", " "+name+" ")
+			return slices.Contains([]string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, name)
 		}, nil
 	default:
 		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, words(resp.Body))}

@@ -36,11 +36,11 @@ type chunk struct {
 	Detail  json.RawMessage `json:"detail"`
 	Choices []struct {
 		Delta struct {
-			Content   *string `json:"content"`
-			Reasoning *string `json:"reasoning_content"`
+			Content   string `json:"content"`
+			Reasoning string `json:"reasoning_content"`
 		} `json:"delta"`
-		Text         *string `json:"text"`
-		FinishReason *string `json:"finish_reason"`
+		Text         string `json:"text"`
+		FinishReason string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *struct {
 		CompletionTokens int `json:"completion_tokens"`
@@ -84,15 +84,7 @@ func (h *heard) chunk(c *chunk, now time.Time) {
 	}
 	for i := range c.Choices {
 		choice := &c.Choices[i]
-		if choice.FinishReason != nil && *choice.FinishReason != "" {
-			h.finished = true
-		}
-		text := ""
-		for _, part := range []*string{choice.Delta.Reasoning, choice.Delta.Content, choice.Text} {
-			if part != nil {
-				text += *part
-			}
-		}
-		h.text(text, now)
+		h.finished = h.finished || choice.FinishReason != ""
+		h.text(choice.Delta.Reasoning+choice.Delta.Content+choice.Text, now)
 	}
 }

@@ -1,0 +1,168 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// canaryTokens is what the canary asks for in these tests.
+const canaryTokens = 8
+
+// startCanary starts an exporter that probes a server as often as it may.
+func startCanary(t *testing.T, binary string, s *tritonServer) *exporter {
+	t.Helper()
+	return startConfigured(t, binary, fmt.Sprintf(`
+global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
+pools:
+  - pool_id: real
+    identity_interval: 2s
+    probe: { enabled: true, interval: 10s, timeout: 9s, first_token_timeout: 4s, gap_timeout: 2s, end_timeout: 2s, max_tokens: %d }
+    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
+`, canaryTokens, s.metricsAddress()))
+}
+
+// canaryResult is the result of the last probe and its reason.
+func (e *exporter) canaryResult(t *testing.T) (result, reason string) {
+	t.Helper()
+	var doc struct {
+		Targets []struct {
+			Canary struct {
+				Result string `json:"result"`
+				Reason string `json:"reason"`
+			} `json:"canary"`
+		} `json:"targets"`
+	}
+	require.NoError(t, json.Unmarshal(e.body(t, "/targets?format=json"), &doc))
+	require.Len(t, doc.Targets, 1)
+	return doc.Targets[0].Canary.Result, doc.Targets[0].Canary.Reason
+}
+
+// all is the sum of a page's series of a name.
+func all(p page, name string) float64 {
+	sum := 0.0
+	for _, s := range p.named(name) {
+		sum += s.value
+	}
+	return sum
+}
+
+func TestCanaryInFrontOfTriton(t *testing.T) {
+	binary := exporterBinary(t)
+	s := startTriton(t, releases()[0])
+	e := startCanary(t, binary, s)
+
+	within(t, 40*time.Second, "two good probes", func() bool {
+		p := e.page(t)
+		return all(p, "llm_server_canary_requests_total") >= 2 && all(p, "llm_server_canary_success") == 1
+	})
+	p := e.page(t)
+	require.Equal(t, float64(canaryTokens), p.only(t, "llm_server_canary_tokens"))
+	require.Equal(t, 1.0, p.only(t, "llm_server_canary_deterministic"), "the models answer a prompt with the same words")
+	require.Positive(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"))
+	// The executor takes 10 ms a token.
+	require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005)
+	require.Greater(t, p.only(t, "llm_server_canary_duration_seconds"), 0.01*(canaryTokens-1))
+	asked := p.only(t, "llm_server_canary_requests_total")
+	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the probes")
+
+	require.Positive(t, s.killStubs(t))
+	within(t, 40*time.Second, "the canary fails", func() bool {
+		result, _ := e.canaryResult(t)
+		return result != "ok"
+	})
+	result, reason := e.canaryResult(t)
+	require.Equal(t, "http_error", result, reason)
+	require.Contains(t, reason, "is not healthy")
+	status, _, err := get(t.Context(), s.url("/v2/health/ready"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "the server says it is ready")
+	within(t, 10*time.Second, "the page shows it", func() bool {
+		p := e.page(t)
+		return p.only(t, "llm_server_canary_success") == 0 && p.only(t, "llm_server_ready") == 1
+	})
+	require.Empty(t, e.page(t).named("llm_server_canary_time_to_first_token_seconds"))
+}
+
+// killStubs kills the processes of the server's Python models.
+func (s *tritonServer) killStubs(t *testing.T) int {
+	t.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(t, err)
+	killed := 0
+	for _, file := range stats {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // It has ended meanwhile.
+		}
+		// pid (comm) state ppid pgrp ...
+		head, rest, _ := strings.Cut(string(text), ") ")
+		fields := strings.Fields(rest)
+		if !strings.Contains(head, "(triton_python_") || len(fields) < 3 || fields[2] != strconv.Itoa(s.cmd.Process.Pid) {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Fields(head)[0])
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+		killed++
+	}
+	return killed
+}
+
+// slowModels are the project's models with a detokenizer that takes longer for
+// a token than the executor and queues no more than one.
+func slowModels(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "models")
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repositoryRoot(t), "tools/triton/models"))))
+	change := func(file, before, after string) {
+		path := filepath.Join(dir, "postprocessing", file)
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Contains(t, string(text), before)
+		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), before, after, 1)), 0o600))
+	}
+	change("config.pbtxt", "instance_group [", "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\ninstance_group [")
+	change("1/model.py", "        return [self", "        time.sleep(0.1)\n        return [self")
+	change("1/model.py", "import numpy", "import time\n\nimport numpy")
+	return dir
+}
+
+// A queue that overflows in the last step of a decoupled ensemble leaves the
+// stream open for ever, and no number of the server shows it.
+func TestOnlyTheCanarySeesAStreamThatNeverEnds(t *testing.T) {
+	binary := exporterBinary(t)
+	t.Setenv("MODELS", slowModels(t))
+	s := startTriton(t, releases()[0])
+	e := startCanary(t, binary, s)
+	within(t, 40*time.Second, "a probe", func() bool {
+		result, _ := e.canaryResult(t)
+		return result != ""
+	})
+	result, reason := e.canaryResult(t)
+	require.Equal(t, "no_first_token", result, reason)
+
+	// The stream is given up by now; till then and since the server knows of nothing.
+	p := s.page(t)
+	require.NotEmpty(t, p.named("nv_inference_request_failure"))
+	require.Zero(t, all(p, "nv_inference_request_failure"))
+	require.Zero(t, all(p, "nv_inference_pending_request_count"))
+	within(t, 10*time.Second, "the page shows it", func() bool {
+		p := e.page(t)
+		return all(p, "llm_server_canary_requests_total") > 0 && p.only(t, "llm_server_canary_success") == 0
+	})
+	mine := e.page(t)
+	require.Equal(t, 1.0, mine.only(t, "llm_server_ready"))
+	require.Equal(t, 1.0, mine.only(t, "llm_server_state", "state", "ready"), "no number of the server says otherwise")
+}
