@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -258,4 +260,52 @@ func TestQuestionsFailAsScrapesDo(t *testing.T) {
 	defer cancel()
 	_, _, _, err := newClient(t).Get(ctx, server.url, 0)
 	requireFailure(t, err, scrape.ReasonTimeout, "", "raise scrape_timeout")
+}
+
+func TestAnOpenAnswerIsReadAsItComes(t *testing.T) {
+	t.Parallel()
+	more := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, r.Method+" "+r.Header.Get("Accept")+"\n")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+		_, _ = w.Write(body)
+	}))
+	t.Cleanup(server.Close)
+	client := newClient(t)
+	resp, err := client.Open(t.Context(), "POST", server.URL, []byte("{}"))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	first := make([]byte, 64)
+	n, err := resp.Body.Read(first)
+	require.NoError(t, err)
+	require.Equal(t, "POST text/event-stream,application/json;q=0.9,*/*;q=0.1\n", string(first[:n]))
+	close(more)
+	rest, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(rest))
+}
+
+func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusUnauthorized)
+		_, _ = io.WriteString(w, "no access for "+r.Header.Get("Authorization"))
+	}))
+	t.Cleanup(server.Close)
+	client := newClient(t)
+	resp, err := client.Open(t.Context(), "POST", strings.Replace(server.URL, "://", "://user:hunter2@", 1), nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, `"no access for <secret>"`, string(text))
+	require.NoError(t, resp.Body.Close())
+
+	server.Close()
+	_, err = newClient(t).Open(t.Context(), "POST", server.URL, nil)
+	requireFailure(t, err, scrape.ReasonConnect, "", "")
+	_, err = client.Open(t.Context(), "POST", "grpc://127.0.0.1:1", nil)
+	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
 }

@@ -3,9 +3,11 @@ package scrape
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -203,7 +205,9 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 // answers that are read as they come; the caller closes the body. Every status
 // is an answer; an error is an *Error and says that there was none. A body that
 // is not nil is sent as JSON. Nothing but ctx and the limit on headers bounds
-// what comes. Connections are those of [Client.Pass].
+// what comes. Of an answer other than 200 the body is what may be shown of it:
+// its first words, quoted, without the secrets of the request. Connections are
+// those of [Client.Pass].
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	req, failure := c.requests.question(ctx, method, url, body)
 	if failure != nil {
@@ -213,6 +217,11 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 	resp, failure := c.send(c.brief, req)
 	if failure != nil {
 		return nil, failure
+	}
+	if resp.StatusCode != http.StatusOK {
+		shown := quoteBody(resp)
+		closeBody(resp)
+		resp.Body = io.NopCloser(strings.NewReader(shown))
 	}
 	return resp, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -229,4 +230,52 @@ func TestTritonsOpenAIFrontendHasOnePort(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, r.APIURL()+"/health/ready").status)
 	require.Contains(t, get(t, r.APIURL()+"/v1/models").body, `"id":"tensorrt_llm_bls"`)
 	require.Equal(t, http.StatusNotFound, get(t, r.APIURL()+"/v2").status)
+}
+
+func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
+	for _, c := range []struct {
+		name, path, body string
+		spec             simulate.Spec
+	}{
+		{"Triton", "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, simulate.Spec{Streaming: true}},
+		{"Triton's llmapi", "/v2/models/tensorrt_llm/generate_stream", `{"text_input":"hello","sampling_param_max_tokens":6}`, simulate.Spec{Kind: simulate.KindTritonLLMAPI}},
+		{"Triton's vLLM", "/v2/models/vllm_model/generate_stream", `{"text_input":"hello","sampling_parameters":"{\"max_tokens\":6}"}`, simulate.Spec{Kind: simulate.KindTritonVLLM}},
+		{"trtllm-serve", "/v1/completions", `{"prompt":"hello","max_tokens":6,"stream":true}`, simulate.Spec{Kind: simulate.KindServe}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.spec.Speed, c.spec.Workload.Rate = 20, 0.00001
+			fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{c.spec}}}})
+			require.NoError(t, err)
+			defer fleet.Close()
+			r := fleet.Pools()[0].Replicas[0]
+			words := func() string {
+				t.Helper()
+				answer := ask(t, http.MethodPost, r.APIURL()+c.path, c.body)
+				require.NoError(t, answer.err)
+				found := regexp.MustCompile(`"text(?:_output)?":"([^"]*)"`).FindAllStringSubmatch(answer.body, -1)
+				require.Len(t, found, 6, answer.body)
+				text := ""
+				for _, f := range found {
+					text += f[1]
+				}
+				return text
+			}
+			first := words()
+			require.Equal(t, first, words())
+			r.Unsteady(true)
+			require.NotEqual(t, words(), words())
+			r.Unsteady(false)
+			require.Equal(t, first, words())
+			r.Rollout(0, "", "9.9.9")
+			require.Eventually(t, func() bool { return ask(t, http.MethodGet, r.APIURL()+"/", "").err == nil }, 10*time.Second, 10*time.Millisecond)
+			require.NotEqual(t, first, words())
+		})
+	}
+}
+
+func TestTritonTellsWhatItsModelsTake(t *testing.T) {
+	r := listening(t, simulate.Spec{Streaming: true})
+	require.Contains(t, get(t, r.APIURL()+"/v2/models/ensemble").body, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`)
+	require.NotContains(t, get(t, r.APIURL()+"/v2/models/tensorrt_llm").body, "text_input")
+	require.Contains(t, get(t, r.APIURL()+"/v2/models/preprocessing").body, `"name":"QUERY"`)
 }

@@ -190,3 +190,25 @@ func TestTimesAreShownInWords(t *testing.T) {
 		})
 	}
 }
+
+func TestACanaryThatFailsIsShownThoughTheReplicaIsReady(t *testing.T) {
+	f := newFleet(t)
+	slot := f.page("llama", "r0", tritonPage(1))
+	status := slot.Status()
+	status.State, status.StateReason = "ready", "200; its canary fails: never_ended: 8 frames with text came"
+	status.Canary = &target.Canary{
+		Model: "ensemble", Result: "never_ended", Reason: "8 frames with text came, see http://user:hunter2@host/", At: time.Unix(1000, 0),
+	}
+	slot.Publish(snapshot.Snapshot{Status: status})
+	h := handler(t, f.options())
+	require.Contains(t, get(h, "/targets?format=json").Body.String(), `"canary": {`)
+	require.Contains(t, get(h, "/targets?format=json").Body.String(), `"result": "never_ended"`)
+	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "hunter2")
+	require.Contains(t, get(h, "/targets").Body.String(), "its canary fails: never_ended")
+
+	for _, c := range []*target.Canary{nil, {Result: "ok"}, {Result: "stalled", Hold: "the replica is draining"}, {}} {
+		status.Canary = c
+		slot.Publish(snapshot.Snapshot{Status: status})
+		require.NotContains(t, get(h, "/targets").Body.String(), "its canary fails")
+	}
+}

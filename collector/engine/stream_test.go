@@ -1,0 +1,93 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestHowServersStream(t *testing.T) {
+	worker := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_component_requests_total counter\ndynamo_component_requests_total 1\n"))
+	front := readPage(t, engine.Dynamo, []byte("# TYPE dynamo_frontend_requests_total counter\ndynamo_frontend_requests_total{model=\"m\"} 1\n"))
+	for _, c := range []struct {
+		name string
+		kind engine.Kind
+		page *engine.Page
+		want engine.Stream
+		why  string
+	}{
+		{"Triton has its own way", engine.Triton, nil, engine.Stream{Generate: true}, ""},
+		{"trtllm-serve", engine.TRTLLMServe, nil, engine.Stream{Usage: true, Seed: true}, ""},
+		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
+		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
+		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},
+		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; probe its frontend"},
+		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, why := engine.StreamOf(c.kind, c.page)
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.why, why)
+		})
+	}
+}
+
+func TestTheModelThatClientsCall(t *testing.T) {
+	ensemble := engine.ModelFacts{Name: "chat", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm"}}
+	model := func(names ...string) (all []engine.ModelFacts) {
+		for _, n := range names {
+			all = append(all, engine.ModelFacts{Name: n})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		name   string
+		kind   engine.Kind
+		onPage []string
+		models []engine.ModelFacts
+		want   string
+		why    string
+	}{
+		{"nothing is known", engine.Triton, nil, nil, "", "no model of the server is known yet"},
+		{"the only model", engine.TRTLLMServe, nil, model("llama"), "llama", ""},
+		{"the ensemble by its config", engine.Triton, nil, append(model("pre", "llm"), ensemble), "chat", ""},
+		{"the ensemble of the template, not its twin", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "ensemble", ""},
+		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
+		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, model("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
+		{"the base model before its adapters", engine.NIM, nil, model("zephyr", "adapter"), "zephyr", ""},
+		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set probe.model"},
+		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{
+			ensemble, {Name: "other", Configured: true, Platform: "ensemble", Steps: []string{"llm2"}}, {Name: "pre"}, {Name: "llm"}, {Name: "llm2"},
+		}, "", "clients may call any of chat, other; set probe.model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			facts := &engine.Facts{Models: c.models}
+			name, why := engine.NewTopology(c.kind, c.onPage, c.models, nil).EntryModel(c.kind, facts)
+			require.Equal(t, c.want, name)
+			require.Equal(t, c.why, why)
+		})
+	}
+	_, why := engine.NewTopology(engine.Triton, nil, nil, nil).EntryModel(engine.Triton, nil)
+	require.NotEmpty(t, why)
+}
+
+func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
+	page := readPage(t, engine.TritonOpenAI, []byte("# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} 1\n"))
+	told := func(canary bool) map[string]engine.Capability {
+		all := make(map[string]engine.Capability)
+		for _, c := range engine.Capabilities(&engine.Known{Kind: engine.TritonOpenAI, Page: page, Canary: canary}) {
+			all[c.Name] = c
+		}
+		return all
+	}
+	off, on := told(false), told(true)
+	require.False(t, off[engine.CanTTFT].Has)
+	require.Contains(t, off[engine.CanTTFT].Cure, "probe: { enabled: true }")
+	require.True(t, on[engine.CanTTFT].Has)
+	require.Contains(t, on[engine.CanTTFT].Reason, "of its own requests only")
+	delete(off, engine.CanTTFT)
+	delete(on, engine.CanTTFT)
+	require.Equal(t, off, on)
+}
