@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -146,13 +145,13 @@ func byReplica(body []byte) (map[string]map[string]float64, error) {
 
 // seriesKey is the name under which a reading has a series.
 func seriesKey(l labels.Labels) string {
-	name := l.Get(model.MetricNameLabel)
+	parts := []string{l.Get(model.MetricNameLabel)}
 	for _, by := range []string{"model", "reason"} {
 		if v := l.Get(by); v != "" {
-			name += "/" + v
+			parts = append(parts, v)
 		}
 	}
-	return name
+	return strings.Join(parts, "/")
 }
 
 // of are the readings of a replica; they have to be there for every second.
@@ -172,14 +171,14 @@ func (r reading) value(t *testing.T, name string) float64 {
 	return v
 }
 
-// requireAbsent wants that nothing of that name is derived for the model, all
-// models when it is empty.
-func (r reading) requireAbsent(t *testing.T, prefix, model, why string) {
+// requireAbsent wants that nothing of that name is derived of the model, of
+// all models when it is empty.
+func (r reading) requireAbsent(t *testing.T, prefix, of, why string) {
 	t.Helper()
 	for series := range r.values {
 		parts := strings.Split(series, "/")
-		of := model == "" || slices.Contains(parts[1:], model)
-		require.False(t, of && strings.HasPrefix(parts[0], "llm_server_"+prefix), "%s is on the page: %s", series, why)
+		looked := of == "" || slices.Contains(parts[1:], of)
+		require.False(t, looked && strings.HasPrefix(parts[0], "llm_server_"+prefix), "%s is on the page: %s", series, why)
 	}
 }
 
@@ -192,6 +191,6 @@ func windowOf(t *testing.T, all []reading, n int, length time.Duration) reading 
 			return r
 		}
 	}
-	require.FailNow(t, "no window", fmt.Sprint(all[n].scraped))
+	require.FailNow(t, "no window", all[n].scraped.String())
 	return reading{}
 }

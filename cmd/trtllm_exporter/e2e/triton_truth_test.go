@@ -152,14 +152,24 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 // test.
 func slowedModels(t *testing.T) string {
 	t.Helper()
+	const iteration = `"iteration_ms" value { string_value: "%d" }`
+	return changedModels(t, map[string][2]string{
+		"tensorrt_llm/config.pbtxt": {fmt.Sprintf(iteration, 10), fmt.Sprintf(iteration, paceOfTruth.Milliseconds())},
+	})
+}
+
+// changedModels is a copy of the models of tools/triton with some text of some
+// files changed.
+func changedModels(t *testing.T, changes map[string][2]string) string {
+	t.Helper()
 	dir := t.TempDir()
 	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repositoryRoot(t), "tools/triton/models"))))
-	file := filepath.Join(dir, "tensorrt_llm/config.pbtxt")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	const own = `"iteration_ms" value { string_value: "10" }`
-	require.Contains(t, string(text), own)
-	slowed := fmt.Sprintf(`"iteration_ms" value { string_value: "%d" }`, paceOfTruth.Milliseconds())
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), own, slowed, 1)), 0o600))
+	for name, change := range changes {
+		file := filepath.Join(dir, name)
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Contains(t, string(text), change[0])
+		require.NoError(t, os.WriteFile(file, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o600))
+	}
 	return dir
 }

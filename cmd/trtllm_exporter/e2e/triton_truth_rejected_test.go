@@ -1,0 +1,98 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRequestsRefusedAtAFullQueue shows what of them can be known: inside an
+// ensemble each is one failure of the ensemble, though Triton counts two; a
+// model that is called itself has no count of them.
+func TestRequestsRefusedAtAFullQueue(t *testing.T) {
+	t.Setenv("MODELS", changedModels(t, map[string][2]string{
+		"preprocessing/config.pbtxt": {"max_batch_size: 8", "max_batch_size: 8\ndynamic_batching { default_queue_policy { max_queue_size: 1 } }"},
+		"preprocessing/1/model.py":   {"        return [self", "        __import__('time').sleep(0.2)\n        return [self"},
+	}))
+	s := startTriton(t, releases()[0])
+	e := startExporter(t, exporterBinary(t), "http://"+s.metricsAddress())
+	e.waitUp(t, true)
+	const each = 20
+
+	served, refused := burst(t, each, func(ctx context.Context) error {
+		_, err := s.stream(ctx, "ensemble", 3, 2)
+		return err
+	})
+	pause(t.Context(), 4*scrapeInterval)
+	p := e.page(t)
+	failed := func(name, reason string) float64 { return p.only(t, name, "model_id", "ensemble", "reason", reason) }
+	share := refused / (served + refused)
+	require.InDelta(t, share, failed("llm_server_request_error_ratio", "other"), 1e-9)
+	require.Equal(t, 2*refused, failed("llm_server_requests_failed_total", "other"), "as the server has it")
+	require.Zero(t, failed("llm_server_requests_failed_total", "rejected"))
+	require.Equal(t, served, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"))
+
+	alone, lost := burst(t, each, func(ctx context.Context) error { return s.preprocess(ctx) })
+	require.Positive(t, lost)
+	pause(t.Context(), 4*scrapeInterval)
+	p = e.page(t)
+	require.Equal(t, served+alone, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"), "what was refused is in no count")
+	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {
+		require.Zero(t, series.value, series.labels)
+	}
+	require.InDelta(t, share, failed("llm_server_request_error_ratio", "other"), 1e-9, "the entry had no more requests")
+}
+
+// burst makes n requests at the same time and counts those that were served
+// and those that found the queue full; there have to be both.
+func burst(t *testing.T, n int, send func(context.Context) error) (served, refused float64) {
+	t.Helper()
+	var mu sync.Mutex
+	var under sync.WaitGroup
+	var others []error
+	for range n {
+		under.Go(func() {
+			err := send(t.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				served++
+			case strings.Contains(err.Error(), "Exceeds maximum queue size") || strings.Contains(err.Error(), "503"):
+				refused++
+			default:
+				others = append(others, err)
+			}
+		})
+	}
+	under.Wait()
+	require.Empty(t, others)
+	require.Positive(t, served)
+	require.Positive(t, refused)
+	return served, refused
+}
+
+// preprocess calls the first step by itself.
+func (s *tritonServer) preprocess(ctx context.Context) error {
+	const body = `{"inputs":[{"name":"QUERY","datatype":"BYTES","shape":[1,1],"data":["a b"]},{"name":"REQUEST_OUTPUT_LEN","datatype":"INT32","shape":[1,1],"data":[2]}]}`
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url("/v2/models/preprocessing/infer"), strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return nil
+}
