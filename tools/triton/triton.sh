@@ -78,7 +78,7 @@ install() {
   [ -n "$(pin "$wheel" 2)" ] || fail "wheel $wheel is not in pins.tsv: $(wheels | cut -f 1 | xargs)"
   check_machine
   mkdir -p "$dir"
-  dir=$(cd "$dir" && pwd)
+  dir=$(cd "$dir" && pwd -P)
   exec 9>"$dir/lock"
   flock 9
   stamp="layout $layout wheel $(pin "$wheel" 4) numpy $(pin numpy 2) at $dir"
