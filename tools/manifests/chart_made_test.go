@@ -55,6 +55,9 @@ func TestMadeRulesOfTheChartAreThoseOfAlerts(t *testing.T) {
 		switches = append(switches, name+".yaml")
 	}
 	require.ElementsMatch(t, names, switches, "every file of rules has its switch")
+	for _, name := range names {
+		require.Contains(t, string(read(t, chart+"/tests/rules_test.yaml")), "rules.files."+strings.TrimSuffix(name, ".yaml")+": false")
+	}
 }
 
 func TestMadeDashboardsOfTheChartAreThoseOfDashboards(t *testing.T) {
@@ -64,6 +67,7 @@ func TestMadeDashboardsOfTheChartAreThoseOfDashboards(t *testing.T) {
 		"apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nconfigMapGenerator:\n")
 	for _, name := range names {
 		require.True(t, json.Valid(read(t, chart+"/files/dashboards/"+name)), name)
+		require.Contains(t, string(read(t, chart+"/tests/dashboards_test.yaml")), "dashboards.disabled: ["+strings.TrimSuffix(name, ".json")+"]")
 		fmt.Fprintf(&b, "  - name: trtllm-exporter-dashboard-%s\n    files: [%s]\n", strings.TrimSuffix(name, ".json"), name)
 		b.WriteString("    options: { disableNameSuffixHash: true, labels: { grafana_dashboard: \"1\" } }\n")
 	}
