@@ -8,9 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -77,7 +75,7 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 	asked := p.only(t, "llm_server_canary_requests_total")
 	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the probes")
 
-	require.Positive(t, s.killStubs(t))
+	s.killStubs(t)
 	within(t, 40*time.Second, "the canary fails", func() bool {
 		result, _ := e.canaryResult(t)
 		return result != "ok"
@@ -93,31 +91,6 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 		return p.only(t, "llm_server_canary_success") == 0 && p.only(t, "llm_server_ready") == 1
 	})
 	require.Empty(t, e.page(t).named("llm_server_canary_time_to_first_token_seconds"))
-}
-
-// killStubs kills the processes of the server's Python models.
-func (s *tritonServer) killStubs(t *testing.T) int {
-	t.Helper()
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	require.NoError(t, err)
-	killed := 0
-	for _, file := range stats {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			continue // It has ended meanwhile.
-		}
-		// pid (comm) state ppid pgrp ...
-		head, rest, _ := strings.Cut(string(text), ") ")
-		fields := strings.Fields(rest)
-		if !strings.Contains(head, "(triton_python_") || len(fields) < 3 || fields[2] != strconv.Itoa(s.cmd.Process.Pid) {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.Fields(head)[0])
-		require.NoError(t, err)
-		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		killed++
-	}
-	return killed
 }
 
 // slowModels are the project's models with a detokenizer that takes longer for
