@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ type host struct {
 	fleet  []replica
 	config string
 	clean  string
-	// old and next are packages inside of the machine.
+	// old and next are packages inside of the machine, as they are called when they are fetched.
 	old, next string
 }
 
@@ -35,6 +36,7 @@ func TestDebOnCleanDebian(t *testing.T) {
 	old, next := debs(t)
 	h := &host{machine: bootMachine(t)}
 	h.old, h.next = h.put(t, old), h.put(t, next)
+	h.put(t, one(t, filepath.Dir(old), ".tar.gz"))
 	h.clean = h.files(t)
 	for _, chapter := range []struct {
 		name string
@@ -54,6 +56,8 @@ func TestDebOnCleanDebian(t *testing.T) {
 		{"installing again finds the configuration", h.returned},
 		{"purging leaves nothing", h.purged},
 		{"an image that is not booted takes it and lets it go", h.unbooted},
+		{"the deb comes up by what docs/install.md says, word for word", func(t *testing.T) { t.Helper(); h.documented(t, "**deb or rpm**"); h.run(t, "dpkg -P trtllm-exporter") }},
+		{"and so does the archive", func(t *testing.T) { t.Helper(); h.documented(t, "**Archive**") }},
 	} {
 		if !t.Run(chapter.name, chapter.part) {
 			return // What comes after would fail of this.
@@ -65,13 +69,7 @@ func TestDebOnCleanDebian(t *testing.T) {
 // whose shipped configuration is another.
 func debs(t *testing.T) (old, next string) {
 	t.Helper()
-	one := func(folder string) string {
-		found, err := filepath.Glob(filepath.Join(folder, "*.deb"))
-		require.NoError(t, err)
-		require.Len(t, found, 1)
-		return found[0]
-	}
-	old, next = one(setting(t, "DEB_OLD")), one(setting(t, "DEB_NEW"))
+	old, next = one(t, setting(t, "DEB_OLD"), ".deb"), one(t, setting(t, "DEB_NEW"), ".deb")
 	tree, changed := t.TempDir(), filepath.Join(t.TempDir(), "next.deb")
 	out, err := exec.Command("dpkg-deb", "-R", next, tree).CombinedOutput()
 	require.NoError(t, err, "%s", out)
@@ -82,6 +80,15 @@ func debs(t *testing.T) (old, next string) {
 	out, err = exec.Command("dpkg-deb", "--root-owner-group", "-Zgzip", "-z1", "-b", tree, changed).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return old, changed
+}
+
+// one is the only file of a folder with that ending.
+func one(t *testing.T, folder, ending string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, "*"+ending))
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	return found[0]
 }
 
 // files are the paths on the disk, but for those where dpkg and apt keep
@@ -306,4 +313,35 @@ func (h *host) unbooted(t *testing.T) {
 	t.Helper()
 	h.run(t, "unshare --mount sh -ec 'mount -t tmpfs tmpfs /run; dpkg -i "+h.old+"; systemctl enable trtllm_exporter; dpkg -P trtllm-exporter'")
 	require.Equal(t, h.clean, h.files(t))
+}
+
+// commands are the lines of the first block of docs/install.md behind a text.
+func commands(t *testing.T, behind string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/install.md")
+	require.NoError(t, err)
+	_, rest, found := strings.Cut(string(text), "\n"+behind)
+	require.True(t, found, behind)
+	parts := strings.SplitN(rest, "\n```\n", 3)
+	require.Len(t, parts, 3, behind)
+	return strings.ReplaceAll(parts[1], "amd64", runtime.GOARCH) + "\n"
+}
+
+// documented runs what a user would type. The editor is the one that knows the
+// fleet, and who types takes longer than the exporter needs to listen.
+func (h *host) documented(t *testing.T, way string) {
+	t.Helper()
+	if _, err := h.try("systemctl is-active fleet"); err != nil {
+		h.fleet = h.startFleet(t)
+	}
+	h.write(t, "/root/edited.yml", configuration(t, h.fleet))
+	script := `set -ex; cd /root
+sudo() { "$@"; }
+sudoedit() { cp /root/edited.yml "$1"; }
+curl() { command curl -sSf --retry 10 --retry-delay 1 --retry-connrefused "$@"; }
+` + commands(t, way) + commands(t, "**Then**")
+	out, err := h.input("", script)
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, out, "trtllm_exporter_build_info{")
+	h.scrapes(t, h.fleet)
 }

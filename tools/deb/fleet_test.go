@@ -33,7 +33,9 @@ type replica struct {
 // servers listen.
 func (m *machine) startFleet(t *testing.T) []replica {
 	t.Helper()
-	m.run(t, "systemd-run --unit=fleet --property=DynamicUser=yes trtllm_exporter demo --web.listen-address=127.0.0.1:19802")
+	// A copy, for the package comes and goes.
+	m.run(t, "[ -x /root/fleet ] || cp /usr/bin/trtllm_exporter /root/fleet")
+	m.run(t, "systemd-run --unit=fleet /root/fleet demo --web.listen-address=127.0.0.1:19802")
 	const ask = "curl -sf 'http://127.0.0.1:19802/targets?format=json'"
 	var fleet []replica
 	within(t, "the fleet answers", func() bool {
