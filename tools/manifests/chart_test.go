@@ -133,6 +133,32 @@ func TestChartPassesTheWholeConfigurationThrough(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
+// Every option of the configuration has a good file there; each goes through
+// values and template as it is.
+func TestChartPassesEveryOptionThrough(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "collector/config/testdata/good/*.yml"))
+	require.NoError(t, err)
+	require.Greater(t, len(files), 50)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			var want map[string]any
+			require.NoError(t, yaml.Unmarshal(text, &want))
+			values, err := yaml.Marshal(map[string]any{"config": want})
+			require.NoError(t, err)
+			path := filepath.Join(t.TempDir(), "values.yaml")
+			require.NoError(t, os.WriteFile(path, values, 0o644))
+			o, err := decode(t, rendered(t, "--show-only=templates/configmap.yaml", "--values="+path))
+			require.NoError(t, err)
+			var got map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(one[*corev1.ConfigMap](t, o).Data["config.yml"]), &got))
+			require.Equal(t, want, got)
+		})
+	}
+}
+
 func TestChartRulesAreThoseOfTheExporter(t *testing.T) {
 	o, err := decode(t, rendered(t, "--set=rules.enabled=true"))
 	require.NoError(t, err)

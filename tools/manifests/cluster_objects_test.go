@@ -59,7 +59,7 @@ func TestClusterRefusesEveryMisspeltField(t *testing.T) {
 // know and helm says "deployed"; whoever renders has to ask.
 func TestClusterRefusesATypoInAnyFile(t *testing.T) {
 	s := cluster(t)
-	tree := copied(t)
+	tree := sources(t)
 	for file, p := range planted {
 		if filepath.Base(file) == "_helpers.tpl" {
 			continue // Its sidecar is text in a ConfigMap to the server.

@@ -57,9 +57,9 @@ var planted = map[string]struct {
 	"tools/manifests/testdata/sidecar-statefulset/server.yaml":       {"serviceName:", "servicename:", "tools/manifests/testdata/sidecar-statefulset"},
 }
 
-// copied is a copy of everything that manifests are made from, with an overlay
+// sources is a copy of everything that manifests are made from, with an overlay
 // that has all components.
-func copied(t *testing.T) string {
+func sources(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
 	for _, folder := range []string{"deploy/helm", "deploy/kubernetes", "tools/manifests/testdata"} {
@@ -92,7 +92,7 @@ func plant(t *testing.T, file, right, wrong string) (undo func()) {
 }
 
 func TestATypoInAnyFileIsFoundInWhatItRenders(t *testing.T) {
-	tree := copied(t)
+	tree := sources(t)
 	good := map[string]bool{}
 	for file, p := range planted {
 		t.Run(strings.TrimPrefix(file, "deploy/"), func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestEveryFileHasItsTypo(t *testing.T) {
 }
 
 func TestATypoInAKustomizationIsFound(t *testing.T) {
-	tree := copied(t)
+	tree := sources(t)
 	for file, p := range map[string]struct{ right, wrong, by string }{
 		manifests + "base/kustomization.yaml":                            {"includeSelectors:", "includeSelector:", manifests + "overlays/central"},
 		manifests + "overlays/central/kustomization.yaml":                {"resources:", "resource:", manifests + "overlays/central"},
