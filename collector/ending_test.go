@@ -162,8 +162,8 @@ func (a *api) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int
 }
 
 // Pass implements collector.Scraper.
-func (a *api) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	return a.Do(ctx, method, url, body, limit)
+func (a *api) Pass(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return a.Do(ctx, method, address, body, limit)
 }
 
 // count is how often a path was asked for.
@@ -241,7 +241,7 @@ func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
 				scrapes := len(p.times("http://10.0.0.1:1/metrics"))
 				time.Sleep(100 * time.Second)
 				synctest.Wait()
-				require.Equal(t, scrapes+10, len(p.times("http://10.0.0.1:1/metrics")), "the page is asked for as ever")
+				require.Len(t, p.times("http://10.0.0.1:1/metrics"), scrapes+10, "the page is asked for as ever")
 				require.InDelta(t, before+11, p.count("/v2/health/ready"), 1, "and its health once an interval")
 			})
 		})

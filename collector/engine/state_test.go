@@ -47,7 +47,8 @@ func TestStateOfAReplica(t *testing.T) {
 			engine.StateNotReady, "Bad Request",
 		},
 		{
-			"no longer alive on one port", engine.Evidence{Page: true, Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, APISeen: true, Lived: true, SamePort: true},
+			"no longer alive on one port",
+			engine.Evidence{Page: true, Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, APISeen: true, Lived: true, SamePort: true},
 			engine.StateNotReady, "no",
 		},
 		{"draining tells more than failing", engine.Evidence{Page: true, Health: api(engine.APIRefused), APISeen: true, Failing: true}, engine.StateDraining, "is ending"},

@@ -79,7 +79,7 @@ func capabilities(r release, changed map[string]string) string {
 queue        yes    pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
 running      yes    the executor's scheduled requests, of its last iteration
 ttft         no     this release has no first response histogram
-                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client
+                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client
 tpot         no     Triton has no time per output token
                     turn on: use trtllm-serve, or measure it at the client
 ` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes    used and all blocks of the KV cache

@@ -28,7 +28,9 @@ func TestStatesOfTriton(t *testing.T) {
 	}{
 		{"the processes of its models die", newest, nil, testStubsDie, []string{"starting", "ready", "failing"}},
 		{
-			"a model is unloaded and loaded again", newest, []string{"--model-control-mode=explicit", "--load-model=*"}, testReload,
+			"a model is unloaded and loaded again", newest,
+			[]string{"--model-control-mode=explicit", "--load-model=*"},
+			testReload,
 			[]string{"starting", "ready", "not_ready", "ready", "not_ready", "ready"},
 		},
 		{"it ends with a stream in flight", newest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
@@ -46,6 +48,7 @@ func TestStatesOfTriton(t *testing.T) {
 			r := w.turns(t, "starting", started)
 			require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
 			ready := becomes(t, time.Minute, "API and page answer", func() bool {
+				s.launchAgain(t, c.flags...)
 				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
 			})
 			r = w.turns(t, "ready", ready)
