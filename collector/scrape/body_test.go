@@ -304,8 +304,8 @@ func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 
 	server.Close()
-	_, err = newClient(t).Open(t.Context(), "POST", server.URL, nil)
+	_, err = newClient(t).Open(t.Context(), "POST", server.URL, nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonConnect, "", "")
-	_, err = client.Open(t.Context(), "POST", "grpc://127.0.0.1:1", nil)
+	_, err = client.Open(t.Context(), "POST", "grpc://127.0.0.1:1", nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
 }

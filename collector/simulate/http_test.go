@@ -254,16 +254,17 @@ func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
 				require.NoError(t, answer.err)
 				found := regexp.MustCompile(`"text(?:_output)?":"([^"]*)"`).FindAllStringSubmatch(answer.body, -1)
 				require.Len(t, found, 6, answer.body)
-				text := ""
+				var text strings.Builder
 				for _, f := range found {
-					text += f[1]
+					text.WriteString(f[1])
 				}
-				return text
+				return text.String()
 			}
 			first := words()
 			require.Equal(t, first, words())
 			r.Unsteady(true)
-			require.NotEqual(t, words(), words())
+			before := words()
+			require.NotEqual(t, before, words())
 			r.Unsteady(false)
 			require.Equal(t, first, words())
 			r.Rollout(0, "", "9.9.9")
