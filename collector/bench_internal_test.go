@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,33 +26,50 @@ type canned struct {
 	next  atomic.Uint64
 }
 
-// newCanned lets a simulated Triton work and keeps its pages.
-func newCanned(b *testing.B) *canned {
-	b.Helper()
-	r, err := simulate.NewReplica(simulate.Spec{Workload: simulate.Workload{Rate: 5}})
-	require.NoError(b, err)
-	defer r.Close()
+// newCanned keeps a few of the usual big pages.
+func newCanned() *canned {
 	c := &canned{}
-	r.Advance(time.Minute)
-	for range 8 {
-		r.Advance(5 * time.Second)
-		c.pages = append(c.pages, r.Page())
+	for i := range 16 {
+		c.pages = append(c.pages, simulate.BenchPage(simulate.BenchTRTLLM, 0, i))
 	}
 	return c
 }
 
+// serve answers every request for the page on a port of its own, with as
+// little work as can be, so that the figures are the exporter's.
+func (c *canned) serve(b *testing.B) (address string) {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	b.Cleanup(func() { listener.Close() })
+	var replies [][]byte
+	for _, page := range c.pages {
+		head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n", len(page))
+		replies = append(replies, append(head, page...))
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				request := make([]byte, 4096)
+				for n := 0; ; n++ {
+					if _, err := conn.Read(request); err != nil {
+						return
+					}
+					_, _ = conn.Write(replies[n%len(replies)])
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
 // page is the next page.
 func (c *canned) page() []byte { return c.pages[c.next.Add(1)%uint64(len(c.pages))] }
-
-// ServeHTTP answers as a metrics port does.
-func (c *canned) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.URL.Path != "/metrics" {
-		http.NotFound(w, req)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = w.Write(c.page())
-}
 
 // Scrape implements Scraper without a network.
 func (c *canned) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
@@ -82,11 +98,11 @@ func (*canned) Leave(string) {}
 func (*canned) Close() {}
 
 // BenchmarkScrapeLine is one scrape of one replica, from the question to the
-// published snapshot: over the loopback, and without a network.
+// published snapshot: over the loopback, without a network, and what deriving
+// is of it.
 func BenchmarkScrapeLine(b *testing.B) {
-	pages := newCanned(b)
-	server := httptest.NewServer(pages)
-	defer server.Close()
+	pages := newCanned()
+	address := pages.serve(b)
 	client, err := scrape.New(scrape.DefaultConfig, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	defer client.Close()
@@ -95,7 +111,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		scraper Scraper
 	}{{"loopback", client}, {"memory", pages}} {
 		b.Run(way.name, func(b *testing.B) {
-			r := benchReplica(b, way.scraper, strings.TrimPrefix(server.URL, "http://"))
+			r := benchReplica(b, way.scraper, address)
 			for range 2 * len(pages.pages) {
 				r.scrape(b.Context())
 			}
@@ -107,6 +123,22 @@ func BenchmarkScrapeLine(b *testing.B) {
 			b.ReportMetric(float64(r.status.Samples), "samples/op")
 		})
 	}
+	b.Run("derive", func(b *testing.B) {
+		r := benchReplica(b, pages, address)
+		raws := make([]*exposition.Block, len(pages.pages))
+		for i := range raws {
+			r.scrape(b.Context())
+			raws[i] = r.cache.Block()
+			raws[i].SetBody(append(raws[i].Buffer(), pages.page()...))
+			require.NoError(b, r.cache.Parse(raws[i], ""))
+		}
+		at := time.Since(r.pool.origin)
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			at += r.target.Interval
+			r.deriver.Derive(at, raws[n%len(raws)]).Release()
+		}
+	})
 }
 
 // benchReplica is a replica without a loop.
