@@ -23,9 +23,15 @@ type about struct {
 	// kept are the statements that follow from of, which change rarely.
 	kept []statement
 	of   *lore
+	// id makes labels of the replica's own, for which the labels of its states
+	// were made.
+	id     *labels.Builder
+	own    labels.Labels
+	states []labels.Labels
 }
 
-// statement is one series of about with its value.
+// statement is one series of about with its value; the name of its family goes
+// without the common prefix.
 type statement struct {
 	family string
 	labels labels.Labels
@@ -46,7 +52,23 @@ var catalogueHeads = sync.OnceValue(func() map[string]exposition.Family {
 
 // say adds one series; its name goes without the common prefix.
 func (a *about) say(name string, lset labels.Labels, v float64) {
-	a.next = append(a.next, statement{derive.Prefix + name, lset, v})
+	a.next = append(a.next, statement{name, lset, v})
+}
+
+// begin is for speaking of a replica with these labels.
+func (a *about) begin(own labels.Labels) *labels.Builder {
+	if a.id == nil {
+		a.id = labels.NewBuilder(own)
+	}
+	a.id.Reset(own)
+	if a.states == nil || !labels.Equal(a.own, own) {
+		a.own, a.states = own, nil
+		for _, s := range engine.States() {
+			a.states = append(a.states, a.id.Set("state", string(s)).Labels())
+		}
+		a.id.Del("state")
+	}
+	return a.id
 }
 
 // flag is 1 for true.
@@ -66,7 +88,7 @@ func (a *about) block() *exposition.Block {
 	if a.out == nil || !same {
 		series := make([]exposition.ComputedSeries, len(a.next))
 		for i, s := range a.next {
-			series[i] = exposition.ComputedSeries{Family: catalogueHeads()[s.family], Labels: s.labels}
+			series[i] = exposition.ComputedSeries{Family: catalogueHeads()[derive.Prefix+s.family], Labels: s.labels}
 		}
 		a.out = exposition.NewComputed(series)
 	}
@@ -124,18 +146,18 @@ func (r *replica) describe(failed error) {
 		r.settle(failed)
 		r.orderCanary()
 	}
-	id := labels.NewBuilder(r.own.Labels)
-	for _, s := range engine.States() {
-		r.about.say("state", id.Set("state", string(s)).Labels(), flag(r.status.State == string(s)))
+	own := r.own.Labels
+	id := r.about.begin(own)
+	for i, s := range engine.States() {
+		r.about.say("state", r.about.states[i], flag(r.status.State == string(s)))
 	}
-	id.Del("state")
 	if h := r.probed.Load(); h != nil {
 		if h.LiveKnown {
-			r.about.say("live", id.Labels(), flag(h.Live))
+			r.about.say("live", own, flag(h.Live))
 		}
 		if h.API != engine.APIUnknown {
-			r.about.say("ready", id.Labels(), flag(h.API == engine.APIReady))
-			r.about.say("health_probe_duration_seconds", id.Labels(), h.took.Seconds())
+			r.about.say("ready", own, flag(h.API == engine.APIReady))
+			r.about.say("health_probe_duration_seconds", own, h.took.Seconds())
 		}
 	}
 	r.sayIterations(id)
