@@ -1,6 +1,6 @@
 # `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `e2e-triton` and
-# `e2e-dynamo` want bash, Python and glibc, and `e2e-deb` wants root, debootstrap and systemd-nspawn. Nothing is written
-# outside of this checkout but Go's own caches.
+# `e2e-dynamo` want bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
+# systemd-nspawn. Nothing is written outside of this checkout but Go's own caches.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -229,6 +229,7 @@ MANIFESTS := TRTLLM_EXPORTER_BIN=$(EXPORTER) VERSION='$(VERSION)' LDFLAGS='$(LDF
 check-deploy: build $(addprefix $(TOOLS)/,helm helm-unittest nfpm actionlint promtool) ## Render and check everything of deploy/.
 	$(MANIFESTS) -shuffle=on -timeout 10m ./...
 	$(TOOLS)/helm-unittest --strict $(CHART)
+	@echo 'check-deploy: all objects were decoded strictly; make e2e-kube lets a real API server judge them'
 
 DIST  ?= $(CURDIR)/dist
 ARCHS ?= amd64 arm64

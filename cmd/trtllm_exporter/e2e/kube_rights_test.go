@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -130,6 +131,10 @@ func TestClusterThatForbidsIsToldOf(t *testing.T) {
 	})
 	within(t, 20*time.Second, "the other pool is scraped", func() bool { return e.found(t)["known/r0"].Health == "down" })
 	require.Len(t, e.page(t).named("trtllm_exporter_target_up"), 1)
+
+	status, _, err := get(t.Context(), e.url("/-/ready"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, status)
 
 	// The right that comes later is enough.
 	c.helm(t, "upgrade", "exporter", repositoryRoot(t)+"/deploy/helm/trtllm-exporter", "--reuse-values", "--set=rbac.create=true")
