@@ -123,7 +123,7 @@ func TestEveryResult(t *testing.T) {
 		{"comments keep a stream alive", openAI(), stream(script{": ping\n\n", chat("one"), ": ping\n\n", done}), probe.OK, "", 0},
 		{"the body that goes on after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), probe.OK, "", 5 * second},
 		{"generate_stream ends with its body", triton(), stream(script{second, word("one"), word(" two"), word(" three"), second}), probe.OK, "", 2 * second},
-		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"]}` + "\n\n"}), probe.OK, "", 0},
+		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}), probe.OK, "", 0},
 
 		{"the first frame of Triton's frontend is no token", openAI(), stream(script{role, chat(""), hangs}), probe.NoFirstToken, "no text within 10s", 10 * second},
 		{"no headers", openAI(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }), probe.NoFirstToken, "no text within 10s", 10 * second},

@@ -109,7 +109,7 @@ func (a *attempt) hearGenerate(text []byte, now time.Time) *failure {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return &failure{Malformed, "a frame that is no JSON of a response: " + string(text)}
 	}
-	if len(r.Error) > 0 {
+	if said(r.Error) {
 		return &failure{ErrorFrame, "an error in the stream: " + string(text)}
 	}
 	var output string

@@ -73,9 +73,11 @@ func (a *attempt) hear(text []byte, name string, now time.Time) *failure {
 
 // failed says whether a frame is an error.
 func (c *chunk) failed() bool {
-	set := func(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
-	return c.Object == "error" || set(c.Error) || len(c.Choices) == 0 && set(c.Detail)
+	return c.Object == "error" || said(c.Error) || len(c.Choices) == 0 && said(c.Detail)
 }
+
+// said is true of a key that is there and not null.
+func said(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 // chunk notes a frame.
 func (h *heard) chunk(c *chunk, now time.Time) {

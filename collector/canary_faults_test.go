@@ -1,0 +1,231 @@
+package collector_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestWhatOnlyTheCanarySees(t *testing.T) {
+	stream := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
+	for _, f := range []struct {
+		name   string
+		spec   simulate.Spec
+		result string
+		reason string
+		begin  func(r *simulate.Replica)
+		end    func(r *simulate.Replica)
+	}{
+		{
+			"dead stubs behind a ready API", stream, "http_error", "is not healthy",
+			func(r *simulate.Replica) { r.FailRequests(true) }, func(r *simulate.Replica) { r.FailRequests(false) },
+		},
+		{
+			"a stream that never ends", stream, "never_ended", "8 frames with text came, and no end within",
+			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
+		},
+		{
+			"a chat that never ends",
+			simulate.Spec{Kind: simulate.KindServe},
+			"never_ended", "no end within",
+			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
+		},
+		{
+			"an executor that stands still",
+			simulate.Spec{Kind: simulate.KindServe},
+			"no_first_token", "no text within",
+			func(r *simulate.Replica) { r.Stall(true) }, func(r *simulate.Replica) { r.Stall(false) },
+		},
+	} {
+		t.Run(f.name, func(t *testing.T) {
+			c := fly(t, func(p *collector.PoolConfig) { p.Probe.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
+			c.well(0, 1)
+			f.begin(c.server(0))
+			s := c.until(f.result, 0, func(s map[string]float64) bool {
+				success, there := s["success"]
+				return there && success == 0 && s["requests_total "+f.result] > 0
+			})
+			for _, name := range []string{"time_to_first_token_seconds", "duration_seconds", "tail_seconds", "tokens", "deterministic", "inter_token_latency_max_seconds"} {
+				require.NotContains(t, s, name, "of a probe that failed")
+			}
+			c.until("the reason", 0, func(map[string]float64) bool {
+				status := c.status(0)
+				return status.Canary.Result == f.result && strings.Contains(status.Canary.Reason, f.reason) &&
+					strings.Contains(status.StateReason, "; its canary fails: "+f.result)
+			})
+			require.Contains(t, c.page(), `llm_server_ready{`)
+			f.end(c.server(0))
+			c.well(0, 1)
+			require.NotContains(t, c.status(0).StateReason, "canary")
+		})
+	}
+}
+
+func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
+	// A request that runs keeps the server from ending at once.
+	long := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Workload: simulate.Workload{Rate: 1, OutputTokens: 4000, MaxOutput: 4000}}
+	c := fly(t, nil, long)
+	c.well(0, 1)
+	c.server(0).Drain()
+	s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
+		active, there := s["active"]
+		return there && active == 0
+	})
+	require.NotContains(t, s, "success")
+	require.NotContains(t, s, "time_to_first_token_seconds")
+	require.Contains(t, s, "age_seconds")
+	require.Regexp(t, "^the replica is (draining|down)$", c.status(0).Canary.Hold)
+	asked := s["requests_total ok"]
+	age := s["age_seconds"]
+	s = c.until("time goes on", 0, func(s map[string]float64) bool { return s["age_seconds"] > age+0.5 })
+	require.Equal(t, asked, s["requests_total ok"])
+	require.NotContains(t, c.status(0).StateReason, "canary")
+}
+
+func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
+	stream := simulate.Spec{Kind: simulate.KindServe, TRTLLMVersion: "1.3.0rc14"}
+	c := fly(t, nil, stream, stream)
+	outputs := func(n string) string { return `llm_server_pool_canary_outputs{pool_id="p"} ` + n }
+	c.well(0, 2)
+	c.well(1, 2)
+	c.eventually(outputs("1"))
+
+	c.server(0).Rollout(0, "", "1.3.0")
+	c.until("answers of the new version", 0, func(s map[string]float64) bool {
+		return s["deterministic"] == 1 && strings.Contains(c.page(), `trtllm_version="1.3.0"`)
+	})
+	require.Zero(t, c.series(0)["output_changes_total"], "another version may answer otherwise")
+	c.eventuallyWithout("llm_server_pool_canary_outputs{")
+
+	c.server(1).Rollout(0, "", "1.3.0")
+	c.eventually(outputs("1"))
+	c.server(1).Unsteady(true)
+	c.until("a change", 1, func(s map[string]float64) bool {
+		deterministic, there := s["deterministic"]
+		return s["output_changes_total"] > 0 && there && deterministic == 0
+	})
+	c.eventually(outputs("2"))
+	require.Equal(t, 1.0, c.well(0, 1)["deterministic"])
+	require.Equal(t, 1.0, c.series(1)["success"], "another answer is no failure")
+}
+
+func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
+	c := fly(t, nil, simulate.Spec{Kind: simulate.KindServe})
+	before := c.well(0, 3)["requests_total ok"]
+	c.apply(c.config, pool("other", "nobody=127.0.0.1:1"))
+	require.GreaterOrEqual(t, c.well(0, 1)["requests_total ok"], before+1)
+
+	c.config.Probe.MaxTokens = 4
+	c.apply(c.config)
+	s := c.until("a canary that begins anew", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
+	require.Less(t, s["requests_total ok"], before)
+}
+
+func TestTheModelToAsk(t *testing.T) {
+	two := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
+	t.Run("is the one that is set", func(t *testing.T) {
+		c := fly(t, func(p *collector.PoolConfig) { p.Probe.Model = "tensorrt_llm_bls" }, two)
+		c.well(0, 1)
+		require.Equal(t, "tensorrt_llm_bls", c.status(0).Canary.Model)
+	})
+	t.Run("may be one that takes no text", func(t *testing.T) {
+		c := fly(t, func(p *collector.PoolConfig) { p.Probe.Model = "tensorrt_llm" }, two)
+		c.until("a failure", 0, func(s map[string]float64) bool { return s["requests_total unsupported"] > 0 })
+		require.Zero(t, c.server(0).Truth().Arrived)
+	})
+	t.Run("has to be set where clients may call several", func(t *testing.T) {
+		c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonCore})
+		s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
+			return len(s) > 0 && strings.Contains(c.status(0).Canary.Hold, "set probe.model")
+		})
+		require.Equal(t, map[string]float64{"active": 0}, s)
+	})
+}
+
+func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T) {
+	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true})
+	c.eventually(`llm_server_capability{capability="ttft",engine="triton-openai",engine_version="unknown",pool_id="p",replica_id="r0",trtllm_version="unknown"} 1`)
+	for _, v := range c.status(0).Capabilities {
+		if v.Name == "ttft" {
+			require.Contains(t, v.Reason, "of its own requests only")
+		}
+	}
+	c.well(0, 1)
+	require.NotContains(t, c.page(), "llm_server_time_to_first_token")
+}
+
+// stuck is a trtllm-serve whose chats hang and whose page is as ever.
+func stuck(t *testing.T, r *simulate.Replica) (address string, hangs func() int) {
+	t.Helper()
+	arrived := make(chan struct{}, 1000)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/v1/chat/completions" {
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			arrived <- struct{}{}
+			<-req.Context().Done()
+			return
+		}
+		r.APIHandler().ServeHTTP(w, req)
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), func() int { return len(arrived) }
+}
+
+func TestAProbeThatHangsIsInNobodysWay(t *testing.T) {
+	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindServe})
+	still := worked(t, simulate.Spec{Name: "still", Kind: simulate.KindTriton})
+	address, hangs := stuck(t, r)
+	probing := pool("p", "r0="+address+"|"+address)
+	probed(&probing)
+	probing.Probe.FirstTokenTimeout = model.Duration(time.Hour)
+	probing.Probe.Timeout = model.Duration(time.Hour)
+	c := &cage{line: startLine(t, probing, pool("bystander", of(t, still)...))}
+	c.eventually(`replica_id="still",state="ready"`)
+	bystander := func() string {
+		var b strings.Builder
+		for text := range strings.Lines(c.page()) {
+			if strings.Contains(text, `pool_id="bystander"`) && strings.HasPrefix(text, "nv_") {
+				b.WriteString(text)
+			}
+		}
+		return b.String()
+	}
+	c.until("a probe that hangs", 0, func(map[string]float64) bool { return hangs() > 0 })
+	before, scrapes := bystander(), c.status(0).Scrapes
+	require.NotEmpty(t, before)
+	c.until("scrapes go on", 0, func(map[string]float64) bool { return c.status(0).Scrapes >= scrapes+10 })
+	require.Equal(t, before, bystander())
+	require.Equal(t, target.HealthUp, c.status(0).Health)
+	require.Equal(t, "ready", c.status(0).State)
+	require.Equal(t, 1, hangs(), "one probe at a time")
+	require.Equal(t, map[string]float64{"active": 1}, c.series(0), "no result before the first probe ended")
+
+	began := time.Now()
+	require.NoError(t, c.end())
+	require.Less(t, time.Since(began), time.Minute, "a probe ends with its target")
+}
+
+func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
+	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindTriton, Streaming: true})
+	front := apiInFront(t, r, func(_ http.ResponseWriter, req *http.Request) bool {
+		if strings.HasSuffix(req.URL.Path, "/generate_stream") {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	})
+	p := pool("p", "r0="+r.MetricsAddr()+"|"+strings.TrimPrefix(front, "http://"))
+	probed(&p)
+	c := &cage{line: startLine(t, p)}
+	c.until("no answer", 0, func(s map[string]float64) bool { return s["requests_total connect"] > 0 && s["success"] == 0 })
+}
