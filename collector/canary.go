@@ -173,7 +173,7 @@ func (r *replica) compose(order *canaryOrder) (hold string) {
 	if !strings.HasPrefix(base, "http") {
 		return "the API is asked over gRPC, streams over HTTP only"
 	}
-	stream, why := engine.StreamOf(r.kind, r.seen)
+	stream, why := engine.StreamOf(r.kind, r.known.engineVersion, r.seen)
 	if why != "" {
 		return why
 	}

@@ -91,6 +91,16 @@ func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
 	require.NotContains(t, c.status(0).StateReason, "canary")
 }
 
+func TestATritonThatAGivenUpStreamMayCrashIsLeftAlone(t *testing.T) {
+	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTriton, Streaming: true, EngineVersion: "2.40.0"})
+	s := c.until("the reason", 0, func(map[string]float64) bool {
+		canary := c.status(0).Canary
+		return canary != nil && strings.Contains(canary.Hold, "may crash Triton")
+	})
+	require.Equal(t, map[string]float64{"active": 0}, s)
+	require.Zero(t, c.server(0).Truth().Arrived)
+}
+
 func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
 	stream := simulate.Spec{Kind: simulate.KindServe, TRTLLMVersion: "1.3.0rc14"}
 	c := fly(t, nil, stream, stream)

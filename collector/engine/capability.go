@@ -116,7 +116,11 @@ func Capabilities(k *Known) []Capability {
 // orCanary takes the canary for the source of what a server itself does not
 // tell, where it is on and can ask.
 func (k *Known) orCanary(v verdict) verdict {
-	if _, why := StreamOf(k.Kind, k.Page); v.has || !k.Canary || why != "" {
+	version := ""
+	if k.Facts != nil {
+		version = k.Facts.EngineVersion
+	}
+	if _, why := StreamOf(k.Kind, version, k.Page); v.has || !k.Canary || why != "" {
 		return v
 	}
 	return yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + v.reason)

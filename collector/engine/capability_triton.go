@@ -115,6 +115,8 @@ func (k *Known) tritonFirst() verdict {
 		return yes("vllm:time_to_first_token_seconds")
 	case k.Kind == TritonOpenAI:
 		return no("the OpenAI frontend takes no metric options", cureCanary)
+	case known && minor < minorHangUp:
+		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or measure it at the client")
 	case known && minor < minorFirstResponse:
 		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+"; or "+cureCanary)
 	case known && minor < minorAllResponses:

@@ -18,12 +18,25 @@ type Stream struct {
 	Usage, Seed bool
 }
 
+// minorHangUp is the first minor version of Triton, of 23.12, that bears a client
+// which hangs up in the middle of a stream; before, it could crash (server
+// commit b876a90f; tensorrtllm_backend, issues 146, 176 and 214).
+const minorHangUp = 41
+
 // StreamOf says how a server can be asked for a streamed answer; where it can
-// not, why not, for people. The page, nil while it is not known, tells Dynamo's
-// frontend from its workers.
-func StreamOf(kind Kind, p *Page) (s Stream, why string) {
+// not, or had better not be, why, for people. Version is the server's own, empty
+// or "unknown" while it is not known. The page, nil while it is not known,
+// tells Dynamo's frontend from its workers.
+func StreamOf(kind Kind, version string, p *Page) (s Stream, why string) {
 	switch kind {
 	case Triton:
+		minor, known := tritonMinor(version)
+		switch {
+		case !known:
+			return s, "the version of Triton is not known, and before 23.12 (2.41) a stream that is given up may crash it; set engine_version"
+		case minor < minorHangUp:
+			return s, "before 23.12 (2.41) a stream that is given up may crash Triton"
+		}
 		return Stream{Generate: true}, ""
 	case TRTLLMServe:
 		return Stream{Usage: true, Seed: true}, ""

@@ -18,7 +18,6 @@ func TestHowServersStream(t *testing.T) {
 		want engine.Stream
 		why  string
 	}{
-		{"Triton has its own way", engine.Triton, nil, engine.Stream{Generate: true}, ""},
 		{"trtllm-serve", engine.TRTLLMServe, nil, engine.Stream{Usage: true, Seed: true}, ""},
 		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
@@ -27,10 +26,23 @@ func TestHowServersStream(t *testing.T) {
 		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, why := engine.StreamOf(c.kind, c.page)
+			got, why := engine.StreamOf(c.kind, "unknown", c.page)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.why, why)
 		})
+	}
+}
+
+func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
+	for version, why := range map[string]string{
+		"2.41.0": "", "2.64.0": "", "2.73.0dev": "",
+		"2.40.0": "before 23.12 (2.41) a stream that is given up may crash Triton", "2.36.0": "before 23.12",
+		"": "the version of Triton is not known", "unknown": "set engine_version",
+	} {
+		got, said := engine.StreamOf(engine.Triton, version, nil)
+		require.Equal(t, why == "", said == "", version)
+		require.Contains(t, said, why)
+		require.Equal(t, engine.Stream{Generate: why == ""}, got)
 	}
 }
 
