@@ -25,7 +25,7 @@ func latency() Dashboard {
 					graph("Finish reasons", "Why requests finished. A growing share of length is cut off at max_tokens; of cancelled, clients give up waiting.",
 						request, []query{{rateBy("pool_id, finish_reason", "llm_server_requests_finished_total"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
 				beside(8, graph("Failed requests by reason", "Failures at the entry models. Any line: find the replica and the model on Replica, and its log.",
-					request, []query{{rateBy("pool_id, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{reason}}"}}, stacked),
+					request, []query{{rateOfEntries("pool_id, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{reason}}"}}, stacked),
 					graph("Share of failed requests", "Without those that clients cancelled. Red: the availability objective burns; take the failing replica out first.",
 						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
 			),

@@ -33,6 +33,12 @@ func rateBy(by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union("pool_id, replica_id, model_id", by), name, ofModel)
 }
 
+// rateOfEntries is [rateBy] of a counter of entry models, of which a deployment
+// may have several.
+func rateOfEntries(by, name string) string {
+	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union("pool_id, replica_id, model_id, model, version", by), name, ofModel)
+}
+
 // total adds up an expression by labels; none is all of it.
 func total(by, expr string) string {
 	if by == "" {

@@ -61,7 +61,7 @@ func replicaRequests() row {
 			graph("Ended", "Requests that ended, and those that failed by reason. Only failures: it is failing; take it out of the load balancer.",
 				request, []query{
 					{each("llm_server_requests_per_second"), "{{replica_id}} ended"},
-					{rateBy("replica_id, reason", "llm_server_requests_failed_total"), "{{replica_id}} failed {{reason}}"},
+					{rateOfEntries("replica_id, reason", "llm_server_requests_failed_total"), "{{replica_id}} failed {{reason}}"},
 				}),
 			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: its iterations stand still, or a request does not end; LLMReplicaDrainingLong.",
 				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{replica_id}}"}})),

@@ -6,15 +6,15 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 func requestFamilies() []Family {
 	return []Family{
 		{
-			Name: "requests_total", Type: counter, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
+			Name: "requests_total", Type: counter, Grade: Sampled, Labels: byModel("model", "version"), Engines: withEngines(),
 			Help:    "Requests that ended at the entry model, failed ones included (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts each failure twice since 24.07; requests refused at max_queue_size are not counted by the server; decoupled Python models count when they accept.",
-			Formula: "success + failure of the entry models of the deployment; parts are never added",
+			Formula: "success + failure of each entry model, parts have none; Triton's with model and version, for one of several that is unloaded must not look like a reset of all",
 			rule:    requestsTotal{},
 		},
 		{
-			Name: "requests_failed_total", Type: counter, Grade: Rough, Labels: byModel("reason"), Engines: withEngines(),
+			Name: "requests_failed_total", Type: counter, Grade: Rough, Labels: byModel("model", "reason", "version"), Engines: withEngines(),
 			Help:    "Failed requests at the entry model by reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
-			Formula: "failures of the entry models; trtllm-serve: reason is http_ and the code",
+			Formula: "failures of each entry model; trtllm-serve: reason is http_ and the code",
 			rule:    requestsFailed{},
 		},
 		{

@@ -105,7 +105,7 @@ func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	require.InDelta(t, 1, got[`saturated{model_id="ensemble"}`], 0)
 	require.InDelta(t, 0.25, got[`kv_cache_utilization_ratio{model_id="ensemble"}`], 0)
 	require.InDelta(t, 120*64, got[`kv_cache_capacity_tokens{model_id="ensemble"}`], 0)
-	require.InDelta(t, 8, got[`requests_total{model_id="ensemble"}`], 0, "requests count at the ensemble, not at its parts")
+	require.InDelta(t, 8, got[`requests_total{model="ensemble", model_id="ensemble", version="1"}`], 0, "requests count at the ensemble, not at its parts")
 	require.InDelta(t, 1, got[`info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`], 0)
 }
 
@@ -148,7 +148,7 @@ func TestDeriveNothingFromAnExecutorThatHasNotStarted(t *testing.T) {
 			require.False(t, strings.HasPrefix(series, gauge), "%s is not known before the first iteration", series)
 		}
 	}
-	require.Contains(t, got, `requests_total{model_id="ensemble"}`)
+	require.Contains(t, got, `requests_total{model="ensemble", model_id="ensemble", version="1"}`)
 }
 
 func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
 			require.NotContains(t, series, "tokens")
 			require.False(t, strings.HasPrefix(series, "queue_depth"), "pending is 0 for a backend that hands over at once")
 		}
-		require.InDelta(t, 5, got[`requests_total{model_id="tensorrt_llm"}`], 0)
+		require.InDelta(t, 5, got[`requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`], 0)
 	}
 }
 

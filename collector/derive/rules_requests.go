@@ -8,25 +8,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// ended are the signals of requests that ended: Triton's, and those of
-// servers that count for one model.
-func ended() []engine.Signal {
-	return []engine.Signal{engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed}
-}
-
-// requestsTotal adds counters of entry and single models, so that a request
-// to an ensemble counts once.
+// requestsTotal are the requests of entry and single models, so that a request
+// to an ensemble counts once. Each of Triton's has a series of its own: with the
+// sum of two, one that is unloaded would look like a reset of both.
 type requestsTotal struct{}
 
 // Compile implements Rule.
 func (requestsTotal) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelSuccess, engine.RequestsFinished) {
-		var all []*group
-		for _, s := range ended() {
-			all = append(all, p.front(s, id)...)
+		gate := p.both(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkSurvived, id))
+		for _, s := range p.front(engine.ModelSuccess, id) {
+			p.emit(f, p.entry(s), gate, plus(p.last(s), p.sum(p.failuresOf(s))))
 		}
-		p.emit(f, p.forModel(id), p.both(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkSurvived, id)), p.sum(all))
+		p.emit(f, p.forModel(id), gate, p.sum(append(p.front(engine.RequestsFinished, id), p.front(engine.RequestsFailed, id)...)))
 	}
+}
+
+// entry are the labels of what is counted of one entry model, with further
+// pairs.
+func (p *Plan) entry(g *group, pairs ...string) labels.Labels {
+	return p.forModel(g.id, append(pairs, "model", g.model, "version", g.version)...)
 }
 
 // modelRequests are the requests of each model.
@@ -57,9 +58,13 @@ type requestsFailed struct{}
 // Compile implements Rule.
 func (requestsFailed) Compile(p *Plan, f *Family) {
 	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
-		byReason := p.failures(id)
+		gate := p.onlyWithout(checkFrozen, id)
+		for _, g := range p.front(engine.ModelFailed, id) {
+			p.emit(f, p.entry(g, "reason", g.labels.Get("reason")), gate, p.last(g))
+		}
+		byReason := p.failuresOfSignals(id, engine.RequestsFailed)
 		for _, reason := range sorted(byReason) {
-			p.emit(f, p.reason(id, reason), p.onlyWithout(checkFrozen, id), p.sum(byReason[reason]))
+			p.emit(f, p.reason(id, reason), gate, p.sum(byReason[reason]))
 		}
 	}
 }
@@ -74,8 +79,13 @@ func (p *Plan) reason(id, reason string) labels.Labels {
 
 // failures are the failures at the entry by reason.
 func (p *Plan) failures(id string) map[string][]*group {
+	return p.failuresOfSignals(id, engine.ModelFailed, engine.RequestsFailed)
+}
+
+// failuresOfSignals are the failures at the entry of some signals by reason.
+func (p *Plan) failuresOfSignals(id string, signals ...engine.Signal) map[string][]*group {
 	byReason := make(map[string][]*group)
-	for _, s := range []engine.Signal{engine.ModelFailed, engine.RequestsFailed} {
+	for _, s := range signals {
 		for _, g := range p.front(s, id) {
 			reason := g.labels.Get("reason")
 			byReason[reason] = append(byReason[reason], g)

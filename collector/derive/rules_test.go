@@ -114,7 +114,7 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 
 func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
-	require.Equal(t, 1.0, got[`requests_failed_total{model_id="ensemble", reason="other"}`])
+	require.Equal(t, 1.0, got[`requests_failed_total{model="ensemble", model_id="ensemble", reason="other", version="1"}`])
 	got = newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_request_error_total{model_name="m",http_code="400"} 3`,
 		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`,
@@ -193,7 +193,7 @@ func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
 				require.NotContains(t, series, part)
 			}
 		}
-		require.Contains(t, got, `requests_total{model_id="tensorrt_llm"}`)
+		require.Contains(t, got, `requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
 	}
 	got, _ := r.scrape()
 	require.Equal(t, 1.0, got[`source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="tensorrt_llm"}`])
@@ -226,6 +226,22 @@ func TestPoolOfEnsemblesCountsEachRequestOnce(t *testing.T) {
 	}
 	require.Zero(t, total)
 	require.InDelta(t, want, rate, 1e-9)
+}
+
+func TestAnEntryThatIsUnloadedTakesNothingFromAnothersCounters(t *testing.T) {
+	const (
+		other = `requests_total{model="tensorrt_llm_bls", model_id="ensemble", version="1"}`
+		own   = `requests_total{model="ensemble", model_id="ensemble", version="1"}`
+	)
+	b := newBench(t, engine.Triton, append(models(), "tensorrt_llm_bls")...)
+	bls := `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 3`
+	got := b.page(`nv_inference_request_success{model="ensemble",version="1"} 6`, bls)
+	require.Equal(t, []float64{6, 3}, []float64{got[own], got[other]})
+	got = b.page(bls)
+	require.NotContains(t, got, own)
+	require.Equal(t, 3.0, got[other])
+	got = b.page(bls, `nv_inference_request_success{model="ensemble",version="1"} 0`)
+	require.Equal(t, []float64{0, 3}, []float64{got[own], got[other]}, "a reset of one alone")
 }
 
 func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {

@@ -89,7 +89,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	}
 	p := w.see(t)
 	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
-	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "reason", "other"))
+	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"))
 	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "what was generated before")
 	for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(t.Context(), scrapeInterval/2) {
 		w.see(t)
@@ -200,7 +200,8 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	own := s.page(t)
 	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began anew")
 	require.Equal(t, total, own.only(t, "nv_llm_output_token_len_sum"), "those of the model did not")
-	require.Equal(t, float64(streams+3), p.only(t, "llm_server_requests_total"))
+	require.Equal(t, float64(streams), p.only(t, "llm_server_requests_total", "model", "ensemble"))
+	require.Equal(t, 3.0, p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls"), "the other entry was never unloaded")
 	require.NotEmpty(t, executors(p))
 	for _, name := range []string{"llm_server_generation_tokens_per_second", "llm_server_queue_depth", "llm_server_requests_running", "llm_server_kv_cache_utilization_ratio"} {
 		require.Len(t, p.named(name), 1, "%s comes back", name)

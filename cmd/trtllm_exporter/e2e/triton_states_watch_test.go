@@ -28,7 +28,7 @@ const (
 type watched struct {
 	*exporter
 
-	// requests are the values of llm_server_model_requests_total of the
+	// requests are the values of llm_server_requests_total of the
 	// ensemble, in the order in which they were seen.
 	requests []float64
 }
@@ -74,7 +74,7 @@ func (w *watched) see(t *testing.T) page {
 	p := w.page(t)
 	requireSaneRates(t, p)
 	require.Zero(t, p.only(t, "trtllm_exporter_target_restarts_total"), "the server never started anew")
-	for _, s := range p.named("llm_server_model_requests_total", "model", "ensemble") {
+	for _, s := range p.named("llm_server_requests_total", "model", "ensemble") {
 		w.requests = append(w.requests, s.value)
 	}
 	return p
