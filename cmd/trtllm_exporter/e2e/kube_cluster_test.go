@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,7 @@ func (c *kubeCluster) startInCluster(t *testing.T, env []string, front ...string
 	file := filepath.Join(c.dir, "config.yml")
 	require.NoError(t, os.WriteFile(file, []byte(c.exporterConfig(t)), 0o600))
 	e := &exporter{port: freePorts(t, 1)}
-	command := append(front, exporterBinary(t), "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
+	command := slices.Concat(front, []string{exporterBinary(t), "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port)})
 	e.process = startProcess(t, "exporter", env, command[0], command[1:]...)
 	within(t, 20*time.Second, "the exporter answers", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
