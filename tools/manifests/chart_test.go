@@ -159,6 +159,19 @@ func TestChartPassesEveryOptionThrough(t *testing.T) {
 	}
 }
 
+func TestChartHasEveryFlag(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), binary(t), "serve", "--help").CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	given := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml")) + string(rendered(t, "--set=mode=sidecar"))
+	// These are for use without a file; a pool's name is in the file, or in extraArgs.
+	without := []string{"help", "version", "target", "scrape.interval", "scrape.timeout", "pool-id"}
+	flags := regexp.MustCompile(`(?m)^ +--(?:\[no-\])?([a-z.-]+)`).FindAllStringSubmatch(string(out), -1)
+	require.Greater(t, len(flags), 10)
+	for _, f := range flags {
+		require.Equal(t, !slices.Contains(without, f[1]), strings.Contains(given, "- --"+f[1]), "--%s", f[1])
+	}
+}
+
 func TestChartRulesAreThoseOfTheExporter(t *testing.T) {
 	o, err := decode(t, rendered(t, "--set=rules.enabled=true"))
 	require.NoError(t, err)
