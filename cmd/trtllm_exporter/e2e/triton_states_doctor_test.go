@@ -68,8 +68,10 @@ func doctor(t *testing.T, s *tritonServer) findings {
 // capabilities is the table of what a server tells, as the project's models on
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
+	canary := "; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client"
 	tokens := "tokens       yes    nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
+		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not probed.
 		tokens = `tokens       no     token counts came with TensorRT-LLM 0.16
                     turn on: Triton 24.12 (2.53.0) or later
 `
@@ -79,7 +81,7 @@ func capabilities(r release, changed map[string]string) string {
 queue        yes    pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
 running      yes    the executor's scheduled requests, of its last iteration
 ttft         no     this release has no first response histogram
-                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client
+                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
 tpot         no     Triton has no time per output token
                     turn on: use trtllm-serve, or measure it at the client
 ` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes    used and all blocks of the KV cache
