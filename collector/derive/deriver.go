@@ -73,8 +73,8 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 	if page.Shape() != d.shape {
 		d.compile(page.Shape())
 	}
-	d.program.values(page, d.row, &d.window.stats)
-	if d.window.push(int64(at), d.row) {
+	falls := d.program.values(page, d.row, d.window.current, &d.window.stats)
+	if d.window.push(int64(at), d.row, falls) {
 		d.watchFailures()
 		d.watchWork()
 	}

@@ -13,9 +13,19 @@ import (
 // Most values of a page are whole numbers of up to 15 digits; with a point they
 // are one division away, which is rounded as the standard library rounds.
 func number(text []byte) float64 {
-	if n, ok := whole(text); ok {
+	// The commonest sizes are read here, for a call costs as much.
+	if size := len(text); size-1 < 8 && size > 0 && cap(text) >= 8 {
+		if chunk := lastOfEight(binary.LittleEndian.Uint64(text[:8]), size); eightDigits(chunk) {
+			return float64(readEight(chunk))
+		}
+	} else if n, ok := whole(text); ok {
 		return float64(n)
 	}
+	return oddNumber(text)
+}
+
+// oddNumber reads a number that is not one of digits alone.
+func oddNumber(text []byte) float64 {
 	if len(text) > mostDigits {
 		return slowNumber(text)
 	}
@@ -113,9 +123,9 @@ func slowNumber(text []byte) float64 {
 func appendNumber(dst []byte, v float64) []byte {
 	const largest, smallest = 1e9, 1e-4
 	switch {
-	case v >= 0 && v < 10 && v == math.Trunc(v):
-		return append(dst, '0'+byte(v))
-	case !(v >= smallest && v < largest) || v == math.Trunc(v):
+	case v >= 0 && v < 1e15 && v == math.Trunc(v):
+		return appendWhole(dst, uint64(v))
+	case !(v >= smallest && v < largest):
 		return exposition.AppendFloat(dst, v)
 	}
 	places, factor := 6, 1e6
@@ -131,25 +141,48 @@ func appendNumber(dst []byte, v float64) []byte {
 // appendFixed appends a whole number of up to sixteen digits divided by 10 to
 // the places, of which there are fewer than sixteen.
 func appendFixed(dst []byte, n uint64, places int) []byte {
-	const half = 100_000_000
-	var digits [16]byte
+	// The digits stand one place behind theirs, until those before the point
+	// are moved to make room for it.
+	var text [17]byte
 	high, low := writeEight(n/half), writeEight(n%half)
-	binary.LittleEndian.PutUint64(digits[:8], high)
-	binary.LittleEndian.PutUint64(digits[8:], low)
-	point := len(digits) - places
-	first, end := bits.TrailingZeros64(high^eightZeros)/8, 16-bits.LeadingZeros64(low^eightZeros)/8
-	if high == eightZeros {
-		first = 8 + bits.TrailingZeros64(low^eightZeros)/8
-	}
+	binary.LittleEndian.PutUint64(text[1:9], high)
+	binary.LittleEndian.PutUint64(text[9:], low)
+	point, end := 16-places, 16-bits.LeadingZeros64(low^eightZeros)/8
 	if low == eightZeros {
 		end = 8 - bits.LeadingZeros64(high^eightZeros)/8
 	}
-	dst = append(dst, digits[min(first, point-1):point]...)
-	if end > point {
-		dst = append(dst, '.')
-		dst = append(dst, digits[point:end]...)
+	first := min(leadingZeros(high, low), point-1)
+	if end <= point {
+		return append(dst, text[first+1:point+1]...)
 	}
-	return dst
+	for i := first; i < point; i++ {
+		text[i] = text[i+1]
+	}
+	text[point] = '.'
+	return append(dst, text[first:end+1]...)
+}
+
+// appendWhole appends a whole number of up to sixteen digits.
+func appendWhole(dst []byte, n uint64) []byte {
+	if n < 10 {
+		return append(dst, '0'+byte(n))
+	}
+	var text [16]byte
+	high, low := writeEight(n/half), writeEight(n%half)
+	binary.LittleEndian.PutUint64(text[:8], high)
+	binary.LittleEndian.PutUint64(text[8:], low)
+	return append(dst, text[leadingZeros(high, low):]...)
+}
+
+// half is what eight digits count to.
+const half = 100_000_000
+
+// leadingZeros is how many of sixteen digits are zeros before the first other.
+func leadingZeros(high, low uint64) int {
+	if high != eightZeros {
+		return bits.TrailingZeros64(high^eightZeros) / 8
+	}
+	return 8 + bits.TrailingZeros64(low^eightZeros)/8
 }
 
 // eightZeros is the text of eight zeros.

@@ -110,6 +110,12 @@ func FuzzFixedPoint(f *testing.F) {
 	})
 }
 
+func TestWholeNumbersAreWrittenAsTheStandardLibraryWritesThem(t *testing.T) {
+	for _, n := range []uint64{0, 1, 9, 10, 99, 100, 12345678, 99999999, 100000000, 123456789, 1000000000000000, 9999999999999999} {
+		require.Equal(t, strconv.FormatUint(n, 10), string(appendWhole(nil, n)))
+	}
+}
+
 func TestHistogramsGrow(t *testing.T) {
 	for _, tc := range []struct {
 		name, first, second, sum, count string
@@ -146,15 +152,15 @@ func TestWindowMeanIsOverItsPages(t *testing.T) {
 	_, ok := w.Mean(0)
 	require.False(t, ok)
 	for n := range 30 {
-		w.push(at(float64(5*n)), []float64{float64(n)})
+		w.see(at(float64(5*n)), []float64{float64(n)})
 	}
 	v, ok := w.Mean(0)
 	require.True(t, ok)
 	require.InDelta(t, 23, v, 1e-9, "17 to 29")
-	w.push(at(150), []float64{math.NaN()})
+	w.see(at(150), []float64{math.NaN()})
 	_, ok = w.Mean(0)
 	require.False(t, ok)
-	w.push(at(155), []float64{4})
+	w.see(at(155), []float64{4})
 	v, ok = w.Mean(0)
 	require.True(t, ok)
 	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
@@ -162,16 +168,16 @@ func TestWindowMeanIsOverItsPages(t *testing.T) {
 
 func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
-	w.push(at(0), []float64{10, 0})
+	w.see(at(0), []float64{10, 0})
 	_, _, ok := w.Product(0, 1)
 	require.False(t, ok, "one page gives none")
-	w.push(at(5), []float64{20, 100})
-	w.push(at(10), []float64{0, 100})
+	w.see(at(5), []float64{20, 100})
+	w.see(at(10), []float64{0, 100})
 	total, seconds, ok := w.Product(0, 1)
 	require.True(t, ok)
 	require.InDelta(t, 1500, total, 1e-9, "15 in each of 100; idle time adds nothing")
 	require.InDelta(t, 10, seconds, 1e-9)
-	w.push(at(15), []float64{5, 40})
+	w.see(at(15), []float64{5, 40})
 	_, _, ok = w.Product(0, 1)
 	require.False(t, ok, "nor does a reset")
 }
@@ -179,7 +185,7 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{false, true})
 	for n := range 20_000 {
-		w.push(int64(n)*int64(10*time.Millisecond), []float64{3, float64(n)})
+		w.see(int64(n)*int64(10*time.Millisecond), []float64{3, float64(n)})
 	}
 	total, seconds, ok := w.Product(0, 1)
 	require.True(t, ok)
@@ -191,12 +197,12 @@ func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
 
 func TestWindowOfSeveralCountersIsTheirCommonStretch(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	w.push(at(0), []float64{0, 100})
-	w.push(at(5), []float64{50, 150})
-	w.push(at(10), []float64{100, 3})
+	w.see(at(0), []float64{0, 100})
+	w.see(at(5), []float64{50, 150})
+	w.see(at(10), []float64{100, 3})
 	_, _, ok := w.Increases([]int{0, 1})
 	require.False(t, ok)
-	w.push(at(15), []float64{200, 13})
+	w.see(at(15), []float64{200, 13})
 	grown, seconds, ok := w.Increases([]int{0, 1})
 	require.True(t, ok)
 	require.InDelta(t, 110, grown, 1e-9, "100 and 10 since the reset of one")

@@ -113,9 +113,11 @@ func (p *Plan) when(key string, gate Gate) int {
 }
 
 // values reads the numbers of one block into row, NaN for what is not there
-// or not finite, and counts what is wrong with them.
-func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
+// or not finite, and counts what is wrong with them. It returns how many
+// counters are below what they were.
+func (r *program) values(b *exposition.Block, row, before []float64, stats *Stats) (falls int) {
 	stats.BrokenHistograms += r.broken
+	row, before = row[:len(r.columns)], before[:len(r.columns)]
 	for i := range r.columns {
 		c := &r.columns[i]
 		v := number(b.At(c.place))
@@ -132,8 +134,12 @@ func (r *program) values(b *exposition.Block, row []float64, stats *Stats) {
 		case c.divisor != 1:
 			v /= c.divisor
 		}
+		if v < before[i] && c.counter {
+			falls++
+		}
 		row[i] = v
 	}
+	return falls
 }
 
 // render makes the block of one page.

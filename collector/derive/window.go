@@ -117,9 +117,10 @@ func (w *Window) adopt(old *Window, from []int) {
 	}
 }
 
-// push adds the values of one page; row is copied. It returns false, and
-// leaves the window alone, when the page is not younger than the last.
-func (w *Window) push(at int64, row []float64) bool {
+// push adds the values of one page, of which so many counters fell; row is
+// copied. It returns false, and leaves the window alone, when the page is not
+// younger than the last.
+func (w *Window) push(at int64, row []float64, falls int) bool {
 	if w.count > 0 && at <= w.now {
 		w.stats.ClockJumps++
 		return false
@@ -127,12 +128,6 @@ func (w *Window) push(at int64, row []float64) bool {
 	whole := w.count > 0 && at-w.now <= w.gap
 	if w.count > 0 && !whole {
 		w.stats.Gaps++
-	}
-	falls := 0
-	for i, v := range row {
-		if v < w.current[i] && w.counter[i] {
-			falls++
-		}
 	}
 	if falls >= restartFalls {
 		w.stats.Restarts++
