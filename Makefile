@@ -280,7 +280,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ##
 
 CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy e2e e2e-triton e2e-dynamo
-CI_FUZZTIME := 20000x
+CI_FUZZTIME := 10000x
 
 .PHONY: ci
 ci: ## Everything that a change has to pass.
