@@ -267,6 +267,17 @@ image: ## Build the container image (IMAGE=) with docker or buildah.
 	elif command -v buildah >/dev/null; then buildah build --format docker $(IMAGE_ARGS) .; \
 	else echo 'image: neither docker nor buildah is here'; exit 1; fi
 
+.PHONY: check-image
+check-image: ## Build the container image and look at it, where buildah and its base image can be had.
+	@BASE="$$(sed -n 's/^FROM .* \(golang:[^ ]*\) AS build$$/\1/p' deploy/docker/Dockerfile)"; \
+	[ -n "$$BASE" ] || { echo 'check-image: no base image in deploy/docker/Dockerfile'; exit 1; }; \
+	if ! command -v buildah >/dev/null; then echo "check-image: no buildah; BuildKit's linter in check-deploy stands in"; exit 0; fi; \
+	if ! buildah pull -q --policy missing "docker.io/library/$$BASE" >/dev/null 2>&1; then \
+		echo "check-image: $$BASE can not be pulled; BuildKit's linter in check-deploy stands in"; exit 0; fi; \
+	buildah build --format docker $(IMAGE_ARGS) -t localhost/trtllm_exporter:check .; \
+	said=$$(buildah inspect --type image --format '{{.Docker.Config.User}} {{.Docker.Config.Entrypoint}}' localhost/trtllm_exporter:check); \
+	echo "check-image: $$said"; [ "$$said" = '65532:65532 [/trtllm_exporter]' ]
+
 .PHONY: deploy-files
 deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
 	$(MANIFESTS) -run 'Made' . -update
@@ -279,7 +290,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy e2e e2e-triton e2e-dynamo
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e e2e-triton e2e-dynamo
 CI_FUZZTIME := 10000x
 
 .PHONY: ci
