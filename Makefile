@@ -163,6 +163,10 @@ e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API ser
 	tools/kube-apiserver/cluster.sh during $(GO) -C tools/manifests test -tags e2e_kube -run '^TestCluster' -count=1 -shuffle=on -timeout 10m . && \
 	tools/kube-apiserver/cluster.sh during $(GO) test -tags e2e_kube -run '^TestCluster' -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
+.PHONY: e2e-servers
+e2e-servers: build ## Run e2e-triton and e2e-dynamo beside each other: they wait more than they work.
+	@$(MAKE) -j2 --output-sync=target e2e-triton e2e-dynamo
+
 ##
 ## Speed
 ##
@@ -299,7 +303,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e e2e-triton e2e-dynamo
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e e2e-servers
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config
