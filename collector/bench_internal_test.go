@@ -35,36 +35,13 @@ func newCanned() *canned {
 	return c
 }
 
-// serve answers every request for the page on a port of its own, with as
-// little work as can be, so that the figures are the exporter's.
+// serve answers with the pages on a port of its own.
 func (c *canned) serve(b *testing.B) (address string) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	b.Cleanup(func() { listener.Close() })
-	var replies [][]byte
-	for _, page := range c.pages {
-		head := fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n", len(page))
-		replies = append(replies, append(head, page...))
-	}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				request := make([]byte, 4096)
-				for n := 0; ; n++ {
-					if _, err := conn.Read(request); err != nil {
-						return
-					}
-					_, _ = conn.Write(replies[n%len(replies)])
-				}
-			}()
-		}
-	}()
+	go simulate.ServeCanned(listener, c.pages)
 	return listener.Addr().String()
 }
 

@@ -1,7 +1,6 @@
 package derive_test
 
 import (
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -69,34 +68,13 @@ func fetched(b *testing.B, client *http.Client, url string, buf []byte) []byte {
 	return buf
 }
 
-// canned answers every request with the next page and allocates nothing.
+// canned answers every request with the next page on a port of its own.
 func canned(b *testing.B, pages [][]byte) string {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(b, err)
 	b.Cleanup(func() { listener.Close() })
-	replies := make([][]byte, len(pages))
-	for i, page := range pages {
-		replies[i] = append(fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n", len(page)), page...)
-	}
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer conn.Close()
-				request := make([]byte, 4096)
-				for n := 0; ; n++ {
-					if _, err := conn.Read(request); err != nil {
-						return
-					}
-					conn.Write(replies[n%len(replies)])
-				}
-			}()
-		}
-	}()
+	go simulate.ServeCanned(listener, pages)
 	return "http://" + listener.Addr().String() + "/metrics"
 }
 
