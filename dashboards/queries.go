@@ -30,13 +30,19 @@ func eachRate(name string) string {
 
 // rateBy is the sum over replicas of a counter's rate, by labels.
 func rateBy(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union("pool_id, replica_id, model_id", by), name, ofModel)
+	return rateOver("pool_id, replica_id, model_id", by, name)
 }
 
 // rateOfEntries is [rateBy] of a counter of entry models, of which a deployment
 // may have several.
 func rateOfEntries(by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union("pool_id, replica_id, model_id, model, version", by), name, ofModel)
+	return rateOver("pool_id, replica_id, model_id, model, version", by, name)
+}
+
+// rateOver is the sum of a counter's rate by labels, over series that differ in
+// others; what two exporters serve of one counts once.
+func rateOver(series, by, name string) string {
+	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union(series, by), name, ofModel)
 }
 
 // total adds up an expression by labels; none is all of it.
