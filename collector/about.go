@@ -125,7 +125,6 @@ func (r *replica) judge(failed error) {
 	state, why := e.Judge()
 	why += r.disagreement() + r.canaryDoubt()
 	if string(state) != r.status.State {
-		r.log.Info("Replica changed state", "state", string(state), "was", r.status.State, "reason", why)
 		r.status.StateSince = time.Now()
 	}
 	r.status.State, r.status.StateReason = string(state), why

@@ -88,7 +88,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		scraper Scraper
 	}{{"loopback", client}, {"memory", pages}} {
 		b.Run(way.name, func(b *testing.B) {
-			r := benchReplica(b, way.scraper, address)
+			r, _ := loneReplica(b, way.scraper, address)
 			for range 2 * len(pages.pages) {
 				r.scrape(b.Context())
 			}
@@ -101,7 +101,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		})
 	}
 	b.Run("derive", func(b *testing.B) {
-		r := benchReplica(b, pages, address)
+		r, _ := loneReplica(b, pages, address)
 		raws := make([]*exposition.Block, len(pages.pages))
 		for i := range raws {
 			r.scrape(b.Context())
@@ -113,17 +113,17 @@ func BenchmarkScrapeLine(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
-			r.deriver.Derive(at, raws[n%len(raws)]).Release()
+			r.deriver.Follow(at, raws[n%len(raws)]).Release()
 		}
 	})
 }
 
-// benchReplica is a replica without a loop.
-func benchReplica(b *testing.B, s Scraper, address string) *replica {
-	b.Helper()
+// loneReplica is a replica without a loop, and the store it publishes in.
+func loneReplica(tb testing.TB, s Scraper, address string) (*replica, *snapshot.Store) {
+	tb.Helper()
 	store := snapshot.NewStore()
 	c, err := New(Options{Store: store, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return s, nil }
 	cfg := DefaultConfig
 	pool := DefaultPoolConfig
@@ -131,13 +131,13 @@ func benchReplica(b *testing.B, s Scraper, address string) *replica {
 	cfg.Pools = []PoolConfig{pool}
 	cfg.Resolve()
 	p, err := c.build(&cfg, &cfg.Pools[0], exposition.DefaultConfig)
-	require.NoError(b, err)
+	require.NoError(tb, err)
 	t := &target.Target{
 		PoolID: pool.PoolID, ReplicaID: "r0", Engine: "triton",
 		MetricsURL: fmt.Sprintf("http://%s/metrics", address), APIURL: "http://" + address,
 		Interval: 5 * time.Second, Timeout: 4 * time.Second,
 	}
 	slot, err := store.Add(t)
-	require.NoError(b, err)
-	return newReplica(t, p, slot, c.opts.Logger)
+	require.NoError(tb, err)
+	return newReplica(t, p, slot, c.opts.Logger), store
 }

@@ -12,12 +12,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// page takes one page of the replica down the whole line: scrape, parse,
-// relabel, derive. On success the snapshot holds the caller's references.
-func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) {
+// taken is what one scrape brought: the block and when it came, by the
+// monotonic clock since the pool's origin.
+type taken struct {
+	raw *exposition.Block
+	at  time.Duration
+}
+
+// page takes one page of the replica down the first part of the line: scrape,
+// parse, relabel. On success the caller holds the block's one reference.
+func (r *replica) page(ctx context.Context) (got taken, err error) {
 	r.status.BodyBytes = 0
 	if err := r.locate(ctx); err != nil {
-		return next, err
+		return got, err
 	}
 	raw := r.cache.Block()
 	defer func() {
@@ -25,26 +32,52 @@ func (r *replica) page(ctx context.Context) (next snapshot.Snapshot, err error) 
 			raw.Release()
 		}
 	}()
-	page, err := r.fetch(ctx, raw)
+	body, err := r.fetch(ctx, raw)
 	if err != nil {
-		return next, err
+		return got, err
 	}
 	at := time.Since(r.pool.origin)
-	r.recognise(ctx, page.Body)
+	r.recognise(ctx, body.Body)
 	r.first(ctx)
-	if err := r.parse(raw, page); err != nil {
-		return next, err
+	if err := r.parse(raw, body); err != nil {
+		return got, err
 	}
 	r.status.Samples = raw.Shape().Lines()
 	if r.status.Samples == 0 && droppedFrom(raw) == 0 && !r.emptyAllowed() {
-		return next, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.url)}
+		return got, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.url)}
 	}
 	r.tally.count(raw.Shape().Drops())
 	r.learn(raw)
-	next.Derived = r.deriver.Derive(at, raw)
-	next.Raw = raw
-	r.hide(&next)
-	return next, nil
+	return taken{raw: raw, at: at}, nil
+}
+
+// finish takes a page down the rest of the line, to the snapshot that holds the
+// references: derive, and what is known of the replica after it. Failed is why
+// there is no page. While the window of the derived series moves, nobody may
+// read what was published before: see [snapshot.Slot.Update].
+func (r *replica) finish(start time.Time, got taken, failed error) (next snapshot.Snapshot) {
+	if failed == nil {
+		failed = r.guard("derive", func() {
+			next.Derived = r.deriver.Follow(got.at, got.raw)
+			next.Raw = got.raw
+			r.hide(&next)
+		})
+		if failed != nil {
+			r.reset()
+			next = snapshot.Snapshot{}
+		}
+	}
+	r.report(start, failed)
+	if p := r.guard("state", func() {
+		r.judge(failed)
+		r.describe(failed)
+		next.About = r.about.block()
+	}); p != nil {
+		r.about, r.lore = &about{}, nil
+	}
+	next.Status = r.status
+	next.Health = r.health.block(&r.status, &r.tally, r.stats())
+	return next
 }
 
 // fetch asks for the page, and asks anew when another kind of server turns out

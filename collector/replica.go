@@ -114,6 +114,7 @@ func (r *replica) reset() {
 	r.engine, r.index, r.seen, r.pageShape, r.lore = e, engine.NewIndex(e), nil, nil, nil
 	r.past = r.stats()
 	r.deriver = derive.NewDeriver(derive.Options{
+		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.window, Interval: r.target.Interval, Engine: e,
 		StallAfter: time.Duration(r.pool.cfg.StallAfter),
 		Aliases:    r.pool.page.Aliases, AliasesOnly: !r.pool.page.Normalised,
@@ -255,27 +256,19 @@ func (r *replica) scrape(life context.Context) {
 	ctx, cancel := context.WithTimeout(life, r.target.Timeout)
 	defer cancel()
 	start := time.Now()
-	var next snapshot.Snapshot
+	var got taken
 	var err error
-	if p := r.guard("scrape", func() { next, err = r.page(ctx) }); p != nil {
+	if p := r.guard("scrape", func() { got, err = r.page(ctx) }); p != nil {
 		r.reset()
-		next, err = snapshot.Snapshot{}, p
+		got, err = taken{}, p
 	}
 	if err != nil && life.Err() != nil {
 		return
 	}
 	r.refused(ctx, err)
-	r.report(start, err)
-	if p := r.guard("state", func() {
-		r.judge(err)
-		r.describe(err)
-		next.About = r.about.block()
-	}); p != nil {
-		r.about, r.lore = &about{}, nil
-	}
-	next.Status = r.status
-	next.Health = r.health.block(&r.status, &r.tally, r.stats())
-	r.slot.Publish(next)
+	before := r.status
+	r.slot.Update(func() snapshot.Snapshot { return r.finish(start, got, err) })
+	r.announce(&before)
 }
 
 // guard does one step for the replica and keeps a panic there from ending the
@@ -292,16 +285,13 @@ func (r *replica) guard(step string, do func()) (failed error) {
 	return nil
 }
 
-// report notes how a scrape went and logs when that changed.
+// report notes how a scrape went.
 func (r *replica) report(start time.Time, err error) {
-	s, before := &r.status, r.status.Health
+	s := &r.status
 	s.LastScrape, s.LastDuration = start, time.Since(start)
 	s.Scrapes++
 	if err == nil {
 		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, time.Now(), "", ""
-		if before != target.HealthUp {
-			r.log.Info("Target is up", "url", r.url, "engine", string(r.kind), "samples", s.Samples)
-		}
 		if n := r.stats().Restarts; n != r.restarts {
 			r.restarts = n
 			r.doubtful.Store(true)
@@ -317,13 +307,25 @@ func (r *replica) report(start time.Time, err error) {
 		s.BodyBytes = -1
 	}
 	r.tally.failures[reason]++
-	if before != target.HealthDown || s.LastReason != string(reason) {
-		r.log.Warn("Target is down", "url", r.url, "reason", string(reason), "err", err)
-	}
 	s.Health, s.LastError, s.LastReason = target.HealthDown, err.Error(), string(reason)
 	if r.target.Engine == EngineAuto && r.status.LastSuccess.IsZero() {
 		// Nothing good was ever seen there: look anew next time.
 		r.url = ""
+	}
+}
+
+// announce logs what a scrape changed, when it is published: nobody waits for the
+// log.
+func (r *replica) announce(before *target.Status) {
+	s := &r.status
+	switch {
+	case s.Health == target.HealthUp && before.Health != target.HealthUp:
+		r.log.Info("Target is up", "url", r.url, "engine", string(r.kind), "samples", s.Samples)
+	case s.Health == target.HealthDown && (before.Health != target.HealthDown || before.LastReason != s.LastReason):
+		r.log.Warn("Target is down", "url", r.url, "reason", s.LastReason, "err", s.LastError)
+	}
+	if s.State != before.State {
+		r.log.Info("Replica changed state", "state", s.State, "was", before.State, "reason", s.StateReason)
 	}
 }
 

@@ -15,7 +15,9 @@ func (r *replica) rest(ctx context.Context) {
 
 // present publishes a replica that is never scraped.
 func (r *replica) present() {
+	before := r.status
 	r.judge(nil)
 	r.describe(nil)
 	r.slot.Publish(snapshot.Snapshot{About: r.about.block(), Status: r.status})
+	r.announce(&before)
 }

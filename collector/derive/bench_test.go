@@ -114,12 +114,18 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// BenchmarkDerive is what deriving from a page costs, all families rendered.
+// BenchmarkDerive is what deriving from a page costs: following it on each
+// scrape, and with all families rendered, as when each scrape is read.
 func BenchmarkDerive(b *testing.B) {
-	for name, aliases := range map[string][]string{"catalogue": nil, "aliases": exposition.AliasSets()} {
-		b.Run(name, func(b *testing.B) {
-			cache, d, pages := benchTarget(b, aliases...)
+	for _, way := range []struct {
+		name    string
+		aliases []string
+		read    bool
+	}{{"scrape", nil, false}, {"scrape+read", nil, true}, {"scrape+read+aliases", exposition.AliasSets(), true}} {
+		b.Run(way.name, func(b *testing.B) {
+			cache, d, pages := benchTarget(b, way.aliases...)
 			raws := make([]*exposition.Block, benchPages)
+			read(b, cache, pages[0]).Release() // The first page takes the slow path.
 			for i := range raws {
 				raws[i] = read(b, cache, pages[i])
 			}
@@ -128,8 +134,11 @@ func BenchmarkDerive(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				now += 5 * time.Second
-				out := d.Derive(now, raws[n%benchPages])
-				if n == benchPages-1 {
+				out := d.Follow(now, raws[n%benchPages])
+				if way.read {
+					out.Settle()
+				}
+				if n == benchPages-1 && way.read {
 					series = out.Samples()
 				}
 				out.Release()

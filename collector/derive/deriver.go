@@ -21,6 +21,10 @@ type Options struct {
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string
 	AliasesOnly bool
+	// Guard keeps a panic of a rule from the reader that met it, and returns it;
+	// the page then has no derived series. It may be called from any goroutine;
+	// nil lets panics through.
+	Guard func(do func()) error
 }
 
 // Deriver makes the derived series of one target, page after page. It is not
@@ -33,6 +37,9 @@ type Deriver struct {
 	window  *Window
 	out     *exposition.Computed
 	row     []float64
+	// page and block are what render, made once, works on.
+	page, block *exposition.Block
+	render      func()
 	// failing counts the pages on which requests failed since one succeeded.
 	failing int
 	// busy is since when each executor has had work in flight.
@@ -41,7 +48,9 @@ type Deriver struct {
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	return &Deriver{opts: opts, index: engine.NewIndex(opts.Engine)}
+	d := &Deriver{opts: opts, index: engine.NewIndex(opts.Engine)}
+	d.render = func() { d.program.render(d.window, d.page, d.block) }
+	return d
 }
 
 // Watch says whether any rule may read the sample of that name; give it to
@@ -65,23 +74,45 @@ func (d *Deriver) Stats() Stats {
 	return d.window.stats
 }
 
-// Derive computes the derived series from one page. The moment of its scrape
-// is given as the time since any fixed moment, by the monotonic clock. The
-// caller holds the one reference of the block it gets, which goes on with the
-// memory of the page: a page is derived from before it is published.
+// Derive computes the derived series of one page at once: [Deriver.Follow] and
+// [exposition.Block.Settle].
 func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.Block {
+	b := d.Follow(at, page)
+	b.Settle()
+	return b
+}
+
+// Follow takes the numbers of one page into the window. The moment of its
+// scrape is given as the time since any fixed moment, by the monotonic clock.
+//
+// The derived series are computed only when somebody reads them, for pages may
+// be scraped more often than they are read: when the block that is returned is
+// settled, which must be before the next page is followed, if at all. The
+// caller holds the one reference of the block, which goes on with the memory of
+// the page: a page is followed before it is published.
+func (d *Deriver) Follow(at time.Duration, page *exposition.Block) *exposition.Block {
 	if page.Shape() != d.shape {
 		d.compile(page.Shape())
 	}
-	falls := d.program.values(page, d.row, d.window.current, &d.window.stats)
-	if d.window.push(int64(at), d.row, falls) {
+	d.program.values(page, d.row, &d.window.stats)
+	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 		d.watchWork()
 	}
-	b := d.out.Over(page)
-	d.program.render(d.window, page, b)
-	b.Seal()
-	return b
+	return d.out.Over(page, d.program.room(), d)
+}
+
+// Fill implements [exposition.Filler].
+func (d *Deriver) Fill(page, out *exposition.Block) {
+	if d.opts.Guard == nil {
+		d.program.render(d.window, page, out)
+		return
+	}
+	d.page, d.block = page, out
+	if err := d.opts.Guard(d.render); err != nil {
+		out.Clear()
+	}
+	d.page, d.block = nil, nil
 }
 
 // compile plans anew for a page of another shape; inputs that both shapes
@@ -102,6 +133,5 @@ func (d *Deriver) compile(shape *exposition.Shape) {
 			d.busy[i] = never
 		}
 	}
-	d.program.open = make([]bool, len(d.program.gates))
 	d.row = make([]float64, len(d.program.columns))
 }

@@ -1,6 +1,7 @@
 package derive_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,11 +23,27 @@ type bench struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	now     time.Duration
+	// seldom follows the same pages, of which reads says which are read.
+	seldom *bench
+	reads  func() bool
 }
 
 // newBench is a target of a kind, scraped every five seconds; model ids are
-// the servers' own names.
+// the servers' own names. Every third page is derived from a second time, by a
+// deriver of which no other page is read.
 func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
+	t.Helper()
+	b, pages := newTarget(t, kind, models...), 0
+	b.seldom = newTarget(t, kind, models...)
+	b.reads = func() bool {
+		pages++
+		return pages%3 == 0
+	}
+	return b
+}
+
+// newTarget is a target all of whose pages are read.
+func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 	t.Helper()
 	e, ok := engine.Of(string(kind))
 	require.True(t, ok)
@@ -51,9 +68,12 @@ func (b *bench) page(lines ...string) map[string]float64 {
 	raw.SetBody(append(raw.Buffer(), strings.Join(lines, "\n")+"\n"...))
 	require.NoError(b.t, b.cache.Parse(raw, ""))
 	out := b.deriver.Derive(b.now, raw)
-	b.now += 5 * time.Second
 	defer raw.Release()
 	defer out.Release()
+	if b.seldom != nil {
+		b.compare(out, lines)
+	}
+	b.now += 5 * time.Second
 	values := make(map[string]float64)
 	for n := range out.Shape().Lines() {
 		if v, ok := out.Value(n); ok {
@@ -61,6 +81,35 @@ func (b *bench) page(lines ...string) map[string]float64 {
 		}
 	}
 	return values
+}
+
+// compare has the deriver whose pages are seldom read follow the page as well,
+// and holds what it shows against out.
+func (b *bench) compare(out *exposition.Block, lines []string) {
+	b.t.Helper()
+	s := b.seldom
+	raw := s.cache.Block()
+	raw.SetBody(append(raw.Buffer(), strings.Join(lines, "\n")+"\n"...))
+	require.NoError(b.t, s.cache.Parse(raw, ""))
+	got := s.deriver.Follow(b.now, raw)
+	defer raw.Release()
+	defer got.Release()
+	require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats())
+	require.Equal(b.t, b.deriver.Conditions(), s.deriver.Conditions())
+	if b.reads() {
+		got.Settle()
+		require.Equal(b.t, text(out), text(got))
+		require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats(), "reading counts nothing")
+	}
+}
+
+// text is all of a block.
+func text(b *exposition.Block) string {
+	var dst []byte
+	for i := range b.Shape().Families() {
+		dst = b.AppendFamily(dst, i)
+	}
+	return string(dst)
 }
 
 // name is a series without prefix and identity.
@@ -229,4 +278,36 @@ func TestCatalogueIsWhole(t *testing.T) {
 		require.NotEmpty(t, f.Engines, f.Name)
 		require.Equal(t, f.Type == "counter", strings.HasSuffix(f.Name, "_total"), "%s: counters, and only they, end in _total", f.Name)
 	}
+}
+
+func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...)
+	guarded := 0
+	e, _ := engine.Of(string(engine.Triton))
+	d := derive.NewDeriver(derive.Options{
+		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
+		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(engine.Triton, models(), nil, nil)},
+		Guard: func(do func()) error {
+			guarded++
+			do()
+			if guarded == 2 {
+				return errors.New("a panic")
+			}
+			return nil
+		},
+	})
+	for n, want := range []bool{true, false, true} {
+		raw := b.cache.Block()
+		raw.SetBody(append(raw.Buffer(), strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"...))
+		require.NoError(t, b.cache.Parse(raw, ""))
+		out := d.Derive(time.Duration(n)*5*time.Second, raw)
+		require.Equal(t, want, strings.Contains(text(out), "llm_server_queue_depth"), "page %d", n)
+		if !want {
+			require.Empty(t, text(out), "half a page is none")
+			require.Zero(t, out.Size())
+		}
+		out.Release()
+		raw.Release()
+	}
+	require.Equal(t, 3, guarded)
 }

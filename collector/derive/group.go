@@ -137,10 +137,9 @@ func (p *Plan) column(i int) int {
 	if in.meaning.Part == engine.PartBucket || in.meaning.Part == engine.PartCount {
 		shift = 0 // Numbers of observations have no unit.
 	}
-	p.program.columns = append(p.program.columns, column{
-		place: in.place, divisor: pow10(shift),
-		counter: in.meaning.Counter, notZero: in.meaning.NotZero, quantile: in.meaning.Part == engine.PartQuantile,
-	})
+	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
+	p.program.places = append(p.program.places, in.place)
+	p.watchOver(in)
 	p.program.keys = append(p.program.keys, in.key)
 	return c
 }

@@ -13,35 +13,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-func TestNumbersReadAsTheStandardLibraryReadsThem(t *testing.T) {
-	for _, text := range []string{
-		"0", "7", "10", "12345678", "123456789", "1234567890123456", "12345678901234567", "99999999", "00000001", "1234567a",
-		"1.5", "-3", "+4", "1e9", "1.15891634176e+011", "0.005050505050505051", "12345678.5", "1795235579.50855", "", "Nan", "NaN", "+Inf", "-Inf", "x", "1 ",
-	} {
-		want, err := strconv.ParseFloat(text, 64)
-		got := number([]byte(text))
-		if err != nil || math.IsInf(want, 0) || math.IsNaN(want) {
-			require.True(t, math.IsNaN(got), "%q is %v", text, got)
-			continue
-		}
-		require.Equal(t, want, got, text)
-	}
-}
-
-func FuzzNumber(f *testing.F) {
-	f.Add("12345678")
-	f.Add("9223372036854775807")
-	f.Fuzz(func(t *testing.T, text string) {
-		want, err := strconv.ParseFloat(text, 64)
-		got := number([]byte(text))
-		if err != nil || math.IsInf(want, 0) || math.IsNaN(want) {
-			require.True(t, math.IsNaN(got))
-			return
-		}
-		require.Equal(t, want, got)
-	})
-}
-
 func TestPointsMove(t *testing.T) {
 	for _, tc := range []struct {
 		text  string
@@ -152,15 +123,15 @@ func TestWindowMeanIsOverItsPages(t *testing.T) {
 	_, ok := w.Mean(0)
 	require.False(t, ok)
 	for n := range 30 {
-		w.see(at(float64(5*n)), []float64{float64(n)})
+		w.push(at(float64(5*n)), []float64{float64(n)})
 	}
 	v, ok := w.Mean(0)
 	require.True(t, ok)
 	require.InDelta(t, 23, v, 1e-9, "17 to 29")
-	w.see(at(150), []float64{math.NaN()})
+	w.push(at(150), []float64{math.NaN()})
 	_, ok = w.Mean(0)
 	require.False(t, ok)
-	w.see(at(155), []float64{4})
+	w.push(at(155), []float64{4})
 	v, ok = w.Mean(0)
 	require.True(t, ok)
 	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
@@ -168,16 +139,16 @@ func TestWindowMeanIsOverItsPages(t *testing.T) {
 
 func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
-	w.see(at(0), []float64{10, 0})
+	w.push(at(0), []float64{10, 0})
 	_, _, ok := w.Product(0, 1)
 	require.False(t, ok, "one page gives none")
-	w.see(at(5), []float64{20, 100})
-	w.see(at(10), []float64{0, 100})
+	w.push(at(5), []float64{20, 100})
+	w.push(at(10), []float64{0, 100})
 	total, seconds, ok := w.Product(0, 1)
 	require.True(t, ok)
 	require.InDelta(t, 1500, total, 1e-9, "15 in each of 100; idle time adds nothing")
 	require.InDelta(t, 10, seconds, 1e-9)
-	w.see(at(15), []float64{5, 40})
+	w.push(at(15), []float64{5, 40})
 	_, _, ok = w.Product(0, 1)
 	require.False(t, ok, "nor does a reset")
 }
@@ -185,7 +156,7 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{false, true})
 	for n := range 20_000 {
-		w.see(int64(n)*int64(10*time.Millisecond), []float64{3, float64(n)})
+		w.push(int64(n)*int64(10*time.Millisecond), []float64{3, float64(n)})
 	}
 	total, seconds, ok := w.Product(0, 1)
 	require.True(t, ok)
@@ -197,12 +168,12 @@ func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
 
 func TestWindowOfSeveralCountersIsTheirCommonStretch(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	w.see(at(0), []float64{0, 100})
-	w.see(at(5), []float64{50, 150})
-	w.see(at(10), []float64{100, 3})
+	w.push(at(0), []float64{0, 100})
+	w.push(at(5), []float64{50, 150})
+	w.push(at(10), []float64{100, 3})
 	_, _, ok := w.Increases([]int{0, 1})
 	require.False(t, ok)
-	w.see(at(15), []float64{200, 13})
+	w.push(at(15), []float64{200, 13})
 	grown, seconds, ok := w.Increases([]int{0, 1})
 	require.True(t, ok)
 	require.InDelta(t, 110, grown, 1e-9, "100 and 10 since the reset of one")

@@ -50,7 +50,9 @@ type Plan struct {
 	columns map[int]int
 	gates   map[string]int
 	checks  map[string]anomaly
-	program *program
+	// watching are the places that the program watches over.
+	watching map[exposition.Place]bool
+	program  *program
 }
 
 // newPlan reads the watched series of a shape and compiles the catalogue.
@@ -60,7 +62,8 @@ func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *progra
 		facts: make(map[string]*engine.ModelFacts), groups: make(map[engine.Signal][]*group),
 		loaded:  make(map[string]bool),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
-		program: &program{gates: []Gate{func(*Window) bool { return true }}},
+		watching: make(map[exposition.Place]bool),
+		program:  &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
 	for i := range opts.Identity.Models {
 		p.facts[opts.Identity.Models[i].Name] = &opts.Identity.Models[i]
@@ -76,6 +79,7 @@ func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *progra
 	}
 	p.alias(opts, shape)
 	p.observe()
+	p.program.ready()
 	return p.program
 }
 

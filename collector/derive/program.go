@@ -11,12 +11,19 @@ import (
 // program makes the derived series of pages of one shape.
 type program struct {
 	series []exposition.ComputedSeries
-	// columns are the inputs whose numbers are read, gates the conditions
-	// that hold series back; gate 0 lets everything pass.
+	// columns are the inputs whose numbers are read, at places of the page;
+	// scaled and notZero those of them that are more than their numbers.
 	columns []column
+	places  []exposition.Place
+	scaled  []scaled
+	notZero []int32
 	keys    []string
-	gates   []Gate
-	open    []bool
+	// watched are the places of which something may be wrong.
+	watched []watched
+	// gates are the conditions that hold series back; gate 0 lets everything
+	// pass.
+	gates []Gate
+	open  []bool
 	// What series are made of: text that is passed on as it is, or with its
 	// point moved, histograms that are judged first, values that are computed,
 	// values that repeat others. What is plain is in plainly with its rules.
@@ -36,10 +43,21 @@ type program struct {
 // column is one input of the window.
 type column struct {
 	divisor          float64
-	place            exposition.Place
 	counter, notZero bool
-	// quantile columns may be NaN, which is no fault of the server.
-	quantile bool
+}
+
+// scaled is a column in a unit of its own.
+type scaled struct {
+	column  int32
+	divisor float64
+}
+
+// watched is a place of which something may be wrong: quantiles may be NaN,
+// which is no fault of the server, and nothing else; counters may not be below
+// 0.
+type watched struct {
+	place             exposition.Place
+	quantile, counter bool
 }
 
 // passed is a series that is a source's text, its decimal point moved.
@@ -47,9 +65,8 @@ type passed struct {
 	series, gate int32
 	place        exposition.Place
 	shift        uint8
-	// quantile values may be NaN, which is no fault of the server; counter
-	// values may not be below 0; notZero ones are absent when 0.
-	quantile, counter, notZero bool
+	// counter values may not be below 0; notZero ones are absent when 0.
+	counter, notZero bool
 }
 
 // computed is a series that is computed from the window.
@@ -88,8 +105,9 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 	in := &p.sources[members[0]]
 	c := passed{
 		series: int32(n), place: in.place, gate: int32(gate), shift: uint8(shift),
-		quantile: in.meaning.Form != 0 && !in.meaning.Counter, counter: in.meaning.Counter, notZero: in.meaning.NotZero,
+		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	}
+	p.watchOver(in)
 	if shift == 0 && !in.meaning.NotZero {
 		p.program.plain = append(p.program.plain, exposition.Shown{Series: c.series, Gate: c.gate, At: c.place})
 		p.program.plainly = append(p.program.plainly, c)
@@ -112,52 +130,90 @@ func (p *Plan) when(key string, gate Gate) int {
 	return n
 }
 
-// values reads the numbers of one block into row, NaN for what is not there
-// or not finite, and counts what is wrong with them. It returns how many
-// counters are below what they were.
-func (r *program) values(b *exposition.Block, row, before []float64, stats *Stats) (falls int) {
-	stats.BrokenHistograms += r.broken
-	row, before = row[:len(r.columns)], before[:len(r.columns)]
+// ready sorts out what is read on each page, when all columns are known.
+func (r *program) ready() {
 	for i := range r.columns {
-		c := &r.columns[i]
-		v := number(b.At(c.place))
-		switch {
-		case v != v:
-			if !c.quantile {
-				stats.NonFinite++
-			}
-		case c.counter && v < 0:
-			stats.Negative++
-			v = math.NaN()
-		case c.notZero && v == 0:
-			v = math.NaN()
+		switch c := &r.columns[i]; {
+		case c.notZero:
+			r.notZero = append(r.notZero, int32(i))
 		case c.divisor != 1:
-			v /= c.divisor
+			r.scaled = append(r.scaled, scaled{int32(i), c.divisor})
 		}
-		if v < before[i] && c.counter {
-			falls++
-		}
-		row[i] = v
 	}
-	return falls
+	r.open = make([]bool, len(r.gates))
 }
 
-// render makes the block of one page.
+// watchOver adds a source to those of which something may be wrong.
+func (p *Plan) watchOver(in *source) {
+	if p.watching[in.place] {
+		return
+	}
+	p.watching[in.place] = true
+	p.program.watched = append(p.program.watched, watched{
+		place: in.place, counter: in.meaning.Counter,
+		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
+	})
+}
+
+// values reads the numbers of one page into row, NaN for what is not there or
+// not finite, and counts what is wrong with them.
+func (r *program) values(page *exposition.Block, row []float64, stats *Stats) {
+	page.Numbers(r.places, row)
+	if !page.Plain() {
+		r.suspect(page, row, stats)
+	}
+	for i := range r.scaled {
+		row[r.scaled[i].column] /= r.scaled[i].divisor
+	}
+	for _, i := range r.notZero {
+		if row[i] == 0 {
+			row[i] = math.NaN()
+		}
+	}
+	stats.BrokenHistograms += r.broken
+	for i := range r.histograms {
+		h := &r.histograms[i]
+		if h.whole = h.grows(page); !h.whole {
+			stats.BrokenHistograms++
+		}
+	}
+}
+
+// suspect counts the values of a page that are not what they may be, and takes
+// those out of the row that cannot be used.
+func (r *program) suspect(page *exposition.Block, row []float64, stats *Stats) {
+	for i := range r.watched {
+		w := &r.watched[i]
+		switch v := page.Number(w.place); {
+		case v != v && !w.quantile:
+			stats.NonFinite++
+		case v < 0 && w.counter:
+			stats.Negative++
+		}
+	}
+	for i := range r.columns {
+		if r.columns[i].counter && row[i] < 0 {
+			row[i] = math.NaN()
+		}
+	}
+}
+
+// render gives the block of one page its values.
 func (r *program) render(w *Window, page, out *exposition.Block) {
 	for i, gate := range r.gates {
 		r.open[i] = gate(w)
 	}
 	for i := out.ShowNumbers(page, r.plain, r.open, 0); i < len(r.plain); i = out.ShowNumbers(page, r.plain, r.open, i+1) {
-		r.plainly[i].copy(page, out, &w.stats)
+		r.plainly[i].copy(page, out)
 	}
 	for i := range r.copies {
 		if c := &r.copies[i]; r.open[c.gate] {
-			c.copy(page, out, &w.stats)
+			c.copy(page, out)
 		}
 	}
 	for i := range r.histograms {
-		if h := &r.histograms[i]; r.open[h.gate] {
-			h.copy(page, out, &w.stats)
+		if h := &r.histograms[i]; h.whole && r.open[h.gate] {
+			h.copy(page, out)
 		}
 	}
 	for i := range r.evals {
@@ -175,6 +231,13 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 	for _, n := range r.hidden {
 		out.Unset(n)
 	}
+}
+
+// room is how many bytes the values of a page may take that are not the
+// page's own text.
+func (r *program) room() int {
+	const longest = len("-1.7976931348623157e+308")
+	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + slack
 }
 
 // counters says which columns only grow.

@@ -7,60 +7,34 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// copy passes a source's text on.
-func (c *passed) copy(page, out *exposition.Block, stats *Stats) {
-	text := page.At(c.place)
-	if len(text) == 0 {
+// copy passes a source's text on, unless it may not be shown.
+func (c *passed) copy(page, out *exposition.Block) {
+	v := page.Number(c.place)
+	if v != v || v < 0 && c.counter || v == 0 && c.notZero {
 		return
 	}
-	if text[0] < '0' || text[0] > '9' {
-		v, err := strconv.ParseFloat(string(text), 64)
-		switch {
-		case err != nil || math.IsNaN(v) || math.IsInf(v, 0):
-			if !c.quantile {
-				stats.NonFinite++
-			}
-			return
-		case c.counter && v < 0:
-			stats.Negative++
-			return
-		}
-	}
-	if c.notZero && isZero(text) {
+	if c.shift == 0 {
+		out.Show(int(c.series), page, c.place)
 		return
 	}
-	set(page, out, int(c.series), c.place, int(c.shift))
+	movePoint(page, out, int(c.series), c.place, int(c.shift))
 }
 
-// set gives a series the value at a place of the page, its decimal point moved
+// movePoint gives a series the value at a place of the page, its decimal point moved
 // to the left.
-func set(page, out *exposition.Block, series int, at exposition.Place, shift int) {
-	if shift == 0 {
-		out.Show(series, page, at)
-		return
-	}
-	out.Took(series, appendShifted(out.Data(), page.At(at), shift))
-}
-
-// isZero says whether the text of a number says 0.
-func isZero(text []byte) bool {
-	for _, c := range text {
-		if c >= '1' && c <= '9' {
-			return false
-		}
-		if c == 'e' || c == 'E' {
-			return true
+func movePoint(page, out *exposition.Block, series int, at exposition.Place, places int) {
+	if v := page.Number(at); v >= 0 && v < 1e15 {
+		if n := int64(v); float64(n) == v {
+			out.Took(series, appendFixed(out.Data(), uint64(n), places))
+			return
 		}
 	}
-	return true
+	out.Took(series, appendShifted(out.Data(), page.At(at), places))
 }
 
-// appendShifted appends a number divided by 10 to the shift. Moving the point
-// of a whole number is quicker than arithmetic, and exact.
+// appendShifted appends the number of a text divided by 10 to the shift. Moving
+// the point of a whole number is exact.
 func appendShifted(dst, text []byte, shift int) []byte {
-	if n, ok := whole(text); ok {
-		return appendFixed(dst, n, shift)
-	}
 	n := wholeDigits(text)
 	if n < 0 {
 		v, _ := strconv.ParseFloat(string(text), 64)
@@ -130,13 +104,15 @@ func shiftedBound(text string, shift int) string {
 type histogram struct {
 	first, gate, shift int
 	places             []exposition.Place
+	// whole says that it may be shown on the newest page.
+	whole bool
 }
 
 // grows says whether the buckets grow up to the count, and all is finite.
 func (h *histogram) grows(page *exposition.Block) bool {
 	sum, before := len(h.places)-2, 0.0
 	for i, n := range h.places {
-		v := number(page.At(n))
+		v := page.Number(n)
 		if !(v >= 0) || i != sum && v < before {
 			return false
 		}
@@ -147,16 +123,12 @@ func (h *histogram) grows(page *exposition.Block) bool {
 	return true
 }
 
-// copy passes a histogram's texts on when it is whole.
-func (h *histogram) copy(page, out *exposition.Block, stats *Stats) {
-	if !h.grows(page) {
-		stats.BrokenHistograms++
-		return
-	}
+// copy passes a histogram's texts on.
+func (h *histogram) copy(page, out *exposition.Block) {
 	for i, n := range h.places {
 		out.Show(h.first+i, page, n)
 	}
 	if sum := len(h.places) - 2; h.shift != 0 {
-		set(page, out, h.first+sum, h.places[sum], h.shift)
+		movePoint(page, out, h.first+sum, h.places[sum], h.shift)
 	}
 }

@@ -30,6 +30,8 @@ type Window struct {
 	// changed is when a column's value last changed, fell when it last fell
 	// and fellBefore when it fell the time before; restarts do not count.
 	changed, fell, fellBefore []int64
+	// odd are the columns whose values did not grow or stay on the newest page.
+	odd []int32
 	// oldestRow is the first kept row of the window and oldestAt its time.
 	oldestRow int
 	oldestAt  int64
@@ -86,7 +88,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 		length: int64(length), gap: int64(lateAfter * float64(interval)), columns: n, counter: counter,
 		times: make([]int64, size), rows: make([]float64, size*n),
 		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
-		fell: make([]int64, n), fellBefore: make([]int64, n),
+		fell: make([]int64, n), fellBefore: make([]int64, n), odd: make([]int32, 0, n),
 	}
 	for i := range w.current {
 		w.current[i], w.since[i], w.fell[i], w.fellBefore[i] = math.NaN(), never, -1, -1
@@ -117,14 +119,14 @@ func (w *Window) adopt(old *Window, from []int) {
 	}
 }
 
-// push adds the values of one page, of which so many counters fell; row is
-// copied. It returns false, and leaves the window alone, when the page is not
-// younger than the last.
-func (w *Window) push(at int64, row []float64, falls int) bool {
+// push adds the values of one page; row is copied. It returns false, and leaves
+// the window alone, when the page is not younger than the last.
+func (w *Window) push(at int64, row []float64) bool {
 	if w.count > 0 && at <= w.now {
 		w.stats.ClockJumps++
 		return false
 	}
+	falls := w.compare(at, row)
 	whole := w.count > 0 && at-w.now <= w.gap
 	if w.count > 0 && !whole {
 		w.stats.Gaps++
@@ -134,12 +136,13 @@ func (w *Window) push(at int64, row []float64, falls int) bool {
 		whole = false
 	}
 	w.stats.Resets += uint64(falls)
-	for i, v := range row {
-		switch before := w.current[i]; {
-		case !whole || w.since[i] == never || !(v >= before):
-			w.step(i, v, at, whole)
-		case v > before:
-			w.changed[i] = at
+	if whole {
+		for _, i := range w.odd {
+			w.step(int(i), row[i], at, true)
+		}
+	} else {
+		for i, v := range row {
+			w.step(i, v, at, false)
 		}
 	}
 	copy(w.current, row)
@@ -147,6 +150,26 @@ func (w *Window) push(at int64, row []float64, falls int) bool {
 	w.store(at)
 	w.oldestRow, w.oldestAt = w.oldest(w.now - w.length)
 	return true
+}
+
+// compare holds the values of a page against those before: those that grew
+// have changed, those that fell, came or are not there are odd. It returns how
+// many counters fell.
+func (w *Window) compare(at int64, row []float64) (falls int) {
+	w.odd = w.odd[:0]
+	current, changed := w.current[:len(row)], w.changed[:len(row)]
+	for i, v := range row {
+		switch before := current[i]; {
+		case v > before:
+			changed[i] = at
+		case v != before:
+			w.odd = append(w.odd, int32(i))
+			if v < before && w.counter[i] {
+				falls++
+			}
+		}
+	}
+	return falls
 }
 
 // step judges one column's move to the next page.

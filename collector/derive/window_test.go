@@ -11,17 +11,6 @@ import (
 // at is a moment so many seconds after the beginning.
 func at(seconds float64) int64 { return int64(seconds * float64(time.Second)) }
 
-// see adds the values of one page, as a deriver does.
-func (w *Window) see(at int64, row []float64) bool {
-	falls := 0
-	for i, v := range row {
-		if w.counter[i] && v < w.current[i] {
-			falls++
-		}
-	}
-	return w.push(at, row, falls)
-}
-
 // oneCounter is a window over one counter, a minute long, for pages five
 // seconds apart.
 func oneCounter() *Window { return newWindow(time.Minute, 5*time.Second, []bool{true}) }
@@ -72,7 +61,7 @@ func TestWindowRate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := oneCounter()
 			for _, p := range tc.pages {
-				w.see(at(p.at), []float64{p.value})
+				w.push(at(p.at), []float64{p.value})
 			}
 			got, ok := w.Rate(0)
 			require.Equal(t, !tc.none, ok)
@@ -85,28 +74,28 @@ func TestWindowRate(t *testing.T) {
 
 func TestWindowCountsWhatInterruptedIt(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
-	w.see(at(0), []float64{10, 10, 10, 5})
-	w.see(at(5), []float64{11, 11, 11, 1})
+	w.push(at(0), []float64{10, 10, 10, 5})
+	w.push(at(5), []float64{11, 11, 11, 1})
 	require.Equal(t, Stats{}, w.stats, "a gauge that falls is no reset")
-	w.see(at(10), []float64{1, 12, 12, 1})
+	w.push(at(10), []float64{1, 12, 12, 1})
 	require.Equal(t, Stats{Resets: 1}, w.stats)
 	_, ok := w.Rate(0)
 	require.False(t, ok, "the counter that fell has no rate")
 	_, ok = w.Rate(1)
 	require.True(t, ok, "its neighbours keep theirs")
-	w.see(at(15), []float64{0, 0, 0, 0})
+	w.push(at(15), []float64{0, 0, 0, 0})
 	require.Equal(t, Stats{Resets: 4, Restarts: 1}, w.stats)
-	w.see(at(60), []float64{1, 1, 1, 0})
+	w.push(at(60), []float64{1, 1, 1, 0})
 	require.Equal(t, uint64(1), w.stats.Gaps)
-	require.False(t, w.see(at(60), []float64{2, 2, 2, 0}))
+	require.False(t, w.push(at(60), []float64{2, 2, 2, 0}))
 	require.Equal(t, uint64(1), w.stats.ClockJumps)
 }
 
 func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
-	w.see(at(0), []float64{10, 10, 10, 0})
-	w.see(at(5), []float64{20, 20, 20, 0})
-	w.see(at(10), []float64{0, 0, 0, 7})
+	w.push(at(0), []float64{10, 10, 10, 0})
+	w.push(at(5), []float64{20, 20, 20, 0})
+	w.push(at(10), []float64{0, 0, 0, 7})
 	for column := range 4 {
 		_, ok := w.Rate(column)
 		require.False(t, ok, "column %d: its growth began in another life", column)
@@ -115,11 +104,11 @@ func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
 
 func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
 	old := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	old.see(at(0), []float64{0, 100})
-	old.see(at(5), []float64{50, 200})
+	old.push(at(0), []float64{0, 100})
+	old.push(at(5), []float64{50, 200})
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true})
 	w.adopt(old, []int{-1, 1, 0})
-	w.see(at(10), []float64{7, 300, 100})
+	w.push(at(10), []float64{7, 300, 100})
 	_, ok := w.Rate(0)
 	require.False(t, ok, "a new column has no past")
 	v, ok := w.Rate(1)
@@ -133,7 +122,7 @@ func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
 func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{true})
 	for i := range 20_000 {
-		w.see(int64(i)*int64(10*time.Millisecond), []float64{float64(i)})
+		w.push(int64(i)*int64(10*time.Millisecond), []float64{float64(i)})
 	}
 	require.LessOrEqual(t, w.count, maxRows+3)
 	v, ok := w.Rate(0)
@@ -162,7 +151,7 @@ func FuzzWindowRateStaysWithinWhatHappened(f *testing.F) {
 				fastest = max(fastest, grow/(float64(step)/1e9))
 			}
 			fell := w.count > 0 && value < w.current[0]
-			w.see(now, []float64{value})
+			w.push(now, []float64{value})
 			rate, ok := w.Rate(0)
 			require.False(t, ok && fell, "no rate on the page of a reset")
 			if ok {

@@ -20,12 +20,18 @@ type Block struct {
 	spans []Span
 	sizes []uint32
 	size  int
-	refs  atomic.Int32
-	home  *blockPool
+	// numbers are those of the values as far as the fast path read them, NaN
+	// where it did not; plain see [Block.Plain].
+	numbers []float64
+	plain   bool
+	refs    atomic.Int32
+	home    *blockPool
 	// end is where what was parsed ends in data; under is the block whose data
-	// this one's goes on with.
+	// this one's goes on with, and by gives this one its values, nil when it has
+	// them.
 	end   int
 	under *Block
+	by    Filler
 }
 
 // Shape is the constant part of the block; nil before a page was parsed.
@@ -43,6 +49,17 @@ func (b *Block) Buffer() []byte { return b.data[:0] }
 // the slice from then on.
 func (b *Block) SetBody(body []byte) { b.data = body }
 
+// room makes room for so many values.
+func (b *Block) room(values int) {
+	if cap(b.spans) < values {
+		b.spans = make([]Span, values)
+	}
+	if cap(b.numbers) < values {
+		b.numbers = make([]float64, values)
+	}
+	b.numbers, b.plain = b.numbers[:0], false
+}
+
 // Retain adds a reference; only a holder of one may call it.
 func (b *Block) Retain() { b.refs.Add(1) }
 
@@ -54,7 +71,7 @@ func (b *Block) Release() {
 	}
 	under := b.under
 	if under != nil {
-		b.under, b.data = nil, nil
+		b.under, b.data, b.by = nil, nil, nil
 	}
 	if b.home != nil {
 		b.home.put(b)
@@ -189,6 +206,7 @@ func (p *blockPool) get() *Block {
 		b = &Block{home: p}
 	}
 	b.shape, b.size, b.sizes = nil, 0, b.sizes[:0]
+	b.numbers, b.plain = b.numbers[:0], false
 	b.refs.Store(1)
 	return b
 }

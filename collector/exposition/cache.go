@@ -139,15 +139,13 @@ func kindOf(contentType string) (kind, error) {
 }
 
 // match is the fast path: it compares the text between values with the last
-// body's and notes where the values stand. False leaves the block to the slow
-// path.
+// body's and notes where the values stand and what numbers they are. False
+// leaves the block to the slow path.
 func (t *table) match(b *Block) bool {
 	body, text := b.data, t.text
-	if cap(b.spans) < len(t.consts) {
-		b.spans = make([]Span, len(t.consts))
-	}
-	spans := b.spans[:len(t.consts)]
-	pos, odd := 0, false
+	b.room(len(t.consts))
+	spans, numbers := b.spans[:len(t.consts)], b.numbers[:len(t.consts)]
+	pos, plain, odd := 0, true, false
 	for i, length := range t.consts {
 		n := int(length)
 		if len(body)-pos < n || !bytes.Equal(body[pos:pos+n], text[:n]) {
@@ -155,24 +153,25 @@ func (t *table) match(b *Block) bool {
 		}
 		text = text[n:]
 		pos += n
-		end := pos
-		for end < len(body) && body[end]-'0' <= 9 {
-			end++
+		size, number := 0, 0.0
+		if len(body)-pos >= scanned {
+			size, number = quick((*[scanned]byte)(body[pos:]))
 		}
-		if end == pos || end-pos > longNumber || end < len(body) && body[end] != '\n' {
-			end = numberEnd(body, pos)
-			if end < 0 || body[pos] == '-' && t.counts[i] {
+		if size == 0 {
+			var end int
+			if end, number = scan(body, pos); end < 0 || body[pos] == '-' && t.counts[i] {
 				return false
 			}
-			odd = odd || body[end-1] > '9'
+			plain, odd = plain && body[pos]-'0' <= 9, odd || body[end-1] > '9'
+			size = end - pos
 		}
-		spans[i] = Span{uint32(pos), uint32(end)}
-		pos = end
+		spans[i], numbers[i] = Span{uint32(pos), uint32(pos + size)}, number
+		pos += size
 	}
 	if !bytes.Equal(body[pos:], text) {
 		return false
 	}
-	b.spans = spans
+	b.spans, b.numbers, b.plain = spans, numbers, plain
 	if odd {
 		canonicalise(b)
 	}

@@ -50,13 +50,18 @@ func (c *Computed) Block() *Block {
 	b := c.pool.get()
 	b.shape = c.shape
 	b.data = b.data[:0]
-	n := len(c.shape.lines)
+	b.Clear()
+	return b
+}
+
+// Clear makes every value of a computed block absent.
+func (b *Block) Clear() {
+	n := len(b.shape.lines)
 	if cap(b.spans) < n {
 		b.spans = make([]Span, n)
 	}
 	b.spans = b.spans[:n]
 	clear(b.spans)
-	return b
 }
 
 // Set gives series n of a computed block its value. A block that was sealed
@@ -68,13 +73,7 @@ func (b *Block) Set(n int, v float64) {
 }
 
 // Seal ends the setting of values; only then the block may be published.
-func (b *Block) Seal() {
-	b.measure()
-	if b.under != nil {
-		// What the text has grown to serves the next page as well.
-		b.under.data = b.data
-	}
-}
+func (b *Block) Seal() { b.measure() }
 
 // AppendFloat appends a value in the text format's spelling: integers up to
 // fifteen digits as integers, everything else in the shortest form that reads

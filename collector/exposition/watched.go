@@ -14,20 +14,47 @@ func (b *Block) At(p Place) []byte {
 	return b.data[s.start:s.end]
 }
 
-// Over lends a block as [Computed.Block] does, of which the values may be those
-// of page as well; see [Block.Show]. It goes on behind the page's own text, so
-// that nothing is copied, and holds a reference on the page until it is
-// released. The caller holds the page's one other reference; a page that more
-// hold is copied, for they may be reading.
-func (c *Computed) Over(page *Block) *Block {
-	b := c.Block()
-	if page.refs.Load() != 1 {
-		b.data = append(b.data, page.data[:page.end]...)
-		return b
-	}
+// Filler gives a block its values, once, when it is first needed.
+type Filler interface {
+	// Fill sets values of out, which the caller seals; the values may be those
+	// of page.
+	Fill(page, out *Block)
+}
+
+// Over lends a block as [Computed.Block] does, whose values by gives it when it
+// is settled, see [Block.Settle]; they may be those of page, see [Block.Show].
+// The block goes on behind the page's own text, where room bytes are made for
+// what it adds, so that nothing is copied, and holds a reference on the page
+// until it is released. The caller holds the page's one other reference; the
+// text of a page that more hold is copied, for another block may be going on
+// behind it.
+func (c *Computed) Over(page *Block, room int, by Filler) *Block {
+	b := c.pool.get()
+	b.shape, b.under, b.by = c.shape, page, by
+	shared := page.refs.Load() == 1
 	page.Retain()
-	b.under, b.data = page, page.data[:page.end]
+	b.data = page.data[:page.end]
+	if !shared || cap(b.data) < page.end+room {
+		b.data = append(make([]byte, 0, page.end+room), b.data...)
+	}
+	if shared {
+		// What the memory has grown to serves the next page as well.
+		page.data = b.data
+	}
 	return b
+}
+
+// Settle gives a block that [Computed.Over] lent its values, if it has not got
+// them yet. Only one may settle a block at a time, and none show it before.
+func (b *Block) Settle() {
+	by := b.by
+	if by == nil {
+		return
+	}
+	b.by = nil
+	b.Clear()
+	by.Fill(b.under, b)
+	b.Seal()
 }
 
 // Shown is a series of a block that shows the value at a place of the page
@@ -42,14 +69,14 @@ type Shown struct {
 // a digit, which it returns the number of, or how many there are: it may not
 // be a number that can be shown.
 func (b *Block) ShowNumbers(page *Block, shown []Shown, open []bool, i int) int {
-	to, from, data := b.spans, page.spans, b.data
+	to, from, data, plain := b.spans, page.spans, b.data, page.plain
 	for ; i < len(shown); i++ {
 		s := &shown[i]
 		if !open[s.Gate] {
 			continue
 		}
 		span := from[s.At]
-		if span.start == span.end || data[span.start]-'0' > 9 {
+		if !plain && (span.start == span.end || data[span.start]-'0' > 9) {
 			return i
 		}
 		to[s.Series] = span
@@ -57,8 +84,8 @@ func (b *Block) ShowNumbers(page *Block, shown []Shown, open []bool, i int) int 
 	return i
 }
 
-// Show gives series n of a block that [Computed.Over] lent the value at a place
-// of the page it was lent over.
+// Show gives series n of a block the value at a place of the page it was lent
+// over.
 func (b *Block) Show(n int, page *Block, p Place) { b.spans[n] = page.spans[p] }
 
 // Repeat gives series n of a computed block the value that series of has, be

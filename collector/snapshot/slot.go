@@ -72,18 +72,31 @@ func (s *Slot) Retarget(t *target.Target) {
 // Publish replaces the replica's snapshot. The slot takes over the caller's
 // references to the blocks and gives back those of the snapshot before. After
 // the slot was removed, publishing only gives the references back.
-func (s *Slot) Publish(next Snapshot) {
-	s.mu.Lock()
-	if s.gone {
-		s.mu.Unlock()
-		next.release()
-		return
+func (s *Slot) Publish(next Snapshot) { s.Update(func() Snapshot { return next }) }
+
+// Update publishes what next returns, and has readers wait until it is there:
+// a derived block is filled when it is first read, see
+// [exposition.Block.Settle], so that what it is filled from may change in next
+// alone. Next must neither wait for anything nor use the slot.
+func (s *Slot) Update(next func() Snapshot) {
+	if before, ok := s.replace(next); ok {
+		before.release()
+		s.store.version.Add(1)
 	}
-	before := s.current
-	s.current = next
-	s.mu.Unlock()
-	before.release()
-	s.store.version.Add(1)
+}
+
+// replace puts the next snapshot in place of the one that is returned; false
+// when the slot is gone.
+func (s *Slot) replace(next func() Snapshot) (before Snapshot, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	after := next()
+	if s.gone {
+		after.release()
+		return before, false
+	}
+	before, s.current = s.current, after
+	return before, true
 }
 
 // Status is how the replica's last scrape went.
@@ -93,10 +106,14 @@ func (s *Slot) Status() target.Status {
 	return s.current.Status
 }
 
-// pin returns the current snapshot with a reference for the caller.
+// pin returns the current snapshot with a reference for the caller; its blocks
+// have their values.
 func (s *Slot) pin() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.current.Derived != nil {
+		s.current.Derived.Settle()
+	}
 	s.current.retain()
 	return s.current
 }

@@ -279,3 +279,54 @@ func TestReadersAndLoopsAtOnce(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// counter fills blocks with how many it has filled.
+type counter struct{ filled int }
+
+// Fill implements exposition.Filler.
+func (c *counter) Fill(_, out *exposition.Block) {
+	c.filled++
+	out.Set(0, float64(c.filled))
+}
+
+func TestADerivedBlockIsFilledForItsFirstReader(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	derived, raw, fill := newSource("derived", "a"), newSource("raw", "a"), &counter{}
+	publish := func() {
+		slot.Update(func() snapshot.Snapshot {
+			page := raw.block(1)
+			return snapshot.Snapshot{Raw: page, Derived: derived.out.Over(page, 64, fill)}
+		})
+	}
+	publish()
+	publish()
+	require.Empty(t, shown(s, func(*target.Target) bool { return false }))
+	require.Zero(t, fill.filled, "nobody has read it")
+	for range 3 {
+		require.Contains(t, shown(s, nil), "derived{r=\"a\",side=\"left\"} 1\n", "once for all readers")
+	}
+	publish()
+	require.Contains(t, shown(s, nil), "derived{r=\"a\",side=\"left\"} 2\n")
+	s.Remove(slot)
+	publish()
+	require.Empty(t, shown(s, nil))
+	require.Equal(t, 2, fill.filled)
+}
+
+func TestReadersWaitWhileASnapshotTakesThePlaceOfAnother(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	from := newSource("x", "a")
+	slot.Publish(snapshot.Snapshot{Raw: from.block(1)})
+	reading, read := make(chan struct{}), make(chan string, 1)
+	slot.Update(func() snapshot.Snapshot {
+		go func() {
+			close(reading)
+			read <- shown(s, nil)
+		}()
+		<-reading
+		return snapshot.Snapshot{Raw: from.block(2)}
+	})
+	require.Contains(t, <-read, "} 2\n")
+}
