@@ -147,3 +147,39 @@ func BenchmarkDerive(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkShare says what part of the time in which a page is read deriving
+// from it takes: when it is scraped, and in all when each page is read as well.
+// Both are measured in turn, so that they meet the same neighbours.
+func BenchmarkShare(b *testing.B) {
+	const batch = 3 // As many blocks as a target keeps for its next pages.
+	for _, name := range []string{"scrape", "scrape+read"} {
+		b.Run(name, func(b *testing.B) {
+			cache, d, pages := benchTarget(b)
+			var raws, derived [batch]*exposition.Block
+			var ingest, derive, now time.Duration
+			for n := 0; b.Loop(); n += batch {
+				start := time.Now()
+				for i := range raws {
+					raws[i] = read(b, cache, pages[(n+i)%benchPages])
+				}
+				parsed := time.Now()
+				for i, raw := range raws {
+					now += 5 * time.Second
+					derived[i] = d.Follow(now, raw)
+					if name == "scrape+read" {
+						derived[i].Settle()
+					}
+				}
+				if n >= benchPages { // Before, blocks are made.
+					ingest, derive = ingest+parsed.Sub(start), derive+time.Since(parsed)
+				}
+				for i := range raws {
+					derived[i].Release()
+					raws[i].Release()
+				}
+			}
+			b.ReportMetric(100*derive.Seconds()/ingest.Seconds(), "%-of-ingest")
+		})
+	}
+}

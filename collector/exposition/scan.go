@@ -20,7 +20,7 @@ func quick(text *[scanned]byte) (size int, number float64) {
 		case n == 0:
 			return 0, 0
 		case end == '\n':
-			return n / 8, float64(readEight(first << (64 - n)))
+			return n / 8, float64(int64(readEight(first << (64 - n))))
 		case end == '.':
 			return quickFraction(text, n/8+1, readEight(first<<(64-n)))
 		}
@@ -89,7 +89,10 @@ func exactly(n uint64, places int) float64 {
 	if n > most {
 		return math.NaN()
 	}
-	return float64(n) / float64(powersOfTen[places])
+	if places == 0 {
+		return float64(int64(n))
+	}
+	return float64(int64(n)) / float64(int64(powersOfTen[places]))
 }
 
 // digitsOf reads eight bytes as the values of digits; bits says how many bits
