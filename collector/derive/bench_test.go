@@ -157,7 +157,7 @@ func BenchmarkShare(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			cache, d, pages := benchTarget(b)
 			var raws, derived [batch]*exposition.Block
-			var ingest, derive, now time.Duration
+			var ingest, deriving, now time.Duration
 			for n := 0; b.Loop(); n += batch {
 				start := time.Now()
 				for i := range raws {
@@ -172,14 +172,14 @@ func BenchmarkShare(b *testing.B) {
 					}
 				}
 				if n >= benchPages { // Before, blocks are made.
-					ingest, derive = ingest+parsed.Sub(start), derive+time.Since(parsed)
+					ingest, deriving = ingest+parsed.Sub(start), deriving+time.Since(parsed)
 				}
 				for i := range raws {
 					derived[i].Release()
 					raws[i].Release()
 				}
 			}
-			b.ReportMetric(100*derive.Seconds()/ingest.Seconds(), "%-of-ingest")
+			b.ReportMetric(100*deriving.Seconds()/ingest.Seconds(), "%-of-ingest")
 		})
 	}
 }
