@@ -106,8 +106,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for i := range raws {
 			r.scrape(b.Context())
 			raws[i] = r.cache.Block()
-			raws[i].SetBody(append(raws[i].Buffer(), pages.page()...))
-			require.NoError(b, r.cache.Parse(raws[i], ""))
+			require.NoError(b, r.cache.Parse(raws[i], pages.page(), ""))
 		}
 		at := time.Since(r.pool.origin)
 		b.ReportAllocs()

@@ -26,19 +26,21 @@ func (r *replica) page(ctx context.Context) (got taken, err error) {
 	if err := r.locate(ctx); err != nil {
 		return got, err
 	}
-	raw := r.cache.Block()
-	defer func() {
-		if err != nil {
-			raw.Release()
-		}
-	}()
-	body, err := r.fetch(ctx, raw)
+	buf := borrowBody()
+	defer buf.giveBack()
+	body, err := r.fetch(ctx, buf)
 	if err != nil {
 		return got, err
 	}
 	at := time.Since(r.pool.origin)
 	r.recognise(ctx, body.Body)
 	r.first(ctx)
+	raw := r.cache.Block()
+	defer func() {
+		if err != nil {
+			raw.Release()
+		}
+	}()
 	if err := r.parse(raw, body); err != nil {
 		return got, err
 	}
@@ -82,12 +84,12 @@ func (r *replica) finish(start time.Time, got taken, failed error) (next snapsho
 
 // fetch asks for the page, and asks anew when another kind of server turns out
 // to stand there.
-func (r *replica) fetch(ctx context.Context, raw *exposition.Block) (scrape.Page, error) {
-	page, err := r.pool.client.Scrape(ctx, r.url, raw.Buffer())
-	raw.SetBody(page.Body)
+func (r *replica) fetch(ctx context.Context, buf *bodyBuffer) (scrape.Page, error) {
+	page, err := r.pool.client.Scrape(ctx, r.url, buf.memory)
+	buf.grown(page.Body)
 	if r.moved(ctx, page.Body, err) {
-		page, err = r.pool.client.Scrape(ctx, r.url, raw.Buffer())
-		raw.SetBody(page.Body)
+		page, err = r.pool.client.Scrape(ctx, r.url, buf.memory)
+		buf.grown(page.Body)
 	}
 	r.status.BodyBytes = int64(len(page.Body))
 	return page, err
@@ -98,15 +100,14 @@ func (r *replica) fetch(ctx context.Context, raw *exposition.Block) (scrape.Page
 // names, is read again with the right labels, so that no page is ever mixed.
 func (r *replica) parse(raw *exposition.Block, page scrape.Page) error {
 	r.identify(r.shape)
-	if err := r.cache.Parse(raw, page.ContentType); err != nil {
+	if err := r.cache.Parse(raw, page.Body, page.ContentType); err != nil {
 		return failure(err)
 	}
 	if raw.Shape() == r.shape {
 		return nil
 	}
 	if r.identify(raw.Shape()) {
-		raw.SetBody(page.Body)
-		if err := r.cache.Parse(raw, page.ContentType); err != nil {
+		if err := r.cache.Parse(raw, page.Body, page.ContentType); err != nil {
 			return failure(err)
 		}
 	}

@@ -40,8 +40,7 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 		replica.Advance(scrapeEvery)
 		page, truth := replica.Observe()
 		raw := cache.Block()
-		raw.SetBody(append(raw.Buffer(), page...))
-		require.NoError(t, cache.Parse(raw, ""))
+		require.NoError(t, cache.Parse(raw, page, ""))
 		out := d.Derive(truth.At, raw)
 		all, values = nil, nil
 		for n := range out.Shape().Lines() {

@@ -44,8 +44,7 @@ func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.De
 func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block {
 	b.Helper()
 	raw := cache.Block()
-	raw.SetBody(append(raw.Buffer(), page...))
-	if err := cache.Parse(raw, ""); err != nil {
+	if err := cache.Parse(raw, page, ""); err != nil {
 		b.Fatal(err)
 	}
 	return raw
@@ -97,11 +96,12 @@ func BenchmarkIngest(b *testing.B) {
 			url := canned(b, pages)
 			client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 			defer client.CloseIdleConnections()
+			var body []byte
 			now := time.Duration(0)
 			for b.Loop() {
 				raw := cache.Block()
-				raw.SetBody(fetched(b, client, url, raw.Buffer()))
-				if err := cache.Parse(raw, "text/plain"); err != nil {
+				body = fetched(b, client, url, body)
+				if err := cache.Parse(raw, body, "text/plain"); err != nil {
 					b.Fatal(err)
 				}
 				if name == "scrape+parse+derive" {

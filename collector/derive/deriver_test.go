@@ -65,8 +65,7 @@ func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 func (b *bench) page(lines ...string) map[string]float64 {
 	b.t.Helper()
 	raw := b.cache.Block()
-	raw.SetBody(append(raw.Buffer(), strings.Join(lines, "\n")+"\n"...))
-	require.NoError(b.t, b.cache.Parse(raw, ""))
+	require.NoError(b.t, b.cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
 	out := b.deriver.Derive(b.now, raw)
 	defer raw.Release()
 	defer out.Release()
@@ -89,8 +88,7 @@ func (b *bench) compare(out *exposition.Block, lines []string) {
 	b.t.Helper()
 	s := b.seldom
 	raw := s.cache.Block()
-	raw.SetBody(append(raw.Buffer(), strings.Join(lines, "\n")+"\n"...))
-	require.NoError(b.t, s.cache.Parse(raw, ""))
+	require.NoError(b.t, s.cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
 	got := s.deriver.Follow(b.now, raw)
 	defer raw.Release()
 	defer got.Release()
@@ -298,8 +296,7 @@ func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
 	})
 	for n, want := range []bool{true, false, true} {
 		raw := b.cache.Block()
-		raw.SetBody(append(raw.Buffer(), strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"...))
-		require.NoError(t, b.cache.Parse(raw, ""))
+		require.NoError(t, b.cache.Parse(raw, []byte(strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"), ""))
 		out := d.Derive(time.Duration(n)*5*time.Second, raw)
 		require.Equal(t, want, strings.Contains(text(out), "llm_server_queue_depth"), "page %d", n)
 		if !want {

@@ -99,8 +99,7 @@ func (r *rig) page(at time.Duration, page []byte) map[string]float64 {
 		return nil
 	}
 	raw := r.cache.Block()
-	raw.SetBody(append(raw.Buffer(), page...))
-	require.NoError(r.tb, r.cache.Parse(raw, ""))
+	require.NoError(r.tb, r.cache.Parse(raw, page, ""))
 	out := r.deriver.Derive(at, raw)
 	defer raw.Release()
 	defer out.Release()

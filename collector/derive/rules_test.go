@@ -303,8 +303,7 @@ func TestDerivedBlocksAreGoodPages(t *testing.T) {
 		}
 		page, _ := r.replica.Observe()
 		raw := r.cache.Block()
-		raw.SetBody(append(raw.Buffer(), page...))
-		require.NoError(t, r.cache.Parse(raw, ""))
+		require.NoError(t, r.cache.Parse(raw, page, ""))
 		out := r.deriver.Derive(time.Hour, raw)
 		var text []byte
 		for i, f := range out.Shape().Families() {
@@ -313,8 +312,7 @@ func TestDerivedBlocksAreGoodPages(t *testing.T) {
 		}
 		again := exposition.NewCache(exposition.Options{})
 		back := again.Block()
-		back.SetBody(text)
-		require.NoError(t, again.Parse(back, ""), s.name)
+		require.NoError(t, again.Parse(back, text, ""), s.name)
 		require.Equal(t, out.Samples(), back.Shape().Lines(), "%s: nothing of it is dropped", s.name)
 	}
 }

@@ -98,8 +98,7 @@ func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	}})
 	block := cache.Block()
 	defer block.Release()
-	block.SetBody(bytes.Clone(body))
-	require.NoError(t, cache.Parse(block, ""))
+	require.NoError(t, cache.Parse(block, bytes.Clone(body), ""))
 	return engine.ReadPage(e, index, block)
 }
 

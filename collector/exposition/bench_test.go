@@ -70,8 +70,7 @@ func labelReplica(replica string) exposition.Labeler {
 // scrape reads the body of one tick and gives back the block before.
 func (t *benchTarget) scrape(tick int) error {
 	block := t.cache.Block()
-	block.SetBody(append(block.Buffer(), t.bodies[tick%ticks]...))
-	if err := t.cache.Parse(block, "text/plain; charset=utf-8"); err != nil {
+	if err := t.cache.Parse(block, t.bodies[tick%ticks], "text/plain; charset=utf-8"); err != nil {
 		return err
 	}
 	if t.block != nil {

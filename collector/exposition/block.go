@@ -41,23 +41,19 @@ func (b *Block) Shape() *Shape { return b.shape }
 // without HELP and TYPE.
 func (b *Block) Size() int { return b.size }
 
-// Buffer lends the memory for the next body, emptied; give the filled slice
-// back with SetBody before the block is parsed.
-func (b *Block) Buffer() []byte { return b.data[:0] }
-
-// SetBody hands over the body that [Cache.Parse] will read. The block owns
-// the slice from then on.
-func (b *Block) SetBody(body []byte) { b.data = body }
-
-// room makes room for so many values.
+// room makes room for so many values and empties the block.
 func (b *Block) room(values int) {
+	const usual = 8
+	if size := usual*values + scanned; cap(b.data) < size {
+		b.data = make([]byte, 0, size)
+	}
 	if cap(b.spans) < values {
 		b.spans = make([]Span, values)
 	}
 	if cap(b.numbers) < values {
 		b.numbers = make([]float64, values)
 	}
-	b.numbers, b.plain = b.numbers[:0], false
+	b.data, b.numbers, b.plain = b.data[:0], b.numbers[:0], false
 }
 
 // Retain adds a reference; only a holder of one may call it.

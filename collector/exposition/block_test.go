@@ -16,8 +16,7 @@ import (
 func TestAReleasedBlockServesTheNextScrape(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	fill := func(b *exposition.Block, body string) {
-		b.SetBody(append(b.Buffer(), body...))
-		require.NoError(t, c.Parse(b, ""))
+		require.NoError(t, c.Parse(b, []byte(body), ""))
 	}
 	first := c.Block()
 	fill(first, "a 1\n")
@@ -74,13 +73,11 @@ func TestReadersKeepTheirBlocksWhileScrapesGoOn(t *testing.T) {
 	c := exposition.NewCache(exposition.Options{})
 	scrape := func(v int) {
 		b := c.Block()
-		b.SetBody(append(b.Buffer(), strings.Repeat(" ", v%3)...))
-		body := b.Buffer()
+		var body []byte
 		for n := range 50 {
 			body = fmt.Appendf(body, "a{n=\"%d\"} %d\n", n, v)
 		}
-		b.SetBody(body)
-		if err := c.Parse(b, ""); err != nil {
+		if err := c.Parse(b, body, ""); err != nil {
 			t.Error(err)
 		}
 		mu.Lock()
@@ -137,9 +134,8 @@ func TestSteadyPagesAllocateNothing(t *testing.T) {
 	i := 0
 	scrape := func() {
 		b := c.Block()
-		b.SetBody(append(b.Buffer(), bodies[i%2]...))
 		i++
-		if err := c.Parse(b, "text/plain; charset=utf-8"); err != nil {
+		if err := c.Parse(b, bodies[i%2], "text/plain; charset=utf-8"); err != nil {
 			t.Error(err)
 		}
 		if held != nil {

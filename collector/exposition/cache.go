@@ -97,20 +97,21 @@ func (c *Cache) Relabel(label Labeler) {
 // Paths says how many pages took the fast and the slow path.
 func (c *Cache) Paths() (fast, slow uint64) { return c.fast, c.slow }
 
-// Parse reads the body of the block, a page of the given content type. An
-// empty content type is read as text. On error nothing of the page counts and
-// the memory of earlier pages stays as it was.
-func (c *Cache) Parse(b *Block, contentType string) error {
+// Parse reads a page of the given content type into the block, which keeps of
+// the body only the values: the caller may use its memory again. An empty
+// content type is read as text. On error nothing of the page counts and the
+// memory of earlier pages stays as it was.
+func (c *Cache) Parse(b *Block, body []byte, contentType string) error {
 	k, err := kindOf(contentType)
 	if err != nil {
 		return err
 	}
-	if c.table.usable && c.table.kind == k && c.table.match(b) {
+	if c.table.usable && c.table.kind == k && c.table.match(b, body) {
 		c.fast++
 		c.known = nil
 	} else {
 		c.slow++
-		if err := c.parse(b, k); err != nil {
+		if err := c.parse(b, body, k); err != nil {
 			return err
 		}
 	}
@@ -139,12 +140,12 @@ func kindOf(contentType string) (kind, error) {
 }
 
 // match is the fast path: it compares the text between values with the last
-// body's and notes where the values stand and what numbers they are. False
-// leaves the block to the slow path.
-func (t *table) match(b *Block) bool {
-	body, text := b.data, t.text
+// body's and takes the values, and what numbers they are, into the block. False
+// leaves the body to the slow path.
+func (t *table) match(b *Block, body []byte) bool {
+	text := t.text
 	b.room(len(t.consts))
-	spans, numbers := b.spans[:len(t.consts)], b.numbers[:len(t.consts)]
+	spans, numbers, values := b.spans[:len(t.consts)], b.numbers[:len(t.consts)], b.data
 	pos, plain, odd := 0, true, false
 	for i, length := range t.consts {
 		n := int(length)
@@ -153,33 +154,47 @@ func (t *table) match(b *Block) bool {
 		}
 		text = text[n:]
 		pos += n
-		size, number := 0, 0.0
-		if len(body)-pos >= scanned {
-			size, number = quick((*[scanned]byte)(body[pos:]))
+		size, number, start := 0, 0.0, len(values)
+		if len(body)-pos >= scanned && cap(values)-start >= scanned {
+			value := (*[scanned]byte)(body[pos:])
+			if size, number = quick(value); size != 0 {
+				// A copy of one size is a few instructions; what is too much of
+				// it is written over by the next.
+				*(*[scanned]byte)(values[start : start+scanned]) = *value
+				values = values[:start+size]
+			}
 		}
 		if size == 0 {
-			var end int
-			if end, number = scan(body, pos); end < 0 || body[pos] == '-' && t.counts[i] {
+			if size, number = t.scan(i, body, pos); size == 0 {
 				return false
 			}
-			plain, odd = plain && body[pos]-'0' <= 9, odd || body[end-1] > '9'
-			size = end - pos
+			plain, odd = plain && body[pos]-'0' <= 9, odd || body[pos+size-1] > '9'
+			values = append(values, body[pos:pos+size]...)
 		}
-		spans[i], numbers[i] = Span{uint32(pos), uint32(pos + size)}, number
+		spans[i], numbers[i] = Span{uint32(start), uint32(start + size)}, number
 		pos += size
 	}
 	if !bytes.Equal(body[pos:], text) {
 		return false
 	}
-	b.spans, b.numbers, b.plain = spans, numbers, plain
+	b.spans, b.numbers, b.data, b.plain = spans, numbers, values, plain
 	if odd {
 		canonicalise(b)
 	}
 	return true
 }
 
-// canonicalise gives NaN and infinities the documented spelling, behind the
-// body, which stays as it came.
+// scan finds the size of value i and reads its number; the size is 0 when the
+// value is the slow path's to judge.
+func (t *table) scan(i int, body []byte, pos int) (size int, number float64) {
+	end, number := scan(body, pos)
+	if end < 0 || body[pos] == '-' && t.counts[i] {
+		return 0, 0
+	}
+	return end - pos, number
+}
+
+// canonicalise gives NaN and infinities the documented spelling.
 func canonicalise(b *Block) {
 	for i, s := range b.spans {
 		if s.end == s.start {

@@ -32,8 +32,7 @@ const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string) (*exposition.Block, error) {
 	tb.Helper()
 	b := c.Block()
-	b.SetBody(append(b.Buffer(), body...))
-	if err := c.Parse(b, contentType); err != nil {
+	if err := c.Parse(b, []byte(body), contentType); err != nil {
 		b.Release()
 		return nil, err
 	}

@@ -37,13 +37,11 @@ type pageReader struct {
 
 // parse is the slow path: it reads the whole body, builds a new shape and
 // table, and commits them only when all of it is well.
-func (c *Cache) parse(b *Block, k kind) error {
-	body := b.data
+func (c *Cache) parse(b *Block, body []byte, k kind) error {
 	// The parser appends a newline; room for it keeps the body in place, so
 	// that offsets can be told by capacity.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
-		b.data = body
 	}
 	r := &pageReader{kind: k, body: body, opts: &c.opts}
 	if err := r.read(); err != nil {
@@ -54,9 +52,12 @@ func (c *Cache) parse(b *Block, k kind) error {
 	if err != nil {
 		return err
 	}
+	b.room(len(r.samples))
 	b.spans = b.spans[:0]
 	for i := range r.samples {
-		b.spans = append(b.spans, r.samples[i].value)
+		value, start := r.samples[i].value, uint32(len(b.data))
+		b.data = append(b.data, body[value.start:value.end]...)
+		b.spans = append(b.spans, Span{start, uint32(len(b.data))})
 	}
 	c.table, c.known = r.table(shape), lines.fresh
 	canonicalise(b)

@@ -98,8 +98,7 @@ func TestNumbersOfAPageAreThoseOfItsTexts(t *testing.T) {
 	places := make([]Place, len(values))
 	for _, path := range []string{"slow", "fast"} {
 		b := cache.Block()
-		b.SetBody([]byte(page.String()))
-		require.NoError(t, cache.Parse(b, ""), path)
+		require.NoError(t, cache.Parse(b, []byte(page.String()), ""), path)
 		for i := range places {
 			places[i] = b.Shape().Place(i)
 		}
@@ -131,8 +130,7 @@ func TestAPageOfNumbersFromZeroUpIsPlain(t *testing.T) {
 		{[]string{"0", "1e9"}, true},
 	} {
 		b := cache.Block()
-		b.SetBody([]byte("a " + tc.values[0] + "\nb " + tc.values[1] + "\n"))
-		require.NoError(t, cache.Parse(b, ""))
+		require.NoError(t, cache.Parse(b, []byte("a "+tc.values[0]+"\nb "+tc.values[1]+"\n"), ""))
 		require.Equal(t, tc.plain, b.Plain(), tc.values)
 		b.Release()
 	}

@@ -38,8 +38,7 @@ func over(c *exposition.Computed, page *exposition.Block, fill fills) *expositio
 func scraped(t *testing.T, c *exposition.Cache, body string) *exposition.Block {
 	t.Helper()
 	b := c.Block()
-	b.SetBody(append(b.Buffer(), body...))
-	require.NoError(t, c.Parse(b, ""))
+	require.NoError(t, c.Parse(b, []byte(body), ""))
 	return b
 }
 

@@ -45,8 +45,7 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	slot := f.slot(pool, replica)
 	cache := f.caches[slot.Target().Key()]
 	b := cache.Block()
-	b.SetBody([]byte(body))
-	require.NoError(f.t, cache.Parse(b, ""))
+	require.NoError(f.t, cache.Parse(b, []byte(body), ""))
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
 		Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(),
 		State: "ready", StateSince: time.Now().Add(-5 * time.Minute),

@@ -21,6 +21,7 @@ type ownPage struct {
 
 	mu     sync.Mutex
 	cache  *exposition.Cache
+	text   bytes.Buffer
 	failed bool
 }
 
@@ -34,15 +35,14 @@ func (o *ownPage) block() *exposition.Block {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	families, err := o.gatherer.Gather()
-	b := o.cache.Block()
-	buf := bytes.NewBuffer(b.Buffer())
+	o.text.Reset()
 	for _, family := range families {
-		if _, e := expfmt.MetricFamilyToText(buf, family); e != nil && err == nil {
+		if _, e := expfmt.MetricFamilyToText(&o.text, family); e != nil && err == nil {
 			err = e
 		}
 	}
-	b.SetBody(buf.Bytes())
-	if e := o.cache.Parse(b, ""); e != nil {
+	b := o.cache.Block()
+	if e := o.cache.Parse(b, o.text.Bytes(), ""); e != nil {
 		o.report(e)
 		b.Release()
 		return nil
