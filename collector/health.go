@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"sync"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -21,57 +22,72 @@ const OwnPrefix = "trtllm_exporter_"
 type health struct {
 	out     *exposition.Computed
 	columns map[string]int
-	series  []exposition.ComputedSeries
-	labels  labels.Labels
+}
+
+// healthSeries are the series about a target; columns are their numbers, by
+// name and, for those that have one, reason.
+type healthSeries struct {
+	all     []ownSeries
+	columns map[string]int
+}
+
+// ownSeries is one of them, with its reason or none.
+type ownSeries struct {
+	family exposition.Family
+	reason string
+}
+
+// everyHealthSeries is the list, which is the same for all targets.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var everyHealthSeries = sync.OnceValue(func() *healthSeries {
+	h := &healthSeries{columns: make(map[string]int)}
+	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
+	h.add("target_up", gauge, "1 if the last scrape of the target succeeded, else 0.", "")
+	h.add("target_scrape_duration_seconds", gauge, "Duration of the last scrape of the target, whether it succeeded or not.", "")
+	h.add("target_scrape_samples", gauge, "Samples on the target's page at its last scrape.", "")
+	h.add("target_body_bytes", gauge, "Size of the target's page at its last scrape, uncompressed; -1 when it was over the limit.", "")
+	h.add("target_scrapes_total", counter, "Scrapes of the target.", "")
+	h.add("target_scrapes_skipped_total", counter, "Scrapes left out because the one before was still under way.", "")
+	h.add("target_last_success_timestamp_seconds", gauge, "When the last successful scrape of the target ended.", "")
+	h.add("target_label_collisions_total", counter, "Labels of the target's series that gave way to ours and moved to exported_<name>.", "")
+	h.add("target_timestamps_stripped_total", counter, "Samples of the target whose own timestamps were left out.", "")
+	h.add("target_type_conflicts_total", counter, "Families of which the target's own page says two types.", "")
+	h.add("target_shape_changes_total", counter, "Pages of the target that differed from the one before in more than values.", "")
+	h.add("target_counter_resets_total", counter, "Counters of the target that fell between two scrapes.", "")
+	h.add("target_restarts_total", counter, "Times that many counters of the target fell at once, as when its server starts anew.", "")
+	for _, reason := range scrape.Reasons() {
+		h.add("target_scrape_failures_total", counter, "Failed scrapes of the target by reason.", string(reason))
+	}
+	for _, reason := range exposition.DropReasons() {
+		h.add("target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", reason)
+	}
+	for _, reason := range []string{"clock", "gap", "histogram", "negative", "nonfinite", "reset", "restart"} {
+		h.add("target_derived_skipped_total", counter, "What kept rules from having a value, by reason.", reason)
+	}
+	return h
+})
+
+// add appends one series.
+func (h *healthSeries) add(name string, typ model.MetricType, help, reason string) {
+	key := name
+	if reason != "" {
+		key += "|" + reason
+	}
+	h.columns[key] = len(h.all)
+	h.all = append(h.all, ownSeries{exposition.Family{Name: OwnPrefix + name, Type: typ, Help: help}, reason})
 }
 
 // newHealth prepares the series of one target.
 func newHealth(t *target.Target) *health {
-	h := &health{
-		columns: make(map[string]int),
-		labels:  labels.FromStrings("pool_id", t.PoolID, "replica_id", t.ReplicaID),
+	every := everyHealthSeries()
+	series := make([]exposition.ComputedSeries, len(every.all))
+	b := labels.NewBuilder(labels.EmptyLabels())
+	for i, s := range every.all {
+		b.Set("pool_id", t.PoolID).Set("replica_id", t.ReplicaID).Set("reason", s.reason)
+		series[i] = exposition.ComputedSeries{Family: s.family, Labels: b.Labels()}
 	}
-	gauge, counter := model.MetricTypeGauge, model.MetricTypeCounter
-	h.add("target_up", gauge, "1 if the last scrape of the target succeeded, else 0.")
-	h.add("target_scrape_duration_seconds", gauge, "Duration of the last scrape of the target, whether it succeeded or not.")
-	h.add("target_scrape_samples", gauge, "Samples on the target's page at its last scrape.")
-	h.add("target_body_bytes", gauge, "Size of the target's page at its last scrape, uncompressed; -1 when it was over the limit.")
-	h.add("target_scrapes_total", counter, "Scrapes of the target.")
-	h.add("target_scrapes_skipped_total", counter, "Scrapes left out because the one before was still under way.")
-	h.add("target_last_success_timestamp_seconds", gauge, "When the last successful scrape of the target ended.")
-	h.add("target_label_collisions_total", counter, "Labels of the target's series that gave way to ours and moved to exported_<name>.")
-	h.add("target_timestamps_stripped_total", counter, "Samples of the target whose own timestamps were left out.")
-	h.add("target_type_conflicts_total", counter, "Families of which the target's own page says two types.")
-	h.add("target_shape_changes_total", counter, "Pages of the target that differed from the one before in more than values.")
-	h.add("target_counter_resets_total", counter, "Counters of the target that fell between two scrapes.")
-	h.add("target_restarts_total", counter, "Times that many counters of the target fell at once, as when its server starts anew.")
-	for _, reason := range scrape.Reasons() {
-		h.add("target_scrape_failures_total", counter, "Failed scrapes of the target by reason.", "reason", string(reason))
-	}
-	for _, reason := range exposition.DropReasons() {
-		h.add("target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", "reason", reason)
-	}
-	for _, reason := range []string{"clock", "gap", "histogram", "negative", "nonfinite", "reset", "restart"} {
-		h.add("target_derived_skipped_total", counter, "What kept rules from having a value, by reason.", "reason", reason)
-	}
-	h.out = exposition.NewComputed(h.series)
-	return h
-}
-
-// add appends one series; pairs are the name and value of one further label,
-// or nothing.
-func (h *health) add(name string, typ model.MetricType, help string, pairs ...string) {
-	b := labels.NewBuilder(h.labels)
-	key := name
-	if len(pairs) == 2 {
-		b.Set(pairs[0], pairs[1])
-		key += "|" + pairs[1]
-	}
-	h.columns[key] = len(h.series)
-	h.series = append(h.series, exposition.ComputedSeries{
-		Family: exposition.Family{Name: OwnPrefix + name, Type: typ, Help: help},
-		Labels: b.Labels(),
-	})
+	return &health{out: exposition.NewComputed(series), columns: every.columns}
 }
 
 // tally counts what happened to a target since its loop began.

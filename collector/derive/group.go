@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unique"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -140,7 +141,7 @@ func (p *Plan) column(i int) int {
 	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
 	p.program.places = append(p.program.places, in.place)
 	p.watchOver(in)
-	p.program.keys = append(p.program.keys, in.key)
+	p.program.keys = append(p.program.keys, unique.Make(in.key))
 	return c
 }
 

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"unique"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -17,7 +18,9 @@ type program struct {
 	places  []exposition.Place
 	scaled  []scaled
 	notZero []int32
-	keys    []string
+	// keys tell the columns of one program in another; replicas of one kind have
+	// the same, which are kept once.
+	keys []unique.Handle[string]
 	// watched are the places of which something may be wrong.
 	watched []watched
 	// gates are the conditions that hold series back; gate 0 lets everything
@@ -251,7 +254,7 @@ func (r *program) counters() []bool {
 
 // from maps the columns to those of an older program, -1 for new ones.
 func (r *program) from(old *program) []int {
-	at := make(map[string]int, len(old.keys))
+	at := make(map[unique.Handle[string]]int, len(old.keys))
 	for i, key := range old.keys {
 		at[key] = i
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"unicode/utf8"
+	"unique"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -167,7 +168,8 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 	}
 	seen[hash] = struct{}{}
 	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
-	b.watched = append(b.watched, Watched{Labels: k.source, Type: typ, value: uint32(i)})
+	one := unique.Make(k.source)
+	b.watched = append(b.watched, Watched{Labels: one.Value(), Type: typ, value: uint32(i), one: one})
 }
 
 // keep places the series of sample i in its family, unless it is malformed

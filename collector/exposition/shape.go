@@ -3,6 +3,7 @@ package exposition
 import (
 	"slices"
 	"strings"
+	"unique"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -49,6 +50,8 @@ type Watched struct {
 	Type   model.MetricType
 
 	value uint32
+	// one keeps the labels once for all targets that show the series.
+	one unique.Handle[labels.Labels]
 }
 
 // Watched are the watched series in the order of the source; the caller only
