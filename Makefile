@@ -14,8 +14,9 @@ TOOLS      := $(CACHE)/bin
 ROOMS      := cmd collector relabel
 EXPORTER   := $(CURDIR)/bin/trtllm_exporter
 
-# One C-less build for programs, tools and tests lets all of them share Go's build cache.
+# One C-less build with one set of flags for programs, tools, tests and linters lets all of them share Go's build cache.
 export CGO_ENABLED := 0
+export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
 
 VERSION  ?= $(or $(shell git describe --tags --match 'v*' --dirty 2>/dev/null | sed 's/^v//'),0.0.0-dev)
@@ -52,13 +53,16 @@ test: ## Run all tests.
 	$(GO) test -shuffle=on ./...
 	@$(MAKE) check-deploy
 
+# `ci` sets it to -vet=off: govet of `lint` has all analyzers that `go test` would run on every dependency again.
+VET ?=
+
 # A race build needs cgo. Where no C compiler is found the tests still run, but never so in CI.
 CC_FOUND := $(shell command -v $$($(GO) env CC) 2>/dev/null)
 RACE     := $(if $(CC_FOUND),-race)
 
 .PHONY: race
 race: check-cc $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(RACE) -shuffle=on -timeout 15m ./...
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -timeout 15m ./...
 
 .PHONY: check-cc
 check-cc:
@@ -74,7 +78,7 @@ COVER_PACKAGES := ./...
 .PHONY: cover
 cover: ## Run all tests with coverage; the gated packages must reach COVER_MIN per cent.
 	@mkdir -p $(CACHE)/cover
-	@$(GO) test -shuffle=on -coverprofile=$(CACHE)/cover/profile.out $(COVER_PACKAGES) >$(CACHE)/cover/packages.txt 2>&1 || { \
+	@$(GO) test $(VET) -shuffle=on -coverprofile=$(CACHE)/cover/profile.out $(COVER_PACKAGES) >$(CACHE)/cover/packages.txt 2>&1 || { \
 		cat $(CACHE)/cover/packages.txt; exit 1; }
 	@cat $(CACHE)/cover/packages.txt
 	@for gated in $(COVER_GATED); do \
@@ -96,26 +100,30 @@ cover-gate: # The gated packages alone, for `ci`.
 FUZZTIME ?= 20s
 FUZZ_NOT ?=
 
+# One test binary a room serves all of its fuzz tests; with `go test -fuzz` each would link and vet its own.
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each (20s).
-	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -n 1 dirname | sort -u); do \
+	@mkdir -p $(CACHE)/fuzz; corpus=$$($(GO) env GOCACHE)/fuzz; \
+	for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -n 1 dirname | sort -u); do \
 		case " $(FUZZ_NOT) " in *" $$dir "*) echo "fuzz $$dir: left out"; continue;; esac; \
-		names=$$($(GO) test -list '^Fuzz' ./$$dir); \
-		for name in $$(echo "$$names" | grep '^Fuzz'); do \
+		$(GO) test $(VET) -c -fuzz . -ldflags '-s -w' -o $(CACHE)/fuzz/room.test ./$$dir; \
+		found=$$corpus/$$($(GO) list ./$$dir); \
+		names=$$(cd $$dir && $(CACHE)/fuzz/room.test -test.list '^Fuzz'); \
+		for name in $$names; do \
 			echo "fuzz $$dir $$name"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) ./$$dir; \
+			(cd $$dir && $(CACHE)/fuzz/room.test -test.run '^$$' -test.fuzz "^$$name\$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$found"); \
 		done; \
 	done
 
 .PHONY: e2e
 e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
-		$(GO) test -count=1 -shuffle=on -timeout 10m ./cmd/...
+		$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/...
 
 .PHONY: e2e-live
 e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
-		$(GO) test -tags e2e_live -count=1 -timeout 10m ./alerts/live/
+		$(GO) test $(VET) -tags e2e_live -count=1 -timeout 10m ./alerts/live/
 
 .PHONY: check-queries
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
@@ -135,7 +143,7 @@ e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton server
 		if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-triton: skipped'; exit 0; fi; \
 		[ $$code = 0 ] || exit $$code; \
 	done; \
-	$(GO) test -c -tags e2e_triton -o $(CACHE)/triton/e2e.test ./cmd/trtllm_exporter/e2e; \
+	$(GO) test $(VET) -c -tags e2e_triton -o $(CACHE)/triton/e2e.test ./cmd/trtllm_exporter/e2e; \
 	export TRITON_DIR_2_51=$(TRITON_2_51) TRITON_DIR_2_36=$(TRITON_2_36) TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool; \
 	cd cmd/trtllm_exporter/e2e; \
 	$(CACHE)/triton/e2e.test -test.timeout 10m -test.run '$(TRITON_TRUTH)' >$(CACHE)/triton/truth.log 2>&1 & truth=$$!; \
@@ -149,7 +157,7 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-dynamo: skipped'; exit 0; fi; \
 	[ $$code = 0 ] || exit $$code; \
 	DYNAMO_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) tools/dynamo/dynamo.sh inside \
-		$(GO) test -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
+		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
 # tools/kube-apiserver/cluster.sh runs the tests beside a real API server. Exit code 3: as above. The server is built
 # after that, for it takes minutes; that is also why `ci` has it not: there the strict decoders of check-deploy stand in.
@@ -195,7 +203,7 @@ bench-compare: bench $(TOOLS)/benchstat ## Compare the benchmarks with those of 
 	$(TOOLS)/benchstat $(CACHE)/bench/base.txt $(BENCH_OUT)
 
 # benchmarks runs the packages that have any with the given flags.
-benchmarks = $(GO) test -run '^$$' $(1) $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+benchmarks = $(GO) test $(VET) -run '^$$' $(1) $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 
 ##
 ## Form
@@ -215,7 +223,7 @@ lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 
 .PHONY: lint-arrows
 lint-arrows: $(TOOLS)/golangci-lint ## Show that .golangci.yml refuses every import that the architecture forbids.
-	GOLANGCI_LINT=$(TOOLS)/golangci-lint $(GO) test -count=1 -run 'Depguard' ./cmd/trtllm_exporter/
+	GOLANGCI_LINT=$(TOOLS)/golangci-lint $(GO) test $(VET) -count=1 -run 'Depguard' ./cmd/trtllm_exporter/
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -310,17 +318,27 @@ CI_FUZZ_NOT := collector/config
 
 .PHONY: ci
 ci: ## Everything that a change has to pass.
-	@passed=0; failed=''; begin=$$(date +%s); \
+	@mkdir -p $(CACHE); $(MAKE) fetch >$(CACHE)/fetch.log 2>&1 & fetch=$$!; trap 'kill $$fetch 2>/dev/null || :' EXIT; \
+	passed=0; failed=''; begin=$$(date +%s); \
 	for step in $(CI_STEPS); do \
 		echo "==> $$step"; start=$$(date +%s); \
-		if $(MAKE) $$step FUZZTIME=$(CI_FUZZTIME) FUZZ_NOT='$(CI_FUZZ_NOT)'; then passed=$$((passed + 1)); else failed="$$failed $$step"; fi; \
+		if $(MAKE) $$step FUZZTIME=$(CI_FUZZTIME) FUZZ_NOT='$(CI_FUZZ_NOT)' VET=-vet=off; then passed=$$((passed + 1)); else failed="$$failed $$step"; fi; \
 		echo "==> $$step took $$(($$(date +%s) - start)) s"; \
 	done; \
 	echo "ci took $$(($$(date +%s) - begin)) s"; \
+	$(MAKE) drift; \
 	set -- $$failed; \
 	[ $$# = 0 ] || echo "failed steps:$$failed"; \
 	echo "ci: $$passed passed, $$# failed"; \
 	[ $$# = 0 ]
+
+# The network is idle while the first steps of `ci` compile. Whatever can not be had now, its step asks for again and tells.
+.PHONY: fetch
+fetch:
+	-for tool in $(filter-out manifests querycheck,$(CI_MODULES)); do $(GO) -C tools/$$tool list -deps $(PROM_TAGS) tool >/dev/null || :; done
+	-for tests in . tools/querycheck tools/manifests; do $(GO) -C $$tests list -deps -test ./... >/dev/null || :; done
+	-for wheel in $(notdir $(TRITON_2_51) $(TRITON_2_36)); do PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install $(CACHE)/triton/$$wheel $$wheel || :; done
+	-PIP_NO_CACHE_DIR=1 tools/dynamo/dynamo.sh install
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay.
@@ -336,6 +354,17 @@ clean-all: clean ## Remove the tools and their caches too.
 
 $(CACHE)/$(GO_VERSION).stamp:
 	@mkdir -p $(CACHE) $(TOOLS) && rm -f $(CACHE)/go*.stamp && touch $@
+
+# What the tools of `ci` share with the exporter is compiled once where it is of one version: most of the time of `ci`.
+CI_MODULES := golangci-lint prom alertmanager jsonnet helm helm-unittest nfpm actionlint manifests querycheck
+
+.PHONY: drift
+drift: ## Tell which modules the tools of `ci` have in another version than the exporter.
+	@for tool in $(CI_MODULES); do \
+		awk -v tool=$$tool '/^[a-z]+ .*\($$/ { block = $$1 } /^\)/ { block = "" } \
+			block != "require" { next } FNR == NR { ours[$$1] = $$2; next } \
+			$$1 in ours && ours[$$1] != $$2 { print "tools/" tool ": " $$1 " " $$2 ", the exporter has " ours[$$1] }' go.mod tools/$$tool/go.mod; \
+	done
 
 # tool builds the packages $(2) of tools/$(1)/go.mod with the flags $(3).
 tool = cd tools/$(1) && $(GO) build -trimpath -ldflags '-s -w' $(3) -o $(TOOLS)/ $(2) && cd $(TOOLS) && touch $(notdir $(2))

@@ -118,7 +118,7 @@ func depguard(t *testing.T, linter, settings, dir string) []string {
 	cmd := exec.CommandContext(t.Context(), linter, "run", "--config", settings, "--enable-only", "depguard",
 		"--allow-parallel-runners", "--issues-exit-code", "0", "--output.json.path", "stdout", "--show-stats=false", "./...")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOPROXY=off", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod", "GOPROXY=off", "GOWORK=off")
 	out, err := cmd.Output()
 	require.NoError(t, err, "%s", out)
 
