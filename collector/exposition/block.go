@@ -114,16 +114,15 @@ func (b *Block) AppendFamily(dst []byte, i int) []byte {
 // append appends the lines of the segment with the values of a block of the
 // segment's shape.
 func (s *segment) append(dst []byte, b *Block) []byte {
-	data, spans := b.data, b.spans
-	start := s.start
-	for _, line := range s.lines {
-		v := spans[line.value]
-		if v.end > v.start {
-			dst = append(dst, s.prefixes[start:line.prefixEnd]...)
+	data, spans, start := b.data, b.spans, uint32(0)
+	for i := range s.lines {
+		line := &s.lines[i]
+		if v := spans[line.value]; v.end > v.start {
+			dst = s.appendPrefix(dst, start, line)
 			dst = append(dst, data[v.start:v.end]...)
 			dst = append(dst, '\n')
 		}
-		start = line.prefixEnd
+		start = line.end
 	}
 	return dst
 }
@@ -148,16 +147,19 @@ func (b *Block) measure() {
 		b.sizes = make([]uint32, len(s.families))
 	}
 	b.sizes, b.size = b.sizes[:len(s.families)], 0
-	start, spans := uint32(0), b.spans
+	spans, own := b.spans, uint32(len(s.own))
 	for i := range s.families {
 		f := &s.families[i]
-		size := uint32(0)
+		size, start := uint32(0), uint32(0)
 		for _, line := range s.lines[f.first:f.end] {
 			v := spans[line.value]
 			if length := v.end - v.start; length > 0 {
-				size += line.prefixEnd - start + length + 1
+				size += line.end - start + length + 1
+				if line.cut < line.end {
+					size += own
+				}
 			}
-			start = line.prefixEnd
+			start = line.end
 		}
 		b.sizes[i] = size
 		b.size += int(size)

@@ -193,7 +193,18 @@ func (r *pageReader) keep(b *shapeBuilder, seen map[string]struct{}, k *known, i
 		return
 	}
 	seen[identity] = struct{}{}
-	b.series = append(b.series, series{family: family, prefix: k.prefix, value: i})
+	b.series = append(b.series, series{family: family, prefix: k.prefix, value: i, order: k.order(f.Type)})
+}
+
+// order is what the series of a family are sorted by: servers show them in any
+// order, another one after each start (prometheus-cpp keeps them in a hash map),
+// and replicas alike. Those of one histogram or summary stay together as they
+// came, by the labels that they have in common.
+func (k *known) order(typ model.MetricType) labels.Labels {
+	if scalar(typ) {
+		return k.labels
+	}
+	return labels.NewBuilder(k.labels).Del(model.MetricNameLabel, model.BucketLabel, model.QuantileLabel).Labels()
 }
 
 // lint says why a series cannot stand in a histogram or summary, else what

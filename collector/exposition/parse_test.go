@@ -120,7 +120,15 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 		{"a counter named count is no part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil},
 		{"HELP is escaped", "# HELP a x\\\\y\\nz\na 1\n", "# HELP a x\\\\y\\nz\n# TYPE a untyped\na 1\n", nil},
 		{"the end mark of OpenMetrics is a comment in text", "a 1\n# EOF\n", "# TYPE a untyped\na 1\n", nil},
-		{"series keep the order of the source, families stand by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"2\"} 1\nb{x=\"1\"} 1\n", nil},
+		{"series stand by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil},
+		{
+			"the series of a histogram stay together as they came",
+			"# TYPE h histogram\nh_bucket{m=\"2\",le=\"9\"} 1\nh_bucket{m=\"2\",le=\"10\"} 2\nh_bucket{m=\"2\",le=\"+Inf\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n" +
+				"h_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{m=\"1\",le=\"+Inf\"} 1\n",
+			"# TYPE h histogram\nh_count{m=\"1\"} 1\nh_sum{m=\"1\"} 5\nh_bucket{le=\"+Inf\",m=\"1\"} 1\n" +
+				"h_bucket{le=\"9\",m=\"2\"} 1\nh_bucket{le=\"10\",m=\"2\"} 2\nh_bucket{le=\"+Inf\",m=\"2\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n",
+			nil,
+		},
 		{"a page without samples is a page", "\n", "", nil},
 		{"an empty page is a page", "", "", nil},
 		{"a NUL in a label is a character", "a{x=\"\x00\"} 1\n", "# TYPE a untyped\na{x=\"\x00\"} 1\n", nil},

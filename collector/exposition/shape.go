@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unique"
@@ -18,29 +19,30 @@ type Family struct {
 	Type model.MetricType
 
 	first, end int
+	// text holds the prefixes of the family's lines.
+	text unique.Handle[string]
 }
 
 // Lines is the half-open range of the family's lines in its shape.
 func (f *Family) Lines() (first, end int) { return f.first, f.end }
 
-// line is one series: its rendered prefix ends at prefixEnd and its value is
-// the span of that index in a block.
-type line struct {
-	prefixEnd uint32
-	value     uint32
-}
+// line is one series: its prefix ends there in the text of its family and is cut
+// where the replica's own part belongs, which is its end when it has none; its
+// value is the span of that index in a block.
+type line struct{ end, cut, value uint32 }
 
 // Shape is what stays the same from scrape to scrape: families in the order
-// of their names, and in each the rendered prefixes of its series in the
-// order of the source. It never changes and is shared by blocks; two blocks
-// of one shape differ in values only.
+// of their names, and in each the rendered prefixes of its series. It never
+// changes and is shared by blocks; two blocks of one shape differ in values
+// only.
 type Shape struct {
 	families []Family
 	lines    []line
-	prefixes []byte
-	drops    Drops
-	utf8     bool
-	watched  []Watched
+	// own is the replica's own part of the prefixes.
+	own     string
+	drops   Drops
+	utf8    bool
+	watched []Watched
 }
 
 // Watched is a series that [Options.Watch] asked for, as the server wrote it:
@@ -70,36 +72,38 @@ func (s *Shape) Drops() Drops { return s.drops }
 // segment is where the lines of one family stand in a shape: all that is
 // needed to write them, so that a page of many shapes is read front to back.
 type segment struct {
-	lines    []line
-	prefixes []byte
-	start    uint32
+	lines []line
+	text  string
+	own   string
 }
 
 // segment is the segment of family i.
 func (s *Shape) segment(i int) segment {
 	f := &s.families[i]
-	seg := segment{lines: s.lines[f.first:f.end], prefixes: s.prefixes}
-	if f.first > 0 {
-		seg.start = s.lines[f.first-1].prefixEnd
-	}
-	return seg
-}
-
-// prefix is the rendered text of a line up to its value.
-func (s *Shape) prefix(n int) []byte {
-	start := uint32(0)
-	if n > 0 {
-		start = s.lines[n-1].prefixEnd
-	}
-	return s.prefixes[start:s.lines[n].prefixEnd]
+	return segment{lines: s.lines[f.first:f.end], text: f.text.Value(), own: s.own}
 }
 
 // Labels are the labels of a line, name included, read back from its prefix.
 // It allocates: rules call it once per shape, not once per scrape.
 func (s *Shape) Labels(n int) labels.Labels {
-	p := s.prefix(n)
+	i, _ := slices.BinarySearchFunc(s.families, n, func(f Family, n int) int {
+		if f.end <= n {
+			return -1
+		}
+		return 1
+	})
+	seg := s.segment(i)
+	at, start := n-s.families[i].first, uint32(0)
+	if at > 0 {
+		start = seg.lines[at-1].end
+	}
+	return labelsOf(seg.appendPrefix(nil, start, &seg.lines[at]))
+}
+
+// labelsOf reads the labels back from a prefix.
+func labelsOf(prefix []byte) labels.Labels {
 	var split seriesSplitter
-	lset, _ := split.labels(p[:len(p)-1])
+	lset, _ := split.labels(prefix[:len(prefix)-1])
 	return lset
 }
 
@@ -108,6 +112,9 @@ type series struct {
 	family int
 	prefix string
 	value  int
+	// order is what series of a family are sorted by; equal ones stay as they
+	// came.
+	order labels.Labels
 }
 
 // shapeBuilder gathers families and series in any order.
@@ -132,7 +139,7 @@ func (b *shapeBuilder) family(name string) int {
 	return len(b.families) - 1
 }
 
-// build sorts families by name, keeps the order of series inside each, and
+// build sorts families by name and series inside each by their order, and
 // leaves out families without series.
 func (b *shapeBuilder) build() *Shape {
 	rank := make([]int, len(b.families))
@@ -144,58 +151,44 @@ func (b *shapeBuilder) build() *Shape {
 	for at, i := range rank {
 		place[i] = at
 	}
-	slices.SortStableFunc(b.series, func(x, y series) int { return place[x.family] - place[y.family] })
+	slices.SortStableFunc(b.series, func(x, y series) int {
+		return cmp.Or(place[x.family]-place[y.family], labels.Compare(x.order, y.order))
+	})
 
-	total := 0
-	for i := range b.series {
-		total += len(b.series[i].prefix)
-	}
-	s := &Shape{
-		lines:    make([]line, 0, len(b.series)),
-		prefixes: make([]byte, 0, total),
-		drops:    b.drops,
-		watched:  b.watched,
-	}
+	share := newSharer(b.series)
+	s := &Shape{lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, watched: b.watched}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
 		for ; i < len(b.series) && place[b.series[i].family] == place[b.series[f.first].family]; i++ {
-			s.prefixes = append(s.prefixes, b.series[i].prefix...)
-			s.lines = append(s.lines, line{prefixEnd: uint32(len(s.prefixes)), value: uint32(b.series[i].value)})
-			s.utf8 = s.utf8 || b.series[i].prefix[0] == '{'
+			one := &b.series[i]
+			l := share.add(one.prefix)
+			l.value = uint32(one.value)
+			s.lines = append(s.lines, l)
+			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedName(one.prefix)
 		}
-		f.end = i
+		f.end, f.text = i, share.family()
 		s.families = append(s.families, f)
 	}
-	s.utf8 = s.utf8 || quotedNames(s)
 	return s
 }
 
-// quotedNames says whether any label name of the shape needs quotes, which
-// the text format 0.0.4 has not got.
-func quotedNames(s *Shape) bool {
-	for n := range s.lines {
-		p := s.prefix(n)
-		for i := 1; i < len(p); i++ {
-			if p[i] == '"' && (p[i-1] == '{' || p[i-1] == ',') {
-				return slowQuotedNames(s)
-			}
+// quotedName says whether a label name of a prefix needs quotes, which the text
+// format 0.0.4 has not got.
+func quotedName(prefix string) bool {
+	for i := 1; i < len(prefix); i++ {
+		if prefix[i] == '"' && (prefix[i-1] == '{' || prefix[i-1] == ',') {
+			return slowQuotedName(prefix)
 		}
 	}
 	return false
 }
 
-// slowQuotedNames decides by the labels themselves, for a value may hold the
+// slowQuotedName decides by the labels themselves, for a value may hold the
 // same bytes.
-func slowQuotedNames(s *Shape) bool {
-	for n := range s.lines {
-		found := false
-		s.Labels(n).Range(func(l labels.Label) {
-			found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
-		})
-		if found {
-			return true
-		}
-	}
-	return false
+func slowQuotedName(prefix string) (found bool) {
+	labelsOf([]byte(prefix)).Range(func(l labels.Label) {
+		found = found || l.Name != model.MetricNameLabel && !model.LegacyValidation.IsValidLabelName(l.Name)
+	})
+	return found
 }

@@ -38,6 +38,9 @@ func readPlain(ctx context.Context, resp *http.Response, buf []byte, limit int64
 	if limit > 0 && resp.ContentLength > limit {
 		return buf, 0, failf(ReasonBodyTooLarge, "", "the body has %d bytes, over the limit of %s; raise limits.body or have the server say less", resp.ContentLength, Size(limit))
 	}
+	if resp.ContentLength == 0 {
+		return buf, 0, nil // As most answers about health.
+	}
 	if resp.ContentLength > 0 {
 		buf = slices.Grow(buf, int(min(resp.ContentLength, trustedLength)))
 	}

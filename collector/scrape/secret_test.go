@@ -174,7 +174,7 @@ func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
 		{"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401", `oauth2.token_url answered 401, error "invalid_client"; check client_id`},
 		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
 		{"closes", (*peer).reset, ample, scrape.ReasonReset, "", "oauth2.token_url: "},
-		{"redirects", once(answer("302 Found", "Location: /x\r\n", "")), ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302"},
+		{"redirects", replies(answer("302 Found", "Location: /x\r\n", "")), ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302"},
 		{"says nothing of use", replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")), ample, scrape.ReasonProtocol, "", "oauth2"},
 	}
 	for _, c := range cases {
