@@ -22,6 +22,12 @@ const benchPages = 64
 // benchTarget is one target with the usual big page, and its pages.
 func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
 	b.Helper()
+	return benchTargetOf(b, simulate.BenchTRTLLM, aliases...)
+}
+
+// benchTargetOf is one target with a big page of a kind, and its pages.
+func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
+	b.Helper()
 	e, ok := engine.Of(string(engine.Triton))
 	require.True(b, ok)
 	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
@@ -35,7 +41,7 @@ func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.De
 	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
 	pages := make([][]byte, benchPages)
 	for i := range pages {
-		pages[i] = simulate.BenchPage(simulate.BenchTRTLLM, 0, i)
+		pages[i] = simulate.BenchPage(kind, 0, i)
 	}
 	return cache, d, pages
 }
@@ -153,9 +159,13 @@ func BenchmarkDerive(b *testing.B) {
 // Both are measured in turn, so that they meet the same neighbours.
 func BenchmarkShare(b *testing.B) {
 	const batch = 3 // As many blocks as a target keeps for its next pages.
-	for _, name := range []string{"scrape", "scrape+read"} {
-		b.Run(name, func(b *testing.B) {
-			cache, d, pages := benchTarget(b)
+	for _, way := range []struct {
+		name string
+		page simulate.BenchKind
+		read bool
+	}{{"scrape", simulate.BenchTRTLLM, false}, {"scrape+read", simulate.BenchTRTLLM, true}, {"scrape/summaries", simulate.BenchSummaries, false}} {
+		b.Run(way.name, func(b *testing.B) {
+			cache, d, pages := benchTargetOf(b, way.page)
 			var raws, derived [batch]*exposition.Block
 			var ingest, deriving, now time.Duration
 			for n := 0; b.Loop(); n += batch {
@@ -167,7 +177,7 @@ func BenchmarkShare(b *testing.B) {
 				for i, raw := range raws {
 					now += 5 * time.Second
 					derived[i] = d.Follow(now, raw)
-					if name == "scrape+read" {
+					if way.read {
 						derived[i].Settle()
 					}
 				}

@@ -149,6 +149,9 @@ func (b *Block) Plain() bool { return b.plain }
 
 // finite reads any number, NaN for what is none or is infinite.
 func finite(text []byte) float64 {
+	if len(text) == 0 || text[0] > '9' {
+		return math.NaN() // Absent, or NaN itself, as summaries without observations show.
+	}
 	v, err := strconv.ParseFloat(string(text), 64)
 	if err != nil || math.IsInf(v, 0) {
 		return math.NaN()
