@@ -175,6 +175,11 @@ e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API ser
 e2e-servers: build ## Run e2e-triton and e2e-dynamo beside each other: they wait more than they work.
 	@$(MAKE) -j2 --output-sync=target e2e-triton e2e-dynamo
 
+# What they compile comes first, for some of them measure time.
+.PHONY: e2e-all
+e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager) ## Run e2e and e2e-servers beside each other, for the same reason.
+	@$(MAKE) -j3 --output-sync=target e2e e2e-triton e2e-dynamo
+
 ##
 ## Speed
 ##
@@ -311,7 +316,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e e2e-servers
+CI_STEPS    := fmt-check lint lint-arrows check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config
