@@ -98,7 +98,7 @@ func number(text []byte) (float64, bool) {
 	if len(text) == 0 {
 		return 0, false
 	}
-	if v, ok := smallInteger(text); ok {
+	if end, v := scan(text, 0); end == len(text) && v == v {
 		return v, true
 	}
 	v, err := strconv.ParseFloat(string(text), 64)
@@ -164,22 +164,6 @@ func (b *Block) measure() {
 		b.sizes[i] = size
 		b.size += int(size)
 	}
-}
-
-// smallInteger reads a plain run of up to 15 digits, the commonest value of
-// Triton's pages, without the cost of the general parser.
-func smallInteger(text []byte) (float64, bool) {
-	if len(text) > 15 {
-		return 0, false
-	}
-	n := int64(0)
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return float64(n), true
 }
 
 // blockPool keeps the released blocks of one target for its next scrapes.
