@@ -17,13 +17,13 @@ func (c *passed) copy(page, out *exposition.Block) {
 		out.Show(int(c.series), page, c.place)
 		return
 	}
-	movePoint(page, out, int(c.series), c.place, int(c.shift))
+	movePoint(page, out, int(c.series), c.place, int(c.shift), v)
 }
 
-// movePoint gives a series the value at a place of the page, its decimal point moved
-// to the left.
-func movePoint(page, out *exposition.Block, series int, at exposition.Place, places int) {
-	if v := page.Number(at); v >= 0 && v < 1e15 {
+// movePoint gives a series the value at a place of the page, whose number is v,
+// its decimal point moved to the left.
+func movePoint(page, out *exposition.Block, series int, at exposition.Place, places int, v float64) {
+	if v >= 0 && v < 1e15 {
 		if n := int64(v); float64(n) == v {
 			out.Took(series, appendFixed(out.Data(), uint64(n), places))
 			return
@@ -129,6 +129,6 @@ func (h *histogram) copy(page, out *exposition.Block) {
 		out.Show(h.first+i, page, n)
 	}
 	if sum := len(h.places) - 2; h.shift != 0 {
-		movePoint(page, out, h.first+sum, h.places[sum], h.shift)
+		movePoint(page, out, h.first+sum, h.places[sum], h.shift, page.Number(h.places[sum]))
 	}
 }

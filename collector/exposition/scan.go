@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
-	"strconv"
 )
 
 // scanned is how many bytes from a value on are looked at by quick.
@@ -95,8 +94,8 @@ func exactly(n uint64, places int) float64 {
 	return float64(int64(n)) / float64(int64(powersOfTen[places]))
 }
 
-// digitsOf reads eight bytes as the values of digits; bits says how many bits
-// of them, from the first byte on, are digits.
+// digitsOf reads eight bytes as the values of digits; n is how many bits of
+// them, from the first byte on, are digits.
 func digitsOf(eight []byte) (values uint64, n int) {
 	const zeros, over, high = 0x3030303030303030, 0x7676767676767676, 0x8080808080808080
 	values = binary.LittleEndian.Uint64(eight) ^ zeros
@@ -152,8 +151,8 @@ func finite(text []byte) float64 {
 	if len(text) == 0 || text[0] > '9' {
 		return math.NaN() // Absent, or NaN itself, as summaries without observations show.
 	}
-	v, err := strconv.ParseFloat(string(text), 64)
-	if err != nil || math.IsInf(v, 0) {
+	v, ok := number(text)
+	if !ok || math.IsInf(v, 0) {
 		return math.NaN()
 	}
 	return v
