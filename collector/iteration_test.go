@@ -18,7 +18,7 @@ func readsIterations(p *collector.PoolConfig) { p.IterationStats = true }
 
 // calm is slow enough for a busy machine to read all iterations in time: the
 // server keeps the last thousand, of seven seconds of its own time.
-const calm = 4
+const calm = 2
 
 // number is what stands behind the one series of that name, -1 for none.
 func (s *scene) number(name string) float64 {
@@ -36,10 +36,16 @@ func (s *scene) rest() simulate.Truth {
 	s.t.Helper()
 	s.subject.SetRate(0)
 	s.until("an idle server", func() bool { return s.subject.Truth().InFlight == 0 })
-	before := -1.0
+	// The page may be of a reading before the last iterations: only what stays
+	// over several scrapes, and as many readings, is all.
+	const enough = 5
+	read, scrapes := -1.0, uint64(0)
 	s.until("all iterations read", func() bool {
-		defer func() { before = s.number("llm_server_iteration_stats_read_total") }()
-		return s.value("llm_server_iteration_stats_queued_requests") == "" && before == s.number("llm_server_iteration_stats_read_total")
+		now, n := s.status().Scrapes, s.number("llm_server_iteration_stats_read_total")
+		if n != read || s.value("llm_server_iteration_stats_queued_requests") != "" {
+			read, scrapes = n, now
+		}
+		return now >= scrapes+enough
 	})
 	return s.subject.Truth()
 }

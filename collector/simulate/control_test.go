@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -74,8 +75,9 @@ func TestControlsActOnARunningFleet(t *testing.T) {
 	eventually("it goes on", func(tr simulate.Truth) bool { return tr.Iterations > stalled })
 	r.Unload("tensorrt_llm")
 	eventually("requests are rejected", func(tr simulate.Truth) bool { return tr.Rejected > 0 })
-	r.Rollout(10*time.Second, "2.65.0", "1.1.0")
+	r.Rollout(time.Hour, "2.65.0", "1.1.0")
 	require.Equal(t, simulate.PhaseLoading, r.Truth().Phase)
+	r.Advance(time.Hour)
 	eventually("a new process serves", func(tr simulate.Truth) bool { return tr.Epoch == 2 && tr.Phase == simulate.PhaseServing })
 	require.Equal(t, "2.65.0", r.Spec().EngineVersion)
 	require.Nil(t, fleet.Replica("p", "nobody"))
@@ -85,6 +87,19 @@ func TestControlsActOnARunningFleet(t *testing.T) {
 	manual.Advance(time.Second)
 	fleet.Advance(time.Second)
 	require.Equal(t, 2*time.Second, manual.Truth().At)
+}
+
+func TestTimeGoesOnFromWhereItWasAdvancedTo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReplica(t, simulate.Spec{Speed: 2})
+		require.Zero(t, r.Truth().At)
+		time.Sleep(time.Second)
+		require.Equal(t, 2*time.Second, r.Truth().At)
+		r.Advance(time.Hour)
+		require.Equal(t, time.Hour+2*time.Second, r.Truth().At)
+		time.Sleep(time.Second)
+		require.Equal(t, time.Hour+4*time.Second, r.Truth().At)
+	})
 }
 
 func TestReplicasBearConcurrentUse(t *testing.T) {

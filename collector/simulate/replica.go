@@ -93,9 +93,14 @@ func (r *Replica) Spec() Spec {
 }
 
 // Advance moves simulated time on by d. Events fall at the same moments however
-// the time is cut, so equal seeds and equal sums give equal states.
+// the time is cut, so equal seeds and equal sums give equal states. A replica
+// with a Speed goes on from there at its pace.
 func (r *Replica) Advance(d time.Duration) {
 	r.mu.Lock()
+	r.catchUp()
+	if r.spec.Speed > 0 {
+		r.began = r.began.Add(-time.Duration(float64(d) / r.spec.Speed))
+	}
 	r.runTo(r.w.now + d)
 	r.mu.Unlock()
 	r.net.follow(r)

@@ -57,7 +57,7 @@ type Spec struct {
 	APIPort, MetricsPort int
 	// Seed decides everything random.
 	Seed uint64
-	// Speed is the simulated seconds per real second, 1 to 1000; 0 leaves time to
+	// Speed is the simulated seconds per real second, at most 1000; 0 leaves time to
 	// Advance.
 	Speed float64
 	// EngineVersion is Triton's, NIM's or Dynamo's version; TRTLLMVersion the
