@@ -74,14 +74,6 @@ func (d *Deriver) Stats() Stats {
 	return d.window.stats
 }
 
-// Derive computes the derived series of one page at once: [Deriver.Follow] and
-// [exposition.Block.Settle].
-func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.Block {
-	b := d.Follow(at, page)
-	b.Settle()
-	return b
-}
-
 // Follow takes the numbers of one page into the window. The moment of its
 // scrape is given as the time since any fixed moment, by the monotonic clock.
 //

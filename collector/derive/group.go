@@ -140,7 +140,7 @@ func (p *Plan) column(i int) int {
 	}
 	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
 	p.program.places = append(p.program.places, in.place)
-	p.watchOver(in)
+	p.judge(in)
 	p.program.keys = append(p.program.keys, unique.Make(in.key))
 	return c
 }

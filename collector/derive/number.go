@@ -39,9 +39,7 @@ const slack = 40
 func appendFixed(dst []byte, n uint64, places int) []byte {
 	d, point := sixteen(n), 16-places
 	first, end := min(d.first(), point-1), d.end()
-	if cap(dst)-len(dst) < slack {
-		dst = slices.Grow(dst, slack)
-	}
+	dst = slices.Grow(dst, slack)
 	text := dst[len(dst) : len(dst)+slack]
 	d.put(text, first)
 	size := point - first
@@ -60,9 +58,7 @@ func appendWhole(dst []byte, n uint64) []byte {
 	}
 	d := sixteen(n)
 	first := d.first()
-	if cap(dst)-len(dst) < slack {
-		dst = slices.Grow(dst, slack)
-	}
+	dst = slices.Grow(dst, slack)
 	d.put(dst[len(dst):len(dst)+slack], first)
 	return dst[:len(dst)+16-first]
 }

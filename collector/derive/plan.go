@@ -50,9 +50,9 @@ type Plan struct {
 	columns map[int]int
 	gates   map[string]int
 	checks  map[string]anomaly
-	// watching are the places that the program watches over.
-	watching map[exposition.Place]bool
-	program  *program
+	// judging are the places that the program judges.
+	judging map[exposition.Place]bool
+	program *program
 }
 
 // newPlan reads the watched series of a shape and compiles the catalogue.
@@ -62,8 +62,8 @@ func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *progra
 		facts: make(map[string]*engine.ModelFacts), groups: make(map[engine.Signal][]*group),
 		loaded:  make(map[string]bool),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
-		watching: make(map[exposition.Place]bool),
-		program:  &program{gates: []Gate{func(*Window) bool { return true }}},
+		judging: make(map[exposition.Place]bool),
+		program: &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
 	for i := range opts.Identity.Models {
 		p.facts[opts.Identity.Models[i].Name] = &opts.Identity.Models[i]

@@ -21,8 +21,8 @@ type program struct {
 	// keys tell the columns of one program in another; replicas of one kind have
 	// the same, which are kept once.
 	keys []unique.Handle[string]
-	// watched are the places of which something may be wrong.
-	watched []watched
+	// judged are the places of which something may be wrong.
+	judged []judged
 	// gates are the conditions that hold series back; gate 0 lets everything
 	// pass.
 	gates []Gate
@@ -55,10 +55,10 @@ type scaled struct {
 	divisor float64
 }
 
-// watched is a place of which something may be wrong: quantiles may be NaN,
+// judged is a place of which something may be wrong: quantiles may be NaN,
 // which is no fault of the server, and nothing else; counters may not be below
 // 0.
-type watched struct {
+type judged struct {
 	place             exposition.Place
 	quantile, counter bool
 }
@@ -110,7 +110,7 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 		series: int32(n), place: in.place, gate: int32(gate), shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	}
-	p.watchOver(in)
+	p.judge(in)
 	if shift == 0 && !in.meaning.NotZero {
 		p.program.plain = append(p.program.plain, exposition.Shown{Series: c.series, Gate: c.gate, At: c.place})
 		p.program.plainly = append(p.program.plainly, c)
@@ -146,13 +146,13 @@ func (r *program) ready() {
 	r.open = make([]bool, len(r.gates))
 }
 
-// watchOver adds a source to those of which something may be wrong.
-func (p *Plan) watchOver(in *source) {
-	if p.watching[in.place] {
+// judge adds a source to those of which something may be wrong.
+func (p *Plan) judge(in *source) {
+	if p.judging[in.place] {
 		return
 	}
-	p.watching[in.place] = true
-	p.program.watched = append(p.program.watched, watched{
+	p.judging[in.place] = true
+	p.program.judged = append(p.program.judged, judged{
 		place: in.place, counter: in.meaning.Counter,
 		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
 	})
@@ -185,12 +185,12 @@ func (r *program) values(page *exposition.Block, row []float64, stats *Stats) {
 // suspect counts the values of a page that are not what they may be, and takes
 // those out of the row that cannot be used.
 func (r *program) suspect(page *exposition.Block, row []float64, stats *Stats) {
-	for i := range r.watched {
-		w := &r.watched[i]
-		switch v := page.Number(w.place); {
-		case v != v && !w.quantile:
+	for i := range r.judged {
+		j := &r.judged[i]
+		switch v := page.Number(j.place); {
+		case v != v && !j.quantile:
 			stats.NonFinite++
-		case v < 0 && w.counter:
+		case v < 0 && j.counter:
 			stats.Negative++
 		}
 	}

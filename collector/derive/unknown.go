@@ -43,6 +43,10 @@ func Unknowns() []Unknown {
 			"scale by llm_server_saturation_ratio, keep in-flight requests below the limit at the proxy", triton,
 		},
 		{
+			"Hangs of an idle executor", "Its gauges are written when an iteration ends. One that hangs in the first iteration after being idle shows no request in flight and counts nothing of what it was given: no stall is seen.",
+			"send canary requests", triton,
+		},
+		{
 			"Streams that never end", "A stream that is stuck after its last token counts as nothing, and readiness says 200.",
 			"send canary requests", triton,
 		},
