@@ -14,7 +14,7 @@ import (
 )
 
 // readsIterations turns iteration statistics on.
-func readsIterations(p *collector.PoolConfig) { p.IterationStats = true }
+func readsIterations(c *collector.Config) { c.Pools[0].IterationStats = true }
 
 // calm is slow enough for a busy machine to read all iterations in time: the
 // server keeps the last thousand, of seven seconds of its own time.

@@ -31,8 +31,8 @@ const speed = 20
 // than the test waits for it, however busy the machine is. The test ends it.
 const long = speed * time.Minute
 
-// play starts a scene; change may alter the configuration of the pool.
-func play(t *testing.T, spec simulate.Spec, change func(*collector.PoolConfig)) *scene {
+// play starts a scene; change may alter the configuration.
+func play(t *testing.T, spec simulate.Spec, change func(*collector.Config)) *scene {
 	t.Helper()
 	if spec.Speed == 0 {
 		spec.Speed = speed
@@ -51,13 +51,12 @@ func play(t *testing.T, spec simulate.Spec, change func(*collector.PoolConfig)) 
 	bystander.Advance(time.Minute)
 
 	p := pool("p", of(t, fleet.Pools()[0].Replicas...)...)
-	if change != nil {
-		change(&p)
-	}
 	s := &scene{line: startLine(t, pool("empty", "nobody=127.0.0.1:1")), subject: fleet.Replica("p", "subject")}
 	cfg := collector.DefaultConfig
-	cfg.Global.StallAfter = model.Duration(500 * time.Millisecond)
 	cfg.Pools = []collector.PoolConfig{p}
+	if change != nil {
+		change(&cfg)
+	}
 	cfg.Resolve()
 	require.NoError(t, s.ApplyConfig(&cfg, exposition.DefaultConfig))
 	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_state{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",state="ready",trtllm_version="1.1.0"} 1`)
@@ -171,7 +170,9 @@ func TestAServerWithDeadStubsIsFailing(t *testing.T) {
 func TestAServerThatStandsStillIsStalled(t *testing.T) {
 	// So many requests that some are always in flight: what an idle executor
 	// is given when it stands still, its metrics do not show.
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, nil)
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *collector.Config) {
+		c.Global.StallAfter = model.Duration(500 * time.Millisecond)
+	})
 	s.turns("ready")
 	s.until("work in flight", func() bool { return s.value("llm_server_requests_running") > "0" })
 	s.subject.Stall(true)
@@ -249,9 +250,9 @@ func TestARestartIsSeenAndAskedAbout(t *testing.T) {
 }
 
 func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(p *collector.PoolConfig) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(c *collector.Config) {
 		// Longer than the test: only the restart itself can have made it ask.
-		p.IdentityInterval = model.Duration(time.Hour)
+		c.Pools[0].IdentityInterval = model.Duration(time.Hour)
 	})
 	s.turns("ready")
 	const before, after = `engine_version="2.64.0"`, `engine_version="2.67.0"`
