@@ -112,8 +112,12 @@ func runFaults(t *testing.T, cases []faultCase) {
 	}
 	healthy := l.until("All targets are up before the faults", nil, func(page string) string {
 		for _, id := range all {
-			if want := strings.Count(tritonPage, "\nnv_"); strings.Count(rawLines(page, id), "\n") < want {
-				return "a whole page of " + id
+			want := strings.Count(tritonPage, "\nnv_")
+			if slices.Contains(bystanders(), id) {
+				want *= 2 // It has two replicas.
+			}
+			if strings.Count(rawLines(page, id), "\n") < want {
+				return "all pages of " + id
 			}
 		}
 		return ""
