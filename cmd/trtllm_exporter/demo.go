@@ -57,12 +57,14 @@ func demo(ctx context.Context, out *output, flags *webFlags, speed float64) erro
 	return e.run(ctx, nil)
 }
 
-// demoText is the configuration of a fleet.
+// demoText is the configuration of a fleet. What is expected of a pool is what
+// its first replica runs, so that the one of an older release stands out.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
 	for _, pool := range fleet.Pools() {
-		fmt.Fprintf(&b, "  - pool_id: %q\n    probe: { enabled: true, interval: 10s }\n    static_configs:\n", pool.Name)
+		fmt.Fprintf(&b, "  - pool_id: %q\n    expect: { trtllm_version: %q }\n    probe: { enabled: true, interval: 10s }\n    static_configs:\n",
+			pool.Name, pool.Replicas[0].Spec().TRTLLMVersion)
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
 				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())
