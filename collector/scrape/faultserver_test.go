@@ -178,7 +178,7 @@ func scrapeWithin(t *testing.T, client *scrape.Client, url string, timeout time.
 }
 
 // slack is what a busy machine may add to a deadline.
-const slack = 700 * time.Millisecond
+const slack = 3 * time.Second
 
 func requireFailure(t *testing.T, err error, reason scrape.Reason, class, text string) {
 	t.Helper()
