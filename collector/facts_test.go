@@ -56,6 +56,7 @@ func apiInFront(t *testing.T, r *simulate.Replica, answer func(w http.ResponseWr
 }
 
 func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	text := func(body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }
