@@ -20,6 +20,9 @@ type rig struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	id      string
+	// names are those of the series of shape.
+	shape *exposition.Shape
+	names []string
 }
 
 // newRig makes a replica and what derives from its pages, once an interval.
@@ -103,15 +106,21 @@ func (r *rig) page(at time.Duration, page []byte) map[string]float64 {
 	out := r.deriver.Derive(at, raw)
 	defer raw.Release()
 	defer out.Release()
-	return valuesOf(out)
+	return r.values(out)
 }
 
-// valuesOf are the values of a block by series, identity labels left out.
-func valuesOf(out *exposition.Block) map[string]float64 {
-	values := make(map[string]float64)
-	for n := range out.Shape().Lines() {
+// values are the values of a block by series, identity labels left out.
+func (r *rig) values(out *exposition.Block) map[string]float64 {
+	if s := out.Shape(); s != r.shape {
+		r.shape, r.names = s, nil
+		for n := range s.Lines() {
+			r.names = append(r.names, name(s.Labels(n)))
+		}
+	}
+	values := make(map[string]float64, len(r.names))
+	for n, series := range r.names {
 		if v, ok := out.Value(n); ok {
-			values[name(out.Shape().Labels(n))] = v
+			values[series] = v
 		}
 	}
 	return values
