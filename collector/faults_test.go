@@ -106,21 +106,12 @@ func runFaults(t *testing.T, cases []faultCase) {
 		pools = append(pools, p)
 	}
 	l := startLine(t, pools...)
-	all := bystanders()
+	var sickly []string
 	for i := range cases {
-		all = append(all, cases[i].id())
+		sickly = append(sickly, cases[i].id())
 	}
 	healthy := l.until("All targets are up before the faults", nil, func(page string) string {
-		for _, id := range all {
-			want := strings.Count(tritonPage, "\nnv_")
-			if slices.Contains(bystanders(), id) {
-				want *= 2 // It has two replicas.
-			}
-			if strings.Count(rawLines(page, id), "\n") < want {
-				return "all pages of " + id
-			}
-		}
-		return ""
+		return cmp.Or(lacking(page, 2, bystanders()...), lacking(page, 1, sickly...))
 	})
 	check := func(page string) {
 		for _, id := range bystanders() {

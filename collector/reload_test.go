@@ -29,14 +29,17 @@ func steady(t *testing.T, id, want string) func(page string) {
 // whole waits for the whole page of each pool, and returns the page.
 func (l *line) whole(replicas int, ids ...string) string {
 	l.t.Helper()
-	return l.until("Every pool is there", nil, func(page string) string {
-		for _, id := range ids {
-			if strings.Count(rawLines(page, id), "\n") != replicas*strings.Count(tritonPage, "\nnv_") {
-				return "the whole page of " + id
-			}
+	return l.until("Every pool is there", nil, func(page string) string { return lacking(page, replicas, ids...) })
+}
+
+// lacking names a pool that does not show the whole page of each replica.
+func lacking(page string, replicas int, ids ...string) string {
+	for _, id := range ids {
+		if strings.Count(rawLines(page, id), "\n") != replicas*strings.Count(tritonPage, "\nnv_") {
+			return "the whole page of " + id
 		}
-		return ""
-	})
+	}
+	return ""
 }
 
 // scrapes waits for three scrapes of a target beyond the n that were seen of

@@ -174,7 +174,7 @@ func TestAServerThatStandsStillIsStalled(t *testing.T) {
 		c.Global.StallAfter = model.Duration(500 * time.Millisecond)
 	})
 	s.turns("ready")
-	s.until("work in flight", func() bool { return s.value("llm_server_requests_running") > "0" })
+	s.until("work in flight", func() bool { return s.number("llm_server_requests_running") > 0 })
 	s.subject.Stall(true)
 	require.Contains(t, s.turns("stalled").StateReason, "no iteration")
 	require.Equal(t, "1", s.value("llm_server_live"))

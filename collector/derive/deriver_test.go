@@ -23,6 +23,7 @@ type bench struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	now     time.Duration
+	shown   shown
 	// seldom follows the same pages, of which reads says which are read.
 	seldom *bench
 	reads  func() bool
@@ -73,13 +74,7 @@ func (b *bench) page(lines ...string) map[string]float64 {
 		b.compare(out, lines)
 	}
 	b.now += 5 * time.Second
-	values := make(map[string]float64)
-	for n := range out.Shape().Lines() {
-		if v, ok := out.Value(n); ok {
-			values[name(out.Shape().Labels(n))] = v
-		}
-	}
-	return values
+	return b.shown.values(out)
 }
 
 // compare has the deriver whose pages are seldom read follow the page as well,

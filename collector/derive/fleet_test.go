@@ -20,9 +20,7 @@ type rig struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	id      string
-	// names are those of the series of shape.
-	shape *exposition.Shape
-	names []string
+	shown   shown
 }
 
 // newRig makes a replica and what derives from its pages, once an interval.
@@ -106,19 +104,25 @@ func (r *rig) page(at time.Duration, page []byte) map[string]float64 {
 	out := r.deriver.Derive(at, raw)
 	defer raw.Release()
 	defer out.Release()
-	return r.values(out)
+	return r.shown.values(out)
+}
+
+// shown reads what blocks show; the series of a shape are named once.
+type shown struct {
+	shape *exposition.Shape
+	names []string
 }
 
 // values are the values of a block by series, identity labels left out.
-func (r *rig) values(out *exposition.Block) map[string]float64 {
-	if s := out.Shape(); s != r.shape {
-		r.shape, r.names = s, nil
-		for n := range s.Lines() {
-			r.names = append(r.names, name(s.Labels(n)))
+func (s *shown) values(out *exposition.Block) map[string]float64 {
+	if shape := out.Shape(); shape != s.shape {
+		s.shape, s.names = shape, nil
+		for n := range shape.Lines() {
+			s.names = append(s.names, name(shape.Labels(n)))
 		}
 	}
-	values := make(map[string]float64, len(r.names))
-	for n, series := range r.names {
+	values := make(map[string]float64, len(s.names))
+	for n, series := range s.names {
 		if v, ok := out.Value(n); ok {
 			values[series] = v
 		}
