@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/probe"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 const (
-	// canarySoon bounds how long a new replica waits for its first probe.
+	// canarySoon bounds how long a new replica waits for its first canary request.
 	canarySoon = 10 * time.Second
 	// canaryPatience is the time between two looks at a replica that may not be
-	// probed now.
+	// asked now.
 	canaryPatience = time.Second
 )
 
-// canary are the probes of one replica: what the scraping goroutine says may be
-// asked, and what the probing one has seen.
-type canary struct {
-	// on is true in a loop that probes; it is set before both goroutines run.
+// canaryFlight is the canary of one replica: what the scraping goroutine says may be
+// asked, and what the asking one has seen.
+type canaryFlight struct {
+	// on is true in a loop with a canary; it is set before both goroutines run.
 	on    bool
 	order atomic.Pointer[canaryOrder]
 	shown atomic.Pointer[canaryShown]
@@ -32,47 +32,47 @@ type canary struct {
 
 // canaryOrder is what may be asked of a replica now. It is immutable.
 type canaryOrder struct {
-	question probe.Question
+	question canary.Question
 	modelID  string
 	// identity says what server with what model answers, group the same without
 	// configs, for the comparison inside the pool.
 	identity, group string
 	// round is the last round of questions of identity that it rests on.
 	round uint64
-	// hold says why nothing is asked now; empty when probes are sent.
+	// hold says why nothing is asked now; empty when requests are sent.
 	hold string
 }
 
-// canaryShown is what the last probe has shown. It is immutable.
+// canaryShown is what the last request has shown. It is immutable.
 type canaryShown struct {
-	*probe.Summary
+	*canary.Summary
 
 	order *canaryOrder
 }
 
-// validateProbe says what is wrong with key probe.
-func (c *PoolConfig) validateProbe() error {
-	if err := c.Probe.Validate(); err != nil {
-		return prefixed("probe.", err)
+// validateCanary says what is wrong with key canary.
+func (c *PoolConfig) validateCanary() error {
+	if err := c.Canary.Validate(); err != nil {
+		return prefixed("canary.", err)
 	}
 	switch {
-	case !c.Probe.Enabled:
+	case !c.Canary.Enabled:
 	case c.Silent:
-		return errors.New("probe.enabled: silent replicas have no API to ask; remove one of the two")
+		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
 	case c.APIProtocol == ProtocolGRPC:
-		return fmt.Errorf("probe.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
+		return fmt.Errorf("canary.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
 	}
 	return nil
 }
 
-// runCanary probes the replica until ctx ends, one probe at a time. Probes of a
+// runCanary asks the replica until ctx ends, one request at a time. Requests to a
 // replica are at fixed moments, a hash of it apart from those of others.
 func (r *replica) runCanary(ctx context.Context) {
-	interval := time.Duration(r.pool.cfg.Probe.Interval)
+	interval := time.Duration(r.pool.cfg.Canary.Interval)
 	key := r.target.Key() + "/canary"
 	timer := time.NewTimer(offset(key, min(interval, canarySoon)))
 	defer timer.Stop()
-	var book probe.Book
+	var book canary.Book
 	for {
 		select {
 		case <-ctx.Done():
@@ -84,7 +84,7 @@ func (r *replica) runCanary(ctx context.Context) {
 			timer.Reset(min(interval, canaryPatience))
 			continue
 		}
-		_ = r.guard("canary", func() { r.sendProbe(ctx, order, &book) })
+		_ = r.guard("canary", func() { r.askCanary(ctx, order, &book) })
 		phase := offset(key, interval)
 		wait := interval - (time.Since(r.pool.origin)-phase+interval)%interval
 		if wait < interval/2 {
@@ -94,9 +94,9 @@ func (r *replica) runCanary(ctx context.Context) {
 	}
 }
 
-// sendProbe sends one probe and publishes what it showed.
-func (r *replica) sendProbe(ctx context.Context, order *canaryOrder, book *probe.Book) {
-	report := r.pool.cfg.Probe.Ask(ctx, r.pool.client, order.question)
+// askCanary sends one request and publishes what it showed.
+func (r *replica) askCanary(ctx context.Context, order *canaryOrder, book *canary.Book) {
+	report := r.pool.cfg.Canary.Ask(ctx, r.pool.client, order.question)
 	if report.Result == "" {
 		return
 	}
@@ -105,11 +105,11 @@ func (r *replica) sendProbe(ctx context.Context, order *canaryOrder, book *probe
 	}
 	before := r.canary.shown.Load()
 	r.canary.shown.Store(&canaryShown{book.Enter(report, order.identity), order})
-	good := before == nil || before.Last.Result == probe.OK
+	good := before == nil || before.Last.Result == canary.OK
 	switch {
-	case report.Result != probe.OK && (good || before.Last.Result != report.Result):
+	case report.Result != canary.OK && (good || before.Last.Result != report.Result):
 		r.log.Warn("Canary fails", "model", order.question.Model, "result", string(report.Result), "reason", report.Reason)
-	case report.Result == probe.OK && !good:
+	case report.Result == canary.OK && !good:
 		r.log.Info("Canary is well again", "model", order.question.Model)
 	}
 }
@@ -177,13 +177,13 @@ func (r *replica) compose(order *canaryOrder) (hold string) {
 	if why != "" {
 		return why
 	}
-	name := r.pool.cfg.Probe.Model
+	name := r.pool.cfg.Canary.Model
 	if name == "" {
 		if name, why = r.known.topology.EntryModel(r.kind, r.facts.Load()); why != "" {
 			return why
 		}
 	}
-	order.question = probe.Question{Base: base, Model: name, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed}
+	order.question = canary.Question{Base: base, Model: name, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed}
 	order.modelID = r.known.topology.ModelID(name)
 	order.group = strings.Join([]string{string(r.kind), r.known.engineVersion, r.known.trtllmVersion, name}, "\x00")
 	order.identity = order.group + "\x00" + r.configsOf(order.modelID)
@@ -210,11 +210,11 @@ func (r *replica) canaryStatus(order *canaryOrder) *target.Canary {
 	return s
 }
 
-// canaryDoubt is what the last probe says against a replica that serves; empty
+// canaryDoubt is what the last request says against a replica that serves; empty
 // when nothing does.
 func (r *replica) canaryDoubt() string {
 	shown, order := r.canary.shown.Load(), r.canary.order.Load()
-	if shown == nil || order == nil || order.hold != "" || shown.Last.Result == probe.OK {
+	if shown == nil || order == nil || order.hold != "" || shown.Last.Result == canary.OK {
 		return ""
 	}
 	return fmt.Sprintf("; its canary fails: %s: %s", shown.Last.Result, shown.Last.Reason)

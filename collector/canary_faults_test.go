@@ -47,7 +47,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 		},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			c := fly(t, func(p *collector.PoolConfig) { p.Probe.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
+			c := fly(t, func(p *collector.PoolConfig) { p.Canary.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
 			c.well(0, 1)
 			f.begin(c.server(0))
 			s := c.until(f.result, 0, func(s map[string]float64) bool {
@@ -55,7 +55,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 				return there && success == 0 && s["requests_total "+f.result] > 0
 			})
 			for _, name := range []string{"time_to_first_token_seconds", "duration_seconds", "tail_seconds", "tokens", "deterministic", "inter_token_latency_max_seconds"} {
-				require.NotContains(t, s, name, "of a probe that failed")
+				require.NotContains(t, s, name, "of a request that failed")
 			}
 			c.until("the reason", 0, func(map[string]float64) bool {
 				status := c.status(0)
@@ -134,7 +134,7 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 	c.apply(c.config, pool("other", "nobody=127.0.0.1:1"))
 	require.GreaterOrEqual(t, c.well(0, 1)["requests_total ok"], before+1)
 
-	c.config.Probe.MaxTokens = 4
+	c.config.Canary.MaxTokens = 4
 	c.apply(c.config)
 	s := c.until("a canary that begins anew", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
 	require.Less(t, s["requests_total ok"], before)
@@ -143,19 +143,19 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 func TestTheModelToAsk(t *testing.T) {
 	two := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
 	t.Run("is the one that is set", func(t *testing.T) {
-		c := fly(t, func(p *collector.PoolConfig) { p.Probe.Model = "tensorrt_llm_bls" }, two)
+		c := fly(t, func(p *collector.PoolConfig) { p.Canary.Model = "tensorrt_llm_bls" }, two)
 		c.well(0, 1)
 		require.Equal(t, "tensorrt_llm_bls", c.status(0).Canary.Model)
 	})
 	t.Run("may be one that takes no text", func(t *testing.T) {
-		c := fly(t, func(p *collector.PoolConfig) { p.Probe.Model = "tensorrt_llm" }, two)
+		c := fly(t, func(p *collector.PoolConfig) { p.Canary.Model = "tensorrt_llm" }, two)
 		c.until("a failure", 0, func(s map[string]float64) bool { return s["requests_total unsupported"] > 0 })
 		require.Zero(t, c.server(0).Truth().Arrived)
 	})
 	t.Run("has to be set where clients may call several", func(t *testing.T) {
 		c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonCore})
 		s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
-			return len(s) > 0 && strings.Contains(c.status(0).Canary.Hold, "set probe.model")
+			return len(s) > 0 && strings.Contains(c.status(0).Canary.Hold, "set canary.model")
 		})
 		require.Equal(t, map[string]float64{"active": 0}, s)
 	})
@@ -192,15 +192,15 @@ func stuck(t *testing.T, r *simulate.Replica) (address string, hangs func() int)
 	return strings.TrimPrefix(server.URL, "http://"), func() int { return len(arrived) }
 }
 
-func TestAProbeThatHangsIsInNobodysWay(t *testing.T) {
+func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindServe})
 	still := worked(t, simulate.Spec{Name: "still", Kind: simulate.KindTriton})
 	address, hangs := stuck(t, r)
-	probing := pool("p", "r0="+address+"|"+address)
-	probed(&probing)
-	probing.Probe.FirstTokenTimeout = model.Duration(time.Hour)
-	probing.Probe.Timeout = model.Duration(time.Hour)
-	c := &cage{line: startLine(t, probing, pool("bystander", of(t, still)...))}
+	asking := pool("p", "r0="+address+"|"+address)
+	withCanary(&asking)
+	asking.Canary.FirstTokenTimeout = model.Duration(time.Hour)
+	asking.Canary.Timeout = model.Duration(time.Hour)
+	c := &cage{line: startLine(t, asking, pool("bystander", of(t, still)...))}
 	c.eventually(`replica_id="still",state="ready"`)
 	bystander := func() string {
 		var b strings.Builder
@@ -211,19 +211,19 @@ func TestAProbeThatHangsIsInNobodysWay(t *testing.T) {
 		}
 		return b.String()
 	}
-	c.until("a probe that hangs", 0, func(map[string]float64) bool { return hangs() > 0 })
+	c.until("a request that hangs", 0, func(map[string]float64) bool { return hangs() > 0 })
 	before, scrapes := bystander(), c.status(0).Scrapes
 	require.NotEmpty(t, before)
 	c.until("scrapes go on", 0, func(map[string]float64) bool { return c.status(0).Scrapes >= scrapes+10 })
 	require.Equal(t, before, bystander())
 	require.Equal(t, target.HealthUp, c.status(0).Health)
 	require.Equal(t, "ready", c.status(0).State)
-	require.Equal(t, 1, hangs(), "one probe at a time")
-	require.Equal(t, map[string]float64{"active": 1}, c.series(0), "no result before the first probe ended")
+	require.Equal(t, 1, hangs(), "one request at a time")
+	require.Equal(t, map[string]float64{"active": 1}, c.series(0), "no result before the first request ended")
 
 	began := time.Now()
 	require.NoError(t, c.end())
-	require.Less(t, time.Since(began), time.Minute, "a probe ends with its target")
+	require.Less(t, time.Since(began), time.Minute, "a request ends with its target")
 }
 
 func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
@@ -235,7 +235,7 @@ func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
 		return false
 	})
 	p := pool("p", "r0="+r.MetricsAddr()+"|"+strings.TrimPrefix(front, "http://"))
-	probed(&p)
+	withCanary(&p)
 	c := &cage{line: startLine(t, p)}
 	c.until("no answer", 0, func(s map[string]float64) bool { return s["requests_total connect"] > 0 && s["success"] == 0 })
 }

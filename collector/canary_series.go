@@ -5,11 +5,11 @@ import (
 
 	"github.com/prometheus/prometheus/model/labels"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/probe"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// sayCanary says what the probes have shown. Values of a probe that failed, and
+// sayCanary says what the canary has shown. Values of a request that failed, and
 // of one that was before the replica was left alone, are not said.
 func (r *replica) sayCanary(id *labels.Builder) {
 	order, shown := r.canary.order.Load(), r.canary.shown.Load()
@@ -22,7 +22,7 @@ func (r *replica) sayCanary(id *labels.Builder) {
 	}
 	id.Set(relabel.LabelModelID, shown.order.modelID)
 	defer id.Del(relabel.LabelModelID)
-	for _, result := range probe.Results() {
+	for _, result := range canary.Results() {
 		if n := shown.Counts[result]; n > 0 {
 			r.about.say("canary_requests_total", id.Set("result", string(result)).Labels(), float64(n))
 		}
@@ -35,8 +35,8 @@ func (r *replica) sayCanary(id *labels.Builder) {
 	if order.hold != "" {
 		return
 	}
-	r.about.say("canary_success", set, flag(last.Result == probe.OK))
-	if last.Result != probe.OK {
+	r.about.say("canary_success", set, flag(last.Result == canary.OK))
+	if last.Result != canary.OK {
 		return
 	}
 	r.about.say("canary_time_to_first_token_seconds", set, last.FirstToken.Seconds())
@@ -55,11 +55,11 @@ func (r *replica) sayCanary(id *labels.Builder) {
 // pool.
 type canaryAnswer struct{ group, output string }
 
-// answer is the replica's; false unless its last probe was well and it is
-// probed now.
-func (c *canary) answer() (canaryAnswer, bool) {
+// answer is the replica's; false unless its last request was well and it is
+// asked now.
+func (c *canaryFlight) answer() (canaryAnswer, bool) {
 	order, shown := c.order.Load(), c.shown.Load()
-	if order == nil || shown == nil || order.hold != "" || shown.order.identity != order.identity || shown.Last.Result != probe.OK {
+	if order == nil || shown == nil || order.hold != "" || shown.order.identity != order.identity || shown.Last.Result != canary.OK {
 		return canaryAnswer{}, false
 	}
 	return canaryAnswer{order.group, shown.Last.Output}, true

@@ -23,14 +23,14 @@ type cage struct {
 	config collector.PoolConfig
 }
 
-// probed turns probes on, more often than a file may say.
-func probed(p *collector.PoolConfig) {
-	p.Probe.Enabled = true
-	p.Probe.Interval = model.Duration(100 * time.Millisecond)
-	p.Probe.Timeout = model.Duration(10 * time.Second)
-	p.Probe.FirstTokenTimeout = model.Duration(5 * time.Second)
-	p.Probe.GapTimeout = model.Duration(2 * time.Second)
-	p.Probe.EndTimeout = model.Duration(500 * time.Millisecond)
+// withCanary turns the canary on, more often than a file may say.
+func withCanary(p *collector.PoolConfig) {
+	p.Canary.Enabled = true
+	p.Canary.Interval = model.Duration(100 * time.Millisecond)
+	p.Canary.Timeout = model.Duration(10 * time.Second)
+	p.Canary.FirstTokenTimeout = model.Duration(5 * time.Second)
+	p.Canary.GapTimeout = model.Duration(2 * time.Second)
+	p.Canary.EndTimeout = model.Duration(500 * time.Millisecond)
 }
 
 // fly starts a cage; change may alter the configuration of the pool.
@@ -46,7 +46,7 @@ func fly(t *testing.T, change func(*collector.PoolConfig), specs ...simulate.Spe
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	p := pool("p", of(t, fleet.Pools()[0].Replicas...)...)
-	probed(&p)
+	withCanary(&p)
 	if change != nil {
 		change(&p)
 	}
@@ -105,15 +105,15 @@ func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) 
 	}
 }
 
-// well waits until so many probes went well.
+// well waits until so many requests went well.
 func (c *cage) well(i, times int) map[string]float64 {
 	c.t.Helper()
 	n := c.series(i)["requests_total ok"] + float64(times)
-	return c.until("good probes", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
+	return c.until("good requests", i, func(s map[string]float64) bool { return s["requests_total ok"] >= n && s["success"] == 1 })
 }
 
 func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
-	c := fly(t, func(p *collector.PoolConfig) { p.Probe.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
+	c := fly(t, func(p *collector.PoolConfig) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
 	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
 	for c.status(0).Scrapes < scrapes+10 {
@@ -166,14 +166,14 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 func TestOfDynamoTheFrontendIsAsked(t *testing.T) {
 	r := worked(t, simulate.Spec{Name: "r1", Kind: simulate.KindDynamo, Speed: speed})
 	p := pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr(), "r1="+r.MetricsAddr()+"|"+r.MetricsAddr())
-	probed(&p)
+	withCanary(&p)
 	stop := paced(r)
 	defer stop()
 	c := &cage{line: startLine(t, p)}
 	require.Equal(t, 8.0, c.well(0, 2)["tokens"])
 	s := c.until("a worker that is left alone", 1, func(s map[string]float64) bool { return len(s) == 1 })
 	require.Equal(t, map[string]float64{"active": 0}, s)
-	require.Contains(t, c.status(1).Canary.Hold, "probe its frontend")
+	require.Contains(t, c.status(1).Canary.Hold, "turn the canary on for its frontend")
 }
 
 // paced lets a replica live by the clock until stop is called.

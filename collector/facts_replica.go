@@ -55,7 +55,7 @@ func (r *replica) settle(failed error) {
 	now.described = describeModels(&now)
 	now.capabilities = engine.Capabilities(&engine.Known{
 		Kind: r.kind, Page: now.page, MissingPage: now.missing, Facts: now.facts, Health: r.lastHealth(),
-		Canary: r.pool.cfg.Probe.Enabled,
+		Canary: r.pool.cfg.Canary.Enabled,
 	})
 	if now.page != nil {
 		now.checks = engine.Determinism(r.kind, now.facts, now.page, r.pins())

@@ -34,7 +34,7 @@ func (r *replica) run(ctx context.Context) {
 	if r.pool.cfg.IterationStats {
 		asking.Go(func() { r.runIterations(ctx) })
 	}
-	if r.pool.cfg.Probe.Enabled {
+	if r.pool.cfg.Canary.Enabled {
 		r.canary.on = true
 		asking.Go(func() { r.runCanary(ctx) })
 	}

@@ -14,9 +14,9 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/probe"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -72,8 +72,8 @@ type PoolConfig struct {
 	// IterationStats reads trtllm-serve's iteration statistics, which takes them
 	// away from every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
-	// Probe says whether and how the replicas are probed.
-	Probe probe.Config `yaml:"probe"`
+	// Canary says whether and how the canary asks the replicas.
+	Canary canary.Config `yaml:"canary"`
 	// StallAfter is that of the global block.
 	StallAfter model.Duration `yaml:"-"`
 
@@ -105,7 +105,7 @@ var DefaultPoolConfig = PoolConfig{
 	IdentityInterval: model.Duration(30 * time.Second),
 	Scheme:           "http",
 	APIProtocol:      ProtocolHTTP,
-	Probe:            probe.DefaultConfig,
+	Canary:           canary.DefaultConfig,
 	HTTP:             scrape.DefaultConfig,
 	Limits:           DefaultLimitsConfig,
 }
@@ -155,7 +155,7 @@ func (c *PoolConfig) Validate() error {
 	if !slices.Contains(Engines(), c.Engine) {
 		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
 	}
-	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateProbe(), c.validateModels(), c.validateVersions())
+	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(), c.validateModels(), c.validateVersions())
 	for _, room := range []struct {
 		key string
 		err error

@@ -64,8 +64,8 @@ type replica struct {
 	// iterated is what was read of the server's iterations; nil where they are
 	// not read.
 	iterated atomic.Pointer[iterations]
-	// canary are the probes, where they are on.
-	canary canary
+	// canary is the canary, where it is on.
+	canary canaryFlight
 	// asking is the kind of server that is asked; nil while it is unknown.
 	// Turn keeps answers of one kind from being published for another.
 	asking atomic.Pointer[engine.Kind]

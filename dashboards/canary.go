@@ -2,7 +2,7 @@ package dashboards
 
 import "fmt"
 
-// canary is what active probes show: empty for pools that have none.
+// canary is what the canary shows: empty for pools that have none.
 func canary() row {
 	one := func(name, legend string) query {
 		return query{each("llm_server_canary_" + name), "{{replica_id}} " + legend}
@@ -12,10 +12,10 @@ func canary() row {
 	}
 	yes := flags(Outcome{Text: "no", Color: "orange"}, Outcome{Text: "yes", Color: "green"})
 	return section("Canary",
-		beside(8, timeline("Canary", "Whether the exporter's own small request got its first token, all others and its end in time. Red: clients meet the same; the reason stands on /targets. LLMCanaryFailing in the runbook. A gap: the replica was left alone; empty: no pool has probes on.",
+		beside(8, timeline("Canary", "Whether the exporter's own small request got its first token, all others and its end in time. Red: clients meet the same; the reason is on /targets. LLMCanaryFailing in the runbook. A gap: the replica was left alone; empty: no pool has the canary on.",
 			query{of("success"), "{{pool_id}} / {{replica_id}}"},
 			[]Outcome{{Text: "fails", Color: "red"}, {Text: "well", Color: "green"}}),
-			graph("Probes by result", "How the probes went. never_ended: all tokens came and the stream stayed open; no_first_token: a hang or a long queue; http_error: the model is not there. LLMCanaryFailing in the runbook says what to do for each.",
+			graph("Canary requests by result", "How the requests went. never_ended: all tokens came and the stream stayed open; no_first_token: a hang or a long queue; http_error: the model is not there. LLMCanaryFailing in the runbook says what to do for each.",
 				request, []query{{rateBy("pool_id, result", "llm_server_canary_requests_total"), "{{pool_id}} {{result}}"}}, stacked),
 			graph("Seen by the canary", "First token and whole answer of one small request, network included. First tokens alone late: a queue, or long prefills of others; the rest alone late: a large batch. One replica apart from its pool: LLMReplicaSlow.",
 				seconds, []query{one("time_to_first_token_seconds", "first token"), one("duration_seconds", "whole answer")}),
@@ -23,13 +23,13 @@ func canary() row {
 				seconds, []query{one("inter_token_latency_max_seconds", "gap"), one("tail_seconds", "tail")})),
 		beside(8, graph("Distinct answers in the pool", "Different answers to the same request among replicas of equal versions. Above 1: another engine somewhere, or unequal load; LLMCanaryOutputsDiffer in the runbook.",
 			"none", []query{{"max by (pool_id) (llm_server_pool_canary_outputs{" + ofPool + "})", "{{pool_id}}"}}, steps, levels("green", 2.0, "orange"), lines),
-			wide(16, table("Answers", "Whether each replica gave the same answer to the same request the last ten times, under the same versions. No: the batch of the moment, or the model was changed without a new version. Old probes or no probing: the reason stands on /targets; LLMCanaryNotRunning in the runbook.",
+			wide(16, table("Answers", "Whether each replica gave the same answer to the same request the last ten times, under the same versions. No: the batch of the moment, or the model was changed without a new version. An old request, or none at all: the reason is on /targets; LLMCanaryNotRunning in the runbook.",
 				[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 				[]column{
-					{"Probed", "none", eachReplica("llm_server_canary_active"), yes},
+					{"Asked", "none", eachReplica("llm_server_canary_active"), yes},
 					{"Always the same", "none", of("deterministic"), yes},
 					{"Changes", "none", "max by (pool_id, replica_id) (increase(llm_server_canary_output_changes_total{" + ofModel + "}[$__range]))", nil},
 					{"Tokens", "none", of("tokens"), nil},
-					{"Last probe", seconds, of("age_seconds"), colored("green", 300.0, "orange")},
+					{"Last request", seconds, of("age_seconds"), colored("green", 300.0, "orange")},
 				}))))
 }

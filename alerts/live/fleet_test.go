@@ -61,7 +61,7 @@ func exporterConfig(fleet *simulate.Fleet) string {
 		fmt.Fprintf(&b, "  - pool_id: %s\n    identity_interval: 3s\n", pool.Name)
 		switch pool.Name {
 		case "calm", "calm-stream", "hung", "failing":
-			b.WriteString("    probe: { enabled: true, interval: 10s, end_timeout: 2s }\n")
+			b.WriteString("    canary: { enabled: true, interval: 10s, end_timeout: 2s }\n")
 		}
 		if pool.Name == "calm" {
 			b.WriteString("    expect: { engine_version: \"2.65.0\" }\n")

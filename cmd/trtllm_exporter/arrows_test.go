@@ -25,7 +25,7 @@ type arrow struct {
 // holds the two against each other.
 func arrows() []arrow {
 	stages := []string{
-		"collector/derive", "collector/discovery", "collector/engine", "collector/exposition", "collector/probe",
+		"collector/derive", "collector/discovery", "collector/engine", "collector/exposition", "collector/canary",
 		"collector/scrape", "collector/scrape/kserve", "collector/snapshot", "collector/target", "relabel",
 	}
 	return []arrow{
@@ -36,14 +36,14 @@ func arrows() []arrow {
 		{"collector/scrape", []string{"collector/scrape/kserve", "collector/target"}},
 		{"collector/scrape/kserve", nil},
 		{"collector/discovery", []string{"collector/target"}},
-		{"collector/probe", []string{"collector/target"}},
+		{"collector/canary", []string{"collector/target"}},
 		{"collector/engine", []string{"collector/exposition", "collector/target"}},
 		{"collector/snapshot", []string{"collector/exposition", "collector/target"}},
 		{"collector/derive", []string{"collector/engine", "collector/exposition", "collector/snapshot"}},
 		{"collector", stages},
 		{"collector/config", []string{
 			"collector", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
-			"collector/probe", "collector/scrape", "relabel",
+			"collector/canary", "collector/scrape", "relabel",
 		}},
 		{"collector/web", []string{
 			"collector", "collector/config", "collector/exposition", "collector/snapshot", "collector/target",

@@ -63,7 +63,7 @@ func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
 	for _, pool := range fleet.Pools() {
-		fmt.Fprintf(&b, "  - pool_id: %q\n    expect: { trtllm_version: %q }\n    probe: { enabled: true, interval: 10s }\n    static_configs:\n",
+		fmt.Fprintf(&b, "  - pool_id: %q\n    expect: { trtllm_version: %q }\n    canary: { enabled: true, interval: 10s }\n    static_configs:\n",
 			pool.Name, pool.Replicas[0].Spec().TRTLLMVersion)
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",

@@ -54,7 +54,7 @@ type Known struct {
 // Ways out that more than one capability has.
 const (
 	cureClient    = "use trtllm-serve, or measure it at the client"
-	cureCanary    = "probe: { enabled: true } in the pool, for requests of its own; or measure it at the client"
+	cureCanary    = "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"

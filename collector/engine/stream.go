@@ -44,7 +44,7 @@ func StreamOf(kind Kind, version string, p *Page) (s Stream, why string) {
 		return Stream{Usage: true}, ""
 	case Dynamo:
 		if p != nil && !p.Begins("dynamo_frontend_") {
-			return s, "a worker of Dynamo has no API for clients; probe its frontend"
+			return s, "a worker of Dynamo has no API for clients; turn the canary on for its frontend"
 		}
 		return Stream{Usage: true}, ""
 	case NIM:
@@ -81,7 +81,7 @@ func (t *Topology) EntryModel(kind Kind, facts *Facts) (name, why string) {
 	})
 	for _, n := range names {
 		if best < 0 || t.ids[n] != t.ids[names[best]] {
-			return "", fmt.Sprintf("clients may call any of %s; set probe.model", strings.Join(names, ", "))
+			return "", fmt.Sprintf("clients may call any of %s; set canary.model", strings.Join(names, ", "))
 		}
 	}
 	return names[best], ""

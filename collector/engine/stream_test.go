@@ -22,7 +22,7 @@ func TestHowServersStream(t *testing.T) {
 		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
 		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},
-		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; probe its frontend"},
+		{"a worker of Dynamo", engine.Dynamo, worker, engine.Stream{}, "a worker of Dynamo has no API for clients; turn the canary on for its frontend"},
 		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -69,10 +69,10 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
 		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, model("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
 		{"the base model before its adapters", engine.NIM, nil, model("zephyr", "adapter"), "zephyr", ""},
-		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set probe.model"},
+		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set canary.model"},
 		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{
 			ensemble, {Name: "other", Configured: true, Platform: "ensemble", Steps: []string{"llm2"}}, {Name: "pre"}, {Name: "llm"}, {Name: "llm2"},
-		}, "", "clients may call any of chat, other; set probe.model"},
+		}, "", "clients may call any of chat, other; set canary.model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			facts := &engine.Facts{Models: c.models}
@@ -96,7 +96,7 @@ func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
 	}
 	off, on := told(false), told(true)
 	require.False(t, off[engine.CanTTFT].Has)
-	require.Contains(t, off[engine.CanTTFT].Cure, "probe: { enabled: true }")
+	require.Contains(t, off[engine.CanTTFT].Cure, "canary: { enabled: true }")
 	require.True(t, on[engine.CanTTFT].Has)
 	require.Contains(t, on[engine.CanTTFT].Reason, "of its own requests only")
 	delete(off, engine.CanTTFT)

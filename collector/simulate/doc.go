@@ -24,5 +24,5 @@
 //
 // Beyond the page: requests that clients send over HTTP (generate_stream,
 // /v1/chat/completions) enter the same executor and are streamed token by token,
-// so an active probe sees queueing, stalls and streams that never end.
+// so a canary sees queueing, stalls and streams that never end.
 package simulate

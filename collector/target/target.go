@@ -86,17 +86,17 @@ type Status struct {
 	Determinism  []Verdict
 	Expectations []Verdict
 	Unanswered   []Verdict
-	// Canary is what active probes show; nil where they are off.
+	// Canary is what the canary shows; nil where it is off.
 	Canary *Canary
 }
 
-// Canary is what the probes of a replica show. It is immutable.
+// Canary is what the canary shows of a replica. It is immutable.
 type Canary struct {
 	// Model is the model that is asked; empty while it is not known.
 	Model string
-	// Hold says why nothing is asked now; empty when probes are sent.
+	// Hold says why nothing is asked now; empty when requests are sent.
 	Hold string
-	// Result is one word for how the last probe went, Reason why it failed, At
+	// Result is one word for how the last request went, Reason why it failed, At
 	// when it ended; empty before the first.
 	Result, Reason string
 	At             time.Time

@@ -214,7 +214,7 @@ func (t *targetState) Note() string {
 	return t.StateReason
 }
 
-// fails is true of a canary whose last probe failed while it is at work.
+// fails is true of a canary whose last request failed while it is at work.
 func (c *canaryState) fails() bool {
 	return c != nil && c.Hold == "" && c.Result != "" && c.Result != "ok"
 }

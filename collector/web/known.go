@@ -22,7 +22,7 @@ type knownState struct {
 	Canary             *canaryState     `json:"canary,omitempty"`
 }
 
-// canaryState is what active probes show of a replica.
+// canaryState is what the canary shows of a replica.
 type canaryState struct {
 	Model string `json:"model,omitempty"`
 	// Hold says why nothing is asked now.
@@ -32,7 +32,7 @@ type canaryState struct {
 	At     *time.Time `json:"at,omitempty"`
 }
 
-// readCanary copies what probes show; nil where they are off.
+// readCanary copies what the canary shows; nil where it is off.
 func readCanary(c *target.Canary, clean scrubber) *canaryState {
 	if c == nil {
 		return nil

@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCanaryInFrontOfDynamo probes the frontend of a Dynamo that nobody else
+// TestCanaryInFrontOfDynamo asks the frontend of a Dynamo that nobody else
 // asks, and leaves its worker alone.
 func TestCanaryInFrontOfDynamo(t *testing.T) {
 	d := newDeployment(t)
 	d.start(t, "frontend", frontendPort)
 	d.start(t, "worker", workerPort)
 	const tokens = 5
-	probe := fmt.Sprintf("probe: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens)
+	canary := fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens)
 	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:
   - { pool_id: frontends, identity_interval: 2s, %[4]s, static_configs: [{ targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } }] }
   - { pool_id: workers, identity_interval: 2s, %[4]s, static_configs: [{ targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } }] }
-`, dynamoInterval, frontendPort, workerPort, probe))
-	within(t, time.Minute, "two good probes", func() bool {
+`, dynamoInterval, frontendPort, workerPort, canary))
+	within(t, time.Minute, "two good requests", func() bool {
 		good := e.page(t).named("llm_server_canary_requests_total", "result", "ok")
 		return len(good) == 1 && good[0].value >= 2
 	})

@@ -18,7 +18,7 @@ import (
 // canaryTokens is what the canary asks for in these tests.
 const canaryTokens = 8
 
-// startCanary starts an exporter that probes a server as often as it may.
+// startCanary starts an exporter whose canary asks a server as often as it may.
 func startCanary(t *testing.T, binary string, s *tritonServer) *exporter {
 	t.Helper()
 	return startConfigured(t, binary, fmt.Sprintf(`
@@ -26,12 +26,12 @@ global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
 pools:
   - pool_id: real
     identity_interval: 2s
-    probe: { enabled: true, interval: 10s, timeout: 9s, first_token_timeout: 4s, gap_timeout: 2s, end_timeout: 2s, max_tokens: %d }
+    canary: { enabled: true, interval: 10s, timeout: 9s, first_token_timeout: 4s, gap_timeout: 2s, end_timeout: 2s, max_tokens: %d }
     static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
 `, canaryTokens, s.metricsAddress()))
 }
 
-// canaryResult is the result of the last probe and its reason.
+// canaryResult is the result of the last request and its reason.
 func (e *exporter) canaryResult(t *testing.T) (result, reason string) {
 	t.Helper()
 	var doc struct {
@@ -61,7 +61,7 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 	s := startTriton(t, releases()[0])
 	e := startCanary(t, binary, s)
 
-	within(t, 40*time.Second, "two good probes", func() bool {
+	within(t, 40*time.Second, "two good requests", func() bool {
 		p := e.page(t)
 		return all(p, "llm_server_canary_requests_total") >= 2 && all(p, "llm_server_canary_success") == 1
 	})
@@ -73,7 +73,7 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 	require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005)
 	require.Greater(t, p.only(t, "llm_server_canary_duration_seconds"), 0.01*(canaryTokens-1))
 	asked := p.only(t, "llm_server_canary_requests_total")
-	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the probes")
+	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the canary")
 
 	s.killStubs(t)
 	within(t, 40*time.Second, "the canary fails", func() bool {
@@ -119,7 +119,7 @@ func TestOnlyTheCanarySeesAStreamThatNeverEnds(t *testing.T) {
 	t.Setenv("MODELS", slowModels(t))
 	s := startTriton(t, releases()[0])
 	e := startCanary(t, binary, s)
-	within(t, 40*time.Second, "a probe", func() bool {
+	within(t, 40*time.Second, "a request", func() bool {
 		result, _ := e.canaryResult(t)
 		return result != ""
 	})

@@ -68,10 +68,10 @@ func doctor(t *testing.T, s *tritonServer) findings {
 // capabilities is the table of what a server tells, as the project's models on
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
-	canary := "; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client"
+	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
 	tokens := "tokens       yes    nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
-		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not probed.
+		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
 		tokens = `tokens       no     token counts came with TensorRT-LLM 0.16
                     turn on: Triton 24.12 (2.53.0) or later
 `

@@ -1,0 +1,169 @@
+package canary
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Opener sends one request and hands the answer out with its body unread; every
+// status is an answer. It brings credentials, TLS and the rules on addresses.
+type Opener interface {
+	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
+}
+
+// Question is whom to ask and in which protocol.
+type Question struct {
+	// Base is the server's API without a trailing slash, Model its own name of
+	// the model.
+	Base, Model string
+	// Generate chooses Triton's generate_stream, else it is OpenAI's API.
+	Generate bool
+	// Usage and Seed say that a server with OpenAI's API knows the request's
+	// stream_options and seed; some refuse what they do not know.
+	Usage, Seed bool
+}
+
+// Ask sends one request and reads its answer to the end. It returns by the
+// deadline of the configuration, or when ctx ends; then the report has no
+// result.
+func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
+	whole := time.Duration(c.Timeout)
+	bounded, release := context.WithTimeoutCause(ctx, whole, &failure{Timeout, fmt.Sprintf("not at its end after %s", whole)})
+	defer release()
+	a := &attempt{cfg: c, open: open, question: q, life: ctx}
+	failed := a.run(bounded)
+	report := a.report(failed)
+	report.At = time.Now()
+	return report
+}
+
+// attempt is one request under way. It belongs to one goroutine.
+type attempt struct {
+	cfg      *Config
+	open     Opener
+	question Question
+	life     context.Context //nolint:containedctx // Whether the loop goes on is asked at the end.
+
+	// sent is when the request was written; the trace writes it while the
+	// request is under way.
+	sent      atomic.Pointer[time.Time]
+	connected atomic.Bool
+	heard     heard
+}
+
+// run asks and reads; nil when all is well.
+func (a *attempt) run(ctx context.Context) *failure {
+	address, body, failed := a.request(ctx)
+	if failed != nil {
+		return failed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stage := newStage(cancel)
+	defer stage.stop()
+	wait := time.Duration(a.cfg.FirstTokenTimeout)
+	stage.begin(wait, &failure{NoFirstToken, fmt.Sprintf("no text within %s", wait)})
+	begun := time.Now()
+	a.sent.Store(&begun)
+	resp, err := a.open.Open(a.traced(ctx), http.MethodPost, address, body)
+	if err != nil {
+		return a.unanswered(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // How it ends is of no interest any more.
+	return a.read(ctx, stage, resp)
+}
+
+// request is what the protocol sends.
+func (a *attempt) request(ctx context.Context) (address string, body []byte, failed *failure) {
+	if a.question.Generate {
+		return a.generateRequest(ctx)
+	}
+	path := "/v1/chat/completions"
+	if a.cfg.Endpoint == EndpointCompletions {
+		path = "/v1/completions"
+	}
+	return a.question.Base + path, a.openAIBody(), nil
+}
+
+// traced notes when a connection was there and when the request was written.
+func (a *attempt) traced(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
+		WroteRequest: func(httptrace.WroteRequestInfo) {
+			now := time.Now()
+			a.sent.Store(&now)
+		},
+	})
+}
+
+// unanswered says why there are no response headers.
+func (a *attempt) unanswered(ctx context.Context, err error) *failure {
+	cause, timed := errors.AsType[*failure](context.Cause(ctx))
+	switch {
+	case timed && a.connected.Load():
+		return cause
+	case timed:
+		return &failure{Connect, "no connection in time"}
+	}
+	return &failure{Connect, err.Error()}
+}
+
+// report puts together what was seen.
+func (a *attempt) report(failed *failure) Report {
+	if failed != nil {
+		if a.life.Err() != nil {
+			return Report{}
+		}
+		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: a.heard.frames}
+	}
+	sent := *a.sent.Load()
+	h := &a.heard
+	return Report{
+		Result: OK, Frames: h.frames, Tokens: h.tokens(), Output: h.output(),
+		FirstToken: h.first.Sub(sent), Duration: h.end.Sub(sent), LongestGap: h.gap, Tail: h.end.Sub(h.last),
+	}
+}
+
+// modelPath is the path of a model of Triton.
+func modelPath(name string) string { return "/v2/models/" + url.PathEscape(name) }
+
+// longestReason bounds what a report says.
+const longestReason = 300
+
+// plain makes one short line of a server's words.
+func plain(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) > longestReason {
+		text = strings.ToValidUTF8(text[:longestReason], "") + "..."
+	}
+	return text
+}
+
+// stage is what the request waits for now: when its time is over, the request is
+// cancelled with the failure of the stage for its cause.
+type stage struct {
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+func newStage(cancel context.CancelCauseFunc) *stage { return &stage{cancel: cancel} }
+
+// begin ends the stage before and gives this one its time.
+func (s *stage) begin(wait time.Duration, late *failure) {
+	s.stop()
+	s.timer = time.AfterFunc(wait, func() { s.cancel(late) })
+}
+
+// stop ends the stage in time.
+func (s *stage) stop() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}

@@ -1,0 +1,346 @@
+package canary_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+)
+
+// script is what a server does: text is written as it stands, a time is waited.
+type script []any
+
+// hangs is longer than any request of the canary.
+const hangs = time.Hour
+
+// stream plays a script under status 200.
+func stream(s script) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		_ = http.NewResponseController(w).Flush()
+		play(w, req, s)
+	}
+}
+
+// play does one thing after the other while the client is there.
+func play(w http.ResponseWriter, req *http.Request, s script) {
+	// Only a server that has read the request notices that its client left.
+	_, _ = io.Copy(io.Discard, req.Body)
+	for _, step := range s {
+		switch step := step.(type) {
+		case string:
+			_, _ = io.WriteString(w, step)
+			_ = http.NewResponseController(w).Flush()
+		case time.Duration:
+			select {
+			case <-time.After(step):
+			case <-req.Context().Done():
+				return
+			}
+		case error:
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// answer is a server's whole answer.
+func answer(status int, kind, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// chat is a frame of a chat with text, word one of generate_stream.
+func chat(text string) string {
+	return fmt.Sprintf(`data: {"object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":null,"content":%q},"finish_reason":null}],"usage":null}`+"\n\n", text)
+}
+
+func word(text string) string {
+	return fmt.Sprintf(`data: {"model_name":"ensemble","model_version":"1","text_output":%q}`+"\n\n", text)
+}
+
+// Frames that are not text.
+const (
+	role     = `data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]} ` + "\n\n"
+	finish   = `data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"length"}]}` + "\n\n"
+	usage    = `data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}` + "\n\n"
+	done     = "data: [DONE]\n\n"
+	metadata = `{"name":"ensemble","inputs":[{"name":"text_input"},{"name":"max_tokens"},{"name":"stream"},{"name":"top_k"}]}`
+)
+
+// cut ends a connection in the middle.
+var cut = io.ErrUnexpectedEOF
+
+// config is what is asked in these tests: three tokens.
+func config() *canary.Config {
+	c := canary.DefaultConfig
+	c.MaxTokens = 3
+	return &c
+}
+
+// ask sends one request to a server under a clock of its own.
+func ask(t *testing.T, c *canary.Config, q canary.Question, h http.Handler) (r canary.Report, took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /v2/models/ensemble", answer(http.StatusOK, "application/json", metadata))
+		mux.Handle("POST /", h)
+		n := serve(t, mux)
+		began := time.Now()
+		r = c.Ask(t.Context(), n, q)
+		took = time.Since(began)
+	})
+	return r, took
+}
+
+func TestEveryResult(t *testing.T) {
+	second := time.Second
+	for _, c := range []struct {
+		name     string
+		question canary.Question
+		server   http.Handler
+		result   canary.Result
+		reason   string
+		took     time.Duration
+	}{
+		{"a chat that ends", openAI(), stream(script{second, role, chat("one"), second, chat(" two"), chat(" three"), finish, usage, second, done}), canary.OK, "", 3 * second},
+		{"a chat that says stop before all tokens", openAI(), stream(script{role, chat("one"), finish, done}), canary.OK, "", 0},
+		{"completions have no role", openAI(), stream(script{`data: {"choices":[{"text":"one","finish_reason":null}]}` + "\n\n", done}), canary.OK, "", 0},
+		{"frames of a reasoning model", openAI(), stream(script{`data: {"choices":[{"delta":{"reasoning_content":"hm"}}]}` + "\n\n", done}), canary.OK, "", 0},
+		{"comments keep a stream alive", openAI(), stream(script{": ping\n\n", chat("one"), ": ping\n\n", done}), canary.OK, "", 0},
+		{"the body that goes on after [DONE]", openAI(), stream(script{chat("one"), done, hangs}), canary.OK, "", 5 * second},
+		{"generate_stream ends with its body", triton(), stream(script{second, word("one"), word(" two"), word(" three"), second}), canary.OK, "", 2 * second},
+		{"a list of texts", triton(), stream(script{`data: {"text_output":["one"],"error":null}` + "\n\n"}), canary.OK, "", 0},
+
+		{"the first frame of Triton's frontend is no token", openAI(), stream(script{role, chat(""), hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
+		{"no headers", openAI(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { play(w, r, script{hangs}) }), canary.NoFirstToken, "no text within 10s", 10 * second},
+		{"generate_stream without a frame", triton(), stream(script{hangs}), canary.NoFirstToken, "no text within 10s", 10 * second},
+		{"tokens that stop coming", openAI(), stream(script{chat("one"), second, chat(" two"), hangs}), canary.Stalled, "2 frames with text came, and no other within 5s", 6 * second},
+		{"frames without text are no progress", openAI(), stream(script{chat("one"), 3 * second, role, 3 * second, role, hangs}), canary.Stalled, "1 frames", 5 * second},
+		{"all tokens and no end", openAI(), stream(script{chat("one"), chat(" two"), chat(" three"), hangs}), canary.NeverEnded, "3 frames with text came, and no end within 5s", 5 * second},
+		{"a finish reason and no end", openAI(), stream(script{chat("one"), second, finish, hangs}), canary.NeverEnded, "1 frames", 6 * second},
+		{"usage of all tokens and no end", openAI(), stream(script{chat("one two three"), usage, hangs}), canary.NeverEnded, "1 frames", 5 * second},
+		{"generate_stream with all frames and an open body", triton(), stream(script{word("one"), word(" two"), word(" three"), hangs}), canary.NeverEnded, "3 frames", 5 * second},
+		{"tokens without end", openAI(), stream(slices.Repeat(script{chat("one"), 4 * second}, 20)), canary.Timeout, "not at its end after 30s", 30 * second},
+		{"a body that ends before [DONE]", openAI(), stream(script{chat("one"), finish}), canary.Truncated, "after 1 frames with text and without [DONE]", 0},
+		{"a connection that ends", openAI(), stream(script{chat("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
+		{"a connection that ends within generate_stream", triton(), stream(script{word("one"), cut}), canary.Truncated, "the connection ended after 1 frames with text", 0},
+		{"half a frame", triton(), stream(script{word("one"), `data: {"text_out`}), canary.Truncated, "after 1 frames", 0},
+		{"an end without text", openAI(), stream(script{role, finish, done}), canary.Empty, "set another prompt", 0},
+		{"a body without frames", triton(), stream(nil), canary.Empty, "set another prompt", 0},
+
+		{"an error event under status 200", triton(), stream(script{word("one"), `data: {"error":"Stub process is not healthy."}` + "\n\n"}), canary.ErrorFrame, "Stub process is not healthy.", 0},
+		{"an error as the only JSON under status 200", triton(), answer(200, "application/json", `{"error":"generate expects model to produce exactly 1 response"}`), canary.ErrorFrame, "exactly 1 response", 0},
+		{"an error in a chat", openAI(), stream(script{chat("one"), `data: {"error":{"message":"worker lost","code":500}}` + "\n\n"}), canary.ErrorFrame, "worker lost", 0},
+		{"an error of FastAPI in a chat", openAI(), stream(script{`data: {"detail":"no"}` + "\n\n"}), canary.ErrorFrame, "detail", 0},
+		{"an error object in a chat", openAI(), stream(script{`data: {"object":"error","message":"bad"}` + "\n\n"}), canary.ErrorFrame, "bad", 0},
+		{"an error event of Dynamo", openAI(), stream(script{"event: error\n: worker lost\n\n"}), canary.ErrorFrame, "worker lost", 0},
+
+		{"a dead stub", triton(), answer(400, "text/event-stream", `data: {"error":"Stub process 'x' is not healthy."}`+"\n\n"), canary.HTTPError, "answers 400: data: {\"error\":\"Stub process 'x' is not healthy.\"}", 0},
+		{"a full queue", triton(), answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`), canary.HTTPError, "answers 503", 0},
+		{"no such model", canary.Question{Base: base, Model: "gone", Generate: true}, stream(nil), canary.HTTPError, "GET /v2/models/gone answers 405", 0},
+		{"a page of a proxy", openAI(), answer(200, "text/html", "<html>"), canary.Malformed, `"text/html"`, 0},
+		{"a server that does not stream", openAI(), answer(200, "application/json", `{"choices":[]}`), canary.Malformed, "in place of a stream", 0},
+		{"a frame that is no JSON", openAI(), stream(script{"data: <html>\n\n"}), canary.Malformed, "no JSON", 0},
+		{"a frame of generate_stream that is no JSON", triton(), stream(script{"data: [DONE]\n\n"}), canary.Malformed, "no JSON", 0},
+		{"a line without end", openAI(), stream(script{strings.Repeat("x", 1<<17)}), canary.Malformed, "over the limit", 0},
+		{"an answer without end", openAI(), stream(slices.Repeat(script{": " + strings.Repeat("x", 1<<15) + "\n\n"}, 64)), canary.Malformed, "over the limit", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, took := ask(t, config(), c.question, c.server)
+			require.Equal(t, c.result, r.Result, r.Reason)
+			require.Contains(t, r.Reason, c.reason)
+			require.Equal(t, c.took, took)
+			if r.Result != canary.OK {
+				require.NotEmpty(t, r.Reason)
+				require.Zero(t, r.FirstToken)
+				require.Empty(t, r.Output)
+			}
+		})
+	}
+}
+
+func TestEveryResultHasACase(t *testing.T) {
+	source := canary.Results()
+	require.Len(t, source, 12)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(source))), 12)
+}
+
+func TestNoConnection(t *testing.T) {
+	t.Run("refused", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n := serve(t, http.NotFoundHandler())
+			require.NoError(t, n.Close())
+			r := config().Ask(t.Context(), n, openAI())
+			require.Equal(t, canary.Connect, r.Result)
+			require.Contains(t, r.Reason, net.ErrClosed.Error())
+			require.Equal(t, canary.Connect, config().Ask(t.Context(), n, triton()).Result)
+		})
+	})
+	t.Run("a dial that hangs", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n := &network{conns: make(chan net.Conn), closed: make(chan struct{})}
+			n.rt = &http.Transport{DialContext: n.dial}
+			// Net/http lets a dial go on without its request; scrape.Client does not.
+			defer func() { require.NoError(t, n.Close()) }()
+			began := time.Now()
+			r := config().Ask(t.Context(), n, openAI())
+			require.Equal(t, canary.Connect, r.Result)
+			require.Equal(t, "no connection in time", r.Reason)
+			require.Equal(t, 10*time.Second, time.Since(began))
+		})
+	})
+}
+
+func TestTimesOfAGoodAnswer(t *testing.T) {
+	ms := time.Millisecond
+	r, _ := ask(t, config(), openAI(), stream(script{
+		100 * ms, role, 200 * ms, chat("one"), 50 * ms, chat(" two"), 400 * ms, chat(" three"), 30 * ms, finish, usage, 20 * ms, done, 500 * ms,
+	}))
+	require.Equal(t, canary.OK, r.Result)
+	require.Equal(t, 300*ms, r.FirstToken, "the role is no token")
+	require.Equal(t, 400*ms, r.LongestGap)
+	require.Equal(t, 50*ms, r.Tail)
+	require.Equal(t, 800*ms, r.Duration)
+	require.Equal(t, 3, r.Frames)
+	require.Equal(t, 3, r.Tokens)
+	require.False(t, r.At.IsZero())
+}
+
+func TestTokensAreFramesWhereTheServerTellsNoUsage(t *testing.T) {
+	r, _ := ask(t, config(), triton(), stream(script{word("a"), word("b")}))
+	require.Equal(t, 2, r.Tokens)
+	every := func(n int) string {
+		return fmt.Sprintf(`data: {"choices":[{"delta":{"content":"x"}}],"usage":{"completion_tokens":%d}}`+"\n\n", n)
+	}
+	r, _ = ask(t, config(), openAI(), stream(script{every(1), every(3), done}))
+	require.Equal(t, 3, r.Tokens, "usage on every frame counts once")
+	require.Equal(t, 2, r.Frames)
+}
+
+func TestTheOutputIsTheTextHoweverItIsCut(t *testing.T) {
+	output := func(q canary.Question, s script) string {
+		r, _ := ask(t, config(), q, stream(s))
+		require.Equal(t, canary.OK, r.Result, r.Reason)
+		require.Len(t, r.Output, 64)
+		return r.Output
+	}
+	whole := output(triton(), script{word("one two three")})
+	for name, s := range map[string]script{
+		"tokens":                 {word("one"), word(" two"), word(" three")},
+		"two at once":            {word("one two"), word(" three")},
+		"all so far each time":   {word("one"), word("one two"), word("one two three")},
+		"tokens and all at last": {word("one"), word(" two"), word(" three"), word("one two three")},
+	} {
+		require.Equal(t, whole, output(triton(), s), name)
+	}
+	require.Equal(t, whole, output(openAI(), script{role, chat("one two"), chat(" three"), done}))
+	require.NotEqual(t, whole, output(triton(), script{word("one"), word(" two"), word(" four")}))
+	require.NotEqual(t, output(triton(), script{word("ha"), word("ho"), word("ha")}), output(triton(), script{word("haho")}))
+}
+
+func TestARequestThatIsGivenUpHasNoResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, stream(script{chat("one"), hangs}))
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		require.Empty(t, config().Ask(ctx, n, openAI()).Result)
+	})
+}
+
+// asked is the body of the one request that a server got.
+func asked(t *testing.T, c *canary.Config, q canary.Question, meta string) (path string, body map[string]any) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		mux := http.NewServeMux()
+		mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
+			if meta == "" {
+				w.WriteHeader(http.StatusForbidden)
+				return
+			}
+			_, _ = io.WriteString(w, meta)
+		})
+		mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
+			path = r.URL.EscapedPath()
+			if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+				w.WriteHeader(http.StatusTeapot)
+			}
+		})
+		c.Ask(t.Context(), serve(t, mux), q)
+	})
+	return path, body
+}
+
+func TestWhatIsAsked(t *testing.T) {
+	number := func(n int) any { return float64(n) }
+	c := config()
+	c.Prompt = "Say one."
+	message := []any{map[string]any{"role": "user", "content": "Say one."}}
+
+	path, body := asked(t, c, openAI(), "")
+	require.Equal(t, "/v1/chat/completions", path)
+	require.Equal(t, map[string]any{
+		"model": "tiny-llama", "messages": message, "max_tokens": number(3), "temperature": number(0), "stream": true,
+		"stream_options": map[string]any{"include_usage": true}, "seed": number(7),
+	}, body)
+
+	_, body = asked(t, c, canary.Question{Base: base, Model: "m"}, "")
+	require.NotContains(t, body, "stream_options")
+	require.NotContains(t, body, "seed")
+
+	c.Endpoint = canary.EndpointCompletions
+	path, body = asked(t, c, openAI(), "")
+	require.Equal(t, "/v1/completions", path)
+	require.Equal(t, "Say one.", body["prompt"])
+	require.NotContains(t, body, "messages")
+
+	path, body = asked(t, c, triton(), metadata)
+	require.Equal(t, "/v2/models/ensemble/generate_stream", path)
+	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "top_k": number(1)}, body)
+
+	path, body = asked(t, c, canary.Question{Base: base, Model: "a/b c", Generate: true}, `{"inputs":[{"name":"text_input"},{"name":"streaming"},{"name":"sampling_param_max_tokens"},{"name":"stop"}]}`)
+	require.Equal(t, "/v2/models/a%2Fb%20c/generate_stream", path)
+	require.Equal(t, map[string]any{"text_input": "Say one.", "sampling_param_max_tokens": number(3), "streaming": true}, body, "stop is a signal and no list of words")
+
+	_, body = asked(t, c, triton(), "")
+	require.Equal(t, map[string]any{"text_input": "Say one.", "max_tokens": number(3), "stream": true, "bad_words": "", "stop_words": ""}, body, "of a server that keeps its metadata to itself")
+}
+
+func TestAModelWithoutTextIsNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, answer(200, "application/json", `{"inputs":[{"name":"input_ids"}]}`))
+		r := config().Ask(t.Context(), n, triton())
+		require.Equal(t, canary.Unsupported, r.Result)
+		require.Contains(t, r.Reason, "no input text_input")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, answer(200, "application/json", `<html>`))
+		require.Equal(t, canary.Malformed, config().Ask(t.Context(), n, triton()).Result)
+	})
+	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, stream(script{hangs}))
+		r := config().Ask(t.Context(), n, triton())
+		require.Equal(t, canary.Timeout, r.Result, "the metadata never came")
+	})
+}
+
+func TestReasonsAreOneShortLine(t *testing.T) {
+	r, _ := ask(t, config(), openAI(), answer(500, "text/plain", "a\nb\x00\xff"+strings.Repeat("long ", 200)))
+	require.Equal(t, canary.HTTPError, r.Result)
+	require.NotContains(t, r.Reason, "\n")
+	require.LessOrEqual(t, len(r.Reason), 310)
+	require.True(t, strings.HasPrefix(r.Reason, "the server answers 500: a b"), r.Reason)
+}

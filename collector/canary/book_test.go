@@ -1,0 +1,67 @@
+package canary_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+)
+
+// entry is one report that comes into a book.
+type entry struct {
+	output, identity string
+}
+
+func TestAnswersAreComparedUnderOneIdentity(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		entries []entry
+		answers int
+		alike   bool
+		changes uint64
+	}{
+		{"one answer says nothing", []entry{{"a", "v1"}}, 1, true, 0},
+		{"two alike", []entry{{"a", "v1"}, {"a", "v1"}}, 2, true, 0},
+		{"two that differ", []entry{{"a", "v1"}, {"b", "v1"}}, 2, false, 1},
+		{"there and back", []entry{{"a", "v1"}, {"b", "v1"}, {"a", "v1"}}, 3, false, 2},
+		{"another version may answer otherwise", []entry{{"a", "v1"}, {"b", "v2"}, {"b", "v2"}}, 2, true, 0},
+		{"a request that failed is no answer", []entry{{"a", "v1"}, {"", "v1"}, {"a", "v1"}}, 2, true, 0},
+		{"an old difference is forgotten", append([]entry{{"b", "v1"}}, same(10)...), 10, true, 1},
+		{"a difference among the last ten", append([]entry{{"b", "v1"}}, same(9)...), 10, false, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var book canary.Book
+			var s *canary.Summary
+			for _, e := range c.entries {
+				r := canary.Report{Result: canary.OK, Output: e.output}
+				if e.output == "" {
+					r = canary.Report{Result: canary.Stalled}
+				}
+				s = book.Enter(r, e.identity)
+			}
+			require.Equal(t, c.answers, s.Answers)
+			require.Equal(t, c.alike, s.Alike)
+			require.Equal(t, c.changes, s.Changes)
+		})
+	}
+}
+
+// same are answers that are all alike.
+func same(n int) []entry {
+	all := make([]entry, n)
+	for i := range all {
+		all[i] = entry{"a", "v1"}
+	}
+	return all
+}
+
+func TestSummariesDoNotChangeAnyMore(t *testing.T) {
+	var book canary.Book
+	first := book.Enter(canary.Report{Result: canary.OK, Output: "a"}, "v1")
+	book.Enter(canary.Report{Result: canary.Truncated}, "v1")
+	last := book.Enter(canary.Report{Result: canary.Truncated}, "v1")
+	require.Equal(t, map[canary.Result]uint64{canary.OK: 1}, first.Counts)
+	require.Equal(t, map[canary.Result]uint64{canary.OK: 1, canary.Truncated: 2}, last.Counts)
+	require.Equal(t, canary.Truncated, last.Last.Result)
+}

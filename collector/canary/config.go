@@ -1,0 +1,143 @@
+package canary
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/prometheus/common/model"
+)
+
+// The endpoints of servers with OpenAI's API.
+const (
+	EndpointChat        = "chat"
+	EndpointCompletions = "completions"
+)
+
+const (
+	// shortestInterval keeps the canary's share of a server's own numbers small.
+	shortestInterval = 10 * time.Second
+	// mostTokens and longestPrompt keep the canary small beside real requests.
+	mostTokens    = 64
+	longestPrompt = 4096
+)
+
+// Config says whether and how the replicas of a pool get requests of the canary.
+type Config struct {
+	// Enabled turns the canary on; nothing is sent without it.
+	Enabled bool `yaml:"enabled"`
+	// Interval is the time between two requests to one replica.
+	Interval model.Duration `yaml:"interval"`
+	// Timeout bounds a whole request; FirstTokenTimeout the wait for the first
+	// token, GapTimeout that for the next, EndTimeout that for the end of the
+	// stream once all tokens are there.
+	Timeout           model.Duration `yaml:"timeout"`
+	FirstTokenTimeout model.Duration `yaml:"first_token_timeout"`
+	GapTimeout        model.Duration `yaml:"gap_timeout"`
+	EndTimeout        model.Duration `yaml:"end_timeout"`
+	// Model is the server's name of the model to ask; the entry model if empty.
+	Model string `yaml:"model,omitempty"`
+	// Prompt is what the model is asked, MaxTokens how long it may answer.
+	Prompt    string `yaml:"prompt"`
+	MaxTokens int    `yaml:"max_tokens"`
+	// Endpoint is where servers with OpenAI's API are asked.
+	Endpoint string `yaml:"endpoint"`
+}
+
+// DefaultConfig sends nothing.
+var DefaultConfig = Config{
+	Interval:          model.Duration(time.Minute),
+	Timeout:           model.Duration(30 * time.Second),
+	FirstTokenTimeout: model.Duration(10 * time.Second),
+	GapTimeout:        model.Duration(5 * time.Second),
+	EndTimeout:        model.Duration(5 * time.Second),
+	// A text that every model goes on with, so that it does not end at once.
+	Prompt:    "Count in words from one to fifty: one, two, three,",
+	MaxTokens: 8,
+	Endpoint:  EndpointChat,
+}
+
+// UnmarshalYAML reads the configuration over the defaults. An interval that is
+// shorter than the default timeouts takes them down with it, and so does a
+// timeout with those of the stages.
+func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultConfig
+	c.Timeout, c.FirstTokenTimeout, c.GapTimeout, c.EndTimeout = 0, 0, 0, 0
+	type plain Config
+	if err := unmarshal((*plain)(c)); err != nil {
+		return err
+	}
+	for _, t := range []struct {
+		value           *model.Duration
+		standard, bound model.Duration
+	}{
+		{&c.Timeout, DefaultConfig.Timeout, c.Interval},
+		{&c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout, 0},
+		{&c.GapTimeout, DefaultConfig.GapTimeout, 0},
+		{&c.EndTimeout, DefaultConfig.EndTimeout, 0},
+	} {
+		if t.bound == 0 {
+			t.bound = c.Timeout
+		}
+		if *t.value == 0 {
+			*t.value = min(t.standard, t.bound)
+		}
+	}
+	return nil
+}
+
+// Validate says which keys are wrong and what they may be.
+func (c *Config) Validate() error {
+	var errs []error
+	if time.Duration(c.Interval) < shortestInterval {
+		errs = append(errs, fmt.Errorf("interval: %s is too short, the canary counts in the server's own numbers; set %s or more", c.Interval, model.Duration(shortestInterval)))
+	}
+	if c.Timeout <= 0 {
+		errs = append(errs, fmt.Errorf("timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout))
+	}
+	if c.Timeout > c.Interval {
+		errs = append(errs, fmt.Errorf("timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval))
+	}
+	for _, t := range []struct {
+		key             string
+		value, standard model.Duration
+	}{
+		{"first_token_timeout", c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout},
+		{"gap_timeout", c.GapTimeout, DefaultConfig.GapTimeout},
+		{"end_timeout", c.EndTimeout, DefaultConfig.EndTimeout},
+	} {
+		if t.value <= 0 {
+			errs = append(errs, fmt.Errorf("%s: must be longer than 0; the default is %s", t.key, t.standard))
+		}
+		if t.value > c.Timeout && c.Timeout > 0 {
+			errs = append(errs, fmt.Errorf("%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", t.key, t.value, c.Timeout))
+		}
+	}
+	return errors.Join(append(errs, c.validateRequest())...)
+}
+
+// validateRequest says what is wrong with what would be asked.
+func (c *Config) validateRequest() error {
+	var errs []error
+	if strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model {
+		errs = append(errs, fmt.Errorf("model: %q has control characters or blanks at an end; write the name as the server lists it", c.Model))
+	}
+	switch {
+	case strings.TrimSpace(c.Prompt) == "":
+		errs = append(errs, errors.New("prompt: is empty; leave it out to take the default, or give a text"))
+	case !utf8.ValidString(c.Prompt):
+		errs = append(errs, errors.New("prompt: is not valid UTF-8; write it in UTF-8"))
+	case len(c.Prompt) > longestPrompt:
+		errs = append(errs, fmt.Errorf("prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), longestPrompt))
+	}
+	if c.MaxTokens < 1 || c.MaxTokens > mostTokens {
+		errs = append(errs, fmt.Errorf("max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, mostTokens, DefaultConfig.MaxTokens))
+	}
+	if c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions {
+		errs = append(errs, fmt.Errorf("endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,125 @@
+package canary
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// metadata is the part of Triton's GET /v2/models/{model} that is read.
+type metadata struct {
+	Inputs []struct {
+		Name string `json:"name"`
+	} `json:"inputs"`
+}
+
+// textInput is the input that a model must have to be asked.
+const textInput = "text_input"
+
+// generateRequest is a request to Triton's generate_stream. It fills those of
+// the model's inputs that it knows: required ones differ between models, and
+// keys that name no input become parameters, which models may refuse.
+func (a *attempt) generateRequest(ctx context.Context) (address string, body []byte, failed *failure) {
+	path := modelPath(a.question.Model)
+	has, failed := a.inputs(ctx, a.question.Base+path)
+	if failed != nil {
+		return "", nil, failed
+	}
+	if !has(textInput) {
+		return "", nil, &failure{Unsupported, fmt.Sprintf("model %s has no input %s; set model to the one that clients call", a.question.Model, textInput)}
+	}
+	request := make(map[string]any)
+	for name, value := range a.known() {
+		if has(name) {
+			request[name] = value
+		}
+	}
+	// Text and numbers can always be written.
+	body, _ = json.Marshal(request)
+	return a.question.Base + path + "/generate_stream", body, nil
+}
+
+// known are the inputs of the models that TensorRT-LLM's repositories have
+// (triton_backend/all_models: inflight_batcher_llm and llmapi, config.pbtxt) and
+// of Triton's vLLM backend. The best token is chosen by top_k, for a temperature
+// of 0 reached other requests of the batch (tensorrtllm_backend, issue 464).
+func (a *attempt) known() map[string]any {
+	return map[string]any{
+		textInput: a.cfg.Prompt,
+		"stream":  true, "streaming": true,
+		"max_tokens": a.cfg.MaxTokens, "sampling_param_max_tokens": a.cfg.MaxTokens,
+		"top_k": 1, "sampling_param_top_k": 1,
+		"random_seed": seed, "seed": seed, "sampling_param_seed": seed,
+		"bad_words": "", "stop_words": "",
+		"exclude_input_in_output": true, "sampling_param_exclude_input_from_output": true,
+		"sampling_parameters": fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d}`, a.cfg.MaxTokens, seed),
+	}
+}
+
+// inputs asks what the model takes. A server that keeps its metadata to itself
+// is taken for one with the inputs of the README.
+func (a *attempt) inputs(ctx context.Context, address string) (has func(name string) bool, failed *failure) {
+	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, address, nil)
+	if err != nil {
+		return nil, a.unanswered(ctx, err)
+	}
+	defer func() { _ = resp.Body.Close() }() // How it ends is of no interest any more.
+	switch resp.StatusCode {
+	case http.StatusOK:
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return func(name string) bool {
+			return slices.Contains([]string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, name)
+		}, nil
+	default:
+		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, words(resp.Body))}
+	}
+	var m metadata
+	text, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit))
+	if err == nil {
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		if cause, timed := errors.AsType[*failure](context.Cause(ctx)); timed {
+			return nil, cause
+		}
+		return nil, &failure{Malformed, "the model's metadata can not be read: " + err.Error()}
+	}
+	names := make(map[string]bool, len(m.Inputs))
+	for _, input := range m.Inputs {
+		names[input.Name] = true
+	}
+	return func(name string) bool { return names[name] }, nil
+}
+
+// response is one frame of generate_stream: outputs and parameters, flat.
+type response struct {
+	Error json.RawMessage `json:"error"`
+	Text  json.RawMessage `json:"text_output"`
+}
+
+// hearGenerate notes one frame. There is none that says it is the last; the end
+// is the end of the body (server src/http_server.cc, EndResponseCallback).
+func (a *attempt) hearGenerate(text []byte, now time.Time) *failure {
+	var r response
+	if err := json.Unmarshal(text, &r); err != nil {
+		return &failure{Malformed, "a frame that is no JSON of a response: " + string(text)}
+	}
+	if said(r.Error) {
+		return &failure{ErrorFrame, "an error in the stream: " + string(text)}
+	}
+	var output string
+	if json.Unmarshal(r.Text, &output) != nil {
+		// A list of texts, or a model that names its output otherwise.
+		output = string(r.Text)
+		if output == "" {
+			output = string(text)
+		}
+	}
+	a.heard.text(output, now)
+	return nil
+}
