@@ -1,42 +1,17 @@
 package collector
 
 import (
-	"errors"
-	"fmt"
 	"net/url"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// The protocols that an API can be asked by.
-const (
-	ProtocolHTTP = "http"
-	ProtocolGRPC = "grpc"
-)
-
-// validateProtocol says what is wrong with api_protocol.
-func (c *PoolConfig) validateProtocol() error {
-	if c.APIProtocol != ProtocolHTTP && c.APIProtocol != ProtocolGRPC {
-		return fmt.Errorf("api_protocol: %q is unknown; use %s or %s", c.APIProtocol, ProtocolHTTP, ProtocolGRPC)
-	}
-	if c.APIProtocol == ProtocolHTTP {
-		return nil
-	}
-	var errs []error
-	if c.Engine != EngineAuto && c.Engine != string(engine.Triton) {
-		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
-	}
-	if c.HTTP.Proxy.Proxy() != nil {
-		errs = append(errs, errors.New("api_protocol: gRPC goes through no proxy; remove the proxy keys or use http"))
-	}
-	return errors.Join(errs...)
-}
-
 // apiBase is the base of an API at an address, in the pool's protocol; scheme
 // is http or https.
-func (c *PoolConfig) apiBase(scheme, address string) string {
-	if c.APIProtocol == ProtocolGRPC {
+func apiBase(c *config.Pool, scheme, address string) string {
+	if c.APIProtocol == config.ProtocolGRPC {
 		scheme = map[string]string{"http": scrape.SchemeGRPC, "https": scrape.SchemeGRPCS}[scheme]
 	}
 	return scheme + "://" + address
@@ -45,9 +20,9 @@ func (c *PoolConfig) apiBase(scheme, address string) string {
 // apiAt is the base of the server's own API where neither target nor pool say
 // it, given the URL of its page and the port there; empty for none. Triton's
 // ports are neighbours: HTTP, gRPC, metrics.
-func (c *PoolConfig) apiAt(e engine.Engine, page *url.URL, metrics int) string {
+func apiAt(c *config.Pool, e engine.Engine, page *url.URL, metrics int) string {
 	port := e.APIPort(metrics)
-	grpc := c.APIProtocol == ProtocolGRPC && e.Kind() == engine.Triton
+	grpc := c.APIProtocol == config.ProtocolGRPC && e.Kind() == engine.Triton
 	if grpc {
 		port = metrics - 1
 	}
@@ -55,7 +30,7 @@ func (c *PoolConfig) apiAt(e engine.Engine, page *url.URL, metrics int) string {
 	case port <= 0:
 		return ""
 	case grpc:
-		return c.apiBase(page.Scheme, hostPort(page.Hostname(), port))
+		return apiBase(c, page.Scheme, hostPort(page.Hostname(), port))
 	}
 	return page.Scheme + "://" + hostPort(page.Hostname(), port)
 }

@@ -5,13 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 func TestAnAPIThatIsGivenIsAskedInThePoolsProtocol(t *testing.T) {
 	l := startLine(t,
-		apiPool("http", "http", collector.ProtocolHTTP), apiPool("https", "https", collector.ProtocolHTTP),
-		apiPool("grpc", "http", collector.ProtocolGRPC), apiPool("grpcs", "https", collector.ProtocolGRPC),
+		apiPool("http", "http", config.ProtocolHTTP), apiPool("https", "https", config.ProtocolHTTP),
+		apiPool("grpc", "http", config.ProtocolGRPC), apiPool("grpcs", "https", config.ProtocolGRPC),
 	)
 	for _, id := range []string{"http", "https", "grpc", "grpcs"} {
 		l.eventually(`trtllm_exporter_target_up{pool_id="` + id + `",replica_id="r0"} 0`)
@@ -24,7 +24,7 @@ func TestAnAPIThatIsGivenIsAskedInThePoolsProtocol(t *testing.T) {
 }
 
 // apiPool is a pool of one Triton that nobody runs.
-func apiPool(id, scheme, protocol string) collector.PoolConfig {
+func apiPool(id, scheme, protocol string) config.Pool {
 	p := pool(id, "r0=127.0.0.1:2|127.0.0.1:1")
 	p.Engine, p.Scheme, p.APIProtocol = "triton", scheme, protocol
 	return p

@@ -205,5 +205,5 @@ func (r *replica) apiURL(e engine.Engine) string {
 	if err != nil {
 		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
 	}
-	return r.pool.cfg.apiAt(e, u, port)
+	return apiAt(&r.pool.cfg, e, u, port)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -124,12 +125,12 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*replica, *snapshot.
 	c, err := New(Options{Store: store, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()})
 	require.NoError(tb, err)
 	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return s, nil }
-	cfg := DefaultConfig
-	pool := DefaultPoolConfig
+	cfg := config.DefaultFile
+	pool := config.DefaultPool
 	pool.PoolID, pool.Engine = "llama-70b-prod", "triton"
-	cfg.Pools = []PoolConfig{pool}
+	cfg.Pools = []config.Pool{pool}
 	cfg.Resolve()
-	p, err := c.build(&cfg, &cfg.Pools[0], exposition.DefaultConfig)
+	p, err := c.build(&cfg, &cfg.Pools[0])
 	require.NoError(tb, err)
 	t := &target.Target{
 		PoolID: pool.PoolID, ReplicaID: "r0", Engine: "triton",

@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -48,21 +47,6 @@ type canaryShown struct {
 	*canary.Summary
 
 	order *canaryOrder
-}
-
-// validateCanary says what is wrong with key canary.
-func (c *PoolConfig) validateCanary() error {
-	if err := c.Canary.Validate(); err != nil {
-		return prefixed("canary.", err)
-	}
-	switch {
-	case !c.Canary.Enabled:
-	case c.Silent:
-		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
-	case c.APIProtocol == ProtocolGRPC:
-		return fmt.Errorf("canary.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
-	}
-	return nil
 }
 
 // runCanary asks the replica until ctx ends, one request at a time. Requests to a

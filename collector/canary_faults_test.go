@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -47,7 +47,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 		},
 	} {
 		t.Run(f.name, func(t *testing.T) {
-			c := fly(t, func(p *collector.PoolConfig) { p.Canary.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
+			c := fly(t, func(p *config.Pool) { p.Canary.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
 			c.well(0, 1)
 			f.begin(c.server(0))
 			s := c.until(f.result, 0, func(s map[string]float64) bool {
@@ -143,12 +143,12 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 func TestTheModelToAsk(t *testing.T) {
 	two := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
 	t.Run("is the one that is set", func(t *testing.T) {
-		c := fly(t, func(p *collector.PoolConfig) { p.Canary.Model = "tensorrt_llm_bls" }, two)
+		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm_bls" }, two)
 		c.well(0, 1)
 		require.Equal(t, "tensorrt_llm_bls", c.status(0).Canary.Model)
 	})
 	t.Run("may be one that takes no text", func(t *testing.T) {
-		c := fly(t, func(p *collector.PoolConfig) { p.Canary.Model = "tensorrt_llm" }, two)
+		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm" }, two)
 		c.until("a failure", 0, func(s map[string]float64) bool { return s["requests_total unsupported"] > 0 })
 		require.Zero(t, c.server(0).Truth().Arrived)
 	})

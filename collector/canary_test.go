@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -20,11 +20,11 @@ type cage struct {
 	*line
 
 	fleet  *simulate.Fleet
-	config collector.PoolConfig
+	config config.Pool
 }
 
 // withCanary turns the canary on, more often than a file may say.
-func withCanary(p *collector.PoolConfig) {
+func withCanary(p *config.Pool) {
 	p.Canary.Enabled = true
 	p.Canary.Interval = model.Duration(100 * time.Millisecond)
 	p.Canary.Timeout = model.Duration(10 * time.Second)
@@ -34,7 +34,7 @@ func withCanary(p *collector.PoolConfig) {
 }
 
 // fly starts a cage; change may alter the configuration of the pool.
-func fly(t *testing.T, change func(*collector.PoolConfig), specs ...simulate.Spec) *cage {
+func fly(t *testing.T, change func(*config.Pool), specs ...simulate.Spec) *cage {
 	t.Helper()
 	for i := range specs {
 		specs[i].Name, specs[i].Seed, specs[i].Speed = "r"+strconv.Itoa(i), uint64(i+1), speed
@@ -113,7 +113,7 @@ func (c *cage) well(i, times int) map[string]float64 {
 }
 
 func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
-	c := fly(t, func(p *collector.PoolConfig) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
+	c := fly(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
 	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
 	for c.status(0).Scrapes < scrapes+10 {

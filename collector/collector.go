@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -70,14 +70,14 @@ func New(opts Options) (*Collector, error) {
 // Everything that can fail is built first; on error nothing changes. Targets
 // that are the same before and after keep their loops, their clocks and their
 // windows.
-func (c *Collector) ApplyConfig(cfg *Config, page exposition.Config) error {
-	part, err := cfg.Sharding.shard()
+func (c *Collector) ApplyConfig(cfg *config.File) error {
+	part, err := shardOf(cfg.Sharding)
 	if err != nil {
 		return err
 	}
 	var built []*pool
 	for i := range cfg.Pools {
-		p, err := c.build(cfg, &cfg.Pools[i], page)
+		p, err := c.build(cfg, &cfg.Pools[i])
 		if err != nil {
 			for _, b := range built {
 				b.client.Close()
@@ -98,9 +98,9 @@ func (c *Collector) ApplyConfig(cfg *Config, page exposition.Config) error {
 }
 
 // build makes what a pool needs to run.
-func (c *Collector) build(cfg *Config, pc *PoolConfig, page exposition.Config) (*pool, error) {
+func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 	p := &pool{
-		cfg: *pc, page: page, versions: cfg.Identity.Versions,
+		cfg: *pc, page: cfg.Exposition, versions: cfg.Identity.Versions,
 		window: time.Duration(cfg.Global.Derive.Window), origin: c.origin, marker: c.marker,
 		panics: c.metrics.panics,
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // counting serves pages whose counters a test moves.
@@ -61,7 +61,7 @@ func rate(page string) float64 {
 func counted(page, name string) float64 { return value(page, own(name, "p", "r")) }
 
 // slowly is a pool of one target with an interval that a busy machine keeps.
-func slowly(c *stage) collector.PoolConfig {
+func slowly(c *stage) config.Pool {
 	p := staged("p", "r="+c.host())
 	p.ScrapeInterval = model.Duration(200 * time.Millisecond)
 	return p
@@ -196,12 +196,11 @@ func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 	}{{"both", true, true}, {"raw alone", true, false}, {"normalised alone", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			l := newLine(t)
-			cfg := collector.DefaultConfig
-			cfg.Pools = []collector.PoolConfig{slowly(c.stage)}
+			cfg := config.DefaultFile
+			cfg.Pools = []config.Pool{slowly(c.stage)}
 			cfg.Resolve()
-			page := exposition.DefaultConfig
-			page.Raw, page.Normalised = test.raw, test.normalised
-			require.NoError(t, l.ApplyConfig(&cfg, page))
+			cfg.Exposition.Raw, cfg.Exposition.Normalised = test.raw, test.normalised
+			require.NoError(t, l.ApplyConfig(&cfg))
 			l.start()
 			text := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
 			require.Equal(t, test.raw, rawLines(text, "p") != "")
@@ -212,18 +211,18 @@ func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 
 func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
 	c := newCounting(t)
-	for _, mode := range []string{collector.VersionsSeries, collector.VersionsInfo, collector.VersionsBoth} {
-		t.Run(mode, func(t *testing.T) {
+	for _, mode := range []relabel.VersionsMode{relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth} {
+		t.Run(string(mode), func(t *testing.T) {
 			l := newLine(t)
-			cfg := collector.DefaultConfig
+			cfg := config.DefaultFile
 			p := slowly(c.stage)
 			p.EngineVersion, p.TRTLLMVersion = "2.64.0", "1.1.0"
-			cfg.Identity.Versions, cfg.Pools = mode, []collector.PoolConfig{p}
+			cfg.Identity.Versions, cfg.Pools = mode, []config.Pool{p}
 			cfg.Resolve()
-			require.NoError(t, l.ApplyConfig(&cfg, exposition.DefaultConfig))
+			require.NoError(t, l.ApplyConfig(&cfg))
 			l.start()
 			text := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
-			onSeries := mode != collector.VersionsInfo
+			onSeries := mode != relabel.VersionsInfo
 			require.Equal(t, onSeries, strings.Contains(rawLines(text, "p"), `engine_version="2.64.0"`))
 			require.Equal(t, onSeries, strings.Contains(rawLines(text, "p"), `trtllm_version="1.1.0"`))
 			for line := range strings.Lines(text) {

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
@@ -33,7 +33,7 @@ type faultCase struct {
 	// shows are texts that have to be on the page, hides those that must not.
 	shows, hides []string
 	// prepare changes the pool of the faulty target.
-	prepare func(*collector.PoolConfig)
+	prepare func(*config.Pool)
 }
 
 // id is the pool of the case's target.
@@ -92,7 +92,7 @@ func bystanders() []string { return []string{"A00", "Z99"} }
 func runFaults(t *testing.T, cases []faultCase) {
 	t.Helper()
 	stages := make([]*stage, len(cases))
-	var pools []collector.PoolConfig
+	var pools []config.Pool
 	for _, id := range bystanders() {
 		pools = append(pools, staged(id, "h0="+newStage(t).host(), "h1="+newStage(t).host()))
 	}
@@ -158,11 +158,11 @@ func runFaults(t *testing.T, cases []faultCase) {
 }
 
 // limits sets small limits, so that the tests need no large pages.
-func limits(change func(*collector.LimitsConfig)) func(*collector.PoolConfig) {
-	return func(p *collector.PoolConfig) { change(&p.Limits) }
+func limits(change func(*config.Limits)) func(*config.Pool) {
+	return func(p *config.Pool) { change(&p.Limits) }
 }
 
 // timeout sets a short timeout.
-func timeout(d time.Duration) func(*collector.PoolConfig) {
-	return func(p *collector.PoolConfig) { p.ScrapeTimeout = model.Duration(d) }
+func timeout(d time.Duration) func(*config.Pool) {
+	return func(p *config.Pool) { p.ScrapeTimeout = model.Duration(d) }
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
@@ -62,7 +62,7 @@ func TestFaultsOfTransport(t *testing.T) {
 		}, reason: scrape.ReasonRedirect},
 		{
 			name: "T20 redirect to itself", play: faulty(simulate.FaultRedirect), reason: scrape.ReasonRedirect,
-			prepare: func(p *collector.PoolConfig) { p.HTTP.FollowRedirects = true },
+			prepare: func(p *config.Pool) { p.HTTP.FollowRedirects = true },
 		},
 		{name: "T22 status 500 and a long body", play: func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -120,7 +120,7 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestFaultsOfBodies(t *testing.T) {
-	small := limits(func(c *collector.LimitsConfig) { c.Page.Body = 1 << 20 })
+	small := limits(func(c *config.Limits) { c.Page.Body = 1 << 20 })
 	const ok, end = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "\r\n\r\n"
 	unended := strings.TrimSuffix(tritonPage, "\n")
 	runFaults(t, []faultCase{
@@ -149,7 +149,7 @@ func TestFaultsOfBodies(t *testing.T) {
 		{name: "B15 no content type", play: typed("", tritonPage), shows: []string{`trtllm_exporter_target_up{pool_id="B15",replica_id="bad"} 1`}},
 		{name: "B16 OpenMetrics without end", play: typed("application/openmetrics-text; version=1.0.0", "# TYPE a gauge\na 1\n"), reason: scrape.ReasonParse},
 		{name: "B17 one long line", play: body(`a{b="` + strings.Repeat("x", 1<<19) + "\"} 1\n"), reason: scrape.ReasonLabelLimit},
-		{name: "B18 too many samples", play: body(repeated(1001)), reason: scrape.ReasonSampleLimit, prepare: limits(func(c *collector.LimitsConfig) {
+		{name: "B18 too many samples", play: body(repeated(1001)), reason: scrape.ReasonSampleLimit, prepare: limits(func(c *config.Limits) {
 			c.Series.Samples = 1000
 		})},
 		{name: "B19 line ends of Windows", play: body(strings.ReplaceAll(tritonPage, "\n", "\r\n")), reason: scrape.ReasonParse},
@@ -164,7 +164,7 @@ func TestFaultsOfBodies(t *testing.T) {
 
 // The simulator's largest answers, with the limits as they are by default.
 func TestFaultsOfSize(t *testing.T) {
-	rarely := func(p *collector.PoolConfig) { p.ScrapeInterval = model.Duration(time.Second) }
+	rarely := func(p *config.Pool) { p.ScrapeInterval = model.Duration(time.Second) }
 	runFaults(t, []faultCase{
 		{name: "B02-bomb", play: faulty(simulate.FaultGzipBomb), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},
 		{name: "B17-long-line", play: faulty(simulate.FaultLongLine), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},

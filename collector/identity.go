@@ -57,7 +57,7 @@ func (id *identity) labeler(t *target.Target, p *pool) exposition.Labeler {
 		ReplicaID:     t.ReplicaID,
 		Labels:        t.Labels,
 		ModelID:       id.topology.ModelID,
-		Versions:      relabel.VersionsMode(p.versions),
+		Versions:      p.versions,
 		HonorLabels:   p.cfg.HonorLabels,
 		ModelLabels:   engine.ModelLabels(),
 	})
@@ -73,7 +73,7 @@ func (id *identity) derived(t *target.Target, p *pool) derive.Identity {
 	b.Set(relabel.LabelEngine, string(id.kind))
 	b.Set(relabel.LabelPoolID, t.PoolID)
 	b.Set(relabel.LabelReplicaID, t.ReplicaID)
-	if p.versions != VersionsInfo {
+	if p.versions != relabel.VersionsInfo {
 		b.Set(relabel.LabelEngineVersion, id.engineVersion)
 		b.Set(relabel.LabelTRTLLMVersion, id.trtllmVersion)
 	}

@@ -25,14 +25,6 @@ const (
 	foreignFor = 5 * time.Minute
 )
 
-// validateIterations says what is wrong with iteration_stats.
-func (c *PoolConfig) validateIterations() error {
-	if c.IterationStats && c.Engine != EngineAuto && c.Engine != string(engine.TRTLLMServe) {
-		return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, engine.TRTLLMServe)
-	}
-	return nil
-}
-
 // iterations are what was read of a replica's iterations, immutable.
 type iterations struct {
 	engine.IterationSums

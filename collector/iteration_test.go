@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // readsIterations turns iteration statistics on.
-func readsIterations(c *collector.Config) { c.Pools[0].IterationStats = true }
+func readsIterations(c *config.File) { c.Pools[0].IterationStats = true }
 
 // calm is slow enough for a busy machine to read all iterations in time: the
 // server keeps the last thousand, of seven seconds of its own time.

@@ -13,8 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 const servePage = `# HELP trtllm_request_success_total Count of successfully processed requests.
@@ -254,12 +253,12 @@ pools:
 `
 	l := newLine(t)
 	read := func() {
-		cfg := collector.DefaultConfig
+		cfg := config.DefaultFile
 		require.NoError(t, yaml.Unmarshal([]byte(file), &cfg))
 		cfg.Resolve()
 		require.NoError(t, cfg.Validate())
 		cfg.Pools[0].ScrapeInterval = model.Duration(100 * time.Millisecond)
-		require.NoError(t, l.ApplyConfig(&cfg, exposition.DefaultConfig))
+		require.NoError(t, l.ApplyConfig(&cfg))
 	}
 	read()
 	l.start()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -93,17 +93,17 @@ func TestEveryFileOfKindsBelongsToAServer(t *testing.T) {
 }
 
 // scrapedOnce scrapes the one target of a pool once.
-func scrapedOnce(t *testing.T, p collector.PoolConfig) (target.Status, string) {
+func scrapedOnce(t *testing.T, p config.Pool) (target.Status, string) {
 	t.Helper()
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{
 		Store: store, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
-	cfg := collector.DefaultConfig
-	cfg.Pools = []collector.PoolConfig{p}
+	cfg := config.DefaultFile
+	cfg.Pools = []config.Pool{p}
 	cfg.Resolve()
-	require.NoError(t, c.ApplyConfig(&cfg, exposition.DefaultConfig))
+	require.NoError(t, c.ApplyConfig(&cfg))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	// Whether it failed is in the status.

@@ -8,11 +8,11 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
-	p := collector.DefaultPoolConfig
+	p := config.DefaultPool
 	p.PoolID, p.Silent = "llama", true
 	p.Discovery.StaticConfigs = []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{
 		{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -34,7 +35,7 @@ type line struct {
 }
 
 // startLine runs a collector until the test ends.
-func startLine(t *testing.T, pools ...collector.PoolConfig) *line {
+func startLine(t *testing.T, pools ...config.Pool) *line {
 	t.Helper()
 	l := newLine(t)
 	l.apply(pools...)
@@ -80,18 +81,18 @@ func (l *line) self() string {
 }
 
 // apply takes over a configuration of these pools.
-func (l *line) apply(pools ...collector.PoolConfig) {
+func (l *line) apply(pools ...config.Pool) {
 	l.t.Helper()
-	cfg := collector.DefaultConfig
+	cfg := config.DefaultFile
 	cfg.Pools = pools
 	cfg.Resolve()
-	require.NoError(l.t, l.ApplyConfig(&cfg, exposition.DefaultConfig))
+	require.NoError(l.t, l.ApplyConfig(&cfg))
 }
 
 // pool is a pool of static targets, scraped often; targets are
 // "name=host:port", with "|host:port" of their API behind.
-func pool(id string, targets ...string) collector.PoolConfig {
-	p := collector.DefaultPoolConfig
+func pool(id string, targets ...string) config.Pool {
+	p := config.DefaultPool
 	p.PoolID = id
 	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
 	// Longer than the interval, which no file may say: a machine under load
@@ -166,7 +167,7 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(20))
 	require.NoError(t, err)
 	defer fleet.Close()
-	var pools []collector.PoolConfig
+	var pools []config.Pool
 	for _, p := range fleet.Pools() {
 		pools = append(pools, pool(p.Name, of(t, p.Replicas...)...))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
@@ -84,7 +84,7 @@ func (p *puppet) times(url string) []time.Time {
 }
 
 // led runs a collector on puppets; call it in a bubble of synctest.
-func led(t *testing.T, p *puppet, pools ...collector.PoolConfig) *line {
+func led(t *testing.T, p *puppet, pools ...config.Pool) *line {
 	t.Helper()
 	l := newLine(t)
 	l.UseScraper(p)
@@ -94,7 +94,7 @@ func led(t *testing.T, p *puppet, pools ...collector.PoolConfig) *line {
 }
 
 // everySeconds is a pool that is scraped at whole intervals of so many seconds.
-func everySeconds(id string, seconds int, targets ...string) collector.PoolConfig {
+func everySeconds(id string, seconds int, targets ...string) config.Pool {
 	p := staged(id, targets...)
 	p.ScrapeInterval = model.Duration(time.Duration(seconds) * time.Second)
 	p.ScrapeTimeout = p.ScrapeInterval

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -14,7 +15,7 @@ import (
 // does, so that the page has to be asked for anew. The server is asked no more
 // often than about its identity.
 func (r *replica) moved(ctx context.Context, body []byte, failed error) bool {
-	if r.kind == engine.Unknown || !r.doubt || r.target.Engine != EngineAuto || !answering(failed) {
+	if r.kind == engine.Unknown || !r.doubt || r.target.Engine != config.EngineAuto || !answering(failed) {
 		return false
 	}
 	u, err := url.Parse(r.target.MetricsURL)

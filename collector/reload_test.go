@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -108,7 +109,7 @@ func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 	check := steady(t, "p", rawLines(page, "p"))
 	n := l.scrapes(check, "p", "a", 0)
 	// The same again, another pool beside it, and back.
-	for _, pools := range [][]collector.PoolConfig{
+	for _, pools := range [][]config.Pool{
 		{staged("p", "a="+a.host())},
 		{staged("p", "a="+a.host()), staged("q", "b="+b.host())},
 		{staged("p", "a="+a.host())},
@@ -182,10 +183,10 @@ func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
 	n := l.scrapes(check, "p", "a", 0)
 	bad := staged("z", "b="+b.host())
 	bad.HTTP.TLS.CAFile = "/there/is/no/such/file.pem"
-	cfg := collector.DefaultConfig
-	cfg.Pools = []collector.PoolConfig{staged("q", "b="+b.host()), bad}
+	cfg := config.DefaultFile
+	cfg.Pools = []config.Pool{staged("q", "b="+b.host()), bad}
 	cfg.Resolve()
-	require.ErrorContains(t, l.ApplyConfig(&cfg, exposition.DefaultConfig), `pool "z"`)
+	require.ErrorContains(t, l.ApplyConfig(&cfg), `pool "z"`)
 	l.scrapes(check, "p", "a", n)
 	require.Zero(t, b.hits.Load())
 }
@@ -222,7 +223,7 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 	for i := range 100 {
 		p := staged("p", "a="+a.host())
 		p.IdentityInterval = model.Duration(time.Duration(100+i%3) * time.Millisecond)
-		pools := []collector.PoolConfig{p}
+		pools := []config.Pool{p}
 		if i%2 == 0 {
 			pools = append(pools, staged("q", "b="+b.host()))
 		}
@@ -286,7 +287,7 @@ func (d *directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 }
 
 // listedBy adds the directory to the pool's sources.
-func listedBy(t *testing.T, p collector.PoolConfig, d *directory) collector.PoolConfig {
+func listedBy(t *testing.T, p config.Pool, d *directory) config.Pool {
 	t.Helper()
 	u, err := url.Parse(d.URL)
 	require.NoError(t, err)

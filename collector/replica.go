@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -189,7 +190,7 @@ func (r *replica) recognise(ctx context.Context, body []byte) {
 	if looks == engine.Unknown {
 		return
 	}
-	if r.target.Engine == EngineAuto && !engine.Alike(r.kind, looks) {
+	if r.target.Engine == config.EngineAuto && !engine.Alike(r.kind, looks) {
 		if u, err := url.Parse(r.url); err == nil {
 			looks = engine.Recognise(ctx, r.pool.client, u.Scheme+"://"+u.Host, body)
 		}
@@ -308,7 +309,7 @@ func (r *replica) report(start time.Time, err error) {
 	}
 	r.tally.failures[reason]++
 	s.Health, s.LastError, s.LastReason = target.HealthDown, err.Error(), string(reason)
-	if r.target.Engine == EngineAuto && r.status.LastSuccess.IsZero() {
+	if r.target.Engine == config.EngineAuto && r.status.LastSuccess.IsZero() {
 		// Nothing good was ever seen there: look anew next time.
 		r.url = ""
 	}

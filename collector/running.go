@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -26,9 +27,9 @@ import (
 
 // pool is a pool of the configuration with everything that was built for it.
 type pool struct {
-	cfg      PoolConfig
+	cfg      config.Pool
 	page     exposition.Config
-	versions string
+	versions relabel.VersionsMode
 	shard    shard
 	window   time.Duration
 	origin   time.Time
@@ -57,7 +58,7 @@ func (p *pool) same(o *pool) bool {
 // find it, so that the target's loop may go on when the search is another.
 func (p *pool) alike(o *pool) bool {
 	a, b := p.cfg, o.cfg
-	for _, c := range []*PoolConfig{&a, &b} {
+	for _, c := range []*config.Pool{&a, &b} {
 		// What these say shows in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
 		c.Scheme, c.MetricsPath, c.APIPort, c.APIScheme = "", "", 0, ""
@@ -188,7 +189,7 @@ func (p *pool) api(page *url.URL, address string) string {
 	if address == "" {
 		return ""
 	}
-	return p.cfg.apiBase(cmp.Or(p.cfg.APIScheme, page.Scheme), address)
+	return apiBase(&p.cfg, cmp.Or(p.cfg.APIScheme, page.Scheme), address)
 }
 
 // hostPort joins a host, which may be an IPv6 address, and a port.

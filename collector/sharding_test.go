@@ -10,14 +10,13 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 // sharded is the configuration of one of several exporters of a fleet that is
 // never scraped, for which exporter has which target is all that is asked.
-func sharded(total, index, replicas int) *collector.Config {
-	p := collector.DefaultPoolConfig
+func sharded(total, index, replicas int) *config.File {
+	p := config.DefaultPool
 	p.PoolID, p.Silent = "fleet", true
 	group := &targetgroup.Group{Source: "all"}
 	for i := range replicas {
@@ -27,9 +26,9 @@ func sharded(total, index, replicas int) *collector.Config {
 		})
 	}
 	p.Discovery.StaticConfigs = []*targetgroup.Group{group}
-	cfg := collector.DefaultConfig
-	cfg.Pools = []collector.PoolConfig{p}
-	cfg.Sharding = collector.ShardingConfig{Total: total, Index: &index}
+	cfg := config.DefaultFile
+	cfg.Pools = []config.Pool{p}
+	cfg.Sharding = config.Sharding{Total: total, Index: &index}
 	cfg.Resolve()
 	return &cfg
 }
@@ -53,7 +52,7 @@ func (l *line) keys() []string {
 func owned(t *testing.T, total, index, replicas int) []string {
 	t.Helper()
 	l := startLine(t)
-	require.NoError(t, l.ApplyConfig(sharded(total, index, replicas), exposition.DefaultConfig))
+	require.NoError(t, l.ApplyConfig(sharded(total, index, replicas)))
 	require.Eventually(t, l.Ready, 20*time.Second, time.Millisecond)
 	return l.keys()
 }
@@ -73,7 +72,7 @@ func TestShardsCoverEachTargetExactlyOnceAlsoWhileTheirNumberChanges(t *testing.
 	move := func(index, total int) {
 		t.Helper()
 		has[index] = owned(t, total, index, replicas)
-		require.NoError(t, shards[index].ApplyConfig(sharded(total, index, replicas), exposition.DefaultConfig))
+		require.NoError(t, shards[index].ApplyConfig(sharded(total, index, replicas)))
 		shards[index].settles(has[index])
 	}
 	exactlyOnce := func(total int) {
@@ -106,29 +105,9 @@ func TestShardsCoverEachTargetExactlyOnceAlsoWhileTheirNumberChanges(t *testing.
 	exactlyOnce(3)
 }
 
-func TestAShardIsFoundByNumberOrByTheNameOfAPod(t *testing.T) {
-	for name, want := range map[string]int{"0": 0, "2": 2, "trtllm-exporter-1": 1, "a-b-c-2": 2} {
-		c := collector.ShardingConfig{Total: 3}
-		require.NoError(t, c.Place(name), name)
-		require.Equal(t, want, *c.Index, name)
-	}
-}
-
-func TestAShardThatIsNotThereIsRefused(t *testing.T) {
-	for name, message := range map[string]string{
-		"":                 "sharding.index: is not set",
-		"3":                "they count from 0 to 2",
-		"exporter-3":       "they count from 0 to 2",
-		"exporter":         "is no number",
-		"exporter-x7f9q":   "is no number",
-		"99999999999999":   "is no number",
-		"exporter-2.local": "is no number",
-	} {
-		c := collector.ShardingConfig{Total: 3}
-		require.ErrorContains(t, c.Place(name), message, name)
-	}
+func TestAnExporterWithoutAnIndexIsRefused(t *testing.T) {
 	l := startLine(t)
 	cfg := sharded(3, 0, 1)
 	cfg.Sharding.Index = nil
-	require.ErrorContains(t, l.ApplyConfig(cfg, exposition.DefaultConfig), "give --sharding.index")
+	require.ErrorContains(t, l.ApplyConfig(cfg), "give --sharding.index")
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 // tritonPage is a page of Triton that never changes.
@@ -127,7 +128,7 @@ func wire(text string) http.HandlerFunc {
 }
 
 // staged is a pool of pages at /metrics, named "name=host:port".
-func staged(id string, targets ...string) collector.PoolConfig {
+func staged(id string, targets ...string) config.Pool {
 	p := pool(id, targets...)
 	p.MetricsPath = "/metrics"
 	return p

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -32,7 +32,7 @@ const speed = 20
 const long = speed * time.Minute
 
 // play starts a scene; change may alter the configuration.
-func play(t *testing.T, spec simulate.Spec, change func(*collector.Config)) *scene {
+func play(t *testing.T, spec simulate.Spec, change func(*config.File)) *scene {
 	t.Helper()
 	if spec.Speed == 0 {
 		spec.Speed = speed
@@ -52,13 +52,13 @@ func play(t *testing.T, spec simulate.Spec, change func(*collector.Config)) *sce
 
 	p := pool("p", of(t, fleet.Pools()[0].Replicas...)...)
 	s := &scene{line: startLine(t, pool("empty", "nobody=127.0.0.1:1")), subject: fleet.Replica("p", "subject")}
-	cfg := collector.DefaultConfig
-	cfg.Pools = []collector.PoolConfig{p}
+	cfg := config.DefaultFile
+	cfg.Pools = []config.Pool{p}
 	if change != nil {
 		change(&cfg)
 	}
 	cfg.Resolve()
-	require.NoError(t, s.ApplyConfig(&cfg, exposition.DefaultConfig))
+	require.NoError(t, s.ApplyConfig(&cfg))
 	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_state{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",state="ready",trtllm_version="1.1.0"} 1`)
 	s.until("a calm bystander", func() bool {
 		before := s.calm
@@ -170,7 +170,7 @@ func TestAServerWithDeadStubsIsFailing(t *testing.T) {
 func TestAServerThatStandsStillIsStalled(t *testing.T) {
 	// So many requests that some are always in flight: what an idle executor
 	// is given when it stands still, its metrics do not show.
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *collector.Config) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *config.File) {
 		c.Global.StallAfter = model.Duration(500 * time.Millisecond)
 	})
 	s.turns("ready")
@@ -250,7 +250,7 @@ func TestARestartIsSeenAndAskedAbout(t *testing.T) {
 }
 
 func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(c *collector.Config) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(c *config.File) {
 		// Longer than the test: only the restart itself can have made it ask.
 		c.Pools[0].IdentityInterval = model.Duration(time.Hour)
 	})

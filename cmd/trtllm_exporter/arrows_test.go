@@ -25,7 +25,7 @@ type arrow struct {
 // holds the two against each other.
 func arrows() []arrow {
 	stages := []string{
-		"collector/derive", "collector/discovery", "collector/engine", "collector/exposition", "collector/canary",
+		"collector/canary", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
 		"collector/scrape", "collector/scrape/kserve", "collector/snapshot", "collector/target", "relabel",
 	}
 	return []arrow{
@@ -40,15 +40,15 @@ func arrows() []arrow {
 		{"collector/engine", []string{"collector/exposition", "collector/target"}},
 		{"collector/snapshot", []string{"collector/exposition", "collector/target"}},
 		{"collector/derive", []string{"collector/engine", "collector/exposition", "collector/snapshot"}},
-		{"collector", stages},
+		{"collector", append(stages, "collector/config")},
 		{"collector/config", []string{
-			"collector", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
-			"collector/canary", "collector/scrape", "relabel",
+			"collector/canary", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
+			"collector/scrape", "relabel",
 		}},
 		{"collector/web", []string{
 			"collector", "collector/config", "collector/exposition", "collector/snapshot", "collector/target",
 		}},
-		{"cmd/trtllm_exporter", append(stages, "collector", "collector/config", "collector/simulate", "collector/web")},
+		{"cmd/trtllm_exporter", slices.Concat(stages, []string{"collector", "collector/config", "collector/simulate", "collector/web"})},
 	}
 }
 

@@ -29,7 +29,7 @@ func checkConfig(out *output, file string) error {
 	if err != nil {
 		return err
 	}
-	shards := &f.Collector.Sharding
+	shards := &f.Sharding
 	if shards.Index == nil {
 		// A start gets the index from --sharding.index; any does for a check.
 		if err := shards.Place("0"); err != nil {
@@ -42,7 +42,7 @@ func checkConfig(out *output, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
+	if err := c.ApplyConfig(f); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
 	return summarise(out.stdout, file, f)
@@ -51,13 +51,13 @@ func checkConfig(out *output, file string) error {
 // summarise says what a good file holds.
 func summarise(w io.Writer, file string, f *config.File) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: OK, %s", file, count(len(f.Collector.Pools), "pool"))
-	if total := f.Collector.Sharding.Total; total > 1 {
+	fmt.Fprintf(&b, "%s: OK, %s", file, count(len(f.Pools), "pool"))
+	if total := f.Sharding.Total; total > 1 {
 		fmt.Fprintf(&b, " shared by %d exporters", total)
 	}
 	b.WriteByte('\n')
-	for i := range f.Collector.Pools {
-		pool := &f.Collector.Pools[i]
+	for i := range f.Pools {
+		pool := &f.Pools[i]
 		targets := 0
 		for _, g := range pool.Discovery.StaticConfigs {
 			targets += len(g.Targets)

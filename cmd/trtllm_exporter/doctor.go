@@ -55,7 +55,7 @@ func examine(ctx context.Context, out *output, f *config.File) error {
 		return err
 	}
 	const rounds = 5 // Detection, page, answers, and the page once more.
-	ctx, cancel := context.WithTimeout(ctx, rounds*time.Duration(f.Collector.Pools[0].ScrapeTimeout)*time.Duration(len(f.Collector.Pools[0].Discovery.StaticConfigs)))
+	ctx, cancel := context.WithTimeout(ctx, rounds*time.Duration(f.Pools[0].ScrapeTimeout)*time.Duration(len(f.Pools[0].Discovery.StaticConfigs)))
 	defer cancel()
 	// A target that fails is a finding like others.
 	_ = c.ScrapeOnce(ctx)

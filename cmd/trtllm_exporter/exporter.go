@@ -144,7 +144,7 @@ func (e *exporter) reload() error {
 		e.logger.Error("Reload failed, the old configuration stays in force", "err", err)
 		return err
 	}
-	e.logger.Info("Configuration reloaded", "pools", len(next.Collector.Pools))
+	e.logger.Info("Configuration reloaded", "pools", len(next.Pools))
 	return nil
 }
 
@@ -157,7 +157,7 @@ func (e *exporter) apply(next *config.File) error {
 			return err
 		}
 	}
-	if err := e.collector.ApplyConfig(&next.Collector, next.Exposition); err != nil {
+	if err := e.collector.ApplyConfig(next); err != nil {
 		return err
 	}
 	e.current.Store(next)

@@ -16,7 +16,7 @@ type naming struct{ poolID, replicaID string }
 
 // apply gives the one pool, and the one target, of a configuration their names.
 func (n naming) apply(f *config.File) error {
-	pools := f.Collector.Pools
+	pools := f.Pools
 	if n.poolID != "" {
 		if len(pools) != 1 {
 			return fmt.Errorf("--pool-id: names one pool, and there are %d; set pool_id of each in the file", len(pools))

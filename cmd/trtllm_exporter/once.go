@@ -17,10 +17,10 @@ import (
 // onceOf is the configuration of a command that asks servers once; an API port
 // of 0 leaves it to their kind.
 func onceOf(urls []string, timeout time.Duration, apiPort int) (*config.File, error) {
-	pool := collector.DefaultPoolConfig
+	pool := config.DefaultPool
 	pool.APIPort = apiPort
 	pool.ScrapeTimeout = model.Duration(timeout)
-	pool.ScrapeInterval = max(pool.ScrapeTimeout, collector.DefaultConfig.Global.ScrapeInterval)
+	pool.ScrapeInterval = max(pool.ScrapeTimeout, config.DefaultFile.Global.ScrapeInterval)
 	f, err := config.FromTargets(urls, pool)
 	if err != nil {
 		return nil, usageError{err}
@@ -37,7 +37,7 @@ func (o *output) once(f *config.File) (*collector.Collector, *snapshot.Store, er
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.ApplyConfig(&f.Collector, f.Exposition); err != nil {
+	if err := c.ApplyConfig(f); err != nil {
 		return nil, nil, err
 	}
 	return c, store, nil

@@ -33,7 +33,7 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Duration(f.Collector.Pools[0].ScrapeTimeout))
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Duration(f.Pools[0].ScrapeTimeout))
 	defer cancel()
 	if err := c.ScrapeOnce(ctx); err != nil {
 		return fmt.Errorf("scrape failed: %w", err)

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/common/promslog"
 	"k8s.io/klog/v2"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
@@ -99,7 +98,7 @@ func (s *sourceFlags) check() error {
 	case s.interval < 0 || s.timeout < 0:
 		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
 	}
-	window := time.Duration(collector.DefaultConfig.Global.Derive.Window)
+	window := time.Duration(config.DefaultFile.Global.Derive.Window)
 	if s.interval > window/2 {
 		return fmt.Errorf("--scrape.interval: %s leaves no two scrapes in the window of %s over which rates are taken; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
 	}
@@ -122,12 +121,12 @@ func (s *sourceFlags) read() (*config.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := f.Collector.Sharding.Place(s.shard); err != nil {
+		if err := f.Sharding.Place(s.shard); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.file, err)
 		}
 		return f, nil
 	}
-	pool := collector.DefaultPoolConfig
+	pool := config.DefaultPool
 	pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(s.interval), model.Duration(s.timeout)
 	return config.FromTargets(s.targets, pool)
 }

@@ -15,25 +15,48 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // maxFileSize bounds a document; ten thousand pools fit.
 const maxFileSize = 16 << 20
 
-// File is a whole document, checked and with its defaults in place. It is not
-// changed after Load, Parse or FromTargets gave it out.
+// File is a whole document: which replicas are scraped, how often and under
+// which names, and what is shown of them. It is checked and has its defaults in
+// place, and is not changed after Load, Parse or FromTargets gave it out.
 type File struct {
-	Collector  collector.Config  `yaml:",inline"`
+	Global     Global            `yaml:"global"`
+	Identity   Identity          `yaml:"identity"`
+	Sharding   Sharding          `yaml:"sharding"`
+	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
+}
+
+// DefaultFile is the configuration of a document that says nothing.
+var DefaultFile = File{
+	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
 
 // UnmarshalYAML reads the document over the defaults.
 func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
-	*f = File{Collector: collector.DefaultConfig, Exposition: exposition.DefaultConfig}
+	*f = DefaultFile
 	type plain File
 	return unmarshal((*plain)(f))
+}
+
+// Resolve gives every pool the interval and timeout that it does not set
+// itself. Call it once, after decoding and before Validate.
+func (f *File) Resolve() {
+	for i := range f.Pools {
+		f.Pools[i].resolve(&f.Global)
+	}
+}
+
+// setDirectory puts dir in front of the relative file names of every pool.
+func (f *File) setDirectory(dir string) {
+	for i := range f.Pools {
+		f.Pools[i].setDirectory(dir)
+	}
 }
 
 // Load reads and checks the document in a file. Relative file names in it start
@@ -73,8 +96,8 @@ func Parse(name string, text []byte) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.Collector.Resolve()
-	f.Collector.SetDirectory(filepath.Dir(name))
+	f.Resolve()
+	f.setDirectory(filepath.Dir(name))
 	if err := f.Validate(); err != nil {
 		return nil, locate(err, check.lines).err(name)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 var update = flag.Bool("update", false, "rewrite the .err files of testdata/bad")
@@ -83,18 +83,18 @@ pools:
     static_configs: [ { targets: ["b:8002"] } ]
 `))
 	require.NoError(t, err)
-	pools := f.Collector.Pools
+	pools := f.Pools
 	require.Equal(t, model.Duration(10*time.Second), pools[0].ScrapeInterval)
 	require.Equal(t, model.Duration(4*time.Second), pools[0].ScrapeTimeout)
 	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeInterval)
 	require.Equal(t, model.Duration(2*time.Second), pools[1].ScrapeTimeout)
-	require.Equal(t, model.Duration(3*time.Minute), f.Collector.Global.Derive.Window)
+	require.Equal(t, model.Duration(3*time.Minute), f.Global.Derive.Window)
 }
 
 func TestSilentDocumentHasTheDefaults(t *testing.T) {
 	f, err := config.Load("testdata/good/minimal.yml")
 	require.NoError(t, err)
-	pool := f.Collector.Pools[0]
+	pool := f.Pools[0]
 	require.Equal(t, model.Duration(5*time.Second), pool.ScrapeInterval)
 	require.Equal(t, model.Duration(4*time.Second), pool.ScrapeTimeout)
 	require.Equal(t, "auto", pool.Engine)
@@ -107,13 +107,13 @@ func TestSilentDocumentHasTheDefaults(t *testing.T) {
 	require.True(t, f.Exposition.Raw)
 	require.True(t, f.Exposition.Normalised)
 	require.Empty(t, f.Exposition.Aliases)
-	require.Equal(t, collector.VersionsSeries, f.Collector.Identity.Versions)
+	require.Equal(t, relabel.VersionsSeries, f.Identity.Versions)
 }
 
 func TestRelativeFilesStartAtTheFolderOfTheDocument(t *testing.T) {
 	f, err := config.Load("testdata/good/basic_auth_file.yml")
 	require.NoError(t, err)
-	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Collector.Pools[0].HTTP.BasicAuth.PasswordFile)
+	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Pools[0].HTTP.BasicAuth.PasswordFile)
 }
 
 func TestMissingDocumentIsNamed(t *testing.T) {

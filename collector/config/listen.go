@@ -19,8 +19,8 @@ func (f *File) CheckListen(addr string) error {
 		return fmt.Errorf("listen address %q: %w; write it like :9400", addr, err)
 	}
 	var errs []error
-	for i := range f.Collector.Pools {
-		for j, g := range f.Collector.Pools[i].Discovery.StaticConfigs {
+	for i := range f.Pools {
+		for j, g := range f.Pools[i].Discovery.StaticConfigs {
 			for k, t := range g.Targets {
 				target := string(t[model.AddressLabel])
 				targetHost, targetPort, err := net.SplitHostPort(target)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
@@ -31,7 +30,7 @@ func TestTargetThatIsTheExporterItself(t *testing.T) {
 		{"remote host while on loopback", "192.0.2.1:9400", "127.0.0.1:9400", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := config.FromTargets([]string{"http://" + tc.target}, collector.DefaultPoolConfig)
+			f, err := config.FromTargets([]string{"http://" + tc.target}, config.DefaultPool)
 			require.NoError(t, err)
 			err = f.CheckListen(tc.listen)
 			if !tc.self {
@@ -44,7 +43,7 @@ func TestTargetThatIsTheExporterItself(t *testing.T) {
 }
 
 func TestListenAddressMustHaveAPort(t *testing.T) {
-	f, err := config.FromTargets([]string{"http://triton"}, collector.DefaultPoolConfig)
+	f, err := config.FromTargets([]string{"http://triton"}, config.DefaultPool)
 	require.NoError(t, err)
 	require.ErrorContains(t, f.CheckListen("localhost"), "write it like :9400")
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 )
 
 // poolLabel is the label of a target that names its pool.
@@ -18,7 +16,7 @@ const poolLabel model.LabelName = "pool_id"
 
 // validateTargets checks what the document itself says of targets: every pool
 // has a source, addresses are host:port, and no two replicas share a name.
-func validateTargets(pools []collector.PoolConfig) error {
+func validateTargets(pools []Pool) error {
 	var errs []error
 	owners := map[[2]string]string{}
 	for i := range pools {
@@ -36,7 +34,7 @@ func validateTargets(pools []collector.PoolConfig) error {
 
 // validateGroup checks one entry of static_configs and notes its replicas in
 // owners. Relabeling may rename replicas, so with it names are not compared.
-func validateGroup(path string, g *targetgroup.Group, pool *collector.PoolConfig, owners map[[2]string]string) error {
+func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]string]string) error {
 	var errs []error
 	if len(g.Targets) == 0 {
 		errs = append(errs, fmt.Errorf("%s.targets: is empty; list targets as host:port", path))

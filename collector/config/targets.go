@@ -9,9 +9,6 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 const (
@@ -25,9 +22,9 @@ const (
 
 // FromTargets makes a document of URLs alone, as flag --target gives them. The
 // pool holds whatever the targets share and is usually
-// [collector.DefaultPoolConfig]; its pool_id is "default" when empty, and each
+// [DefaultPool]; its pool_id is "default" when empty, and each
 // replica_id is host:port. The error names the flag.
-func FromTargets(urls []string, pool collector.PoolConfig) (*File, error) {
+func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
 		return nil, errors.New("--target: there is none; give a URL like http://localhost:8002, or a file with --config.file")
 	}
@@ -47,13 +44,13 @@ func FromTargets(urls []string, pool collector.PoolConfig) (*File, error) {
 		seen[replica] = true
 		pool.Discovery.StaticConfigs = append(pool.Discovery.StaticConfigs, g)
 	}
-	f := &File{Collector: collector.DefaultConfig, Exposition: exposition.DefaultConfig}
-	f.Collector.Pools = []collector.PoolConfig{pool}
-	f.Collector.Resolve()
+	f := DefaultFile
+	f.Pools = []Pool{pool}
+	f.Resolve()
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("--target: %w", err)
 	}
-	return f, nil
+	return &f, nil
 }
 
 // targetOf reads one URL as a target.

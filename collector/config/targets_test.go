@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
@@ -22,9 +21,9 @@ func TestTargetsOfTheCommandLine(t *testing.T) {
 		{"IPv6", "http://[::1]", model.LabelSet{"__address__": "[::1]:8002", "replica_id": "[::1]:8002", "__scheme__": "http"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f, err := config.FromTargets([]string{tc.url}, collector.DefaultPoolConfig)
+			f, err := config.FromTargets([]string{tc.url}, config.DefaultPool)
 			require.NoError(t, err)
-			pool := f.Collector.Pools[0]
+			pool := f.Pools[0]
 			require.Equal(t, "default", pool.PoolID)
 			require.Equal(t, "auto", pool.Engine)
 			group := pool.Discovery.StaticConfigs[0]
@@ -38,11 +37,11 @@ func TestTargetsOfTheCommandLine(t *testing.T) {
 }
 
 func TestSeveralTargetsShareOnePool(t *testing.T) {
-	f, err := config.FromTargets([]string{"http://a", "http://b:9000"}, collector.DefaultPoolConfig)
+	f, err := config.FromTargets([]string{"http://a", "http://b:9000"}, config.DefaultPool)
 	require.NoError(t, err)
-	require.Len(t, f.Collector.Pools, 1)
-	require.Len(t, f.Collector.Pools[0].Discovery.StaticConfigs, 2)
-	require.Empty(t, collector.DefaultPoolConfig.Discovery.StaticConfigs, "the default stays as it is")
+	require.Len(t, f.Pools, 1)
+	require.Len(t, f.Pools[0].Discovery.StaticConfigs, 2)
+	require.Empty(t, config.DefaultPool.Discovery.StaticConfigs, "the default stays as it is")
 }
 
 func TestBadTargetsOfTheCommandLine(t *testing.T) {
@@ -57,16 +56,16 @@ func TestBadTargetsOfTheCommandLine(t *testing.T) {
 		{"port", "http://triton:99999", `--target "http://triton:99999": port 99999 is out of range; use 1 to 65535`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := config.FromTargets([]string{tc.url}, collector.DefaultPoolConfig)
+			_, err := config.FromTargets([]string{tc.url}, config.DefaultPool)
 			require.EqualError(t, err, tc.want)
 		})
 	}
 }
 
 func TestNoTargetOrTheSameTwiceIsRefused(t *testing.T) {
-	_, err := config.FromTargets(nil, collector.DefaultPoolConfig)
+	_, err := config.FromTargets(nil, config.DefaultPool)
 	require.ErrorContains(t, err, "--config.file")
 
-	_, err = config.FromTargets([]string{"http://a", "https://a:8002/x"}, collector.DefaultPoolConfig)
+	_, err = config.FromTargets([]string{"http://a", "https://a:8002/x"}, config.DefaultPool)
 	require.EqualError(t, err, `--target "https://a:8002/x": a:8002 is given twice; give each replica once`)
 }

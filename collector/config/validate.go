@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -9,11 +10,66 @@ import (
 // between keys; each error begins with the path of its key.
 func (f *File) Validate() error {
 	return errors.Join(
-		f.Collector.Validate(),
-		validateTargets(f.Collector.Pools),
+		f.Global.Validate(),
+		f.Identity.Validate(),
+		f.Sharding.Validate(),
+		f.validatePools(),
+		f.validateWindow(),
+		validateTargets(f.Pools),
 		f.validateFiles(),
 		f.Exposition.Validate(),
 	)
+}
+
+// validatePools says what is wrong with each pool and with their names.
+func (f *File) validatePools() error {
+	var errs []error
+	if len(f.Pools) == 0 {
+		errs = append(errs, errors.New("pools: there is none, so nothing would be scraped; add one with pool_id and static_configs"))
+	}
+	ids := map[string]int{}
+	for i := range f.Pools {
+		pool := &f.Pools[i]
+		path := fmt.Sprintf("pools[%d]", i)
+		if err := pool.Validate(); err != nil {
+			errs = append(errs, prefixed(path+".", err))
+		}
+		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
+			errs = append(errs, fmt.Errorf("%s.pool_id: %q is taken by pools[%d]; give each pool its own name", path, pool.PoolID, first))
+			continue
+		}
+		ids[pool.PoolID] = i
+	}
+	return errors.Join(errs...)
+}
+
+// validateWindow asks for two scrapes of the slowest pool within the window,
+// for one alone gives no rate.
+func (f *File) validateWindow() error {
+	window, slowest := f.Global.Derive.Window, 0
+	for i := range f.Pools {
+		if f.Pools[i].ScrapeInterval > f.Pools[slowest].ScrapeInterval {
+			slowest = i
+		}
+	}
+	if window <= 0 || len(f.Pools) == 0 || window >= 2*f.Pools[slowest].ScrapeInterval {
+		return nil
+	}
+	interval := f.Pools[slowest].ScrapeInterval
+	return fmt.Errorf("global.window: %s is shorter than two scrape intervals of pools[%d] (%s); set window to %s or more", window, slowest, interval, 2*interval)
+}
+
+// prefixed puts a path in front of every error of a joined error.
+func prefixed(path string, err error) error {
+	joined, many := err.(interface{ Unwrap() []error })
+	if !many {
+		return fmt.Errorf("%s%w", path, err)
+	}
+	errs := make([]error, 0, len(joined.Unwrap()))
+	for _, one := range joined.Unwrap() {
+		errs = append(errs, prefixed(path, one))
+	}
+	return errors.Join(errs...)
 }
 
 // locate finds the lines that the keys of errors stand on.

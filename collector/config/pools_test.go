@@ -1,4 +1,4 @@
-package collector_test
+package config_test
 
 import (
 	"strings"
@@ -9,19 +9,19 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // onePool is a good configuration for tests to spoil.
-func onePool() *collector.Config {
-	cfg := collector.DefaultConfig
-	pool := collector.DefaultPoolConfig
+func onePool() *config.File {
+	cfg := config.DefaultFile
+	pool := config.DefaultPool
 	pool.PoolID = "llama"
 	pool.Discovery.StaticConfigs = []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.0.0.1:8002"}}}}
-	cfg.Pools = []collector.PoolConfig{pool}
+	cfg.Pools = []config.Pool{pool}
 	return &cfg
 }
 
@@ -76,8 +76,8 @@ func TestEveryMistakeIsNamedInOnePass(t *testing.T) {
 }
 
 func TestEveryKindOfServerCanBeConfigured(t *testing.T) {
-	require.Contains(t, collector.Engines(), collector.EngineAuto)
+	require.Contains(t, config.Engines(), config.EngineAuto)
 	for _, e := range engine.All() {
-		require.Contains(t, collector.Engines(), string(e.Kind()))
+		require.Contains(t, config.Engines(), string(e.Kind()))
 	}
 }

@@ -1,0 +1,189 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Validate says everything that is wrong with the pool; each error begins with
+// the key.
+func (c *Pool) Validate() error {
+	errs := []error{checkName("pool_id", c.PoolID)}
+	if !slices.Contains(Engines(), c.Engine) {
+		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
+	}
+	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(), c.validateModels(), c.validateVersions())
+	for _, room := range []struct {
+		key string
+		err error
+	}{
+		{"", c.Discovery.Validate()},
+		{"relabel_configs", c.RelabelConfigs.Validate()},
+		{"metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()},
+		{"", c.HTTP.Validate()},
+		{"limits.", c.Limits.validateSeries()},
+	} {
+		if room.err != nil {
+			errs = append(errs, prefixed(room.key, room.err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkName says what keeps a text from naming a pool or a replica.
+func checkName(key, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s: is required; give a name that is unique in this file", key)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("%s: %q is not valid UTF-8; write it in UTF-8", key, name)
+	case strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) != name:
+		return fmt.Errorf("%s: %q has control characters or blanks at an end; remove them", key, name)
+	case strings.Contains(name, "/"):
+		return fmt.Errorf("%s: %q has a slash, which divides pool and replica; use - instead", key, name)
+	}
+	return nil
+}
+
+func (c *Pool) validateTimes() error {
+	var errs []error
+	if c.ScrapeInterval < 0 {
+		errs = append(errs, errors.New("scrape_interval: must be longer than 0; leave it out to take the global one"))
+	}
+	if c.ScrapeTimeout < 0 {
+		errs = append(errs, errors.New("scrape_timeout: must be longer than 0; leave it out to take the global one"))
+	}
+	if c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0 {
+		errs = append(errs, fmt.Errorf("scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
+	}
+	if c.IdentityInterval <= 0 {
+		errs = append(errs, errors.New("identity_interval: must be longer than 0; the default is 30s"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Pool) validateAddress() error {
+	var errs []error
+	if c.Scheme != "http" && c.Scheme != "https" {
+		errs = append(errs, fmt.Errorf("scheme: %q is unknown; use http or https", c.Scheme))
+	}
+	if c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https" {
+		errs = append(errs, fmt.Errorf("api_scheme: %q is unknown; use http or https", c.APIScheme))
+	}
+	if c.APIScheme != "" && c.APIPort == 0 {
+		errs = append(errs, errors.New("api_scheme: has no effect without api_port; set api_port too"))
+	}
+	if c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/") {
+		errs = append(errs, fmt.Errorf("metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath))
+	}
+	if strings.ContainsAny(c.MetricsPath, "?#") {
+		errs = append(errs, fmt.Errorf("metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath))
+	}
+	if c.APIPort < 0 || c.APIPort > 65535 {
+		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to take the engine's own", c.APIPort))
+	}
+	if strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir {
+		errs = append(errs, fmt.Errorf("engine_dir: %q has control characters or blanks at an end; write the path of the folder that holds the engine's config.json", c.EngineDir))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Pool) validateModels() error {
+	var errs []error
+	owner := map[string]string{}
+	for _, id := range slices.Sorted(maps.Keys(c.ModelIDs)) {
+		names := c.ModelIDs[id]
+		path := "model_ids." + id
+		switch {
+		case id == "":
+			errs = append(errs, errors.New("model_ids: one id is empty; give the model a public name"))
+		case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
+			errs = append(errs, fmt.Errorf("model_ids: %q has characters that no label may hold; use plain text", id))
+		case len(names) == 0:
+			errs = append(errs, fmt.Errorf("%s: has no names; list the server's names of the model", path))
+		}
+		for _, name := range names {
+			other, taken := owner[name]
+			switch {
+			case name == "":
+				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as the server's label model has it", path))
+			case taken && other == id:
+				errs = append(errs, fmt.Errorf("%s: %q is listed twice; name it once", path, name))
+			case taken:
+				errs = append(errs, fmt.Errorf("%s: %q belongs to %q already; a server name has one id", path, name, other))
+			default:
+				owner[name] = id
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// versionPattern is a version as the servers write it: 2.64.0, 1.2.0rc1, 25.10-py3.
+const versionPattern = `^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`
+
+func (c *Pool) validateVersions() error {
+	pattern := regexp.MustCompile(versionPattern)
+	var errs []error
+	for _, v := range []struct{ key, value string }{
+		{"engine_version", c.EngineVersion},
+		{"trtllm_version", c.TRTLLMVersion},
+		{"expect.engine_version", c.Expect.EngineVersion},
+		{"expect.trtllm_version", c.Expect.TRTLLMVersion},
+	} {
+		if v.value != "" && !pattern.MatchString(v.value) {
+			errs = append(errs, fmt.Errorf("%s: %q is not a version; write it like 2.64.0 or 1.2.0rc1", v.key, v.value))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// validateProtocol says what is wrong with api_protocol.
+func (c *Pool) validateProtocol() error {
+	if c.APIProtocol != ProtocolHTTP && c.APIProtocol != ProtocolGRPC {
+		return fmt.Errorf("api_protocol: %q is unknown; use %s or %s", c.APIProtocol, ProtocolHTTP, ProtocolGRPC)
+	}
+	if c.APIProtocol == ProtocolHTTP {
+		return nil
+	}
+	var errs []error
+	if c.Engine != EngineAuto && !engine.HasGRPC(c.Engine) {
+		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
+	}
+	if c.HTTP.Proxy.Proxy() != nil {
+		errs = append(errs, errors.New("api_protocol: gRPC goes through no proxy; remove the proxy keys or use http"))
+	}
+	return errors.Join(errs...)
+}
+
+// validateIterations says what is wrong with iteration_stats.
+func (c *Pool) validateIterations() error {
+	if !c.IterationStats || c.Engine == EngineAuto || engine.HasIterations(c.Engine) {
+		return nil
+	}
+	have := slices.DeleteFunc(Engines(), func(kind string) bool { return !engine.HasIterations(kind) })
+	return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, strings.Join(have, " or "))
+}
+
+// validateCanary says what is wrong with key canary.
+func (c *Pool) validateCanary() error {
+	if err := c.Canary.Validate(); err != nil {
+		return prefixed("canary.", err)
+	}
+	switch {
+	case !c.Canary.Enabled:
+	case c.Silent:
+		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
+	case c.APIProtocol == ProtocolGRPC:
+		return fmt.Errorf("canary.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
+	}
+	return nil
+}

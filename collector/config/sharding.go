@@ -1,0 +1,59 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Sharding divides the targets among exporters that have the same
+// configuration but for their index.
+type Sharding struct {
+	// Total is how many exporters share the targets.
+	Total int `yaml:"total"`
+	// Index is which of them this one is, from 0; nil when the command line
+	// has to say it.
+	Index *int `yaml:"index,omitempty"`
+}
+
+// DefaultSharding is one exporter that has all targets.
+var DefaultSharding = Sharding{Total: 1}
+
+// UnmarshalYAML reads the configuration over the defaults.
+func (c *Sharding) UnmarshalYAML(unmarshal func(any) error) error {
+	*c = DefaultSharding
+	type plain Sharding
+	return unmarshal((*plain)(c))
+}
+
+// Validate says which key is wrong and what it may be. An index that is not
+// there yet is no mistake; see [Sharding.Place].
+func (c *Sharding) Validate() error {
+	switch {
+	case c.Total < 1:
+		return fmt.Errorf("sharding.total: %d exporters have no targets; use 1 or more", c.Total)
+	case c.Index != nil && (*c.Index < 0 || *c.Index >= c.Total):
+		return fmt.Errorf("sharding.index: %d is not one of the %d of sharding.total; they count from 0 to %d", *c.Index, c.Total, c.Total-1)
+	}
+	return nil
+}
+
+// Place sets the index from a number, or from a name that ends in one after a
+// dash, as the pods of a StatefulSet have it. An empty name leaves the index to
+// the file, which then has to say it when there is more than one exporter.
+func (c *Sharding) Place(name string) error {
+	if name == "" {
+		if c.Total > 1 && c.Index == nil {
+			return errors.New("sharding.index: is not set, so which targets are ours is unknown; set it, or give --sharding.index")
+		}
+		return nil
+	}
+	index, err := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 31)
+	if err != nil {
+		return fmt.Errorf("--sharding.index: %q is no number and does not end in one; write it like 2 or exporter-2", name)
+	}
+	own := int(index)
+	c.Index = &own
+	return c.Validate()
+}
