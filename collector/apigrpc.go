@@ -18,13 +18,11 @@ func apiBase(c *config.Pool, scheme, address string) string {
 }
 
 // apiAt is the base of the server's own API where neither target nor pool say
-// it, given the URL of its page and the port there; empty for none. Triton's
-// ports are neighbours: HTTP, gRPC, metrics.
+// it, given the URL of its page and the port there; empty for none.
 func apiAt(c *config.Pool, e engine.Engine, page *url.URL, metrics int) string {
-	port := e.APIPort(metrics)
-	grpc := c.APIProtocol == config.ProtocolGRPC && e.Kind() == engine.Triton
-	if grpc {
-		port = metrics - 1
+	port, grpc := e.GRPCPort(metrics)
+	if grpc = grpc && c.APIProtocol == config.ProtocolGRPC; !grpc {
+		port = e.APIPort(metrics)
 	}
 	switch {
 	case port <= 0:

@@ -51,16 +51,16 @@ func (r *replica) runIterations(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		kind, _, base, ok := r.api()
-		if !ok || *kind != engine.TRTLLMServe {
+		_, e, base, ok := r.api()
+		if !ok || e.Iterations() == nil {
 			continue
 		}
-		_ = r.guard("iterations", func() { complete = r.readIterations(ctx, base, &book, complete) })
+		_ = r.guard("iterations", func() { complete = r.readIterations(ctx, e.Iterations(), base, &book, complete) })
 	}
 }
 
 // readIterations reads once; true when rows can not have been lost on the way.
-func (r *replica) readIterations(life context.Context, base string, book *engine.Iterations, complete bool) bool {
+func (r *replica) readIterations(life context.Context, from *engine.IterationStats, base string, book *engine.Iterations, complete bool) bool {
 	ctx, cancel := context.WithTimeout(life, max(r.target.Timeout, iterationPatience))
 	defer cancel()
 	now := iterations{}
@@ -68,7 +68,7 @@ func (r *replica) readIterations(life context.Context, base string, book *engine
 	if before != nil {
 		now = *before
 	}
-	status, _, text, err := r.pool.client.Do(ctx, http.MethodGet, base+engine.IterationsPath, nil, iterationLimit)
+	status, _, text, err := r.pool.client.Do(ctx, http.MethodGet, base+from.Path, nil, iterationLimit)
 	if life.Err() != nil {
 		return complete
 	}
@@ -77,7 +77,7 @@ func (r *replica) readIterations(life context.Context, base string, book *engine
 	}
 	var sums engine.IterationSums
 	if err == nil {
-		sums, err = book.Add(text, complete)
+		sums, err = book.Add(from, text, complete)
 	}
 	if err != nil {
 		now.failures++

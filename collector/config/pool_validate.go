@@ -155,7 +155,7 @@ func (c *Pool) validateProtocol() error {
 		return nil
 	}
 	var errs []error
-	if c.Engine != EngineAuto && !engine.HasGRPC(c.Engine) {
+	if c.Engine != EngineAuto && !hasGRPC(c.Engine) {
 		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
 	}
 	if c.HTTP.Proxy.Proxy() != nil {
@@ -166,10 +166,10 @@ func (c *Pool) validateProtocol() error {
 
 // validateIterations says what is wrong with iteration_stats.
 func (c *Pool) validateIterations() error {
-	if !c.IterationStats || c.Engine == EngineAuto || engine.HasIterations(c.Engine) {
+	if !c.IterationStats || c.Engine == EngineAuto || hasIterations(c.Engine) {
 		return nil
 	}
-	have := slices.DeleteFunc(Engines(), func(kind string) bool { return !engine.HasIterations(kind) })
+	have := slices.DeleteFunc(Engines(), func(kind string) bool { return !hasIterations(kind) })
 	return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, strings.Join(have, " or "))
 }
 
@@ -186,4 +186,19 @@ func (c *Pool) validateCanary() error {
 		return fmt.Errorf("canary.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
 	}
 	return nil
+}
+
+// hasGRPC says whether servers of a kind have a gRPC API.
+func hasGRPC(kind string) bool {
+	e, ok := engine.Of(kind)
+	if ok {
+		_, ok = e.GRPCPort(0)
+	}
+	return ok
+}
+
+// hasIterations says whether servers of a kind have iteration statistics.
+func hasIterations(kind string) bool {
+	e, ok := engine.Of(kind)
+	return ok && e.Iterations() != nil
 }

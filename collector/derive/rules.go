@@ -84,11 +84,11 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 		if i == 0 {
 			h.first = n
 		}
-		h.places = append(h.places, p.sources[b.members[0]].place)
+		h.places = append(h.places, p.sources[b.members[0]].Place)
 	}
 	p.series(f, "_sum", lset)
 	p.series(f, "_count", lset)
-	h.places = append(h.places, p.sources[g.sum[0]].place, p.sources[g.count[0]].place)
+	h.places = append(h.places, p.sources[g.sum[0]].Place, p.sources[g.count[0]].Place)
 	p.program.histograms = append(p.program.histograms, h)
 }
 

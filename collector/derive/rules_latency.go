@@ -60,14 +60,14 @@ func merged(groups []*group) []*group {
 // server did not tell, one that has the histogram while others have not is
 // decoupled: up to 25.12 only those had it.
 func (p *Plan) streams(model string) bool {
-	if m := p.facts[model]; m != nil && m.Configured {
-		return m.Decoupled
+	if streams, known := p.identity.Topology.Streams(model); known {
+		return streams
 	}
 	have := make(map[string]bool)
 	for _, g := range p.groups[engine.ModelFirstResponse] {
 		have[g.model] = true
 	}
-	return len(have) < len(p.loaded)
+	return len(have) < p.loaded
 }
 
 // distributionsOf are the histograms that a signal of an entry stands for.
