@@ -30,6 +30,8 @@ type File struct {
 	Sharding   Sharding          `yaml:"sharding"`
 	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
+
+	warnings []string
 }
 
 // DefaultFile is the configuration of a document that says nothing.
@@ -43,6 +45,10 @@ func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain File
 	return unmarshal((*plain)(f))
 }
+
+// Warnings says, one line each, what the document should write otherwise although
+// it is still understood.
+func (f *File) Warnings() []string { return f.warnings }
 
 // Resolve gives every pool the interval and timeout that it does not set
 // itself. Call it once, after decoding and before Validate.
@@ -92,10 +98,11 @@ func Parse(name string, text []byte) (*File, error) {
 	if len(check.problems) > 0 {
 		return nil, check.problems.err(name)
 	}
-	f, err := decode(name, text)
+	f, err := decode(name, root)
 	if err != nil {
 		return nil, err
 	}
+	f.warnings = check.warnings.lines(name)
 	f.Resolve()
 	f.setDirectory(filepath.Dir(name))
 	if err := f.Validate(); err != nil {
@@ -124,12 +131,11 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	return nil, problems{{line: second.Line, text: "a second document begins here; keep everything in one and remove the line ---"}}.err(name)
 }
 
-// decode fills a File; what the checker let through is refused here.
-func decode(name string, text []byte) (*File, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
+// decode fills a File. The checker is the one judge of keys and types: it walked
+// everything that is decoded here and let each type read its part already.
+func decode(name string, root *yaml.Node) (*File, error) {
 	f := &File{}
-	if err := dec.Decode(f); err != nil {
+	if err := root.Decode(f); err != nil {
 		return nil, problems{syntaxProblem(err, "")}.err(name)
 	}
 	return f, nil

@@ -71,7 +71,7 @@ type Pool struct {
 	// away from every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// Canary says whether and how the canary asks the replicas.
-	Canary canary.Config `yaml:"canary"`
+	Canary canary.Config `yaml:"canary" was:"probe"`
 	// StallAfter is that of the global block.
 	StallAfter model.Duration `yaml:"-"`
 
