@@ -94,6 +94,12 @@ func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, 
 			}) && ok
 			continue
 		}
+		if key.Kind != yaml.ScalarNode || keys.fields[key.Value] != nil && key.ShortTag() != "!!str" {
+			// The decoder would read another name here than the one that is checked.
+			c.problems.add(key.Line, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
+			ok = false
+			continue
+		}
 		if line, twice := set[key.Value]; twice {
 			c.problems.add(key.Line, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
 			ok = false
@@ -126,7 +132,7 @@ func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		now, old := keys.renamed[key.Value]
-		if !old {
+		if !old || key.Kind != yaml.ScalarNode {
 			continue
 		}
 		if line := keyLine(n, now); line > 0 {
