@@ -10,10 +10,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checker walks a parsed document beside the Go types that it is to fill and
-// notes what does not fit, with the line and the path of the key. The decoder
-// of the YAML package finds the same mistakes, but names Go types instead of
-// keys and stops at the first that is not a matter of types.
+// checker walks a parsed document together with the Go types that it fills and
+// notes what does not fit, with the line and the path of the key. The strict
+// decoder of the YAML package finds the same mistakes, but names Go types instead
+// of keys and stops at the first that is not about types.
 type checker struct {
 	problems problems
 	// What is understood and should be written otherwise.
@@ -83,7 +83,7 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth in
 }
 
 // walkPairs checks the keys and values of a mapping; set holds the lines of
-// the keys that the same struct has had already.
+// the keys that this struct already has.
 func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, set map[string]int) bool {
 	ok := c.rename(n, keys, path)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -239,7 +239,7 @@ func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.decode(n, t, path)
 }
 
-// decode lets type t read the node, in the words of the operator if it fails.
+// decode lets type t read the node; if that fails, it says why in the operator's words.
 func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	err := n.Decode(reflect.New(t).Interface())
 	if err == nil {
@@ -255,7 +255,7 @@ func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)
 }
 
-// resolve follows an alias to what it stands for.
+// resolve follows an alias to its anchor.
 func resolve(n *yaml.Node) *yaml.Node {
 	for range maxDepth {
 		if n.Kind != yaml.AliasNode || n.Alias == nil {

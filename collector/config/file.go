@@ -1,7 +1,7 @@
-// Package config owns the YAML document: it loads it strictly, checks it across
-// rooms, says in the operator's words what is wrong with it and prints it
-// without secrets. The rooms own the keys; config must not know how anything
-// runs.
+// Package config owns the YAML document: its types and defaults, strict reading,
+// checks, messages in the operator's words, and printing without secrets. Keys
+// that belong to one room are declared there and used here. The package must not
+// know how anything runs, nor any kind of server by name.
 package config
 
 import (
@@ -34,7 +34,7 @@ type File struct {
 	warnings []string
 }
 
-// DefaultFile is the configuration of a document that says nothing.
+// DefaultFile is a document that sets no key.
 var DefaultFile = File{
 	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
@@ -80,7 +80,7 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads and checks a document; name stands in front of every error, and
+// Parse reads and checks a document; name is put in front of every error, and
 // relative file names in the document start at its folder.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
@@ -128,7 +128,7 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, problems{syntaxProblem(err, string(text))}.err(name)
 	}
-	return nil, problems{{line: second.Line, text: "a second document begins here; keep everything in one and remove the line ---"}}.err(name)
+	return nil, problems{{line: second.Line, text: "a second document starts here; put everything into one and remove the line ---"}}.err(name)
 }
 
 // decode fills a File. The checker is the one judge of keys and types: it walked

@@ -101,7 +101,7 @@ func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// places lists where in the document a key may stand, as paths without the
+// places lists where in the document a key may be, as paths without the
 // numbers of list entries; the nearest to the top first.
 func places(key string) []string {
 	var found []string
