@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,147 +17,121 @@ import (
 
 const module = "github.com/trtllm-exporter/trtllm_exporter"
 
-// arrow is what one room may import of the other rooms.
-type arrow struct {
-	room string
-	may  []string
+// architecture holds the one table of arrows: what a room may import of the other rooms.
+const architecture = "../../docs/architecture.md"
+
+// arrows are the rows of the table: the rooms that each room may import, and those that the tests of every room may
+// import beside their own arrows.
+type arrows struct {
+	of       map[string][]string
+	forTests []string
 }
 
-// arrows is the picture of docs/architecture.md as a table. A room that is missing here fails the test: a new
-// room is a decision, not an accident. The depguard rules of .golangci.yml say the same, and depguard_test.go
-// holds the two against each other.
-func arrows() []arrow {
-	stages := []string{
-		"collector/canary", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
-		"collector/scrape", "collector/scrape/kserve", "collector/snapshot", "collector/target", "relabel",
+// readArrows reads the table of section "The arrows". A row whose first cell names no room is that of the tests.
+func readArrows(t *testing.T) arrows {
+	t.Helper()
+	page, err := os.ReadFile(architecture)
+	require.NoError(t, err)
+	_, section, found := strings.Cut(string(page), "\n## The arrows\n")
+	require.True(t, found, "%s has no section The arrows", architecture)
+	section, _, _ = strings.Cut(section, "\n## ")
+	row := regexp.MustCompile(`(?m)^\|([^|]*)\|([^|]*)\|$`)
+	name := regexp.MustCompile("`([^`]+)`")
+	names := func(cell string) []string {
+		var out []string
+		for _, m := range name.FindAllStringSubmatch(cell, -1) {
+			out = append(out, m[1])
+		}
+		return out
 	}
-	return []arrow{
-		{"relabel", nil},
-		{"collector/exposition", nil},
-		{"collector/target", nil},
-		{"collector/simulate", nil},
-		{"collector/scrape", []string{"collector/scrape/kserve", "collector/target"}},
-		{"collector/scrape/kserve", nil},
-		{"collector/discovery", []string{"collector/target"}},
-		{"collector/canary", []string{"collector/target"}},
-		{"collector/engine", []string{"collector/exposition", "collector/target"}},
-		{"collector/snapshot", []string{"collector/exposition", "collector/target"}},
-		{"collector/derive", []string{"collector/engine", "collector/exposition", "collector/snapshot"}},
-		{"collector", append(stages, "collector/config")},
-		{"collector/config", []string{
-			"collector/canary", "collector/derive", "collector/discovery", "collector/engine", "collector/exposition",
-			"collector/scrape", "relabel",
-		}},
-		{"collector/web", []string{
-			"collector", "collector/config", "collector/exposition", "collector/snapshot", "collector/target",
-		}},
-		{"cmd/trtllm_exporter", slices.Concat(stages, []string{"collector", "collector/config", "collector/simulate", "collector/web"})},
+	table := arrows{of: map[string][]string{}}
+	for _, m := range row.FindAllStringSubmatch(section, -1)[2:] {
+		room, may := names(m[1]), names(m[2])
+		switch len(room) {
+		case 0:
+			table.forTests = append(table.forTests, may...)
+		case 1:
+			require.NotContains(t, table.of, room[0], "two rows")
+			table.of[room[0]] = may
+		default:
+			require.Failf(t, "a row has one room", "%v", room)
+		}
 	}
+	require.NotEmpty(t, table.forTests)
+	return table
 }
 
-// beside are the packages beside production code, which make or check what is shipped with it, and what cmd
-// takes from them. Depguard has no rules for them: nothing of the line can reach them.
-func beside() []arrow {
-	return []arrow{
-		{"alerts", nil},
-		{"alerts/live", []string{"alerts", "alerts/vocabulary", "dashboards"}},
-		{"alerts/vocabulary", []string{"collector/derive"}},
-		{"dashboards", []string{"alerts", "alerts/vocabulary"}},
-		{"tools/alertrules", []string{"alerts"}},
-		{"tools/dashboards", []string{"dashboards"}},
-		{"tools/deb", nil},
-		{"tools/metricsdoc", []string{"collector/derive", "collector/engine", "collector/exposition"}},
-		{"tools/sbom", nil},
-	}
-}
-
-// forTests are the rooms that the tests of every room may import beside their own arrows: plain data to build
-// inputs from, and the simulated fleet.
-func forTests() []string {
-	return []string{"collector/exposition", "collector/simulate", "collector/snapshot", "collector/target"}
-}
-
-// listed is the part of `go list -json` that the arrows are read from.
-type listed struct {
-	ImportPath   string
-	Imports      []string
-	TestImports  []string
-	XTestImports []string
-}
+// room is a package of the module: what it and its tests import of the other ones.
+type room struct{ imports, inTests []string }
 
 func TestRoomsImportOnlyWhatTheirArrowsAllow(t *testing.T) {
-	packages := listPackages(t)
-	require.NotEmpty(t, packages)
-	for _, p := range packages {
-		room := strings.TrimPrefix(p.ImportPath, module+"/")
-		t.Run(room, func(t *testing.T) {
-			allowed, known := allowedFor(room)
-			require.True(t, known, "%s is no room of the table: give it a row in arrows and a rule in .golangci.yml", room)
-			require.Empty(t, forbidden(p.Imports, allowed), "%s may import only %v", room, allowed)
-
-			inTests := slices.Concat(allowed, forTests(), []string{room})
-			require.Empty(t, forbidden(p.TestImports, inTests), "tests of %s may import only %v", room, inTests)
-			require.Empty(t, forbidden(p.XTestImports, inTests), "tests of %s may import only %v", room, inTests)
+	table := readArrows(t)
+	for name, r := range listRooms(t) {
+		t.Run(name, func(t *testing.T) {
+			may, known := table.of[name]
+			require.True(t, known, "%s has no row in the table of %s: a new room is a decision, not an accident", name, architecture)
+			require.Subset(t, may, r.imports, "%s may import only %v", name, may)
+			require.Subset(t, slices.Concat(may, table.forTests), r.inTests, "tests of %s may import only %v and %v", name, may, table.forTests)
 		})
 	}
 }
 
+func TestNoArrowIsThereThatNobodyUses(t *testing.T) {
+	table, rooms := readArrows(t), listRooms(t)
+	for name, may := range table.of {
+		r, known := rooms[name]
+		require.True(t, known, "%s is no package of the module", name)
+		for _, other := range may {
+			onlyTests := slices.Contains(r.inTests, other) && !slices.Contains(table.forTests, other)
+			require.True(t, onlyTests || slices.Contains(r.imports, other), "%s does not import %s: take it out of the table", name, other)
+		}
+	}
+}
+
 func TestArrowsHaveNoCycle(t *testing.T) {
+	table := readArrows(t)
 	done := map[string]bool{}
-	for range arrows() {
-		for _, a := range arrows() {
-			done[a.room] = !slices.ContainsFunc(a.may, func(room string) bool { return !done[room] })
+	for range table.of {
+		for name, may := range table.of {
+			done[name] = !slices.ContainsFunc(may, func(other string) bool { return !done[other] })
 		}
 	}
-	for _, a := range arrows() {
-		require.True(t, done[a.room], "%s imports in a circle", a.room)
+	for name := range table.of {
+		require.True(t, done[name], "%s imports in a circle", name)
 	}
 }
 
-// allowedFor returns the arrows of a room. Folders below cmd/trtllm_exporter hold its tests and share its row.
-func allowedFor(room string) (rooms []string, known bool) {
-	if strings.HasPrefix(room, "cmd/trtllm_exporter/") {
-		room = "cmd/trtllm_exporter"
-	}
-	for _, a := range slices.Concat(arrows(), beside()) {
-		if a.room == room {
-			rooms, known = slices.Clone(a.may), true
-		}
-	}
-	if room == "cmd/trtllm_exporter" {
-		rooms = append(rooms, "alerts")
-	}
-	return rooms, known
-}
-
-// forbidden returns the imports that are rooms of this module and are not allowed.
-func forbidden(imports, allowed []string) []string {
-	var out []string
-	for _, path := range imports {
-		room, ours := strings.CutPrefix(path, module+"/")
-		if ours && !slices.Contains(allowed, room) {
-			out = append(out, room)
-		}
-	}
-	return out
-}
-
-// listPackages asks the go command for every package of the module, the tagged end-to-end tests among them.
-func listPackages(t *testing.T) []listed {
+// listRooms asks the go command for every package of the module, those with tagged end-to-end tests among them.
+func listRooms(t *testing.T) map[string]room {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_deb,e2e_dynamo,e2e_live,e2e_triton",
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-e", "-tags", "e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton",
 		"-json=ImportPath,Imports,TestImports,XTestImports", module+"/...")
 	out, err := cmd.Output()
 	require.NoError(t, err)
 
-	var packages []listed
+	rooms := map[string]room{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p listed
+		var p struct {
+			ImportPath                         string
+			Imports, TestImports, XTestImports []string
+		}
 		err := dec.Decode(&p)
 		if errors.Is(err, io.EOF) {
-			return packages
+			return rooms
 		}
 		require.NoError(t, err)
-		packages = append(packages, p)
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		rooms[name] = room{ours(name, p.Imports), ours(name, p.TestImports, p.XTestImports)}
 	}
+}
+
+// ours are the imports that are other rooms of this module.
+func ours(room string, imports ...[]string) []string {
+	found := map[string]bool{}
+	for _, path := range slices.Concat(imports...) {
+		if other, inside := strings.CutPrefix(path, module+"/"); inside && other != room {
+			found[other] = true
+		}
+	}
+	return slices.Collect(maps.Keys(found))
 }

@@ -56,6 +56,9 @@ func summarise(w io.Writer, file string, f *config.File) error {
 		fmt.Fprintf(&b, " shared by %d exporters", total)
 	}
 	b.WriteByte('\n')
+	for _, warning := range f.Warnings() {
+		fmt.Fprintf(&b, "  warning: %s\n", warning)
+	}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
 		targets := 0

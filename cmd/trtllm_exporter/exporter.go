@@ -132,7 +132,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	}
 }
 
-// reload takes the configuration over anew. When anything about it is wrong
+// reload reads and applies the configuration again. When anything about it is wrong
 // the old one stays in force, and the log and a metric say so.
 func (e *exporter) reload() error {
 	next, err := e.load()
@@ -161,5 +161,8 @@ func (e *exporter) apply(next *config.File) error {
 		return err
 	}
 	e.current.Store(next)
+	for _, warning := range next.Warnings() {
+		e.logger.Warn("Old key in the configuration", "warning", warning)
+	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// reloadMetrics tell how configurations were taken over.
+// reloadMetrics say how reloads of the configuration went.
 type reloadMetrics struct {
 	reloads    *prometheus.CounterVec
 	successful prometheus.Gauge

@@ -20,8 +20,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
-// defaultAddress is on loopback: the page is for everybody only when somebody
-// says so.
+// defaultAddress is on loopback: metrics are open to others only on
+// request.
 const defaultAddress = "127.0.0.1:9802"
 
 // webFlags are what concerns the HTTP server.
@@ -78,7 +78,7 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 			return usageError{err}
 		}
 		if serving.inFlight < 1 {
-			return usageError{fmt.Errorf("--web.max-requests: %d lets nobody in; use 1 or more", serving.inFlight)}
+			return usageError{fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", serving.inFlight)}
 		}
 		return untilSignal(func(ctx context.Context) error { return serve(ctx, out, &serving, source.load) })
 	}
@@ -147,7 +147,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, load func() (*conf
 
 // takeKubernetesLog gives the client of kubernetes_sd_configs, which has one
 // log for the process, the exporter's: an API server that forbids or is away is
-// told of in the form and at the level that were asked for.
+// logged in the form and at the level that were asked for.
 func takeKubernetesLog(logger *slog.Logger) {
 	klog.SetSlogLogger(logger.With("component", "kubernetes"))
 }

@@ -54,15 +54,15 @@ var DefaultConfig = Config{
 	FirstTokenTimeout: model.Duration(10 * time.Second),
 	GapTimeout:        model.Duration(5 * time.Second),
 	EndTimeout:        model.Duration(5 * time.Second),
-	// A text that every model goes on with, so that it does not end at once.
+	// A text that every model continues, so that the answer does not end at once.
 	Prompt:    "Count in words from one to fifty: one, two, three,",
 	MaxTokens: 8,
 	Endpoint:  EndpointChat,
 }
 
 // UnmarshalYAML reads the configuration over the defaults. An interval that is
-// shorter than the default timeouts takes them down with it, and so does a
-// timeout with those of the stages.
+// shorter than the default timeouts lowers them, and so does a timeout those of
+// the stages.
 func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultConfig
 	c.Timeout, c.FirstTokenTimeout, c.GapTimeout, c.EndTimeout = 0, 0, 0, 0
@@ -93,7 +93,7 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 func (c *Config) Validate() error {
 	var errs []error
 	if time.Duration(c.Interval) < shortestInterval {
-		errs = append(errs, fmt.Errorf("interval: %s is too short, the canary counts in the server's own numbers; set %s or more", c.Interval, model.Duration(shortestInterval)))
+		errs = append(errs, fmt.Errorf("interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(shortestInterval)))
 	}
 	if c.Timeout <= 0 {
 		errs = append(errs, fmt.Errorf("timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout))
@@ -123,11 +123,11 @@ func (c *Config) Validate() error {
 func (c *Config) validateRequest() error {
 	var errs []error
 	if strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model {
-		errs = append(errs, fmt.Errorf("model: %q has control characters or blanks at an end; write the name as the server lists it", c.Model))
+		errs = append(errs, fmt.Errorf("model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model))
 	}
 	switch {
 	case strings.TrimSpace(c.Prompt) == "":
-		errs = append(errs, errors.New("prompt: is empty; leave it out to take the default, or give a text"))
+		errs = append(errs, errors.New("prompt: is empty; leave it out to use the default, or give a text"))
 	case !utf8.ValidString(c.Prompt):
 		errs = append(errs, errors.New("prompt: is not valid UTF-8; write it in UTF-8"))
 	case len(c.Prompt) > longestPrompt:

@@ -10,12 +10,14 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// checker walks a parsed document beside the Go types that it is to fill and
-// notes what does not fit, with the line and the path of the key. The decoder
-// of the YAML package finds the same mistakes, but names Go types instead of
-// keys and stops at the first that is not a matter of types.
+// checker walks a parsed document together with the Go types that it fills and
+// notes what does not fit, with the line and the path of the key. The strict
+// decoder of the YAML package finds the same mistakes, but names Go types instead
+// of keys and stops at the first that is not about types.
 type checker struct {
 	problems problems
+	// What is understood and should be written otherwise.
+	warnings problems
 	// The line of every key, by its path.
 	lines map[string]int
 	// What was walked: a node that several aliases repeat is walked once.
@@ -81,13 +83,21 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth in
 }
 
 // walkPairs checks the keys and values of a mapping; set holds the lines of
-// the keys that the same struct has had already.
+// the keys that this struct already has.
 func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, set map[string]int) bool {
-	ok := true
+	ok := c.rename(n, keys, path)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, keys, path, depth) && ok
+			ok = c.walkMerge(value, path, depth, func(n *yaml.Node, depth int) bool {
+				return c.walkPairs(n, keys, path, depth, map[string]int{})
+			}) && ok
+			continue
+		}
+		if key.Kind != yaml.ScalarNode || keys.fields[key.Value] != nil && key.ShortTag() != "!!str" {
+			// The decoder would read another name here than the one that is checked.
+			c.problems.add(key.Line, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
+			ok = false
 			continue
 		}
 		if line, twice := set[key.Value]; twice {
@@ -96,6 +106,9 @@ func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, 
 			continue
 		}
 		set[key.Value] = key.Line
+		if keys.renamed[key.Value] != "" {
+			continue
+		}
 		field, known := keys.fields[key.Value]
 		if !known && keys.rest == nil {
 			c.problems.add(key.Line, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
@@ -112,19 +125,50 @@ func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, 
 	return ok
 }
 
-// walkMerge checks the mappings that a merge key ("<<") brings in.
-func (c *checker) walkMerge(n *yaml.Node, keys *keySet, path string, depth int) bool {
+// rename gives keys that are written under an old name today's, the only one that
+// the decoder knows.
+func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
+	ok := true
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		now, old := keys.renamed[key.Value]
+		if !old || key.Kind != yaml.ScalarNode {
+			continue
+		}
+		if line := keyLine(n, now); line > 0 {
+			c.problems.add(key.Line, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
+			ok = false
+			continue
+		}
+		c.warnings.add(key.Line, "key %q in %s is now called %q; rename it", key.Value, place(path), now)
+		key.Value = now
+	}
+	return ok
+}
+
+// keyLine is the line of a key of a mapping, 0 if it is not set.
+func keyLine(n *yaml.Node, name string) int {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i].Line
+		}
+	}
+	return 0
+}
+
+// walkMerge lets each check the mappings that a merge key ("<<") brings in.
+func (c *checker) walkMerge(n *yaml.Node, path string, depth int, each func(*yaml.Node, int) bool) bool {
 	n = resolve(n)
 	switch {
 	case depth > maxDepth:
 		c.problems.add(n.Line, "%s: nested too deeply", path)
 		return false
 	case n.Kind == yaml.MappingNode:
-		return c.walkPairs(n, keys, path, depth+1, map[string]int{})
+		return each(n, depth+1)
 	case n.Kind == yaml.SequenceNode:
 		ok := true
 		for _, item := range n.Content {
-			ok = c.walkMerge(item, keys, path, depth+1) && ok
+			ok = c.walkMerge(item, path, depth+1, each) && ok
 		}
 		return ok
 	}
@@ -143,6 +187,7 @@ func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
+			ok = c.walkMerge(value, path, depth, func(n *yaml.Node, depth int) bool { return c.walkMap(n, t, path, depth) }) && ok
 			continue
 		}
 		if line, twice := set[key.Value]; twice {
@@ -194,7 +239,7 @@ func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	return c.decode(n, t, path)
 }
 
-// decode lets type t read the node, in the words of the operator if it fails.
+// decode lets type t read the node; if that fails, it says why in the operator's words.
 func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	err := n.Decode(reflect.New(t).Interface())
 	if err == nil {
@@ -210,7 +255,7 @@ func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)
 }
 
-// resolve follows an alias to what it stands for.
+// resolve follows an alias to its anchor.
 func resolve(n *yaml.Node) *yaml.Node {
 	for range maxDepth {
 		if n.Kind != yaml.AliasNode || n.Alias == nil {

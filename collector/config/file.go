@@ -1,7 +1,7 @@
-// Package config owns the YAML document: it loads it strictly, checks it across
-// rooms, says in the operator's words what is wrong with it and prints it
-// without secrets. The rooms own the keys; config must not know how anything
-// runs.
+// Package config owns the YAML document: its types and defaults, strict reading,
+// checks, messages in the operator's words, and printing without secrets. Keys
+// that belong to one room are declared there and used here. The package must not
+// know how anything runs, nor any kind of server by name.
 package config
 
 import (
@@ -30,9 +30,11 @@ type File struct {
 	Sharding   Sharding          `yaml:"sharding"`
 	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
+
+	warnings []string
 }
 
-// DefaultFile is the configuration of a document that says nothing.
+// DefaultFile is a document that sets no key.
 var DefaultFile = File{
 	Global: DefaultGlobal, Identity: DefaultIdentity, Sharding: DefaultSharding, Exposition: exposition.DefaultConfig,
 }
@@ -43,6 +45,10 @@ func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
 	type plain File
 	return unmarshal((*plain)(f))
 }
+
+// Warnings says, one line each, what the document should write otherwise although
+// it is still understood.
+func (f *File) Warnings() []string { return f.warnings }
 
 // Resolve gives every pool the interval and timeout that it does not set
 // itself. Call it once, after decoding and before Validate.
@@ -74,7 +80,7 @@ func Load(path string) (*File, error) {
 	return Parse(path, text)
 }
 
-// Parse reads and checks a document; name stands in front of every error, and
+// Parse reads and checks a document; name is put in front of every error, and
 // relative file names in the document start at its folder.
 func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
@@ -92,10 +98,11 @@ func Parse(name string, text []byte) (*File, error) {
 	if len(check.problems) > 0 {
 		return nil, check.problems.err(name)
 	}
-	f, err := decode(name, text)
+	f, err := decode(name, root)
 	if err != nil {
 		return nil, err
 	}
+	f.warnings = check.warnings.lines(name)
 	f.Resolve()
 	f.setDirectory(filepath.Dir(name))
 	if err := f.Validate(); err != nil {
@@ -121,15 +128,14 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	case err != nil:
 		return nil, problems{syntaxProblem(err, string(text))}.err(name)
 	}
-	return nil, problems{{line: second.Line, text: "a second document begins here; keep everything in one and remove the line ---"}}.err(name)
+	return nil, problems{{line: second.Line, text: "a second document starts here; put everything into one and remove the line ---"}}.err(name)
 }
 
-// decode fills a File; what the checker let through is refused here.
-func decode(name string, text []byte) (*File, error) {
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
+// decode fills a File. The checker is the one judge of keys and types: it walked
+// everything that is decoded here and let each type read its part already.
+func decode(name string, root *yaml.Node) (*File, error) {
 	f := &File{}
-	if err := dec.Decode(f); err != nil {
+	if err := root.Decode(f); err != nil {
 		return nil, problems{syntaxProblem(err, "")}.err(name)
 	}
 	return f, nil

@@ -1,10 +1,13 @@
 package config_test
 
 import (
+	"bytes"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
@@ -16,8 +19,31 @@ func readFile(tb testing.TB, path string) string {
 	return string(text)
 }
 
-// FuzzParse looks for documents that panic, and for good ones that do not
-// print as themselves.
+// strict is what the YAML package itself says of a document, as strict as it can
+// be: unknown keys, keys that are set twice, and types.
+func strict(text []byte) error {
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	return dec.Decode(&config.File{})
+}
+
+func TestTheCheckerRefusesAllThatAStrictDecoderRefuses(t *testing.T) {
+	refused := 0
+	for _, path := range append(documents(t, "testdata/good/*.yml", 30), documents(t, "testdata/bad/*.yml", 60)...) {
+		text := []byte(readFile(t, path))
+		if strict(text) == nil || strings.Contains(path, "/probe_old_name") {
+			continue
+		}
+		refused++
+		_, err := config.Parse("config.yml", text)
+		require.Error(t, err, path)
+	}
+	require.Greater(t, refused, 30)
+}
+
+// FuzzParse looks for documents that panic, for good ones that do not print as
+// themselves, and for those that the checker lets through and a strict decoder
+// would not.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"testdata/good/*.yml", "testdata/bad/*.yml"} {
 		for _, path := range documents(f, pattern, 30) {
@@ -29,6 +55,9 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
+		}
+		if len(first.Warnings()) == 0 {
+			require.NoError(t, strict(text))
 		}
 		printed := first.String()
 		second, err := config.Parse("config.yml", []byte(printed))

@@ -32,7 +32,7 @@ var DefaultGlobal = Global{
 }
 
 // UnmarshalYAML reads the configuration over the defaults. An interval that is
-// shorter than the default timeout takes the timeout down with it.
+// shorter than the default timeout lowers the timeout to the interval.
 func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 	*c = DefaultGlobal
 	c.ScrapeTimeout = 0

@@ -16,14 +16,16 @@ type keySet struct {
 	fields map[string]reflect.Type
 	// The keys in the order of their struct.
 	order []string
+	// Today's names of keys that are still accepted under an old one.
+	renamed map[string]string
 	// The type of all other values, nil when no other key is allowed.
 	rest reflect.Type
 }
 
 // keysOf reads the keys of a struct type off its yaml tags, those of inlined
-// structs included.
+// structs included; tag was holds the old name of a key.
 func keysOf(t reflect.Type) *keySet {
-	set := &keySet{fields: map[string]reflect.Type{}}
+	set := &keySet{fields: map[string]reflect.Type{}, renamed: map[string]string{}}
 	set.collect(t)
 	return set
 }
@@ -49,6 +51,9 @@ func (k *keySet) collect(t reflect.Type) {
 				k.order = append(k.order, name)
 			}
 			k.fields[name] = f.Type
+			if old, was := f.Tag.Lookup("was"); was {
+				k.renamed[old] = name
+			}
 		}
 	}
 }
@@ -96,7 +101,7 @@ func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// places lists where in the document a key may stand, as paths without the
+// places lists where in the document a key may be, as paths without the
 // numbers of list entries; the nearest to the top first.
 func places(key string) []string {
 	var found []string

@@ -24,8 +24,8 @@ func (c *Limits) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(c))
 }
 
-// validateSeries says which limits of series are wrong; those of the page belong
-// to room scrape.
+// validateSeries says which limits of series are wrong; those of the page are
+// checked by package scrape.
 func (c *Limits) validateSeries() error {
 	var errs []error
 	for _, limit := range []struct {

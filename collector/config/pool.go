@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// The protocols that an API can be asked by.
+// The protocols in which an API can be asked.
 const (
 	ProtocolHTTP = "http"
 	ProtocolGRPC = "grpc"
@@ -47,31 +47,31 @@ type Pool struct {
 
 	// Scheme is http or https.
 	Scheme string `yaml:"scheme"`
-	// MetricsPath is the path of the page; the engine's own when empty.
+	// MetricsPath is the path of the metrics; the engine's default when empty.
 	MetricsPath string `yaml:"metrics_path,omitempty"`
 	// APIProtocol is http or grpc; the latter is Triton's alone.
 	APIProtocol string `yaml:"api_protocol"`
-	// APIPort is the port of the server's API; the engine's own rule when 0.
+	// APIPort is the port of the server's API; the engine's default when 0.
 	APIPort int `yaml:"api_port,omitempty"`
-	// APIScheme is http or https; that of the page when empty.
+	// APIScheme is http or https; that of the metrics when empty.
 	APIScheme string `yaml:"api_scheme,omitempty"`
 
 	// EngineVersion and TRTLLMVersion are what the operator knows better than
-	// the server says.
+	// the server reports.
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
 
 	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
-	// beside the server and sees it; its config.json tells what built it.
+	// beside the server and sees it; its config.json says what built it.
 	EngineDir string `yaml:"engine_dir,omitempty"`
-	// Silent says that the replicas bind no port, as the follower ranks of a
+	// Silent says that the replicas bind no port, like the follower ranks of a
 	// server of several processes: they are known and never scraped.
 	Silent bool `yaml:"silent,omitempty"`
 	// IterationStats reads trtllm-serve's iteration statistics, which takes them
 	// away from every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// Canary says whether and how the canary asks the replicas.
-	Canary canary.Config `yaml:"canary"`
+	Canary canary.Config `yaml:"canary" was:"probe"`
 	// StallAfter is that of the global block.
 	StallAfter model.Duration `yaml:"-"`
 
@@ -81,7 +81,7 @@ type Pool struct {
 	// ModelIDs maps a public model id to the server's names of the model and
 	// of its parts.
 	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
-	// Expect is what every replica of the pool is to be.
+	// Expect is what every replica of the pool should be.
 	Expect Expect `yaml:"expect,omitempty"`
 
 	// HonorLabels keeps a target's own labels when they collide with those
@@ -91,13 +91,13 @@ type Pool struct {
 	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
 	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
 
-	// HTTP says how the pages are asked for: credentials, TLS, proxy.
+	// HTTP says how the replicas are asked: credentials, TLS, proxy.
 	HTTP scrape.Config `yaml:",inline"`
 	// Limits bound what one target may send.
 	Limits Limits `yaml:"limits"`
 }
 
-// DefaultPool is the configuration of a pool that says nothing.
+// DefaultPool is a pool that sets no key.
 var DefaultPool = Pool{
 	Engine:           EngineAuto,
 	IdentityInterval: model.Duration(30 * time.Second),
@@ -124,8 +124,8 @@ func (c *Pool) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(c))
 }
 
-// resolve takes from the global block what the pool leaves open. A pool that is
-// scraped faster than the global timeout allows takes a timeout of its own.
+// resolve takes from the global block what the pool does not set. A pool that is
+// scraped faster than the global timeout allows gets a shorter timeout.
 func (c *Pool) resolve(global *Global) {
 	if c.ScrapeInterval == 0 {
 		c.ScrapeInterval = global.ScrapeInterval

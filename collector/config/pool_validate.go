@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Validate says everything that is wrong with the pool; each error begins with
+// Validate says everything that is wrong with the pool; each error starts with
 // the key.
 func (c *Pool) Validate() error {
 	errs := []error{checkName("pool_id", c.PoolID)}
@@ -38,7 +38,7 @@ func (c *Pool) Validate() error {
 	return errors.Join(errs...)
 }
 
-// checkName says what keeps a text from naming a pool or a replica.
+// checkName says why a text cannot name a pool or a replica.
 func checkName(key, name string) error {
 	switch {
 	case name == "":
@@ -46,9 +46,9 @@ func checkName(key, name string) error {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("%s: %q is not valid UTF-8; write it in UTF-8", key, name)
 	case strings.ContainsFunc(name, unicode.IsControl) || strings.TrimSpace(name) != name:
-		return fmt.Errorf("%s: %q has control characters or blanks at an end; remove them", key, name)
+		return fmt.Errorf("%s: %q has control characters, or spaces at its start or end; remove them", key, name)
 	case strings.Contains(name, "/"):
-		return fmt.Errorf("%s: %q has a slash, which divides pool and replica; use - instead", key, name)
+		return fmt.Errorf("%s: %q has a slash, which separates pool and replica; use - instead", key, name)
 	}
 	return nil
 }
@@ -56,10 +56,10 @@ func checkName(key, name string) error {
 func (c *Pool) validateTimes() error {
 	var errs []error
 	if c.ScrapeInterval < 0 {
-		errs = append(errs, errors.New("scrape_interval: must be longer than 0; leave it out to take the global one"))
+		errs = append(errs, errors.New("scrape_interval: must be longer than 0; leave it out to use the global one"))
 	}
 	if c.ScrapeTimeout < 0 {
-		errs = append(errs, errors.New("scrape_timeout: must be longer than 0; leave it out to take the global one"))
+		errs = append(errs, errors.New("scrape_timeout: must be longer than 0; leave it out to use the global one"))
 	}
 	if c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0 {
 		errs = append(errs, fmt.Errorf("scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
@@ -88,10 +88,10 @@ func (c *Pool) validateAddress() error {
 		errs = append(errs, fmt.Errorf("metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath))
 	}
 	if c.APIPort < 0 || c.APIPort > 65535 {
-		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to take the engine's own", c.APIPort))
+		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort))
 	}
 	if strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir {
-		errs = append(errs, fmt.Errorf("engine_dir: %q has control characters or blanks at an end; write the path of the folder that holds the engine's config.json", c.EngineDir))
+		errs = append(errs, fmt.Errorf("engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json", c.EngineDir))
 	}
 	return errors.Join(errs...)
 }
@@ -106,7 +106,7 @@ func (c *Pool) validateModels() error {
 		case id == "":
 			errs = append(errs, errors.New("model_ids: one id is empty; give the model a public name"))
 		case !utf8.ValidString(id) || strings.ContainsFunc(id, unicode.IsControl):
-			errs = append(errs, fmt.Errorf("model_ids: %q has characters that no label may hold; use plain text", id))
+			errs = append(errs, fmt.Errorf("model_ids: %q has control characters or is not UTF-8; use plain text", id))
 		case len(names) == 0:
 			errs = append(errs, fmt.Errorf("%s: has no names; list the server's names of the model", path))
 		}
@@ -114,11 +114,11 @@ func (c *Pool) validateModels() error {
 			other, taken := owner[name]
 			switch {
 			case name == "":
-				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as the server's label model has it", path))
+				errs = append(errs, fmt.Errorf("%s: one name is empty; write the name as in the server's label model", path))
 			case taken && other == id:
 				errs = append(errs, fmt.Errorf("%s: %q is listed twice; name it once", path, name))
 			case taken:
-				errs = append(errs, fmt.Errorf("%s: %q belongs to %q already; a server name has one id", path, name, other))
+				errs = append(errs, fmt.Errorf("%s: %q already belongs to %q; a server's name has one id", path, name, other))
 			default:
 				owner[name] = id
 			}
@@ -159,7 +159,7 @@ func (c *Pool) validateProtocol() error {
 		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
 	}
 	if c.HTTP.Proxy.Proxy() != nil {
-		errs = append(errs, errors.New("api_protocol: gRPC goes through no proxy; remove the proxy keys or use http"))
+		errs = append(errs, errors.New("api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http"))
 	}
 	return errors.Join(errs...)
 }
@@ -183,7 +183,7 @@ func (c *Pool) validateCanary() error {
 	case c.Silent:
 		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
 	case c.APIProtocol == ProtocolGRPC:
-		return fmt.Errorf("canary.enabled: streams are asked for over HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
+		return fmt.Errorf("canary.enabled: the canary needs HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
 	}
 	return nil
 }

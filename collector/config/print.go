@@ -11,11 +11,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// redacted stands for what must not be printed inside a URL, where <secret>
+// redacted replaces what must not be printed inside a URL, where <secret>
 // would not be a valid character sequence.
 const redacted = "xxxxx"
 
-// secretToken stands for a whole value that must not be printed.
+// secretToken replaces a whole value that must not be printed.
 const secretToken = "<secret>"
 
 // String is the document with its defaults, without secrets.

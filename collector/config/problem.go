@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // problem is one mistake of a document; line 0 is unknown.
@@ -35,6 +36,15 @@ func (p problems) err(name string) error {
 		errs = append(errs, &mistake{text: where + ": " + oneLine(one.text), cause: one.cause})
 	}
 	return errors.Join(errs...)
+}
+
+// lines are the problems in the order of the document's, as text.
+func (p problems) lines(name string) []string {
+	joined := p.err(name)
+	if joined == nil {
+		return nil
+	}
+	return strings.Split(joined.Error(), "\n")
 }
 
 // mistake is a problem as an error.

@@ -11,8 +11,8 @@ import (
 )
 
 // validateFiles checks that the files that keys name can be read and that no
-// source of targets asks for a secret store, which the exporter has not. It
-// looks at the printed document, so that no key of a room is forgotten.
+// source of targets asks for a secret store, which is not supported. It reads
+// the printed document, so that no key of a room is forgotten.
 func (f *File) validateFiles() error {
 	text, err := yaml.Marshal(f)
 	if err != nil {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -32,9 +31,9 @@ func (c *Sharding) UnmarshalYAML(unmarshal func(any) error) error {
 func (c *Sharding) Validate() error {
 	switch {
 	case c.Total < 1:
-		return fmt.Errorf("sharding.total: %d exporters have no targets; use 1 or more", c.Total)
+		return fmt.Errorf("sharding.total: %d is below 1; use 1 or more", c.Total)
 	case c.Index != nil && (*c.Index < 0 || *c.Index >= c.Total):
-		return fmt.Errorf("sharding.index: %d is not one of the %d of sharding.total; they count from 0 to %d", *c.Index, c.Total, c.Total-1)
+		return fmt.Errorf("sharding.index: %d is out of range; it must be at least 0 and below sharding.total, which is %d", *c.Index, c.Total)
 	}
 	return nil
 }
@@ -45,13 +44,13 @@ func (c *Sharding) Validate() error {
 func (c *Sharding) Place(name string) error {
 	if name == "" {
 		if c.Total > 1 && c.Index == nil {
-			return errors.New("sharding.index: is not set, so which targets are ours is unknown; set it, or give --sharding.index")
+			return fmt.Errorf("sharding.index: is not set, and sharding.total is %d; set it, or give --sharding.index", c.Total)
 		}
 		return nil
 	}
 	index, err := strconv.ParseUint(name[strings.LastIndexByte(name, '-')+1:], 10, 31)
 	if err != nil {
-		return fmt.Errorf("--sharding.index: %q is no number and does not end in one; write it like 2 or exporter-2", name)
+		return fmt.Errorf("--sharding.index: %q is not a number and does not end in one; write it like 2 or exporter-2", name)
 	}
 	own := int(index)
 	c.Index = &own

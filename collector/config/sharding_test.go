@@ -19,12 +19,12 @@ func TestAShardIsFoundByNumberOrByTheNameOfAPod(t *testing.T) {
 func TestAShardThatIsNotThereIsRefused(t *testing.T) {
 	for name, message := range map[string]string{
 		"":                 "sharding.index: is not set",
-		"3":                "they count from 0 to 2",
-		"exporter-3":       "they count from 0 to 2",
-		"exporter":         "is no number",
-		"exporter-x7f9q":   "is no number",
-		"99999999999999":   "is no number",
-		"exporter-2.local": "is no number",
+		"3":                "below sharding.total, which is 3",
+		"exporter-3":       "below sharding.total, which is 3",
+		"exporter":         "is not a number",
+		"exporter-x7f9q":   "is not a number",
+		"99999999999999":   "is not a number",
+		"exporter-2.local": "is not a number",
 	} {
 		c := config.Sharding{Total: 3}
 		require.ErrorContains(t, c.Place(name), message, name)

@@ -14,7 +14,7 @@ import (
 // poolLabel is the label of a target that names its pool.
 const poolLabel model.LabelName = "pool_id"
 
-// validateTargets checks what the document itself says of targets: every pool
+// validateTargets checks the targets in the document itself: every pool
 // has a source, addresses are host:port, and no two replicas share a name.
 func validateTargets(pools []Pool) error {
 	var errs []error
@@ -57,7 +57,7 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 			key[1] = string(id)
 		}
 		if first, taken := owners[key]; taken {
-			errs = append(errs, fmt.Errorf("%s: pool_id %q and replica_id %q are taken by %s; give each target its own replica_id", at, key[0], key[1], first))
+			errs = append(errs, fmt.Errorf("%s: pool_id %q and replica_id %q are already used by %s; give each target its own replica_id", at, key[0], key[1], first))
 			continue
 		}
 		owners[key] = at

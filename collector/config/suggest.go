@@ -49,7 +49,7 @@ func hint(key, path string, keys *keySet) string {
 		for i, home := range homes {
 			homes[i] = place(home)
 		}
-		return "; it belongs into " + strings.Join(homes[:min(2, len(homes))], " or ")
+		return "; it belongs in " + strings.Join(homes[:min(2, len(homes))], " or ")
 	}
 	if len(keys.order) > fewKeys {
 		return "; docs/configuration.md lists the keys"

@@ -19,7 +19,7 @@ const (
 func syntaxProblem(err error, text string) problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if line := tabLine(text); line > 0 && strings.Contains(message, "cannot start any token") {
-		return problem{line: line, text: "a tab begins the line; indent with spaces"}
+		return problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(unknownAnchor).FindStringSubmatch(message); m != nil {
 		return problem{line: lineWith(text, "*"+m[1]), text: "the alias *" + m[1] + " has no anchor; define &" + m[1] + " above it"}
@@ -30,10 +30,10 @@ func syntaxProblem(err error, text string) problem {
 		message = strings.TrimPrefix(message, m[0])
 	}
 	// The parser, unlike the scanner below it, counts lines from 0, and names
-	// the line on which the broken list or mapping begins.
+	// the line on which the broken list or mapping starts.
 	if strings.HasPrefix(message, "did not find expected") {
 		line++
-		message += " in what begins here"
+		message += " in the list or mapping that starts here"
 	}
 	return problem{line: line, text: "not valid YAML: " + message + "; check the indentation, quotes and brackets from this line on"}
 }

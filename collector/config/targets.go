@@ -26,7 +26,7 @@ const (
 // replica_id is host:port. The error names the flag.
 func FromTargets(urls []string, pool Pool) (*File, error) {
 	if len(urls) == 0 {
-		return nil, errors.New("--target: there is none; give a URL like http://localhost:8002, or a file with --config.file")
+		return nil, errors.New("--target: none is given; give a URL like http://localhost:8002, or a file with --config.file")
 	}
 	if pool.PoolID == "" {
 		pool.PoolID = defaultPool
@@ -64,7 +64,7 @@ func targetOf(raw string) (*targetgroup.Group, error) {
 	case u.Hostname() == "":
 		return nil, errors.New("has no host; write it like http://localhost:8002")
 	case u.User != nil:
-		return nil, errors.New("has a user name or password, which every process list shows; use basic_auth with password_file in a configuration file")
+		return nil, errors.New("has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file")
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("has a query or fragment; leave out everything from ? or # on")
 	}

@@ -50,7 +50,7 @@ func TestBadTargetsOfTheCommandLine(t *testing.T) {
 		{"host name without scheme", "triton:8002", `--target "triton:8002": does not begin with http:// or https://; write it like http://localhost:8002`},
 		{"other scheme", "ftp://triton", `--target "ftp://triton": does not begin with http:// or https://; write it like http://localhost:8002`},
 		{"no host", "http://:8002", `--target "http://:8002": has no host; write it like http://localhost:8002`},
-		{"password", "http://me:hunter2@triton", `--target "http://xxxxx@triton": has a user name or password, which every process list shows; use basic_auth with password_file in a configuration file`},
+		{"password", "http://me:hunter2@triton", `--target "http://xxxxx@triton": has a user name or password, which the process list would show; use basic_auth with password_file in a configuration file`},
 		{"broken with password", "http://me:hunter2@tri ton", `--target "http://xxxxx@tri ton": is not a URL; write it like http://localhost:8002`},
 		{"query", "http://triton/metrics?token=hunter2", `--target "http://triton/metrics?xxxxx": has a query or fragment; leave out everything from ? or # on`},
 		{"port", "http://triton:99999", `--target "http://triton:99999": port 99999 is out of range; use 1 to 65535`},

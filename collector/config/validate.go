@@ -7,7 +7,7 @@ import (
 )
 
 // Validate says everything that is wrong with the document, key by key and
-// between keys; each error begins with the path of its key.
+// between keys; each error starts with the path of its key.
 func (f *File) Validate() error {
 	return errors.Join(
 		f.Global.Validate(),
@@ -25,7 +25,7 @@ func (f *File) Validate() error {
 func (f *File) validatePools() error {
 	var errs []error
 	if len(f.Pools) == 0 {
-		errs = append(errs, errors.New("pools: there is none, so nothing would be scraped; add one with pool_id and static_configs"))
+		errs = append(errs, errors.New("pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs"))
 	}
 	ids := map[string]int{}
 	for i := range f.Pools {
@@ -35,7 +35,7 @@ func (f *File) validatePools() error {
 			errs = append(errs, prefixed(path+".", err))
 		}
 		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
-			errs = append(errs, fmt.Errorf("%s.pool_id: %q is taken by pools[%d]; give each pool its own name", path, pool.PoolID, first))
+			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool its own name", path, pool.PoolID, first))
 			continue
 		}
 		ids[pool.PoolID] = i
@@ -43,8 +43,8 @@ func (f *File) validatePools() error {
 	return errors.Join(errs...)
 }
 
-// validateWindow asks for two scrapes of the slowest pool within the window,
-// for one alone gives no rate.
+// validateWindow requires two scrapes of the slowest pool within the window: one
+// alone gives no rate.
 func (f *File) validateWindow() error {
 	window, slowest := f.Global.Derive.Window, 0
 	for i := range f.Pools {
@@ -72,11 +72,11 @@ func prefixed(path string, err error) error {
 	return errors.Join(errs...)
 }
 
-// locate finds the lines that the keys of errors stand on.
+// locate finds the lines of the keys in errors.
 func locate(err error, lines map[string]int) problems {
 	var found problems
 	for _, one := range flatten(err) {
-		// The HTTP client is not a key: its blocks stand in the pool itself.
+		// The HTTP client is not a key: its blocks are in the pool itself.
 		text := strings.Replace(one.Error(), ".http client: ", ": ", 1)
 		key, reason, _ := strings.Cut(text, ": ")
 		found = append(found, problem{lineOf(mentioned(key, reason, lines), lines), text, one})

@@ -156,7 +156,7 @@ func TestConfig(t *testing.T) {
 		{"aliases alone", "{raw: false, normalised: false, aliases: [vllm]}", ""},
 		{"an unknown set", "{aliases: [tgi]}", `exposition.aliases[0]: unknown set "tgi"; use otel, trtllm, vllm`},
 		{"a set twice", "{aliases: [vllm, vllm]}", `exposition.aliases[1]: "vllm" is listed twice`},
-		{"nothing on the page", "{raw: false, normalised: false}", "the page would be empty; turn one on"},
+		{"nothing on the page", "{raw: false, normalised: false}", "/metrics would be empty; turn one on"},
 		{"a duration that is none", "{page_max_age: soon}", "not a valid duration"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -63,7 +63,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if !c.Raw && !c.Normalised && len(c.Aliases) == 0 {
-		return errors.New("exposition: raw, normalised and aliases are all off, the page would be empty; turn one on")
+		return errors.New("exposition: raw, normalised and aliases are all off, /metrics would be empty; turn one on")
 	}
 	return nil
 }
