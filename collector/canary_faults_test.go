@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -164,7 +165,7 @@ func TestTheModelToAsk(t *testing.T) {
 func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T) {
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true})
 	c.eventually(`llm_server_capability{capability="ttft",engine="triton-openai",engine_version="unknown",pool_id="p",replica_id="r0",trtllm_version="unknown"} 1`)
-	for _, v := range c.status(0).Capabilities {
+	for _, v := range target.ListOf(c.status(0).Checks, assess.Capabilities) {
 		if v.Name == "ttft" {
 			require.Contains(t, v.Reason, "of its own requests only")
 		}

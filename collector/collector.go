@@ -13,7 +13,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -36,6 +37,7 @@ type Collector struct {
 	marker  string
 	metrics *metrics
 	changed chan struct{}
+	clock   *clock
 	// scraper makes the client of a pool.
 	scraper func(scrape.Config, *slog.Logger) (Scraper, error)
 	// grace is how long replicas of a pool that is searched anew wait for
@@ -45,24 +47,23 @@ type Collector struct {
 	mu       sync.Mutex
 	wanted   []*pool
 	running  map[string]*pool
-	replicas map[string]*loop
+	replicas map[string]*running
 }
 
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
 	c := &Collector{
 		opts: opts, origin: time.Now(),
-		changed: make(chan struct{}, 1),
-		scraper: newScraper, grace: handover,
-		running: make(map[string]*pool), replicas: make(map[string]*loop),
+		changed: make(chan struct{}, 1), scraper: newScraper, grace: handover,
+		running: make(map[string]*pool), replicas: make(map[string]*running),
 	}
 	id := rand.Text()
-	c.marker = fmt.Sprintf("%sinstance_info{instance_id=%q}", OwnPrefix, id)
+	c.marker = fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id)
 	m, err := newMetrics(opts.Registerer, id)
 	if err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
-	c.metrics = m
+	c.metrics, c.clock = m, newClock(c.origin)
 	return c, nil
 }
 
@@ -80,7 +81,7 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		p, err := c.build(cfg, &cfg.Pools[i])
 		if err != nil {
 			for _, b := range built {
-				b.client.Close()
+				b.close()
 			}
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
@@ -97,40 +98,19 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 	return nil
 }
 
-// build makes what a pool needs to run.
-func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
-	p := &pool{
-		cfg: *pc, page: cfg.Exposition, versions: cfg.Identity.Versions,
-		window: time.Duration(cfg.Global.Derive.Window), origin: c.origin, marker: c.marker,
-		panics: c.metrics.panics,
-	}
-	log := c.opts.Logger.With("pool_id", pc.PoolID)
-	client, err := c.scraper(pc.HTTP, log)
-	if err != nil {
-		return nil, err
-	}
-	p.client = client
-	sources, err := discovery.New(pc.Discovery, log, prometheus.WrapRegistererWith(prometheus.Labels{"pool_id": pc.PoolID}, c.opts.Registerer))
-	if err != nil {
-		client.Close()
-		return nil, err
-	}
-	p.sources = sources
-	return p, nil
-}
-
-// Run runs the configured pools until ctx ends, and returns when every loop
-// has ended.
+// Run runs the configured pools until ctx ends, and returns when all of their
+// work has ended.
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var comparing sync.WaitGroup
-	comparing.Go(func() { c.runSkew(ctx) })
-	defer comparing.Wait()
+	var beside sync.WaitGroup
+	beside.Go(func() { c.clock.run(ctx) })
+	beside.Go(func() { c.runSkew(ctx) })
+	defer beside.Wait()
 	for {
 		select {
 		case <-ctx.Done():
-			c.stop()
+			c.stopAll()
 			return nil
 		case <-c.changed:
 			c.swap(ctx)
@@ -152,7 +132,7 @@ func (c *Collector) Ready() bool {
 		}
 	}
 	for _, l := range c.replicas {
-		if l.slot.Status().Health == target.HealthUnknown && !l.target.Silent {
+		if l.slot.Status().Health == target.HealthUnknown && !l.Target().Silent {
 			return false
 		}
 	}
@@ -188,15 +168,13 @@ func (c *Collector) once(ctx context.Context, p *pool, t *target.Target) error {
 	if err != nil {
 		return err
 	}
-	r := newReplica(t, p, slot, c.opts.Logger)
+	r := replica.New(t, p.shared, slot, c.opts.Logger)
 	ctx, cancel := context.WithCancel(ctx)
-	var asking sync.WaitGroup
-	asking.Go(func() { r.runAsk(ctx) })
-	r.inspect(ctx)
+	status := r.Once(ctx)
 	cancel()
-	asking.Wait()
-	if r.status.Health != target.HealthUp && !t.Silent {
-		return fmt.Errorf("%s: %s", t.MetricsURL, r.status.LastError)
+	r.Close()
+	if status.Health != target.HealthUp && !t.Silent {
+		return fmt.Errorf("%s: %s", t.MetricsURL, status.LastError)
 	}
 	return nil
 }

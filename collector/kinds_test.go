@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -122,7 +123,7 @@ func told(s *target.Status, page string) string {
 	say("generation: %s: %s", cmp.Or(s.Generation, "none"), s.GenerationReason)
 	say("versions: %s, %s from %s", s.EngineVersion, s.TRTLLMVersion, s.VersionSource)
 	say("state: %s", s.State)
-	for _, q := range s.Unanswered {
+	for _, q := range target.ListOf(s.Checks, assess.Unanswered) {
 		say("unanswered: %s: %s", q.Name, q.Reason)
 	}
 	say("\nmodels:")
@@ -135,7 +136,7 @@ func told(s *target.Status, page string) string {
 	for _, part := range []struct {
 		title string
 		all   []target.Check
-	}{{"capabilities", s.Capabilities}, {"determinism", s.Determinism}} {
+	}{{"capabilities", target.ListOf(s.Checks, assess.Capabilities)}, {"determinism", target.ListOf(s.Checks, assess.Determinism)}} {
 		say("\n%s:", part.title)
 		for _, v := range part.all {
 			answer := map[bool]string{true: "yes", false: "no "}[v.OK]

@@ -2,6 +2,8 @@ package collector
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
 // metrics are the collector's own, beside those of each target.
@@ -14,26 +16,9 @@ type metrics struct {
 // newMetrics registers the metrics; id is this process's own, by which it
 // knows its page when it is made to scrape itself.
 func newMetrics(reg prometheus.Registerer, id string) (*metrics, error) {
-	m := &metrics{
-		targets: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: OwnPrefix + "targets",
-			Help: "Targets of a pool of the configuration as discovery and relabeling left them.",
-		}, []string{"pool_id"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: OwnPrefix + "targets_refused_total",
-			Help: "Targets left out because another target has their pool_id and replica_id.",
-		}, []string{"pool_id"}),
-		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: OwnPrefix + "panics_total",
-			Help: "Panics that were kept to the target whose page or API met them; each one is a bug of the exporter.",
-		}),
-	}
-	instance := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name:        OwnPrefix + "instance_info",
-		Help:        "1 with the identity of this process.",
-		ConstLabels: prometheus.Labels{"instance_id": id},
-	})
-	instance.Set(1)
+	m := &metrics{targets: own.Targets.MakeGaugeVec(), refused: own.TargetsRefused.MakeCounterVec(), panics: own.Panics.MakeCounter()}
+	instance := own.InstanceInfo.MakeGaugeVec()
+	instance.WithLabelValues(id).Set(1)
 	for _, c := range []prometheus.Collector{m.targets, m.refused, m.panics, instance} {
 		if err := reg.Register(c); err != nil {
 			return nil, err

@@ -9,24 +9,35 @@ import (
 
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// loop is a replica whose goroutine runs.
-type loop struct {
-	*replica
+// running is a replica that is scraped on the collector's clock.
+type running struct {
+	*replica.Replica
 
-	// search is the pool whose search found the target last. It may be younger
-	// than the pool the loop works with, when the two treat targets alike.
-	search *pool
-	cancel context.CancelFunc
-	done   chan struct{}
+	slot *snapshot.Slot
+	// pool is the one that the replica works with; search the one whose search
+	// found its target last. That may be younger, when the two treat targets
+	// alike.
+	pool, search *pool
+	alarms       []*alarm
+	cancel       context.CancelFunc
 }
 
-// stop ends the loop and waits for it.
-func (l *loop) stop() {
+// end begins to end the replica's work, stop waits for that too.
+func (c *Collector) end(l *running) {
+	for _, a := range l.alarms {
+		c.clock.remove(a)
+	}
 	l.cancel()
-	<-l.done
+}
+
+func (c *Collector) stop(l *running) {
+	c.end(l)
+	l.Close()
 }
 
 // handover is how long the replicas of a pool whose sources changed stay when
@@ -43,7 +54,7 @@ func (c *Collector) swap(ctx context.Context) {
 		old := c.running[p.cfg.PoolID]
 		if old != nil && old.same(p) {
 			keep[p.cfg.PoolID] = true
-			p.client.Close()
+			p.close()
 		}
 	}
 	for id, p := range c.running {
@@ -64,20 +75,20 @@ func (c *Collector) swap(ctx context.Context) {
 	}
 }
 
-// forget ends the loops of a pool that is no longer wanted.
+// forget ends the replicas of a pool that is no longer wanted.
 func (c *Collector) forget(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
 	p.awaited, p.wanted = 0, nil
 	c.drop(ctx, p)
-	p.client.Close()
+	p.close()
 	c.metrics.forget(p.cfg.PoolID)
 }
 
 // start begins to look for a pool's targets. Replicas of the pool that runs
 // under the same id are taken over when they are found again; those that are
-// not found leave when every source has had its say, or the grace is over.
+// not found leave when every source has answered, or the grace is over.
 func (c *Collector) start(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
@@ -99,8 +110,8 @@ func (c *Collector) start(run context.Context, p *pool) {
 		defer close(p.done)
 		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 			if ctx.Err() == nil {
-				// Loops outlive the search that found them, so that a pool
-				// can be searched anew without a gap on the page.
+				// Replicas outlive the search that found them, so that another
+				// search of the pool leaves no gap on the page.
 				c.sync(run, p, groups)
 			}
 		})
@@ -120,7 +131,7 @@ func (c *Collector) settle(ctx context.Context, p *pool) {
 	}
 }
 
-// sync makes the loops of a pool those of the targets found.
+// sync makes the replicas of a pool those of the targets found.
 func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Group) {
 	found := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
@@ -143,23 +154,23 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	c.metrics.targets.WithLabelValues(p.cfg.PoolID).Set(float64(len(p.wanted)))
 }
 
-// drop ends the loops of the pool's targets that are not wanted any more. The
+// drop ends the replicas of the pool's targets that are not wanted any more. The
 // keys that become free go to other pools' targets that were refused them.
 func (c *Collector) drop(ctx context.Context, p *pool) {
-	var ending []*loop
+	var ending []*running
 	for key, l := range c.replicas {
 		leftover := l.search != p && p.awaited > 0
 		if l.search.cfg.PoolID == p.cfg.PoolID && p.wanted[key] == nil && !leftover {
-			l.cancel()
+			c.end(l)
 			ending = append(ending, l)
 			delete(c.replicas, key)
 		}
 	}
 	for _, l := range ending {
-		l.stop()
+		l.Close()
 		c.opts.Store.Remove(l.slot)
 		if l.pool != p {
-			l.pool.client.Close()
+			l.pool.close()
 		}
 	}
 	if len(ending) == 0 {
@@ -174,23 +185,23 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 	}
 }
 
-// keep lets a target's loop run on, starts it anew, or starts it.
+// keep lets a target's replica go on, replaces it, or starts it.
 func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	l, runs := c.replicas[t.Key()]
 	switch {
 	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
-		c.refuse(t, l.target.MetricsURL)
+		c.refuse(t, l.Target().MetricsURL)
 		return
-	case runs && reflect.DeepEqual(l.target, t) && (l.search == p || l.pool.alike(p)):
+	case runs && reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)):
 		l.search = p
 		return
 	case runs:
-		l.stop()
+		c.stop(l)
 		if l.pool != p {
-			l.pool.client.Close()
+			l.pool.close()
 		}
 		l.slot.Retarget(t)
-		c.launch(ctx, newReplica(t, p, l.slot, c.opts.Logger))
+		c.launch(ctx, p, t, l.slot)
 		return
 	}
 	slot, err := c.opts.Store.Add(t)
@@ -198,7 +209,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		c.refuse(t, err.Error())
 		return
 	}
-	c.launch(ctx, newReplica(t, p, slot, c.opts.Logger))
+	c.launch(ctx, p, t, slot)
 }
 
 // refuse leaves a target out whose pool_id and replica_id another has.
@@ -208,19 +219,21 @@ func (c *Collector) refuse(t *target.Target, other string) {
 		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", t.MetricsURL, "other", other)
 }
 
-// launch runs a replica's loop.
-func (c *Collector) launch(ctx context.Context, r *replica) {
+// launch starts a replica on the clock.
+func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot) {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &loop{replica: r, search: r.pool, cancel: cancel, done: make(chan struct{})}
-	c.replicas[r.target.Key()] = l
-	go func() {
-		defer close(l.done)
-		l.run(ctx)
-	}()
+	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
+	c.replicas[t.Key()] = l
+	if t.Silent {
+		l.Present()
+	}
+	for _, s := range l.Schedules() {
+		l.alarms = append(l.alarms, c.clock.add(ctx, &s))
+	}
 }
 
-// stop ends everything and waits for it.
-func (c *Collector) stop() {
+// stopAll ends everything and waits for it.
+func (c *Collector) stopAll() {
 	for _, p := range c.running {
 		p.cancel()
 		<-p.done
@@ -228,16 +241,16 @@ func (c *Collector) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.replicas {
-		l.cancel()
+		c.end(l)
 	}
 	for key, l := range c.replicas {
-		<-l.done
+		l.Close()
 		c.opts.Store.Remove(l.slot)
-		l.pool.client.Close()
+		l.pool.close()
 		delete(c.replicas, key)
 	}
 	for id, p := range c.running {
-		p.client.Close()
+		p.close()
 		delete(c.running, id)
 	}
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestSkewInsideAPool(t *testing.T) {
@@ -63,21 +65,22 @@ func TestExpectationsOfAPool(t *testing.T) {
 	for fact, value := range map[string]string{"engine_version": "0", "trtllm_version": "1", "determinism": "1"} {
 		require.Contains(t, page, `llm_server_expectation_mismatch{engine="triton",engine_version="2.64.0",fact="`+fact+`",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} `+value+"\n")
 	}
-	require.Len(t, status.Expectations, 3)
-	require.Contains(t, status.Expectations[1].Reason, "it is 1.1.0, expected is 1.2.0")
-	require.Contains(t, status.Expectations[2].Reason, "gpus_pinned")
+	met := func() []target.Check { return target.ListOf(status.Checks, assess.Expected) }
+	require.Len(t, met(), 3)
+	require.Contains(t, met()[1].Reason, "it is 1.1.0, expected is 1.2.0")
+	require.Contains(t, met()[2].Reason, "gpus_pinned")
 	require.Contains(t, page, `llm_server_determinism_profile{check="versions_pinned",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
 
 	p.EngineVersion = "2.60.0"
 	status, _ = scrapedOnce(t, p)
 	require.Equal(t, "2.60.0", status.EngineVersion, "what is declared goes onto the series")
-	require.True(t, status.Expectations[0].OK, "what the server says is held against what is expected")
+	require.True(t, met()[0].OK, "what the server says is held against what is expected")
 
 	silent := pool("p", "r0="+worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI}).MetricsAddr())
 	silent.Expect = p.Expect
 	status, page = scrapedOnce(t, silent)
 	require.NotContains(t, page, `llm_server_expectation_mismatch{engine="triton-openai",engine_version="unknown",fact="engine_version"`, "what is not known is no mismatch")
-	require.Len(t, status.Expectations, 1)
+	require.Len(t, met(), 1)
 }
 
 // eventuallyWithout waits until the page has not got the text any more.

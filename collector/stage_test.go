@@ -22,7 +22,6 @@ import (
 	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
@@ -157,7 +156,7 @@ func rawLines(page, poolID string) string {
 	// A label that a target exported begins otherwise.
 	first, later := fmt.Sprintf("{pool_id=%q", poolID), fmt.Sprintf(",pool_id=%q", poolID)
 	for line := range strings.Lines(page) {
-		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, collector.OwnPrefix) || strings.HasPrefix(line, "llm_server_")
+		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, prefix) || strings.HasPrefix(line, "llm_server_")
 		if !ours && (strings.Contains(line, first) || strings.Contains(line, later)) {
 			b.WriteString(line)
 		}
@@ -221,14 +220,17 @@ func value(page, series string) float64 {
 	return -1
 }
 
+// prefix begins the names of the exporter's own series.
+const prefix = "trtllm_exporter_"
+
 // own is the text of a series of ours about a target.
 func own(name, poolID, replicaID string) string {
-	return fmt.Sprintf("%s%s{pool_id=%q,replica_id=%q}", collector.OwnPrefix, name, poolID, replicaID)
+	return fmt.Sprintf("%s%s{pool_id=%q,replica_id=%q}", prefix, name, poolID, replicaID)
 }
 
 // reasoned is the text of a counter by reason about a target.
 func reasoned(name, poolID, reason, replicaID string) string {
-	return fmt.Sprintf("%s%s{pool_id=%q,reason=%q,replica_id=%q}", collector.OwnPrefix, name, poolID, reason, replicaID)
+	return fmt.Sprintf("%s%s{pool_id=%q,reason=%q,replica_id=%q}", prefix, name, poolID, reason, replicaID)
 }
 
 // closedPort is an address where nothing listens.
@@ -252,8 +254,8 @@ func repeated(n int) string {
 // listenAt listens at an address that was free a moment ago.
 func listenAt(t *testing.T, address string) (net.Listener, error) {
 	t.Helper()
-	var config net.ListenConfig
-	return config.Listen(t.Context(), "tcp", address)
+	var listener net.ListenConfig
+	return listener.Listen(t.Context(), "tcp", address)
 }
 
 // quiet is a log that nobody reads.

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -73,7 +72,7 @@ func play(t *testing.T, spec simulate.Spec, change func(*config.File)) *scene {
 func (*scene) of(replica, page string) string {
 	var b strings.Builder
 	for text := range strings.Lines(page) {
-		if strings.Contains(text, `replica_id="`+replica+`"`) && !strings.HasPrefix(text, collector.OwnPrefix) &&
+		if strings.Contains(text, `replica_id="`+replica+`"`) && !strings.HasPrefix(text, prefix) &&
 			!strings.HasPrefix(text, "llm_server_health_probe_duration_seconds") {
 			b.WriteString(text)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -67,14 +68,11 @@ func examine(ctx context.Context, out *output, f *config.File) error {
 		}
 		status := slot.Status()
 		printTarget(&text, slot.Target(), &status)
-		if len(status.Capabilities) == 0 {
+		capabilities := target.ListOf(status.Checks, assess.Capabilities)
+		if len(capabilities) == 0 {
 			unreachable++
 		}
-		for _, capability := range status.Capabilities {
-			if !capability.OK {
-				missing++
-			}
-		}
+		missing += len(target.NotMet(capabilities))
 	}
 	if _, err := out.stdout.Write(text.Bytes()); err != nil {
 		return err
@@ -102,7 +100,7 @@ func printTarget(w io.Writer, t *target.Target, s *target.Status) {
 	if s.LastError != "" {
 		p.row("page", s.LastError)
 	}
-	for _, q := range s.Unanswered {
+	for _, q := range target.ListOf(s.Checks, assess.Unanswered) {
 		p.row("not answered", q.Name+": "+q.Reason)
 	}
 	if len(s.Models) > 0 {
@@ -113,8 +111,11 @@ func printTarget(w io.Writer, t *target.Target, s *target.Status) {
 			p.row(m.Name, m.Role, m.ModelID, m.State, m.Backend+m.Platform, howMany(m.MaxBatchSize), howMany(m.Instances))
 		}
 	}
-	p.checks("CAPABILITY", "TELLS", s.Capabilities)
-	p.checks("DETERMINISM", "HOLDS", s.Determinism)
+	for _, list := range assess.Lists() {
+		if list.Family != "" {
+			p.checks(list.Title, list.Question, target.ListOf(s.Checks, list.Name))
+		}
+	}
 	_ = p.Flush() // It writes to memory.
 }
 

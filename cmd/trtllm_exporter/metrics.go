@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
 // reloadMetrics say how reloads of the configuration went.
@@ -17,18 +19,7 @@ type reloadMetrics struct {
 // a good configuration there is no process.
 func newReloadMetrics() *reloadMetrics {
 	m := &reloadMetrics{
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "trtllm_exporter_config_reloads_total",
-			Help: "Reloads of the configuration by result; the load at the start does not count.",
-		}, []string{"result"}),
-		successful: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "trtllm_exporter_config_last_reload_successful",
-			Help: "1 if the last load of the configuration was successful, else 0 and the one before is in force.",
-		}),
-		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "trtllm_exporter_config_last_reload_success_timestamp_seconds",
-			Help: "When the configuration in force was loaded.",
-		}),
+		reloads: own.ConfigReloads.MakeCounterVec(), successful: own.ConfigReloadSuccessful.MakeGauge(), last: own.ConfigReloadTime.MakeGauge(),
 	}
 	m.reloads.WithLabelValues("success")
 	m.reloads.WithLabelValues("failure")

@@ -8,9 +8,9 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
 // declareScrape declares the subcommand that scrapes once.
@@ -42,7 +42,7 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	defer view.Release()
 	var merger exposition.Merger
 	_, err = merger.Layout(view.Blocks).WriteText(out.stdout, view.Blocks, nil, func(name string) bool {
-		return !strings.HasPrefix(name, collector.OwnPrefix)
+		return !strings.HasPrefix(name, own.Prefix)
 	})
 	return err
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
 // mechanism names a way to find targets and the counters in which Prometheus'
@@ -26,12 +28,6 @@ func mechanisms() []mechanism {
 // metrics tells on the exporter's own page how the discovery of a pool goes.
 type metrics struct{ manager *Manager }
 
-var (
-	targetsDesc  = prometheus.NewDesc("trtllm_exporter_discovery_targets", "Targets that discovery knows, before relabeling.", nil, nil)
-	updatedDesc  = prometheus.NewDesc("trtllm_exporter_discovery_last_update_timestamp_seconds", "Time of the last change that discovery found.", nil, nil)
-	failuresDesc = prometheus.NewDesc("trtllm_exporter_discovery_failures_total", "Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.", []string{"mechanism"}, nil)
-)
-
 // show registers the metrics until the returned function is called. Discovery
 // goes on without them where that fails.
 func (m *Manager) show() (hide func()) {
@@ -48,19 +44,19 @@ func (m *Manager) show() (hide func()) {
 
 // Describe sends the descriptions of the metrics.
 func (*metrics) Describe(ch chan<- *prometheus.Desc) {
-	ch <- targetsDesc
-	ch <- updatedDesc
-	ch <- failuresDesc
+	own.DiscoveryTargets.Describe(ch)
+	own.DiscoveryUpdated.Describe(ch)
+	own.DiscoveryFailures.Describe(ch)
 }
 
 // Collect sends what is known at the moment.
 func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	if s := m.manager.status.Load(); s != nil {
-		ch <- prometheus.MustNewConstMetric(targetsDesc, prometheus.GaugeValue, float64(s.targets))
-		ch <- prometheus.MustNewConstMetric(updatedDesc, prometheus.GaugeValue, float64(s.at.UnixNano())/1e9)
+		own.DiscoveryTargets.Send(ch, float64(s.targets))
+		own.DiscoveryUpdated.Send(ch, float64(s.at.UnixNano())/1e9)
 	}
 	for name, failures := range m.manager.failures() {
-		ch <- prometheus.MustNewConstMetric(failuresDesc, prometheus.CounterValue, failures, name)
+		own.DiscoveryFailures.Send(ch, failures, name)
 	}
 }
 

@@ -44,22 +44,13 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 	}
 }
 
-func TestAFrontendThatRoutesNoModelIsNotReady(t *testing.T) {
-	ready := engine.Health{API: engine.APIReady}
+func TestAFrontendThatRoutesNoModelIsSeen(t *testing.T) {
 	for _, path := range samples(t, "real-dynamo-frontend-*.prom") {
 		t.Run(sampleName(path), func(t *testing.T) {
 			body, err := os.ReadFile(path)
 			require.NoError(t, err)
 			page := readPage(t, engine.Dynamo, body)
 			require.Equal(t, strings.Contains(string(body), "\ndynamo_frontend_model_ready{model=\"tiny-llama\"} 0"), page.Unrouted())
-			evidence := engine.Evidence{Page: true, SamePort: true, APISeen: true, Health: ready, Unrouted: page.Unrouted()}
-			state, why := evidence.Judge()
-			if page.Unrouted() {
-				require.Equal(t, engine.StateNotReady, state)
-				require.Contains(t, why, "no worker")
-			} else {
-				require.Equal(t, engine.StateReady, state)
-			}
 		})
 	}
 }

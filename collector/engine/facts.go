@@ -41,10 +41,10 @@ const (
 
 // The words of Triton's repository index for the state of a model.
 const (
-	modelReady       = "READY"
-	modelLoading     = "LOADING"
-	modelUnloading   = "UNLOADING"
-	modelUnavailable = "UNAVAILABLE"
+	ModelReady       = "READY"
+	ModelLoading     = "LOADING"
+	ModelUnloading   = "UNLOADING"
+	ModelUnavailable = "UNAVAILABLE"
 )
 
 // ModelFacts are what a server says about one model.

@@ -149,7 +149,7 @@ func (q *questions) askModels(ctx context.Context, f *Facts) {
 		id := plainText(m.ID)
 		known := slices.ContainsFunc(f.Models, func(k ModelFacts) bool { return k.Name == id })
 		if id != "" && !known && len(f.Models) < modelsKept {
-			f.Models = append(f.Models, ModelFacts{Name: id, State: modelReady})
+			f.Models = append(f.Models, ModelFacts{Name: id, State: ModelReady})
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (r *tritonRound) askModels(ctx context.Context) {
 	}
 	places := make(chan int, modelsAsked)
 	for i := range models {
-		if models[i].State == modelReady && len(places) < modelsAsked {
+		if models[i].State == ModelReady && len(places) < modelsAsked {
 			places <- i
 		}
 	}

@@ -81,7 +81,7 @@ func (*tritonPage) noExecutor(name string, k *Known) target.Check {
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	}
 	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
-	if llm != nil && llm.State != "" && llm.State != modelReady && executor == "" {
+	if llm != nil && llm.State != "" && llm.State != ModelReady && executor == "" {
 		return no("model "+llm.Name+" is not loaded", "load the model")
 	}
 	switch set {

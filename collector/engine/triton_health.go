@@ -41,7 +41,7 @@ func notLoaded(models []ModelState) string {
 	const most = 4
 	settled := make(map[string]bool)
 	for _, m := range models {
-		settled[m.Name] = settled[m.Name] || m.State == modelReady
+		settled[m.Name] = settled[m.Name] || m.State == ModelReady
 	}
 	var names []string
 	for _, m := range models {
@@ -50,7 +50,7 @@ func notLoaded(models []ModelState) string {
 		}
 		settled[m.Name] = true
 		why := strings.ToLower(m.State)
-		if m.State == modelUnavailable && m.Reason != "" {
+		if m.State == ModelUnavailable && m.Reason != "" {
 			why = short([]byte(m.Reason))
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", m.Name, why))

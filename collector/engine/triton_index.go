@@ -28,7 +28,7 @@ func listed(index []indexEntry) []ModelFacts {
 		case !known:
 			at[name] = len(models)
 			models = append(models, m)
-		case row.State == modelReady:
+		case row.State == ModelReady:
 			models[i].State, models[i].Version = row.State, m.Version
 		}
 	}

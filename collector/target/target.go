@@ -37,6 +37,12 @@ type Target struct {
 	Timeout  time.Duration
 }
 
+// Auto leaves the kind of a server to detection.
+const Auto = "auto"
+
+// Auto says whether the kind of the target's server is to be found out.
+func (t *Target) Auto() bool { return t.Engine == Auto }
+
 // Key names the target among all targets of the exporter: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
@@ -76,16 +82,17 @@ type Status struct {
 	GenerationReason string
 	// EngineBuildVersion is the version that built the TensorRT engine.
 	EngineBuildVersion string
-	// Models are the server's models in order. Capabilities, Determinism and
-	// Expectations say what can be known of the replica, what keeps its answers
-	// from being the same, and how it differs from what is expected. Unanswered
-	// are questions that the server did not answer, with the reason. Published
-	// slices never change.
-	Models       []Model
-	Capabilities []Check
-	Determinism  []Check
-	Expectations []Check
-	Unanswered   []Check
+	// Severity is how much that matters (ok, look or broken), Runbook the entry
+	// of the runbook about it; empty where nothing is wrong.
+	Severity, Runbook string
+	// Models are the server's models in order, Checks what can be known of the
+	// replica, what keeps its answers from being the same, how it differs from
+	// what is expected and what its server did not answer. Skew are its values of
+	// the facts in which replicas of a pool should be alike; nil while its page
+	// fails. What is published never changes.
+	Models []Model
+	Checks []CheckList
+	Skew   SkewFacts
 	// Canary is what the canary shows; nil where it is off.
 	Canary *Canary
 }
@@ -100,7 +107,15 @@ type Canary struct {
 	// when it ended; empty before the first.
 	Result, Reason string
 	At             time.Time
+	// Output is what the last answer was, for the comparison with those of other
+	// replicas of the same Group; empty where there is nothing to compare.
+	Group, Output string
 }
+
+// SkewFacts are a replica's values of the facts in which replicas of a pool
+// should be alike, by the item they are of: a model's hash, a histogram's
+// buckets; "" for what belongs to the whole replica.
+type SkewFacts map[string]map[string]string
 
 // Model is what is known of one model of a server; what is not is empty.
 type Model struct {
@@ -129,6 +144,34 @@ type Check struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 	Cure   string `json:"cure,omitempty"`
+}
+
+// CheckList is one kind of checks about a replica, under the name that it has
+// on /targets.
+type CheckList struct {
+	Name   string
+	Checks []Check
+}
+
+// ListOf is the list of that name; nil when there is none.
+func ListOf(lists []CheckList, name string) []Check {
+	for _, l := range lists {
+		if l.Name == name {
+			return l.Checks
+		}
+	}
+	return nil
+}
+
+// NotMet are the names of the checks that are not met.
+func NotMet(checks []Check) []string {
+	var names []string
+	for _, c := range checks {
+		if !c.OK {
+			names = append(names, c.Name)
+		}
+	}
+	return names
 }
 
 // Yes is a check that holds.

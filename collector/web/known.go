@@ -1,25 +1,26 @@
 package web
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // knownState is what is known of a server beside its scrapes: its page, its
 // models, and what the exporter makes of them.
 type knownState struct {
-	Generation         string           `json:"generation,omitempty"`
-	GenerationReason   string           `json:"generation_reason,omitempty"`
-	EngineBuildVersion string           `json:"engine_build_version,omitempty"`
-	Silent             bool             `json:"silent,omitempty"`
-	Models             []target.Model   `json:"models,omitempty"`
-	Capabilities       []target.Check `json:"capabilities,omitempty"`
-	Determinism        []target.Check `json:"determinism,omitempty"`
-	Expectations       []target.Check `json:"expectations,omitempty"`
-	Unanswered         []target.Check `json:"unanswered,omitempty"`
-	Canary             *canaryState     `json:"canary,omitempty"`
+	Generation         string         `json:"generation,omitempty"`
+	GenerationReason   string         `json:"generation_reason,omitempty"`
+	EngineBuildVersion string         `json:"engine_build_version,omitempty"`
+	Silent             bool           `json:"silent,omitempty"`
+	Models             []target.Model `json:"models,omitempty"`
+	// Checks are marshalled under the name of each list.
+	Checks []target.CheckList `json:"-"`
+	Canary *canaryState       `json:"canary,omitempty"`
 }
 
 // canaryState is what the canary shows of a replica.
@@ -43,51 +44,62 @@ func readCanary(c *target.Canary, clean scrubber) *canaryState {
 // readKnown copies what is known without secrets, which a server's own words
 // or an address in them might hold.
 func readKnown(t *target.Target, s *target.Status, clean scrubber) knownState {
-	words := func(all []target.Check) []target.Check {
-		copied := make([]target.Check, len(all))
-		for i, v := range all {
-			v.Reason = clean.text(v.Reason)
-			copied[i] = v
-		}
-		return copied
-	}
-	return knownState{
+	k := knownState{
 		Generation: s.Generation, GenerationReason: s.GenerationReason,
-		EngineBuildVersion: s.EngineBuildVersion, Silent: t.Silent, Models: s.Models,
-		Capabilities: words(s.Capabilities), Determinism: words(s.Determinism),
-		Expectations: words(s.Expectations), Unanswered: words(s.Unanswered), Canary: readCanary(s.Canary, clean),
+		EngineBuildVersion: s.EngineBuildVersion, Silent: t.Silent, Models: s.Models, Canary: readCanary(s.Canary, clean),
 	}
-}
-
-// Missing names what the server does not tell.
-func (k *knownState) Missing() string { return named(k.Capabilities) }
-
-// Unmet names what the replica is not, of what its pool expects.
-func (k *knownState) Unmet() string { return named(k.Expectations) }
-
-// Free names what keeps equal requests from equal answers.
-func (k *knownState) Free() string { return named(k.Determinism) }
-
-// named lists the checks that are no.
-func named(all []target.Check) string {
-	var names []string
-	for _, v := range all {
-		if !v.OK {
-			names = append(names, v.Name)
+	for _, list := range s.Checks {
+		checks := make([]target.Check, len(list.Checks))
+		for i, c := range list.Checks {
+			c.Reason = clean.text(c.Reason)
+			checks[i] = c
 		}
+		k.Checks = append(k.Checks, target.CheckList{Name: list.Name, Checks: checks})
 	}
-	return strings.Join(names, ", ")
+	return k
 }
 
-// Doubts are all checks that are no, with their reasons.
-func (k *knownState) Doubts() []target.Check {
+// MarshalJSON puts each list of checks that is not empty under its name.
+func (t targetState) MarshalJSON() ([]byte, error) {
+	type plain targetState
+	text, err := json.Marshal(plain(t))
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range t.Checks {
+		if len(list.Checks) == 0 {
+			continue
+		}
+		checks, err := json.Marshal(list.Checks)
+		if err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text[:len(text)-1], ",%q:%s}", list.Name, checks)
+	}
+	return text, nil
+}
+
+// NotMet are all checks that are not met, with their reasons.
+func (k *knownState) NotMet() []target.Check {
 	var all []target.Check
-	for _, part := range [][]target.Check{k.Expectations, k.Capabilities, k.Determinism, k.Unanswered} {
-		for _, v := range part {
-			if !v.OK {
-				all = append(all, v)
+	for _, list := range k.Checks {
+		for _, c := range list.Checks {
+			if !c.OK {
+				all = append(all, c)
 			}
 		}
 	}
 	return all
+}
+
+// Summary names the checks that are not met, by list.
+func (k *knownState) Summary() []string {
+	var clauses []string
+	for _, list := range assess.Lists() {
+		names := target.NotMet(target.ListOf(k.Checks, list.Name))
+		if list.Clause != "" && len(names) > 0 {
+			clauses = append(clauses, list.Clause+": "+strings.Join(names, ", "))
+		}
+	}
+	return clauses
 }

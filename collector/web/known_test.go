@@ -19,13 +19,16 @@ func knownFleet(t *testing.T) *fleet {
 	s.Generation, s.GenerationReason = "metric set A", "model tensorrt_llm has backend tensorrtllm"
 	s.EngineBuildVersion = "1.0.0"
 	s.Models = []target.Model{{Name: "tensorrt_llm", ModelID: "llama", Role: "part", State: "ready", MaxBatchSize: new(8), Decoupled: new(true)}}
-	s.Capabilities = []target.Check{
+	s.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{
 		{Name: "tokens", OK: true, Reason: "nv_llm_output_token_len"},
 		{Name: "ttft", Reason: "the histogram is off", Cure: "--metrics-config histogram_latencies=true"},
-	}
-	s.Determinism = []target.Check{{Name: "one_instance", Reason: "model <b>x</b> has 2 instances"}}
-	s.Expectations = []target.Check{{Name: "trtllm_version", Reason: "it is 1.1.0, expected is 1.2.0"}}
-	s.Unanswered = []target.Check{{Name: "GET /v2", Reason: "no answer from http://user:hunter2@10.0.0.1:8000/v2?token=hunter2"}}
+	}}, {
+		Name: "determinism", Checks: []target.Check{{Name: "one_instance", Reason: "model <b>x</b> has 2 instances"}},
+	}, {
+		Name: "expectations", Checks: []target.Check{{Name: "trtllm_version", Reason: "it is 1.1.0, expected is 1.2.0"}},
+	}, {
+		Name: "unanswered", Checks: []target.Check{{Name: "GET /v2", Reason: "no answer from http://user:hunter2@10.0.0.1:8000/v2?token=hunter2"}},
+	}}
 	slot.Publish(snapshot.Snapshot{Status: s})
 	return f
 }
@@ -34,9 +37,9 @@ func TestTargetsTellWhatIsKnownOfAServer(t *testing.T) {
 	w := get(handler(t, knownFleet(t).options()), "/targets?format=json")
 	var doc struct {
 		Targets []struct {
-			Generation   string           `json:"generation"`
-			Build        string           `json:"engine_build_version"`
-			Models       []target.Model   `json:"models"`
+			Generation   string         `json:"generation"`
+			Build        string         `json:"engine_build_version"`
+			Models       []target.Model `json:"models"`
 			Capabilities []target.Check `json:"capabilities"`
 			Determinism  []target.Check `json:"determinism"`
 			Expectations []target.Check `json:"expectations"`
@@ -59,7 +62,7 @@ func TestTargetsTellWhatIsKnownOfAServer(t *testing.T) {
 func TestTargetsSayInHTMLWhatIsMissingAndWhy(t *testing.T) {
 	text := get(handler(t, knownFleet(t).options()), "/targets", "Accept", "text/html").Body.String()
 	for _, want := range []string{
-		"not as expected: trtllm_version;", "does not tell: ttft;", "answers may differ: one_instance;",
+		"not as expected: trtllm_version;", "not exposed: ttft;", "answers may differ: one_instance;",
 		"<dt>ttft</dt><dd>the histogram is off<br>turn on: <code>--metrics-config histogram_latencies=true</code></dd>",
 		"model &lt;b&gt;x&lt;/b&gt; has 2 instances",
 	} {

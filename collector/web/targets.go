@@ -18,6 +18,8 @@ type targetState struct {
 	State          string            `json:"state,omitempty"`
 	StateReason    string            `json:"state_reason,omitempty"`
 	StateSince     *time.Time        `json:"state_since,omitempty"`
+	Severity       string            `json:"severity,omitempty"`
+	Runbook        string            `json:"runbook,omitempty"`
 	Engine         string            `json:"engine"`
 	DetectedEngine string            `json:"detected_engine,omitempty"`
 	EngineVersion  string            `json:"engine_version,omitempty"`
@@ -111,6 +113,7 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 	state := targetState{
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
 		State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince),
+		Severity: status.Severity, Runbook: status.Runbook,
 		Engine: t.Engine, DetectedEngine: status.DetectedEngine,
 		EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource,
 		MetricsURL: address(t.MetricsURL), Labels: t.Labels,

@@ -1,0 +1,9 @@
+// Package assess judges one replica. Evidence (page, answers of the API, facts,
+// canary, expectations) goes in, and one verdict comes out: state, severity, a
+// reason in one sentence and the runbook's entry, with the checks that it rests
+// on. One table says how the checks are shown, as series, on /targets and to
+// people.
+//
+// Everything here is a pure function: the package knows neither clocks nor
+// I/O, and no kind of server by name.
+package assess

@@ -1,0 +1,21 @@
+package assess
+
+// Runbooks are the entries of the runbook that verdicts may name.
+func Runbooks() []string {
+	names := []string{unmetRunbook, canaryRunbook}
+	for _, c := range consequences() {
+		if c.runbook != "" {
+			names = append(names, c.runbook)
+		}
+	}
+	return names
+}
+
+// Severities are how much states matter.
+func Severities() map[State]Severity {
+	all := make(map[State]Severity)
+	for s, c := range consequences() {
+		all[s] = c.severity
+	}
+	return all
+}

@@ -1,0 +1,68 @@
+package assess
+
+import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// List is one kind of checks and everything that is said of how it is shown.
+type List struct {
+	// Name is the key in the JSON of /targets. Title and Question head a table of
+	// the checks, Clause begins a list of those that are not met; the clause is
+	// empty where such a list would say nothing.
+	Name, Title, Question, Clause string
+	// Family is the series without its prefix, 1 for a check that is met, with
+	// the check's name in Label; empty where there are no series. Negated series
+	// are 1 for a check that is not met.
+	Family, Label string
+	Negated       bool
+
+	of func(k *Known) []target.Check
+}
+
+// The names of the lists.
+const (
+	Capabilities = "capabilities"
+	Determinism  = "determinism"
+	Expected     = "expectations"
+	Unanswered   = "unanswered"
+)
+
+// Lists are the kinds of checks in the order in which they are shown, what
+// matters most first.
+func Lists() []List {
+	return []List{
+		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Family: "expectation_mismatch", Label: "fact", Negated: true, of: expected},
+		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Family: "capability", Label: "capability", of: capabilities},
+		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Family: "determinism_profile", Label: "check", of: determinism},
+		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", of: unanswered},
+	}
+}
+
+// capabilities are what can be known of the replica.
+func capabilities(k *Known) []target.Check {
+	return engine.Capabilities(k.Engine, &engine.Known{
+		Page: k.Page, MissingPage: k.PageMissing, Facts: k.Facts, Health: k.Health, Canary: k.Canary,
+	})
+}
+
+// determinism are the conditions of equal answers to equal requests; none while
+// the page fails.
+func determinism(k *Known) []target.Check {
+	if k.Page == nil {
+		return nil
+	}
+	return engine.Determinism(k.Engine, k.Facts, k.Page, k.Declared)
+}
+
+// unanswered are the questions that the server did not answer.
+func unanswered(k *Known) []target.Check {
+	if k.Facts == nil {
+		return nil
+	}
+	var all []target.Check
+	for _, p := range k.Facts.Problems {
+		all = append(all, target.Check{Name: p.Question, Reason: p.Reason})
+	}
+	return all
+}

@@ -1,0 +1,29 @@
+package assess
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestStateOfAModelIsOfIndexAndPage(t *testing.T) {
+	for _, c := range []struct {
+		says, index   string
+		loaded, known bool
+		want          string
+	}{
+		{"index and page agree", "READY", true, true, modelReady},
+		{"the page is not known", "READY", false, false, modelReady},
+		{"the page lost its core series", "READY", false, true, modelUnavailable},
+		{"it loads, so the page has none yet", "LOADING", false, true, modelLoading},
+		{"it unloads, with all its series", "UNLOADING", true, true, modelUnloading},
+		{"it is gone, and a page of before shows it", "UNAVAILABLE", true, true, modelUnavailable},
+		{"only the page speaks", "", true, true, modelReady},
+		{"only the page speaks, of what is left", "", false, true, modelUnavailable},
+		{"nothing is known", "", false, false, ""},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			require.Equal(t, c.want, modelState(c.index, c.loaded, c.known))
+		})
+	}
+}

@@ -1,0 +1,124 @@
+package assess
+
+import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// State is what a replica is doing, judged from its page and its API together.
+type State string
+
+// The states of a replica; exactly one holds.
+const (
+	Starting State = "starting"
+	Ready    State = "ready"
+	NotReady State = "not_ready"
+	Draining State = "draining"
+	Failing  State = "failing"
+	Stalled  State = "stalled"
+	Blind    State = "blind"
+	Down     State = "down"
+)
+
+// States lists all states.
+func States() []State {
+	return []State{Starting, Ready, NotReady, Draining, Failing, Stalled, Blind, Down}
+}
+
+// Evidence is what is known of a replica at one moment.
+type Evidence struct {
+	// Silent is true for a rank that is declared to bind no port.
+	Silent bool
+	// Was is the state that held before.
+	Was    State
+	Scrape Scrape
+	API    API
+	// Failing is true while requests only fail, Stalled while work is in flight
+	// and no iteration happens, Unrouted while requests for none of the models
+	// can be sent anywhere; all as the page's numbers say.
+	Failing, Stalled, Unrouted bool
+	// Mismatch says how the page differs from that of the configured kind of
+	// server, Canary how the last request of the canary failed, Unmet what the
+	// pool expects and the replica is not; empty where nothing is wrong.
+	Mismatch, Canary, Unmet string
+}
+
+// Scrape is how the last scrape went.
+type Scrape struct {
+	// OK is true when it brought a page; Refused when it failed because nothing
+	// listens on the page's port. Error says how it failed, Hint what that may
+	// come from.
+	OK, Refused bool
+	Error, Hint string
+	// Seen is true when a scrape succeeded before; MayStart while a replica that
+	// was never seen and refuses may still be loading.
+	Seen, MayStart bool
+}
+
+// API is what the server's API says of its health.
+type API struct {
+	engine.Health
+
+	// SamePort is true for servers that have page and API on one port.
+	SamePort bool
+	// Seen is true when the API answered before: one that never did has its port
+	// elsewhere, or is off. Lived is true when it said once that the server is
+	// live.
+	Seen, Lived bool
+}
+
+// state gives the state and the reason for it. The table is that of a real
+// Triton: readiness answers 200 while every request fails, metrics go on while
+// the API drains, and both ports refuse while models load.
+func (e *Evidence) state() (State, string) {
+	if e.Silent {
+		return Ready, "this rank binds no port; its leader speaks for it"
+	}
+	if !e.Scrape.OK {
+		return e.withoutPage()
+	}
+	api := &e.API
+	switch {
+	case api.API == engine.APIRefused && !api.SamePort && api.Seen:
+		return Draining, api.Detail + " while the page still answers: the server is ending"
+	case api.API == engine.APINotReady && !api.SamePort && api.Lived && api.LiveKnown && !api.Live:
+		// Triton says so of itself only while it ends, or when it never came up
+		// (core src/server.cc, InferenceServer::IsLive).
+		return Draining, "the API says that it is no longer live while the page still answers: the server is ending"
+	case api.API == engine.APINotReady:
+		return NotReady, api.Detail
+	case e.Unrouted:
+		return NotReady, "the page says that no worker serves any of its models"
+	case e.Stalled && (!e.Failing || e.Was != Failing):
+		// Of failing and stalled the first to hold is the cause: the gauges of a
+		// model whose processes died stand still, and the requests to one that
+		// stands still fail in the end.
+		return Stalled, "requests are in flight and no iteration happens"
+	case e.Failing:
+		return Failing, "requests only fail, whatever the API says"
+	case api.API == engine.APIReady:
+		return Ready, api.Detail
+	case api.Detail == "":
+		return Ready, "the page answers; its API was not asked"
+	}
+	return Ready, "the page answers; of its API only this is known: " + api.Detail
+}
+
+// withoutPage judges a replica whose last scrape failed.
+func (e *Evidence) withoutPage() (State, string) {
+	failure := e.Scrape.Error
+	if e.Scrape.Hint != "" {
+		failure += "; " + e.Scrape.Hint
+	}
+	answers := e.API.API == engine.APIReady || e.API.API == engine.APINotReady
+	switch {
+	case answers && e.API.Starting:
+		return Starting, e.API.Detail
+	case answers:
+		return Blind, "the API answers, the page does not: " + failure
+	case e.Scrape.Refused && !e.Scrape.Seen && e.Scrape.MayStart:
+		return Starting, "nothing listens yet; a server opens its ports when its models are loaded"
+	case e.Scrape.Refused && e.Scrape.Seen:
+		return Down, "nothing listens any more: the server has ended, or is starting again; " + failure
+	}
+	return Down, failure
+}

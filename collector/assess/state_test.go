@@ -1,0 +1,124 @@
+package assess_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestStateOfAReplica(t *testing.T) {
+	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
+	refuses := assess.Evidence{Scrape: assess.Scrape{Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
+	for _, c := range []struct {
+		says   string
+		e      assess.Evidence
+		state  assess.State
+		reason string
+	}{
+		{"both refuse, never answered", with(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Starting, "models are loaded"},
+		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
+		{"both refuse, was up", with(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
+		{
+			"a server says that it loads",
+			assess.Evidence{Scrape: assess.Scrape{Error: "http_status (503)", Seen: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, Starting: true, Detail: "the server loads its engine"}}},
+			assess.Starting, "loads its engine",
+		},
+		{"ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}}, assess.Ready, "the API said so"},
+		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
+		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "only this is known"},
+		{"not ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so"},
+		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is ending"},
+		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "only this is known"},
+		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "only this is known"},
+		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "whatever the API says"},
+		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true}, assess.Stalled, "no iteration happens"},
+		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
+		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true}, assess.Stalled, "no iteration happens"},
+		{
+			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens to the last.
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
+			assess.Draining, "no longer live",
+		},
+		{
+			"never alive", // With --exit-on-error=false a server that failed to start answers.
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "the API answers Bad Request"}, Seen: true}},
+			assess.NotReady, "Bad Request",
+		},
+		{
+			"no longer alive on one port",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}},
+			assess.NotReady, "no",
+		},
+		{"draining tells more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is ending"},
+		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
+		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
+		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
+		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
+		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Ready, "binds no port"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			v := assess.Judge(&c.e)
+			require.Equal(t, c.state, v.State, v.Reason)
+			require.Contains(t, v.Reason, c.reason)
+		})
+	}
+}
+
+// with is evidence with a change.
+func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
+	change(&e)
+	return e
+}
+
+// serving is a replica with which nothing is wrong.
+func serving() assess.Evidence {
+	return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
+}
+
+func TestHowMuchAVerdictMatters(t *testing.T) {
+	failed := assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}}
+	for _, c := range []struct {
+		says     string
+		e        assess.Evidence
+		severity assess.Severity
+		runbook  string
+		reason   string
+	}{
+		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
+		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
+		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
+		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens yet; a server opens its ports when its models are loaded"},
+		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
+		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
+		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
+		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
+		{"what is broken stays the reason of its state", with(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			v := assess.Judge(&c.e)
+			require.Equal(t, c.severity, v.Severity)
+			require.Equal(t, c.runbook, v.Runbook)
+			require.Equal(t, c.reason, v.Reason)
+		})
+	}
+}
+
+func TestEveryEntryOfTheRunbookIsThere(t *testing.T) {
+	runbook, err := os.ReadFile("../../alerts/runbook.md")
+	require.NoError(t, err)
+	for _, entry := range assess.Runbooks() {
+		require.Contains(t, string(runbook), "\n### "+entry+"\n")
+	}
+}
+
+func TestOnlyAReplicaThatServesIsWell(t *testing.T) {
+	severities := assess.Severities()
+	require.Len(t, severities, len(assess.States()))
+	for _, s := range assess.States() {
+		require.Equal(t, s == assess.Ready, severities[s] == assess.OK, s)
+	}
+}

@@ -1,0 +1,74 @@
+package assess
+
+// Severity is how much a verdict matters.
+type Severity string
+
+// The severities: all is well, somebody should have a look, the replica does
+// not serve.
+const (
+	OK     Severity = "ok"
+	Look   Severity = "look"
+	Broken Severity = "broken"
+)
+
+// Verdict is what a replica is doing, how much that matters, and why.
+type Verdict struct {
+	State State
+	// Reason is one sentence for people.
+	Reason   string
+	Severity Severity
+	// Runbook is the entry of the runbook that says what to do; empty where
+	// nothing is wrong.
+	Runbook string
+}
+
+// consequence is how much a state matters and what to do about it.
+type consequence struct {
+	severity Severity
+	runbook  string
+}
+
+// consequences are those of every state.
+func consequences() map[State]consequence {
+	return map[State]consequence{
+		Ready:    {OK, ""},
+		Starting: {Look, "LLMReplicaStartingLong"},
+		Draining: {Look, "LLMReplicaDrainingLong"},
+		Blind:    {Look, "LLMReplicaBlind"},
+		NotReady: {Broken, "LLMReplicaNotReady"},
+		Failing:  {Broken, "LLMReplicaFailing"},
+		Stalled:  {Broken, "LLMReplicaStalled"},
+		Down:     {Broken, "LLMReplicaDown"},
+	}
+}
+
+// The entries of the runbook for what may be wrong beside the state.
+const (
+	unmetRunbook  = "LLMExpectationMismatch"
+	canaryRunbook = "LLMCanaryFailing"
+)
+
+// Judge gives the verdict on a replica. What is wrong beside its state is added
+// to the reason, and raises the severity of a replica that serves.
+func Judge(e *Evidence) Verdict {
+	state, reason := e.state()
+	of := consequences()[state]
+	v := Verdict{State: state, Reason: reason, Severity: of.severity, Runbook: of.runbook}
+	for _, beside := range []struct {
+		wrong string
+		consequence
+	}{
+		{e.Mismatch, consequence{Look, ""}},
+		{e.Unmet, consequence{Look, unmetRunbook}},
+		{e.Canary, consequence{Broken, canaryRunbook}},
+	} {
+		if beside.wrong == "" {
+			continue
+		}
+		v.Reason += "; " + beside.wrong
+		if v.Severity == OK || v.Severity == Look && beside.severity == Broken {
+			v.Severity, v.Runbook = beside.severity, beside.runbook
+		}
+	}
+	return v
+}

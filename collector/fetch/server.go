@@ -1,0 +1,64 @@
+package fetch
+
+import (
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Server is what is at a target's address, as far as is known.
+type Server struct {
+	// Engine is its kind; Epoch counts the kinds that were there.
+	Engine engine.Engine
+	Epoch  int
+	// URL is where its page is; empty while that is not known.
+	URL string
+	// Uncertain is true from a failure until a page or the server shows again of
+	// what kind it is; asked is when it was last asked for that.
+	Uncertain bool
+	asked     time.Time
+	// pageOf is the kind whose page was seen last, Unknown where none is known.
+	pageOf engine.Kind
+}
+
+// Known says whether the kind of the server is known.
+func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
+
+// become takes a kind of server for the present one; true when it is another.
+func (s *Server) become(kind engine.Kind) bool {
+	e, ok := engine.Of(string(kind))
+	if !ok || kind == s.Engine.Kind() {
+		return false
+	}
+	s.Engine = e
+	s.Epoch++
+	return true
+}
+
+// Mismatch says that the page is of another kind of server than was
+// configured; empty when it is not.
+func (s *Server) Mismatch() string {
+	if s.pageOf == engine.Unknown || !s.Known() || engine.Alike(s.Engine.Kind(), s.pageOf) {
+		return ""
+	}
+	return "the page looks like that of " + string(s.pageOf) + ", engine says " + string(s.Engine.Kind())
+}
+
+// PageOf is the kind of which the page seems to be when it is another than was
+// configured, else the server's.
+func (s *Server) PageOf() engine.Kind {
+	if s.Mismatch() != "" {
+		return s.pageOf
+	}
+	return s.Engine.Kind()
+}
+
+// NewServer is a server of which only the configured kind is known, "auto" for
+// one that is to be found out.
+func NewServer(kind string) Server {
+	e, ok := engine.Of(kind)
+	if !ok {
+		e = engine.None()
+	}
+	return Server{Engine: e, pageOf: engine.Unknown}
+}

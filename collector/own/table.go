@@ -1,0 +1,135 @@
+package own
+
+import (
+	"slices"
+
+	"github.com/prometheus/common/model"
+)
+
+// Prefix begins the names of the exporter's own metrics; series of targets that
+// begin so are left out.
+const Prefix = "trtllm_exporter_"
+
+// Metric is one of the exporter's own families.
+type Metric uint8
+
+// The families about the process.
+const (
+	ConfigReloads Metric = iota
+	ConfigReloadSuccessful
+	ConfigReloadTime
+	DiscoveryFailures
+	DiscoveryUpdated
+	DiscoveryTargets
+	HTTPRequests
+	HTTPAborted
+	HTTPPanics
+	InstanceInfo
+	MetadataConflicts
+	MetadataDropped
+	PageBuildTime
+	PageBytes
+	Panics
+	Targets
+	TargetsRefused
+	// Those from here on are about one target each.
+	TargetUp
+	TargetScrapeDuration
+	TargetSamples
+	TargetBodyBytes
+	TargetScrapes
+	TargetScrapesSkipped
+	TargetLastSuccess
+	TargetLabelCollisions
+	TargetTimestampsStripped
+	TargetTypeConflicts
+	TargetShapeChanges
+	TargetCounterResets
+	TargetRestarts
+	TargetScrapeFailures
+	TargetSeriesDropped
+	TargetDerivedSkipped
+)
+
+// Family is what is said of a metric.
+type Family struct {
+	// Name is whole, with the prefix.
+	Name string
+	Type model.MetricType
+	Help string
+	// Labels are those of its series, without a target's pool_id and replica_id.
+	Labels []string
+}
+
+const (
+	gauge     = model.MetricTypeGauge
+	counter   = model.MetricTypeCounter
+	histogram = model.MetricTypeHistogram
+)
+
+// table says everything of every metric.
+//
+//nolint:gochecknoglobals // constant data.
+var table = [...]Family{
+	ConfigReloads:          {"config_reloads_total", counter, "Reloads of the configuration by result; the load at the start does not count.", []string{"result"}},
+	ConfigReloadSuccessful: {"config_last_reload_successful", gauge, "1 if the last load of the configuration was successful, else 0 and the one before is in force.", nil},
+	ConfigReloadTime:       {"config_last_reload_success_timestamp_seconds", gauge, "When the configuration in force was loaded.", nil},
+	DiscoveryFailures:      {"discovery_failures_total", counter, "Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.", []string{"mechanism"}},
+	DiscoveryUpdated:       {"discovery_last_update_timestamp_seconds", gauge, "Time of the last change that discovery found.", nil},
+	DiscoveryTargets:       {"discovery_targets", gauge, "Targets that discovery knows, before relabeling.", nil},
+	HTTPRequests:           {"http_requests_total", counter, "HTTP requests answered, by path and status code; paths that do not exist count as \"other\".", []string{"path", "code"}},
+	HTTPAborted:            {"http_aborted_total", counter, "Answers that ended before their last byte because the reader left or was too slow.", nil},
+	HTTPPanics:             {"http_panics_total", counter, "Requests that met a bug in the exporter; the log has its trace.", nil},
+	InstanceInfo:           {"instance_info", gauge, "1 with the identity of this process.", []string{"instance_id"}},
+	MetadataConflicts:      {"metadata_conflicts", gauge, "Families of the page on whose HELP or TYPE its targets disagree.", []string{"kind"}},
+	MetadataDropped:        {"metadata_dropped_series", gauge, "Series left off the page because their family is of another kind at the other targets.", nil},
+	PageBuildTime:          {"page_build_duration_seconds", histogram, "Time to merge and encode a page, without writing it to the reader.", nil},
+	PageBytes:              {"page_bytes", gauge, "Size of the last whole page in text format before compression; vmagent takes 16 MiB by default.", nil},
+	Panics:                 {"panics_total", counter, "Panics that were kept to the target whose page or API met them; each one is a bug of the exporter.", nil},
+	Targets:                {"targets", gauge, "Targets of a pool of the configuration as discovery and relabeling left them.", []string{"pool_id"}},
+	TargetsRefused:         {"targets_refused_total", counter, "Targets left out because another target has their pool_id and replica_id.", []string{"pool_id"}},
+
+	TargetUp:                 {"target_up", gauge, "1 if the last scrape of the target succeeded, else 0.", nil},
+	TargetScrapeDuration:     {"target_scrape_duration_seconds", gauge, "Time from the request for the target's page to its last byte at the last scrape, whether it succeeded or not.", nil},
+	TargetSamples:            {"target_scrape_samples", gauge, "Samples on the target's page at its last scrape.", nil},
+	TargetBodyBytes:          {"target_body_bytes", gauge, "Size of the target's page at its last scrape, uncompressed; -1 when it was over the limit.", nil},
+	TargetScrapes:            {"target_scrapes_total", counter, "Scrapes of the target.", nil},
+	TargetScrapesSkipped:     {"target_scrapes_skipped_total", counter, "Scrapes left out because the one before was still under way.", nil},
+	TargetLastSuccess:        {"target_last_success_timestamp_seconds", gauge, "When the last successful scrape of the target ended.", nil},
+	TargetLabelCollisions:    {"target_label_collisions_total", counter, "Labels of the target's series that gave way to ours and moved to exported_<name>.", nil},
+	TargetTimestampsStripped: {"target_timestamps_stripped_total", counter, "Samples of the target whose own timestamps were left out.", nil},
+	TargetTypeConflicts:      {"target_type_conflicts_total", counter, "Families for which the target's own page gives two types.", nil},
+	TargetShapeChanges:       {"target_shape_changes_total", counter, "Pages of the target that differed from the one before in more than values.", nil},
+	TargetCounterResets:      {"target_counter_resets_total", counter, "Counters of the target that fell between two scrapes.", nil},
+	TargetRestarts:           {"target_restarts_total", counter, "Times that many counters of the target fell at once, as when its server starts again.", nil},
+	TargetScrapeFailures:     {"target_scrape_failures_total", counter, "Failed scrapes of the target by reason.", []string{"reason"}},
+	TargetSeriesDropped:      {"target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", []string{"reason"}},
+	TargetDerivedSkipped:     {"target_derived_skipped_total", counter, "What kept rules from having a value, by reason.", []string{"reason"}},
+}
+
+// Family is everything that is said of a metric.
+func (m Metric) Family() Family {
+	f := table[m]
+	f.Name = Prefix + f.Name
+	f.Labels = slices.Clone(f.Labels)
+	return f
+}
+
+// AboutTarget says whether a metric is about one target, whose pool_id and
+// replica_id its series have.
+func (m Metric) AboutTarget() bool { return m >= TargetUp }
+
+// ByPool says whether a metric has label pool_id from whoever registers it, as
+// discovery's have, which is one for each pool.
+func (m Metric) ByPool() bool {
+	return m == DiscoveryFailures || m == DiscoveryUpdated || m == DiscoveryTargets
+}
+
+// All lists every metric, in the order of the table.
+func All() []Metric {
+	all := make([]Metric, len(table))
+	for i := range all {
+		all[i] = Metric(i)
+	}
+	return all
+}

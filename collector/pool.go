@@ -1,0 +1,104 @@
+package collector
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Scraper asks the servers of one pool. It is safe for concurrent use.
+type Scraper interface {
+	replica.Scraper
+
+	// Close closes idle connections; scrapes that run go on.
+	Close()
+}
+
+// newScraper asks over the network.
+func newScraper(cfg scrape.Config, log *slog.Logger) (Scraper, error) {
+	return scrape.New(cfg, log)
+}
+
+// pool is a pool of the configuration with everything that was built for it.
+type pool struct {
+	cfg     config.Pool
+	shard   shard
+	shared  *replica.Pool
+	scraper Scraper
+	sources *discovery.Manager
+
+	cancel context.CancelFunc
+	done   chan struct{}
+	// synced is true when targets were found once; awaited is how many more
+	// times that has to happen until every source has answered. Wanted are the
+	// targets found last, by their keys.
+	synced  bool
+	awaited int
+	wanted  map[string]*target.Target
+}
+
+// build makes what a pool needs to run.
+func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
+	log := c.opts.Logger.With("pool_id", pc.PoolID)
+	scraper, err := c.scraper(pc.HTTP, log)
+	if err != nil {
+		return nil, err
+	}
+	sources, err := discovery.New(pc.Discovery, log, prometheus.WrapRegistererWith(prometheus.Labels{"pool_id": pc.PoolID}, c.opts.Registerer))
+	if err != nil {
+		scraper.Close()
+		return nil, err
+	}
+	return &pool{cfg: *pc, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources}, nil
+}
+
+// shared is what the replicas of a pool have in common.
+func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *replica.Pool {
+	return &replica.Pool{
+		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
+		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
+		IdentityInterval: time.Duration(pc.IdentityInterval),
+		Page:             cfg.Exposition, Limits: pc.Limits.Series,
+		Labels: replica.Labels{
+			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
+		},
+		Expect:    assess.Expectations(pc.Expect),
+		EngineDir: pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
+		IterationStats: pc.IterationStats, Canary: pc.Canary,
+	}
+}
+
+// close closes the connections of a pool that is not used any more.
+func (p *pool) close() { p.scraper.Close() }
+
+// same says whether both pools would run alike, so that the running one may
+// stay as it is.
+func (p *pool) same(o *pool) bool {
+	return p.alike(o) && p.shard == o.shard && reflect.DeepEqual(p.cfg, o.cfg)
+}
+
+// alike says whether both pools treat the same target alike, however they find
+// it, so that its replica may go on when the search is another.
+func (p *pool) alike(o *pool) bool {
+	a, b := p.cfg, o.cfg
+	for _, c := range []*config.Pool{&a, &b} {
+		// What these say shows in the targets.
+		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
+		c.Scheme, c.MetricsPath, c.APIPort, c.APIScheme = "", "", 0, ""
+	}
+	x, y := p.shared, o.shared
+	vocabularies := func(e *exposition.Config) any { return []any{e.Raw, e.Normalised, e.Aliases} }
+	return x.Labels.Versions == y.Labels.Versions && x.Window == y.Window &&
+		reflect.DeepEqual(vocabularies(&x.Page), vocabularies(&y.Page)) && reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// startGrace is how long a replica that never answered may be starting:
+// engines of large models take minutes to load, during which Triton opens no
+// port (server src/main.cc).
+const startGrace = 10 * time.Minute
+
+// shown is what was published last, and what that is made with.
+type shown struct {
+	blocks snapshot.Snapshot
+	// failed is why there is no page.
+	failed error
+	// known is what follows from page and answers; nil when that has to be seen
+	// again.
+	known  *assess.Known
+	about  aboutSeries
+	health *exposition.Computed
+}
+
+// assess judges the replica after a scrape, or after an answer of its API, and
+// notes the verdict in its status.
+func (r *Replica) assess(failed error) {
+	if r.page.identity == nil || failed != nil {
+		// Without a page nobody else looks at what the server answered.
+		r.identify(r.page.read)
+	}
+	if !r.target.Silent {
+		r.learn(failed)
+	}
+	v := assess.Judge(r.evidence(failed))
+	s := &r.status
+	if string(v.State) != s.State {
+		s.StateSince = time.Now()
+	}
+	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
+	r.orderCanary()
+}
+
+// learn draws the conclusions from page and answers, when they are others than
+// before.
+func (r *Replica) learn(failed error) {
+	b := r.basis(failed)
+	if r.shown.known.RestsOn(b) {
+		return
+	}
+	k := assess.Know(b)
+	r.shown.known = k
+	s := &r.status
+	s.Generation, s.GenerationReason, s.EngineBuildVersion = k.Generation, k.GenerationReason, k.BuildVersion()
+	s.Models, s.Checks, s.Skew = k.Models, k.Checks, k.Skew()
+}
+
+// basis is what conclusions are drawn from.
+func (r *Replica) basis(failed error) *assess.Basis {
+	id, expect := r.page.identity, &r.pool.Expect
+	b := &assess.Basis{
+		Engine: r.server.Engine, Topology: id.topology, EngineVersion: id.engineVersion, TRTLLMVersion: id.trtllmVersion,
+		Facts: r.answers.facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
+		Declared: engine.Pins{
+			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
+			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
+		},
+	}
+	if failed == nil {
+		b.Page = r.page.read
+	}
+	if h := r.answers.health; h != nil {
+		b.Health = h.Health
+	}
+	return b
+}
+
+// evidence is what the replica is judged by.
+func (r *Replica) evidence(failed error) *assess.Evidence {
+	e := &assess.Evidence{
+		Silent: r.target.Silent, Was: assess.State(r.status.State),
+		Scrape: assess.Scrape{
+			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.begun) < startGrace,
+		},
+		API:      assess.API{SamePort: r.server.Engine.SamePort()},
+		Mismatch: r.server.Mismatch(), Canary: r.canary.fails(), Unmet: r.shown.known.Unmet(),
+	}
+	if h := r.answers.health; h != nil {
+		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.seen, h.lived
+	}
+	if failed != nil {
+		e.Scrape.Error, e.Scrape.Refused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
+		e.Scrape.Hint = r.pageHint(failed)
+		return e
+	}
+	c := r.numbers.deriver.Conditions()
+	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
+	return e
+}
+
+// pageHint says what a page that fails may come from; empty when nothing is
+// known.
+func (r *Replica) pageHint(failed error) string {
+	if !pageMissing(failed) {
+		return ""
+	}
+	return r.server.Engine.MissingPageHint()
+}
+
+// pageMissing says whether the server has no page: it answered 404.
+func pageMissing(err error) bool {
+	failure, ok := errors.AsType[*scrape.Error](err)
+	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(http.StatusNotFound)
+}
+
+// reassess judges the replica again when its API has answered, and publishes
+// the verdict when it is another. While a page is under way its own verdict is
+// near, and rests on both.
+func (r *Replica) reassess() {
+	if r.status.Scrapes == 0 || r.jobs.page.running || r.held != nil {
+		return
+	}
+	before, known := r.status, r.shown.known
+	_ = r.guard("assess", func() { r.assess(r.shown.failed) })
+	if r.shown.known == known && r.status.State == before.State && r.status.StateReason == before.StateReason {
+		return
+	}
+	next := r.shown.blocks
+	for _, b := range []*exposition.Block{next.Raw, next.Derived, next.Health} {
+		if b != nil {
+			b.Retain()
+		}
+	}
+	next.About, next.Status = r.about(), r.status
+	r.publish(next)
+	r.announce(&before)
+}
+
+// present publishes a replica that is never scraped.
+func (r *Replica) present() {
+	before := r.status
+	r.assess(nil)
+	r.publish(snapshot.Snapshot{About: r.about(), Status: r.status})
+	r.announce(&before)
+}
+
+// publish has readers see a snapshot from now on.
+func (r *Replica) publish(next snapshot.Snapshot) {
+	r.shown.blocks = next
+	r.slot.Publish(next)
+}

@@ -1,0 +1,146 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// canned are pages of one server a few seconds apart, given in turn.
+type canned struct {
+	pages [][]byte
+	next  atomic.Uint64
+}
+
+// newCanned keeps a few of the usual big pages.
+func newCanned() *canned {
+	c := &canned{}
+	for i := range 16 {
+		c.pages = append(c.pages, simulate.BenchPage(simulate.BenchTRTLLM, 0, i))
+	}
+	return c
+}
+
+// serve answers with the pages on a port of its own.
+func (c *canned) serve(b *testing.B) (address string) {
+	b.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b, err)
+	b.Cleanup(func() { listener.Close() })
+	go simulate.ServeCanned(listener, c.pages)
+	return listener.Addr().String()
+}
+
+// page is the next page.
+func (c *canned) page() []byte { return c.pages[c.next.Add(1)%uint64(len(c.pages))] }
+
+// Scrape implements Scraper without a network.
+func (c *canned) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
+	return scrape.Page{Body: append(buf[:0], c.page()...), ContentType: "text/plain; charset=utf-8"}, nil
+}
+
+// Do implements Scraper.
+func (*canned) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+	return http.StatusNotFound, http.Header{}, nil, nil
+}
+
+// Pass implements Scraper.
+func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	return c.Do(ctx, method, url, body, limit)
+}
+
+// Open implements Scraper.
+func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {
+	return nil, http.ErrNotSupported
+}
+
+// Leave implements Scraper.
+func (*canned) Leave(string) {}
+
+// Close implements Scraper.
+func (*canned) Close() {}
+
+// BenchmarkScrapeLine is one scrape of one replica, from the question to the
+// published snapshot: over the loopback, without a network, and what deriving
+// is of it.
+func BenchmarkScrapeLine(b *testing.B) {
+	pages := newCanned()
+	address := pages.serve(b)
+	client, err := scrape.New(scrape.DefaultConfig, slog.New(slog.DiscardHandler))
+	require.NoError(b, err)
+	defer client.Close()
+	for _, way := range []struct {
+		name    string
+		scraper Scraper
+	}{{"loopback", client}, {"memory", pages}} {
+		b.Run(way.name, func(b *testing.B) {
+			r, _ := loneReplica(b, way.scraper, address)
+			for range 2 * len(pages.pages) {
+				r.scrape(b.Context())
+			}
+			require.Equal(b, target.HealthUp, r.status.Health, r.status.LastError)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.scrape(b.Context())
+			}
+			b.ReportMetric(float64(r.status.Samples), "samples/op")
+		})
+	}
+	b.Run("derive", func(b *testing.B) {
+		r, _ := loneReplica(b, pages, address)
+		raws := make([]*exposition.Block, len(pages.pages))
+		for i := range raws {
+			r.scrape(b.Context())
+			raws[i] = r.page.cache.Block()
+			require.NoError(b, r.page.cache.Parse(raws[i], pages.page(), ""))
+		}
+		at := time.Since(r.pool.Origin)
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			at += r.target.Interval
+			r.numbers.deriver.Follow(at, raws[n%len(raws)], r.page.read).Release()
+		}
+	})
+}
+
+// loneReplica is a replica that nobody calls, and the store it publishes in.
+func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.Store) {
+	tb.Helper()
+	store := snapshot.NewStore()
+	p := &Pool{
+		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
+		Window: time.Minute, StallAfter: 30 * time.Second, IdentityInterval: 30 * time.Second,
+		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits, Labels: Labels{Versions: relabel.VersionsSeries},
+	}
+	t := &target.Target{
+		PoolID: "llama-70b-prod", ReplicaID: "r0", Engine: "triton",
+		MetricsURL: fmt.Sprintf("http://%s/metrics", address), APIURL: "http://" + address,
+		Interval: 5 * time.Second, Timeout: 4 * time.Second,
+	}
+	slot, err := store.Add(t)
+	require.NoError(tb, err)
+	return New(t, p, slot, slog.New(slog.DiscardHandler)), store
+}
+
+// scrape takes one page down the line, without waiting for any API.
+func (r *Replica) scrape(ctx context.Context) {
+	page := r.fetcher().Fetch(ctx)
+	r.owner.do(func() {
+		r.found(ctx, page.Server)
+		r.finish(page)
+	})
+}

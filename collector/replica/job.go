@@ -1,0 +1,66 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// job is one kind of work that is done beside the replica, one piece at a time.
+type job struct {
+	running bool
+	// again is true when it was asked for while it ran: what it answers may be
+	// of before.
+	again bool
+	// began is when the last piece began, answered when the last one began that
+	// is back.
+	began, answered time.Time
+}
+
+// since says whether there is an answer to a question that was put at a moment
+// or later.
+func (j *job) since(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
+
+// begin does a piece of a job beside the replica: work gets no part of its
+// state, and take is given what it brought, as the owner.
+func begin[A any](ctx context.Context, r *Replica, j *job, name string, work func(ctx context.Context) A, take func(A, error)) {
+	epoch := r.server.Epoch
+	j.running, j.again, j.began = true, false, time.Now()
+	r.owner.beside(func() {
+		var answer A
+		failed := r.guard(name, func() { answer = work(ctx) })
+		r.hand(ctx, epoch, func() {
+			j.running, j.answered = false, j.began
+			take(answer, failed)
+		})
+	})
+}
+
+// hand gives the owner an answer. That of a server of another kind than the
+// one that is there now is dropped, and so is any when the replica ends.
+func (r *Replica) hand(ctx context.Context, epoch int, take func()) {
+	r.owner.do(func() {
+		if ctx.Err() != nil || epoch != r.server.Epoch {
+			return
+		}
+		_ = r.guard("answer", take)
+		r.proceed(ctx)
+	})
+}
+
+// guard does one step for the replica and keeps a panic there from ending the
+// process; the panic comes back as the failure of that step.
+func (r *Replica) guard(step string, do func()) (failed error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.log.Error("Step panicked", "step", step, "panic", p, "stack", string(debug.Stack()))
+			r.pool.Panicked()
+			failed = &scrape.Error{Reason: scrape.ReasonPanic, Err: fmt.Errorf("panic: %v", p)}
+		}
+	}()
+	do()
+	return nil
+}

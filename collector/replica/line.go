@@ -1,0 +1,72 @@
+package replica
+
+import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// finish takes what a scrape brought down the rest of the line, to the snapshot
+// that readers see: parse, relabel, derive, assess. A scrape that failed takes
+// the replica's series off the page; those about it stay.
+//
+// While the window of the derived series moves, nobody may read what was
+// published before: see [snapshot.Slot.Update].
+func (r *Replica) finish(p *fetch.Page) {
+	raw, err := r.parse(p)
+	p.Release()
+	before := r.status
+	r.slot.Update(func() (next snapshot.Snapshot) {
+		if err == nil {
+			next.Raw, next.Derived, err = r.derive(p, raw)
+		}
+		r.report(p, err)
+		_ = r.guard("assess", func() {
+			r.assess(err)
+			next.About = r.about()
+		})
+		next.Health, next.Status = r.health(), r.status
+		r.shown.failed, r.shown.blocks = err, next
+		return next
+	})
+	r.announce(&before)
+}
+
+// parse reads a page with the labels of the replica. On success the caller
+// holds the block's one reference.
+func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
+	r.status.BodyBytes = int64(len(p.Body.Body))
+	if p.Err != nil {
+		return nil, p.Err
+	}
+	raw := r.page.cache.Block()
+	var err error
+	if panicked := r.guard("parse", func() { err = r.read(raw, p.Body) }); panicked != nil {
+		r.reset()
+		err = panicked
+	}
+	if err != nil {
+		raw.Release()
+		return nil, err
+	}
+	r.status.Samples = raw.Shape().Lines()
+	r.tally.count(raw.Shape().Drops())
+	return raw, nil
+}
+
+// derive takes the numbers of a page into the window of the derived series.
+func (r *Replica) derive(p *fetch.Page, raw *exposition.Block) (shown, derived *exposition.Block, err error) {
+	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(p.Came.Sub(r.pool.Origin), raw, r.page.read) }); err != nil {
+		r.reset()
+		return nil, nil, err
+	}
+	if !r.pool.Page.Normalised && len(r.pool.Page.Aliases) == 0 {
+		derived.Release()
+		derived = nil
+	}
+	if !r.pool.Page.Raw {
+		raw.Release()
+		raw = nil
+	}
+	return raw, derived, nil
+}

@@ -1,0 +1,46 @@
+package replica
+
+import (
+	"context"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Once scrapes once, and once more when the server's API took longer to answer
+// than the first page could wait, or when the page failed and only the API can
+// say why. It returns when the last page is published, or the context ends.
+func (r *Replica) Once(ctx context.Context) target.Status {
+	if r.target.Silent {
+		r.Present()
+		return r.slot.Status()
+	}
+	done := make(chan struct{})
+	scrapes := 0
+	r.owner.do(func() {
+		r.jobs.watch = func() {
+			switch {
+			case r.jobs.page.running || r.held != nil:
+			case scrapes == 0:
+				scrapes++
+				r.due(ctx, 0)
+			case scrapes > 1 || !r.server.Known() || r.complete():
+				r.jobs.watch = nil
+				close(done)
+			case !r.jobs.identity.running:
+				scrapes++
+				r.due(ctx, 0)
+			}
+		}
+		r.jobs.watch()
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	return r.slot.Status()
+}
+
+// complete says whether the page that was published rests on all answers.
+func (r *Replica) complete() bool {
+	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.page.identity.facts == r.answers.facts
+}

@@ -1,0 +1,109 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// page is how the replica's pages are read.
+type page struct {
+	cache *exposition.Cache
+	// read is what the last good page says of its server; it is of shape.
+	read  *engine.Page
+	shape *exposition.Shape
+	// identity is what the labels are made of; nil before the first page.
+	identity *identity
+}
+
+// numbers are the windows that derived series are computed from.
+type numbers struct {
+	deriver *derive.Deriver
+	// before is what was counted in windows that were given up.
+	before derive.Stats
+	// restarts are those that were seen so far.
+	restarts uint64
+}
+
+// stats is what was counted of the replica's windows since it began.
+func (n *numbers) stats() derive.Stats {
+	s := n.before
+	if n.deriver != nil {
+		s.Add(n.deriver.Stats())
+	}
+	return s
+}
+
+// reset makes cache and windows for the replica's kind of server.
+func (r *Replica) reset() {
+	r.numbers.before = r.numbers.stats()
+	r.numbers.deriver = derive.NewDeriver(derive.Options{
+		Guard:  func(do func()) error { return r.guard("derive", do) },
+		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
+		StallAfter: r.pool.StallAfter,
+		Aliases:    r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised,
+	})
+	r.page = page{cache: exposition.NewCache(exposition.Options{
+		Watch:      engine.Watch(r.server.Engine),
+		Limits:     r.pool.Limits,
+		Reserved:   []string{own.Prefix, derive.Prefix},
+		SelfMarker: r.pool.Marker,
+	})}
+	r.shown.known = nil
+}
+
+// read parses a page and reads what it says of its server, once for each shape.
+// A page that shows the replica's identity in a new light, as the first one does
+// by the models it names, is read again with the right labels, so that no page
+// is ever mixed.
+func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
+	p := &r.page
+	r.identify(p.read)
+	if err := p.cache.Parse(raw, body.Body, body.ContentType); err != nil {
+		return failure(err)
+	}
+	if raw.Shape() == p.shape {
+		if p.read.Refresh(raw) {
+			r.shown.known = nil
+		}
+		return nil
+	}
+	read := engine.ReadPage(r.server.Engine, raw)
+	if r.identify(read) {
+		if err := p.cache.Parse(raw, body.Body, body.ContentType); err != nil {
+			return failure(err)
+		}
+		read = engine.ReadPage(r.server.Engine, raw)
+		p.identity.page = read
+	}
+	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() {
+		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.URL)}
+	}
+	if p.shape != nil {
+		r.tally.reshaped++
+	}
+	p.shape, p.read = raw.Shape(), read
+	r.shown.known = nil
+	return nil
+}
+
+// failure gives an error of the parser its reason.
+func failure(err error) error {
+	reason := scrape.ReasonParse
+	switch {
+	case errors.Is(err, exposition.ErrSampleLimit):
+		reason = scrape.ReasonSampleLimit
+	case errors.Is(err, exposition.ErrLabelLimit):
+		reason = scrape.ReasonLabelLimit
+	case errors.Is(err, exposition.ErrSelfScrape):
+		reason = scrape.ReasonSelfScrape
+	case errors.Is(err, exposition.ErrContentType):
+		reason = scrape.ReasonContentType
+	}
+	return &scrape.Error{Reason: reason, Err: err}
+}

@@ -1,0 +1,162 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// counting shows pages on which n requests wait in front of Triton's models and
+// twice as many in the executor, one more of each on every page.
+type counting struct {
+	canned
+	n atomic.Int64
+}
+
+// Scrape implements Scraper.
+func (c *counting) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
+	n := c.n.Add(1)
+	return scrape.Page{ContentType: "text/plain", Body: fmt.Appendf(buf[:0], `nv_inference_request_success{model="tensorrt_llm",version="1"} %d
+nv_inference_pending_request_count{model="tensorrt_llm",version="1"} %d
+nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} %d
+nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 64
+nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="scheduled",version="1"} 0
+nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} %d
+`, n, n, 2*n, 2*n)}, nil
+}
+
+// A page is derived from when it is first read, which is after its scrape and
+// may be at the moment of the next one.
+func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
+	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
+	r.scrape(t.Context())
+	var readers sync.WaitGroup
+	done := make(chan struct{})
+	for range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					if !consistent(t, store) {
+						return
+					}
+				}
+			}
+		})
+	}
+	for range 3000 {
+		r.scrape(t.Context())
+	}
+	close(done)
+	readers.Wait()
+	require.EqualValues(t, 3001, r.status.Scrapes)
+}
+
+// consistent says whether what a reader sees is of one page.
+func consistent(t *testing.T, s *snapshot.Store) bool {
+	t.Helper()
+	v := s.View(nil)
+	defer v.Release()
+	var page []byte
+	for _, b := range v.Blocks {
+		for i := range b.Shape().Families() {
+			page = b.AppendFamily(page, i)
+		}
+	}
+	pending, depth := valueOf(t, page, "nv_inference_pending_request_count{"), valueOf(t, page, "llm_server_queue_depth{")
+	scrapes := valueOf(t, page, "trtllm_exporter_target_scrapes_total{")
+	if pending != scrapes || depth != 3*pending {
+		t.Errorf("scrape %d shows %d pending requests and a queue of %d", scrapes, pending, depth)
+		return false
+	}
+	return true
+}
+
+// valueOf is the whole number of the first series that begins so.
+func valueOf(t *testing.T, page []byte, series string) int {
+	t.Helper()
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, series) {
+			n, err := strconv.Atoi(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]))
+			if err != nil {
+				t.Error(err)
+			}
+			return n
+		}
+	}
+	t.Errorf("no %s on the page", series)
+	return -1
+}
+
+// stuck is a log that nobody reads.
+type stuck struct {
+	slog.Handler
+	wrote chan struct{}
+	free  chan struct{}
+}
+
+// Handle implements slog.Handler.
+func (s *stuck) Handle(context.Context, slog.Record) error {
+	s.wrote <- struct{}{}
+	<-s.free
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (s *stuck) WithAttrs([]slog.Attr) slog.Handler { return s }
+
+// Enabled implements slog.Handler.
+func (*stuck) Enabled(context.Context, slog.Level) bool { return true }
+
+func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
+	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
+	log := &stuck{Handler: slog.DiscardHandler, wrote: make(chan struct{}, 10), free: make(chan struct{})}
+	r.log = slog.New(log)
+	var loop sync.WaitGroup
+	loop.Go(func() { r.scrape(t.Context()) })
+	<-log.wrote
+	read := make(chan int, 1)
+	go func() {
+		v := store.View(nil)
+		defer v.Release()
+		read <- len(v.Blocks)
+	}()
+	select {
+	case n := <-read:
+		require.Equal(t, 4, n, "all of the replica is there already")
+	case <-time.After(10 * time.Second):
+		t.Error("the page waits for the log")
+	}
+	close(log.free)
+	loop.Wait()
+}
+
+func TestAPanicWhileDerivingFailsThatScrapeAlone(t *testing.T) {
+	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
+	r.scrape(t.Context())
+	r.numbers.deriver.Identify(derive.Identity{}) // Rules ask the topology, which is not there.
+	r.scrape(t.Context())
+	require.Equal(t, target.HealthDown, r.status.Health)
+	require.Equal(t, string(scrape.ReasonPanic), r.status.LastReason)
+	v := store.View(nil)
+	require.Len(t, v.Blocks, 2, "what is known of the replica and of its scrapes stays")
+	v.Release()
+	r.scrape(t.Context())
+	require.Equal(t, target.HealthUp, r.status.Health)
+	require.True(t, consistent(t, store))
+}

@@ -1,0 +1,174 @@
+package replica
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Replica is one target and everything that is known of its server. Its fields
+// belong to the owner. The methods that are exported may be called by anybody.
+type Replica struct {
+	target *target.Target
+	pool   *Pool
+	slot   *snapshot.Slot
+	log    *slog.Logger
+	owner  owner
+
+	server  fetch.Server
+	jobs    jobs
+	answers answers
+	held    *held
+	canary  canaryState
+	page    page
+	numbers numbers
+	shown   shown
+	status  target.Status
+	tally   tally
+	// begun is when it began to look for its server.
+	begun time.Time
+}
+
+// jobs are what is done beside the replica.
+type jobs struct {
+	page, health, identity, iterations, canary job
+	// watch, if it is not nil, is called after each thing that happened.
+	watch func()
+}
+
+// New returns a replica that has not been scraped; it publishes in the slot.
+func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
+	r := &Replica{
+		target: t, pool: p, slot: slot,
+		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
+		server: fetch.NewServer(t.Engine), begun: time.Now(),
+		status: target.Status{Health: target.HealthUnknown},
+		tally:  newTally(),
+	}
+	r.shown.health = newHealthSeries(t)
+	r.reset()
+	return r
+}
+
+// Target is what the replica was made of.
+func (r *Replica) Target() *target.Target { return r.target }
+
+// Schedule is work that is due again and again.
+type Schedule struct {
+	// Key spreads the work of many replicas over the interval.
+	Key string
+	// Every is the interval, Soon the longest time until the first moment.
+	Every, Soon time.Duration
+	// Due has the work begun, at each moment, with the number of moments that
+	// have passed since the last without a call. It may do what the replica has
+	// to do just then, but waits for nothing beside.
+	Due func(ctx context.Context, missed uint64)
+}
+
+const (
+	// soon bounds how long a new replica waits for its first scrape, canarySoon
+	// for its first canary.
+	soon, canarySoon = time.Second, 10 * time.Second
+	// iterationsEvery is the longest time between two readings of iterations: at
+	// 7 ms an iteration a server keeps those of seven seconds.
+	iterationsEvery = 5 * time.Second
+)
+
+// Schedules are what the replica has to be told to do, and when.
+func (r *Replica) Schedules() []Schedule {
+	if r.target.Silent {
+		return nil
+	}
+	key, interval := r.target.Key(), r.target.Interval
+	all := []Schedule{{key, interval, soon, r.doing(r.due)}}
+	if r.pool.IterationStats {
+		every := min(interval, iterationsEvery)
+		all = append(all, Schedule{key + "/iterations", every, every, r.doing(r.dueIterations)})
+	}
+	if r.pool.Canary.Enabled {
+		all = append(all, Schedule{key + "/canary", time.Duration(r.pool.Canary.Interval), canarySoon, r.doing(r.dueCanary)})
+	}
+	return all
+}
+
+// doing has the owner do something while the context lasts.
+func (r *Replica) doing(work func(ctx context.Context, missed uint64)) func(context.Context, uint64) {
+	return func(ctx context.Context, missed uint64) {
+		r.owner.do(func() {
+			if ctx.Err() == nil {
+				work(ctx, missed)
+				r.proceed(ctx)
+			}
+		})
+	}
+}
+
+// Present publishes a replica that is never scraped, because its target is
+// silent.
+func (r *Replica) Present() { r.owner.do(r.present) }
+
+// Close drops what is under way and waits until it has ended; the contexts that
+// were given have to have ended. What was published stays.
+func (r *Replica) Close() {
+	r.owner.do(func() { r.held.drop() })
+	r.owner.close()
+	if base := r.apiURL(); base != "" && !r.target.Silent {
+		r.pool.Scraper.Leave(base)
+	}
+}
+
+// due begins what it is time for.
+func (r *Replica) due(ctx context.Context, missed uint64) {
+	if r.held != nil {
+		// A page waits for answers until the next moment at the latest.
+		r.settle()
+	}
+	if r.status.Scrapes > 0 {
+		r.tally.skipped += missed
+	}
+	switch {
+	case !r.jobs.page.running:
+		r.fetch(ctx)
+	case r.status.Scrapes > 0:
+		r.tally.skipped++
+	}
+	want(ctx, &r.jobs.health, time.Now(), r.askHealth)
+	// Moments come a little early or late.
+	if time.Since(r.jobs.identity.began) >= r.pool.IdentityInterval-r.target.Interval/2 {
+		r.askIdentity(ctx)
+	}
+}
+
+// proceed does what became possible by what happened last.
+func (r *Replica) proceed(ctx context.Context) {
+	if r.held != nil && r.held.ready(&r.jobs) {
+		r.settle()
+	}
+	if r.jobs.health.again && !r.jobs.health.running {
+		r.askHealth(ctx)
+	}
+	if r.jobs.identity.again && !r.jobs.identity.running {
+		r.askIdentity(ctx)
+	}
+	r.seeRestart(ctx)
+	r.enterCanary(ctx)
+	if r.jobs.watch != nil {
+		r.jobs.watch()
+	}
+}
+
+// seeRestart has the server asked who it is when its numbers show that it
+// started again: it may be of another version.
+func (r *Replica) seeRestart(ctx context.Context) {
+	n := r.numbers.stats().Restarts
+	if n == r.numbers.restarts {
+		return
+	}
+	r.numbers.restarts = n
+	r.answers.doubt()
+	want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
+}
