@@ -252,8 +252,8 @@ func repeated(n int) string {
 // listenAt listens at an address that was free a moment ago.
 func listenAt(t *testing.T, address string) (net.Listener, error) {
 	t.Helper()
-	var config net.ListenConfig
-	return config.Listen(t.Context(), "tcp", address)
+	var listen net.ListenConfig
+	return listen.Listen(t.Context(), "tcp", address)
 }
 
 // quiet is a log that nobody reads.
