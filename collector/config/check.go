@@ -28,6 +28,8 @@ type checker struct {
 type visit struct {
 	node *yaml.Node
 	as   reflect.Type
+	// into is the path of the mapping that it is merged into, if it is.
+	into string
 }
 
 // maxDepth bounds the walk; no key of the document lies nearly as deep.
@@ -48,10 +50,10 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string, depth int) boo
 		c.problems.add(n.Line, "%s: nested too deeply", path)
 		return false
 	}
-	if c.seen[visit{n, t}] {
+	if c.seen[visit{n, t, ""}] {
 		return true
 	}
-	c.seen[visit{n, t}] = true
+	c.seen[visit{n, t, ""}] = true
 	if n.ShortTag() == "!!null" {
 		return true
 	}
@@ -75,132 +77,11 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth in
 		c.problems.add(n.Line, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
 		return false
 	}
-	ok := c.walkPairs(n, keysOf(t), path, depth, map[string]int{})
+	ok := c.walkPairs(n, t, path, depth)
 	if !ok || !decodesItself(t) {
 		return ok
 	}
 	return c.decode(n, t, path)
-}
-
-// walkPairs checks the keys and values of a mapping; set holds the lines of
-// the keys that this struct already has.
-func (c *checker) walkPairs(n *yaml.Node, keys *keySet, path string, depth int, set map[string]int) bool {
-	ok := c.rename(n, keys, path)
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, path, depth, func(n *yaml.Node, depth int) bool {
-				return c.walkPairs(n, keys, path, depth, map[string]int{})
-			}) && ok
-			continue
-		}
-		if key.Kind != yaml.ScalarNode || keys.fields[key.Value] != nil && key.ShortTag() != "!!str" {
-			// The decoder would read another name here than the one that is checked.
-			c.problems.add(key.Line, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
-			ok = false
-			continue
-		}
-		if line, twice := set[key.Value]; twice {
-			c.problems.add(key.Line, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
-			ok = false
-			continue
-		}
-		set[key.Value] = key.Line
-		if keys.renamed[key.Value] != "" {
-			continue
-		}
-		field, known := keys.fields[key.Value]
-		if !known && keys.rest == nil {
-			c.problems.add(key.Line, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
-			ok = false
-			continue
-		}
-		if !known {
-			field = keys.rest
-		}
-		p := join(path, key.Value)
-		c.lines[p] = key.Line
-		ok = c.walk(value, field, p, depth+1) && ok
-	}
-	return ok
-}
-
-// rename gives keys that are written under an old name today's, the only one that
-// the decoder knows.
-func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
-	ok := true
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		now, old := keys.renamed[key.Value]
-		if !old || key.Kind != yaml.ScalarNode {
-			continue
-		}
-		if line := keyLine(n, now); line > 0 {
-			c.problems.add(key.Line, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
-			ok = false
-			continue
-		}
-		c.warnings.add(key.Line, "key %q in %s is now called %q; rename it", key.Value, place(path), now)
-		key.Value = now
-	}
-	return ok
-}
-
-// keyLine is the line of a key of a mapping, 0 if it is not set.
-func keyLine(n *yaml.Node, name string) int {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i].Line
-		}
-	}
-	return 0
-}
-
-// walkMerge lets each check the mappings that a merge key ("<<") brings in.
-func (c *checker) walkMerge(n *yaml.Node, path string, depth int, each func(*yaml.Node, int) bool) bool {
-	n = resolve(n)
-	switch {
-	case depth > maxDepth:
-		c.problems.add(n.Line, "%s: nested too deeply", path)
-		return false
-	case n.Kind == yaml.MappingNode:
-		return each(n, depth+1)
-	case n.Kind == yaml.SequenceNode:
-		ok := true
-		for _, item := range n.Content {
-			ok = c.walkMerge(item, path, depth+1, each) && ok
-		}
-		return ok
-	}
-	c.problems.add(n.Line, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
-	return false
-}
-
-// walkMap checks a mapping whose keys the operator chooses.
-func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) bool {
-	if n.Kind != yaml.MappingNode {
-		c.problems.add(n.Line, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
-		return false
-	}
-	set := map[string]int{}
-	ok := true
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, path, depth, func(n *yaml.Node, depth int) bool { return c.walkMap(n, t, path, depth) }) && ok
-			continue
-		}
-		if line, twice := set[key.Value]; twice {
-			c.problems.add(key.Line, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
-			ok = false
-			continue
-		}
-		set[key.Value] = key.Line
-		p := join(path, key.Value)
-		c.lines[p] = key.Line
-		ok = c.leaf(key, t.Key(), p) && c.walk(value, t.Elem(), p, depth+1) && ok
-	}
-	return ok
 }
 
 // walkList checks a sequence.

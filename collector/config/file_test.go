@@ -144,6 +144,21 @@ pools:
 	require.Equal(t, []string{`config.yml: line 5: key "probe" in pools[0] is now called "canary"; rename it`}, f.Warnings())
 }
 
+func TestMistakesInWhatSeveralPoolsMergeAreFoundWhereTheyAre(t *testing.T) {
+	_, err := config.Parse("config.yml", []byte(`
+pools:
+  - &first
+    pool_id: a
+    scheme: ftp
+    static_configs: [ { targets: ["a:8002"] } ]
+  - { <<: *first, pool_id: b }
+  - { <<: *first, pool_id: c }
+`))
+	require.EqualError(t, err, `config.yml: line 5: pools[0].scheme: "ftp" is unknown; use http or https
+config.yml: line 5: pools[1].scheme: "ftp" is unknown; use http or https
+config.yml: line 5: pools[2].scheme: "ftp" is unknown; use http or https`)
+}
+
 func TestMissingDocumentIsNamed(t *testing.T) {
 	_, err := config.Load(filepath.Join(t.TempDir(), "none.yml"))
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -1,0 +1,145 @@
+package config
+
+import (
+	"reflect"
+
+	"gopkg.in/yaml.v3"
+)
+
+// walkPairs checks the keys and values of a mapping with fixed keys.
+func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+	keys := keysOf(t)
+	ok := c.rename(n, keys, path)
+	set := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			ok = c.walkMerge(value, t, path, depth) && ok
+			continue
+		}
+		field := c.field(key, keys, set, path)
+		if field == nil {
+			ok = false
+			continue
+		}
+		p := join(path, key.Value)
+		c.lines[p] = key.Line
+		ok = c.walk(value, field, p, depth+1) && ok
+	}
+	return ok
+}
+
+// field is the type of a key's value; nil if the key is not in its place.
+func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path string) reflect.Type {
+	field, known := keys.fields[key.Value]
+	switch {
+	case key.Kind != yaml.ScalarNode, known && key.ShortTag() != "!!str":
+		// The decoder would read another name here than the one that is checked.
+		c.problems.add(key.Line, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
+		return nil
+	case c.twice(key, set, path), keys.renamed[key.Value] != "":
+		return nil
+	case known:
+		return field
+	case keys.rest == nil:
+		c.problems.add(key.Line, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
+	}
+	return keys.rest
+}
+
+// rename gives keys that are written under an old name today's, the only one that
+// the decoder knows.
+func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
+	ok := true
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		now, old := keys.renamed[key.Value]
+		if !old || key.Kind != yaml.ScalarNode {
+			continue
+		}
+		if line := keyLine(n, now); line > 0 {
+			c.problems.add(key.Line, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
+			ok = false
+			continue
+		}
+		c.warnings.add(key.Line, "key %q in %s is now called %q; rename it", key.Value, place(path), now)
+		key.Value = now
+	}
+	return ok
+}
+
+// keyLine is the line of a key of a mapping, 0 if it is not set.
+func keyLine(n *yaml.Node, name string) int {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == name {
+			return n.Content[i].Line
+		}
+	}
+	return 0
+}
+
+// twice says whether a mapping already has a key; set holds the lines of its keys.
+func (c *checker) twice(key *yaml.Node, set map[string]int, path string) bool {
+	line, twice := set[key.Value]
+	if twice {
+		c.problems.add(key.Line, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
+		return true
+	}
+	set[key.Value] = key.Line
+	return false
+}
+
+// walkMerge checks the mappings that a merge key ("<<") brings into one of type t.
+// One that is merged there several times is walked once.
+func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+	n = resolve(n)
+	at := visit{n, t, path}
+	switch {
+	case c.seen[at]:
+		return true
+	case depth > maxDepth:
+		c.problems.add(n.Line, "%s: nested too deeply", path)
+		return false
+	}
+	c.seen[at] = true
+	ok := true
+	switch {
+	case n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			ok = c.walkMerge(item, t, path, depth+1) && ok
+		}
+	case n.Kind != yaml.MappingNode:
+		c.problems.add(n.Line, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
+		return false
+	case t.Kind() == reflect.Map:
+		return c.walkMap(n, t, path, depth+1)
+	default:
+		return c.walkPairs(n, t, path, depth+1)
+	}
+	return ok
+}
+
+// walkMap checks a mapping whose keys the operator chooses.
+func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+	if n.Kind != yaml.MappingNode {
+		c.problems.add(n.Line, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
+		return false
+	}
+	set := map[string]int{}
+	ok := true
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			ok = c.walkMerge(value, t, path, depth) && ok
+			continue
+		}
+		if c.twice(key, set, path) {
+			ok = false
+			continue
+		}
+		p := join(path, key.Value)
+		c.lines[p] = key.Line
+		ok = c.leaf(key, t.Key(), p) && c.walk(value, t.Elem(), p, depth+1) && ok
+	}
+	return ok
+}
