@@ -156,7 +156,7 @@ func (r *replica) describe(failed error) {
 		}
 		if h.API != engine.APIUnknown {
 			r.about.say("ready", own, flag(h.API == engine.APIReady))
-			r.about.say("health_probe_duration_seconds", own, h.took.Seconds())
+			r.about.say("health_check_duration_seconds", own, h.took.Seconds())
 		}
 	}
 	r.sayIterations(id)

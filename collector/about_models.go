@@ -51,7 +51,7 @@ func (a *about) sayModel(m *target.Model, id *labels.Builder) {
 		id.Del("state")
 	}
 	details := map[string]string{
-		"stage": m.Role, "backend": m.Backend, "platform": m.Platform,
+		"role": m.Role, "backend": m.Backend, "platform": m.Platform,
 		"max_batch_size": number(m.MaxBatchSize), "instance_count": number(m.Instances),
 		"decoupled": truth(m.Decoupled), "dynamic_batching": truth(m.Batching),
 	}

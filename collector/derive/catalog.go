@@ -100,7 +100,7 @@ func byModel(more ...string) []string {
 }
 
 // byPart are the labels of families of one model of a server.
-func byPart(more ...string) []string { return byModel(append(more, "model", "stage", "version")...) }
+func byPart(more ...string) []string { return byModel(append(more, "model", "role", "version")...) }
 
 // withTriton are the kinds of servers with Triton's page, withServe those with
 // trtllm-serve's.

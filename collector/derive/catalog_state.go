@@ -27,8 +27,8 @@ func healthFamilies() []Family {
 			Formula: "GET /v2/health/ready and its like",
 		},
 		{
-			Name: "health_probe_duration_seconds", Type: gauge, Unit: "seconds", Grade: Exact, Engines: withEngines(),
-			Help:    "How long the last question about the server's health took.",
+			Name: "health_check_duration_seconds", Type: gauge, Unit: "seconds", Grade: Exact, Engines: withEngines(),
+			Help:    "How long the server took to answer the last health check.",
 			Formula: "measured by the exporter",
 		},
 		{
@@ -49,8 +49,8 @@ func modelInfoFamilies() []Family {
 	return []Family{
 		{
 			Name: "model_info", Type: gauge, Grade: Exact, Engines: withEngines(),
-			Labels:  []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "model", "model_id", "platform", "stage", "version"},
-			Help:    "1 with what is known of the model: its stage (entry, part or single) and what its config says. What is not known is left out.",
+			Labels:  []string{"backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "model", "model_id", "platform", "role", "version"},
+			Help:    "1 with what is known of the model: its role (entry, part or single) and what its config says. What is not known is left out.",
 			Formula: "GET /v2/models/{model}/config, /v1/models",
 		},
 		{

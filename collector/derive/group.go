@@ -102,7 +102,7 @@ func (p *Plan) labelsOf(in *source, theirs labels.Labels) labels.Labels {
 	switch in.meaning.Scope {
 	case engine.OfModel:
 		b.Set("model", in.model).Set("version", in.version).Set("model_id", in.id)
-		b.Set("stage", string(p.identity.Topology.Role(in.model)))
+		b.Set("role", string(p.identity.Topology.Role(in.model)))
 	case engine.OfEngine:
 		b.Set("model_id", in.id)
 	case engine.OfServer:
