@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -40,7 +41,7 @@ type executor struct {
 func (p *Plan) observe() {
 	w := &p.program.watch
 	for _, s := range []engine.Signal{engine.ModelSuccess, engine.ModelFailed} {
-		for _, g := range p.groups[s] {
+		for _, g := range p.all(s) {
 			if g.role == engine.RolePart || g.labels.Get("reason") == "canceled" {
 				continue
 			}
@@ -51,8 +52,8 @@ func (p *Plan) observe() {
 			}
 		}
 	}
-	for _, g := range p.groups[engine.EngineIterations] {
-		if active := p.sum(append(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id)...)); active != nil {
+	for _, g := range p.all(engine.EngineIterations) {
+		if active := p.sum(slices.Concat(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id))); active != nil {
 			w.executors = append(w.executors, executor{active: active, iterations: p.columnsOf(g.members)})
 		}
 	}

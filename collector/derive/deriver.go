@@ -112,7 +112,7 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 func (d *Deriver) compile(shape *exposition.Shape) {
 	before, window := d.program, d.window
 	d.shape = shape
-	d.program = newPlan(d.index, &d.opts, shape)
+	d.program = newPlan(d.index, &d.opts, shape).compile(&d.opts, shape)
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counters())
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))

@@ -123,22 +123,6 @@ func plus(a, b Eval) Eval {
 	return add([]Eval{a, b})
 }
 
-// either takes the first of two values that is there; both may be nil.
-func either(a, b Eval) Eval {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return func(w *Window) (float64, bool) {
-		if v, ok := a(w); ok {
-			return v, true
-		}
-		return b(w)
-	}
-}
-
 // ratio divides; no value where the divisor is not positive.
 func ratio(a, b Eval) Eval {
 	if a == nil || b == nil {
@@ -156,13 +140,23 @@ func ratio(a, b Eval) Eval {
 
 // times multiplies.
 func times(a, b Eval) Eval {
+	return pairwise(a, b, func(x, y float64) float64 { return x * y })
+}
+
+// excess is by how much one value is above another.
+func excess(a, b Eval) Eval {
+	return pairwise(a, b, func(x, y float64) float64 { return max(x-y, 0) })
+}
+
+// pairwise is a function of two values; nil without both.
+func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	if a == nil || b == nil {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
 		x, okX := a(w)
 		y, okY := b(w)
-		return x * y, okX && okY
+		return f(x, y), okX && okY
 	}
 }
 
@@ -192,15 +186,4 @@ func flag(on bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// atMost cuts a value that cannot be larger.
-func atMost(e Eval, most float64) Eval {
-	if e == nil {
-		return nil
-	}
-	return func(w *Window) (float64, bool) {
-		v, ok := e(w)
-		return min(v, most), ok
-	}
 }

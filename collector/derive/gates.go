@@ -1,11 +1,29 @@
 package derive
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
+
+// hold is what may hold a value of a model id back: it gives a gate.
+type hold func(p *Plan, id string) int
+
+// without holds a value back while a check finds its anomaly.
+func without(check string) hold {
+	return func(p *Plan, id string) int { return p.onlyWithout(check, id) }
+}
+
+// held is the gate that is open when nothing holds a value back.
+func (p *Plan) held(id string, holds ...hold) int {
+	gate := 0
+	for _, h := range holds {
+		gate = p.and(gate, h(p, id))
+	}
+	return gate
+}
 
 // sorted are the keys of a map in order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
@@ -32,7 +50,7 @@ func (p *Plan) gateOf(g *group) int {
 // until then.
 func (p *Plan) executorGate(id string) int {
 	flapping := p.checks[checkFlapping+id].eval
-	limit := p.total(engine.RequestsLimit, id)
+	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
 	if limit == nil && flapping == nil {
 		return 0
 	}
@@ -55,8 +73,8 @@ func (p *Plan) onlyWithout(check, of string) int {
 	return p.when("without "+check+" "+of, func(w *Window) bool { return !wrong(a.eval, w) })
 }
 
-// both is a gate that is open when two are.
-func (p *Plan) both(a, b int) int {
+// and is a gate that is open when two are.
+func (p *Plan) and(a, b int) int {
 	if a == 0 || a == b {
 		return b
 	}
@@ -64,8 +82,7 @@ func (p *Plan) both(a, b int) int {
 		return a
 	}
 	first, second := p.program.gates[a], p.program.gates[b]
-	p.program.gates = append(p.program.gates, func(w *Window) bool { return first(w) && second(w) })
-	return len(p.program.gates) - 1
+	return p.when(fmt.Sprint(a, " and ", b), func(w *Window) bool { return first(w) && second(w) })
 }
 
 // wrong says whether a check found its anomaly.
@@ -78,8 +95,8 @@ func wrong(check Eval, w *Window) bool {
 // had any: its times and failures would be part of the others'.
 func (p *Plan) quiet(id string) int {
 	var columns []int
-	for _, g := range p.front(engine.ModelSuccess, id) {
-		if p.handsOver(g.model) {
+	for _, g := range p.byID[signalOf{engine.ModelSuccess, id}] {
+		if g.role != engine.RolePart && p.handsOver(g.model) {
 			columns = append(columns, p.columnsOf(g.members)...)
 		}
 	}
@@ -99,10 +116,7 @@ func (p *Plan) quiet(id string) int {
 // falsified says whether a group is known to mean nothing, whatever it says:
 // times of models that hand their requests over.
 func (p *Plan) falsified(g *group) bool {
-	if durationSignal(g.signal) {
-		return p.handsOver(g.model)
-	}
-	return false
+	return durationSignal(g.signal) && p.handsOver(g.model)
 }
 
 // executorGauge says whether a signal is one of the executor's gauges.

@@ -54,9 +54,10 @@ func (p *Plan) group() {
 		}
 		g.take(i, in.meaning.Part, p.watched[in.watched].Labels)
 	}
-	for _, groups := range p.groups {
+	for signal, groups := range p.groups {
 		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
 		for _, g := range groups {
+			p.byID[signalOf{signal, g.id}] = append(p.byID[signalOf{signal, g.id}], g)
 			for _, points := range [][]point{g.buckets, g.quantiles} {
 				slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
 			}
@@ -108,10 +109,7 @@ func (p *Plan) labelsOf(in *source, theirs labels.Labels) labels.Labels {
 	case engine.OfServer:
 	}
 	for _, dim := range in.meaning.Dims {
-		from, to, ok := strings.Cut(dim, "=")
-		if !ok {
-			to = from
-		}
+		from, to := dimension(dim)
 		if v := theirs.Get(from); v != "" {
 			if to == "reason" {
 				v = in.meaning.DimPrefix + strings.ToLower(v)
@@ -123,6 +121,11 @@ func (p *Plan) labelsOf(in *source, theirs labels.Labels) labels.Labels {
 		b.Set(name, value)
 	}
 	return b.Labels()
+}
+
+// withLabel adds one label.
+func withLabel(lset labels.Labels, name, value string) labels.Labels {
+	return labels.NewBuilder(lset).Set(name, value).Labels()
 }
 
 // column is the place in the window of a source's values, made when a rule
@@ -169,9 +172,6 @@ func (p *Plan) sum(groups []*group) Eval {
 // total is the sum of a signal's groups of one model id, nil when there are
 // none.
 func (p *Plan) total(signal engine.Signal, id string) Eval { return p.sum(p.of(signal, id)) }
-
-// rateOf is the growth a second of groups together; nil when there are none.
-func (p *Plan) rateOf(groups []*group) Eval { return rates(p.counted(groups)) }
 
 // counted are the columns of groups.
 func (p *Plan) counted(groups []*group) []int {

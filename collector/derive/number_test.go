@@ -108,7 +108,7 @@ func TestHistogramsGrow(t *testing.T) {
 			cache := exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }})
 			page := cache.Block()
 			require.NoError(t, cache.Parse(page, fmt.Appendf(nil, "# TYPE h histogram\nh_bucket{le=\"1\"} %s\nh_bucket{le=\"+Inf\"} %s\nh_sum %s\nh_count %s\n", tc.first, tc.second, tc.sum, tc.count), ""))
-			h := histogram{}
+			h := passedHistogram{}
 			for i := range page.Shape().Watched() {
 				h.places = append(h.places, page.Shape().Place(i))
 			}

@@ -33,7 +33,7 @@ type program struct {
 	plain      []exposition.Shown
 	plainly    []passed
 	copies     []passed
-	histograms []histogram
+	histograms []passedHistogram
 	evals      []computed
 	repeats    []repeated
 	// hidden are the series that are computed for their repeats alone.

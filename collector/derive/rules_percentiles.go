@@ -7,40 +7,38 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// percentiles are 50, 95 and 99 of a histogram over the window, or of a
-// summary as the server gives them.
-type percentiles struct{ of, given engine.Signal }
-
 // percentile is a percentage and the quantile it is.
 type percentile struct {
 	label string
 	at    float64
 }
 
-// Compile implements Rule.
-func (r percentiles) Compile(p *Plan, f *Family) {
-	wanted := []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}}
-	for _, id := range p.ids(r.of, r.given, engine.ModelFirstResponse) {
-		if groups := p.distributionsOf(r.of, id); len(groups) == 1 {
+// percentages are the percentiles that are exposed.
+func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}} }
+
+// percentiles are those of a histogram over the window, or of a summary as the
+// server gives them; not all families have a summary.
+func percentiles(of histograms, given ...engine.Signal) Rule {
+	return each(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
+		if groups := of.of(p, id); len(groups) == 1 {
 			h := p.windowed(groups[0])
-			if h == nil {
-				continue
+			for _, q := range percentages() {
+				if h != nil {
+					p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
+				}
 			}
-			for _, q := range wanted {
-				p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
-			}
-			continue
+			return
 		}
-		if r.given != "" {
-			p.given(f, id, p.front(r.given, id), wanted)
+		for _, signal := range given {
+			p.given(f, id, p.front(signal, id))
 		}
-	}
+	}).by("percentile")
 }
 
 // given passes quantiles of a summary on. Of several entries into a deployment
 // one may have had requests; quantiles of two cannot be made one.
-func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile) {
-	for _, q := range wanted {
+func (p *Plan) given(f *Family, id string, groups []*group) {
+	for _, q := range percentages() {
 		var columns []int
 		gate := p.quiet(id)
 		for _, g := range groups {
@@ -49,7 +47,7 @@ func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile)
 				continue
 			}
 			columns = append(columns, p.columnsOf(g.quantiles[i].members)...)
-			gate = p.both(gate, p.gateOf(g))
+			gate = p.and(gate, p.gateOf(g))
 		}
 		if len(columns) > 0 {
 			p.emit(f, p.forModel(id, "percentile", q.label), gate, theOnly(columns))

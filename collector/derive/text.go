@@ -98,37 +98,3 @@ func shiftedBound(text string, shift int) string {
 	}
 	return string(appendShifted(nil, []byte(text), shift))
 }
-
-// histogram passes the series of one histogram on, all of them or none: the
-// first is the first bucket, sum and count come last.
-type histogram struct {
-	first, gate, shift int
-	places             []exposition.Place
-	// whole says that it may be shown on the newest page.
-	whole bool
-}
-
-// grows says whether the buckets grow up to the count, and all is finite.
-func (h *histogram) grows(page *exposition.Block) bool {
-	sum, before := len(h.places)-2, 0.0
-	for i, n := range h.places {
-		v := page.Number(n)
-		if !(v >= 0) || i != sum && v < before {
-			return false
-		}
-		if i != sum {
-			before = v
-		}
-	}
-	return true
-}
-
-// copy passes a histogram's texts on.
-func (h *histogram) copy(page, out *exposition.Block) {
-	for i, n := range h.places {
-		out.Show(h.first+i, page, n)
-	}
-	if sum := len(h.places) - 2; h.shift != 0 {
-		movePoint(page, out, h.first+sum, h.places[sum], h.shift, page.Number(h.places[sum]))
-	}
-}

@@ -1,6 +1,10 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // Unknown is something that no page tells, whatever is computed from it.
 type Unknown struct {
@@ -12,7 +16,7 @@ type Unknown struct {
 
 // Unknowns is what cannot be known, for the metric reference.
 func Unknowns() []Unknown {
-	triton := withTriton()
+	triton, serve := allOf(engine.ModelSuccess).feeders(), allOf(AnswersIterations).feeders()
 	return []Unknown{
 		{
 			"Requests refused at max_queue_size", "Triton answers 503 and counts them nowhere, not even under reason REJECTED; inside an ensemble they are failures of the ensemble. The error ratio is of what was counted.",
@@ -36,7 +40,7 @@ func Unknowns() []Unknown {
 		},
 		{
 			"Clients that left", "Triton generates all tokens of a stream whose client is gone and counts them as any others; trtllm-serve does not book such requests at all.",
-			"count at the client or proxy", append(withTriton(), engine.TRTLLMServe),
+			"count at the client or proxy", slices.Concat(triton, serve),
 		},
 		{
 			"The executor's hidden queue", "Requests beyond the executor's limit are in no metric. llm_server_queue_depth is a lower bound while llm_server_saturated is 1.",
@@ -56,12 +60,12 @@ func Unknowns() []Unknown {
 		},
 		{
 			"Distribution of the time between tokens", "Only means exist at Triton and one mean a request at trtllm-serve.",
-			"send canary requests", append(withTriton(), engine.TRTLLMServe),
+			"send canary requests", slices.Concat(triton, serve),
 		},
 		{
 			"Present state of an idle or long-busy trtllm-serve", "Its iteration gauges are read when a request ends: they stand still during long requests and keep their last values when idle.",
 			"watch llm_server_iteration_batch_size where the server has it",
-			[]engine.Kind{engine.TRTLLMServe},
+			serve,
 		},
 		{
 			"GPUs of other ranks and nodes", "Triton shows the GPUs of its own process; energy and tokens by GPU are of those.",

@@ -50,9 +50,9 @@ func reference() []byte {
 	for _, f := range derive.Catalogue() {
 		if f.Section != section {
 			section = f.Section
-			fmt.Fprintf(&b, "\n## %s\n\n| family | type | unit | labels | grade | servers | meaning | formula |\n| --- | --- | --- | --- | --- | --- | --- | --- |\n", section)
+			fmt.Fprintf(&b, "\n## %s\n\n| family | type | unit | of | labels | grade | servers | meaning | formula |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", section)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s |\n", f.Name, f.Type, f.Unit, words(f.Labels), f.Grade, kinds(f.Engines), cell(f.Help), cell(f.Formula))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Scope, words(f.Labels), f.Grade, kinds(f.Engines), cell(f.Help), cell(f.Formula))
 	}
 	b.WriteString(checks)
 	unknowns(&b)
@@ -119,6 +119,9 @@ func words(names []string) string {
 
 // kinds are servers by name.
 func kinds(all []engine.Kind) string {
+	if len(all) == len(engine.All()) {
+		return "all"
+	}
 	names := make([]string, len(all))
 	for i, k := range all {
 		names[i] = string(k)
