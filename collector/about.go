@@ -106,7 +106,7 @@ func (r *replica) judge(failed error) {
 	h := r.probed.Load()
 	e := engine.Evidence{
 		Was:  engine.State(r.status.State),
-		Page: failed == nil, SamePort: r.kind != engine.Triton,
+		Page: failed == nil, SamePort: r.engine.SamePort(),
 		Seen: !r.status.LastSuccess.IsZero(), Grace: time.Since(r.begun) < startGrace,
 		Silent: r.target.Silent,
 	}
@@ -139,7 +139,7 @@ const startGrace = 10 * time.Minute
 func (r *replica) describe(failed error) {
 	if r.known == nil || failed != nil {
 		// Without a page nobody else looks at what the server answered.
-		r.identify(r.shape)
+		r.identify(r.seen)
 	}
 	if !r.target.Silent {
 		r.settle(failed)

@@ -104,7 +104,7 @@ func (a *about) sayJudged(l *lore, id *labels.Builder) {
 		id.Del("version")
 	}
 	for _, c := range l.capabilities {
-		a.say("capability", id.Set("capability", c.Name).Labels(), flag(c.Has))
+		a.say("capability", id.Set("capability", c.Name).Labels(), flag(c.OK))
 	}
 	id.Del("capability")
 	for _, c := range l.checks {

@@ -24,13 +24,23 @@ func (c *PoolConfig) validateProtocol() error {
 		return nil
 	}
 	var errs []error
-	if c.Engine != EngineAuto && c.Engine != string(engine.Triton) {
+	if c.Engine != EngineAuto && !hasGRPC(c.Engine) {
 		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
 	}
 	if c.HTTP.Proxy.Proxy() != nil {
 		errs = append(errs, errors.New("api_protocol: gRPC goes through no proxy; remove the proxy keys or use http"))
 	}
 	return errors.Join(errs...)
+}
+
+// hasGRPC says whether servers of a kind have a gRPC API.
+func hasGRPC(kind string) bool {
+	e, ok := engine.Of(kind)
+	if !ok {
+		return false
+	}
+	_, ok = e.GRPCPort(0)
+	return ok
 }
 
 // apiBase is the base of an API at an address, in the pool's protocol; scheme
@@ -43,13 +53,11 @@ func (c *PoolConfig) apiBase(scheme, address string) string {
 }
 
 // apiAt is the base of the server's own API where neither target nor pool say
-// it, given the URL of its page and the port there; empty for none. Triton's
-// ports are neighbours: HTTP, gRPC, metrics.
+// it, given the URL of its page and the port there; empty for none.
 func (c *PoolConfig) apiAt(e engine.Engine, page *url.URL, metrics int) string {
-	port := e.APIPort(metrics)
-	grpc := c.APIProtocol == ProtocolGRPC && e.Kind() == engine.Triton
-	if grpc {
-		port = metrics - 1
+	port, grpc := e.GRPCPort(metrics)
+	if grpc = grpc && c.APIProtocol == ProtocolGRPC; !grpc {
+		port = e.APIPort(metrics)
 	}
 	switch {
 	case port <= 0:

@@ -112,7 +112,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
-			r.deriver.Follow(at, raws[n%len(raws)]).Release()
+			r.deriver.Follow(at, raws[n%len(raws)], r.seen).Release()
 		}
 	})
 }

@@ -173,13 +173,13 @@ func (r *replica) compose(order *canaryOrder) (hold string) {
 	if !strings.HasPrefix(base, "http") {
 		return "the API is asked over gRPC, streams over HTTP only"
 	}
-	stream, why := engine.StreamOf(r.kind, r.known.engineVersion, r.seen)
+	stream, why := r.engine.Stream(r.known.engineVersion, r.seen)
 	if why != "" {
 		return why
 	}
 	name := r.pool.cfg.Probe.Model
 	if name == "" {
-		if name, why = r.known.topology.EntryModel(r.kind, r.facts.Load()); why != "" {
+		if name, why = r.known.topology.EntryModel(); why != "" {
 			return why
 		}
 	}

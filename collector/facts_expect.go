@@ -22,14 +22,14 @@ const (
 
 // expectations holds the replica against what its pool expects. What is not
 // known yet is neither as expected nor not, and left out.
-func (r *replica) expectations(l *lore) []target.Verdict {
+func (r *replica) expectations(l *lore) []target.Check {
 	e := &r.pool.cfg.Expect
-	var all []target.Verdict
+	var all []target.Check
 	version := func(name, want, got string) {
 		if want == "" || got == "" || got == relabel.Unknown {
 			return
 		}
-		v := target.Verdict{Name: name, OK: want == got, Reason: "it is " + got + ", as expected"}
+		v := target.Check{Name: name, OK: want == got, Reason: "it is " + got + ", as expected"}
 		if !v.OK {
 			v.Reason = "it is " + got + ", expected is " + want
 		}
@@ -47,7 +47,7 @@ func (r *replica) expectations(l *lore) []target.Verdict {
 	version(expectEngineVersion, e.EngineVersion, engineVersion)
 	version(expectTRTLLMVersion, e.TRTLLMVersion, trtllmVersion)
 	if e.Determinism && len(l.checks) > 0 {
-		v := target.Verdict{Name: expectDeterminism, OK: true, Reason: "all checks of the determinism profile hold"}
+		v := target.Check{Name: expectDeterminism, OK: true, Reason: "all checks of the determinism profile hold"}
 		var broken []string
 		for _, c := range l.checks {
 			if !c.OK {
@@ -70,8 +70,8 @@ func pageMissing(err error) bool {
 
 // pageHint says what a page that fails may come from.
 func (r *replica) pageHint(failed error) string {
-	if pageMissing(failed) && r.kind == engine.TRTLLMServe {
-		return "trtllm-serve has the page only with return_perf_metrics: true"
+	if pageMissing(failed) {
+		return r.engine.MissingPageHint()
 	}
 	return ""
 }

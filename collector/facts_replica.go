@@ -22,19 +22,13 @@ type lore struct {
 	detail  string
 
 	described    []target.Model
-	capabilities []engine.Capability
-	checks       []engine.Check
-	expected     []target.Verdict
+	capabilities []target.Check
+	checks       []target.Check
+	expected     []target.Check
 }
 
-// learn reads what a page tells about its server, when the page has a new
-// shape or a value that tells something changed.
+// learn reads the values of a page that say something of its server.
 func (r *replica) learn(raw *exposition.Block) {
-	if r.seen == nil || r.pageShape != raw.Shape() {
-		r.seen, r.pageShape = engine.ReadPage(r.engine, r.index, raw), raw.Shape()
-		r.lore = nil
-		return
-	}
 	if r.seen.Refresh(raw) {
 		r.lore = nil
 	}
@@ -53,12 +47,12 @@ func (r *replica) settle(failed error) {
 		return
 	}
 	now.described = describeModels(&now)
-	now.capabilities = engine.Capabilities(&engine.Known{
-		Kind: r.kind, Page: now.page, MissingPage: now.missing, Facts: now.facts, Health: r.lastHealth(),
+	now.capabilities = engine.Capabilities(r.engine, &engine.Known{
+		Page: now.page, MissingPage: now.missing, Facts: now.facts, Health: r.lastHealth(),
 		Canary: r.pool.cfg.Probe.Enabled,
 	})
 	if now.page != nil {
-		now.checks = engine.Determinism(r.kind, now.facts, now.page, r.pins())
+		now.checks = engine.Determinism(r.engine, now.facts, now.page, r.pins())
 	}
 	now.expected = r.expectations(&now)
 	r.lore = &now
@@ -92,22 +86,18 @@ func (r *replica) pins() engine.Pins {
 // tell copies the lore into the replica's status.
 func (r *replica) tell() {
 	s, l := &r.status, r.lore
-	generation, why := engine.GenerationOf(r.kind, l.page, l.facts)
-	s.Generation, s.GenerationReason = string(generation), why
+	s.Generation, s.GenerationReason = "", ""
+	if l.page != nil {
+		generation, why := r.engine.Generation(l.page, l.facts)
+		s.Generation, s.GenerationReason = string(generation), why
+	}
 	s.Models, s.Expectations = l.described, l.expected
-	s.Capabilities = make([]target.Verdict, 0, len(l.capabilities))
-	for _, c := range l.capabilities {
-		s.Capabilities = append(s.Capabilities, target.Verdict{Name: c.Name, OK: c.Has, Reason: c.Reason, Cure: c.Cure})
-	}
-	s.Determinism = make([]target.Verdict, 0, len(l.checks))
-	for _, c := range l.checks {
-		s.Determinism = append(s.Determinism, target.Verdict{Name: c.Name, OK: c.OK, Reason: c.Reason})
-	}
+	s.Capabilities, s.Determinism = l.capabilities, l.checks
 	s.Unanswered, s.EngineBuildVersion = nil, ""
 	if l.facts != nil {
 		s.EngineBuildVersion = l.facts.BuildVersion
 		for _, p := range l.facts.Problems {
-			s.Unanswered = append(s.Unanswered, target.Verdict{Name: p.Question, Reason: p.Reason})
+			s.Unanswered = append(s.Unanswered, target.Check{Name: p.Question, Reason: p.Reason})
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -21,21 +20,21 @@ type identity struct {
 	trtllmVersion string
 	source        engine.VersionSource
 	topology      *engine.Topology
-	// models are what rules read of the models; see [derive.Identity].
+	// models are what the server said of its models.
 	models []engine.ModelFacts
 }
 
 // identify puts together what is known of a replica.
-func identify(t *target.Target, kind engine.Kind, facts *engine.Facts, onPage []string, modelIDs map[string][]string) *identity {
-	id := &identity{kind: kind, engineVersion: t.EngineVersion}
+func identify(t *target.Target, e engine.Engine, facts *engine.Facts, onPage []string, modelIDs map[string][]string) *identity {
+	id := &identity{kind: e.Kind(), engineVersion: t.EngineVersion}
 	if id.engineVersion == "" {
 		id.engineVersion = facts.EngineVersion
 	}
 	if id.engineVersion == "" {
 		id.engineVersion = relabel.Unknown
 	}
-	id.trtllmVersion, id.source = facts.ResolveVersion(kind, t.TRTLLMVersion)
-	id.topology = engine.NewTopology(kind, onPage, facts.Models, modelIDs)
+	id.trtllmVersion, id.source = facts.ResolveVersion(e, t.TRTLLMVersion)
+	id.topology = engine.NewTopology(e, onPage, facts.Models, modelIDs)
 	id.models = facts.Models
 	return id
 }
@@ -44,7 +43,12 @@ func identify(t *target.Target, kind engine.Kind, facts *engine.Facts, onPage []
 func (id *identity) equal(o *identity) bool {
 	return o != nil && id.kind == o.kind && id.engineVersion == o.engineVersion &&
 		id.trtllmVersion == o.trtllmVersion && id.source == o.source && id.topology.Equal(o.topology) &&
-		slices.EqualFunc(id.models, o.models, derive.SameModel)
+		slices.EqualFunc(id.models, o.models, sameModel)
+}
+
+// sameModel says whether two answers about models are alike.
+func sameModel(a, b engine.ModelFacts) bool {
+	return a.Name == b.Name && a.Configured == b.Configured && a.Decoupled == b.Decoupled && a.Backend == b.Backend && a.Platform == b.Platform
 }
 
 // labeler returns what gives the replica's own series their labels.
@@ -83,21 +87,5 @@ func (id *identity) derived(t *target.Target, p *pool) derive.Identity {
 		TRTLLMVersion: id.trtllmVersion,
 		Source:        id.source,
 		Topology:      id.topology,
-		Models:        id.models,
 	}
-}
-
-// modelsOn lists the models a page names.
-func modelsOn(shape *exposition.Shape) []string {
-	set := make(map[string]bool)
-	watched := shape.Watched()
-	for i := range watched {
-		for _, name := range engine.ModelLabels() {
-			if v := watched[i].Labels.Get(name); v != "" {
-				set[v] = true
-				break
-			}
-		}
-	}
-	return slices.Sorted(maps.Keys(set))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -27,10 +29,19 @@ const (
 
 // validateIterations says what is wrong with iteration_stats.
 func (c *PoolConfig) validateIterations() error {
-	if c.IterationStats && c.Engine != EngineAuto && c.Engine != string(engine.TRTLLMServe) {
-		return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, engine.TRTLLMServe)
+	if !c.IterationStats || c.Engine == EngineAuto {
+		return nil
 	}
-	return nil
+	var have []string
+	for _, e := range engine.All() {
+		if e.Iterations() != nil {
+			have = append(have, string(e.Kind()))
+		}
+	}
+	if slices.Contains(have, c.Engine) {
+		return nil
+	}
+	return fmt.Errorf("iteration_stats: servers of engine %s have none; remove it, or set engine to %s", c.Engine, strings.Join(have, " or "))
 }
 
 // iterations are what was read of a replica's iterations, immutable.
@@ -59,16 +70,16 @@ func (r *replica) runIterations(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		kind, _, base, ok := r.api()
-		if !ok || *kind != engine.TRTLLMServe {
+		_, e, base, ok := r.api()
+		if !ok || e.Iterations() == nil {
 			continue
 		}
-		_ = r.guard("iterations", func() { complete = r.readIterations(ctx, base, &book, complete) })
+		_ = r.guard("iterations", func() { complete = r.readIterations(ctx, e.Iterations(), base, &book, complete) })
 	}
 }
 
 // readIterations reads once; true when rows can not have been lost on the way.
-func (r *replica) readIterations(life context.Context, base string, book *engine.Iterations, complete bool) bool {
+func (r *replica) readIterations(life context.Context, from *engine.IterationStats, base string, book *engine.Iterations, complete bool) bool {
 	ctx, cancel := context.WithTimeout(life, max(r.target.Timeout, iterationPatience))
 	defer cancel()
 	now := iterations{}
@@ -76,7 +87,7 @@ func (r *replica) readIterations(life context.Context, base string, book *engine
 	if before != nil {
 		now = *before
 	}
-	status, _, text, err := r.pool.client.Do(ctx, http.MethodGet, base+engine.IterationsPath, nil, iterationLimit)
+	status, _, text, err := r.pool.client.Do(ctx, http.MethodGet, base+from.Path, nil, iterationLimit)
 	if life.Err() != nil {
 		return complete
 	}
@@ -85,7 +96,7 @@ func (r *replica) readIterations(life context.Context, base string, book *engine
 	}
 	var sums engine.IterationSums
 	if err == nil {
-		sums, err = book.Add(text, complete)
+		sums, err = book.Add(from, text, complete)
 	}
 	if err != nil {
 		now.failures++

@@ -134,7 +134,7 @@ func told(s *target.Status, page string) string {
 	}
 	for _, part := range []struct {
 		title string
-		all   []target.Verdict
+		all   []target.Check
 	}{{"capabilities", s.Capabilities}, {"determinism", s.Determinism}} {
 		say("\n%s:", part.title)
 		for _, v := range part.all {

@@ -60,7 +60,7 @@ func (r *replica) page(ctx context.Context) (got taken, err error) {
 func (r *replica) finish(start time.Time, got taken, failed error) (next snapshot.Snapshot) {
 	if failed == nil {
 		failed = r.guard("derive", func() {
-			next.Derived = r.deriver.Follow(got.at, got.raw)
+			next.Derived = r.deriver.Follow(got.at, got.raw, r.seen)
 			next.Raw = got.raw
 			r.hide(&next)
 		})
@@ -99,22 +99,24 @@ func (r *replica) fetch(ctx context.Context, buf *bodyBuffer) (scrape.Page, erro
 // shows the identity in a new light, as the first one does by the models it
 // names, is read again with the right labels, so that no page is ever mixed.
 func (r *replica) parse(raw *exposition.Block, page scrape.Page) error {
-	r.identify(r.shape)
+	r.identify(r.seen)
 	if err := r.cache.Parse(raw, page.Body, page.ContentType); err != nil {
 		return failure(err)
 	}
-	if raw.Shape() == r.shape {
+	if r.seen != nil && raw.Shape() == r.seen.Shape() {
 		return nil
 	}
-	if r.identify(raw.Shape()) {
+	read := engine.ReadPage(r.engine, raw)
+	if r.identify(read) {
 		if err := r.cache.Parse(raw, page.Body, page.ContentType); err != nil {
 			return failure(err)
 		}
+		read = engine.ReadPage(r.engine, raw)
 	}
-	if r.shape != nil {
+	if r.seen != nil {
 		r.tally.reshaped++
 	}
-	r.shape = raw.Shape()
+	r.seen, r.lore = read, nil
 	return nil
 }
 
@@ -131,10 +133,7 @@ func (r *replica) hide(next *snapshot.Snapshot) {
 }
 
 // emptyAllowed says whether a page without samples is a good one.
-func (r *replica) emptyAllowed() bool {
-	e, ok := engine.Of(string(r.kind))
-	return ok && e.EmptyPage()
-}
+func (r *replica) emptyAllowed() bool { return r.engine.EmptyPage() }
 
 // failure gives an error of the parser its reason.
 func failure(err error) error {

@@ -31,24 +31,21 @@ type replica struct {
 	kind    engine.Kind
 	cache   *exposition.Cache
 	deriver *derive.Deriver
-	shape   *exposition.Shape
 	known   *identity
 	// own is what our series about the replica carry, made with known.
 	own  derive.Identity
 	used *engine.Facts
-	// engine and index are of the replica's kind; seen is what its last good
-	// page told of the server, which looks is guessed from its names.
-	engine    engine.Engine
-	index     engine.Index
-	seen      *engine.Page
-	pageShape *exposition.Shape
-	looks     engine.Kind
-	lore      *lore
-	restarts  uint64
-	status    target.Status
-	tally     tally
-	health    *health
-	about     *about
+	// engine is the replica's kind; seen is what was read of its last page,
+	// looks the kind that is guessed from it.
+	engine   engine.Engine
+	seen     *engine.Page
+	looks    engine.Kind
+	lore     *lore
+	restarts uint64
+	status   target.Status
+	tally    tally
+	health   *health
+	about    *about
 	// begun is when the loop began.
 	begun time.Time
 	// past is what derivers counted that were replaced since.
@@ -110,8 +107,7 @@ func (r *replica) reset() {
 	if !ok {
 		e = engine.None()
 	}
-	r.known, r.shape = nil, nil
-	r.engine, r.index, r.seen, r.pageShape, r.lore = e, engine.NewIndex(e), nil, nil, nil
+	r.known, r.engine, r.seen, r.lore = nil, e, nil, nil
 	r.past = r.stats()
 	r.deriver = derive.NewDeriver(derive.Options{
 		Guard:  func(do func()) error { return r.guard("derive", do) },
@@ -120,7 +116,7 @@ func (r *replica) reset() {
 		Aliases:    r.pool.page.Aliases, AliasesOnly: !r.pool.page.Normalised,
 	})
 	r.cache = exposition.NewCache(exposition.Options{
-		Watch:      func(name string) bool { return r.deriver.Watch(name) || engine.Tells(name) },
+		Watch:      engine.Watch(e),
 		Limits:     r.pool.cfg.Limits.Series,
 		Reserved:   []string{OwnPrefix, derive.Prefix},
 		SelfMarker: r.pool.marker,
@@ -216,9 +212,9 @@ func (r *replica) become(kind engine.Kind) {
 
 // identify brings the labels up to date with what is known now; true when
 // they changed.
-func (r *replica) identify(shape *exposition.Shape) bool {
+func (r *replica) identify(page *engine.Page) bool {
 	facts := r.facts.Load()
-	if r.known != nil && facts == r.used && shape == r.shape {
+	if r.known != nil && facts == r.used && page == r.seen {
 		return false
 	}
 	// What is used is what was loaded here: answers that come meanwhile are
@@ -227,11 +223,7 @@ func (r *replica) identify(shape *exposition.Shape) bool {
 	if facts == nil {
 		facts = &engine.Facts{}
 	}
-	var onPage []string
-	if shape != nil {
-		onPage = modelsOn(shape)
-	}
-	id := identify(r.target, r.kind, facts, onPage, r.pool.cfg.ModelIDs)
+	id := identify(r.target, r.engine, facts, page.ModelNames(), r.pool.cfg.ModelIDs)
 	if id.equal(r.known) {
 		return false
 	}

@@ -113,8 +113,8 @@ func printTarget(w io.Writer, t *target.Target, s *target.Status) {
 			p.row(m.Name, m.Role, m.ModelID, m.State, m.Backend+m.Platform, howMany(m.MaxBatchSize), howMany(m.Instances))
 		}
 	}
-	p.verdicts("CAPABILITY", "TELLS", s.Capabilities)
-	p.verdicts("DETERMINISM", "HOLDS", s.Determinism)
+	p.checks("CAPABILITY", "TELLS", s.Capabilities)
+	p.checks("DETERMINISM", "HOLDS", s.Determinism)
 	_ = p.Flush() // It writes to memory.
 }
 
@@ -126,8 +126,8 @@ func (p *sheet) row(cells ...string) {
 	_, _ = io.WriteString(p, strings.TrimRight(strings.Join(cells, "\t"), "\t")+"\n")
 }
 
-// verdicts writes a table of reasons and of what turns a no into a yes.
-func (p *sheet) verdicts(title, question string, all []target.Verdict) {
+// checks writes a table of reasons and of what turns a no into a yes.
+func (p *sheet) checks(title, question string, all []target.Check) {
 	if len(all) == 0 {
 		return
 	}

@@ -32,10 +32,10 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	opts.Window, opts.Interval, opts.Engine = time.Minute, scrapeEvery, e
 	opts.Identity = derive.Identity{
 		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
-		Topology: engine.NewTopology(kind, names, facts, map[string][]string{"llama": names}), Models: facts,
+		Topology: engine.NewTopology(e, names, facts, map[string][]string{"llama": names}),
 	}
 	d := derive.NewDeriver(opts)
-	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	for range 14 {
 		replica.Advance(scrapeEvery)
 		page, truth := replica.Observe()

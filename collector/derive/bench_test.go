@@ -35,10 +35,10 @@ func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*e
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e, Aliases: aliases,
 		Identity: derive.Identity{
 			Labels: labels.FromStrings("engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", "r", "trtllm_version", "1.1.0"),
-			Source: engine.SourceTable, Topology: engine.NewTopology(engine.Triton, models, nil, nil),
+			Source: engine.SourceTable, Topology: engine.NewTopology(e, models, nil, nil),
 		},
 	})
-	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	pages := make([][]byte, benchPages)
 	for i := range pages {
 		pages[i] = simulate.BenchPage(kind, 0, i)
@@ -140,7 +140,7 @@ func BenchmarkDerive(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				now += 5 * time.Second
-				out := d.Follow(now, raws[n%benchPages])
+				out := d.FollowPage(now, raws[n%benchPages])
 				if way.read {
 					out.Settle()
 				}
@@ -176,7 +176,7 @@ func BenchmarkShare(b *testing.B) {
 				parsed := time.Now()
 				for i, raw := range raws {
 					now += 5 * time.Second
-					derived[i] = d.Follow(now, raw)
+					derived[i] = d.FollowPage(now, raw)
 					if way.read {
 						derived[i].Settle()
 					}

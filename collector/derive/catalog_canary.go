@@ -2,6 +2,8 @@ package derive
 
 import (
 	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // canaryFamilies are what canary requests show; the collector says them where
@@ -11,7 +13,7 @@ func canaryFamilies() []Family {
 }
 
 // canary is of what a canary request to the entry model showed.
-func canary(names ...string) Rule { return said(OfEntry, allOf(AnswersStream), names...) }
+func canary(names ...string) Rule { return said(OfEntry, allOf(engine.AnswersStream), names...) }
 
 // canaryResults say whether the probes went well.
 func canaryResults() []Family {
@@ -61,7 +63,7 @@ func canaryOutputs() []Family {
 		gauge("canary_deterministic", Exact, canary(),
 			"1 if the last answers, at most ten, by the same engine, versions and configs are all the same, else 0. Absent before the second and when the last probe failed. Says nothing of other prompts, nor of another load than there was.",
 			"SHA-256 of the whole text"),
-		gauge("pool_canary_outputs", Exact, said(OfPool, allOf(AnswersStream)),
+		gauge("pool_canary_outputs", Exact, said(OfPool, allOf(engine.AnswersStream)),
 			"Number of distinct answers to the same request among the pool's replicas of equal engine and versions whose last probe was well: 1 when they agree. Absent while no two can be compared. Carries pool_id and no replica. Replicas under different load may differ without a fault.",
 			"distinct SHA-256 of the last answers, in the largest case"),
 	}

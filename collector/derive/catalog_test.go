@@ -49,7 +49,7 @@ func variants() []everything {
 			all = append(all, everything{e: e, nth: nth, meanings: meanings, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
-				Topology: engine.NewTopology(e.Kind(), []string{llm, resnet}, facts, nil), Models: facts,
+				Topology: engine.NewTopology(e, []string{llm, resnet}, facts, nil),
 			}})
 		}
 	}
@@ -141,7 +141,7 @@ func single(m *engine.Meaning, requests float64) float64 {
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
 	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity})
-	cache := exposition.NewCache(exposition.Options{Watch: d.Watch})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	series := make(map[string][]labels.Labels)
 	for n := range 2 {
 		raw := cache.Block()
@@ -242,10 +242,10 @@ func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
 func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) {
 	t.Helper()
 	opts := Options{Engine: v.e, Identity: v.identity}
-	cache := exposition.NewCache(exposition.Options{Watch: NewDeriver(opts).Watch})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	raw := cache.Block()
 	require.NoError(t, cache.Parse(raw, v.page(0), ""))
-	p := newPlan(engine.NewIndex(v.e), &opts, raw.Shape())
+	p := newPlan(&opts, engine.ReadPage(v.e, raw))
 	for _, f := range families {
 		if f.rule.compile == nil || !f.rule.inputs.met(p.has) {
 			continue

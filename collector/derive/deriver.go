@@ -31,8 +31,7 @@ type Options struct {
 // safe for concurrent use.
 type Deriver struct {
 	opts    Options
-	index   engine.Index
-	shape   *exposition.Shape
+	read    *engine.Page
 	program *program
 	window  *Window
 	out     *exposition.Computed
@@ -48,22 +47,15 @@ type Deriver struct {
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts, index: engine.NewIndex(opts.Engine)}
+	d := &Deriver{opts: opts}
 	d.render = func() { d.program.render(d.window, d.page, d.block) }
 	return d
-}
-
-// Watch says whether any rule may read the sample of that name; give it to
-// the cache that parses the target's pages.
-func (d *Deriver) Watch(name string) bool {
-	_, ok := d.index[name]
-	return ok
 }
 
 // Identify changes what the series carry; the window goes on.
 func (d *Deriver) Identify(identity Identity) {
 	d.opts.Identity = identity
-	d.shape = nil
+	d.read = nil
 }
 
 // Stats counts what interrupted the target's window so far.
@@ -74,17 +66,18 @@ func (d *Deriver) Stats() Stats {
 	return d.window.stats
 }
 
-// Follow takes the numbers of one page into the window. The moment of its
-// scrape is given as the time since any fixed moment, by the monotonic clock.
+// Follow takes the numbers of one page into the window, given what was read of
+// pages of its shape. The moment of its scrape is given as the time since any
+// fixed moment, by the monotonic clock.
 //
 // The derived series are computed only when somebody reads them, for pages may
 // be scraped more often than they are read: when the block that is returned is
 // settled, which must be before the next page is followed, if at all. The
 // caller holds the one reference of the block, which goes on with the memory of
 // the page: a page is followed before it is published.
-func (d *Deriver) Follow(at time.Duration, page *exposition.Block) *exposition.Block {
-	if page.Shape() != d.shape {
-		d.compile(page.Shape())
+func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) *exposition.Block {
+	if read != d.read {
+		d.compile(read)
 	}
 	d.program.values(page, d.row, &d.window.stats)
 	if d.window.push(int64(at), d.row) {
@@ -107,12 +100,12 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 	d.page, d.block = nil, nil
 }
 
-// compile plans anew for a page of another shape; inputs that both shapes
-// have keep their past.
-func (d *Deriver) compile(shape *exposition.Shape) {
+// compile makes a plan for pages of another shape; inputs that both shapes have
+// keep their past.
+func (d *Deriver) compile(read *engine.Page) {
 	before, window := d.program, d.window
-	d.shape = shape
-	d.program = newPlan(d.index, &d.opts, shape).compile(&d.opts, shape)
+	d.read = read
+	d.program = newPlan(&d.opts, read).compile(&d.opts, read.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counters())
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))

@@ -19,7 +19,7 @@ import (
 // bench reads pages of one simulated target and derives from them.
 type bench struct {
 	t       *testing.T
-	kind    engine.Kind
+	engine  engine.Engine
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	now     time.Duration
@@ -48,16 +48,16 @@ func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 	t.Helper()
 	e, ok := engine.Of(string(kind))
 	require.True(t, ok)
-	b := &bench{t: t, kind: kind}
+	b := &bench{t: t, engine: e}
 	b.deriver = derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
 		Identity: derive.Identity{
 			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
-			Topology: engine.NewTopology(kind, models, nil, nil),
+			Topology: engine.NewTopology(e, models, nil, nil),
 		},
 	})
-	b.cache = exposition.NewCache(exposition.Options{Watch: b.deriver.Watch})
+	b.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	return b
 }
 
@@ -84,7 +84,7 @@ func (b *bench) compare(out *exposition.Block, lines []string) {
 	s := b.seldom
 	raw := s.cache.Block()
 	require.NoError(b.t, s.cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
-	got := s.deriver.Follow(b.now, raw)
+	got := s.deriver.FollowPage(b.now, raw)
 	defer raw.Release()
 	defer got.Release()
 	require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats())
@@ -279,7 +279,7 @@ func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
 	e, _ := engine.Of(string(engine.Triton))
 	d := derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(engine.Triton, models(), nil, nil)},
+		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(e, models(), nil, nil)},
 		Guard: func(do func()) error {
 			guarded++
 			do()

@@ -36,16 +36,16 @@ func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
 	for _, f := range facts {
 		names = append(names, f.Name)
 	}
-	topology := engine.NewTopology(kind, names, facts, nil)
+	topology := engine.NewTopology(e, names, facts, nil)
 	r := &rig{tb: tb, replica: replica, id: topology.ModelID(facts[0].Name)}
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: interval, Engine: e,
 		Identity: derive.Identity{
 			Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), EngineVersion: spec.EngineVersion,
-			TRTLLMVersion: spec.TRTLLMVersion, Source: engine.SourceConfig, Topology: topology, Models: facts,
+			TRTLLMVersion: spec.TRTLLMVersion, Source: engine.SourceConfig, Topology: topology,
 		},
 	})
-	r.cache = exposition.NewCache(exposition.Options{Watch: r.deriver.Watch})
+	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	return r
 }
 

@@ -40,19 +40,19 @@ func (p *Plan) group() {
 	at := make(map[string]*group)
 	for i := range p.sources {
 		in := &p.sources[i]
-		lset := p.labelsOf(in, p.watched[in.watched].Labels)
+		lset := p.labelsOf(in)
 		signal := in.meaning.Signal
 		key := string(signal) + "\x00" + strconv.Itoa(int(in.meaning.Form)) + lset.String()
 		g, ok := at[key]
 		if !ok {
 			g = &group{
-				signal: signal, labels: lset, id: in.id, model: in.model, version: in.version,
-				role: p.identity.Topology.Role(in.model), meaning: in.meaning,
+				signal: signal, labels: lset, id: in.id, model: in.Model, version: in.Version,
+				role: p.identity.Topology.Role(in.Model), meaning: in.meaning,
 			}
 			at[key] = g
 			p.groups[signal] = append(p.groups[signal], g)
 		}
-		g.take(i, in.meaning.Part, p.watched[in.watched].Labels)
+		g.take(i, in.meaning.Part, in.Labels)
 	}
 	for signal, groups := range p.groups {
 		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
@@ -98,19 +98,19 @@ func takePoint(points []point, text string, i int) []point {
 }
 
 // labelsOf are the labels of the series a source becomes a part of.
-func (p *Plan) labelsOf(in *source, theirs labels.Labels) labels.Labels {
+func (p *Plan) labelsOf(in *source) labels.Labels {
 	b := labels.NewBuilder(p.identity.Labels)
 	switch in.meaning.Scope {
 	case engine.OfModel:
-		b.Set("model", in.model).Set("version", in.version).Set("model_id", in.id)
-		b.Set("role", string(p.identity.Topology.Role(in.model)))
+		b.Set("model", in.Model).Set("version", in.Version).Set("model_id", in.id)
+		b.Set("role", string(p.identity.Topology.Role(in.Model)))
 	case engine.OfEngine:
 		b.Set("model_id", in.id)
 	case engine.OfServer:
 	}
 	for _, dim := range in.meaning.Dims {
 		from, to := dimension(dim)
-		if v := theirs.Get(from); v != "" {
+		if v := in.Labels.Get(from); v != "" {
 			if to == "reason" {
 				v = in.meaning.DimPrefix + strings.ToLower(v)
 			}
@@ -142,9 +142,9 @@ func (p *Plan) column(i int) int {
 		shift = 0 // Numbers of observations have no unit.
 	}
 	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
-	p.program.places = append(p.program.places, in.place)
+	p.program.places = append(p.program.places, in.Place)
 	p.judge(in)
-	p.program.keys = append(p.program.keys, unique.Make(in.key))
+	p.program.keys = append(p.program.keys, unique.Make(in.key()))
 	return c
 }
 

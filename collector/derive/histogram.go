@@ -58,7 +58,7 @@ func (p *Plan) passWhole(f *Family, g *group, lset labels.Labels, gate int) {
 	h := passedHistogram{gate: gate, shift: g.meaning.Shift, first: len(p.program.series)}
 	add := func(suffix string, lset labels.Labels, members []int) {
 		p.series(f, suffix, lset)
-		h.places = append(h.places, p.sources[members[0]].place)
+		h.places = append(h.places, p.sources[members[0]].Place)
 	}
 	for _, b := range g.buckets {
 		add("_bucket", withLabel(lset, "le", shiftedBound(b.text, h.shift)), b.members)

@@ -95,7 +95,7 @@ var servers = sync.OnceValue(func() []server {
 		for _, m := range e.Meanings() {
 			s.signals[m.Signal] = append(s.signals[m.Signal], m)
 		}
-		for _, signal := range answers(e) {
+		for _, signal := range e.Answers() {
 			s.signals[signal] = []engine.Meaning{}
 		}
 		all = append(all, s)

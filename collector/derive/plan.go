@@ -24,30 +24,20 @@ type Identity struct {
 	// EngineVersion, TRTLLMVersion and Source go into llm_server_info.
 	EngineVersion, TRTLLMVersion string
 	Source                       engine.VersionSource
-	// Topology gives model ids and roles.
+	// Topology gives model ids and roles, and says how models treat requests.
 	Topology *engine.Topology
-	// Models are what the server said of its models; what it did not say is
-	// judged by the page.
-	Models []engine.ModelFacts
-}
-
-// SameModel says whether two answers about models are one to the rules.
-func SameModel(a, b engine.ModelFacts) bool {
-	return a.Name == b.Name && a.Configured == b.Configured && a.Decoupled == b.Decoupled && a.Backend == b.Backend && a.Platform == b.Platform
 }
 
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {
-	kind     engine.Kind
+	quirks   engine.Quirks
 	identity Identity
-	facts    map[string]*engine.ModelFacts
-	watched  []exposition.Watched
 	sources  []source
 	groups   map[engine.Signal][]*group
 	byID     map[signalOf][]*group
-	// loaded are the models that the page shows as loaded.
-	loaded  map[string]bool
+	// loaded is how many models the page shows as loaded.
+	loaded  int
 	columns map[int]int
 	gates   map[string]int
 	checks  map[string]anomaly
@@ -58,20 +48,21 @@ type Plan struct {
 	noted map[engine.Signal]bool
 }
 
-// newPlan reads the watched series of a shape.
-func newPlan(index engine.Index, opts *Options, shape *exposition.Shape) *Plan {
+// newPlan takes in what was read of a page.
+func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		kind: opts.Engine.Kind(), identity: opts.Identity, watched: shape.Watched(),
-		facts: make(map[string]*engine.ModelFacts), groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
-		loaded:  make(map[string]bool),
+		quirks: opts.Engine.Quirks(), identity: opts.Identity,
+		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
 		program: &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
-	for i := range opts.Identity.Models {
-		p.facts[opts.Identity.Models[i].Name] = &opts.Identity.Models[i]
+	for _, name := range page.Models() {
+		if loaded, _ := page.Loaded(name); loaded {
+			p.loaded++
+		}
 	}
-	p.read(index, shape)
+	p.read(page)
 	p.group()
 	p.inspect()
 	return p
@@ -160,27 +151,16 @@ func (p *Plan) forModel(id string, pairs ...string) labels.Labels {
 }
 
 // handsOver says whether a model's requests count as done when they are handed
-// over: decoupled models of the Python backend report when execute() returns
-// (python_backend src/pb_metric_reporter.cc), long before the last token.
-func (p *Plan) handsOver(model string) bool {
-	f := p.facts[model]
-	return f != nil && f.Configured && f.Decoupled && (f.Backend == "python" || f.Backend == "vllm")
-}
+// over, long before the last token.
+func (p *Plan) handsOver(model string) bool { return p.identity.Topology.HandsOver(model) }
 
 // ensemble says whether a model is an ensemble, whose compute times are sums
 // over its steps.
-func (p *Plan) ensemble(model string) bool {
-	if f := p.facts[model]; f != nil && f.Configured {
-		return f.Platform == "ensemble"
-	}
-	return model == "ensemble"
-}
+func (p *Plan) ensemble(model string) bool { return p.identity.Topology.Ensemble(model) }
 
 // executor says whether a model batches in flight, so that its executions say
-// nothing of its batches.
+// nothing of its batches: one that shows iterations does.
 func (p *Plan) executor(model string) bool {
-	if f := p.facts[model]; f != nil && (f.Backend == "tensorrtllm" || f.Backend == "vllm") || p.handsOver(model) {
-		return true
-	}
-	return model == "tensorrt_llm" || slices.ContainsFunc(p.all(engine.EngineIterations), func(g *group) bool { return g.model == model })
+	return p.identity.Topology.InFlight(model) ||
+		slices.ContainsFunc(p.all(engine.EngineIterations), func(g *group) bool { return g.model == model })
 }

@@ -107,7 +107,7 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 	}
 	in := &p.sources[members[0]]
 	c := passed{
-		series: int32(n), place: in.place, gate: int32(gate), shift: uint8(shift),
+		series: int32(n), place: in.Place, gate: int32(gate), shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	}
 	p.judge(in)
@@ -148,12 +148,12 @@ func (r *program) ready() {
 
 // judge adds a source to those of which something may be wrong.
 func (p *Plan) judge(in *source) {
-	if p.judging[in.place] {
+	if p.judging[in.Place] {
 		return
 	}
-	p.judging[in.place] = true
+	p.judging[in.Place] = true
 	p.program.judged = append(p.program.judged, judged{
-		place: in.place, counter: in.meaning.Counter,
+		place: in.Place, counter: in.meaning.Counter,
 		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
 	})
 }

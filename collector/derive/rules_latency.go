@@ -65,14 +65,14 @@ func merged(groups []*group) []*group {
 // server did not say, one that has the histogram while others have not is
 // decoupled: up to 25.12 only those had it.
 func (p *Plan) streams(model string) bool {
-	if m := p.facts[model]; m != nil && m.Configured {
-		return m.Decoupled
+	if streams, known := p.identity.Topology.Streams(model); known {
+		return streams
 	}
 	have := make(map[string]bool)
 	for _, g := range p.groups[engine.ModelFirstResponse] {
 		have[g.model] = true
 	}
-	return len(have) < len(p.loaded)
+	return len(have) < p.loaded
 }
 
 // meanOver is the mean of a histogram's observations over the window.

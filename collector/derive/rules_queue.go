@@ -36,8 +36,7 @@ func queueDepth() Rule {
 // requests from Triton's queue one batch at a time.
 func (p *Plan) queuedByCore(id string) bool {
 	for _, g := range p.of(engine.ModelPending, id) {
-		m := p.facts[g.model]
-		if m == nil || !m.Configured || m.Decoupled || p.executor(g.model) {
+		if !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) {
 			return false
 		}
 	}
@@ -105,21 +104,20 @@ func saturation() Rule {
 }
 
 // demand is how many requests are known to be in flight or to wait. Active
-// requests of Triton's executor hold its waiting ones; those of other servers
-// do not.
+// requests of some servers hold the waiting ones; those of others do not.
 func (p *Plan) demand(id string) Eval {
 	admitted := admitted().of(p, id)
-	if p.kind == engine.Triton || p.kind == engine.TritonOpenAI {
+	if p.quirks.ActiveHoldsWaiting {
 		return plus(admitted, p.pending(id))
 	}
 	asked := plus(admitted, p.total(engine.RequestsWaiting, id))
-	if p.kind != engine.TRTLLMServe {
+	if !p.quirks.GaugesWhenRequestsEnd {
 		return asked
 	}
 	return p.orIdle(id, asked)
 }
 
-// orIdle takes a trtllm-serve for idle when no request ended over the window
+// orIdle takes a server for idle when no request ended over the window
 // and its gauges show one at most: they are read only when requests end, and
 // an executor's last iteration still counts the request that ended with it.
 func (p *Plan) orIdle(id string, asked Eval) Eval {

@@ -24,7 +24,7 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	}
 	b.deriver.Identify(derive.Identity{
 		Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Source: engine.SourceTable,
-		Topology: engine.NewTopology(b.kind, names, models, nil), Models: models,
+		Topology: engine.NewTopology(b.engine, names, models, nil),
 	})
 	return b
 }

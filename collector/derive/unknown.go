@@ -16,7 +16,7 @@ type Unknown struct {
 
 // Unknowns is what cannot be known, for the metric reference.
 func Unknowns() []Unknown {
-	triton, serve := allOf(engine.ModelSuccess).feeders(), allOf(AnswersIterations).feeders()
+	triton, serve := allOf(engine.ModelSuccess).feeders(), allOf(engine.AnswersIterations).feeders()
 	return []Unknown{
 		{
 			"Requests refused at max_queue_size", "Triton answers 503 and counts them nowhere, not even under reason REJECTED; inside an ensemble they are failures of the ensemble. The error ratio is of what was counted.",

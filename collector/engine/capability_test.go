@@ -9,23 +9,22 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// known asks and reads all that a simulated server tells.
-func known(t *testing.T, kind engine.Kind, spec simulate.Spec, worked time.Duration) *engine.Known {
+// capabilities are those of a simulated server that is asked and read.
+func capabilities(t *testing.T, kind engine.Kind, spec simulate.Spec, worked time.Duration) []target.Check {
 	t.Helper()
 	r := listening(t, replica(t, spec, worked))
-	e, ok := engine.Of(string(kind))
-	require.True(t, ok)
+	e := of(t, kind)
 	base := r.APIURL()
 	if kind == engine.Dynamo {
 		base = "http://" + r.MetricsAddr()
 	}
 	facts := e.Ask(t.Context(), newNetwork(t), base, nil)
-	return &engine.Known{
-		Kind: kind, Page: readPage(t, kind, r.Page()), Facts: &facts,
-		Health: e.Health(t.Context(), newNetwork(t), base),
-	}
+	return engine.Capabilities(e, &engine.Known{
+		Page: readPage(t, kind, r.Page()), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base),
+	})
 }
 
 func TestCapabilitiesOfEveryServer(t *testing.T) {
@@ -140,12 +139,12 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			if c.spec.Workload = busy; c.idle {
 				c.spec.Workload = simulate.Workload{}
 			}
-			all := engine.Capabilities(known(t, c.kind, c.spec, 30*time.Second))
+			all := capabilities(t, c.kind, c.spec, 30*time.Second)
 			var names, has []string
 			for _, one := range all {
 				names = append(names, one.Name)
 				require.NotEmpty(t, one.Reason, one.Name)
-				if one.Has {
+				if one.OK {
 					has = append(has, one.Name)
 					require.Empty(t, one.Cure, one.Name)
 				} else {
@@ -163,11 +162,11 @@ func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
 	n := newNetwork(t)
 	_, _, body, err := n.Do(t.Context(), "GET", r.APIURL()+"/metrics", nil, 1<<20)
 	require.NoError(t, err)
-	e, _ := engine.Of("dynamo")
-	k := &engine.Known{Kind: engine.Dynamo, Page: readPage(t, engine.Dynamo, body), Health: e.Health(t.Context(), n, r.APIURL())}
+	e := of(t, engine.Dynamo)
+	k := &engine.Known{Page: readPage(t, engine.Dynamo, body), Health: e.Health(t.Context(), n, r.APIURL())}
 	var has []string
-	for _, c := range engine.Capabilities(k) {
-		if c.Has {
+	for _, c := range engine.Capabilities(e, k) {
+		if c.OK {
 			has = append(has, c.Name)
 		}
 	}
@@ -175,15 +174,15 @@ func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
 }
 
 func TestCapabilitiesWithoutAPage(t *testing.T) {
-	require.Nil(t, engine.Capabilities(&engine.Known{Kind: engine.Triton}), "nothing is known of a server that is down")
-	all := engine.Capabilities(&engine.Known{Kind: engine.TRTLLMServe, MissingPage: true, Health: engine.Health{API: engine.APIReady}})
+	require.Nil(t, engine.Capabilities(of(t, engine.Triton), &engine.Known{}), "nothing is known of a server that is down")
+	all := engine.Capabilities(of(t, engine.TRTLLMServe), &engine.Known{MissingPage: true, Health: engine.Health{API: engine.APIReady}})
 	require.Len(t, all, len(engine.CapabilityNames()))
 	for _, c := range all {
 		switch c.Name {
 		case engine.CanHealth:
-			require.True(t, c.Has)
+			require.True(t, c.OK)
 		default:
-			require.False(t, c.Has)
+			require.False(t, c.OK)
 			require.Equal(t, "return_perf_metrics: true", c.Cure)
 		}
 	}
@@ -194,11 +193,11 @@ func TestARestrictedAPIIsSaidSo(t *testing.T) {
 	server := answers{"*": restricted}
 	facts := e.Ask(t.Context(), server, "http://server", nil)
 	page := readPage(t, engine.Triton, replica(t, simulate.Spec{Kind: simulate.KindTriton}, 0).Page())
-	for _, c := range engine.Capabilities(&engine.Known{
-		Kind: engine.Triton, Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
+	for _, c := range engine.Capabilities(e, &engine.Known{
+		Page: page, Facts: &facts, Health: e.Health(t.Context(), server, "http://server"),
 	}) {
 		if c.Name == engine.CanHealth || c.Name == engine.CanConfig {
-			require.False(t, c.Has)
+			require.False(t, c.OK)
 			require.Contains(t, c.Cure, "http_headers")
 			require.Contains(t, c.Reason, "expecting header 'admin-key'")
 		}
@@ -216,9 +215,9 @@ func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 	r.Advance(5 * time.Second)
 	require.Contains(t, string(r.Page()), "nv_trt_llm_request_metrics", "half of the model stays on the page")
 	facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil).Over(&before)
-	for _, c := range engine.Capabilities(&engine.Known{Kind: engine.Triton, Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
+	for _, c := range engine.Capabilities(e, &engine.Known{Page: readPage(t, engine.Triton, r.Page()), Facts: facts}) {
 		if c.Name == engine.CanTokens || c.Name == engine.CanRunning || c.Name == engine.CanKVCache {
-			require.False(t, c.Has, c.Name)
+			require.False(t, c.OK, c.Name)
 			require.Equal(t, "load the model", c.Cure)
 		}
 	}

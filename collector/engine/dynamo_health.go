@@ -17,10 +17,11 @@ type dynamoHealth struct {
 // (seen in 1.6.1): a frontend is healthy with no worker at all, and a worker
 // that serves says 503 "notready" unless it is told to judge by its endpoints.
 // What they list counts.
-func (dynamo) Health(ctx context.Context, ask Asker, base string) Health {
-	status, _, body, err := ask.Do(ctx, http.MethodGet, base+"/health", nil, answerLimit)
+func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
+	status, _, body, err := ask.Do(ctx, http.MethodGet, address+"/health", nil, answerLimit)
 	if err != nil {
-		return readiness(ctx, ask, base+"/health")
+		h, _ := readiness(ctx, ask, address+"/health")
+		return h
 	}
 	h := Health{API: APIReady, Status: status, Live: true, LiveKnown: true, Detail: "the API answers " + http.StatusText(status)}
 	var said dynamoHealth
@@ -28,7 +29,7 @@ func (dynamo) Health(ctx context.Context, ask Asker, base string) Health {
 		return h
 	}
 	if said.Instances != nil {
-		h.API, h.Detail = frontendServes(ctx, ask, base, len(*said.Instances), h.Detail)
+		h.API, h.Detail = frontendServes(ctx, ask, address, len(*said.Instances), h.Detail)
 		return h
 	}
 	var endpoints map[string]string
@@ -41,11 +42,11 @@ func (dynamo) Health(ctx context.Context, ask Asker, base string) Health {
 // frontendServes says whether a frontend has somebody to send requests to. An
 // instance that died is listed until its lease ends, the models it served are
 // not, but for a moment.
-func frontendServes(ctx context.Context, ask Asker, base string, instances int, detail string) (APIState, string) {
+func frontendServes(ctx context.Context, ask Asker, address string, instances int, detail string) (APIState, string) {
 	if instances == 0 {
 		return APINotReady, "the frontend has no worker, whatever its status says"
 	}
-	q := &questions{ask: ask, base: base}
+	q := &questions{ask: ask, base: address}
 	var list modelList
 	if _, ok := q.get(ctx, "/v1/models", &list); ok && len(list.Data) == 0 {
 		return APINotReady, "the frontend has instances and no model to route to, whatever its status says"

@@ -4,43 +4,82 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Kind names a kind of server; it is the value of label engine.
 type Kind string
 
-// The kinds of servers; Unknown is a target that was not recognised yet.
-const (
-	Unknown      Kind = "unknown"
-	Triton       Kind = "triton"
-	TRTLLMServe  Kind = "trtllm-serve"
-	TritonOpenAI Kind = "triton-openai"
-	NIM          Kind = "nim"
-	Dynamo       Kind = "dynamo"
-)
+// Unknown is the kind of a target that was not recognised yet.
+const Unknown Kind = "unknown"
 
 // Engine is one kind of server. Values are constant and safe for concurrent
-// use.
+// use. Only this package makes them: a kind embeds base, which has the usual
+// answers, and adds itself with register.
 type Engine interface {
-	// Kind is the engine's name.
+	// Kind is the kind's name.
 	Kind() Kind
-	// MetricsPath is where the page stands when the target names no path.
+
+	// MetricsPath is the path of the page when the target names none.
 	MetricsPath() string
 	// APIPort is the port of the server's own API, given that of its page.
 	APIPort(metrics int) int
-	// EmptyPage says whether a page without samples is a good page. Triton
-	// answers 200 with an empty body on any wrong path of its metrics port
-	// (server src/http_server.cc, HTTPMetricsServer::Handle), trtllm-serve
-	// shows nothing before its first request.
+	// GRPCPort is the port of the server's gRPC API, given that of its page;
+	// false for kinds that have none.
+	GRPCPort(metrics int) (port int, ok bool)
+	// SamePort says whether page and API share a port.
+	SamePort() bool
+	// EmptyPage says whether a page without samples is a good page.
 	EmptyPage() bool
+	// MissingPageHint says why a server of the kind may have no page at all,
+	// for people; empty when nothing is known.
+	MissingPageHint() string
+
 	// Ask puts the slow questions of identity. A question that fails costs
 	// only its fact. Tell, if it is not nil, may be called once before Ask
 	// returns, with what is known while a question is still open.
 	Ask(ctx context.Context, ask Asker, base string, tell func(Facts)) Facts
 	// Health asks whether the server is there and ready.
 	Health(ctx context.Context, ask Asker, base string) Health
-	// Meanings are the engine's series in our words.
+	// Iterations says where the server hands out statistics of its iterations
+	// and how to read them; nil where it does not.
+	Iterations() *IterationStats
+	// StockVersion is the TensorRT-LLM version that the stock image of a server
+	// has which answered this; false where no table says it.
+	StockVersion(f *Facts) (version string, ok bool)
+
+	// Meanings are the kind's series in our words, Answers what its API answers
+	// beside them.
 	Meanings() []Meaning
+	Answers() []Signal
+	// Quirks are ways of the kind's numbers that rules have to know.
+	Quirks() Quirks
+
+	// Generation is which of the kind's pages this is, with the reason for
+	// people. The page is not nil; facts are nil while nothing was answered.
+	Generation(p *Page, f *Facts) (Generation, string)
+	// Capability judges whether one of [CapabilityNames] can be known.
+	Capability(name string, k *Known) target.Check
+	// Determinism checks what the server's configuration says of equal answers
+	// to equal requests; checks of which nothing is known are left out.
+	Determinism(f *Facts, p *Page) []target.Check
+	// Stream says how the server can be asked for a streamed answer; where it
+	// can not, or had better not be, why, for people. Version is the server's
+	// own, empty or "unknown" while it is not known; the page may be nil.
+	Stream(version string, p *Page) (s Stream, why string)
+
+	// data are the answers that never change.
+	data() *base
+	// isIt asks the address of a page for what only this kind answers: of all
+	// kinds, or, for one whose page is another's, of those with that page.
+	isIt(ctx context.Context, ask Asker, base string) bool
+	// hint says what an address without a known page may be, for people.
+	hint(ctx context.Context, ask Asker, base string) string
+	// arrange orders the models of a topology: which are parts of which, and
+	// how each treats its requests.
+	arrange(t *Topology, names []string, facts []ModelFacts)
 }
 
 // Asker puts one question to a server's API and returns the status and at
@@ -53,17 +92,28 @@ type Asker interface {
 // of models stays below it.
 const answerLimit = 4 << 20
 
-// All are the engines in the order in which detection tries them.
-func All() []Engine {
-	return []Engine{triton{}, trtllmServe{}, dynamo{}, nim{}, tritonOpenAI{}}
+// registry are the kinds by name. Each adds itself while the program starts;
+// nothing changes it later.
+//
+//nolint:gochecknoglobals // constant once the program has started.
+var registry []Engine
+
+// register adds a kind of server.
+func register(e Engine) Engine {
+	registry = append(registry, e)
+	slices.SortFunc(registry, func(a, b Engine) int { return strings.Compare(string(a.Kind()), string(b.Kind())) })
+	return e
 }
+
+// All are the kinds of servers by name.
+func All() []Engine { return slices.Clone(registry) }
 
 // Of returns the engine of a kind; false for auto, unknown and misspelt ones.
 func Of(kind string) (Engine, bool) {
-	all := All()
-	i := slices.IndexFunc(all, func(e Engine) bool { return string(e.Kind()) == kind })
-	if i < 0 {
-		return nil, false
+	for _, e := range registry {
+		if string(e.Kind()) == kind {
+			return e, true
+		}
 	}
-	return all[i], true
+	return nil, false
 }

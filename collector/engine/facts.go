@@ -186,19 +186,17 @@ func (m *ModelFacts) equal(o *ModelFacts) bool {
 }
 
 // ResolveVersion chooses the TensorRT-LLM version of a replica: what the
-// operator declared, then what the server said, then the table of stock
-// images by Triton version, else "unknown".
-func (f *Facts) ResolveVersion(kind Kind, declared string) (version string, source VersionSource) {
+// operator declared, then what the server said, then what its stock image has,
+// else "unknown".
+func (f *Facts) ResolveVersion(e Engine, declared string) (version string, source VersionSource) {
 	switch {
 	case declared != "":
 		return declared, SourceConfig
 	case f.TRTLLMVersion != "":
 		return f.TRTLLMVersion, f.TRTLLMSource
 	}
-	if kind == Triton || kind == TritonOpenAI {
-		if v, ok := StockVersion(f.EngineVersion); ok {
-			return v, SourceTable
-		}
+	if v, ok := e.StockVersion(f); ok {
+		return v, SourceTable
 	}
 	return "unknown", SourceUnknown
 }

@@ -171,7 +171,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 			require.True(t, f.Answered)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
-			trtllm, source := f.ResolveVersion(c.kind, "")
+			trtllm, source := f.ResolveVersion(of(t, c.kind), "")
 			require.Equal(t, c.trtllm, trtllm)
 			require.Equal(t, c.source, source)
 		})
@@ -197,13 +197,13 @@ func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
 		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			got, source := c.facts.ResolveVersion(engine.Triton, c.declared)
+			got, source := c.facts.ResolveVersion(of(t, engine.Triton), c.declared)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.source, source)
 		})
 	}
 	f := engine.Facts{EngineVersion: "2.64.0"}
-	_, source := f.ResolveVersion(engine.NIM, "")
+	_, source := f.ResolveVersion(of(t, engine.NIM), "")
 	require.Equal(t, engine.SourceUnknown, source, "the table is of Triton's images only")
 }
 

@@ -16,21 +16,21 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 	for _, c := range []struct {
 		says    string
 		spec    simulate.Spec
-		set     engine.MetricSet
-		byPage  engine.MetricSet
+		set     engine.Generation
+		byPage  engine.Generation
 		because string
 	}{
-		{"A of 25.12", simulate.Spec{Kind: simulate.KindTriton}, engine.SetCPP, engine.SetCPP, "backend tensorrtllm"},
-		{"A of 23.11", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, engine.SetCPP, engine.SetCPP, "backend tensorrtllm"},
-		{"A of 24.07", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.48.0"}, engine.SetCPP, engine.SetCPP, "backend tensorrtllm"},
-		{"A of 24.08", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"}, engine.SetCPP, engine.SetCPP, "backend tensorrtllm"},
-		{"A with static batching", simulate.Spec{Kind: simulate.KindTriton, StaticBatching: true}, engine.SetCPP, engine.SetCPP, "backend tensorrtllm"},
-		{"B of 25.12", simulate.Spec{Kind: simulate.KindTritonPython}, engine.SetPython, engine.SetPython, "engine parameters"},
-		{"B of 24.08", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.49.0"}, engine.SetPython, engine.SetPython, "engine parameters"},
-		{"B of 24.06 has no series", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"}, engine.SetPython, engine.SetLLMAPI, "engine parameters"},
-		{"C", simulate.Spec{Kind: simulate.KindTritonLLMAPI}, engine.SetLLMAPI, engine.SetLLMAPI, "LLM-API"},
-		{"D", simulate.Spec{Kind: simulate.KindTritonCore}, engine.SetCore, engine.SetCore, "core series only"},
-		{"D of vLLM", simulate.Spec{Kind: simulate.KindTritonVLLM}, engine.SetCore, engine.SetCore, "vllm:*"},
+		{"A of 25.12", simulate.Spec{Kind: simulate.KindTriton}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"A of 23.11", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"A of 24.07", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.48.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"A of 24.08", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"A with static batching", simulate.Spec{Kind: simulate.KindTriton, StaticBatching: true}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"B of 25.12", simulate.Spec{Kind: simulate.KindTritonPython}, "metric set B", "metric set B", "engine parameters"},
+		{"B of 24.08", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.49.0"}, "metric set B", "metric set B", "engine parameters"},
+		{"B of 24.06 has no series", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"}, "metric set B", "metric set C", "engine parameters"},
+		{"C", simulate.Spec{Kind: simulate.KindTritonLLMAPI}, "metric set C", "metric set C", "LLM-API"},
+		{"D", simulate.Spec{Kind: simulate.KindTritonCore}, "metric set D", "metric set D", "core series only"},
+		{"D of vLLM", simulate.Spec{Kind: simulate.KindTritonVLLM}, "metric set D", "metric set D", "vllm:*"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			c.spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
@@ -38,11 +38,11 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 			page := readPage(t, engine.Triton, r.Page())
 			e, _ := engine.Of("triton")
 			facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
-			set, why := engine.MetricSetOf(page, &facts)
+			set, why := e.Generation(page, &facts)
 			require.Equal(t, c.set, set, why)
 			require.Contains(t, why, c.because)
 			bare := &engine.Facts{EngineVersion: facts.EngineVersion}
-			set, why = engine.MetricSetOf(page, bare)
+			set, why = e.Generation(page, bare)
 			require.Equal(t, c.byPage, set, why)
 		})
 	}
@@ -68,13 +68,11 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			page := readPage(t, c.kind, replica(t, c.spec, 20*time.Second).Page())
-			got, why := engine.GenerationOf(c.kind, page, &engine.Facts{EngineVersion: c.version})
+			got, why := of(t, c.kind).Generation(page, &engine.Facts{EngineVersion: c.version})
 			require.Equal(t, c.want, got, why)
 			require.NotEmpty(t, why)
 		})
 	}
-	got, _ := engine.GenerationOf(engine.Triton, nil, nil)
-	require.Empty(t, got)
 }
 
 // sampleGenerations are by the beginning of the sample's name; the first counts.
@@ -119,7 +117,7 @@ func TestGenerationsOfSamplePages(t *testing.T) {
 					want = g.want
 				}
 			}
-			got, why := engine.GenerationOf(kind, readPage(t, kind, body), nil)
+			got, why := of(t, kind).Generation(readPage(t, kind, body), nil)
 			require.Equal(t, want, got, why)
 		})
 	}

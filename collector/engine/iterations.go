@@ -1,83 +1,33 @@
 package engine
 
-import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"hash/fnv"
-	"math"
-)
+import "math"
 
-// IterationsPath is where trtllm-serve hands out the statistics of its
-// iterations as JSON. Reading takes them away from every other reader, so it is
-// asked only where the operator says so.
-const IterationsPath = "/metrics"
+// IterationStats is how servers of a kind hand out statistics of their
+// iterations.
+type IterationStats struct {
+	// Path is asked for with GET; reading may take rows away from other readers.
+	Path string
+	// Read reads one answer: a row for each iteration and rank.
+	Read func(text []byte) ([]Iteration, error)
+	// Keeps is how many rows a server keeps for its readers; then it drops the
+	// oldest.
+	Keeps int
+}
 
-// iterationRow is one iteration of the executor, of one rank where attention is
-// data parallel (tensorrt_llm, executor/base_worker.py and json_utils.h; the
-// PyTorch backend leaves some of it 0).
-type iterationRow struct {
-	Iteration *uint64 `json:"iter"`
-	Rank      int64   `json:"attentionDpRank"`
+// Iteration is one iteration of an executor, of one rank where attention is
+// data parallel.
+type Iteration struct {
+	Number uint64
+	Rank   int64
 	// Dropped counts the rows that the server itself lost so far.
-	Dropped *uint64 `json:"statsDroppedFrames"`
+	Dropped *uint64
+	// Queued and Active are nil where the row does not say them.
+	Queued, Active *float64
+	// Generated tokens are estimated, Context ones were computed in prefill.
+	Completed, Generated, Context float64
 
-	Queued    *float64 `json:"numQueuedRequests"`
-	Active    *float64 `json:"numActiveRequests"`
-	Admitted  float64  `json:"numNewActiveRequests"`
-	Completed float64  `json:"numCompletedRequests"`
-
-	Inflight struct {
-		Decoding      float64 `json:"numGenRequests"`
-		ContextTokens float64 `json:"numCtxTokens"`
-		TokensEach    float64 `json:"avgNumDecodedTokensPerIter"`
-	} `json:"inflightBatchingStats"`
-	Speculative struct {
-		Accepted float64 `json:"numAcceptedTokens"`
-	} `json:"specDecodingStats"`
-
+	// hash tells rows of the same iteration and rank apart.
 	hash uint64
-}
-
-// readIterations reads what trtllm-serve hands out: a list, empty when there is
-// nothing new.
-func readIterations(text []byte) ([]iterationRow, error) {
-	var raw []json.RawMessage
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, fmt.Errorf("the answer is no list of iterations: %w", err)
-	}
-	rows := make([]iterationRow, 0, len(raw))
-	for i, one := range raw {
-		var row iterationRow
-		if err := json.Unmarshal(one, &row); err != nil {
-			return nil, fmt.Errorf("iteration %d of the answer: %w", i, err)
-		}
-		if row.Iteration == nil {
-			return nil, errNoIteration
-		}
-		h := fnv.New64a()
-		_, _ = h.Write(one)
-		row.hash = h.Sum64()
-		rows = append(rows, row)
-	}
-	return rows, nil
-}
-
-// errNoIteration: the rows are of something else.
-var errNoIteration = errors.New("the answer has rows without iter: enable_iter_perf_stats is off, or this is no trtllm-serve")
-
-// generated estimates the tokens that a row generated: one for each decoding
-// request, or what the TensorRT backend says of them, the accepted drafts on
-// PyTorch, and the first token of each request that became active. Requests
-// that were paused or cut short make it wrong by a few.
-func (r *iterationRow) generated() float64 {
-	n := r.Inflight.Decoding
-	if r.Inflight.TokensEach > 1 {
-		n *= r.Inflight.TokensEach
-	} else {
-		n += r.Speculative.Accepted
-	}
-	return n + r.Admitted
 }
 
 // IterationSums are what the rows that were read so far add up to.
@@ -118,28 +68,25 @@ const (
 	// late is by how much a row may come after newer ones, as ranks and
 	// pipeline stages report apart; an older one is of a server that began anew.
 	late = 64
-	// serverKeeps is how many rows a server keeps for its readers unless
-	// iter_stats_max_iterations says otherwise; then it drops the oldest.
-	serverKeeps = 1000
 )
 
 // Add reads one answer and gives the sums so far. Complete says that all
 // answers since the last Add arrived: holes after a lost answer are our own.
-func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
-	rows, err := readIterations(text)
+func (b *Iterations) Add(from *IterationStats, text []byte, complete bool) (IterationSums, error) {
+	rows, err := from.Read(text)
 	if err != nil {
 		return b.sums, err
 	}
 	b.sums.Queued, b.sums.Active, b.sums.Foreign = nil, nil, false
 	missing := b.sums.Missing
 	dropped := b.dropped
-	var newest *iterationRow
+	var newest *Iteration
 	for i := range rows {
-		if !b.fresh(&rows[i], i == 0 && len(rows) >= serverKeeps || !complete && i == 0) {
+		if !b.fresh(&rows[i], i == 0 && len(rows) >= from.Keeps || !complete && i == 0) {
 			continue
 		}
 		b.count(&rows[i])
-		if rows[i].Rank == 0 && (newest == nil || *rows[i].Iteration >= *newest.Iteration) {
+		if rows[i].Rank == 0 && (newest == nil || rows[i].Number >= newest.Number) {
 			newest = &rows[i]
 		}
 	}
@@ -155,8 +102,8 @@ func (b *Iterations) Add(text []byte, complete bool) (IterationSums, error) {
 
 // fresh says whether a row was not read before, and notes what is missing
 // between it and the newest one. Excused holes are not another reader's.
-func (b *Iterations) fresh(r *iterationRow, excused bool) bool {
-	at, key := *r.Iteration, rowKey{*r.Iteration, r.Rank}
+func (b *Iterations) fresh(r *Iteration, excused bool) bool {
+	at, key := r.Number, rowKey{r.Number, r.Rank}
 	hash, again := b.seen[key]
 	switch {
 	case again && (hash == r.hash || at == b.newest):
@@ -197,7 +144,7 @@ func (b *Iterations) remember(key rowKey, hash uint64) {
 
 // count adds a row. Every rank has its own tokens; the rest is that of rank 0,
 // of which the others show copies or zeros.
-func (b *Iterations) count(r *iterationRow) {
+func (b *Iterations) count(r *Iteration) {
 	add := func(sum *float64, v float64) {
 		if v > 0 && !math.IsInf(v, 0) {
 			*sum += v
@@ -206,11 +153,9 @@ func (b *Iterations) count(r *iterationRow) {
 	if r.Rank == 0 {
 		b.sums.Iterations++
 		add(&b.sums.Completed, r.Completed)
-	} else {
-		r.Admitted, r.Speculative.Accepted = 0, 0
 	}
-	add(&b.sums.GeneratedTokens, r.generated())
-	add(&b.sums.ContextTokens, r.Inflight.ContextTokens)
+	add(&b.sums.GeneratedTokens, r.Generated)
+	add(&b.sums.ContextTokens, r.Context)
 }
 
 // plain is a count that makes sense, nil for others.

@@ -28,6 +28,14 @@ func rows(first, last int) string {
 
 func list(rows ...string) string { return "[" + strings.Join(rows, ",") + "]" }
 
+// serveIterations is how trtllm-serve hands out its iterations.
+func serveIterations(t *testing.T) *engine.IterationStats {
+	t.Helper()
+	from := of(t, engine.TRTLLMServe).Iterations()
+	require.NotNil(t, from)
+	return from
+}
+
 func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 	type answer struct {
 		text string
@@ -82,7 +90,7 @@ func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 			var sums engine.IterationSums
 			for _, a := range c.answers {
 				var err error
-				sums, err = book.Add([]byte(a.text), !a.lost)
+				sums, err = book.Add(serveIterations(t), []byte(a.text), !a.lost)
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.read, sums.Iterations, "read")
@@ -107,9 +115,9 @@ func TestAnswersWithoutIterationsAreErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var book engine.Iterations
-			_, err := book.Add([]byte(rows(1, 3)), true)
+			_, err := book.Add(serveIterations(t), []byte(rows(1, 3)), true)
 			require.NoError(t, err)
-			sums, err := book.Add([]byte(text), true)
+			sums, err := book.Add(serveIterations(t), []byte(text), true)
 			require.Error(t, err)
 			require.Equal(t, uint64(3), sums.Iterations, "what was read stays")
 		})
@@ -128,7 +136,7 @@ func TestRealIterationsAreRead(t *testing.T) {
 				text = []byte("[" + string(text) + "]")
 			}
 			var book engine.Iterations
-			sums, err := book.Add(text, true)
+			sums, err := book.Add(serveIterations(t), text, true)
 			require.NoError(t, err)
 			require.Equal(t, want.generated, sums.GeneratedTokens)
 			require.Equal(t, want.context, sums.ContextTokens)

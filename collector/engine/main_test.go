@@ -87,19 +87,26 @@ func (n network) Do(ctx context.Context, method, address string, body []byte, li
 	return resp.StatusCode, resp.Header, text, err
 }
 
+// of is the engine of a kind, that of unknown servers too.
+func of(t *testing.T, kind engine.Kind) engine.Engine {
+	t.Helper()
+	if kind == engine.Unknown {
+		return engine.None()
+	}
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	return e
+}
+
 // readPage reads a page as the collector does.
 func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	t.Helper()
-	e, ok := engine.Of(string(kind))
-	require.True(t, ok)
-	index := engine.NewIndex(e)
-	cache := exposition.NewCache(exposition.Options{Watch: func(name string) bool {
-		return index[name] != nil || engine.Tells(name)
-	}})
+	e := of(t, kind)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	block := cache.Block()
 	defer block.Release()
 	require.NoError(t, cache.Parse(block, bytes.Clone(body), ""))
-	return engine.ReadPage(e, index, block)
+	return engine.ReadPage(e, block)
 }
 
 // replica is a simulated server after a while of work.

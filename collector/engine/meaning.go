@@ -77,7 +77,7 @@ type Meaning struct {
 	// Const is a label that is added, as "ours=value".
 	Const string
 	// Form says how many series make the signal; Part is which of them the
-	// name is, filled in by [NewIndex].
+	// name is, filled in by the index.
 	Form Form
 	Part Part
 }
@@ -91,14 +91,14 @@ type Index map[string][]Meaning
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var indexes = sync.OnceValue(func() map[Kind]Index {
 	made := map[Kind]Index{Unknown: newIndex(None())}
-	for _, e := range All() {
+	for _, e := range registry {
 		made[e.Kind()] = newIndex(e)
 	}
 	return made
 })
 
-// NewIndex gives the meanings of an engine, prepared for look-up.
-func NewIndex(e Engine) Index { return indexes()[e.Kind()] }
+// IndexOf gives the meanings of a kind, prepared for look-up.
+func IndexOf(e Engine) Index { return indexes()[e.Kind()] }
 
 // newIndex prepares the meanings of an engine.
 func newIndex(e Engine) Index {
@@ -123,10 +123,4 @@ func newIndex(e Engine) Index {
 		}
 	}
 	return index
-}
-
-// Served says whether a model label names a model of the server: Dynamo's
-// frontend counts requests for models nobody serves under one made-up name.
-func Served(kind Kind, model string) bool {
-	return kind != Dynamo || model != "unknown_model"
 }

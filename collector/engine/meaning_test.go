@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 func TestIndexKnowsEveryPartOfAHistogram(t *testing.T) {
 	e, ok := engine.Of(string(engine.Triton))
 	require.True(t, ok)
-	index := engine.NewIndex(e)
+	index := engine.IndexOf(e)
 	const name = "nv_inference_first_response_histogram_ms"
 	for suffix, part := range map[string]engine.Part{"_bucket": engine.PartBucket, "_sum": engine.PartSum, "_count": engine.PartCount} {
 		require.Len(t, index[name+suffix], 1)
@@ -30,7 +31,7 @@ func TestCountersAreCountersWhateverTheirTypeSays(t *testing.T) {
 	e, _ := engine.Of(string(engine.Triton))
 	for _, name := range []string{"nv_trt_llm_kv_cache_block_metrics", "nv_trt_llm_general_metrics"} {
 		counters := 0
-		for _, m := range engine.NewIndex(e)[name] {
+		for _, m := range engine.IndexOf(e)[name] {
 			if m.Counter {
 				counters++
 				require.Contains(t, []string{"reused", "iteration_counter"}, m.Value)
@@ -42,7 +43,7 @@ func TestCountersAreCountersWhateverTheirTypeSays(t *testing.T) {
 
 func TestServeNamesAreKnownWithAndWithoutPrefix(t *testing.T) {
 	e, _ := engine.Of(string(engine.TRTLLMServe))
-	index := engine.NewIndex(e)
+	index := engine.IndexOf(e)
 	for name := range index {
 		bare := strings.TrimPrefix(name, "trtllm_")
 		require.Contains(t, index, bare)
@@ -64,7 +65,15 @@ func TestMeaningsNameNothingTwice(t *testing.T) {
 }
 
 func TestModelsNobodyServesAreNoModels(t *testing.T) {
-	require.False(t, engine.Served(engine.Dynamo, "unknown_model"))
-	require.True(t, engine.Served(engine.Dynamo, "llama"))
-	require.True(t, engine.Served(engine.Triton, "unknown_model"))
+	const series = "dynamo_frontend_requests_total{model=%q,status=\"success\"} 1\n"
+	body := fmt.Sprintf(series, "llama") + fmt.Sprintf(series, "unknown_model")
+	models := func(page *engine.Page) (names []string) {
+		for _, s := range page.Sources() {
+			names = append(names, s.Model)
+		}
+		return names
+	}
+	require.Equal(t, []string{"llama"}, models(readPage(t, engine.Dynamo, []byte(body))))
+	const other = "nv_inference_request_success{model=\"unknown_model\"} 1\n"
+	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
 }

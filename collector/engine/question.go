@@ -130,6 +130,14 @@ func (n *number) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
+// modelList is the answer of GET /v1/models.
+type modelList struct {
+	Data []struct {
+		ID      string `json:"id"`
+		OwnedBy string `json:"owned_by"`
+	} `json:"data"`
+}
+
 // askModels reads the OpenAI model list.
 func (q *questions) askModels(ctx context.Context, f *Facts) {
 	var list modelList

@@ -60,6 +60,9 @@ const (
 	SpecLength           Signal = "spec_decode_acceptance_length"
 	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
 
+	// ModelRoutable is 1 while requests for a model can be sent anywhere.
+	ModelRoutable Signal = "model_routable"
+
 	ModelConfig       Signal = "model_config_info"
 	ParallelConfig    Signal = "parallel_config_info"
 	SpeculativeConfig Signal = "speculative_config_info"
@@ -124,3 +127,32 @@ const (
 	HostMemoryUsed    Signal = "host_memory_used_bytes"
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
+
+// What servers answer over their API, for families that are made of it.
+const (
+	// AnswersHealth says that the server says whether it is ready, AnswersLive
+	// that it says whether it is live.
+	AnswersHealth Signal = "answers_health"
+	AnswersLive   Signal = "answers_live"
+	// AnswersIndex is a list of models with their states, AnswersConfig the
+	// config of a model, AnswersModels a list of any kind.
+	AnswersIndex  Signal = "answers_index"
+	AnswersConfig Signal = "answers_config"
+	AnswersModels Signal = "answers_models"
+	// AnswersStream says that a probe can ask for a streamed answer.
+	AnswersStream Signal = "answers_stream"
+	// AnswersIterations are statistics of iterations.
+	AnswersIterations Signal = "answers_iterations"
+)
+
+// Quirks are ways of a kind's numbers that rules have to know.
+type Quirks struct {
+	// ActiveHoldsWaiting says that [RequestsActive] counts [RequestsWaiting] too.
+	ActiveHoldsWaiting bool
+	// GaugesWhenRequestsEnd says that gauges are read only when a request ends:
+	// those of an idle server are of its last request.
+	GaugesWhenRequestsEnd bool
+	// SeriesOutliveModels says that series of a model stay on the page, frozen,
+	// after its unload, all but [ModelSuccess].
+	SeriesOutliveModels bool
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestHowServersStream(t *testing.T) {
@@ -26,7 +27,7 @@ func TestHowServersStream(t *testing.T) {
 		{"a server that was not recognised", engine.Unknown, nil, engine.Stream{}, "the server was not recognised yet"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, why := engine.StreamOf(c.kind, "unknown", c.page)
+			got, why := of(t, c.kind).Stream("unknown", c.page)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.why, why)
 		})
@@ -39,7 +40,7 @@ func TestATritonThatASilentClientMayCrashIsNotAsked(t *testing.T) {
 		"2.40.0": "before 23.12 (2.41) a stream that is given up may crash Triton", "2.36.0": "before 23.12",
 		"": "the version of Triton is not known", "unknown": "set engine_version",
 	} {
-		got, said := engine.StreamOf(engine.Triton, version, nil)
+		got, said := of(t, engine.Triton).Stream(version, nil)
 		require.Equal(t, why == "", said == "", version)
 		require.Contains(t, said, why)
 		require.Equal(t, engine.Stream{Generate: why == ""}, got)
@@ -75,29 +76,26 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		}, "", "clients may call any of chat, other; set probe.model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			facts := &engine.Facts{Models: c.models}
-			name, why := engine.NewTopology(c.kind, c.onPage, c.models, nil).EntryModel(c.kind, facts)
+			name, why := engine.NewTopology(of(t, c.kind), c.onPage, c.models, nil).EntryModel()
 			require.Equal(t, c.want, name)
 			require.Equal(t, c.why, why)
 		})
 	}
-	_, why := engine.NewTopology(engine.Triton, nil, nil, nil).EntryModel(engine.Triton, nil)
-	require.NotEmpty(t, why)
 }
 
 func TestTheCanaryIsASourceOfFirstTokensOnly(t *testing.T) {
 	page := readPage(t, engine.TritonOpenAI, []byte("# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} 1\n"))
-	told := func(canary bool) map[string]engine.Capability {
-		all := make(map[string]engine.Capability)
-		for _, c := range engine.Capabilities(&engine.Known{Kind: engine.TritonOpenAI, Page: page, Canary: canary}) {
+	told := func(canary bool) map[string]target.Check {
+		all := make(map[string]target.Check)
+		for _, c := range engine.Capabilities(of(t, engine.TritonOpenAI), &engine.Known{Page: page, Canary: canary}) {
 			all[c.Name] = c
 		}
 		return all
 	}
 	off, on := told(false), told(true)
-	require.False(t, off[engine.CanTTFT].Has)
+	require.False(t, off[engine.CanTTFT].OK)
 	require.Contains(t, off[engine.CanTTFT].Cure, "probe: { enabled: true }")
-	require.True(t, on[engine.CanTTFT].Has)
+	require.True(t, on[engine.CanTTFT].OK)
 	require.Contains(t, on[engine.CanTTFT].Reason, "of its own requests only")
 	delete(off, engine.CanTTFT)
 	delete(on, engine.CanTTFT)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,15 +18,26 @@ const (
 	RoleSingle Role = "single"
 )
 
-// Topology tells which models of a server belong together, under which public
-// id, and which of them clients call. It is immutable.
+// Topology says which models of a server belong together, under which public
+// id, which of them clients call, and how each treats its requests. It is
+// immutable.
 type Topology struct {
-	ids   map[string]string
-	roles map[string]Role
-	// behind are the parts that work on an LLM's tokens.
-	behind map[string]bool
-	// fallback is the id of series whose model is not named or "undefined".
-	fallback string
+	ids    map[string]string
+	roles  map[string]Role
+	models map[string]treatment
+	// fallback is the id of series whose model is not named or "undefined",
+	// first the model that the server lists first, where that is the one that
+	// clients call.
+	fallback, first string
+}
+
+// treatment is how a model treats its requests.
+type treatment struct {
+	// configured is true when the model's config was answered; streams is from
+	// it.
+	configured, streams bool
+	// handsOver and the others are explained with the methods of [Topology].
+	handsOver, ensemble, inFlight, behind bool
 }
 
 // UnnamedModel is how trtllm-serve up to 1.2 labels its only model
@@ -33,16 +45,11 @@ type Topology struct {
 const UnnamedModel = "undefined"
 
 // NewTopology orders the models of a server: those its page names, those it
-// listed, and those the operator put under a public id. Ensembles and BLS
-// models are entries, what they are made of are parts and share the entry's
-// id. What the server's configs do not tell is taken from the names that
-// TensorRT-LLM's own model repositories use.
-func NewTopology(kind Kind, onPage []string, facts []ModelFacts, configured map[string][]string) *Topology {
-	t := &Topology{ids: make(map[string]string), roles: make(map[string]Role), behind: make(map[string]bool)}
+// listed, and those the operator put under a public id.
+func NewTopology(e Engine, onPage []string, facts []ModelFacts, configured map[string][]string) *Topology {
+	t := &Topology{ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment)}
 	names := slices.Clone(onPage)
-	byName := make(map[string]*ModelFacts, len(facts))
 	for i := range facts {
-		byName[facts[i].Name] = &facts[i]
 		names = append(names, facts[i].Name)
 	}
 	slices.Sort(names)
@@ -50,28 +57,9 @@ func NewTopology(kind Kind, onPage []string, facts []ModelFacts, configured map[
 	for _, n := range names {
 		t.ids[n], t.roles[n] = n, RoleSingle
 	}
-	if kind == Triton || kind == TritonOpenAI {
-		t.group(names, byName)
-		t.placeBehind(byName)
-	} else if len(names) == 1 {
-		t.fallback = names[0]
-	}
+	e.arrange(t, names, facts)
 	t.rename(configured)
 	return t
-}
-
-// group finds entries and their parts. Ensembles come before BLS models, for
-// a repository that has both over the same parts is one deployment.
-func (t *Topology) group(names []string, facts map[string]*ModelFacts) {
-	for _, pass := range []func(string, *ModelFacts, []string) []string{ensembleParts, blsParts} {
-		for _, n := range names {
-			parts := pass(n, facts[n], names)
-			if len(parts) == 0 {
-				continue
-			}
-			t.join(n, parts)
-		}
-	}
 }
 
 // join makes a model the entry of its parts.
@@ -89,75 +77,6 @@ func (t *Topology) join(entry string, parts []string) {
 		if _, known := t.roles[p]; known && t.roles[p] != RoleEntry {
 			t.roles[p], t.ids[p] = RolePart, id
 		}
-	}
-}
-
-// conventional are the parts in TensorRT-LLM's model repositories
-// (tensorrtllm_backend, all_models/inflight_batcher_llm).
-func conventional(names []string) []string {
-	var parts []string
-	for _, n := range []string{"preprocessing", "tensorrt_llm", "postprocessing"} {
-		if slices.Contains(names, n) {
-			parts = append(parts, n)
-		}
-	}
-	return parts
-}
-
-// ensembleParts are the models an ensemble is made of; none for other models.
-func ensembleParts(name string, f *ModelFacts, names []string) []string {
-	if f != nil && f.Configured {
-		if f.Platform != "ensemble" {
-			return nil
-		}
-		return f.Steps
-	}
-	if name == "ensemble" {
-		return conventional(names)
-	}
-	return nil
-}
-
-// blsParts are the models a BLS model calls; none for other models.
-func blsParts(name string, f *ModelFacts, names []string) []string {
-	var parts []string
-	if f != nil && f.Configured {
-		parts = slices.Clone(f.Calls)
-	}
-	base, ok := strings.CutSuffix(name, "_bls")
-	if !ok || f != nil && f.Configured && f.Platform == "ensemble" {
-		return parts
-	}
-	// The template names only the LLM in its parameters; it calls the models
-	// before and behind it by the names they have in the template.
-	for _, n := range append(conventional(names), base) {
-		if !slices.Contains(parts, n) && slices.Contains(names, n) {
-			parts = append(parts, n)
-		}
-	}
-	return parts
-}
-
-// Behind says whether a model works on what the LLM has put out. Requests
-// that wait for it are tokens of requests that run, not requests that wait:
-// a streaming ensemble asks postprocessing once a token (seen on Triton 2.51).
-func (t *Topology) Behind(model string) bool { return t.behind[model] }
-
-// placeBehind notes the steps behind the first decoupled one of every
-// ensemble, and the part that bears the name of the template.
-func (t *Topology) placeBehind(facts map[string]*ModelFacts) {
-	for _, f := range facts {
-		seen := false
-		for _, step := range f.Steps {
-			if seen {
-				t.behind[step] = true
-			}
-			part := facts[step]
-			seen = seen || part != nil && part.Decoupled
-		}
-	}
-	if t.roles["postprocessing"] == RolePart {
-		t.behind["postprocessing"] = true
 	}
 }
 
@@ -218,10 +137,76 @@ func (t *Topology) Role(model string) Role {
 	return RoleSingle
 }
 
-// Equal says whether both topologies label every model alike.
+// Behind says whether a model works on what the LLM has put out. Requests that
+// wait for it are tokens of requests that run, not requests that wait.
+func (t *Topology) Behind(model string) bool { return t.models[model].behind }
+
+// HandsOver says whether a model's requests count as done when they were handed
+// over, long before the last token.
+func (t *Topology) HandsOver(model string) bool { return t.models[model].handsOver }
+
+// Ensemble says whether a model only calls others, so that its times are sums
+// over its steps.
+func (t *Topology) Ensemble(model string) bool { return t.models[model].ensemble }
+
+// InFlight says whether a model batches in flight, so that its executions say
+// nothing of its batches. The page may know more of models that did not say.
+func (t *Topology) InFlight(model string) bool { return t.models[model].inFlight }
+
+// Streams says whether a model may answer a request with many responses; known
+// is false while its config is not.
+func (t *Topology) Streams(model string) (streams, known bool) {
+	m := t.models[model]
+	return m.streams, m.configured
+}
+
+// QueuedByCore says whether a model is known to take its requests one batch at a
+// time from the server's queue.
+func (t *Topology) QueuedByCore(model string) bool {
+	m := t.models[model]
+	return m.configured && !m.streams && !m.inFlight
+}
+
+// EntryModel is the model that clients call; where it is not clear which that
+// is, why not, for people. Of ensemble and BLS model over the same parts it is
+// the ensemble.
+func (t *Topology) EntryModel() (name, why string) {
+	names := t.inRole(RoleEntry)
+	if len(names) == 0 {
+		names = t.inRole(RoleSingle)
+	}
+	switch {
+	case len(names) == 0:
+		return "", "no model of the server is known yet"
+	case len(names) == 1:
+		return names[0], ""
+	case t.first != "":
+		return t.first, ""
+	}
+	best := slices.IndexFunc(names, t.Ensemble)
+	for _, n := range names {
+		if best < 0 || t.ids[n] != t.ids[names[best]] {
+			return "", fmt.Sprintf("clients may call any of %s; set probe.model", strings.Join(names, ", "))
+		}
+	}
+	return names[best], ""
+}
+
+// inRole are the models of a role in order.
+func (t *Topology) inRole(role Role) []string {
+	var names []string
+	for _, n := range slices.Sorted(maps.Keys(t.roles)) {
+		if t.roles[n] == role {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// Equal says whether both topologies say the same of every model.
 func (t *Topology) Equal(o *Topology) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.fallback == o.fallback && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.behind, o.behind)
+	return t.fallback == o.fallback && t.first == o.first && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.models, o.models)
 }

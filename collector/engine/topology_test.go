@@ -72,7 +72,7 @@ func TestTopologyOfModels(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := engine.NewTopology(tc.kind, tc.page, tc.facts, tc.configured)
+			got := engine.NewTopology(of(t, tc.kind), tc.page, tc.facts, tc.configured)
 			for model, id := range tc.ids {
 				require.Equal(t, id, got.ModelID(model), model)
 			}
@@ -85,7 +85,7 @@ func TestTopologyOfModels(t *testing.T) {
 			for _, model := range tc.behind {
 				require.True(t, got.Behind(model), model)
 			}
-			require.True(t, got.Equal(engine.NewTopology(tc.kind, tc.page, tc.facts, tc.configured)))
+			require.True(t, got.Equal(engine.NewTopology(of(t, tc.kind), tc.page, tc.facts, tc.configured)))
 		})
 	}
 }

@@ -1,23 +1,40 @@
 package engine
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
-// triton is Triton Inference Server with its metrics port (8002) and its
-// KServe v2 API on the HTTP port (8000).
-type triton struct{}
+// Triton is Triton Inference Server with its metrics port (8002) and its KServe
+// v2 API on the HTTP port (8000).
+const Triton Kind = "triton"
 
-// Kind implements Engine.
-func (triton) Kind() Kind { return Triton }
+// Triton's ports are neighbours, HTTP, gRPC and metrics (8000, 8001, 8002),
+// unless flags say otherwise. It answers 200 with an empty body on any wrong
+// path of its metrics port (server src/http_server.cc,
+// HTTPMetricsServer::Handle), so that an empty page is no good one.
+var _ = register(&triton{newTritonPage(base{
+	kind: Triton, path: "/metrics", api: -2, grpc: -1,
+	marks:   []mark{{text: "nv_", weight: 6}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
+})})
 
-// MetricsPath implements Engine.
-func (triton) MetricsPath() string { return "/metrics" }
+// triton is Triton Inference Server.
+type triton struct{ tritonPage }
 
-// APIPort implements Engine: Triton's ports are neighbours, HTTP two below
-// metrics (8000, 8001, 8002) unless flags say otherwise.
-func (triton) APIPort(metrics int) int { return metrics - 2 }
+// tritonPage is what servers with Triton's page have in common, whatever API
+// they have.
+type tritonPage struct{ base }
 
-// EmptyPage implements Engine.
-func (triton) EmptyPage() bool { return false }
+// newTritonPage adds to a kind what servers with Triton's page have in common.
+func newTritonPage(b base) tritonPage {
+	b.quirks = Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true}
+	b.prefixes = []string{vllmPrefix}
+	return tritonPage{b}
+}
+
+// vllmPrefix begins the names of Triton's vLLM backend.
+const vllmPrefix = "vllm:"
 
 // serverMetadata is the answer of GET /v2.
 type serverMetadata struct {
@@ -26,41 +43,34 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// indexEntry is one row of POST /v2/repository/index; a model that was never
-// loaded has only a name.
-type indexEntry struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-}
-
-// isTriton tells Triton by its extensions: its name is the operator's choice.
+// isTriton recognises Triton by its extensions: its name is the operator's
+// choice.
 func (m *serverMetadata) isTriton() bool { return slices.Contains(m.Extensions, "statistics") }
 
-// listed are the models of a repository index, one for each name: the version
-// that is ready where there are several. Models that were never loaded, of
-// which a large repository has thousands, come last and are cut first.
-func listed(index []indexEntry) []ModelFacts {
-	at := make(map[string]int)
-	var models, never []ModelFacts
-	for _, row := range index {
-		name := plainText(row.Name)
-		if name == "" {
-			continue
-		}
-		m := ModelFacts{Name: name, Version: plainText(row.Version), State: row.State}
-		i, known := at[name]
-		switch {
-		case row.State == "":
-			never = append(never, m)
-		case !known:
-			at[name] = len(models)
-			models = append(models, m)
-		case row.State == modelReady:
-			models[i].State, models[i].Version = row.State, m.Version
-		}
+// hint implements Engine. The one mistake that is common is to name Triton's
+// API port.
+func (*triton) hint(ctx context.Context, ask Asker, address string) string {
+	var meta serverMetadata
+	q := &questions{ask: ask, base: address}
+	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
+		return "this is Triton's HTTP API; its page stands on the metrics port, 8002 unless --metrics-port says otherwise"
 	}
-	models = append(models, never...)
-	return models[:min(len(models), modelsKept)]
+	return ""
+}
+
+// minorHangUp is the first minor version of Triton, of 23.12, that bears a client
+// which hangs up in the middle of a stream; before, it could crash (server
+// commit b876a90f; tensorrtllm_backend, issues 146, 176 and 214).
+const minorHangUp = 41
+
+// Stream implements Engine.
+func (*triton) Stream(version string, _ *Page) (s Stream, why string) {
+	minor, known := tritonMinor(version)
+	switch {
+	case !known:
+		return s, "the version of Triton is not known, and before 23.12 (2.41) a stream that is given up may crash it; set engine_version"
+	case minor < minorHangUp:
+		return s, "before 23.12 (2.41) a stream that is given up may crash Triton"
+	}
+	return Stream{Generate: true}, ""
 }

@@ -23,8 +23,8 @@ const (
 
 // Ask implements Engine. Version and models are asked for side by side, and so
 // are a few models' configs: a question that hangs costs no other its answer.
-func (triton) Ask(ctx context.Context, ask Asker, base string, tell func(Facts)) Facts {
-	r := &tritonRound{ask: ask, base: base}
+func (*triton) Ask(ctx context.Context, ask Asker, address string, tell func(Facts)) Facts {
+	r := &tritonRound{ask: ask, base: address}
 	var asking sync.WaitGroup
 	for _, question := range []func(context.Context){r.askVersion, r.askModels} {
 		asking.Go(func() {

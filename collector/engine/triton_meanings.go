@@ -10,7 +10,7 @@ const (
 
 // Meanings implements Engine. Names and semantics: Triton core src/metrics.cc,
 // the TensorRT-LLM backend's custom_metrics_reporter.cc.
-func (triton) Meanings() []Meaning {
+func (*tritonPage) Meanings() []Meaning {
 	all := append(coreMeanings(), latencyMeanings()...)
 	return append(append(all, backendMeanings()...), vllmMeanings()...)
 }

@@ -1,51 +1,128 @@
 package engine
 
-import "context"
+import (
+	"context"
+	"strings"
 
-// trtllmServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
-type trtllmServe struct{}
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
 
-// Kind implements Engine.
-func (trtllmServe) Kind() Kind { return TRTLLMServe }
+// TRTLLMServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
+const TRTLLMServe Kind = "trtllm-serve"
 
-// MetricsPath implements Engine. /metrics is JSON and reading it takes rows
-// away from other readers; it is never asked.
-func (trtllmServe) MetricsPath() string { return "/prometheus/metrics" }
+// The generations of trtllm-serve.
+const (
+	// ServePlain are the five families without prefix of 1.1 and 1.2.
+	ServePlain Generation = "unprefixed"
+	// ServePrefixed has the prefix trtllm_ and no iteration gauges (PR #11243).
+	ServePrefixed Generation = "prefixed"
+	// ServeFull has config info, token counters and iteration gauges (PR #12545).
+	ServeFull Generation = "prefixed with iteration statistics"
+	// ServeIdle shows nothing before its first request.
+	ServeIdle Generation = "not told before the first request"
+)
 
-// APIPort implements Engine.
-func (trtllmServe) APIPort(metrics int) int { return metrics }
+const (
+	// servePrefix begins the names of its series from 1.3.0rc5 on.
+	servePrefix = "trtllm_"
+	// serveIterationsPath is JSON, and reading it takes rows away from other
+	// readers: it is asked only where the operator says so.
+	serveIterationsPath = "/metrics"
+)
 
-// EmptyPage implements Engine: families appear with their first sample, so a
-// fresh server answers 200 with an empty body.
-func (trtllmServe) EmptyPage() bool { return true }
+// Detection asks trtllm-serve first, for others have their page where it has
+// the statistics of its iterations. Families appear with their first sample, so
+// that a fresh server answers 200 with an empty body.
+var _ = register(&trtllmServe{base{
+	kind: TRTLLMServe, path: "/prometheus/metrics", first: true,
+	emptyPage: true,
+	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
+	marks: []mark{
+		{text: servePrefix, weight: 5},
+		{text: "request_success_total", weight: 3},
+		{text: "e2e_request_latency_seconds", weight: 3},
+		{text: "request_queue_time_seconds", weight: 3},
+	},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations},
+	quirks:  Quirks{GaugesWhenRequestsEnd: true},
+	stream:  Stream{Usage: true, Seed: true},
+}})
 
-// version is the answer of GET /version.
-type version struct {
+// trtllmServe is TensorRT-LLM's own OpenAI server.
+type trtllmServe struct{ base }
+
+// serveVersion is the answer of GET /version.
+type serveVersion struct {
 	Version string `json:"version"`
 }
 
-// modelList is the answer of GET /v1/models.
-type modelList struct {
-	Data []struct {
-		ID      string `json:"id"`
-		OwnedBy string `json:"owned_by"`
-	} `json:"data"`
+// askVersion is the server's version, which is TensorRT-LLM's; empty when it
+// does not say.
+func (*trtllmServe) askVersion(ctx context.Context, q *questions) string {
+	var v serveVersion
+	if _, ok := q.get(ctx, "/version", &v); !ok {
+		return ""
+	}
+	return v.Version
+}
+
+// isIt implements Engine: only trtllm-serve says its version there.
+func (s *trtllmServe) isIt(ctx context.Context, ask Asker, address string) bool {
+	return s.askVersion(ctx, &questions{ask: ask, base: address}) != ""
 }
 
 // Ask implements Engine. GET /health is not asked here: newer servers may end
 // themselves over it (openai_server.py, fatal executor errors).
-func (trtllmServe) Ask(ctx context.Context, ask Asker, base string, _ func(Facts)) Facts {
+func (s *trtllmServe) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
 	var f Facts
-	q := &questions{ask: ask, base: base}
-	var v version
-	if _, ok := q.get(ctx, "/version", &v); ok {
-		if v.Version = plainVersion(v.Version); v.Version != "" {
-			f.Answered = true
-			f.EngineVersion = v.Version
-			f.TRTLLMVersion, f.TRTLLMSource = v.Version, SourceServer
-		}
+	q := &questions{ask: ask, base: address}
+	if v := plainVersion(s.askVersion(ctx, q)); v != "" {
+		f.Answered = true
+		f.EngineVersion = v
+		f.TRTLLMVersion, f.TRTLLMSource = v, SourceServer
 	}
 	q.askModels(ctx, &f)
 	f.Problems = q.problems
 	return f
+}
+
+// serveState is what the newest trtllm-serve sends with the 503 it answers to
+// everything while its engine loads (serve/lifecycle.py).
+const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
+
+// Health implements Engine. Servers up to 1.1 answer 200 to /health whatever
+// happens; a newer one whose executor is broken ends itself over the question
+// (openai_server.py), which it would at the next request as well.
+func (*trtllmServe) Health(ctx context.Context, ask Asker, address string) Health {
+	h, header := readiness(ctx, ask, address+"/health")
+	if h.API != APIReady && header.Get(serveState) == serveStarting {
+		h.API, h.Starting, h.Detail = APINotReady, true, "the server loads its engine"
+	}
+	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, h.API != APIUnknown
+	return h
+}
+
+// Generation implements Engine: generations are told apart by what the page
+// has.
+func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
+	switch {
+	case p.Shows("trtllm_model_config_info") || p.Shows("trtllm_prompt_tokens_total") || p.Shows("trtllm_num_requests_running"):
+		return ServeFull, "the page has config info, token counters or iteration gauges"
+	case p.Begins(servePrefix):
+		return ServePrefixed, "the names have the prefix trtllm_ and there is no config info"
+	case p.Has(RequestsFinished) || p.Has(RequestDuration):
+		return ServePlain, "the names have no prefix"
+	case f != nil && (strings.HasPrefix(f.EngineVersion, "1.1.") || strings.HasPrefix(f.EngineVersion, "1.2.")):
+		return ServePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"
+	}
+	return ServeIdle, "the page is empty: families come with their first sample"
+}
+
+// Determinism implements Engine.
+func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {
+	checks := []target.Check{target.Yes(CheckOneInstance, "the server is one instance of its engine")}
+	if c, known := admitsOne(p); known {
+		checks = append(checks, c)
+	}
+	return checks
 }

@@ -82,10 +82,10 @@ type Status struct {
 	// are questions that the server did not answer, with the reason. Published
 	// slices never change.
 	Models       []Model
-	Capabilities []Verdict
-	Determinism  []Verdict
-	Expectations []Verdict
-	Unanswered   []Verdict
+	Capabilities []Check
+	Determinism  []Check
+	Expectations []Check
+	Unanswered   []Check
 	// Canary is what active probes show; nil where they are off.
 	Canary *Canary
 }
@@ -122,11 +122,17 @@ type Model struct {
 	ConfigHash   string            `json:"config_sha256,omitempty"`
 }
 
-// Verdict is one yes or no about a replica, with the reason for people and
-// what would turn a no into a yes.
-type Verdict struct {
+// Check is one yes or no about a replica, with the reason for people and what
+// would turn a no into a yes.
+type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
 	Cure   string `json:"cure,omitempty"`
 }
+
+// Yes is a check that holds.
+func Yes(name, reason string) Check { return Check{Name: name, OK: true, Reason: reason} }
+
+// No is a check that does not hold; cure is empty where nothing helps.
+func No(name, reason, cure string) Check { return Check{Name: name, Reason: reason, Cure: cure} }

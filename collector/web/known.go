@@ -15,10 +15,10 @@ type knownState struct {
 	EngineBuildVersion string           `json:"engine_build_version,omitempty"`
 	Silent             bool             `json:"silent,omitempty"`
 	Models             []target.Model   `json:"models,omitempty"`
-	Capabilities       []target.Verdict `json:"capabilities,omitempty"`
-	Determinism        []target.Verdict `json:"determinism,omitempty"`
-	Expectations       []target.Verdict `json:"expectations,omitempty"`
-	Unanswered         []target.Verdict `json:"unanswered,omitempty"`
+	Capabilities       []target.Check `json:"capabilities,omitempty"`
+	Determinism        []target.Check `json:"determinism,omitempty"`
+	Expectations       []target.Check `json:"expectations,omitempty"`
+	Unanswered         []target.Check `json:"unanswered,omitempty"`
 	Canary             *canaryState     `json:"canary,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func readCanary(c *target.Canary, clean scrubber) *canaryState {
 // readKnown copies what is known without secrets, which a server's own words
 // or an address in them might hold.
 func readKnown(t *target.Target, s *target.Status, clean scrubber) knownState {
-	words := func(all []target.Verdict) []target.Verdict {
-		copied := make([]target.Verdict, len(all))
+	words := func(all []target.Check) []target.Check {
+		copied := make([]target.Check, len(all))
 		for i, v := range all {
 			v.Reason = clean.text(v.Reason)
 			copied[i] = v
@@ -68,8 +68,8 @@ func (k *knownState) Unmet() string { return named(k.Expectations) }
 // Free names what keeps equal requests from equal answers.
 func (k *knownState) Free() string { return named(k.Determinism) }
 
-// named lists the verdicts that are no.
-func named(all []target.Verdict) string {
+// named lists the checks that are no.
+func named(all []target.Check) string {
 	var names []string
 	for _, v := range all {
 		if !v.OK {
@@ -79,10 +79,10 @@ func named(all []target.Verdict) string {
 	return strings.Join(names, ", ")
 }
 
-// Doubts are all verdicts that are no, with their reasons.
-func (k *knownState) Doubts() []target.Verdict {
-	var all []target.Verdict
-	for _, part := range [][]target.Verdict{k.Expectations, k.Capabilities, k.Determinism, k.Unanswered} {
+// Doubts are all checks that are no, with their reasons.
+func (k *knownState) Doubts() []target.Check {
+	var all []target.Check
+	for _, part := range [][]target.Check{k.Expectations, k.Capabilities, k.Determinism, k.Unanswered} {
 		for _, v := range part {
 			if !v.OK {
 				all = append(all, v)

@@ -19,13 +19,13 @@ func knownFleet(t *testing.T) *fleet {
 	s.Generation, s.GenerationReason = "metric set A", "model tensorrt_llm has backend tensorrtllm"
 	s.EngineBuildVersion = "1.0.0"
 	s.Models = []target.Model{{Name: "tensorrt_llm", ModelID: "llama", Role: "part", State: "ready", MaxBatchSize: new(8), Decoupled: new(true)}}
-	s.Capabilities = []target.Verdict{
+	s.Capabilities = []target.Check{
 		{Name: "tokens", OK: true, Reason: "nv_llm_output_token_len"},
 		{Name: "ttft", Reason: "the histogram is off", Cure: "--metrics-config histogram_latencies=true"},
 	}
-	s.Determinism = []target.Verdict{{Name: "one_instance", Reason: "model <b>x</b> has 2 instances"}}
-	s.Expectations = []target.Verdict{{Name: "trtllm_version", Reason: "it is 1.1.0, expected is 1.2.0"}}
-	s.Unanswered = []target.Verdict{{Name: "GET /v2", Reason: "no answer from http://user:hunter2@10.0.0.1:8000/v2?token=hunter2"}}
+	s.Determinism = []target.Check{{Name: "one_instance", Reason: "model <b>x</b> has 2 instances"}}
+	s.Expectations = []target.Check{{Name: "trtllm_version", Reason: "it is 1.1.0, expected is 1.2.0"}}
+	s.Unanswered = []target.Check{{Name: "GET /v2", Reason: "no answer from http://user:hunter2@10.0.0.1:8000/v2?token=hunter2"}}
 	slot.Publish(snapshot.Snapshot{Status: s})
 	return f
 }
@@ -37,10 +37,10 @@ func TestTargetsTellWhatIsKnownOfAServer(t *testing.T) {
 			Generation   string           `json:"generation"`
 			Build        string           `json:"engine_build_version"`
 			Models       []target.Model   `json:"models"`
-			Capabilities []target.Verdict `json:"capabilities"`
-			Determinism  []target.Verdict `json:"determinism"`
-			Expectations []target.Verdict `json:"expectations"`
-			Unanswered   []target.Verdict `json:"unanswered"`
+			Capabilities []target.Check `json:"capabilities"`
+			Determinism  []target.Check `json:"determinism"`
+			Expectations []target.Check `json:"expectations"`
+			Unanswered   []target.Check `json:"unanswered"`
 		} `json:"targets"`
 	}
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &doc))

@@ -1,44 +1,63 @@
 package engine
 
-// judgeTriton judges what Triton tells: its core, then what the backend of the
-// LLM adds.
-func judgeTriton(k *Known, name string) verdict {
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+
+// Ways out that several capabilities of Triton have.
+const (
+	cureClient = "use trtllm-serve, or measure it at the client"
+	cureCanary = "probe: { enabled: true } in the pool, for requests of its own; or measure it at the client"
+	cureGPUs   = "--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY"
+)
+
+// Capability implements Engine.
+func (t *tritonPage) Capability(name string, k *Known) target.Check {
+	switch name {
+	case CanHealth:
+		return t.base.Capability(name, k)
+	case CanConfig:
+		return named(name, k.config(t.noConfig(k)))
+	}
+	return named(name, t.judge(name, k))
+}
+
+// judge judges what Triton exposes: its core, then what the backend of the LLM
+// adds.
+func (t *tritonPage) judge(name string, k *Known) target.Check {
 	p := k.Page
 	if p == nil {
 		return no("the page answers 404", "metrics_path: /metrics")
 	}
-	set, _ := MetricSetOf(p, k.Facts)
 	switch name {
 	case CanTTFT:
-		return k.tritonFirst()
+		return t.judgeFirst(k)
 	case CanTPOT:
-		if p.Begins("vllm:time_per_output_token") {
+		if p.Has(InterToken) {
 			return yes("vllm:time_per_output_token_seconds, token by token")
 		}
 		return no("Triton has no time per output token", cureClient)
 	case CanE2E:
-		return k.tritonDuration(set)
+		return t.judgeDuration(k)
 	case CanQuantiles:
-		return k.tritonQuantiles()
+		return t.judgeQuantiles(k)
 	case CanGPU:
 		if p.Has(GPUUtilization) {
 			return yes("nv_gpu_*, by DCGM")
 		}
 		return no("the page has no nv_gpu_*", cureGPUs)
 	}
-	return k.executor(set, name)
+	return t.judgeExecutor(name, k)
 }
 
-// executor judges what only the backend of the LLM can tell.
-func (k *Known) executor(set MetricSet, name string) verdict {
+// judgeExecutor judges what only the backend of the LLM can expose.
+func (t *tritonPage) judgeExecutor(name string, k *Known) target.Check {
 	p := k.Page
 	switch {
 	case name == CanTokens && p.Has(GenerationTokens):
-		if p.Begins("vllm:") {
+		if p.Begins(vllmPrefix) {
 			return yes("vllm:generation_tokens_total, with each iteration")
 		}
 		return yes("nv_llm_output_token_len, when a request ends")
-	case name == CanLiveTokens && p.Has(GenerationTokens) && p.Begins("vllm:"):
+	case name == CanLiveTokens && p.Has(GenerationTokens) && p.Begins(vllmPrefix):
 		return yes("vllm:generation_tokens_total, with each iteration")
 	case name == CanLiveTokens && p.Has(EngineIterations) && p.Has(RequestsDecode):
 		return yes("an estimate from iteration_counter and generation_requests")
@@ -51,34 +70,36 @@ func (k *Known) executor(set MetricSet, name string) verdict {
 	case name == CanKVReuse && p.Has(KVBlocksReused):
 		return yes("kv_cache_block_type=reused")
 	}
-	return k.noExecutor(set, name)
+	return t.noExecutor(name, k)
 }
 
-// noExecutor says why the backend of the LLM does not tell something.
-func (k *Known) noExecutor(set MetricSet, name string) verdict {
+// noExecutor says why the backend of the LLM does not expose something.
+func (*tritonPage) noExecutor(name string, k *Known) target.Check {
 	p := k.Page
-	if name == CanQueue && set == SetCore && p.Has(ModelPending) {
+	set, _ := tritonSet(p, k.Facts)
+	if name == CanQueue && set == setCore && p.Has(ModelPending) {
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	}
-	if llm := k.Facts.llmModel(p); llm != nil && llm.State != "" && llm.State != modelReady && p.executor == "" {
+	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
+	if llm != nil && llm.State != "" && llm.State != modelReady && executor == "" {
 		return no("model "+llm.Name+" is not loaded", "load the model")
 	}
 	switch set {
-	case SetLLMAPI:
-		return no("the LLM-API backend publishes no LLM metrics", cureLLMAPI)
-	case SetCore:
-		if p.Begins("vllm:") {
+	case setLLMAPI:
+		return no("the LLM-API backend publishes no LLM metrics", cureClient)
+	case setCore:
+		if p.Begins(vllmPrefix) {
 			return no("Triton's vLLM backend does not publish it", "")
 		}
 		return no("no model of TensorRT-LLM is on the page", "")
-	case SetPython:
+	case setPython:
 		switch {
-		case p.executor == "":
+		case executor == "":
 			return no("the Python executor of this release publishes nothing", "Triton 24.07 (2.48.0) or later")
 		case name == CanKVReuse:
 			return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
 		}
-	case SetCPP:
+	case setCPP:
 	}
 	switch name {
 	case CanTokens:
@@ -93,28 +114,17 @@ func (k *Known) noExecutor(set MetricSet, name string) verdict {
 	return no("the executor does not publish it", "")
 }
 
-// minor is Triton's minor version, which grows with every release; false when
-// the server has not told it.
-func (k *Known) minor() (int, bool) {
-	if k.Facts == nil {
-		return 0, false
-	}
-	return tritonMinor(k.Facts.EngineVersion)
-}
-
-// tritonFirst judges the time to the first token, which is the first response
+// judgeFirst judges the time to the first token, which is the first response
 // of decoupled models.
-func (k *Known) tritonFirst() verdict {
+func (*tritonPage) judgeFirst(k *Known) target.Check {
 	const flag = "--metrics-config histogram_latencies=true"
 	p := k.Page
-	minor, known := k.minor()
+	minor, known := tritonRelease(k.Facts)
 	switch {
-	case p.Shows("nv_inference_first_response_histogram_ms_bucket"):
+	case p.Has(ModelFirstResponse):
 		return yes("nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request")
-	case p.Begins("vllm:time_to_first_token"):
+	case p.Has(FirstToken):
 		return yes("vllm:time_to_first_token_seconds")
-	case k.Kind == TritonOpenAI:
-		return no("the OpenAI frontend takes no metric options", cureCanary)
 	case known && minor < minorHangUp:
 		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+", or measure it at the client")
 	case known && minor < minorFirstResponse:
@@ -125,37 +135,50 @@ func (k *Known) tritonFirst() verdict {
 	return no("the first response histogram is off", flag)
 }
 
-// tritonDuration judges the duration of whole requests.
-func (k *Known) tritonDuration(set MetricSet) verdict {
+// judgeDuration judges the duration of whole requests.
+func (*tritonPage) judgeDuration(k *Known) target.Check {
 	p := k.Page
+	set, _ := tritonSet(p, k.Facts)
 	switch {
-	case p.Begins("vllm:e2e_request_latency"):
+	case p.Has(RequestDuration):
 		return yes("vllm:e2e_request_latency_seconds")
 	case !p.Has(ModelRequestSeconds):
 		return no("the counters of durations are off, and with them every other counter stands still", "--metrics-config counter_latencies=true")
-	case set == SetLLMAPI:
-		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureLLMAPI)
+	case set == setLLMAPI:
+		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureClient)
 	}
 	return yes("nv_inference_request_duration_us of the entry model, as a mean")
 }
 
-// tritonQuantiles judges whether there is a distribution of anything.
-func (k *Known) tritonQuantiles() verdict {
+// judgeQuantiles judges whether there is a distribution of anything.
+func (*tritonPage) judgeQuantiles(k *Known) target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
 	p := k.Page
-	minor, known := k.minor()
+	minor, known := tritonRelease(k.Facts)
 	switch {
-	case p.Shows("nv_inference_first_response_histogram_ms_bucket"):
+	case p.Has(ModelFirstResponse):
 		return yes("buckets of the first response")
-	case p.Shows("nv_inference_request_summary_us"):
+	case p.Has(ModelRequestDuration):
 		return yes("quantiles of request summaries, over their last minute; they cannot be added up over replicas")
-	case p.Begins("vllm:e2e_request_latency"):
+	case p.Has(RequestDuration):
 		return yes("histograms of vLLM")
-	case k.Kind == TritonOpenAI:
-		return no("the OpenAI frontend takes no metric options", cureClient)
 	}
 	if known && minor < minorFirstResponse {
 		return no("summaries are off, and this release has no histograms", summaries)
 	}
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
+}
+
+// noConfig says why Triton tells no config of a model.
+func (*tritonPage) noConfig(k *Known) target.Check {
+	if k.Facts == nil || len(k.Facts.Problems) == 0 {
+		return no("the API told no config of a model", "set api_port")
+	}
+	for _, p := range k.Facts.Problems {
+		if p.Restricted {
+			return no(p.Question+": "+p.Reason, cureHeader)
+		}
+	}
+	p := k.Facts.Problems[0]
+	return no(p.Question+": "+p.Reason, "")
 }

@@ -5,7 +5,7 @@ import "slices"
 // Meanings implements Engine. Sets: five families without prefix in 1.1 and
 // 1.2, prefixed with trtllm_ from 1.3.0rc5 (NVIDIA/TensorRT-LLM PR #11243),
 // iteration gauges from PR #12545.
-func (trtllmServe) Meanings() []Meaning { return withPrefixes("", "trtllm_") }
+func (*trtllmServe) Meanings() []Meaning { return withPrefixes("", servePrefix) }
 
 // withPrefixes are trtllm-serve's series under each of the prefixes.
 func withPrefixes(prefixes ...string) []Meaning {

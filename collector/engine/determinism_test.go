@@ -9,6 +9,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestDeterminismProfileOfATriton(t *testing.T) {
@@ -44,7 +45,7 @@ func TestDeterminismProfileOfATriton(t *testing.T) {
 			var failed []string
 			var reasons strings.Builder
 			page := readPage(t, engine.Triton, []byte(fmt.Sprintf("nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"max\",version=\"1\"} %d\n", max(c.limit, 1))))
-			checks := engine.Determinism(engine.Triton, &f, page, c.pins)
+			checks := engine.Determinism(of(t, engine.Triton), &f, page, c.pins)
 			for _, check := range checks {
 				require.NotEmpty(t, check.Reason)
 				if !check.OK {
@@ -60,17 +61,17 @@ func TestDeterminismProfileOfATriton(t *testing.T) {
 }
 
 func TestDeterminismIsNotJudgedWithoutKnowledge(t *testing.T) {
-	names := func(checks []engine.Check) string {
+	names := func(checks []target.Check) string {
 		var all []string
 		for _, c := range checks {
 			all = append(all, c.Name)
 		}
 		return strings.Join(all, " ")
 	}
-	require.Equal(t, engine.CheckVersions, names(engine.Determinism(engine.Triton, nil, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckVersions, names(engine.Determinism(of(t, engine.Triton), nil, nil, engine.Pins{})))
 	f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", restricted))
-	require.Equal(t, engine.CheckVersions, names(engine.Determinism(engine.Triton, &f, nil, engine.Pins{})))
-	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(engine.TRTLLMServe, nil, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckVersions, names(engine.Determinism(of(t, engine.Triton), &f, nil, engine.Pins{})))
+	require.Equal(t, engine.CheckOneInstance+" "+engine.CheckVersions, names(engine.Determinism(of(t, engine.TRTLLMServe), nil, nil, engine.Pins{})))
 }
 
 func TestBatchesOfModelsThatDoNotSayTheirLimit(t *testing.T) {
@@ -83,7 +84,7 @@ func TestBatchesOfModelsThatDoNotSayTheirLimit(t *testing.T) {
 		"vLLM":                                   {`{"name":"tensorrt_llm","backend":"vllm","max_batch_size":0}`, false, "does not say how many"},
 	} {
 		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", c.config))
-		for _, check := range engine.Determinism(engine.Triton, &f, nil, engine.Pins{}) {
+		for _, check := range engine.Determinism(of(t, engine.Triton), &f, nil, engine.Pins{}) {
 			if check.Name == engine.CheckSingleRequest {
 				require.Equal(t, c.ok, check.OK, says)
 				require.Contains(t, check.Reason, c.reason, says)
@@ -96,7 +97,7 @@ func TestBatchesOfModelsThatDoNotSayTheirLimit(t *testing.T) {
 			"/v2": metadata, "/v2/repository/index": plain,
 			"/v2/models/resnet50/config": `{"name":"resnet50","backend":"onnxruntime","max_batch_size":` + size + `}`,
 		})
-		checks := engine.Determinism(engine.Triton, &f, nil, engine.Pins{})
+		checks := engine.Determinism(of(t, engine.Triton), &f, nil, engine.Pins{})
 		require.Equal(t, engine.CheckSingleRequest, checks[3].Name)
 		require.Equal(t, ok, checks[3].OK, checks[3].Reason)
 	}
@@ -107,7 +108,7 @@ func TestTokenizersMayHaveManyInstances(t *testing.T) {
 	e, _ := engine.Of("triton")
 	f := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
 	require.Equal(t, 4, f.Model("preprocessing").InstanceCount())
-	checks := engine.Determinism(engine.Triton, &f, nil, engine.Pins{})
+	checks := engine.Determinism(of(t, engine.Triton), &f, nil, engine.Pins{})
 	require.Equal(t, engine.CheckOneInstance, checks[0].Name)
 	require.True(t, checks[0].OK, checks[0].Reason)
 }

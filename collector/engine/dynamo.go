@@ -1,0 +1,139 @@
+package engine
+
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+
+// Dynamo is NVIDIA Dynamo: its frontend, or a worker's system port.
+const Dynamo Kind = "dynamo"
+
+// The generations of Dynamo are its two pages.
+const (
+	DynamoFrontend Generation = "frontend"
+	DynamoWorker   Generation = "worker"
+)
+
+const (
+	dynamoFront = "dynamo_frontend_"
+	// dynamoRoute is 1 while the frontend can route requests for a model; it
+	// falls to 0 when the last worker is lost, and is gone some seconds later.
+	dynamoRoute = dynamoFront + "model_ready"
+)
+
+// A worker shows the series of the engine inside as well. It calls TensorRT-LLM
+// engine_type trtllm, where trtllm-serve says pytorch, or undefined; nobody else
+// writes the prefix trtllm with a colon. Requests for models that nobody serves
+// are counted under one made-up name.
+var _ = register(&dynamo{base{
+	kind: Dynamo, path: "/metrics",
+	marks: []mark{
+		{text: `engine_type="trtllm"`, anywhere: true, weight: 9},
+		{text: "dynamo_", weight: 8},
+		{text: "trtllm:", weight: 4},
+	},
+	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	stream:   Stream{Usage: true},
+	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
+	nobody:   "unknown_model",
+}})
+
+// dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.
+type dynamo struct{ base }
+
+// Generation implements Engine.
+func (*dynamo) Generation(p *Page, _ *Facts) (Generation, string) {
+	if p.Begins(dynamoFront) {
+		return DynamoFrontend, "the page has dynamo_frontend_*"
+	}
+	return DynamoWorker, "the page has no dynamo_frontend_*"
+}
+
+// Stream implements Engine.
+func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
+	if p != nil && !p.Begins(dynamoFront) {
+		return s, "a worker of Dynamo has no API for clients; probe its frontend"
+	}
+	return d.stream, ""
+}
+
+// Meanings implements Engine. The frontend's output_tokens_total moves while
+// tokens stream; its queued_requests is the engine's waiting and a part of
+// inflight_requests, not an HTTP queue as its HELP says (seen in 1.6.1). Its
+// request durations include errors.
+func (*dynamo) Meanings() []Meaning {
+	const f = dynamoFront
+	return append([]Meaning{
+		{Name: f + "requests_total", Label: "status", Value: "success", Signal: RequestsFinished, Counter: true, Const: "finish_reason=success"},
+		{Name: f + "requests_total", Label: "status", Value: "error", Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}},
+		{Name: f + "output_tokens_total", Signal: GenerationTokens, Counter: true},
+		{Name: f + "input_sequence_tokens_sum", Signal: PromptTokens, Counter: true},
+		{Name: f + "input_sequence_tokens", Signal: RequestPromptTokens, Form: Histogram},
+		{Name: f + "output_sequence_tokens", Signal: RequestOutputTokens, Form: Histogram},
+		{Name: f + "cached_tokens", Signal: RequestCachedTokens, Form: Histogram},
+		{Name: f + "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
+		{Name: f + "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
+		{Name: f + "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: f + "queued_requests", Signal: RequestsWaiting},
+		{Name: f + "inflight_requests", Signal: RequestsActive},
+		{Name: dynamoRoute, Signal: ModelRoutable, Combine: Max},
+		{Name: f + "model_total_kv_blocks", Signal: KVBlocksLimit, Combine: Max},
+		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
+	}, withPrefixes("", "trtllm_", "trtllm:")...)
+}
+
+// Capability implements Engine.
+func (d *dynamo) Capability(name string, k *Known) target.Check {
+	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
+	case name == CanHealth && answers:
+		return target.Yes(name, "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves")
+	case name == CanHealth || name == CanConfig:
+		return d.base.Capability(name, k)
+	}
+	return named(name, d.judge(name, k.Page))
+}
+
+// judge judges what a frontend or a worker shows; each knows its part.
+func (*dynamo) judge(name string, p *Page) target.Check {
+	if p == nil {
+		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
+	}
+	front := p.Begins(dynamoFront)
+	if name == CanTokens && !front && p.Has(GenerationTokens) {
+		return yes("the engine's generation_tokens_total, when a request ends")
+	}
+	if name != CanLiveTokens || front {
+		if c, ok := p.firstOf(name, dynamoSources()); ok {
+			return c
+		}
+	}
+	switch {
+	case name == CanGPU:
+		return no("Dynamo does not tell", cureDCGM)
+	case name == CanLiveTokens && !front:
+		return no("a worker counts tokens when a request ends", "scrape the frontend too")
+	case front && (name == CanKVCache || name == CanKVReuse || name == CanRunning):
+		return no("only the worker's page tells", "scrape the worker's DYN_SYSTEM_PORT too")
+	case front:
+		return no("not on the page yet; families come with the first worker and request", "")
+	}
+	return no("the engine's families are not on the worker's page", "--publish-kv-events at the worker, or scrape the frontend")
+}
+
+// dynamoSources are the signals from which capabilities come, for tokens those
+// of a frontend.
+func dynamoSources() []source {
+	const live = "dynamo_frontend_output_tokens_total, while tokens stream"
+	return []source{
+		{CanTokens, GenerationTokens, live},
+		{CanLiveTokens, GenerationTokens, live},
+		{CanQueue, RequestsWaiting, "queued_requests, which is the engine's waiting whatever its HELP says"},
+		{CanRunning, RequestsRunning, "the engine's scheduled requests"},
+		{CanTTFT, FirstToken, "time_to_first_token_seconds"},
+		{CanTPOT, InterToken, "inter_token_latency_seconds, token by token"},
+		{CanTPOT, OutputToken, "the engine's time_per_output_token_seconds, the mean of each request"},
+		{CanE2E, RequestDuration, "request durations, errors included at the frontend"},
+		{CanQuantiles, RequestDuration, "histograms"},
+		{CanKVCache, KVUtilization, "the engine's KV cache"},
+		{CanKVCache, KVBlocksUsed, "the engine's KV cache"},
+		{CanKVReuse, KVBlocksReused, "the engine's reused blocks"},
+		{CanKVReuse, KVHitRatio, "the engine's reused blocks"},
+	}
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// Refresh reads the values that say something from a further page of the same
+// shape; true when any of them changed what is known.
+func (p *Page) Refresh(b *exposition.Block) bool {
+	next := make(map[Signal]float64, len(p.watched))
+	for signal, series := range p.watched {
+		most := 0.0
+		for _, at := range series {
+			if v, ok := b.WatchedValue(at); ok {
+				most = max(most, v)
+			}
+		}
+		if signal == EngineLastIter {
+			most = float64(unitOf(most))
+		}
+		next[signal] = most
+	}
+	changed := !maps.Equal(p.values, next)
+	p.values = next
+	return changed
+}
+
+// timeUnit is the unit of a timestamp, of which only that is kept: its value
+// changes with each page.
+type timeUnit float64
+
+// The units of timestamps; a server that writes none has neither.
+const (
+	seconds      timeUnit = 1
+	microseconds timeUnit = 2
+)
+
+// unitOf is the unit of a timestamp.
+func unitOf(timestamp float64) timeUnit {
+	const micros = 1e12
+	switch {
+	case timestamp <= 0:
+		return 0
+	case timestamp < micros:
+		return seconds
+	}
+	return microseconds
+}
+
+// Unrouted says that the page speaks of models and that requests for none of
+// them can be sent anywhere.
+func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
+
+// KVBlockTokens is how many tokens a block of the KV cache holds; false while
+// the page does not tell, as before the first iteration.
+func (p *Page) KVBlockTokens() (float64, bool) { return p.value(KVBlockTokens) }
+
+// RequestsLimit is how many requests the executor admits at once.
+func (p *Page) RequestsLimit() (float64, bool) { return p.value(RequestsLimit) }
+
+func (p *Page) value(s Signal) (float64, bool) {
+	if p == nil {
+		return 0, false
+	}
+	v := p.values[s]
+	return v, v > 0
+}
+
+// Buckets are the bounds of the page's histograms by family.
+func (p *Page) Buckets() map[string]string {
+	if p == nil {
+		return nil
+	}
+	return p.buckets
+}
+
+// GPU describes the GPUs, as far as the page tells: their name, else how many
+// there are and the memory of the largest.
+func (p *Page) GPU() (string, bool) {
+	if p == nil {
+		return "", false
+	}
+	if p.gpuType != "" {
+		return strconv.Itoa(max(p.gpus, 1)) + "x " + p.gpuType, true
+	}
+	if v, ok := p.value(GPUMemoryTotal); ok {
+		return strconv.Itoa(len(p.watched[GPUMemoryTotal])) + "x " + strconv.FormatFloat(v, 'f', -1, 64) + " bytes", true
+	}
+	return "", false
+}

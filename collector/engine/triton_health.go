@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Health implements Engine: GET, never HEAD, which Triton answers with 405.
+func (*triton) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+"/v2/health/ready")
+	if h.API == APIRefused || h.API == APIUnknown {
+		return h
+	}
+	if status, _, _, err := ask.Do(ctx, http.MethodGet, address+"/v2/health/live", nil, answerLimit); err == nil {
+		h.Live, h.LiveKnown = status == http.StatusOK, status == http.StatusOK || status == http.StatusBadRequest
+	}
+	if h.LiveKnown && !h.Live {
+		// It ends. The index of 2.36 no longer answers then.
+		return h
+	}
+	q := &questions{ask: ask, base: address}
+	var index []indexEntry
+	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
+		h.Models = make([]ModelState, 0, min(len(index), modelsKept))
+		for _, row := range index {
+			// A model that was never loaded has a name and no state.
+			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsKept {
+				h.Models = append(h.Models, ModelState(row))
+			}
+		}
+	}
+	h.Detail += notLoaded(h.Models)
+	return h
+}
+
+// notLoaded names the models of which no version is ready, for people: a server
+// says ready again when a model that was unloaded is gone.
+func notLoaded(models []ModelState) string {
+	const most = 4
+	settled := make(map[string]bool)
+	for _, m := range models {
+		settled[m.Name] = settled[m.Name] || m.State == modelReady
+	}
+	var names []string
+	for _, m := range models {
+		if settled[m.Name] {
+			continue
+		}
+		settled[m.Name] = true
+		why := strings.ToLower(m.State)
+		if m.State == modelUnavailable && m.Reason != "" {
+			why = short([]byte(m.Reason))
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", m.Name, why))
+	}
+	switch {
+	case len(names) == 0:
+		return ""
+	case len(names) > most:
+		return fmt.Sprintf("; not loaded: %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "; not loaded: " + strings.Join(names, ", ")
+}

@@ -1,0 +1,54 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// TritonOpenAI is Triton behind its OpenAI frontend: one port, no port 8002,
+// the same nv_* page (server python/openai, routers/observability.py).
+const TritonOpenAI Kind = "triton-openai"
+
+var _ = register(&tritonOpenAI{newTritonPage(base{
+	kind: TritonOpenAI, path: "/metrics",
+	pageOf:  Triton,
+	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
+	stream:  Stream{Usage: true},
+})})
+
+// tritonOpenAI is Triton behind its OpenAI frontend. The frontend says no
+// version of Triton; its /openapi.json has the version of the API document.
+type tritonOpenAI struct{ tritonPage }
+
+// isIt implements Engine: Triton's port of metrics has no list of models.
+func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) bool {
+	var list modelList
+	q := &questions{ask: ask, base: address}
+	_, ok := q.get(ctx, "/v1/models", &list)
+	return ok && len(list.Data) > 0
+}
+
+// Health implements Engine.
+func (*tritonOpenAI) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+"/health/ready")
+	return h
+}
+
+// Capability implements Engine: the page is Triton's, but what Triton turns on
+// by options and says over its own API is not to be had.
+func (o *tritonOpenAI) Capability(name string, k *Known) target.Check {
+	const noOptions = "the OpenAI frontend takes no metric options"
+	c := o.tritonPage.Capability(name, k)
+	switch {
+	case c.OK:
+	case name == CanConfig:
+		return target.No(name, "the OpenAI frontend tells no configs", "--enable-kserve-frontends, and the kind triton with its ports")
+	case k.Page == nil:
+	case name == CanTTFT:
+		return target.No(name, noOptions, cureCanary)
+	case name == CanQuantiles:
+		return target.No(name, noOptions, cureClient)
+	}
+	return c
+}
