@@ -2,6 +2,7 @@ package derive
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -141,7 +142,7 @@ func (p *Plan) column(i int) int {
 	if in.meaning.Part == engine.PartBucket || in.meaning.Part == engine.PartCount {
 		shift = 0 // Numbers of observations have no unit.
 	}
-	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
+	p.program.columns = append(p.program.columns, column{divisor: math.Pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
 	p.program.places = append(p.program.places, in.Place)
 	p.judge(in)
 	p.program.keys = append(p.program.keys, unique.Make(in.key()))

@@ -29,12 +29,20 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	for _, at := range points {
 		text, moved := at.text, shift
 		if label == "le" {
-			text, moved = shiftedBound(at.text, shift), 0
+			text, moved = at.bound(shift), 0
 		}
 		p.pass(f, suffix, withLabel(lset, label, text), gate, g, at.members, moved)
 	}
 	p.pass(f, "_sum", lset, gate, g, g.sum, shift)
 	p.pass(f, "_count", lset, gate, g, g.count, 0)
+}
+
+// bound is the text of a bucket's bound in base units.
+func (b *point) bound(shift int) string {
+	if shift == 0 || math.IsInf(b.at, 0) {
+		return b.text
+	}
+	return string(exposition.AppendShifted(nil, b.at, shift))
 }
 
 // complete says whether the buckets of a histogram end with +Inf.
@@ -61,7 +69,7 @@ func (p *Plan) passWhole(f *Family, g *group, lset labels.Labels, gate int) {
 		h.places = append(h.places, p.sources[members[0]].Place)
 	}
 	for _, b := range g.buckets {
-		add("_bucket", withLabel(lset, "le", shiftedBound(b.text, h.shift)), b.members)
+		add("_bucket", withLabel(lset, "le", b.bound(h.shift)), b.members)
 	}
 	add("_sum", lset, g.sum)
 	add("_count", lset, g.count)
@@ -98,6 +106,6 @@ func (h *passedHistogram) copy(page, out *exposition.Block) {
 		out.Show(h.first+i, page, n)
 	}
 	if sum := len(h.places) - 2; h.shift != 0 {
-		movePoint(page, out, h.first+sum, h.places[sum], h.shift, page.Number(h.places[sum]))
+		out.Took(h.first+sum, exposition.AppendShifted(out.Data(), page.Number(h.places[sum]), h.shift))
 	}
 }

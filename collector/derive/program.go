@@ -72,6 +72,19 @@ type passed struct {
 	counter, notZero bool
 }
 
+// copy passes a source's text on, unless it may not be shown.
+func (c *passed) copy(page, out *exposition.Block) {
+	v := page.Number(c.place)
+	if v != v || v < 0 && c.counter || v == 0 && c.notZero {
+		return
+	}
+	if c.shift == 0 {
+		out.Show(int(c.series), page, c.place)
+		return
+	}
+	out.Took(int(c.series), exposition.AppendShifted(out.Data(), v, int(c.shift)))
+}
+
 // computed is a series that is computed from the window.
 type computed struct {
 	series, gate int
@@ -225,7 +238,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 			continue
 		}
 		if v, ok := e.eval(w); ok {
-			out.Took(e.series, appendNumber(out.Data(), v))
+			out.Took(e.series, exposition.AppendShort(out.Data(), v))
 		}
 	}
 	for _, a := range r.repeats {
@@ -240,7 +253,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 // page's own text.
 func (r *program) room() int {
 	const longest = len("-1.7976931348623157e+308")
-	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + slack
+	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + exposition.NumberRoom
 }
 
 // counters says which columns only grow.

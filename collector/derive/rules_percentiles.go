@@ -80,12 +80,11 @@ type windowed struct {
 
 // windowed reads the buckets of a histogram; nil without its last one.
 func (p *Plan) windowed(g *group) *windowed {
-	n := len(g.buckets)
-	if n < 2 || !math.IsInf(g.buckets[n-1].at, 1) {
+	if len(g.buckets) < 2 || !g.complete() {
 		return nil
 	}
-	h := &windowed{grown: make([]float64, n), at: -1}
-	divisor := pow10(g.meaning.Shift)
+	h := &windowed{grown: make([]float64, len(g.buckets)), at: -1}
+	divisor := math.Pow10(g.meaning.Shift)
 	for _, b := range g.buckets {
 		h.bounds = append(h.bounds, b.at/divisor)
 		h.columns = append(h.columns, p.columnsOf(b.members))
