@@ -43,7 +43,7 @@ func latencyGauges() []Family {
 	const interpolated = "Interpolated inside the bucket it falls into; a value equal to the highest bound means that or more. Never average percentiles over replicas: use the histograms."
 	return []Family{
 		gauge("request_duration_average_seconds", Exact, meanDuration(),
-			"Mean time of the requests that ended over the window, successful ones only at Triton. Absent for decoupled Python models, whose times end when they hand over.",
+			"Mean time of the requests that ended over the window, successful ones only at Triton. Absent for decoupled Python models, whose times end when they hand the request over.",
 			"rate(nv_inference_request_duration_us) / rate(nv_inference_request_success) of the entry model, or rate(sum) / rate(count) of the histogram"),
 		gauge("request_duration_percentile_seconds", Sampled, percentiles(observed(engine.RequestDuration), engine.ModelRequestDuration),
 			"Time within which that percentage of requests ended: 50, 95, 99. From Triton's summary as given, over its last minute; else from the histogram over the window. "+interpolated,
@@ -61,7 +61,7 @@ func latencyGauges() []Family {
 			"Mean time between tokens within which that percentage of requests stayed: 50, 95, 99, from the histogram over the window. "+interpolated,
 			"quantile of time_per_output_token_seconds over the window"),
 		gauge("time_per_output_token_average_seconds_estimate", Rough, tokenTimeEstimate(),
-			"Mean time between tokens, in seconds, estimated from means: of other requests in part, for the first token is counted when it comes and the rest when the request ends.",
+			"Mean time between tokens, in seconds, estimated from means: the means are of other requests in part, for the first token is counted when it comes and the rest when the request ends.",
 			"(mean duration - mean time to first token) / (mean output tokens - 1) over the window"),
 		gauge("request_queue_average_seconds", Exact, mean(observed(engine.RequestQueue)),
 			"Mean time the requests of the window waited for their first iteration.",

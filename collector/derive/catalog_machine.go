@@ -4,7 +4,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // machineFamilies are of the GPUs and the host that Triton sees.
 func machineFamilies() []Family {
-	const twice = " Two servers on one host both show it: aggregate with max by gpu_uuid."
+	const twice = " Two servers on one host both expose it: aggregate with max by gpu_uuid."
 	gpu := func(grade Grade, name string, of engine.Signal, help, formula string) Family {
 		return gauge(name, grade, copyOf(of), help+" (source "+formula+")."+twice, formula)
 	}
@@ -28,14 +28,14 @@ func machineFamilies() []Family {
 	}
 }
 
-// replicaFamilies speak of the replica and of what its page can be trusted in.
+// replicaFamilies are about the replica and how far its page can be trusted.
 func replicaFamilies() []Family {
 	return []Family{
 		gauge("info", Exact, info(),
 			"1 with the versions of the replica and where the TensorRT-LLM version comes from: config, version_endpoint, model_parameter, compatibility_table or unknown.",
 			"1"),
 		gauge("source_anomaly", Exact, anomalies(),
-			"1 while what the server says cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch. Values that it falsifies are absent meanwhile.",
+			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch. Values that are wrong because of it are absent meanwhile.",
 			"see the checks below"),
 	}
 }

@@ -3,9 +3,9 @@ package derive
 import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // modelFamilies are the counters and gauges of each model of a Triton. Entry
-// models and their parts stand side by side: never add them.
+// models and their parts are side by side: never add them.
 func modelFamilies() []Family {
-	const handsOver = " Absent for decoupled Python models, whose times end when they hand over."
+	const handsOver = " Absent for decoupled Python models, whose times end when they hand the request over."
 	one := func(name string, of engine.Signal, help, formula string) Family {
 		return counter(name, Exact, copyOf(of), help, formula)
 	}
@@ -22,7 +22,7 @@ func modelFamilies() []Family {
 			"Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
 			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
 		gauge("model_requests_pending", Exact, copyOf(engine.ModelPending),
-			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand over at once: TensorRT-LLM's and decoupled Python ones.",
+			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM's and decoupled Python ones.",
 			"nv_inference_pending_request_count"),
 		one("model_request_seconds_total", engine.ModelRequestSeconds, "Time of each model's successful requests from arrival to end (source nv_inference_request_duration_us)."+handsOver, "microseconds / 1000000"),
 		one("model_queue_seconds_total", engine.ModelQueueSeconds, "Time requests waited in each model's queue in Triton (source nv_inference_queue_duration_us). Not the executor's queue.", "microseconds / 1000000"),
@@ -30,7 +30,7 @@ func modelFamilies() []Family {
 			"Time each model took by phase: input, infer, output (source nv_inference_compute_input_duration_us and its like). Infer of TensorRT-LLM holds the executor's queue; an ensemble's is the sum over its steps."+handsOver,
 			"microseconds / 1000000"),
 		gauge("model_queue_compute_ratio", Exact, queueCompute(),
-			"Time in Triton's queue by time of computing over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose computing cannot be seen."+handsOver,
+			"Time in Triton's queue divided by compute time over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
 			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
 		gauge("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
 			"How long the model took to load (source nv_model_load_duration_secs).",

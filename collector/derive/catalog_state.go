@@ -6,8 +6,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// stateFamilies speak of the replica beside its page; the collector says them
-// also while the page is not to be had.
+// stateFamilies are about the replica itself; the collector exposes them also
+// while its page cannot be scraped.
 func stateFamilies() []Family {
 	return slices.Concat(healthFamilies(), modelInfoFamilies(), judgedFamilies())
 }
@@ -16,8 +16,8 @@ func stateFamilies() []Family {
 func healthFamilies() []Family {
 	return []Family{
 		gauge("state", Sampled, said(OfReplica, inputs{}, "state"),
-			"What the replica is doing, judged from its page and its API together: 1 for the one state that holds, 0 for the others.",
-			"page answers, API answers, requests only fail, iterations stand still"),
+			"What the replica is doing, judged from its /metrics and its API together: 1 for the state that it is in, 0 for the others.",
+			"/metrics answers, API answers, all requests fail, no iteration while requests are in flight"),
 		gauge("live", Exact, said(OfReplica, allOf(engine.AnswersLive)),
 			"1 if the server says it is live, else 0; absent when its API does not answer.",
 			"GET /v2/health/live and its like"),
@@ -31,8 +31,8 @@ func healthFamilies() []Family {
 			"1 if the repository index says the model is ready, else 0.",
 			"POST /v2/repository/index"),
 		gauge("model_state", Exact, said(OfModel, anyOf(engine.AnswersIndex, engine.AnswersModels), "state", "version"),
-			"What the model is doing: 1 for the one of ready, loading, unloading and unavailable that holds, 0 for the others. A model whose core series left the page is unavailable whatever else stands there.",
-			"POST /v2/repository/index, and nv_inference_request_success on the page"),
+			"What the model is doing: 1 for the one of ready, loading, unloading and unavailable that it is, 0 for the others. A model whose core series left /metrics is unavailable, whatever other series of it are left.",
+			"POST /v2/repository/index, and nv_inference_request_success on /metrics"),
 	}
 }
 
@@ -58,14 +58,14 @@ func modelInfoFamilies() []Family {
 func judgedFamilies() []Family {
 	return []Family{
 		gauge("capability", Exact, said(OfReplica, inputs{}, "capability"),
-			"1 for what can be known of the replica, 0 for what its server does not tell as it runs now. The reason, and the flag that turns it on, stand on /targets and in the output of doctor.",
-			"kind of server, generation, names on the page, answers of the API"),
+			"1 for what can be known of the replica, 0 for what its server does not expose as it runs now. The reason, and the flag that turns it on, are on /targets and in the output of doctor.",
+			"kind of server, generation, names on /metrics, answers of the API"),
 		gauge("determinism_profile", Exact, said(OfReplica, inputs{}, "check"),
-			"1 for each condition of equal answers to equal requests that the replica meets, 0 for others; absent where nothing is known. The reason stands on /targets.",
+			"1 for each condition of equal answers to equal requests that the replica meets, 0 for others; absent where nothing is known. The reason is on /targets.",
 			"configs of the models, limit of requests, versions declared or expected"),
 		gauge("expectation_mismatch", Exact, said(OfReplica, inputs{}, "fact"),
-			"1 for what the pool's expect block says and the replica is not, 0 for what it is; absent while it is not known.",
-			"expect of the pool against what the server says"),
+			"1 for each fact in which the replica is not what the pool's expect block says, 0 for those in which it is; absent while it is not known.",
+			"expect of the pool against what the server answers"),
 		gauge("pool_skew", Exact, said(OfPool, inputs{}, "fact"),
 			"Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 when all are alike. Carries pool_id and no replica.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu"),

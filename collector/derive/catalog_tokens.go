@@ -6,10 +6,10 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 func tokenFamilies() []Family {
 	return []Family{
 		counter("prompt_tokens_total", Exact, copyOf(engine.PromptTokens),
-			"Prompt tokens (source nv_llm_input_token_len_sum, prompt_tokens_total, dynamo_frontend_input_sequence_tokens_sum). Moves when a request ends, at NIM and vLLM with each iteration.",
+			"Prompt tokens (source nv_llm_input_token_len_sum, prompt_tokens_total, dynamo_frontend_input_sequence_tokens_sum). Grows when a request ends, at NIM and vLLM with each iteration.",
 			counted),
 		counter("generation_tokens_total", Exact, copyOf(engine.GenerationTokens),
-			"Generated tokens (source nv_llm_output_token_len_sum, generation_tokens_total, dynamo_frontend_output_tokens_total). Moves when a request ends, at NIM, Dynamo and vLLM while tokens come. Triton counts the tokens of clients that left too, trtllm-serve does not.",
+			"Generated tokens (source nv_llm_output_token_len_sum, generation_tokens_total, dynamo_frontend_output_tokens_total). Grows when a request ends, at NIM, Dynamo and vLLM while tokens come. Triton counts the tokens of clients that left too, trtllm-serve does not.",
 			counted),
 		counter("prompt_tokens_cached_total", Exact, copyOf(engine.CachedTokens),
 			"Prompt tokens that were found in the KV cache (source prompt_cached_tokens_total).",
@@ -29,7 +29,7 @@ func tokenFamilies() []Family {
 	}
 }
 
-// tokenRateFamilies are what the tokens come to by time and energy.
+// tokenRateFamilies are tokens by time, GPU and energy.
 func tokenRateFamilies() []Family {
 	return []Family{
 		gauge("prompt_tokens_per_second", Exact, rateOf(engine.PromptTokens),
@@ -48,10 +48,10 @@ func tokenRateFamilies() []Family {
 			"Share of the prompt tokens of the window that were found in the KV cache, 0 to 1.",
 			"rate(prompt_tokens_cached_total) / rate(prompt_tokens_total)"),
 		gauge("generation_tokens_per_gpu_second", Sampled, tokensPerGPU(),
-			"Generated tokens of all models of the replica a second and GPU over the window. Of the GPUs that Triton shows: those of other ranks and nodes are missing.",
+			"Generated tokens of all models of the replica a second and GPU over the window. Of the GPUs that Triton exposes: those of other ranks and nodes are missing.",
 			"sum(rate(generation_tokens_total)) / number of GPUs"),
 		gauge("energy_joules_per_token", Sampled, energyPerToken(),
-			"Energy of the replica's GPUs for each generated token over the window. Of the GPUs that Triton shows: those of other ranks and nodes are missing.",
+			"Energy of the replica's GPUs for each generated token over the window. Of the GPUs that Triton exposes: those of other ranks and nodes are missing.",
 			"sum(rate(nv_energy_consumption)) / sum(rate(generation_tokens_total))"),
 	}
 }
@@ -60,16 +60,16 @@ func tokenRateFamilies() []Family {
 func speculativeFamilies() []Family {
 	return []Family{
 		counter("spec_decode_draft_tokens_total", Exact, copyOf(engine.SpecDraft),
-			"Tokens drafted, by iteration (source spec_decode_num_draft_tokens_total). Differs from the count by position, which is booked when requests end.",
+			"Tokens drafted, by iteration (source spec_decode_num_draft_tokens_total). Differs from the count by position, which grows when requests end.",
 			counted),
 		counter("spec_decode_accepted_tokens_total", Exact, copyOf(engine.SpecAccepted),
 			"Drafted tokens that were accepted, by iteration (source spec_decode_num_accepted_tokens_total).",
 			counted),
 		counter("spec_decode_draft_tokens_by_position_total", Exact, copyOf(engine.SpecDraftPosition),
-			"Tokens drafted by their position, booked when requests end (source spec_decode_drafted_tokens_total).",
+			"Tokens drafted by their position, counted when requests end (source spec_decode_drafted_tokens_total).",
 			counted),
 		counter("spec_decode_accepted_tokens_by_position_total", Exact, copyOf(engine.SpecAcceptedPosition),
-			"Drafted tokens that were accepted by their position, booked when requests end (source spec_decode_accepted_tokens_total).",
+			"Drafted tokens that were accepted by their position, counted when requests end (source spec_decode_accepted_tokens_total).",
 			counted),
 		gauge("spec_decode_acceptance_ratio", Exact, share(engine.SpecAccepted, engine.SpecDraft),
 			"Share of the tokens drafted over the window that were accepted, 0 to 1.",
