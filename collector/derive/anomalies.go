@@ -113,13 +113,9 @@ func (p *Plan) frozen(id string) Eval {
 // iter_stats_max_iterations=0.
 func (p *Plan) zero(id string) Eval {
 	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
-	front := p.front(engine.ModelSuccess, id)
-	if len(front) == 0 {
+	ended := p.counted(p.front(engine.ModelSuccess, id))
+	if len(ended) == 0 {
 		return nil
-	}
-	var ended []int
-	for _, g := range front {
-		ended = append(ended, p.columnsOf(g.members)...)
 	}
 	const enough = 3
 	return func(w *Window) (float64, bool) {
@@ -183,11 +179,7 @@ func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 // which Triton keeps since 24.07 (core src/metric_model_reporter.cc).
 func (p *Plan) survived(id string) Eval {
 	if gone := p.of(unloadedFailures, id); len(gone) > 0 {
-		kept := p.sum(gone)
-		return func(w *Window) (float64, bool) {
-			v, ok := kept(w)
-			return flag(v > 0), ok
-		}
+		return positive(p.sum(gone))
 	}
 	type pair struct{ failed, succeeded int }
 	var pairs []pair

@@ -9,12 +9,8 @@ func (p *Plan) impossible(g *group) Eval {
 	if p.handsOver(g.model) {
 		return p.asked(g)
 	}
-	mean := p.meanOf(g)
-	if mean == nil {
-		return nil
-	}
-	first, whole := p.firstResponse(g), p.ensembleOver(g)
-	if first == nil && whole == nil {
+	mean, first, whole := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
+	if mean == nil || first == nil && whole == nil {
 		return nil
 	}
 	const instant, slow, later = 1e-3, 1e-2, 2
@@ -40,16 +36,7 @@ func given(e Eval, w *Window) (float64, bool) {
 }
 
 // asked is 1 when a model had any request since its load.
-func (p *Plan) asked(g *group) Eval {
-	for _, s := range p.same(engine.ModelSuccess, g) {
-		requests := p.last(s)
-		return func(w *Window) (float64, bool) {
-			n, ok := requests(w)
-			return flag(n > 0), ok
-		}
-	}
-	return nil
-}
+func (p *Plan) asked(g *group) Eval { return positive(p.sum(p.same(engine.ModelSuccess, g))) }
 
 // firstResponse is the mean time to a model's first response since its load.
 func (p *Plan) firstResponse(g *group) Eval {
@@ -76,8 +63,5 @@ func (p *Plan) ensembleOver(g *group) Eval {
 
 // meanOf is the mean time of a model's requests since its load.
 func (p *Plan) meanOf(seconds *group) Eval {
-	for _, s := range p.same(engine.ModelSuccess, seconds) {
-		return ratio(p.last(seconds), p.last(s))
-	}
-	return nil
+	return ratio(p.last(seconds), p.sum(p.same(engine.ModelSuccess, seconds)))
 }

@@ -38,9 +38,8 @@ func newest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		value, found, at := 0.0, false, int64(-1)
 		for _, c := range columns {
-			v, ok := w.Last(c)
-			if ok && w.Changed(c) >= at {
-				value, found, at = v, true, w.Changed(c)
+			if v, ok := w.Last(c); ok && w.changed[c] >= at {
+				value, found, at = v, true, w.changed[c]
 			}
 		}
 		return value, found
@@ -66,7 +65,7 @@ func rates(columns []int) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		grown, seconds, ok := w.Increases(columns)
+		grown, seconds, ok := w.Increase(columns...)
 		return grown / seconds, ok
 	}
 }
@@ -91,8 +90,10 @@ func quotient(of, by []int) Eval {
 	}
 }
 
-// add adds values all of which must be there; none is no value.
-func add(evals []Eval) Eval {
+// add adds values all of which must be there; nil ones do not count, and none
+// is no value.
+func add(evals ...Eval) Eval {
+	evals = slices.DeleteFunc(evals, func(e Eval) bool { return e == nil })
 	switch len(evals) {
 	case 0:
 		return nil
@@ -110,17 +111,6 @@ func add(evals []Eval) Eval {
 		}
 		return sum, true
 	}
-}
-
-// plus adds two values of which either may be nil.
-func plus(a, b Eval) Eval {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return add([]Eval{a, b})
 }
 
 // ratio divides; no value where the divisor is not positive.
@@ -179,6 +169,22 @@ func once(e Eval) Eval {
 
 // constant is always the same value.
 func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
+
+// positive is 1 for a value above 0, else 0.
+func positive(e Eval) Eval {
+	return applied(e, func(v float64) float64 { return flag(v > 0) })
+}
+
+// applied is a function of a value; nil without it.
+func applied(e Eval, f func(float64) float64) Eval {
+	if e == nil {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		v, ok := e(w)
+		return f(v), ok
+	}
+}
 
 // flag is 1 for true.
 func flag(on bool) float64 {

@@ -39,7 +39,7 @@ func either(a, b term) term {
 	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
 		first, second := a.of(p, id), b.of(p, id)
 		if first == nil || second == nil {
-			return plus(first, second)
+			return add(first, second)
 		}
 		return func(w *Window) (float64, bool) {
 			if v, ok := first(w); ok {
@@ -52,16 +52,7 @@ func either(a, b term) term {
 
 // apply is a function of a term.
 func apply(f func(float64) float64, t term) term {
-	return term{t.inputs, func(p *Plan, id string) Eval {
-		e := t.of(p, id)
-		if e == nil {
-			return nil
-		}
-		return func(w *Window) (float64, bool) {
-			v, ok := e(w)
-			return f(v), ok
-		}
-	}}
+	return term{t.inputs, func(p *Plan, id string) Eval { return applied(t.of(p, id), f) }}
 }
 
 // admitted is how many requests the executor has taken on: active ones, or

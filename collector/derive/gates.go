@@ -29,20 +29,26 @@ func (p *Plan) held(id string, holds ...hold) int {
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // gateOf is what holds a group's value back: gauges of an executor that has
-// not started or is several, counters that stand still by mistake, durations
-// that cannot be.
+// not started or is several, durations that cannot be, what Triton counts
+// together with durations and so not at all where durations are off.
 func (p *Plan) gateOf(g *group) int {
-	switch {
-	case executorGauge(g.signal):
+	switch g.signal {
+	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
+		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
+		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
+		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
+		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
 		return p.executorGate(g.id)
-	case g.signal == engine.EngineIterations || g.signal == engine.KVBlocksReused:
+	case engine.EngineIterations, engine.KVBlocksReused:
 		return p.onlyWithout(checkFlapping, g.id)
-	case durationSignal(g.signal):
-		return p.onlyWithout(checkDurations, g.model)
-	case countedByCore(g.signal):
+	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
 		return p.onlyWithout(checkFrozen, g.id)
+	default:
+		if durationSignal(g.signal) {
+			return p.onlyWithout(checkDurations, g.model)
+		}
+		return 0
 	}
-	return 0
 }
 
 // executorGate holds back an engine's gauges until its first iteration:
@@ -55,12 +61,8 @@ func (p *Plan) executorGate(id string) int {
 		return 0
 	}
 	return p.when("executor "+id, func(w *Window) bool {
-		if limit != nil {
-			if most, ok := limit(w); ok && most <= 0 {
-				return false
-			}
-		}
-		return flapping == nil || !wrong(flapping, w)
+		most, ok := given(limit, w)
+		return !(ok && most <= 0) && !wrong(flapping, w)
 	})
 }
 
@@ -85,9 +87,9 @@ func (p *Plan) and(a, b int) int {
 	return p.when(fmt.Sprint(a, " and ", b), func(w *Window) bool { return first(w) && second(w) })
 }
 
-// wrong says whether a check found its anomaly.
+// wrong says whether a check found its anomaly; nil finds none.
 func wrong(check Eval, w *Window) bool {
-	v, ok := check(w)
+	v, ok := given(check, w)
 	return ok && v > 0
 }
 
@@ -119,36 +121,12 @@ func (p *Plan) falsified(g *group) bool {
 	return durationSignal(g.signal) && p.handsOver(g.model)
 }
 
-// executorGauge says whether a signal is one of the executor's gauges.
-func executorGauge(s engine.Signal) bool {
-	switch s {
-	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
-		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
-		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
-		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
-		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
-		return true
-	default:
-		return false
-	}
-}
-
 // durationSignal says whether a signal is a time that ends with the request's
 // hand-over in models that hand over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
 	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration,
 		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
-		return true
-	default:
-		return false
-	}
-}
-
-// countedByCore says whether Triton counts a signal together with durations.
-func countedByCore(s engine.Signal) bool {
-	switch s {
-	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
 		return true
 	default:
 		return false

@@ -135,17 +135,21 @@ func (p *Plan) column(i int) int {
 	if c, ok := p.columns[i]; ok {
 		return c
 	}
-	in := &p.sources[i]
-	c := len(p.program.columns)
+	in, out := &p.sources[i], &p.program.intake
+	c := len(out.places)
 	p.columns[i] = c
-	shift := in.meaning.Shift
-	if in.meaning.Part == engine.PartBucket || in.meaning.Part == engine.PartCount {
-		shift = 0 // Numbers of observations have no unit.
+	out.places = append(out.places, in.Place)
+	out.counter = append(out.counter, in.meaning.Counter)
+	out.keys = append(out.keys, unique.Make(in.key()))
+	// Numbers of observations have no unit.
+	part, shift := in.meaning.Part, in.meaning.Shift
+	switch {
+	case in.meaning.NotZero:
+		out.notZero = append(out.notZero, int32(c))
+	case shift != 0 && part != engine.PartBucket && part != engine.PartCount:
+		out.scaled = append(out.scaled, scaled{int32(c), math.Pow10(shift)})
 	}
-	p.program.columns = append(p.program.columns, column{divisor: math.Pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
-	p.program.places = append(p.program.places, in.Place)
 	p.judge(in)
-	p.program.keys = append(p.program.keys, unique.Make(in.key()))
 	return c
 }
 
@@ -167,7 +171,7 @@ func (p *Plan) sum(groups []*group) Eval {
 	for i, g := range groups {
 		evals[i] = p.last(g)
 	}
-	return add(evals)
+	return add(evals...)
 }
 
 // total is the sum of a signal's groups of one model id, nil when there are

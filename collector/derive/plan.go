@@ -78,7 +78,7 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	}
 	p.alias(opts, shape)
 	p.observe()
-	p.program.ready()
+	p.program.open = make([]bool, len(p.program.gates))
 	return p.program
 }
 

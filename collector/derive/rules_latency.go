@@ -24,7 +24,7 @@ func firstTokens() histograms {
 		if exposed := p.of(engine.FirstToken, id); len(exposed) > 0 {
 			return exposed
 		}
-		return merged(slices.DeleteFunc(p.front(engine.ModelFirstResponse, id), func(g *group) bool { return !p.streams(g.model) }))
+		return merged(selected(p.front(engine.ModelFirstResponse, id), func(g *group) bool { return p.streams(g.model) }))
 	}}
 }
 
@@ -101,20 +101,12 @@ func (p *Plan) duration(id string) (Eval, int) {
 	if exposed := p.meanOver(p.of(engine.RequestDuration, id)); exposed != nil {
 		return exposed, 0
 	}
-	var times, counts []*group
 	gate := p.and(p.onlyWithout(checkFrozen, id), p.quiet(id))
-	for _, g := range p.front(engine.ModelRequestSeconds, id) {
-		if p.falsified(g) {
-			continue
-		}
-		times = append(times, g)
+	times := selected(p.front(engine.ModelRequestSeconds, id), func(g *group) bool { return !p.falsified(g) })
+	for _, g := range times {
 		gate = p.and(gate, p.onlyWithout(checkDurations, g.model))
 	}
-	for _, g := range p.front(engine.ModelSuccess, id) {
-		if !p.handsOver(g.model) {
-			counts = append(counts, g)
-		}
-	}
+	counts := selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return !p.handsOver(g.model) })
 	return quotient(p.counted(times), p.counted(counts)), gate
 }
 

@@ -21,9 +21,8 @@ func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95},
 func percentiles(of histograms, given ...engine.Signal) Rule {
 	return each(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
 		if groups := of.of(p, id); len(groups) == 1 {
-			h := p.windowed(groups[0])
-			for _, q := range percentages() {
-				if h != nil {
+			if h := p.windowed(groups[0]); h != nil {
+				for _, q := range percentages() {
 					p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
 				}
 			}
@@ -99,17 +98,11 @@ func (h *windowed) read(w *Window) bool {
 	}
 	h.at, h.whole = w.now, false
 	for i, columns := range h.columns {
-		h.grown[i] = 0
-		for _, c := range columns {
-			grown, _, ok := w.Increase(c)
-			if !ok {
-				return false
-			}
-			h.grown[i] += grown
-		}
-		if i > 0 && h.grown[i] < h.grown[i-1] {
+		grown, _, ok := w.Increase(columns...)
+		if !ok || i > 0 && grown < h.grown[i-1] {
 			return false
 		}
+		h.grown[i] = grown
 	}
 	h.whole = true
 	return true

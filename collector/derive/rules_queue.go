@@ -1,19 +1,12 @@
 package derive
 
-import (
-	"slices"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-)
+import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // pending is what waits in Triton's own queues for one model id. Ensembles
 // have no queue of their own (core ensemble_scheduler.cc); what waits for a
 // model behind the LLM is tokens of requests that run.
 func (p *Plan) pending(id string) Eval {
-	before := slices.DeleteFunc(slices.Clone(p.of(engine.ModelPending, id)), func(g *group) bool {
-		return p.identity.Topology.Behind(g.model)
-	})
-	return p.sum(before)
+	return p.sum(selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.Behind(g.model) }))
 }
 
 // queueDepth is everything that is known to wait. Without the engine's part
@@ -25,7 +18,7 @@ func queueDepth() Rule {
 	return each(in, func(p *Plan, f *Family, id string) {
 		core := p.pending(id)
 		if waits := inEngine.of(p, id); waits != nil {
-			p.emit(f, p.forModel(id), p.executorGate(id), plus(core, waits))
+			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
 		} else if p.queuedByCore(id) {
 			p.emit(f, p.forModel(id), 0, core)
 		}
@@ -58,11 +51,6 @@ func saturated() Rule {
 	return value(apply(full, both(admitted(), total(engine.RequestsLimit), ratio)), (*Plan).executorGate)
 }
 
-// fill is how full the batch is.
-func fill() Rule {
-	return value(both(total(engine.RequestsRunning), total(engine.RequestsLimit), ratio), (*Plan).executorGate)
-}
-
 // batchSize is the mean in-flight batch over the window.
 func batchSize() Rule {
 	return value(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
@@ -76,7 +64,7 @@ func batchSize() Rule {
 
 // saturation is demand by capacity. Without requests it is 0 whatever the
 // limits are, for they are unknown before the first iteration; a replica that
-// was never asked must not look busy, and not unknown either.
+// was never asked is not busy, and not unknown either.
 func saturation() Rule {
 	cacheUse := cacheUse()
 	in := admitted().inputs.and(allOf(engine.RequestsLimit)).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
@@ -93,10 +81,8 @@ func saturation() Rule {
 				return 0, false
 			}
 			v := asked / most
-			if cache != nil {
-				if used, ok := cache(w); ok {
-					v = max(v, used)
-				}
+			if used, ok := given(cache, w); ok {
+				v = max(v, used)
 			}
 			return v, true
 		})
@@ -108,23 +94,20 @@ func saturation() Rule {
 func (p *Plan) demand(id string) Eval {
 	admitted := admitted().of(p, id)
 	if p.quirks.ActiveHoldsWaiting {
-		return plus(admitted, p.pending(id))
+		return add(admitted, p.pending(id))
 	}
-	asked := plus(admitted, p.total(engine.RequestsWaiting, id))
+	asked := add(admitted, p.total(engine.RequestsWaiting, id))
 	if !p.quirks.GaugesWhenRequestsEnd {
 		return asked
 	}
 	return p.orIdle(id, asked)
 }
 
-// orIdle takes a server for idle when no request ended over the window
-// and its gauges show one at most: they are read only when requests end, and
+// orIdle takes a server for idle when no request ended over the window and its
+// gauges show one at most: they are read only when requests end, and
 // an executor's last iteration still counts the request that ended with it.
 func (p *Plan) orIdle(id string, asked Eval) Eval {
-	var ended []int
-	for _, g := range p.of(engine.RequestsFinished, id) {
-		ended = append(ended, p.columnsOf(g.members)...)
-	}
+	ended := p.counted(p.of(engine.RequestsFinished, id))
 	return func(w *Window) (float64, bool) {
 		v, ok := asked(w)
 		if !ok || v > 1 {

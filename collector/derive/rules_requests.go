@@ -15,7 +15,7 @@ func requestsTotal() Rule {
 	return each(ended(), func(p *Plan, f *Family, id string) {
 		gate := p.held(id, without(checkFrozen), without(checkSurvived))
 		for _, s := range p.front(engine.ModelSuccess, id) {
-			p.emit(f, p.entry(s), gate, plus(p.last(s), p.sum(p.failuresOf(s))))
+			p.emit(f, p.entry(s), gate, add(p.last(s), p.sum(p.failuresOf(s))))
 		}
 		p.emit(f, p.forModel(id), gate, p.sum(slices.Concat(p.front(engine.RequestsFinished, id), p.front(engine.RequestsFailed, id))))
 	}).by("model", "version")
@@ -36,7 +36,7 @@ func (p *Plan) entry(g *group, pairs ...string) labels.Labels {
 func modelRequests() Rule {
 	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, compile: func(p *Plan, f *Family) {
 		for _, s := range p.all(engine.ModelSuccess) {
-			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), plus(p.last(s), p.sum(p.failuresOf(s))))
+			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(p.failuresOf(s))))
 		}
 	}}
 }
@@ -75,7 +75,7 @@ func (p *Plan) failures(id string, signals ...engine.Signal) map[string][]*group
 type outcome struct {
 	succeeded, steps, all []int
 	reasons               []failed
-	// at is the page of which row, seconds, total and whole tell.
+	// at is the page that row, seconds, total and whole are of.
 	at             int64
 	row            int
 	seconds, total float64
@@ -96,11 +96,7 @@ func (p *Plan) outcome(id string) *outcome {
 	if len(o.succeeded) == 0 {
 		return nil
 	}
-	for _, g := range p.of(engine.ModelFailed, id) {
-		if g.role == engine.RolePart {
-			o.steps = append(o.steps, p.columnsOf(g.members)...)
-		}
-	}
+	o.steps = p.counted(selected(p.of(engine.ModelFailed, id), func(g *group) bool { return g.role == engine.RolePart }))
 	byReason := p.failures(id, engine.ModelFailed, engine.RequestsFailed)
 	o.all = slices.Concat(o.succeeded, o.steps)
 	for _, reason := range sorted(byReason) {
