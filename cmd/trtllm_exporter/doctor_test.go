@@ -89,7 +89,7 @@ func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {
 	r := ailing(t, simulate.Spec{Kind: simulate.KindTriton})
 	code, text, _ := examined(t, r.APIURL())
 	require.Equal(t, exitUnreachable, code)
-	require.Contains(t, text, "this is Triton's HTTP API; its page stands on the metrics port")
+	require.Contains(t, text, "this is Triton's HTTP API; its page is on the metrics port")
 }
 
 func TestDoctorWantsAURL(t *testing.T) {

@@ -19,11 +19,11 @@ type base struct {
 	noPage string
 
 	// marks show the kind on a page. A kind whose page is that of another has
-	// none, but pageOf. First are kinds that must not be asked for the path of
-	// another: detection turns to them before the others.
-	marks  []mark
-	pageOf Kind
-	first  bool
+	// none, but pageOf. Detection asks for what kinds of a higher priority have
+	// before that of others.
+	marks    []mark
+	pageOf   Kind
+	priority int
 
 	answers []Signal
 	quirks  Quirks
@@ -36,26 +36,29 @@ type base struct {
 	nobody string
 }
 
-// Kind implements Engine.
-func (b *base) Kind() Kind { return b.kind }
+func (b *base) data() *base { return b }
 
-// MetricsPath implements Engine.
-func (b *base) MetricsPath() string { return b.path }
-
-// APIPort implements Engine.
-func (b *base) APIPort(metrics int) int { return metrics + b.api }
-
-// GRPCPort implements Engine.
+// Kind and the others are said by the data.
+func (b *base) Kind() Kind                               { return b.kind }
+func (b *base) MetricsPath() string                      { return b.path }
+func (b *base) APIPort(metrics int) int                  { return metrics + b.api }
 func (b *base) GRPCPort(metrics int) (port int, ok bool) { return metrics + b.grpc, b.grpc != 0 }
+func (b *base) SamePort() bool                           { return b.api == 0 }
+func (b *base) EmptyPage() bool                          { return b.emptyPage }
+func (b *base) MissingPageHint() string                  { return b.noPage }
+func (b *base) Answers() []Signal                        { return b.answers }
+func (b *base) Quirks() Quirks                           { return b.quirks }
+func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, "" }
 
-// SamePort implements Engine.
-func (b *base) SamePort() bool { return b.api == 0 }
-
-// EmptyPage implements Engine.
-func (b *base) EmptyPage() bool { return b.emptyPage }
-
-// MissingPageHint implements Engine.
-func (b *base) MissingPageHint() string { return b.noPage }
+// Iterations and the others say that a kind has nothing of the sort.
+func (*base) Iterations() *IterationStats                         { return nil }
+func (*base) StockVersion(*Facts) (version string, ok bool)       { return "", false }
+func (*base) Meanings() []Meaning                                 { return nil }
+func (*base) Generation(*Page, *Facts) (Generation, string)       { return "", "" }
+func (*base) Determinism(*Facts, *Page) []target.Check            { return nil }
+func (*base) Health(context.Context, Asker, string) Health        { return Health{} }
+func (*base) isIt(context.Context, Asker, string) bool            { return false }
+func (*base) hint(context.Context, Asker, string) (likely string) { return "" }
 
 // Ask implements Engine: most servers have OpenAI's list of models, and few say
 // their version.
@@ -63,56 +66,19 @@ func (*base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) 
 	var f Facts
 	q := &questions{ask: ask, base: address}
 	q.askModels(ctx, &f)
-	f.Problems = q.problems
 	return f
 }
 
-// Health implements Engine.
-func (*base) Health(context.Context, Asker, string) Health { return Health{} }
-
-// Iterations implements Engine.
-func (*base) Iterations() *IterationStats { return nil }
-
-// StockVersion implements Engine.
-func (*base) StockVersion(*Facts) (version string, ok bool) { return "", false }
-
-// Meanings implements Engine.
-func (*base) Meanings() []Meaning { return nil }
-
-// Answers implements Engine.
-func (b *base) Answers() []Signal { return b.answers }
-
-// Quirks implements Engine.
-func (b *base) Quirks() Quirks { return b.quirks }
-
-// Generation implements Engine.
-func (*base) Generation(*Page, *Facts) (Generation, string) { return "", "" }
-
-// Capability implements Engine.
-func (b *base) Capability(name string, k *Known) target.Check {
-	switch name {
-	case CanHealth:
+// Capability implements Engine for what is asked of every API.
+func (*base) Capability(name string, k *Known) target.Check {
+	if name == CanHealth {
 		return named(name, k.health())
-	case CanConfig:
-		return named(name, k.config(no("this kind of server tells no config", "")))
 	}
-	return target.No(name, "this kind of server does not expose it", "")
+	return named(name, k.config(no("this kind of server does not expose its config", "")))
 }
 
-// Determinism implements Engine.
-func (*base) Determinism(*Facts, *Page) []target.Check { return nil }
-
-// Stream implements Engine.
-func (b *base) Stream(string, *Page) (s Stream, why string) { return b.stream, "" }
-
-func (b *base) data() *base { return b }
-
-func (*base) isIt(context.Context, Asker, string) bool { return false }
-
-func (*base) hint(context.Context, Asker, string) string { return "" }
-
-// arrange has the only model of a server stand for series that name none, and
-// the first that is listed for the one that clients call: adapters come after
+// arrange implements Engine: series that name no model are of the only one, and
+// of several that are listed clients call the first, for adapters come after
 // their model.
 func (*base) arrange(t *Topology, names []string, facts []ModelFacts) {
 	if len(names) == 1 {
@@ -130,10 +96,8 @@ type none struct{ base }
 // None returns the engine of servers that were not recognised.
 func None() Engine { return &none{base{kind: Unknown, path: "/metrics"}} }
 
-// Ask implements Engine.
 func (*none) Ask(context.Context, Asker, string, func(Facts)) Facts { return Facts{} }
 
-// Stream implements Engine.
-func (*none) Stream(string, *Page) (s Stream, why string) {
-	return s, "the server was not recognised yet"
+func (*none) Stream(string, *Page) (Stream, string) {
+	return Stream{}, "the server was not recognised yet"
 }

@@ -96,7 +96,7 @@ func (k *Known) health() target.Check {
 	case APIReady, APINotReady:
 		return yes("the API says whether it is ready")
 	case APIRefused:
-		return no("nothing listens on the API's address", "set api_port if the API is elsewhere; a server with its HTTP API off tells nothing")
+		return no("nothing listens on the API's address", "set api_port if the API is elsewhere; a server with its HTTP API off says nothing")
 	case APIFailed:
 		if k.Health.Status == http.StatusUnauthorized || k.Health.Status == http.StatusForbidden {
 			return no(k.Health.Detail, cureHeader)

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -76,15 +77,7 @@ const pageLimit = 16 << 20
 // with 200. Unknown means that nothing known answered.
 func Detect(ctx context.Context, ask Asker, address string) (kind Kind, path string) {
 	order := All()
-	slices.SortStableFunc(order, func(a, b Engine) int {
-		switch first, second := a.data().first, b.data().first; {
-		case first == second:
-			return 0
-		case first:
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(order, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
 	asked := make(map[string]bool)
 	for _, e := range order {
 		path := e.MetricsPath()

@@ -128,3 +128,70 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 		})
 	}
 }
+
+func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
+	for _, c := range []struct {
+		says, page string
+		want       engine.Kind
+	}{
+		{"Triton", "nv_inference_count 1\n", engine.Triton},
+		{"Triton with vLLM inside", "vllm:prompt_tokens_total 1\nnv_inference_count 1\n", engine.Triton},
+		{"a name in the first line", "trtllm_request_success_total 1\n", engine.TRTLLMServe},
+		{"a name in a later line", "x 1\nrequest_success_total 1\n", engine.TRTLLMServe},
+		{"a family without samples", "# TYPE request_queue_time_seconds histogram\n", engine.TRTLLMServe},
+		{"the first release", "e2e_request_latency_seconds_sum 1\n", engine.TRTLLMServe},
+		{"NIM shows names of trtllm-serve's too", "e2e_request_latency_seconds_sum 1\nnum_request_max 1\n", engine.NIM},
+		{"NIM once requests have ended", "e2e_request_latency_seconds_sum 1\nrequest_finish_total 1\n", engine.NIM},
+		{"a worker of Dynamo shows the engine inside", "trtllm_request_success_total 1\ndynamo_component_uptime_seconds 1\n", engine.Dynamo},
+		{"a worker of Dynamo before its own series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
+		{"trtllm-serve says another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
+		{"a worker of an older Dynamo", "trtllm:request_success_total 1\n", engine.Dynamo},
+		{"its names in front of unprefixed ones", "e2e_request_latency_seconds_sum 1\ntrtllm:request_success_total 1\n", engine.Dynamo},
+		{"vLLM", "vllm:num_requests_running 1\n", engine.Unknown},
+		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
+		{"nothing", "", engine.Unknown},
+	} {
+		require.Equal(t, c.want, engine.FromPage([]byte(c.page)), c.says)
+	}
+}
+
+func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
+	const page, models = "nv_inference_count 1\n", `{"data":[{"id":"m"}]}`
+	for _, c := range []struct {
+		says   string
+		server answers
+		asked  string
+		kind   engine.Kind
+		path   string
+	}{
+		{"nothing answers", answers{}, "/prometheus/metrics /version /metrics /v1/metrics", engine.Unknown, ""},
+		{"trtllm-serve with its page", answers{"/prometheus/metrics": "trtllm_x 1\n"}, "/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics"},
+		{"trtllm-serve without", answers{"/version": `{"version":"1.1.0"}`}, "/prometheus/metrics /version", engine.TRTLLMServe, "/prometheus/metrics"},
+		{"a version of nothing", answers{"/version": `{}`, "/metrics": page}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
+		{"Triton behind OpenAI's API", answers{"/metrics": page, "/v1/models": models}, "/prometheus/metrics /version /metrics /v1/models", engine.TritonOpenAI, "/metrics"},
+		{"Triton whose port answers anything", answers{"/metrics": page, "*": ""}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
+		{"an API that lists no models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
+		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, "/prometheus/metrics /version /metrics", engine.Dynamo, "/metrics"},
+		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, "/prometheus/metrics /version /metrics /v1/metrics", engine.NIM, "/v1/metrics"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			asked := &listener{answers: c.server}
+			kind, path := engine.Detect(t.Context(), asked, "http://server")
+			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
+			require.Equal(t, c.kind, kind)
+			require.Equal(t, c.path, path)
+		})
+	}
+}
+
+func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
+	const page = "nv_inference_count 1\n"
+	recognised := func(server answers, page string) engine.Kind {
+		return engine.Recognise(t.Context(), server, "http://server", []byte(page))
+	}
+	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
+	require.Equal(t, engine.TritonOpenAI, recognised(models, page))
+	require.Equal(t, engine.Triton, recognised(answers{}, page))
+	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_x 1\n"))
+	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
+}

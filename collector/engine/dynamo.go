@@ -106,11 +106,11 @@ func (*dynamo) judge(name string, p *Page) target.Check {
 	}
 	switch {
 	case name == CanGPU:
-		return no("Dynamo does not tell", cureDCGM)
+		return no("Dynamo does not expose it", cureDCGM)
 	case name == CanLiveTokens && !front:
 		return no("a worker counts tokens when a request ends", "scrape the frontend too")
 	case front && (name == CanKVCache || name == CanKVReuse || name == CanRunning):
-		return no("only the worker's page tells", "scrape the worker's DYN_SYSTEM_PORT too")
+		return no("only the worker's page has it", "scrape the worker's DYN_SYSTEM_PORT too")
 	case front:
 		return no("not on the page yet; families come with the first worker and request", "")
 	}

@@ -13,10 +13,10 @@ type dynamoHealth struct {
 	Endpoints json.RawMessage    `json:"endpoints"`
 }
 
-// Health implements Engine. What Dynamo says in a word is not to be believed
-// (seen in 1.6.1): a frontend is healthy with no worker at all, and a worker
-// that serves says 503 "notready" unless it is told to judge by its endpoints.
-// What they list counts.
+// Health implements Engine. Dynamo's status is not to be believed (seen in
+// 1.6.1): a frontend is healthy with no worker at all, and a worker that serves
+// says 503 "notready" unless it is configured to judge by its endpoints. What
+// they list counts.
 func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
 	status, _, body, err := ask.Do(ctx, http.MethodGet, address+"/health", nil, answerLimit)
 	if err != nil {

@@ -37,12 +37,12 @@ type Engine interface {
 	// for people; empty when nothing is known.
 	MissingPageHint() string
 
-	// Ask puts the slow questions of identity. A question that fails costs
-	// only its fact. Tell, if it is not nil, may be called once before Ask
+	// Ask puts the slow questions of identity to an API. A question that fails
+	// costs only its fact. Early, if it is not nil, may be called once before Ask
 	// returns, with what is known while a question is still open.
-	Ask(ctx context.Context, ask Asker, base string, tell func(Facts)) Facts
+	Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts
 	// Health asks whether the server is there and ready.
-	Health(ctx context.Context, ask Asker, base string) Health
+	Health(ctx context.Context, ask Asker, address string) Health
 	// Iterations says where the server hands out statistics of its iterations
 	// and how to read them; nil where it does not.
 	Iterations() *IterationStats
@@ -98,8 +98,8 @@ const answerLimit = 4 << 20
 //nolint:gochecknoglobals // constant once the program has started.
 var registry []Engine
 
-// register adds a kind of server.
-func register(e Engine) Engine {
+// register adds a kind of server; a package-level variable takes the result.
+func register(e Engine) Engine { //nolint:unparam // Without a result it could not be called there.
 	registry = append(registry, e)
 	slices.SortFunc(registry, func(a, b Engine) int { return strings.Compare(string(a.Kind()), string(b.Kind())) })
 	return e

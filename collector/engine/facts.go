@@ -8,16 +8,14 @@ import (
 // Facts are what a server answered about itself. Empty fields were not
 // answered. Facts are immutable once they are handed on.
 type Facts struct {
-	// Answered is true when at least one question got an answer.
-	Answered bool
 	// EngineVersion is the server's own version.
 	EngineVersion string
 	// TRTLLMVersion is the version of TensorRT-LLM inside, with the source
-	// that told it.
+	// that said it.
 	TRTLLMVersion string
 	TRTLLMSource  VersionSource
 	// BuildVersion is the version that built the TensorRT engine, from its
-	// folder's config.json, which no server tells over HTTP.
+	// folder's config.json, which no server says over HTTP.
 	BuildVersion string
 	// Listed is true when the server listed its models, Models are those it
 	// has, in its order.
@@ -88,10 +86,6 @@ type InstanceGroup struct {
 type DynamicBatching struct {
 	DelayMicroseconds int64
 	Preferred         []int
-	// The policy of the queue; a size of 0 is no limit.
-	MaxQueueSize        int64
-	TimeoutAction       string
-	TimeoutMicroseconds int64
 }
 
 // Minimal says whether requests are only batched that wait already.
@@ -121,8 +115,8 @@ func (f *Facts) Model(name string) *ModelFacts {
 }
 
 // Over gives these facts, completed by earlier ones about what was not answered
-// this time. The version of TensorRT-LLM that a server told is kept only as
-// long as its own version is the same.
+// this time. The version of TensorRT-LLM that a server said is kept only as long
+// as its own version is the same.
 func (f Facts) Over(before *Facts) *Facts {
 	if before == nil {
 		return &f
@@ -140,13 +134,9 @@ func (f Facts) Over(before *Facts) *Facts {
 		f.Listed, f.Models = before.Listed, before.Models
 		return &f
 	}
-	known := make(map[string]*ModelFacts, len(before.Models))
-	for i := range before.Models {
-		known[before.Models[i].Name] = &before.Models[i]
-	}
 	f.Models = slices.Clone(f.Models)
 	for i := range f.Models {
-		old := known[f.Models[i].Name]
+		old := before.Model(f.Models[i].Name)
 		if old == nil || f.Models[i].Configured || !old.Configured {
 			continue
 		}
@@ -157,8 +147,8 @@ func (f Facts) Over(before *Facts) *Facts {
 	return &f
 }
 
-// answeredAgain says whether every model that told its config before did so this
-// time, so that a parameter which is not there was taken out.
+// answeredAgain says whether every model whose config was answered before has
+// answered again, so that a parameter which is not there was taken out.
 func (f *Facts) answeredAgain(before *Facts) bool {
 	return f.Listed && !slices.ContainsFunc(before.Models, func(m ModelFacts) bool {
 		now := f.Model(m.Name)
@@ -166,19 +156,19 @@ func (f *Facts) answeredAgain(before *Facts) bool {
 	})
 }
 
-// Equal says whether both tell the same; problems do not count.
+// Equal says whether both are the same.
 func (f *Facts) Equal(o *Facts) bool {
 	if f == nil || o == nil {
 		return f == o
 	}
-	return f.Answered == o.Answered && f.EngineVersion == o.EngineVersion && f.TRTLLMVersion == o.TRTLLMVersion &&
+	return f.EngineVersion == o.EngineVersion && f.TRTLLMVersion == o.TRTLLMVersion &&
 		f.TRTLLMSource == o.TRTLLMSource && f.BuildVersion == o.BuildVersion && f.Listed == o.Listed &&
 		slices.EqualFunc(f.Models, o.Models, func(a, b ModelFacts) bool { return a.equal(&b) }) &&
 		slices.Equal(f.Problems, o.Problems)
 }
 
-// equal says whether both tell the same of a model. Everything that a config
-// says is in its hash.
+// equal says whether both are the same. Everything that a config says is in its
+// hash.
 func (m *ModelFacts) equal(o *ModelFacts) bool {
 	return m.Name == o.Name && m.Version == o.Version && m.State == o.State && m.Configured == o.Configured &&
 		m.ConfigHash == o.ConfigHash && m.InstanceCount() == o.InstanceCount() &&

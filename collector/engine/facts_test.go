@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -35,19 +36,20 @@ func tritonServer(changes ...string) answers {
 	return a
 }
 
-// ask puts the slow questions to a server of a kind.
-func ask(t *testing.T, kind engine.Kind, server engine.Asker) engine.Facts {
+// ask puts the slow questions to a server of a kind; time passes at once while
+// all answers are awaited.
+func ask(t *testing.T, kind engine.Kind, server engine.Asker) (f engine.Facts) {
 	t.Helper()
-	e, ok := engine.Of(string(kind))
-	require.True(t, ok)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	return e.Ask(ctx, server, "http://server", nil)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		f = of(t, kind).Ask(ctx, server, "http://server", nil)
+	})
+	return f
 }
 
 func TestConfigOfATritonModel(t *testing.T) {
 	f := ask(t, engine.Triton, tritonServer())
-	require.True(t, f.Answered)
 	require.True(t, f.Listed)
 	require.Equal(t, "2.64.0", f.EngineVersion)
 	require.Equal(t, "1.1.0", f.TRTLLMVersion)
@@ -61,7 +63,7 @@ func TestConfigOfATritonModel(t *testing.T) {
 	require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, m.Instances)
 	require.Equal(t, 1, m.InstanceCount())
 	require.Equal(t, &engine.DynamicBatching{
-		DelayMicroseconds: 100, Preferred: []int{4}, MaxQueueSize: 64, TimeoutAction: "REJECT", TimeoutMicroseconds: 5,
+		DelayMicroseconds: 100, Preferred: []int{4},
 	}, m.Batching)
 	require.Equal(t, map[string]string{
 		"gpt_model_type": "inflight_fused_batching", "batch_scheduler_policy": "max_utilization",
@@ -168,7 +170,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 	} {
 		t.Run(string(c.kind)+" "+c.version, func(t *testing.T) {
 			f := ask(t, c.kind, c.server)
-			require.True(t, f.Answered)
+			require.True(t, f.Listed)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
 			trtllm, source := f.ResolveVersion(of(t, c.kind), "")
@@ -237,4 +239,98 @@ func TestAnswersAreKeptWhileTheyAreNotGivenAnew(t *testing.T) {
 		})
 	}
 	require.Equal(t, "2.64.0", first.Over(nil).EngineVersion)
+}
+
+func TestFactsAreEqualWhenTheySayTheSame(t *testing.T) {
+	facts := func(change func(f *engine.Facts)) *engine.Facts {
+		f := &engine.Facts{
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", TRTLLMSource: engine.SourceParameter, BuildVersion: "1.1.0", Listed: true,
+			Models: []engine.ModelFacts{{
+				Name: "m", Version: "1", State: "READY", Configured: true, ConfigHash: "h", Parameters: map[string]string{"a": "b"},
+				Steps: []string{"x"}, Calls: []string{"y"}, Instances: []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}},
+			}},
+			Problems: []engine.Problem{{Question: "q", Reason: "r"}},
+		}
+		change(f)
+		return f
+	}
+	one := facts(func(*engine.Facts) {})
+	require.True(t, one.Equal(facts(func(*engine.Facts) {})))
+	require.True(t, one.Equal(facts(func(f *engine.Facts) { f.Models[0].Instances[0].GPUs = []int{3} })), "where a model runs does not count")
+	for says, change := range map[string]func(f *engine.Facts){
+		"version":            func(f *engine.Facts) { f.EngineVersion = "" },
+		"TensorRT-LLM":       func(f *engine.Facts) { f.TRTLLMVersion = "1.2.0" },
+		"source":             func(f *engine.Facts) { f.TRTLLMSource = engine.SourceServer },
+		"build":              func(f *engine.Facts) { f.BuildVersion = "" },
+		"listed":             func(f *engine.Facts) { f.Listed = false },
+		"problems":           func(f *engine.Facts) { f.Problems = nil },
+		"models":             func(f *engine.Facts) { f.Models = nil },
+		"name":               func(f *engine.Facts) { f.Models[0].Name = "n" },
+		"version of a model": func(f *engine.Facts) { f.Models[0].Version = "2" },
+		"state":              func(f *engine.Facts) { f.Models[0].State = "LOADING" },
+		"configured":         func(f *engine.Facts) { f.Models[0].Configured = false },
+		"hash":               func(f *engine.Facts) { f.Models[0].ConfigHash = "i" },
+		"parameters":         func(f *engine.Facts) { f.Models[0].Parameters["a"] = "c" },
+		"steps":              func(f *engine.Facts) { f.Models[0].Steps = nil },
+		"calls":              func(f *engine.Facts) { f.Models[0].Calls = nil },
+		"instances":          func(f *engine.Facts) { f.Models[0].Instances[0].GPUs = []int{0, 1} },
+	} {
+		require.False(t, one.Equal(facts(change)), says)
+	}
+	var none *engine.Facts
+	require.True(t, none.Equal(nil))
+	require.False(t, none.Equal(one))
+	require.False(t, one.Equal(nil))
+}
+
+func TestInstancesOfAModel(t *testing.T) {
+	for _, c := range []struct {
+		groups []engine.InstanceGroup
+		want   int
+	}{
+		{nil, 0},
+		{[]engine.InstanceGroup{{Kind: "KIND_CPU", Count: 4}}, 4},
+		{[]engine.InstanceGroup{{Kind: "KIND_GPU", Count: 2, GPUs: []int{0, 1, 2}}}, 6},
+		{[]engine.InstanceGroup{{Kind: "KIND_GPU", Count: 2}}, 2},
+		{[]engine.InstanceGroup{{Kind: "KIND_MODEL", Count: 2, GPUs: []int{0, 1}}, {Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, 3},
+	} {
+		m := engine.ModelFacts{Instances: c.groups}
+		require.Equal(t, c.want, m.InstanceCount(), "%v", c.groups)
+	}
+	require.True(t, (&engine.DynamicBatching{}).Minimal())
+	require.False(t, (&engine.DynamicBatching{DelayMicroseconds: 1}).Minimal())
+	require.False(t, (&engine.DynamicBatching{Preferred: []int{4}}).Minimal())
+}
+
+func TestTheIndexOfATriton(t *testing.T) {
+	long := strings.Repeat("x", 257)
+	f := ask(t, engine.Triton, answers{"/v2": metadata, "/v2/repository/index": `[
+		{"name":"never loaded"},{"name":"a","version":"1","state":"UNAVAILABLE"},{"name":"a","version":"2","state":"READY"},
+		{"name":"a","version":"3","state":"LOADING"},{"name":"","version":"1","state":"READY"},{"name":"` + long + `","state":"READY"},
+		{"name":"b","version":"1","state":"LOADING"}]`})
+	got := make([]string, len(f.Models))
+	for i, m := range f.Models {
+		got[i] = m.Name + " " + m.Version + " " + m.State
+	}
+	require.Equal(t, []string{"a 2 READY", "b 1 LOADING", "never loaded  "}, got, "one version of each, those that were never loaded last")
+}
+
+func TestModelsThatAConfigNames(t *testing.T) {
+	names := `[{"name":"chat","version":"1","state":"READY"},{"name":"bls","version":"1","state":"READY"}]`
+	f := ask(t, engine.Triton, answers{
+		"/v2": metadata, "/v2/repository/index": names,
+		"/v2/models/chat/config": `{"name":"chat","platform":"ensemble","ensemble_scheduling":{"step":[{"model_name":"pre"},{"model_name":"llm"},{"model_name":"pre"}]}}`,
+		"/v2/models/bls/config": `{"name":"bls","backend":"python","instance_group":[{"kind":"KIND_CPU","count":"2"}],
+			"parameters":{"tensorrt_llm_model_name":{"string_value":"llm"},"draft_model_name":{"string_value":"${draft}"},"a_model_name":{"string_value":"a"},
+			"gpu_device_ids":{"string_value":"0"},"other":{"string_value":"x"},"trtllm_version":{"string_value":"  1.0.0 "}}}`,
+	})
+	chat, bls := f.Model("chat"), f.Model("bls")
+	require.Equal(t, "ensemble", chat.Platform)
+	require.Equal(t, []string{"pre", "llm"}, chat.Steps)
+	require.Nil(t, chat.Batching)
+	require.Equal(t, []string{"a", "llm"}, bls.Calls)
+	require.Equal(t, 2, bls.InstanceCount())
+	require.Equal(t, map[string]string{"gpu_device_ids": "0"}, bls.Parameters)
+	require.Equal(t, "1.0.0", f.TRTLLMVersion)
+	require.Nil(t, f.Model("other"))
 }

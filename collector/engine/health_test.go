@@ -94,3 +94,107 @@ func TestAServerThatIsNotLiveIsNotAskedForItsModels(t *testing.T) {
 	require.False(t, h.Live)
 	require.Equal(t, []string{"http://server/v2/health/ready", "http://server/v2/health/live"}, server.asked)
 }
+
+// said is a server that answers every question alike.
+type said struct {
+	status int
+	state  string
+	body   string
+}
+
+// Do implements engine.Asker.
+func (s said) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+	header := http.Header{}
+	header.Set("X-Trtllm-Server-State", s.state)
+	return s.status, header, []byte(s.body), nil
+}
+
+func TestHealthByStatus(t *testing.T) {
+	kinds := []engine.Kind{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM}
+	for _, c := range []struct {
+		server said
+		want   engine.APIState
+		detail string
+	}{
+		{said{200, "", ""}, engine.APIReady, "the API answers 200"},
+		{said{400, "", ""}, engine.APINotReady, "the API answers Bad Request"},
+		{said{500, "", ""}, engine.APINotReady, "the API answers Internal Server Error"},
+		{said{503, "", ""}, engine.APINotReady, "the API answers Service Unavailable"},
+		{said{401, "", "no"}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (no)"},
+		{said{403, "", `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (expecting header)"},
+		{said{403, "", `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (" + strings.Repeat("x", 120) + ")"},
+		{said{404, "", ""}, engine.APIFailed, "the API answers Not Found to http://server/"},
+	} {
+		for _, kind := range kinds {
+			h := of(t, kind).Health(t.Context(), c.server, "http://server")
+			require.Equal(t, c.want, h.API, kind)
+			require.Equal(t, c.server.status, h.Status, kind)
+			require.False(t, h.Starting, kind)
+			if c.server.status == http.StatusNotFound {
+				require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
+			} else {
+				require.Equal(t, c.detail, h.Detail, kind)
+			}
+		}
+	}
+}
+
+func TestWhoSaysThatItIsLive(t *testing.T) {
+	for _, c := range []struct {
+		kind        engine.Kind
+		status      int
+		live, known bool
+	}{
+		{engine.Triton, 200, true, true},
+		{engine.Triton, 400, false, true},
+		{engine.Triton, 404, false, false},
+		{engine.NIM, 200, true, true},
+		{engine.NIM, 503, false, true},
+		{engine.TRTLLMServe, 200, true, true},
+		{engine.TRTLLMServe, 503, true, true},
+		{engine.TRTLLMServe, 404, false, true},
+		{engine.TritonOpenAI, 200, false, false},
+	} {
+		h := of(t, c.kind).Health(t.Context(), said{status: c.status}, "http://server")
+		require.Equal(t, c.live, h.Live, "%s, %d", c.kind, c.status)
+		require.Equal(t, c.known, h.LiveKnown, "%s, %d", c.kind, c.status)
+	}
+	h := of(t, engine.NIM).Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")
+	require.False(t, h.LiveKnown)
+}
+
+func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
+	serve := of(t, engine.TRTLLMServe)
+	for _, status := range []int{503, 404} {
+		h := serve.Health(t.Context(), said{status: status, state: "starting"}, "http://server")
+		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, Starting: true, Detail: "the server loads its engine"}, h)
+	}
+	require.False(t, serve.Health(t.Context(), said{status: 503, state: "ready"}, "http://server").Starting)
+	require.False(t, serve.Health(t.Context(), said{status: 200, state: "starting"}, "http://server").Starting, "it is ready")
+	h := serve.Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")
+	require.Equal(t, engine.APIRefused, h.API)
+	require.False(t, h.Live)
+	require.False(t, of(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
+}
+
+func TestWhereHealthIsAskedFor(t *testing.T) {
+	for kind, want := range map[engine.Kind]string{
+		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
+		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
+	} {
+		asked := &listener{answers: answers{"*": "{}"}}
+		of(t, kind).Health(t.Context(), asked, "http://server")
+		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
+	}
+}
+
+func TestModelsOfTheIndex(t *testing.T) {
+	server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": `[
+		{"name":"a","version":"1","state":"READY"},{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"},
+		{"name":"never loaded"},{"name":"","version":"1","state":"READY"}]`}
+	h := of(t, engine.Triton).Health(t.Context(), server, "http://server")
+	require.Equal(t, []engine.ModelState{
+		{Name: "a", Version: "1", State: "READY"}, {Name: "b", Version: "2", State: "UNAVAILABLE", Reason: "no memory"},
+	}, h.Models)
+	require.Equal(t, "the API answers 200; not loaded: b (no memory)", h.Detail)
+}

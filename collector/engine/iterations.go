@@ -26,7 +26,7 @@ type Iteration struct {
 	// Generated tokens are estimated, Context ones were computed in prefill.
 	Completed, Generated, Context float64
 
-	// hash tells rows of the same iteration and rank apart.
+	// hash distinguishes rows of the same iteration and rank.
 	hash uint64
 }
 
@@ -46,7 +46,7 @@ type IterationSums struct {
 }
 
 // Iterations adds up the rows of one server. Rows that come twice count once;
-// counters go on when the server starts anew. Not safe for concurrent use.
+// counters go on when the server restarts. Not safe for concurrent use.
 type Iterations struct {
 	sums    IterationSums
 	started bool
@@ -56,7 +56,7 @@ type Iterations struct {
 	seen map[rowKey]uint64
 }
 
-// rowKey tells rows apart.
+// rowKey is what distinguishes rows.
 type rowKey struct {
 	iteration uint64
 	rank      int64
@@ -66,7 +66,7 @@ const (
 	// rowsKept is for how many iterations rows are known again.
 	rowsKept = 4096
 	// late is by how much a row may come after newer ones, as ranks and
-	// pipeline stages report apart; an older one is of a server that began anew.
+	// pipeline stages report apart; an older one is of a server that restarted.
 	late = 64
 )
 

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -142,5 +143,69 @@ func TestRealIterationsAreRead(t *testing.T) {
 			require.Equal(t, want.context, sums.ContextTokens)
 			require.Equal(t, want.queued, *sums.Queued)
 		})
+	}
+}
+
+func TestCountsOfIterations(t *testing.T) {
+	for _, c := range []struct {
+		name, rows                    string
+		generated, context, completed float64
+		queued, active                any
+	}{
+		{"all of them", list(row(7, `"numNewActiveRequests":1`, `"numCompletedRequests":3`)), 3, 10, 3, 7.0, 2.0},
+		{
+			"several tokens for each request", // The TensorRT backend says how many; drafts are among them.
+			list(`{"iter":1,"numNewActiveRequests":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":2.5},"specDecodingStats":{"numAcceptedTokens":9}}`),
+			11, 0, 0, nil, nil,
+		},
+		{"one token for each request", list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":1},"specDecodingStats":{"numAcceptedTokens":9}}`), 13, 0, 0, nil, nil},
+		{"drafts of another rank are copies", list(row(1), row(1, `"attentionDpRank":1`, `"specDecodingStats":{"numAcceptedTokens":9}`)), 4, 20, 0, 1.0, 2.0},
+		{"counts below 0", list(`{"iter":1,"numQueuedRequests":-1,"numActiveRequests":0,"numCompletedRequests":-1}`), 0, 0, 0, nil, 0.0},
+		{"only another rank", list(`{"iter":1,"attentionDpRank":1,"numQueuedRequests":1,"numCompletedRequests":1,"inflightBatchingStats":{"numGenRequests":1}}`), 1, 0, 0, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var book engine.Iterations
+			sums, err := book.Add(serveIterations(t), []byte(c.rows), true)
+			require.NoError(t, err)
+			require.Equal(t, c.generated, sums.GeneratedTokens)
+			require.Equal(t, c.context, sums.ContextTokens)
+			require.Equal(t, c.completed, sums.Completed)
+			for want, got := range map[*any]*float64{&c.queued: sums.Queued, &c.active: sums.Active} {
+				if *want == nil {
+					require.Nil(t, got)
+				} else {
+					require.NotNil(t, got)
+					require.Equal(t, *want, *got)
+				}
+			}
+		})
+	}
+}
+
+func TestRowsAreForgottenWhenTheyAreTooOldToMatter(t *testing.T) {
+	from := &engine.IterationStats{Keeps: math.MaxInt, Read: func(text []byte) (rows []engine.Iteration, err error) {
+		var first, last uint64
+		_, err = fmt.Sscan(string(text), &first, &last)
+		for i := first; i <= last; i++ {
+			rows = append(rows, engine.Iteration{Number: i})
+		}
+		return rows, err
+	}}
+	var book engine.Iterations
+	for _, c := range []struct {
+		rows string
+		want uint64
+	}{
+		{"1 9000", 9000},
+		{"8900 9000", 9000}, // All known.
+		{"9001 9001", 9001},
+		{"8930 8940", 9001}, // Late, and known again.
+		{"1 10", 9011},      // So old that a server began again.
+		{"11 11", 9012},
+	} {
+		sums, err := book.Add(from, []byte(c.rows), true)
+		require.NoError(t, err)
+		require.Equal(t, c.want, sums.Iterations, c.rows)
+		require.Zero(t, sums.Missing, c.rows)
 	}
 }

@@ -165,3 +165,18 @@ func (r *recorder) Do(ctx context.Context, method, address string, body []byte, 
 	}
 	return r.network.Do(ctx, method, address, body, limit)
 }
+
+// listener is a server of fixed answers that remembers what it was asked.
+type listener struct {
+	answers
+
+	paths []string
+}
+
+// Do implements engine.Asker.
+func (l *listener) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	if u, err := url.Parse(address); err == nil {
+		l.paths = append(l.paths, u.Path)
+	}
+	return l.answers.Do(ctx, method, address, body, limit)
+}

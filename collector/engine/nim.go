@@ -29,15 +29,14 @@ type release struct {
 }
 
 // Ask implements Engine.
-func (n *nim) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
+func (*nim) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: address}
 	var r release
-	if _, ok := q.get(ctx, "/v1/version", &r); ok && r.Release != "" {
-		f.Answered, f.EngineVersion = true, plainVersion(r.Release)
+	if _, ok := q.get(ctx, "/v1/version", &r); ok {
+		f.EngineVersion = plainVersion(r.Release)
 	}
 	q.askModels(ctx, &f)
-	f.Problems = q.problems
 	return f
 }
 
@@ -104,9 +103,9 @@ func (*nim) judge(name string, p *Page) target.Check {
 	}
 	switch name {
 	case CanKVReuse:
-		return no("NIM 1.x does not tell", "")
+		return no("NIM 1.x does not expose it", "")
 	case CanGPU:
-		return no("NIM 1.x does not tell", cureDCGM)
+		return no("NIM 1.x does not expose it", cureDCGM)
 	}
 	return no("not on the page yet; families come with the first request", "")
 }

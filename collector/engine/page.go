@@ -125,11 +125,8 @@ func (p *Page) readModels(index Index) {
 		}
 		named[name] = true
 		for _, m := range index[all[i].Labels.Get(model.MetricNameLabel)] {
-			switch m.Signal { //nolint:exhaustive // The others say nothing of models.
-			case ModelSuccess:
-				p.loaded[name] = true
-			case ModelFailed:
-				p.loaded[name] = p.loaded[name]
+			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
+				p.loaded[name] = p.loaded[name] || m.Signal == ModelSuccess
 			}
 		}
 	}
@@ -245,8 +242,8 @@ func (p *Page) Begins(prefix string) bool {
 	return false
 }
 
-// Loaded says whether a model is loaded as far as the page tells; known is
-// false when the page does not speak of the model, or of models at all.
+// Loaded says whether the page shows a model as loaded; known is false when it
+// says so of no model.
 func (p *Page) Loaded(name string) (loaded, known bool) {
 	if p == nil || len(p.loaded) == 0 {
 		return false, false

@@ -55,7 +55,7 @@ func unitOf(timestamp float64) timeUnit {
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 
 // KVBlockTokens is how many tokens a block of the KV cache holds; false while
-// the page does not tell, as before the first iteration.
+// the page does not say, as before the first iteration.
 func (p *Page) KVBlockTokens() (float64, bool) { return p.value(KVBlockTokens) }
 
 // RequestsLimit is how many requests the executor admits at once.
@@ -77,7 +77,7 @@ func (p *Page) Buckets() map[string]string {
 	return p.buckets
 }
 
-// GPU describes the GPUs, as far as the page tells: their name, else how many
+// GPU describes the GPUs, as far as the page says: their name, else how many
 // there are and the memory of the largest.
 func (p *Page) GPU() (string, bool) {
 	if p == nil {

@@ -47,32 +47,30 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		body = []byte("{}")
 	}
 	status, _, text, err := q.ask.Do(ctx, method, q.base+path, body, answerLimit)
-	var reason string
+	problem := Problem{Question: method + " " + path}
 	switch {
 	case err != nil && refused(err):
-		reason = "nothing listens"
+		problem.Reason = "nothing listens"
 	case err != nil && errors.Is(err, context.DeadlineExceeded):
-		reason = "no answer in time"
+		problem.Reason = "no answer in time"
 	case err != nil:
-		reason = err.Error()
+		problem.Reason = err.Error()
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		q.problems = append(q.problems, Problem{
-			method + " " + path, "restricted: " + restrictedHint + " (" + short(text) + ")", true,
-		})
-		return nil, false
+		problem.Reason, problem.Restricted = "restricted: "+restrictedHint+" ("+short(text)+")", true
 	case status != http.StatusOK:
-		reason = "answers " + http.StatusText(status)
+		problem.Reason = "answers " + http.StatusText(status)
 	default:
-		reason = unreadable(json.Unmarshal(text, into))
+		problem.Reason = unreadable(json.Unmarshal(text, into))
 	}
-	if reason != "" {
-		q.problems = append(q.problems, Problem{Question: method + " " + path, Reason: reason})
+	if problem.Reason != "" {
+		q.problems = append(q.problems, problem)
 		return nil, false
 	}
 	return text, true
 }
 
-// restrictedHint is the way out of --http-restricted-api and its like.
+// restrictedHint is the way out where an API wants a header, as with
+// --http-restricted-api.
 const restrictedHint = "give the header the server expects with http_headers"
 
 // unreadable says why an answer is of no use; empty when it can be used.
@@ -89,8 +87,14 @@ func unreadable(err error) string {
 	return "answers text that is no JSON"
 }
 
-// versionLimit bounds a version that a server tells.
-const versionLimit = 64
+// What bounds the answers that are kept: the length of a version, that of names
+// and parameters, and the models of one server; the rest of a larger list is
+// passed over.
+const (
+	versionLimit = 64
+	textLimit    = 256
+	modelsKept   = 1024
+)
 
 // plainVersion is a version fit for a label, empty for anything else. Versions
 // are not semver: 1.0.3.2510, 0.17.0.post1, 2.73.0dev.
@@ -103,9 +107,6 @@ func plainVersion(v string) string {
 	}
 	return v
 }
-
-// textLimit bounds names and parameters that a server tells.
-const textLimit = 256
 
 // plainText is a text fit for a label, empty for one that is too long or has
 // control characters.
@@ -133,18 +134,15 @@ func (n *number) UnmarshalJSON(text []byte) error {
 // modelList is the answer of GET /v1/models.
 type modelList struct {
 	Data []struct {
-		ID      string `json:"id"`
-		OwnedBy string `json:"owned_by"`
+		ID string `json:"id"`
 	} `json:"data"`
 }
 
-// askModels reads the OpenAI model list.
+// askModels reads the OpenAI model list, the last of the questions of a round.
 func (q *questions) askModels(ctx context.Context, f *Facts) {
 	var list modelList
-	if _, ok := q.get(ctx, "/v1/models", &list); !ok {
-		return
-	}
-	f.Answered, f.Listed = true, true
+	_, f.Listed = q.get(ctx, "/v1/models", &list)
+	f.Problems = q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)
 		known := slices.ContainsFunc(f.Models, func(k ModelFacts) bool { return k.Name == id })
@@ -153,7 +151,3 @@ func (q *questions) askModels(ctx context.Context, f *Facts) {
 		}
 	}
 }
-
-// modelsKept bounds the models of one server that are kept; the rest of a
-// larger list is passed over.
-const modelsKept = 1024

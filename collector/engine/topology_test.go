@@ -89,3 +89,129 @@ func TestTopologyOfModels(t *testing.T) {
 		})
 	}
 }
+
+func TestHowModelsTreatTheirRequests(t *testing.T) {
+	model := func(name, backend string, decoupled bool) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Configured: true, Backend: backend, Decoupled: decoupled}
+	}
+	facts := []engine.ModelFacts{
+		model("cpp", "tensorrtllm", false), model("cpp streaming", "tensorrtllm", true), model("python", "python", false),
+		model("llm api", "python", true), model("vllm", "vllm", true), model("vllm whole", "vllm", false), model("onnx", "onnxruntime", false),
+		model("onnx streaming", "onnxruntime", true), model("tensorrt_llm", "python", false),
+		{Name: "chat", Configured: true, Platform: "ensemble"},
+		{Name: "ensemble", Configured: true, Backend: "python"},
+		{Name: "not configured", Backend: "vllm", Decoupled: true},
+	}
+	names := func(holds func(model string) bool) (all []string) {
+		for _, f := range facts {
+			if holds(f.Name) {
+				all = append(all, f.Name)
+			}
+		}
+		return all
+	}
+	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
+		got := engine.NewTopology(of(t, kind), nil, facts, nil)
+		require.Equal(t, []string{"llm api", "vllm"}, names(got.HandsOver))
+		require.Equal(t, []string{"chat"}, names(got.Ensemble))
+		require.Equal(t, []string{"cpp", "cpp streaming", "llm api", "vllm", "vllm whole", "tensorrt_llm"}, names(got.InFlight))
+		require.Equal(t, []string{"python", "onnx", "chat", "ensemble"}, names(got.QueuedByCore))
+		require.Equal(t, []string{"cpp streaming", "llm api", "vllm", "onnx streaming"}, names(func(m string) bool {
+			streams, known := got.Streams(m)
+			require.Equal(t, m != "not configured", known, m)
+			return streams
+		}))
+	}
+	byName := engine.NewTopology(of(t, engine.Triton), []string{"ensemble", "tensorrt_llm", "other"}, nil, nil)
+	require.True(t, byName.Ensemble("ensemble"))
+	require.False(t, byName.Ensemble("tensorrt_llm"))
+	require.True(t, byName.InFlight("tensorrt_llm"))
+	require.False(t, byName.InFlight("other"))
+	require.False(t, byName.QueuedByCore("other"), "nothing is known of it")
+	served := engine.NewTopology(of(t, engine.TRTLLMServe), nil, facts, nil)
+	for _, f := range facts {
+		require.False(t, served.HandsOver(f.Name) || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
+	}
+}
+
+func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
+	facts := func(change func(f []engine.ModelFacts)) []engine.ModelFacts {
+		f := []engine.ModelFacts{
+			{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm", "post"}},
+			{Name: "pre", Configured: true, Backend: "python"},
+			{Name: "llm", Configured: true, Backend: "python"},
+			{Name: "post", Configured: true, Backend: "python"},
+		}
+		change(f)
+		return f
+	}
+	topology := func(kind engine.Kind, f []engine.ModelFacts, ids map[string][]string) *engine.Topology {
+		return engine.NewTopology(of(t, kind), nil, f, ids)
+	}
+	same := func([]engine.ModelFacts) {}
+	one := topology(engine.Triton, facts(same), nil)
+	require.True(t, one.Equal(topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].MaxBatchSize = 4 }), nil)), "no rule asks for it")
+	for says, other := range map[string]*engine.Topology{
+		"a model streams":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[3].Decoupled = true }), nil),
+		"the LLM streams":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Decoupled = true }), nil),
+		"another backend":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Backend = "vllm" }), nil),
+		"a config is not known":   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].Configured = false }), nil),
+		"a step more":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Steps = f[0].Steps[:2] }), nil),
+		"no ensemble":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Platform = "" }), nil),
+		"a model less":            topology(engine.Triton, facts(same)[:3], nil),
+		"an id of the operator's": topology(engine.Triton, facts(same), map[string][]string{"id": {"llm"}}),
+		"nothing":                 nil,
+	} {
+		require.False(t, one.Equal(other), says)
+		if other != nil {
+			require.False(t, other.Equal(one), says)
+		}
+	}
+	var none *engine.Topology
+	require.True(t, none.Equal(nil))
+	require.False(t, none.Equal(one))
+	listed := []engine.ModelFacts{{Name: "a"}, {Name: "b"}}
+	require.True(t, topology(engine.NIM, listed, nil).Equal(topology(engine.NIM, listed, nil)))
+	require.False(t, topology(engine.NIM, listed, nil).Equal(topology(engine.NIM, []engine.ModelFacts{{Name: "b"}, {Name: "a"}}, nil)), "clients call the first")
+	require.False(t, topology(engine.NIM, listed[:1], nil).Equal(topology(engine.NIM, listed, nil)))
+}
+
+func TestModelsThatWereNeverSeen(t *testing.T) {
+	got := engine.NewTopology(of(t, engine.NIM), nil, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
+	require.Equal(t, "other", got.ModelID("other"))
+	require.Equal(t, engine.RoleSingle, got.Role("other"))
+	require.Equal(t, "unknown", got.ModelID(""), "of two models")
+	_, known := got.Streams("other")
+	require.False(t, known)
+}
+
+func TestIDsOfTheOperator(t *testing.T) {
+	list := func(names ...string) (f []engine.ModelFacts) {
+		for _, n := range names {
+			f = append(f, engine.ModelFacts{Name: n})
+		}
+		return f
+	}
+	for _, c := range []struct {
+		says  string
+		kind  engine.Kind
+		facts []engine.ModelFacts
+		ids   map[string][]string
+		want  map[string]string
+	}{
+		{"the only id is also that of series without a model", engine.NIM, list("a", "b"), map[string][]string{"id": {"a"}}, map[string]string{"a": "id", "b": "b", "": "id"}},
+		{"two ids", engine.NIM, list("a", "b"), map[string][]string{"one": {"a"}, "two": {"b"}}, map[string]string{"a": "one", "b": "two", "": "unknown"}},
+		{"the only model has one of two ids", engine.NIM, list("a"), map[string][]string{"one": {"a"}, "two": {"c"}}, map[string]string{"a": "one", "c": "two", "": "one"}},
+		{
+			"a part with an id of its own", engine.Triton, list("ensemble", "preprocessing", "tensorrt_llm"),
+			map[string][]string{"chat": {"ensemble"}, "tokens": {"preprocessing"}},
+			map[string]string{"ensemble": "chat", "preprocessing": "tokens", "tensorrt_llm": "tokens"},
+		},
+		{"a model that is not there yet", engine.Triton, nil, map[string][]string{"id": {"later"}}, map[string]string{"later": "id"}},
+	} {
+		got := engine.NewTopology(of(t, c.kind), nil, c.facts, c.ids)
+		for name, id := range c.want {
+			require.Equal(t, id, got.ModelID(name), "%s: %s", c.says, name)
+		}
+	}
+}

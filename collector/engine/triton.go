@@ -53,13 +53,13 @@ func (*triton) hint(ctx context.Context, ask Asker, address string) string {
 	var meta serverMetadata
 	q := &questions{ask: ask, base: address}
 	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
-		return "this is Triton's HTTP API; its page stands on the metrics port, 8002 unless --metrics-port says otherwise"
+		return "this is Triton's HTTP API; its page is on the metrics port, 8002 unless --metrics-port says otherwise"
 	}
 	return ""
 }
 
-// minorHangUp is the first minor version of Triton, of 23.12, that bears a client
-// which hangs up in the middle of a stream; before, it could crash (server
+// minorHangUp is the first minor version of Triton, of 23.12, that survives a
+// client which hangs up in the middle of a stream; before, it could crash (server
 // commit b876a90f; tensorrtllm_backend, issues 146, 176 and 214).
 const minorHangUp = 41
 

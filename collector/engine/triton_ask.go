@@ -16,14 +16,14 @@ const (
 	// how many of them side by side.
 	modelsAsked   = 64
 	configsAtOnce = 4
-	// patience bounds how long a round waits for all answers before it tells
+	// patience bounds how long a round waits for all answers before it hands on
 	// those that are there.
 	patience = 500 * time.Millisecond
 )
 
 // Ask implements Engine. Version and models are asked for side by side, and so
 // are a few models' configs: a question that hangs costs no other its answer.
-func (*triton) Ask(ctx context.Context, ask Asker, address string, tell func(Facts)) Facts {
+func (*triton) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
 	r := &tritonRound{ask: ask, base: address}
 	var asking sync.WaitGroup
 	for _, question := range []func(context.Context){r.askVersion, r.askModels} {
@@ -42,10 +42,10 @@ func (*triton) Ask(ctx context.Context, ask Asker, address string, tell func(Fac
 	select {
 	case <-ended:
 	case <-timer.C:
-		if tell != nil {
-			early := r.facts()
-			early.Problems = nil // Who has not answered may still do so.
-			tell(early)
+		if early != nil {
+			known := r.facts()
+			known.Problems = nil // Who has not answered may still do so.
+			early(known)
 		}
 		<-ended
 	}
@@ -55,8 +55,8 @@ func (*triton) Ask(ctx context.Context, ask Asker, address string, tell func(Fac
 	return r.facts()
 }
 
-// waitFor is how long answers are waited for before those that came are told:
-// an eighth of the round, so that they come before a first page gives up.
+// waitFor is how long answers are waited for before those that came are handed
+// on: an eighth of the round, so that they come before a first page gives up.
 func waitFor(ctx context.Context) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
@@ -74,7 +74,6 @@ type tritonRound struct {
 
 	mu      sync.Mutex
 	version string
-	known   bool
 	listed  bool
 	models  []ModelFacts
 	// configs are the answers by the place of their model.
@@ -109,7 +108,7 @@ func (r *tritonRound) askVersion(ctx context.Context) {
 	defer r.mu.Unlock()
 	r.problems[0] = q.problems
 	if ok && meta.isTriton() {
-		r.known, r.version = true, plainVersion(meta.Version)
+		r.version = plainVersion(meta.Version)
 	}
 }
 
@@ -164,13 +163,12 @@ func (r *tritonRound) askConfig(ctx context.Context, place int, name string) {
 	r.configs[place] = answer
 }
 
-// facts are those that the answers tell which are there.
+// facts are what the answers say that are there.
 func (r *tritonRound) facts() Facts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := Facts{
-		Answered: r.known || r.listed, EngineVersion: r.version,
-		Listed: r.listed, Models: slices.Clone(r.models),
+		EngineVersion: r.version, Listed: r.listed, Models: slices.Clone(r.models),
 		Problems: slices.Concat(r.problems[0], r.problems[1]),
 	}
 	for i := range r.configs {

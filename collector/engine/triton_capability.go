@@ -143,7 +143,7 @@ func (*tritonPage) judgeDuration(k *Known) target.Check {
 	case p.Has(RequestDuration):
 		return yes("vllm:e2e_request_latency_seconds")
 	case !p.Has(ModelRequestSeconds):
-		return no("the counters of durations are off, and with them every other counter stands still", "--metrics-config counter_latencies=true")
+		return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 	case set == setLLMAPI:
 		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureClient)
 	}
@@ -169,10 +169,10 @@ func (*tritonPage) judgeQuantiles(k *Known) target.Check {
 	return no("histograms and summaries are off", "--metrics-config histogram_latencies=true "+summaries)
 }
 
-// noConfig says why Triton tells no config of a model.
+// noConfig says why no config of a model is known.
 func (*tritonPage) noConfig(k *Known) target.Check {
 	if k.Facts == nil || len(k.Facts.Problems) == 0 {
-		return no("the API told no config of a model", "set api_port")
+		return no("the API answered with no config of a model", "set api_port")
 	}
 	for _, p := range k.Facts.Problems {
 		if p.Restricted {

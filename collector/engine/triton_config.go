@@ -31,11 +31,6 @@ type modelConfig struct {
 	Batching *struct {
 		Preferred []number `json:"preferred_batch_size"`
 		Delay     number   `json:"max_queue_delay_microseconds"`
-		Queue     struct {
-			Action  string `json:"timeout_action"`
-			Timeout number `json:"default_timeout_microseconds"`
-			Size    number `json:"max_queue_size"`
-		} `json:"default_queue_policy"`
 	} `json:"dynamic_batching"`
 	Parameters map[string]struct {
 		String string `json:"string_value"`
@@ -61,10 +56,7 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 		m.Instances = append(m.Instances, group)
 	}
 	if b := c.Batching; b != nil {
-		m.Batching = &DynamicBatching{
-			DelayMicroseconds: int64(b.Delay), MaxQueueSize: int64(b.Queue.Size),
-			TimeoutAction: plainText(b.Queue.Action), TimeoutMicroseconds: int64(b.Queue.Timeout),
-		}
+		m.Batching = &DynamicBatching{DelayMicroseconds: int64(b.Delay)}
 		for _, size := range b.Preferred {
 			m.Batching.Preferred = append(m.Batching.Preferred, int(size))
 		}

@@ -28,7 +28,8 @@ const (
 	setCore metricSet = "D"
 )
 
-// The releases of Triton in which series that tell the sets apart came.
+// The releases of Triton that brought the series by which the sets are
+// recognised.
 const (
 	minorPythonSeries  = 48 // 24.07: set B has series.
 	minorMicroseconds  = 49 // 24.08: set A writes its timestamp in microseconds.
@@ -46,7 +47,7 @@ const (
 
 // tritonSet is which of the metric sets a page shows, with the reason
 // for people. What the server says of its models is believed first; the page
-// alone leaves doubt only between A and B before 24.08.
+// alone is not enough only for A and B before 24.08.
 func tritonSet(p *Page, f *Facts) (metricSet, string) {
 	llm, executor := tritonLLM(f, p), tritonExecutor(p)
 	if llm != nil && llm.Configured {
@@ -89,7 +90,7 @@ func tritonLLM(f *Facts, p *Page) *ModelFacts {
 	return found
 }
 
-// executorSet tells A from B by the page of an executor.
+// executorSet is A or B, by the page of an executor.
 func executorSet(p *Page, f *Facts) (metricSet, string) {
 	unit := timeUnit(p.values[EngineLastIter])
 	minor, known := tritonRelease(f)
@@ -107,7 +108,7 @@ func executorSet(p *Page, f *Facts) (metricSet, string) {
 	case unit == seconds && known && minor < minorPythonSeries:
 		return setCPP, "the Python backend of this release has no series"
 	}
-	return setCPP, "nothing on the page tells the Python executor from the C++ backend; the latter is taken"
+	return setCPP, "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"
 }
 
 // executorPrefix begins the names of what the executor of the LLM publishes.

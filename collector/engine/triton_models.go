@@ -104,7 +104,7 @@ func blsParts(name string, f *ModelFacts, names []string) []string {
 }
 
 // tritonBehind notes the steps behind the first decoupled one of every
-// ensemble, and the part that bears the name of the template: a streaming
+// ensemble, and the part that has the name of the template: a streaming
 // ensemble asks postprocessing once a token (seen on Triton 2.51).
 func tritonBehind(t *Topology, facts map[string]*ModelFacts) {
 	behind := func(name string) {

@@ -43,7 +43,7 @@ func (o *tritonOpenAI) Capability(name string, k *Known) target.Check {
 	switch {
 	case c.OK:
 	case name == CanConfig:
-		return target.No(name, "the OpenAI frontend tells no configs", "--enable-kserve-frontends, and the kind triton with its ports")
+		return target.No(name, "the OpenAI frontend does not expose configs", "--enable-kserve-frontends, and the kind triton with its ports")
 	case k.Page == nil:
 	case name == CanTTFT:
 		return target.No(name, noOptions, cureCanary)

@@ -19,7 +19,7 @@ const (
 	// ServeFull has config info, token counters and iteration gauges (PR #12545).
 	ServeFull Generation = "prefixed with iteration statistics"
 	// ServeIdle shows nothing before its first request.
-	ServeIdle Generation = "not told before the first request"
+	ServeIdle Generation = "not known before the first request"
 )
 
 const (
@@ -30,11 +30,12 @@ const (
 	serveIterationsPath = "/metrics"
 )
 
-// Detection asks trtllm-serve first, for others have their page where it has
-// the statistics of its iterations. Families appear with their first sample, so
+// Detection asks what only trtllm-serve answers before it asks for the pages of
+// others, which are where this server has the statistics of its iterations: it
+// is never asked for those. Families appear with their first sample, so
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
-	kind: TRTLLMServe, path: "/prometheus/metrics", first: true,
+	kind: TRTLLMServe, path: "/prometheus/metrics", priority: 1,
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	marks: []mark{
@@ -77,12 +78,9 @@ func (s *trtllmServe) Ask(ctx context.Context, ask Asker, address string, _ func
 	var f Facts
 	q := &questions{ask: ask, base: address}
 	if v := plainVersion(s.askVersion(ctx, q)); v != "" {
-		f.Answered = true
-		f.EngineVersion = v
-		f.TRTLLMVersion, f.TRTLLMSource = v, SourceServer
+		f.EngineVersion, f.TRTLLMVersion, f.TRTLLMSource = v, v, SourceServer
 	}
 	q.askModels(ctx, &f)
-	f.Problems = q.problems
 	return f
 }
 
@@ -102,8 +100,7 @@ func (*trtllmServe) Health(ctx context.Context, ask Asker, address string) Healt
 	return h
 }
 
-// Generation implements Engine: generations are told apart by what the page
-// has.
+// Generation implements Engine, by what the page has.
 func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	switch {
 	case p.Shows("trtllm_model_config_info") || p.Shows("trtllm_prompt_tokens_total") || p.Shows("trtllm_num_requests_running"):

@@ -80,7 +80,7 @@ func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
 	generation, _ := s.Generation(p, k.Facts)
 	switch cache := name == CanKVCache || name == CanKVReuse; {
 	case generation == ServePlain && name == CanGPU:
-		return no("this release tells nothing of its GPUs", cureDCGM)
+		return no("this release exposes nothing of its GPUs", cureDCGM)
 	case generation == ServePlain:
 		return no("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration)
 	case generation == ServePrefixed && cache:

@@ -52,7 +52,7 @@ func serveLatencyMeanings() []Meaning {
 }
 
 // iterationMeanings are the gauges of the last iteration that was read: they
-// stand still during long requests and keep their values when idle. The
+// do not change during long requests and keep their values when idle. The
 // PyTorch path says 0 for what it does not know.
 func iterationMeanings() []Meaning {
 	return []Meaning{

@@ -1,0 +1,243 @@
+package engine_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// told writes down all checks of a replica, one a line.
+func told(t *testing.T, kind engine.Kind, k *engine.Known) string {
+	t.Helper()
+	var all []string
+	for _, c := range engine.Capabilities(of(t, kind), k) {
+		line := fmt.Sprintf("%s: %v, %s", c.Name, c.OK, c.Reason)
+		if c.Cure != "" {
+			line += " [" + c.Cure + "]"
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+// capability is what is said of one.
+func capability(t *testing.T, kind engine.Kind, name string, k *engine.Known) string {
+	t.Helper()
+	for line := range strings.Lines(told(t, kind, k) + "\n") {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+func TestReasonsOfCapabilities(t *testing.T) {
+	const (
+		core     = "nv_inference_request_success{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"m\"} 1\n"
+		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
+		serve    = "trtllm_request_success_total 1\n"
+		full     = "trtllm_prompt_tokens_total 1\n"
+		front    = "dynamo_frontend_requests_total{status=\"success\"} 1\n"
+		worker   = "dynamo_component_uptime_seconds 1\n"
+	)
+	llm := func(backend, state string) *engine.Facts {
+		return &engine.Facts{EngineVersion: "2.64.0", Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: backend, State: state}}}
+	}
+	version := func(v string) *engine.Facts { return &engine.Facts{EngineVersion: v} }
+	for _, c := range []struct {
+		kind engine.Kind
+		name string
+		page string
+		// facts are what was answered.
+		facts *engine.Facts
+		want  string
+	}{
+		{engine.Triton, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
+		{engine.Triton, engine.CanTokens, executor, nil, "false, token counts came with TensorRT-LLM 0.16 [Triton 24.12 (2.53.0) or later]"},
+		{engine.Triton, engine.CanTokens, executor + "nv_llm_output_token_len_sum{model=\"tensorrt_llm\"} 1\n", nil, "true, nv_llm_output_token_len, when a request ends"},
+		{engine.Triton, engine.CanTokens, core + "vllm:generation_tokens_total 1\n", nil, "true, vllm:generation_tokens_total, with each iteration"},
+		{engine.Triton, engine.CanLiveTokens, core + "vllm:generation_tokens_total 1\n", nil, "true, vllm:generation_tokens_total, with each iteration"},
+		{engine.Triton, engine.CanLiveTokens, executor + "nv_llm_output_token_len_sum{model=\"tensorrt_llm\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
+		{
+			engine.Triton, engine.CanLiveTokens,
+			executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\nnv_trt_llm_inflight_batcher_metrics{model=\"tensorrt_llm\",inflight_batcher_specific_metric=\"generation_requests\"} 1\n",
+			nil, "true, an estimate from iteration_counter and generation_requests",
+		},
+		{engine.Triton, engine.CanLiveTokens, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
+		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "true, nv_inference_pending_request_count: Triton's own queues"},
+		{engine.Triton, engine.CanQueue, core, nil, "false, no model of TensorRT-LLM is on the page"},
+		{engine.Triton, engine.CanQueue, executor, nil, "false, the executor does not publish it"},
+		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"scheduled\"} 1\n", nil, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"},
+		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n", nil, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"},
+		{engine.Triton, engine.CanRunning, executor, nil, "false, the executor does not publish it"},
+		{engine.Triton, engine.CanRunning, core + "vllm:x 1\n", nil, "false, Triton's vLLM backend does not publish it"},
+		{engine.Triton, engine.CanRunning, core, llm("python", "READY"), "false, the LLM-API backend publishes no LLM metrics [use trtllm-serve, or measure it at the client]"},
+		{engine.Triton, engine.CanRunning, core, llm("python", "UNAVAILABLE"), "false, model tensorrt_llm is not loaded [load the model]"},
+		{engine.Triton, engine.CanRunning, core, llm("python", ""), "false, the LLM-API backend publishes no LLM metrics [use trtllm-serve, or measure it at the client]"},
+		{engine.Triton, engine.CanRunning, executor, llm("tensorrtllm", "LOADING"), "false, the executor does not publish it"},
+		{engine.Triton, engine.CanKVCache, executor, nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"used\"} 1\n", nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"max\"} 1\n", nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"fraction\"} 1\n", nil, "true, used and all blocks of the KV cache"},
+		{engine.Triton, engine.CanKVReuse, executor, nil, "false, reused blocks came with TensorRT-LLM 0.13 [Triton 24.10 (2.51.0) or later]"},
+		{engine.Triton, engine.CanKVReuse, executor, llm("python", "READY"), "false, the Python executor never publishes reused blocks [the C++ backend: triton_backend tensorrtllm]"},
+		{engine.Triton, engine.CanTTFT, core, nil, "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.40.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.41.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.51.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or probe: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.52.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.64.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
+		{engine.Triton, engine.CanTTFT, core + "nv_inference_first_response_histogram_ms_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request"},
+		{engine.Triton, engine.CanTTFT, core + "vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_to_first_token_seconds"},
+		{engine.Triton, engine.CanTPOT, core, nil, "false, Triton has no time per output token [use trtllm-serve, or measure it at the client]"},
+		{engine.Triton, engine.CanTPOT, core + "vllm:time_per_output_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_per_output_token_seconds, token by token"},
+		{engine.Triton, engine.CanE2E, core, nil, "true, nv_inference_request_duration_us of the entry model, as a mean"},
+		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [use trtllm-serve, or measure it at the client]"},
+		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
+		{engine.Triton, engine.CanE2E, core + "vllm:e2e_request_latency_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:e2e_request_latency_seconds"},
+		{engine.Triton, engine.CanQuantiles, core, version("2.51.0"), "false, summaries are off, and this release has no histograms [--metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core, version("2.52.0"), "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core, nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core + "nv_inference_first_response_histogram_ms_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, buckets of the first response"},
+		{engine.Triton, engine.CanQuantiles, core + "nv_inference_request_summary_us{quantile=\"0.5\",model=\"m\"} 1\n", nil, "true, quantiles of request summaries, over their last minute; they cannot be added up over replicas"},
+		{engine.Triton, engine.CanQuantiles, core + "vllm:e2e_request_latency_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, histograms of vLLM"},
+		{engine.Triton, engine.CanGPU, core + "nv_gpu_utilization 1\n", nil, "true, nv_gpu_*, by DCGM"},
+		{engine.Triton, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
+		{engine.Triton, engine.CanConfig, core, nil, "false, the API answered with no config of a model [set api_port]"},
+		{engine.Triton, engine.CanConfig, core, &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}, "false, GET /v2: nothing listens"},
+		{
+			engine.Triton, engine.CanConfig, core,
+			&engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}, {Question: "POST /x", Reason: "restricted", Restricted: true}}},
+			"false, POST /x: restricted [http_headers with the header of the restricted API]",
+		},
+		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
+		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, and the kind triton with its ports]"},
+		{engine.TritonOpenAI, engine.CanTTFT, core, nil, "false, the OpenAI frontend takes no metric options [probe: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.TritonOpenAI, engine.CanTTFT, core + "vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_to_first_token_seconds"},
+		{engine.TritonOpenAI, engine.CanQuantiles, core, nil, "false, the OpenAI frontend takes no metric options [use trtllm-serve, or measure it at the client]"},
+		{engine.TritonOpenAI, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
+		{engine.TritonOpenAI, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
+
+		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTokens, serve, nil, "false, this release has no iteration gauges and no token counters [a later TensorRT-LLM 1.3 with enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanTokens, "request_success_total 1\n", nil, "false, this release has five families: requests, E2E, TTFT, TPOT and queue time [TensorRT-LLM 1.3 or later with enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil, "false, this release has no token counters [TensorRT-LLM 1.3 or later]"},
+		{engine.TRTLLMServe, engine.CanTokens, full + "trtllm_generation_tokens_total 1\n", nil, "true, generation_tokens_total, when a request ends"},
+		{engine.TRTLLMServe, engine.CanLiveTokens, full + "trtllm_generation_tokens_total 1\n", nil, "false, iterations are on the JSON page /metrics only, and reading it takes them from other readers [iteration_stats: true in the pool, if nobody else reads it]"},
+		{engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting 1\n", nil, "true, num_requests_waiting: gauges of the last iteration, read when a request ends"},
+		{
+			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
+			"true, num_requests_waiting: gauges of the last iteration, read when a request ends; 2 processes left gauges, the one that changed last counts, for the page does not say which of them live",
+		},
+		{engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\n", nil, "true, num_requests_waiting: gauges of the last iteration, read when a request ends"},
+		{engine.TRTLLMServe, engine.CanQueue, full, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanRunning, full + "trtllm_num_scheduled_requests 1\n", nil, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
+		{engine.TRTLLMServe, engine.CanKVCache, full + "trtllm_kv_cache_utilization 1\n", nil, "true, kv_cache_utilization or blocks: gauges of the last iteration, read when a request ends"},
+		{engine.TRTLLMServe, engine.CanKVCache, full + "trtllm_kv_cache_used_blocks 1\n", nil, "true, kv_cache_utilization or blocks: gauges of the last iteration, read when a request ends"},
+		{engine.TRTLLMServe, engine.CanKVCache, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanKVReuse, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanKVReuse, full + "trtllm_kv_cache_hit_rate 1\n", nil, "true, reused blocks, or the hit rate since the start"},
+		{engine.TRTLLMServe, engine.CanKVReuse, full + "trtllm_kv_cache_reused_blocks_total 1\n", nil, "true, reused blocks, or the hit rate since the start"},
+		{engine.TRTLLMServe, engine.CanGPU, full + "trtllm_gpu_memory_usage_bytes 1\n", nil, "true, gpu_memory_usage_bytes only; for the rest run the DCGM exporter beside it"},
+		{engine.TRTLLMServe, engine.CanGPU, "request_success_total 1\n", nil, "false, this release exposes nothing of its GPUs [run the DCGM exporter beside it]"},
+		{engine.TRTLLMServe, engine.CanTTFT, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTTFT, "time_to_first_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_to_first_token_seconds, from the engine on"},
+		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
+		{engine.TRTLLMServe, engine.CanTPOT, "time_per_output_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_per_output_token_seconds, the mean of each request"},
+		{engine.TRTLLMServe, engine.CanE2E, serve, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanE2E, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, e2e_request_latency_seconds"},
+		{engine.TRTLLMServe, engine.CanQuantiles, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, histograms, when a request ends"},
+		{engine.TRTLLMServe, engine.CanQuantiles, serve, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
+		{engine.TRTLLMServe, engine.CanConfig, "trtllm_model_config_info 1\n", nil, "true, the config info on its page"},
+
+		{engine.NIM, engine.CanTokens, "", nil, "false, not on the page yet; families come with the first request"},
+		{engine.NIM, engine.CanTokens, "generation_tokens_total 1\n", nil, "true, generation_tokens_total, with each iteration"},
+		{engine.NIM, engine.CanLiveTokens, "generation_tokens_total 1\n", nil, "true, generation_tokens_total, with each iteration"},
+		{engine.NIM, engine.CanQueue, "num_requests_waiting 1\n", nil, "true, num_requests_waiting"},
+		{engine.NIM, engine.CanRunning, "num_requests_running 1\n", nil, "true, num_requests_running"},
+		{engine.NIM, engine.CanTTFT, "time_to_first_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_to_first_token_seconds"},
+		{engine.NIM, engine.CanTPOT, "time_per_output_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_per_output_token_seconds, token by token"},
+		{engine.NIM, engine.CanE2E, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, e2e_request_latency_seconds"},
+		{engine.NIM, engine.CanQuantiles, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, histograms"},
+		{engine.NIM, engine.CanKVCache, "gpu_cache_usage_perc 1\n", nil, "true, gpu_cache_usage_perc, 0 to 1 whatever its name says"},
+		{engine.NIM, engine.CanKVReuse, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it"},
+		{engine.NIM, engine.CanGPU, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it [run the DCGM exporter beside it]"},
+		{engine.NIM, engine.CanConfig, "gpu_cache_usage_perc 1\n", nil, "false, this kind of server does not expose its config"},
+
+		{engine.Dynamo, engine.CanTokens, front + "dynamo_frontend_output_tokens_total 1\n", nil, "true, dynamo_frontend_output_tokens_total, while tokens stream"},
+		{engine.Dynamo, engine.CanTokens, worker + "trtllm_generation_tokens_total 1\n", nil, "true, the engine's generation_tokens_total, when a request ends"},
+		{engine.Dynamo, engine.CanTokens, front, nil, "false, not on the page yet; families come with the first worker and request"},
+		{engine.Dynamo, engine.CanTokens, worker, nil, "false, the engine's families are not on the worker's page [--publish-kv-events at the worker, or scrape the frontend]"},
+		{engine.Dynamo, engine.CanLiveTokens, front + "dynamo_frontend_output_tokens_total 1\n", nil, "true, dynamo_frontend_output_tokens_total, while tokens stream"},
+		{engine.Dynamo, engine.CanLiveTokens, worker + "trtllm_generation_tokens_total 1\n", nil, "false, a worker counts tokens when a request ends [scrape the frontend too]"},
+		{engine.Dynamo, engine.CanQueue, front + "dynamo_frontend_queued_requests 1\n", nil, "true, queued_requests, which is the engine's waiting whatever its HELP says"},
+		{engine.Dynamo, engine.CanRunning, worker + "trtllm_num_scheduled_requests 1\n", nil, "true, the engine's scheduled requests"},
+		{engine.Dynamo, engine.CanRunning, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVCache, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVReuse, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the engine's families are not on the worker's page [--publish-kv-events at the worker, or scrape the frontend]"},
+		{engine.Dynamo, engine.CanKVCache, worker + "trtllm_kv_cache_utilization 1\n", nil, "true, the engine's KV cache"},
+		{engine.Dynamo, engine.CanKVCache, worker + "trtllm:kv_cache_used_blocks 1\n", nil, "true, the engine's KV cache"},
+		{engine.Dynamo, engine.CanKVReuse, worker + "trtllm_kv_cache_hit_rate 1\n", nil, "true, the engine's reused blocks"},
+		{engine.Dynamo, engine.CanKVReuse, worker + "trtllm_kv_cache_reused_blocks_total 1\n", nil, "true, the engine's reused blocks"},
+		{engine.Dynamo, engine.CanTTFT, front + "dynamo_frontend_time_to_first_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_to_first_token_seconds"},
+		{engine.Dynamo, engine.CanTPOT, front + "dynamo_frontend_inter_token_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, inter_token_latency_seconds, token by token"},
+		{engine.Dynamo, engine.CanTPOT, worker + "trtllm_time_per_output_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, the engine's time_per_output_token_seconds, the mean of each request"},
+		{engine.Dynamo, engine.CanE2E, front + "dynamo_frontend_request_duration_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, request durations, errors included at the frontend"},
+		{engine.Dynamo, engine.CanQuantiles, worker + "trtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, histograms"},
+		{engine.Dynamo, engine.CanGPU, front, nil, "false, Dynamo does not expose it [run the DCGM exporter beside it]"},
+		{engine.Dynamo, engine.CanConfig, front, nil, "false, this kind of server does not expose its config"},
+		{engine.Dynamo, engine.CanConfig, worker + "trtllm_model_config_info 1\n", nil, "true, the config info on its page"},
+	} {
+		known := &engine.Known{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
+		require.Equal(t, c.want, capability(t, c.kind, c.name, known), "%s of %s with %q", c.name, c.kind, c.page)
+	}
+}
+
+func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
+	for kind, want := range map[engine.Kind]string{
+		engine.Triton:       "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TritonOpenAI: "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TRTLLMServe:  "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
+		engine.NIM:          "false, /v1/metrics answers 404; NIM 2 and later are not built on TensorRT-LLM",
+		engine.Dynamo:       "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
+	} {
+		missing := &engine.Known{MissingPage: true}
+		for _, name := range engine.CapabilityNames() {
+			if name != engine.CanHealth && name != engine.CanConfig {
+				require.Equal(t, want, capability(t, kind, name, missing), "%s of %s", name, kind)
+			}
+		}
+	}
+}
+
+func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
+	for _, c := range []struct {
+		kind   engine.Kind
+		health engine.Health
+		want   string
+	}{
+		{engine.Triton, engine.Health{API: engine.APIReady}, "true, the API says whether it is ready"},
+		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API says whether it is ready"},
+		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port]"},
+		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port]"},
+		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port if the API is elsewhere; a server with its HTTP API off says nothing]"},
+		{engine.TritonOpenAI, engine.Health{API: engine.APIFailed, Detail: "it hangs"}, "false, it hangs"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [http_headers with the header of the restricted API]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [http_headers with the header of the restricted API]"},
+	} {
+		known := &engine.Known{MissingPage: true, Health: c.health}
+		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))
+	}
+}

@@ -1,0 +1,227 @@
+package engine_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// pages parses one page after another of a server of a kind; the block is
+// released at the end of the test.
+func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Block {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(of(t, kind))})
+	return func(lines ...string) *exposition.Block {
+		block := cache.Block()
+		require.NoError(t, cache.Parse(block, []byte(strings.Join(lines, "\n")+"\n"), ""))
+		t.Cleanup(block.Release)
+		return block
+	}
+}
+
+func TestOnlySamplesThatSaySomethingAreWatched(t *testing.T) {
+	for _, c := range []struct {
+		kind         engine.Kind
+		watched, not string
+	}{
+		{
+			engine.Triton, "nv_inference_request_success nv_llm_output_token_len_bucket nv_llm_output_token_len_sum nv_inference_request_summary_us vllm:anything vllm:e2e_request_latency_seconds_sum",
+			"nv_inference_request_duration_ms nv_inference_first_response_histogram_ms vllm:anything_sum vllm:anything_count dynamo_frontend_x trtllm_request_success_total",
+		},
+		{
+			engine.TRTLLMServe, "request_success_total trtllm_request_success_total trtllm_model_config_info trtllm_e2e_request_latency_seconds_count",
+			"trtllm:request_success_total trtllm_x vllm:x nv_inference_request_success num_request_max",
+		},
+		{
+			engine.Dynamo, "dynamo_frontend_x dynamo_component_x trtllm:request_success_total trtllm_request_success_total vllm:x dynamo_frontend_model_ready",
+			"dynamo_x dynamo_frontend_x_sum dynamo_component_x_count nv_inference_request_success",
+		},
+		{engine.NIM, "num_request_max request_finish_total", "num_scheduled_requests vllm:x"},
+		{engine.Unknown, "vllm:x dynamo_frontend_x", "vllm:x_sum nv_inference_request_success request_success_total"},
+	} {
+		watch := engine.Watch(of(t, c.kind))
+		for name := range strings.FieldsSeq(c.watched) {
+			require.True(t, watch(name), "%s: %s", c.kind, name)
+		}
+		for name := range strings.FieldsSeq(c.not) {
+			require.False(t, watch(name), "%s: %s", c.kind, name)
+		}
+	}
+}
+
+func TestSourcesOfAPage(t *testing.T) {
+	block := pages(t, engine.Triton)(
+		`nv_inference_request_success{model="a",version="1"} 5`,
+		`nv_inference_request_failure{model="a",version="1",reason="OTHER"} 1`,
+		`nv_inference_request_failure{model="gone",version="2"} 7`,
+		`nv_trt_llm_request_metrics{model="a",request_type="active",version="1"} 3`,
+		`nv_trt_llm_request_metrics{model="a",request_type="of no meaning",version="1"} 9`,
+		`nv_trt_llm_request_metrics{model="gone",request_type="max",version="2"} 8`,
+		`nv_llm_output_token_len_sum{model="a",version="1"} 40`,
+		`nv_gpu_utilization{gpu_uuid="g"} 0.5`,
+		`vllm:num_requests_running{model_name="b"} 2`,
+		`vllm:of_no_rule{model_name="c"} 2`,
+	)
+	page := engine.ReadPage(of(t, engine.Triton), block)
+	var got []string
+	for _, s := range page.Sources() {
+		v := block.Number(s.Place)
+		got = append(got, fmt.Sprintf("%s %s/%s of %s unloaded=%v part=%d %v", s.Meaning.Signal, s.Model, s.Version, s.Labels.Get("__name__"), s.Unloaded, s.Meaning.Part, v))
+	}
+	require.Equal(t, []string{
+		"model_requests_success_total a/1 of nv_inference_request_success unloaded=false part=0 5",
+		"model_requests_failed_total a/1 of nv_inference_request_failure unloaded=false part=0 1",
+		"model_requests_failed_total gone/2 of nv_inference_request_failure unloaded=true part=0 7",
+		"requests_active a/1 of nv_trt_llm_request_metrics unloaded=false part=0 3",
+		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
+		"generation_tokens_total a/1 of nv_llm_output_token_len_sum unloaded=false part=0 40",
+		"request_generation_tokens a/1 of nv_llm_output_token_len_sum unloaded=false part=3 40",
+		"gpu_utilization_ratio / of nv_gpu_utilization unloaded=false part=0 0.5",
+		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
+	}, got)
+	require.Equal(t, []string{"a", "b", "c", "gone"}, page.ModelNames())
+	require.Same(t, block.Shape(), page.Shape())
+}
+
+func TestWhichModelsAPageShowsAsLoaded(t *testing.T) {
+	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="b"} 5
+nv_inference_request_failure{model="b"} 1
+nv_inference_request_success{model="a"} 0
+nv_inference_request_failure{model="gone"} 7
+nv_trt_llm_request_metrics{model="gone",request_type="max"} 8
+nv_trt_llm_request_metrics{model="not counted",request_type="active"} 8
+`))
+	require.Equal(t, []string{"a", "b", "gone"}, page.Models())
+	for name, want := range map[string]bool{"a": true, "b": true, "gone": false, "of another page": false} {
+		loaded, known := page.Loaded(name)
+		require.True(t, known, name)
+		require.Equal(t, want, loaded, name)
+	}
+	require.False(t, page.Has(engine.RequestsLimit), "what is left of a model says nothing of the server")
+	_, known := page.RequestsLimit()
+	require.False(t, known)
+	require.True(t, page.Has(engine.RequestsActive))
+	require.True(t, page.Shows("nv_trt_llm_request_metrics"))
+	require.False(t, page.Shows("nv_trt_llm_request"))
+	require.True(t, page.Begins("nv_trt_llm_request"))
+	require.False(t, page.Begins("trt_llm"))
+
+	served := readPage(t, engine.TRTLLMServe, []byte("request_success_total{model_name=\"m\"} 1\n"))
+	_, known = served.Loaded("m")
+	require.False(t, known, "the page does not say what is loaded")
+	for _, s := range served.Sources() {
+		require.False(t, s.Unloaded)
+	}
+}
+
+func TestAPageThatIsNotKnownSaysNothing(t *testing.T) {
+	var page *engine.Page
+	require.Nil(t, page.ModelNames())
+	require.Nil(t, page.Models())
+	require.Nil(t, page.Buckets())
+	require.False(t, page.Has(engine.RequestsActive))
+	require.False(t, page.Shows(""))
+	require.False(t, page.Begins(""))
+	require.False(t, page.Unrouted())
+	for _, ask := range []func() (float64, bool){page.KVBlockTokens, page.RequestsLimit} {
+		_, ok := ask()
+		require.False(t, ok)
+	}
+	_, ok := page.GPU()
+	require.False(t, ok)
+	_, ok = page.Loaded("m")
+	require.False(t, ok)
+}
+
+func TestValuesOfAPageThatSaySomething(t *testing.T) {
+	parse := pages(t, engine.Triton)
+	lines := func(limit, tokens, stamp, waiting string) []string {
+		return []string{
+			`nv_inference_request_success{model="m"} 5`,
+			`nv_trt_llm_request_metrics{model="m",request_type="max"} ` + limit,
+			`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="m"} ` + tokens,
+			`nv_trt_llm_general_metrics{general_type="timestamp",model="m"} ` + stamp,
+			`nv_trt_llm_request_metrics{model="m",request_type="waiting"} ` + waiting,
+		}
+	}
+	page := engine.ReadPage(of(t, engine.Triton), parse(lines("0", "0", "0", "0")...))
+	_, known := page.RequestsLimit()
+	require.False(t, known, "0 before the first iteration")
+	for _, c := range []struct {
+		says          string
+		lines         []string
+		changed       bool
+		limit, tokens float64
+	}{
+		{"the first iteration", lines("64", "32", "1700000000000000", "0"), true, 64, 32},
+		{"the same but for what does not count", lines("64", "32", "1700000005000000", "9"), false, 64, 32},
+		{"another limit", lines("8", "32", "1700000005000000", "9"), true, 8, 32},
+		{"other blocks", lines("8", "64", "1700000005000000", "9"), true, 8, 64},
+		{"another unit of time", lines("8", "64", "1700000005", "9"), true, 8, 64},
+		{"the same again", lines("8", "64", "1700000010", "9"), false, 8, 64},
+	} {
+		require.Equal(t, c.changed, page.Refresh(parse(c.lines...)), c.says)
+		limit, _ := page.RequestsLimit()
+		require.Equal(t, c.limit, limit, c.says)
+		tokens, _ := page.KVBlockTokens()
+		require.Equal(t, c.tokens, tokens, c.says)
+	}
+}
+
+func TestAFrontendWithoutAWorkerIsUnrouted(t *testing.T) {
+	parse := pages(t, engine.Dynamo)
+	lines := func(a, b string) []string {
+		return []string{`dynamo_frontend_model_ready{model="a"} ` + a, `dynamo_frontend_model_ready{model="b"} ` + b}
+	}
+	page := engine.ReadPage(of(t, engine.Dynamo), parse(lines("0", "0")...))
+	require.True(t, page.Unrouted())
+	require.True(t, page.Refresh(parse(lines("0", "1")...)))
+	require.False(t, page.Unrouted(), "one model is enough")
+	require.False(t, page.Refresh(parse(lines("1", "1")...)))
+	require.True(t, page.Refresh(parse(lines("0", "0")...)))
+	require.True(t, page.Unrouted())
+	require.False(t, readPage(t, engine.Dynamo, []byte("dynamo_frontend_requests_total 1\n")).Unrouted(), "it does not say")
+}
+
+func TestBucketsAreSpelledInOneWay(t *testing.T) {
+	page := readPage(t, engine.TRTLLMServe, []byte(`# TYPE e2e_request_latency_seconds histogram
+e2e_request_latency_seconds_bucket{le="2.50",model_name="m"} 1
+e2e_request_latency_seconds_bucket{le="1e0",model_name="m"} 1
+e2e_request_latency_seconds_bucket{le="0.5",model_name="m"} 1
+e2e_request_latency_seconds_bucket{le="+Inf",model_name="m"} 1
+e2e_request_latency_seconds_bucket{le="some",model_name="m"} 1
+e2e_request_latency_seconds_sum{model_name="m"} 1
+`))
+	require.Equal(t, map[string]string{"e2e_request_latency_seconds": "+Inf 0.5 1 2.5 some"}, page.Buckets())
+}
+
+func TestGPUsOfAServer(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		kind  engine.Kind
+		lines string
+		want  string
+	}{
+		{"by name and number", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\ntrtllm_parallel_config_info{gpu_count=\"8\"} 1\n", "8x NVIDIA H100"},
+		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
+		{"a number that is none", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
+		{"by the memory of the largest", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n", "2x 96 bytes"},
+		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
+	} {
+		got, ok := readPage(t, c.kind, []byte(c.lines)).GPU()
+		require.Equal(t, c.want != "", ok, c.says)
+		require.Equal(t, c.want, got, c.says)
+	}
+}
+
+func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
+	page := readPage(t, engine.NIM, fmt.Appendf(nil, "num_request_max %v\n", math.NaN()))
+	_, ok := page.RequestsLimit()
+	require.False(t, ok)
+}
