@@ -17,12 +17,13 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	}
 	gate, shift := p.gateOf(g), g.meaning.Shift
 	points, label, suffix := g.buckets, "le", "_bucket"
-	if g.meaning.Form == engine.Summary {
+	switch {
+	case g.meaning.Form == engine.Summary:
 		points, label, suffix = g.quantiles, "quantile", ""
-	} else if !g.complete() {
+	case !g.complete():
 		p.program.broken++
 		return
-	} else if g.single() {
+	case g.single():
 		p.passWhole(f, g, lset, gate)
 		return
 	}
