@@ -73,7 +73,7 @@ func (*scene) of(replica, page string) string {
 	var b strings.Builder
 	for text := range strings.Lines(page) {
 		if strings.Contains(text, `replica_id="`+replica+`"`) && !strings.HasPrefix(text, prefix) &&
-			!strings.HasPrefix(text, "llm_server_health_probe_duration_seconds") {
+			!strings.HasPrefix(text, "llm_server_health_check_duration_seconds") {
 			b.WriteString(text)
 		}
 	}

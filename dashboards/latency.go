@@ -66,7 +66,7 @@ func phases() row {
 		return query{mean("pool_id, model_id", "llm_server_request_"+name+"_seconds"), "{{pool_id}} {{model_id}} " + legend}
 	}
 	part := func(counter, legend string) query {
-		by := "pool_id, model, stage"
+		by := "pool_id, model, role"
 		return query{fmt.Sprintf("%s / (%s > 0)", rateBy(by, "llm_server_model_"+counter+"_seconds_total"), rateBy(by, "llm_server_model_requests_total")), legend}
 	}
 	return section("Phases",

@@ -136,6 +136,6 @@ func replicaMemory() row {
 				"bytes", []query{one("llm_server_host_memory_used_bytes", "used"), one("llm_server_host_memory_total_bytes", "total")}),
 			graph("Host CPU", "Of the whole machine. Near 1: tokenizers and detokenizers starve; give them cores.",
 				ratio, []query{one("llm_server_host_cpu_utilization_ratio", "")}, atMost(1), levels("green", 0.9, "red"), lines),
-			graph("Health questions", "How long the server took to answer whether it is ready. Growing: its front end is overloaded.",
-				seconds, []query{one("llm_server_health_probe_duration_seconds", "")})))
+			graph("Health checks", "How long the server took to answer whether it is ready. Growing: its front end is overloaded.",
+				seconds, []query{one("llm_server_health_check_duration_seconds", "")})))
 }

@@ -51,7 +51,7 @@ func versions() Dashboard {
 					[][2]string{
 						{"pool_id", "Pool"},
 						{"model", "Model"},
-						{"stage", "Stage"},
+						{"role", "Role"},
 						{"backend", "Backend"},
 						{"platform", "Platform"},
 						{"decoupled", "Streams"},
@@ -59,8 +59,8 @@ func versions() Dashboard {
 						{"instance_count", "Instances"},
 						{"max_batch_size", "Batch"},
 					},
-					[]column{{"Replicas", "none", "count by (pool_id, model, stage, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size) (" +
-						info("pool_id, replica_id, model, stage, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size", "llm_server_model_info", ofReplica) + ")", nil}}))),
+					[]column{{"Replicas", "none", "count by (pool_id, model, role, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size) (" +
+						info("pool_id, replica_id, model, role, backend, platform, decoupled, dynamic_batching, instance_count, max_batch_size", "llm_server_model_info", ofReplica) + ")", nil}}))),
 		},
 	}
 }

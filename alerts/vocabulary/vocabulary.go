@@ -27,12 +27,11 @@ type Vocabulary map[string]Metric
 func New() Vocabulary {
 	v := make(Vocabulary)
 	for _, f := range derive.Catalogue() {
-		switch f.Name {
-		case derive.Prefix + "pool_skew", derive.Prefix + "pool_canary_outputs":
-			v.add(f.Name, f.Type, append(f.Labels, "pool_id")...)
-		default:
-			v.add(f.Name, f.Type, append(identity(), f.Labels...)...)
+		of := identity()
+		if f.Scope == derive.OfPool {
+			of = []string{"pool_id"}
 		}
+		v.add(f.Name, f.Type, append(of, f.Labels...)...)
 	}
 	for name, m := range Own() {
 		v.add(name, m.Type, m.Labels...)

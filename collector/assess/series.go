@@ -92,7 +92,7 @@ func (w *writer) model(m *target.Model) {
 		}
 	}
 	w.add("model_info", 1, named(
-		"version", m.Version, "stage", m.Role, "backend", m.Backend, "platform", m.Platform,
+		"version", m.Version, "role", m.Role, "backend", m.Backend, "platform", m.Platform,
 		"max_batch_size", number(m.MaxBatchSize), "instance_count", number(m.Instances),
 		"decoupled", truth(m.Decoupled), "dynamic_batching", truth(m.Batching),
 	)...)

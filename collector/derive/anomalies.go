@@ -19,9 +19,28 @@ const (
 	checkFlapping  = "flapping_gauges"
 )
 
-// anomaly is one check of what a server says: 1 when it cannot be true.
+// check is one check of what a server exposes, by model id: the value is 1 when
+// it cannot be true, and nil where the page has too little for the check.
+type check struct {
+	name string
+	term
+}
+
+// checks are those by model id; [Plan.impossible] is by model.
+func checks() []check {
+	const loaded, failed = engine.ModelSuccess, engine.ModelFailed
+	return []check{
+		{checkFrozen, term{allOf(loaded).with(engine.ModelRequestSeconds, engine.ModelRequestDuration, engine.RequestOutputTokens), (*Plan).frozen}},
+		{checkZero, term{allOf(engine.RequestsLimit, engine.EngineIterations, loaded), (*Plan).zero}},
+		{checkBlocks, term{allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit), (*Plan).blocksDiffer}},
+		{checkFraction, term{allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization), (*Plan).fractionDiffers}},
+		{checkSurvived, term{allOf(failed, loaded).or(allOf(unloadedFailures)), (*Plan).survived}},
+		{checkFlapping, term{allOf(engine.EngineIterations), (*Plan).flapping}},
+	}
+}
+
+// anomaly is a check of one model id or model of the page.
 type anomaly struct {
-	check  string
 	labels labels.Labels
 	eval   Eval
 }
@@ -31,45 +50,40 @@ const unloadedFailures engine.Signal = "unloaded_failures"
 
 // inspect prepares the checks that the page allows; rules ask for them.
 func (p *Plan) inspect() {
-	for _, g := range p.groups[engine.ModelRequestSeconds] {
+	for _, g := range p.all(engine.ModelRequestSeconds) {
 		p.check(checkDurations, g.model, withLabel(p.forModel(g.id), "model", g.model), p.impossible(g))
 	}
-	for _, id := range p.ids(engine.ModelSuccess, engine.ModelFailed, unloadedFailures, engine.EngineIterations, engine.KVBlocksUsed) {
-		lset := p.forModel(id)
-		p.check(checkFrozen, id, lset, p.frozen(id))
-		p.check(checkZero, id, lset, p.zero(id))
-		p.check(checkBlocks, id, lset, p.blocksDiffer(id))
-		p.check(checkFraction, id, lset, p.fractionDiffers(id))
-		p.check(checkSurvived, id, lset, p.survived(id))
-		p.check(checkFlapping, id, lset, p.flapping(id))
+	for _, c := range checks() {
+		for _, id := range p.ids(c.inputs) {
+			p.check(c.name, id, p.forModel(id), c.of(p, id))
+		}
 	}
 }
 
 // check adds one check of a model or of a model id; nil is none.
 func (p *Plan) check(name, of string, lset labels.Labels, eval Eval) {
-	if eval == nil {
-		return
+	if eval != nil {
+		p.checks[name+of] = anomaly{withLabel(lset, "check", name), once(eval)}
 	}
-	p.checks[name+of] = anomaly{check: name, labels: withLabel(lset, "check", name), eval: once(eval)}
 }
 
 // anomalies are the checks as a family.
-type anomalies struct{}
-
-// Compile implements Rule.
-func (anomalies) Compile(p *Plan, f *Family) {
-	for _, key := range sorted(p.checks) {
-		p.emit(f, p.checks[key].labels, 0, p.checks[key].eval)
+func anomalies() Rule {
+	in := allOf(engine.ModelRequestSeconds, engine.ModelSuccess, engine.ModelFirstResponse)
+	for _, c := range checks() {
+		in = in.or(c.inputs)
 	}
+	return Rule{inputs: in, scope: OfEntry, labels: []string{"check", "model"}, compile: func(p *Plan, f *Family) {
+		for _, key := range sorted(p.checks) {
+			p.emit(f, p.checks[key].labels, 0, p.checks[key].eval)
+		}
+	}}
 }
 
 // frozen checks for --metrics-config counter_latencies=false, which stops all
 // counters of Triton's core at 0 and leaves the durations out.
 func (p *Plan) frozen(id string) Eval {
 	success := p.total(engine.ModelSuccess, id)
-	if success == nil {
-		return nil
-	}
 	left := len(p.of(engine.ModelRequestSeconds, id)) == 0
 	all := p.counted(p.of(engine.ModelSuccess, id))
 	var counts []int
@@ -99,13 +113,9 @@ func (p *Plan) frozen(id string) Eval {
 // iter_stats_max_iterations=0.
 func (p *Plan) zero(id string) Eval {
 	limit, iterations := p.total(engine.RequestsLimit, id), p.total(engine.EngineIterations, id)
-	front := p.front(engine.ModelSuccess, id)
-	if limit == nil || iterations == nil || len(front) == 0 {
+	ended := p.counted(p.front(engine.ModelSuccess, id))
+	if len(ended) == 0 {
 		return nil
-	}
-	var ended []int
-	for _, g := range front {
-		ended = append(ended, p.columnsOf(g.members)...)
 	}
 	const enough = 3
 	return func(w *Window) (float64, bool) {
@@ -169,17 +179,13 @@ func twice(wrong func(v func(int) float64) bool, columns ...int) Eval {
 // which Triton keeps since 24.07 (core src/metric_model_reporter.cc).
 func (p *Plan) survived(id string) Eval {
 	if gone := p.of(unloadedFailures, id); len(gone) > 0 {
-		kept := p.sum(gone)
-		return func(w *Window) (float64, bool) {
-			v, ok := kept(w)
-			return flag(v > 0), ok
-		}
+		return positive(p.sum(gone))
 	}
 	type pair struct{ failed, succeeded int }
 	var pairs []pair
 	for _, f := range p.of(engine.ModelFailed, id) {
-		for _, s := range p.of(engine.ModelSuccess, id) {
-			if s.model == f.model && s.version == f.version && len(s.members) == 1 {
+		for _, s := range p.same(engine.ModelSuccess, f) {
+			if len(s.members) == 1 {
 				for _, c := range p.columnsOf(f.members) {
 					pairs = append(pairs, pair{c, p.column(s.members[0])})
 				}

@@ -9,12 +9,8 @@ func (p *Plan) impossible(g *group) Eval {
 	if p.handsOver(g.model) {
 		return p.asked(g)
 	}
-	mean := p.meanOf(g)
-	if mean == nil {
-		return nil
-	}
-	first, whole := p.firstResponse(g), p.ensembleOver(g)
-	if first == nil && whole == nil {
+	mean, first, whole := p.meanOf(g), p.firstResponse(g), p.ensembleOver(g)
+	if mean == nil || first == nil && whole == nil {
 		return nil
 	}
 	const instant, slow, later = 1e-3, 1e-2, 2
@@ -40,23 +36,12 @@ func given(e Eval, w *Window) (float64, bool) {
 }
 
 // asked is 1 when a model had any request since its load.
-func (p *Plan) asked(g *group) Eval {
-	for _, s := range p.groups[engine.ModelSuccess] {
-		if s.model == g.model && s.version == g.version {
-			requests := p.last(s)
-			return func(w *Window) (float64, bool) {
-				n, ok := requests(w)
-				return flag(n > 0), ok
-			}
-		}
-	}
-	return nil
-}
+func (p *Plan) asked(g *group) Eval { return positive(p.sum(p.same(engine.ModelSuccess, g))) }
 
 // firstResponse is the mean time to a model's first response since its load.
 func (p *Plan) firstResponse(g *group) Eval {
-	for _, r := range p.groups[engine.ModelFirstResponse] {
-		if r.model == g.model && r.version == g.version && len(r.sum) == 1 && len(r.count) == 1 {
+	for _, r := range p.same(engine.ModelFirstResponse, g) {
+		if len(r.sum) == 1 && len(r.count) == 1 {
 			return ratio(combine(p.columnsOf(r.sum), engine.Sum), combine(p.columnsOf(r.count), engine.Sum))
 		}
 	}
@@ -78,10 +63,5 @@ func (p *Plan) ensembleOver(g *group) Eval {
 
 // meanOf is the mean time of a model's requests since its load.
 func (p *Plan) meanOf(seconds *group) Eval {
-	for _, s := range p.groups[engine.ModelSuccess] {
-		if s.model == seconds.model && s.version == seconds.version {
-			return ratio(p.last(seconds), p.last(s))
-		}
-	}
-	return nil
+	return ratio(p.last(seconds), p.sum(p.same(engine.ModelSuccess, seconds)))
 }

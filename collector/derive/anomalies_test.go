@@ -166,9 +166,9 @@ func TestAnInstantLLMUnderASlowEnsemble(t *testing.T) {
 	b := newBench(t, engine.Triton, "ensemble", "preprocessing", "tensorrt_llm")
 	got := b.page(append(append(line("ensemble", 10, 20_000_000), line("preprocessing", 10, 4000)...), line("tensorrt_llm", 10, 2790)...)...)
 	require.Equal(t, 1.0, got[`source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`])
-	require.NotContains(t, got, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", stage="part", version="1"}`)
-	require.Contains(t, got, `model_request_seconds_total{model="preprocessing", model_id="ensemble", stage="part", version="1"}`, "a fast step is no LLM")
-	require.Contains(t, got, `model_request_seconds_total{model="ensemble", model_id="ensemble", stage="entry", version="1"}`)
+	require.NotContains(t, got, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", role="part", version="1"}`)
+	require.Contains(t, got, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is no LLM")
+	require.Contains(t, got, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
 }
 
 func TestSimulatedServersHaveNoFalseAnomaly(t *testing.T) {

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prometheus/common/model"
@@ -27,34 +28,65 @@ const (
 	Rough Grade = "C"
 )
 
+// Scope says what the series of a family are of.
+type Scope string
+
+// The scopes. A family of an entry model has label model_id, one of single
+// models of a server has model as well.
+const (
+	OfReplica Scope = "replica"
+	OfPool    Scope = "pool"
+	OfEntry   Scope = "entry model"
+	OfModel   Scope = "model"
+)
+
 // Family is one entry of the catalogue: everything that is said of a derived
-// family anywhere, from HELP to the metric reference, is said here.
+// family anywhere, from HELP to the metric reference, is said here. What
+// follows from its rule and its name is computed and never typed in.
 type Family struct {
 	Name  string
 	Type  model.MetricType
-	Unit  string
-	Help  string
 	Grade Grade
-	// Labels stand beside the identity of the replica; model_id among them
-	// says that the family belongs to a model.
-	Labels []string
-	// Formula is how the value comes about, in the names of the servers.
+	Help  string
+	// Formula is how the value is computed, in the names of the servers.
 	Formula string
+	// Unit is the last word of the name where that is a unit.
+	Unit string
+	// Scope is what its series are of, Labels those beside the identity of the
+	// replica or pool, sorted.
+	Scope  Scope
+	Labels []string
 	// Engines are the kinds of servers that can feed it.
 	Engines []engine.Kind
-	// Section is the part of the metric reference it stands in.
+	// Section is the part of the metric reference it is in.
 	Section string
-	// rule makes the series of the family; nil for families that speak of the
-	// replica beside its page, which the collector knows.
+
 	rule Rule
 }
 
-// Rule makes the series of one family for one target. Compile is called when
-// the target's page has a new shape; it adds a series for every value that
-// the page can give.
-type Rule interface {
-	Compile(p *Plan, f *Family)
+// counter is an entry of the catalogue, and so are gauge, histogram and
+// summary: the name without prefix, the grade, the rule, HELP and the formula.
+func counter(name string, grade Grade, rule Rule, help, formula string) Family {
+	return Family{Name: name, Type: model.MetricTypeCounter, Grade: grade, rule: rule, Help: help, Formula: formula}
 }
+
+func gauge(name string, grade Grade, rule Rule, help, formula string) Family {
+	return Family{Name: name, Type: model.MetricTypeGauge, Grade: grade, rule: rule, Help: help, Formula: formula}
+}
+
+func histogram(name string, grade Grade, rule Rule, help, formula string) Family {
+	return Family{Name: name, Type: model.MetricTypeHistogram, Grade: grade, rule: rule, Help: help, Formula: formula}
+}
+
+func summary(name string, grade Grade, rule Rule, help, formula string) Family {
+	return Family{Name: name, Type: model.MetricTypeSummary, Grade: grade, rule: rule, Help: help, Formula: formula}
+}
+
+// The formulas of families that pass on what the server shows.
+const (
+	counted = "as counted by the server"
+	exposed = "as exposed by the server"
+)
 
 // Catalogue are all derived families, in the order of the metric reference.
 // The slice is shared and only read.
@@ -65,7 +97,8 @@ func Catalogue() []Family { return catalogue() }
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var catalogue = sync.OnceValue(makeCatalogue)
 
-// makeCatalogue puts the parts of the catalogue together.
+// makeCatalogue puts the parts of the catalogue together and computes what
+// follows from the rules.
 func makeCatalogue() []Family {
 	var all []Family
 	for _, part := range []struct {
@@ -85,41 +118,21 @@ func makeCatalogue() []Family {
 		{"Replica", slices.Concat(replicaFamilies(), configFamilies(), stateFamilies())},
 	} {
 		for _, f := range part.families {
-			f.Name, f.Section = Prefix+f.Name, part.section
+			f.Name, f.Section, f.Unit = Prefix+f.Name, part.section, unitOf(f.Name)
+			f.Scope, f.Labels = f.rule.shape()
+			f.Engines = f.rule.inputs.feeders()
 			all = append(all, f)
 		}
 	}
 	return all
 }
 
-// byModel are the labels of families of an entry model, with further ones.
-func byModel(more ...string) []string {
-	names := append(slices.Clone(more), "model_id")
-	slices.Sort(names)
-	return names
+// unitOf is the unit in which a family's name says it is, empty for none.
+func unitOf(name string) string {
+	name = strings.TrimSuffix(name, "_total")
+	last := name[strings.LastIndexByte(name, '_')+1:]
+	if slices.Contains([]string{"bytes", "joules", "ratio", "seconds", "tokens", "watts"}, last) {
+		return last
+	}
+	return ""
 }
-
-// byPart are the labels of families of one model of a server.
-func byPart(more ...string) []string { return byModel(append(more, "model", "stage", "version")...) }
-
-// withTriton are the kinds of servers with Triton's page, withServe those with
-// trtllm-serve's.
-func withTriton() []engine.Kind { return []engine.Kind{engine.Triton, engine.TritonOpenAI} }
-func withServe() []engine.Kind  { return []engine.Kind{engine.TRTLLMServe, engine.Dynamo} }
-
-// withEngines are all kinds of servers, withOpenAI all but Triton's.
-func withEngines() []engine.Kind { return append(withTriton(), withOpenAI()...) }
-
-func withOpenAI() []engine.Kind {
-	return []engine.Kind{engine.TRTLLMServe, engine.NIM, engine.Dynamo}
-}
-
-// withExecutor are the kinds that show TensorRT-LLM's executor.
-func withExecutor() []engine.Kind { return append(withTriton(), withServe()...) }
-
-const (
-	counter = model.MetricTypeCounter
-	gauge   = model.MetricTypeGauge
-	histo   = model.MetricTypeHistogram
-	summary = model.MetricTypeSummary
-)

@@ -3,52 +3,38 @@ package derive
 import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // modelFamilies are the counters and gauges of each model of a Triton. Entry
-// models and their parts stand side by side: never add them.
+// models and their parts are side by side: never add them.
 func modelFamilies() []Family {
-	const handsOver = " Absent for decoupled Python models, whose times end when they hand over."
+	const handsOver = " Absent for decoupled Python models, whose times end when they hand the request over."
 	one := func(name string, of engine.Signal, help, formula string) Family {
-		return Family{Name: name, Type: counter, Grade: Exact, Labels: byPart(), Engines: withTriton(), Help: help, Formula: formula, rule: copyOf{of}}
+		return counter(name, Exact, copyOf(of), help, formula)
 	}
 	return []Family{
-		{
-			Name: "model_requests_total", Type: counter, Grade: Sampled, Labels: byPart(), Engines: withTriton(),
-			Help:    "Requests of each model that ended, failed ones included (source nv_inference_request_success, nv_inference_request_failure). A streaming ensemble counts postprocessing once a token; decoupled Python models count when they accept.",
-			Formula: "success + failure", rule: modelRequests{},
-		},
-		{
-			Name: "model_requests_failed_total", Type: counter, Grade: Sampled, Labels: byPart("reason"), Engines: withTriton(),
-			Help:    "Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model.",
-			Formula: "nv_inference_request_failure, reason in lower case", rule: copyOf{engine.ModelFailed},
-		},
+		counter("model_requests_total", Sampled, modelRequests(),
+			"Requests of each model that ended, failed ones included (source nv_inference_request_success, nv_inference_request_failure). A streaming ensemble counts postprocessing once a token; decoupled Python models count when they accept.",
+			"success + failure"),
+		counter("model_requests_failed_total", Sampled, copyOf(engine.ModelFailed),
+			"Failed requests of each model by reason (source nv_inference_request_failure). An ensemble counts each failure twice since 24.07; from 24.10 a step of the Python backend that answers with an error counts as a success and the ensemble alone fails; the counter survives an unload of the model.",
+			"nv_inference_request_failure, reason in lower case"),
 		one("model_inferences_total", engine.ModelInferences, "Inferences of each model: requests times their own batch size (source nv_inference_count).", "nv_inference_count"),
 		one("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one a request.", "nv_inference_exec_count"),
-		{
-			Name: "model_batch_size_average", Type: gauge, Grade: Exact, Labels: byPart(), Engines: withTriton(),
-			Help:    "Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
-			Formula: "rate(nv_inference_count) / rate(nv_inference_exec_count)", rule: executedBatch{},
-		},
-		{
-			Name: "model_requests_pending", Type: gauge, Grade: Exact, Labels: byPart(), Engines: withTriton(),
-			Help:    "Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand over at once: TensorRT-LLM's and decoupled Python ones.",
-			Formula: "nv_inference_pending_request_count", rule: copyOf{engine.ModelPending},
-		},
+		gauge("model_batch_size_average", Exact, executedBatch(),
+			"Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
+			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
+		gauge("model_requests_pending", Exact, copyOf(engine.ModelPending),
+			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM's and decoupled Python ones.",
+			"nv_inference_pending_request_count"),
 		one("model_request_seconds_total", engine.ModelRequestSeconds, "Time of each model's successful requests from arrival to end (source nv_inference_request_duration_us)."+handsOver, "microseconds / 1000000"),
 		one("model_queue_seconds_total", engine.ModelQueueSeconds, "Time requests waited in each model's queue in Triton (source nv_inference_queue_duration_us). Not the executor's queue.", "microseconds / 1000000"),
-		{
-			Name: "model_compute_seconds_total", Type: counter, Unit: "seconds", Grade: Exact, Labels: byPart("phase"), Engines: withTriton(),
-			Help:    "Time each model took by phase: input, infer, output (source nv_inference_compute_input_duration_us and its like). Infer of TensorRT-LLM holds the executor's queue; an ensemble's is the sum over its steps." + handsOver,
-			Formula: "microseconds / 1000000", rule: copyOf{engine.ModelComputeSeconds},
-		},
-		{
-			Name: "model_queue_compute_ratio", Type: gauge, Unit: "ratio", Grade: Exact, Labels: byPart(), Engines: withTriton(),
-			Help:    "Time in Triton's queue by time of computing over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose computing cannot be seen." + handsOver,
-			Formula: "rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)", rule: queueCompute{},
-		},
-		{
-			Name: "model_load_duration_seconds", Type: gauge, Unit: "seconds", Grade: Exact, Labels: byPart(), Engines: withTriton(),
-			Help:    "How long the model took to load (source nv_model_load_duration_secs).",
-			Formula: "nv_model_load_duration_secs", rule: copyOf{engine.ModelLoadSeconds},
-		},
+		counter("model_compute_seconds_total", Exact, copyOf(engine.ModelComputeSeconds),
+			"Time each model took by phase: input, infer, output (source nv_inference_compute_input_duration_us and its like). Infer of TensorRT-LLM holds the executor's queue; an ensemble's is the sum over its steps."+handsOver,
+			"microseconds / 1000000"),
+		gauge("model_queue_compute_ratio", Exact, queueCompute(),
+			"Time in Triton's queue divided by compute time over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
+			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
+		gauge("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
+			"How long the model took to load (source nv_model_load_duration_secs).",
+			"nv_model_load_duration_secs"),
 		one("model_response_cache_hits_total", engine.ModelCacheHits, "Requests answered from Triton's response cache (source nv_cache_num_hits_per_model). Not the KV cache.", "nv_cache_num_hits_per_model"),
 		one("model_response_cache_misses_total", engine.ModelCacheMisses, "Requests not found in Triton's response cache (source nv_cache_num_misses_per_model).", "nv_cache_num_misses_per_model"),
 		one("model_response_cache_hit_seconds_total", engine.ModelCacheHitSeconds, "Time of looking up what was found in the response cache (source nv_cache_hit_duration_per_model).", "microseconds / 1000000"),
@@ -60,19 +46,14 @@ func modelFamilies() []Family {
 // at the server.
 func modelLatencyFamilies() []Family {
 	one := func(name string, of engine.Signal, what, source string) Family {
-		return Family{
-			Name: name, Type: summary, Unit: "seconds", Grade: Sampled, Labels: byPart(), Engines: withTriton(),
-			Help:    what + ", as Triton's summary of its last minute (source " + source + ", with --metrics-config summary_latencies=true). Quantiles of several replicas can not be averaged; they are absent while no request ended.",
-			Formula: "microseconds / 1000000; NaN is left out",
-			rule:    distribution{of},
-		}
+		return summary(name, Sampled, distribution(of),
+			what+", as Triton's summary of its last minute (source "+source+", with --metrics-config summary_latencies=true). Quantiles of several replicas can not be averaged; they are absent while no request ended.",
+			"microseconds / 1000000; NaN is left out")
 	}
 	return []Family{
-		{
-			Name: "model_first_response_seconds", Type: histo, Unit: "seconds", Grade: Exact, Labels: byPart(), Engines: withTriton(),
-			Help:    "Time to each model's first response (source nv_inference_first_response_histogram_ms, with --metrics-config histogram_latencies=true; up to 25.12 of decoupled models only). The time to the first token where requests stream.",
-			Formula: "milliseconds / 1000, bounds too", rule: distribution{engine.ModelFirstResponse},
-		},
+		histogram("model_first_response_seconds", Exact, distribution(engine.ModelFirstResponse),
+			"Time to each model's first response (source nv_inference_first_response_histogram_ms, with --metrics-config histogram_latencies=true; up to 25.12 of decoupled models only). The time to the first token where requests stream.",
+			"milliseconds / 1000, bounds too"),
 		one("model_request_duration_seconds", engine.ModelRequestDuration, "Time of each model's requests", "nv_inference_request_summary_us"),
 		one("model_queue_duration_seconds", engine.ModelQueueDuration, "Time in each model's queue in Triton", "nv_inference_queue_summary_us"),
 		one("model_compute_input_duration_seconds", engine.ModelInputDuration, "Time each model took for its input", "nv_inference_compute_input_summary_us"),

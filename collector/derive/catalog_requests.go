@@ -5,131 +5,74 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // requestFamilies are the requests that ended.
 func requestFamilies() []Family {
 	return []Family{
-		{
-			Name: "requests_total", Type: counter, Grade: Sampled, Labels: byModel("model", "version"), Engines: withEngines(),
-			Help:    "Requests that ended at the entry model, failed ones included (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts each failure twice since 24.07; requests refused at max_queue_size are not counted by the server; decoupled Python models count when they accept.",
-			Formula: "success + failure of each entry model, parts have none; Triton's with model and version, for one of several that is unloaded must not look like a reset of all",
-			rule:    requestsTotal{},
-		},
-		{
-			Name: "requests_failed_total", Type: counter, Grade: Rough, Labels: byModel("model", "reason", "version"), Engines: withEngines(),
-			Help:    "Failed requests at the entry model by reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
-			Formula: "failures of each entry model; trtllm-serve: reason is http_ and the code",
-			rule:    requestsFailed{},
-		},
-		{
-			Name: "requests_finished_total", Type: counter, Grade: Exact, Labels: byModel("finish_reason"), Engines: withOpenAI(),
-			Help:    "Requests that finished, by reason (source request_success_total{finished_reason}, request_finish_total, dynamo_frontend_requests_total{status=success}). A cancelled request counts with its reason; requests of clients that left are not booked by trtllm-serve.",
-			Formula: "as counted by the server",
-			rule:    copyOf{engine.RequestsFinished},
-		},
-		{
-			Name: "engine_requests_completed_total", Type: counter, Grade: Sampled, Labels: byModel(), Engines: withServe(),
-			Help:    "Requests the executor completed, from the iterations that were read (source num_requests_completed_total); fewer where iteration statistics are thinned out.",
-			Formula: "as counted by the server",
-			rule:    copyOf{engine.RequestsCompleted},
-		},
-		{
-			Name: "requests_per_second", Type: gauge, Grade: Exact, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests a second that ended over the window, at the entry model only; failures of an ensemble, which Triton counts twice since 24.07, count once.",
-			Formula: "rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER",
-			rule:    requestRate{},
-		},
-		{
-			Name: "request_error_ratio", Type: gauge, Unit: "ratio", Grade: Rough, Labels: byModel("reason"), Engines: withEngines(),
-			Help:    "Share of the requests that ended over the window and failed, by reason, 0 to 1; the sum over reasons is the whole share. Of counted failures: requests refused at max_queue_size are in neither part. Absent for decoupled Python models, which never count errors after they accepted.",
-			Formula: "rate(failure) / (rate(success) + rate(failure)), failures of an ensemble counted once",
-			rule:    errorRatio{},
-		},
+		counter("requests_total", Sampled, requestsTotal(),
+			"Requests that ended at the entry model, failed ones included (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts each failure twice since 24.07; requests refused at max_queue_size are not counted by the server; decoupled Python models count when they accept.",
+			"success + failure of each entry model, parts have none; Triton's with model and version, for one of several that is unloaded must not look like a reset of all"),
+		counter("requests_failed_total", Rough, requestsFailed(),
+			"Failed requests at the entry model by reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
+			"failures of each entry model; trtllm-serve: reason is http_ and the code"),
+		counter("requests_finished_total", Exact, copyOf(engine.RequestsFinished),
+			"Requests that finished, by reason (source request_success_total{finished_reason}, request_finish_total, dynamo_frontend_requests_total{status=success}). A cancelled request counts with its reason; requests of clients that left are not counted by trtllm-serve.",
+			counted),
+		counter("engine_requests_completed_total", Sampled, copyOf(engine.RequestsCompleted),
+			"Requests the executor completed, from the iterations that were read (source num_requests_completed_total); fewer where iteration statistics are thinned out.",
+			counted),
+		gauge("requests_per_second", Exact, requestRate(),
+			"Requests a second that ended over the window, at the entry model only; failures of an ensemble, which Triton counts twice since 24.07, count once.",
+			"rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER"),
+		gauge("request_error_ratio", Rough, errorRatio(),
+			"Share of the requests that ended over the window and failed, by reason, 0 to 1; the sum over reasons is the share of all failures. Only of counted failures: requests refused at max_queue_size are in neither part. Absent for decoupled Python models, which never count errors after they accepted.",
+			"rate(failure) / (rate(success) + rate(failure)), failures of an ensemble counted once"),
 	}
 }
 
 // runningFamilies are the requests in flight.
 func runningFamilies() []Family {
 	return []Family{
-		{
-			Name: "requests_running", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests in the batch of the last iteration (source nv_trt_llm_request_metrics{request_type=scheduled}, num_scheduled_requests, num_requests_running of NIM).",
-			Formula: "scheduled requests",
-			rule:    copyOf{engine.RequestsRunning},
-		},
-		{
-			Name: "requests_active", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withExecutor(),
-			Help:    "Requests the executor has admitted, running or waiting for a place in the batch (source nv_trt_llm_request_metrics{request_type=active}, num_requests_running of trtllm-serve, dynamo_frontend_inflight_requests).",
-			Formula: "active requests",
-			rule:    copyOf{engine.RequestsActive},
-		},
-		{
-			Name: "requests_waiting", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting; dynamo_frontend_queued_requests). TensorRT-LLM in Triton counts only those within its limit.",
-			Formula: "waiting, or active - scheduled",
-			rule:    requestsWaiting{},
-		},
-		{
-			Name: "requests_prefill", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withExecutor(),
-			Help:    "Running requests in their prefill (context) phase; a part of llm_server_requests_running (source request_type=context, num_context_requests).",
-			Formula: "context requests",
-			rule:    copyOf{engine.RequestsPrefill},
-		},
-		{
-			Name: "requests_decode", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withExecutor(),
-			Help:    "Running requests in their decode (generation) phase; a part of llm_server_requests_running (source generation_requests, num_generation_requests).",
-			Formula: "generation requests",
-			rule:    copyOf{engine.RequestsDecode},
-		},
-		{
-			Name: "requests_paused", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withExecutor(),
-			Help:    "Requests that were paused in the last iteration, a sign that the KV cache is too small (source paused_requests, num_paused_requests).",
-			Formula: "paused requests",
-			rule:    copyOf{engine.RequestsPaused},
-		},
-		{
-			Name: "requests_limit", Type: gauge, Grade: Exact, Labels: byModel(), Engines: withEngines(),
-			Help:    "Most requests the executor admits at once (source nv_trt_llm_request_metrics{request_type=max}, max_num_active_requests, num_request_max). Not a limit of the queue.",
-			Formula: "max active requests",
-			rule:    copyOf{engine.RequestsLimit},
-		},
-		{
-			Name: "requests_fill_ratio", Type: gauge, Unit: "ratio", Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "How full the batch is, 0 to 1: running requests by the most the executor admits.",
-			Formula: "requests_running / requests_limit",
-			rule:    fill{},
-		},
-		{
-			Name: "batch_size_average", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "Mean size of the in-flight batch over the pages of the window. For models that batch otherwise see llm_server_model_batch_size_average.",
-			Formula: "avg(requests_running) over the window",
-			rule:    batchSize{},
-		},
+		gauge("requests_running", Sampled, copyOf(engine.RequestsRunning),
+			"Requests in the batch of the last iteration (source nv_trt_llm_request_metrics{request_type=scheduled}, num_scheduled_requests, num_requests_running of NIM).",
+			"scheduled requests"),
+		gauge("requests_active", Sampled, copyOf(engine.RequestsActive),
+			"Requests the executor has admitted, running or waiting for a slot in the batch (source nv_trt_llm_request_metrics{request_type=active}, num_requests_running of trtllm-serve, dynamo_frontend_inflight_requests).",
+			"active requests"),
+		gauge("requests_waiting", Sampled, value(waiting(), (*Plan).executorGate),
+			"Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting; dynamo_frontend_queued_requests). TensorRT-LLM in Triton counts only those within its limit.",
+			"waiting, or active - scheduled"),
+		gauge("requests_prefill", Sampled, copyOf(engine.RequestsPrefill),
+			"Running requests in their prefill (context) phase; a part of llm_server_requests_running (source request_type=context, num_context_requests).",
+			"context requests"),
+		gauge("requests_decode", Sampled, copyOf(engine.RequestsDecode),
+			"Running requests in their decode (generation) phase; a part of llm_server_requests_running (source generation_requests, num_generation_requests).",
+			"generation requests"),
+		gauge("requests_paused", Sampled, copyOf(engine.RequestsPaused),
+			"Requests that were paused in the last iteration, a sign that the KV cache is too small (source paused_requests, num_paused_requests).",
+			"paused requests"),
+		gauge("requests_limit", Exact, copyOf(engine.RequestsLimit),
+			"Largest number of requests the executor admits at once (source nv_trt_llm_request_metrics{request_type=max}, max_num_active_requests, num_request_max). Not a limit of the queue.",
+			"max active requests"),
+		gauge("requests_fill_ratio", Sampled, value(both(total(engine.RequestsRunning), total(engine.RequestsLimit), ratio), (*Plan).executorGate),
+			"How full the batch is, 0 to 1: running requests divided by how many the executor admits.",
+			"requests_running / requests_limit"),
+		gauge("batch_size_average", Sampled, batchSize(),
+			"Mean size of the in-flight batch over the pages of the window. For models that batch otherwise see llm_server_model_batch_size_average.",
+			"avg(requests_running) over the window"),
 	}
 }
 
 // queueFamilies are what waits, and how near its limits the engine is.
 func queueFamilies() []Family {
 	return []Family{
-		{
-			Name: "queue_depth", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "Requests that wait: pending in Triton's queues plus waiting in the engine. A lower bound while llm_server_saturated is 1, for TensorRT-LLM in Triton does not show requests beyond its limit. Absent where no queue is shown.",
-			Formula: "queue_requests{queue=core} + queue_requests{queue=engine}; models that Triton itself queues: core alone",
-			rule:    queueDepth{},
-		},
-		{
-			Name: "queue_requests", Type: gauge, Grade: Sampled, Labels: byModel("queue"), Engines: withEngines(),
-			Help:    "Requests that wait, by queue: core is Triton's (source nv_inference_pending_request_count of all models but ensembles), engine is the executor's (source request_type=waiting, before TensorRT-LLM 0.18 active - scheduled). Core is near 0 for models that hand over at once.",
-			Formula: "core: sum of pending; engine: waiting, or active - scheduled",
-			rule:    queueSplit{},
-		},
-		{
-			Name: "saturated", Type: gauge, Grade: Sampled, Labels: byModel(), Engines: withEngines(),
-			Help:    "1 while the executor has admitted as many requests as it may; then further ones wait where TensorRT-LLM in Triton shows no number.",
-			Formula: "active >= limit",
-			rule:    saturated{},
-		},
-		{
-			Name: "saturation_ratio", Type: gauge, Unit: "ratio", Grade: Sampled, Labels: byModel(), Engines: []engine.Kind{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM},
-			Help:    "How much of what the replica can serve is asked for, to scale by: 0 without requests, 1 when full, more while requests are known to wait. Absent when it is not known.",
-			Formula: "0 without requests, else max(requests in flight and known to wait / requests_limit, kv_cache_utilization_ratio)",
-			rule:    saturation{},
-		},
+		gauge("queue_depth", Sampled, queueDepth(),
+			"Requests that wait: pending in Triton's queues plus waiting in the engine. A lower bound while llm_server_saturated is 1, for TensorRT-LLM in Triton does not expose requests beyond its limit. Absent where no queue is exposed.",
+			"queue_requests{queue=core} + queue_requests{queue=engine}; models that Triton itself queues: core alone"),
+		gauge("queue_requests", Sampled, queueSplit(),
+			"Requests that wait, by queue: core is Triton's (source nv_inference_pending_request_count of all models but ensembles), engine is the executor's (source request_type=waiting, before TensorRT-LLM 0.18 active - scheduled). Core is near 0 for models that hand requests over at once.",
+			"core: sum of pending; engine: waiting, or active - scheduled"),
+		gauge("saturated", Sampled, saturated(),
+			"1 while the executor has admitted as many requests as it may; further ones then wait in a queue that TensorRT-LLM in Triton does not expose.",
+			"active >= limit"),
+		gauge("saturation_ratio", Sampled, saturation(),
+			"How much of what the replica can serve is asked for, to scale by: 0 without requests, 1 when full, more while requests are known to wait. Absent when it is not known.",
+			"0 without requests, else max(requests in flight and known to wait / requests_limit, kv_cache_utilization_ratio)"),
 	}
 }

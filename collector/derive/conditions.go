@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -38,21 +39,15 @@ type executor struct {
 
 // observe prepares the judgement of conditions.
 func (p *Plan) observe() {
-	w := &p.program.watch
-	for _, s := range []engine.Signal{engine.ModelSuccess, engine.ModelFailed} {
-		for _, g := range p.groups[s] {
-			if g.role == engine.RolePart || g.labels.Get("reason") == "canceled" {
-				continue
-			}
-			if s == engine.ModelSuccess {
-				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
-			} else {
-				w.failed = append(w.failed, p.columnsOf(g.members)...)
-			}
-		}
+	ended := func(signal engine.Signal) []int {
+		return p.counted(selected(p.all(signal), func(g *group) bool {
+			return g.role != engine.RolePart && g.labels.Get("reason") != "canceled"
+		}))
 	}
-	for _, g := range p.groups[engine.EngineIterations] {
-		if active := p.sum(append(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id)...)); active != nil {
+	w := &p.program.watch
+	w.succeeded, w.failed = ended(engine.ModelSuccess), ended(engine.ModelFailed)
+	for _, g := range p.all(engine.EngineIterations) {
+		if active := p.sum(slices.Concat(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id))); active != nil {
 			w.executors = append(w.executors, executor{active: active, iterations: p.columnsOf(g.members)})
 		}
 	}
@@ -103,7 +98,7 @@ func (d *Deriver) watchWork() {
 	}
 }
 
-// stalled says whether any executor stands still with work in flight.
+// stalled says whether any executor does no iteration with work in flight.
 func (d *Deriver) stalled() bool {
 	after := d.opts.StallAfter
 	if after == 0 {

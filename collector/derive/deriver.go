@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -12,7 +13,7 @@ type Options struct {
 	// Window is how far rules look back, Interval the time between scrapes.
 	Window, Interval time.Duration
 	// StallAfter is how long work may be in flight without an iteration; 0
-	// stands for [DefaultStallAfter].
+	// is [DefaultStallAfter].
 	StallAfter time.Duration
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
@@ -52,7 +53,7 @@ func NewDeriver(opts Options) *Deriver {
 	return d
 }
 
-// Identify changes what the series carry; the window goes on.
+// Identify changes what the series carry; the window is kept.
 func (d *Deriver) Identify(identity Identity) {
 	d.opts.Identity = identity
 	d.read = nil
@@ -101,22 +102,19 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 }
 
 // compile makes a plan for pages of another shape; inputs that both shapes have
-// keep their past.
+// keep their values.
 func (d *Deriver) compile(read *engine.Page) {
 	before, window := d.program, d.window
 	d.read = read
-	d.program = newPlan(&d.opts, read)
-	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counters())
+	d.program = newPlan(&d.opts, read).compile(&d.opts, read.Shape())
+	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))
 	}
 	d.out = exposition.NewComputed(d.program.series)
 	d.program.series = nil
-	if len(d.busy) != len(d.program.watch.executors) {
-		d.busy = make([]int64, len(d.program.watch.executors))
-		for i := range d.busy {
-			d.busy[i] = never
-		}
+	if n := len(d.program.watch.executors); n != len(d.busy) {
+		d.busy = slices.Repeat([]int64{never}, n)
 	}
-	d.row = make([]float64, len(d.program.columns))
+	d.row = make([]float64, len(d.program.places))
 }

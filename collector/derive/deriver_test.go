@@ -158,7 +158,7 @@ func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
 	got := newBench(t, engine.Triton, append(models(), "postprocessing")...).page(page...)
 	require.InDelta(t, 7, got[`queue_depth{model_id="ensemble"}`], 0, "what waits for postprocessing is tokens of requests that run")
 	require.InDelta(t, 3, got[`queue_requests{model_id="ensemble", queue="core"}`], 0)
-	require.InDelta(t, 17, got[`model_requests_pending{model="postprocessing", model_id="ensemble", stage="part", version="1"}`], 0)
+	require.InDelta(t, 17, got[`model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`], 0)
 }
 
 func TestDeriveTokensPerSecondFromCounters(t *testing.T) {

@@ -38,9 +38,8 @@ func newest(columns []int) Eval {
 	return func(w *Window) (float64, bool) {
 		value, found, at := 0.0, false, int64(-1)
 		for _, c := range columns {
-			v, ok := w.Last(c)
-			if ok && w.Changed(c) >= at {
-				value, found, at = v, true, w.Changed(c)
+			if v, ok := w.Last(c); ok && w.changed[c] >= at {
+				value, found, at = v, true, w.changed[c]
 			}
 		}
 		return value, found
@@ -66,7 +65,7 @@ func rates(columns []int) Eval {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
-		grown, seconds, ok := w.Increases(columns)
+		grown, seconds, ok := w.Increase(columns...)
 		return grown / seconds, ok
 	}
 }
@@ -91,8 +90,10 @@ func quotient(of, by []int) Eval {
 	}
 }
 
-// add adds values all of which must be there; none is no value.
-func add(evals []Eval) Eval {
+// add adds values all of which must be there; nil ones do not count, and none
+// is no value.
+func add(evals ...Eval) Eval {
+	evals = slices.DeleteFunc(evals, func(e Eval) bool { return e == nil })
 	switch len(evals) {
 	case 0:
 		return nil
@@ -109,33 +110,6 @@ func add(evals []Eval) Eval {
 			sum += v
 		}
 		return sum, true
-	}
-}
-
-// plus adds two values of which either may be nil.
-func plus(a, b Eval) Eval {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return add([]Eval{a, b})
-}
-
-// either takes the first of two values that is there; both may be nil.
-func either(a, b Eval) Eval {
-	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
-	}
-	return func(w *Window) (float64, bool) {
-		if v, ok := a(w); ok {
-			return v, true
-		}
-		return b(w)
 	}
 }
 
@@ -156,13 +130,23 @@ func ratio(a, b Eval) Eval {
 
 // times multiplies.
 func times(a, b Eval) Eval {
+	return pairwise(a, b, func(x, y float64) float64 { return x * y })
+}
+
+// excess is by how much one value is above another.
+func excess(a, b Eval) Eval {
+	return pairwise(a, b, func(x, y float64) float64 { return max(x-y, 0) })
+}
+
+// pairwise is a function of two values; nil without both.
+func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	if a == nil || b == nil {
 		return nil
 	}
 	return func(w *Window) (float64, bool) {
 		x, okX := a(w)
 		y, okY := b(w)
-		return x * y, okX && okY
+		return f(x, y), okX && okY
 	}
 }
 
@@ -186,21 +170,26 @@ func once(e Eval) Eval {
 // constant is always the same value.
 func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
 
+// positive is 1 for a value above 0, else 0.
+func positive(e Eval) Eval {
+	return applied(e, func(v float64) float64 { return flag(v > 0) })
+}
+
+// applied is a function of a value; nil without it.
+func applied(e Eval, f func(float64) float64) Eval {
+	if e == nil {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		v, ok := e(w)
+		return f(v), ok
+	}
+}
+
 // flag is 1 for true.
 func flag(on bool) float64 {
 	if on {
 		return 1
 	}
 	return 0
-}
-
-// atMost cuts a value that cannot be larger.
-func atMost(e Eval, most float64) Eval {
-	if e == nil {
-		return nil
-	}
-	return func(w *Window) (float64, bool) {
-		v, ok := e(w)
-		return min(v, most), ok
-	}
 }

@@ -1,30 +1,54 @@
 package derive
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+// hold is what may hold a value of a model id back: it gives a gate.
+type hold func(p *Plan, id string) int
+
+// without holds a value back while a check finds its anomaly.
+func without(check string) hold {
+	return func(p *Plan, id string) int { return p.onlyWithout(check, id) }
+}
+
+// held is the gate that is open when nothing holds a value back.
+func (p *Plan) held(id string, holds ...hold) int {
+	gate := 0
+	for _, h := range holds {
+		gate = p.and(gate, h(p, id))
+	}
+	return gate
+}
+
 // sorted are the keys of a map in order.
 func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // gateOf is what holds a group's value back: gauges of an executor that has
-// not started or is several, counters that stand still by mistake, durations
-// that cannot be.
+// not started or is several, durations that cannot be, what Triton counts
+// together with durations and so not at all where durations are off.
 func (p *Plan) gateOf(g *group) int {
-	switch {
-	case executorGauge(g.signal):
+	switch g.signal {
+	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
+		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
+		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
+		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
+		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
 		return p.executorGate(g.id)
-	case g.signal == engine.EngineIterations || g.signal == engine.KVBlocksReused:
+	case engine.EngineIterations, engine.KVBlocksReused:
 		return p.onlyWithout(checkFlapping, g.id)
-	case durationSignal(g.signal):
-		return p.onlyWithout(checkDurations, g.model)
-	case countedByCore(g.signal):
+	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
 		return p.onlyWithout(checkFrozen, g.id)
+	default:
+		if durationSignal(g.signal) {
+			return p.onlyWithout(checkDurations, g.model)
+		}
+		return 0
 	}
-	return 0
 }
 
 // executorGate holds back an engine's gauges until its first iteration:
@@ -32,17 +56,13 @@ func (p *Plan) gateOf(g *group) int {
 // until then.
 func (p *Plan) executorGate(id string) int {
 	flapping := p.checks[checkFlapping+id].eval
-	limit := p.total(engine.RequestsLimit, id)
+	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
 	if limit == nil && flapping == nil {
 		return 0
 	}
 	return p.when("executor "+id, func(w *Window) bool {
-		if limit != nil {
-			if most, ok := limit(w); ok && most <= 0 {
-				return false
-			}
-		}
-		return flapping == nil || !wrong(flapping, w)
+		most, ok := given(limit, w)
+		return !(ok && most <= 0) && !wrong(flapping, w)
 	})
 }
 
@@ -55,8 +75,8 @@ func (p *Plan) onlyWithout(check, of string) int {
 	return p.when("without "+check+" "+of, func(w *Window) bool { return !wrong(a.eval, w) })
 }
 
-// both is a gate that is open when two are.
-func (p *Plan) both(a, b int) int {
+// and is a gate that is open when two are.
+func (p *Plan) and(a, b int) int {
 	if a == 0 || a == b {
 		return b
 	}
@@ -64,13 +84,12 @@ func (p *Plan) both(a, b int) int {
 		return a
 	}
 	first, second := p.program.gates[a], p.program.gates[b]
-	p.program.gates = append(p.program.gates, func(w *Window) bool { return first(w) && second(w) })
-	return len(p.program.gates) - 1
+	return p.when(fmt.Sprint(a, " and ", b), func(w *Window) bool { return first(w) && second(w) })
 }
 
-// wrong says whether a check found its anomaly.
+// wrong says whether a check found its anomaly; nil finds none.
 func wrong(check Eval, w *Window) bool {
-	v, ok := check(w)
+	v, ok := given(check, w)
 	return ok && v > 0
 }
 
@@ -78,8 +97,8 @@ func wrong(check Eval, w *Window) bool {
 // had any: its times and failures would be part of the others'.
 func (p *Plan) quiet(id string) int {
 	var columns []int
-	for _, g := range p.front(engine.ModelSuccess, id) {
-		if p.handsOver(g.model) {
+	for _, g := range p.byID[signalOf{engine.ModelSuccess, id}] {
+		if g.role != engine.RolePart && p.handsOver(g.model) {
 			columns = append(columns, p.columnsOf(g.members)...)
 		}
 	}
@@ -99,24 +118,7 @@ func (p *Plan) quiet(id string) int {
 // falsified says whether a group is known to mean nothing, whatever it says:
 // times of models that hand their requests over.
 func (p *Plan) falsified(g *group) bool {
-	if durationSignal(g.signal) {
-		return p.handsOver(g.model)
-	}
-	return false
-}
-
-// executorGauge says whether a signal is one of the executor's gauges.
-func executorGauge(s engine.Signal) bool {
-	switch s {
-	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
-		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
-		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
-		engine.EngineMemory, engine.ContextTokens, engine.StaticGeneration, engine.StaticFreeSlots,
-		engine.EngineLastIter, engine.IterationDuration, engine.PrefillOccupancy:
-		return true
-	default:
-		return false
-	}
+	return durationSignal(g.signal) && p.handsOver(g.model)
 }
 
 // durationSignal says whether a signal is a time that ends with the request's
@@ -125,16 +127,6 @@ func durationSignal(s engine.Signal) bool {
 	switch s {
 	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration,
 		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
-		return true
-	default:
-		return false
-	}
-}
-
-// countedByCore says whether Triton counts a signal together with durations.
-func countedByCore(s engine.Signal) bool {
-	switch s {
-	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
 		return true
 	default:
 		return false

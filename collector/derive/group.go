@@ -2,6 +2,7 @@ package derive
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,9 +55,10 @@ func (p *Plan) group() {
 		}
 		g.take(i, in.meaning.Part, in.Labels)
 	}
-	for _, groups := range p.groups {
+	for signal, groups := range p.groups {
 		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
 		for _, g := range groups {
+			p.byID[signalOf{signal, g.id}] = append(p.byID[signalOf{signal, g.id}], g)
 			for _, points := range [][]point{g.buckets, g.quantiles} {
 				slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.at, b.at) })
 			}
@@ -102,16 +104,13 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 	switch in.meaning.Scope {
 	case engine.OfModel:
 		b.Set("model", in.Model).Set("version", in.Version).Set("model_id", in.id)
-		b.Set("stage", string(p.identity.Topology.Role(in.Model)))
+		b.Set("role", string(p.identity.Topology.Role(in.Model)))
 	case engine.OfEngine:
 		b.Set("model_id", in.id)
 	case engine.OfServer:
 	}
 	for _, dim := range in.meaning.Dims {
-		from, to, ok := strings.Cut(dim, "=")
-		if !ok {
-			to = from
-		}
+		from, to := dimension(dim)
 		if v := in.Labels.Get(from); v != "" {
 			if to == "reason" {
 				v = in.meaning.DimPrefix + strings.ToLower(v)
@@ -125,23 +124,32 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 	return b.Labels()
 }
 
+// withLabel adds one label.
+func withLabel(lset labels.Labels, name, value string) labels.Labels {
+	return labels.NewBuilder(lset).Set(name, value).Labels()
+}
+
 // column is the place in the window of a source's values, made when a rule
 // first reads it.
 func (p *Plan) column(i int) int {
 	if c, ok := p.columns[i]; ok {
 		return c
 	}
-	in := &p.sources[i]
-	c := len(p.program.columns)
+	in, out := &p.sources[i], &p.program.intake
+	c := len(out.places)
 	p.columns[i] = c
-	shift := in.meaning.Shift
-	if in.meaning.Part == engine.PartBucket || in.meaning.Part == engine.PartCount {
-		shift = 0 // Numbers of observations have no unit.
+	out.places = append(out.places, in.Place)
+	out.counter = append(out.counter, in.meaning.Counter)
+	out.keys = append(out.keys, unique.Make(in.key()))
+	// Numbers of observations have no unit.
+	part, shift := in.meaning.Part, in.meaning.Shift
+	switch {
+	case in.meaning.NotZero:
+		out.notZero = append(out.notZero, int32(c))
+	case shift != 0 && part != engine.PartBucket && part != engine.PartCount:
+		out.scaled = append(out.scaled, scaled{int32(c), math.Pow10(shift)})
 	}
-	p.program.columns = append(p.program.columns, column{divisor: pow10(shift), counter: in.meaning.Counter, notZero: in.meaning.NotZero})
-	p.program.places = append(p.program.places, in.Place)
 	p.judge(in)
-	p.program.keys = append(p.program.keys, unique.Make(in.key()))
 	return c
 }
 
@@ -163,15 +171,12 @@ func (p *Plan) sum(groups []*group) Eval {
 	for i, g := range groups {
 		evals[i] = p.last(g)
 	}
-	return add(evals)
+	return add(evals...)
 }
 
 // total is the sum of a signal's groups of one model id, nil when there are
 // none.
 func (p *Plan) total(signal engine.Signal, id string) Eval { return p.sum(p.of(signal, id)) }
-
-// rateOf is the growth a second of groups together; nil when there are none.
-func (p *Plan) rateOf(groups []*group) Eval { return rates(p.counted(groups)) }
 
 // counted are the columns of groups.
 func (p *Plan) counted(groups []*group) []int {

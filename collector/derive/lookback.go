@@ -5,33 +5,10 @@ import (
 	"time"
 )
 
-// Increase is how much a counter grew over the window and over how many
-// seconds. It has a value only over a stretch without reset, restart, gap or
-// absence, of at least two pages.
-func (w *Window) Increase(column int) (grown, seconds float64, ok bool) {
-	row, at := w.from(column)
-	if at >= w.now {
-		return 0, 0, false
-	}
-	grown = w.current[column] - w.rows[row*w.columns+column]
-	if !(grown >= 0) || math.IsInf(grown, 0) {
-		return 0, 0, false
-	}
-	return grown, float64(w.now-at) / float64(time.Second), true
-}
-
-// Rate is the growth of a counter a second over the window.
-func (w *Window) Rate(column int) (float64, bool) {
-	grown, seconds, ok := w.Increase(column)
-	if !ok {
-		return 0, false
-	}
-	return grown / seconds, true
-}
-
-// Increases is how much counters grew together over the window and over how
-// many seconds: the longest stretch in which all of them are whole.
-func (w *Window) Increases(columns []int) (grown, seconds float64, ok bool) {
+// Increase is how much counters grew together over the window and over how many
+// seconds: the longest stretch in which all of them are whole, without reset,
+// restart, gap or absence. It has a value only over two pages and more.
+func (w *Window) Increase(columns ...int) (grown, seconds float64, ok bool) {
 	row, seconds, ok := w.common(columns)
 	if !ok {
 		return 0, 0, false
@@ -68,7 +45,7 @@ func (w *Window) Mean(column int) (float64, bool) {
 	}
 	sum, n := 0.0, 0
 	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		sum += w.rows[row*w.columns+column]
+		sum += w.kept(row, column)
 		n++
 	}
 	return (sum + w.current[column]) / float64(n+1), true
@@ -85,12 +62,12 @@ func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
 	if at >= w.now || math.IsNaN(w.current[gauge]) {
 		return 0, 0, false
 	}
-	g, c := w.rows[row*w.columns+gauge], w.rows[row*w.columns+counter]
+	g, c := w.kept(row, gauge), w.kept(row, counter)
 	for t := at; t < w.now; {
 		row = w.next(row)
 		nextG, nextC := w.current[gauge], w.current[counter]
 		if t = w.now; row >= 0 && w.times[row] < w.now {
-			nextG, nextC, t = w.rows[row*w.columns+gauge], w.rows[row*w.columns+counter], w.times[row]
+			nextG, nextC, t = w.kept(row, gauge), w.kept(row, counter), w.times[row]
 		}
 		total += (g + nextG) / 2 * (nextC - c)
 		g, c = nextG, nextC

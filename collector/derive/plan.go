@@ -35,6 +35,7 @@ type Plan struct {
 	identity Identity
 	sources  []source
 	groups   map[engine.Signal][]*group
+	byID     map[signalOf][]*group
 	// loaded is how many models the page shows as loaded.
 	loaded  int
 	columns map[int]int
@@ -43,13 +44,15 @@ type Plan struct {
 	// judging are the places that the program judges.
 	judging map[exposition.Place]bool
 	program *program
+	// noted are the signals that rules read, nil outside of tests.
+	noted map[engine.Signal]bool
 }
 
-// newPlan compiles the catalogue for pages of which this was read.
-func newPlan(opts *Options, page *engine.Page) *program {
+// newPlan takes in what was read of a page.
+func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
 		quirks: opts.Engine.Quirks(), identity: opts.Identity,
-		groups:  make(map[engine.Signal][]*group),
+		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
 		program: &program{gates: []Gate{func(*Window) bool { return true }}},
@@ -62,44 +65,79 @@ func newPlan(opts *Options, page *engine.Page) *program {
 	p.read(page)
 	p.group()
 	p.inspect()
+	return p
+}
+
+// compile makes the program of the catalogue.
+func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	catalogue := Catalogue()
 	for i := range catalogue {
-		if rule := catalogue[i].rule; rule != nil {
-			rule.Compile(p, &catalogue[i])
+		if rule := &catalogue[i].rule; rule.compile != nil && rule.inputs.met(p.has) {
+			rule.compile(p, &catalogue[i])
 		}
 	}
-	p.alias(opts, page.Shape())
+	p.alias(opts, shape)
 	p.observe()
-	p.program.ready()
+	p.program.open = make([]bool, len(p.program.gates))
 	return p.program
 }
 
-// ids are the model ids for which any of the signals is there, sorted.
-func (p *Plan) ids(signals ...engine.Signal) []string {
+// all are the groups of a signal. The slice is shared and only read.
+func (p *Plan) all(signal engine.Signal) []*group {
+	p.note(signal)
+	return p.groups[signal]
+}
+
+// of are the groups of a signal for one model id. The slice is shared and only
+// read.
+func (p *Plan) of(signal engine.Signal, id string) []*group {
+	p.note(signal)
+	return p.byID[signalOf{signal, id}]
+}
+
+// note keeps which signals rules read, for tests.
+func (p *Plan) note(signal engine.Signal) {
+	if p.noted != nil {
+		p.noted[signal] = true
+	}
+}
+
+// has says whether the page has a signal.
+func (p *Plan) has(signal engine.Signal) bool { return len(p.groups[signal]) > 0 }
+
+// ids are the model ids for which the page has what is needed, sorted.
+func (p *Plan) ids(in inputs) []string {
 	set := make(map[string]bool)
-	for _, s := range signals {
-		for _, g := range p.groups[s] {
+	for _, signals := range in.enough {
+		for _, g := range p.groups[signals[0]] {
 			set[g.id] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(set))
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(id string) bool {
+		return !in.met(func(s engine.Signal) bool { return len(p.byID[signalOf{s, id}]) > 0 })
+	})
 }
 
-// of are the groups of a signal for one model id.
-func (p *Plan) of(signal engine.Signal, id string) []*group {
-	var found []*group
-	for _, g := range p.groups[signal] {
-		if g.id == id {
-			found = append(found, g)
-		}
-	}
-	return found
+// signalOf is a signal of a model id.
+type signalOf struct {
+	signal engine.Signal
+	id     string
+}
+
+// same are the groups of a signal for the model and version of another group.
+func (p *Plan) same(signal engine.Signal, as *group) []*group {
+	return selected(p.of(signal, as.id), func(g *group) bool { return g.model == as.model && g.version == as.version })
 }
 
 // front are the groups of a signal of models that clients call, for one id: a
 // request to an ensemble counts at each of its parts again.
 func (p *Plan) front(signal engine.Signal, id string) []*group {
-	return slices.DeleteFunc(p.of(signal, id), func(g *group) bool { return g.role == engine.RolePart })
+	return selected(p.of(signal, id), func(g *group) bool { return g.role != engine.RolePart })
+}
+
+// selected are the groups that are wanted.
+func selected(groups []*group, wanted func(*group) bool) []*group {
+	return slices.DeleteFunc(slices.Clone(groups), func(g *group) bool { return !wanted(g) })
 }
 
 // forModel are the identity labels with a model id and further pairs.
@@ -124,5 +162,5 @@ func (p *Plan) ensemble(model string) bool { return p.identity.Topology.Ensemble
 // nothing of its batches: one that shows iterations does.
 func (p *Plan) executor(model string) bool {
 	return p.identity.Topology.InFlight(model) ||
-		slices.ContainsFunc(p.groups[engine.EngineIterations], func(g *group) bool { return g.model == model })
+		slices.ContainsFunc(p.all(engine.EngineIterations), func(g *group) bool { return g.model == model })
 }

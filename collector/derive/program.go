@@ -11,18 +11,9 @@ import (
 
 // program makes the derived series of pages of one shape.
 type program struct {
+	intake
+
 	series []exposition.ComputedSeries
-	// columns are the inputs whose numbers are read, at places of the page;
-	// scaled and notZero those of them that are more than their numbers.
-	columns []column
-	places  []exposition.Place
-	scaled  []scaled
-	notZero []int32
-	// keys tell the columns of one program in another; replicas of one kind have
-	// the same, which are kept once.
-	keys []unique.Handle[string]
-	// judged are the places of which something may be wrong.
-	judged []judged
 	// gates are the conditions that hold series back; gate 0 lets everything
 	// pass.
 	gates []Gate
@@ -33,7 +24,7 @@ type program struct {
 	plain      []exposition.Shown
 	plainly    []passed
 	copies     []passed
-	histograms []histogram
+	histograms []passedHistogram
 	evals      []computed
 	repeats    []repeated
 	// hidden are the series that are computed for their repeats alone.
@@ -43,10 +34,19 @@ type program struct {
 	broken uint64
 }
 
-// column is one input of the window.
-type column struct {
-	divisor          float64
-	counter, notZero bool
+// intake is what is read of each page: the inputs of the window are its columns.
+type intake struct {
+	// places are where the numbers of the columns are, counter says which of them
+	// only grow, scaled and notZero are those that are more than their numbers.
+	places  []exposition.Place
+	counter []bool
+	scaled  []scaled
+	notZero []int32
+	// keys find the columns of one program in another; replicas of one kind have
+	// the same, which are kept once.
+	keys []unique.Handle[string]
+	// judged are the places of which something may be wrong.
+	judged []judged
 }
 
 // scaled is a column in a unit of its own.
@@ -70,6 +70,19 @@ type passed struct {
 	shift        uint8
 	// counter values may not be below 0; notZero ones are absent when 0.
 	counter, notZero bool
+}
+
+// copy passes a source's text on, unless it may not be shown.
+func (c *passed) copy(page, out *exposition.Block) {
+	v := page.Number(c.place)
+	if v != v || v < 0 && c.counter || v == 0 && c.notZero {
+		return
+	}
+	if c.shift == 0 {
+		out.Show(int(c.series), page, c.place)
+		return
+	}
+	out.Took(int(c.series), exposition.AppendShifted(out.Data(), v, int(c.shift)))
 }
 
 // computed is a series that is computed from the window.
@@ -97,8 +110,8 @@ func (p *Plan) emit(f *Family, lset labels.Labels, gate int, eval Eval) {
 	}
 }
 
-// pass adds a series that is one part of a group: its text where one source
-// tells it, else their combination.
+// pass adds a series that is one part of a group: its text where it is of one
+// source, else their combination.
 func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *group, members []int, shift int) {
 	n := p.series(f, suffix, lset)
 	if len(members) > 1 {
@@ -121,9 +134,6 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 
 // when numbers a gate; gates of one key are the same.
 func (p *Plan) when(key string, gate Gate) int {
-	if gate == nil {
-		return 0
-	}
 	if n, ok := p.gates[key]; ok {
 		return n
 	}
@@ -131,19 +141,6 @@ func (p *Plan) when(key string, gate Gate) int {
 	p.gates[key] = n
 	p.program.gates = append(p.program.gates, gate)
 	return n
-}
-
-// ready sorts out what is read on each page, when all columns are known.
-func (r *program) ready() {
-	for i := range r.columns {
-		switch c := &r.columns[i]; {
-		case c.notZero:
-			r.notZero = append(r.notZero, int32(i))
-		case c.divisor != 1:
-			r.scaled = append(r.scaled, scaled{int32(i), c.divisor})
-		}
-	}
-	r.open = make([]bool, len(r.gates))
 }
 
 // judge adds a source to those of which something may be wrong.
@@ -194,8 +191,8 @@ func (r *program) suspect(page *exposition.Block, row []float64, stats *Stats) {
 			stats.Negative++
 		}
 	}
-	for i := range r.columns {
-		if r.columns[i].counter && row[i] < 0 {
+	for i, counter := range r.counter {
+		if counter && row[i] < 0 {
 			row[i] = math.NaN()
 		}
 	}
@@ -225,7 +222,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 			continue
 		}
 		if v, ok := e.eval(w); ok {
-			out.Took(e.series, appendNumber(out.Data(), v))
+			out.Took(e.series, exposition.AppendShort(out.Data(), v))
 		}
 	}
 	for _, a := range r.repeats {
@@ -240,16 +237,7 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 // page's own text.
 func (r *program) room() int {
 	const longest = len("-1.7976931348623157e+308")
-	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + slack
-}
-
-// counters says which columns only grow.
-func (r *program) counters() []bool {
-	is := make([]bool, len(r.columns))
-	for i := range r.columns {
-		is[i] = r.columns[i].counter
-	}
-	return is
+	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + exposition.NumberRoom
 }
 
 // from maps the columns to those of an older program, -1 for new ones.

@@ -6,31 +6,36 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// firstToken is the time to the first token: as told, or the time to the first
-// response of an entry model that streams.
-type firstToken struct{}
-
-// Compile implements Rule.
-func (firstToken) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.FirstToken, engine.ModelFirstResponse) {
-		for _, g := range p.firstTokens(id) {
-			p.distribute(f, g, p.forModel(id))
-		}
-	}
+// histograms are those that a formula reads, for a model id: usually one.
+type histograms struct {
+	inputs inputs
+	of     func(p *Plan, id string) []*group
 }
 
-// firstTokens are the histograms of first tokens of one model id.
-func (p *Plan) firstTokens(id string) []*group {
-	if told := p.of(engine.FirstToken, id); len(told) > 0 {
-		return told
-	}
-	var found []*group
-	for _, g := range p.front(engine.ModelFirstResponse, id) {
-		if p.streams(g.model) {
-			found = append(found, g)
+// observed are the histograms of a signal.
+func observed(signal engine.Signal) histograms {
+	return histograms{allOf(signal), func(p *Plan, id string) []*group { return p.of(signal, id) }}
+}
+
+// firstTokens are the times to the first token: as exposed, or the times to the
+// first response of entry models that stream.
+func firstTokens() histograms {
+	return histograms{anyOf(engine.FirstToken, engine.ModelFirstResponse), func(p *Plan, id string) []*group {
+		if exposed := p.of(engine.FirstToken, id); len(exposed) > 0 {
+			return exposed
 		}
-	}
-	return merged(found)
+		return merged(selected(p.front(engine.ModelFirstResponse, id), func(g *group) bool { return p.streams(g.model) }))
+	}}
+}
+
+// firstToken passes the histogram of first tokens on.
+func firstToken() Rule {
+	first := firstTokens()
+	return each(first.inputs, func(p *Plan, f *Family, id string) {
+		for _, g := range first.of(p, id) {
+			p.distribute(f, g, p.forModel(id))
+		}
+	})
 }
 
 // merged makes one histogram of those of several entries into a deployment;
@@ -57,7 +62,7 @@ func merged(groups []*group) []*group {
 }
 
 // streams says whether a model's first response is its first token. Where the
-// server did not tell, one that has the histogram while others have not is
+// server did not say, one that has the histogram while others have not is
 // decoupled: up to 25.12 only those had it.
 func (p *Plan) streams(model string) bool {
 	if streams, known := p.identity.Topology.Streams(model); known {
@@ -70,14 +75,6 @@ func (p *Plan) streams(model string) bool {
 	return len(have) < p.loaded
 }
 
-// distributionsOf are the histograms that a signal of an entry stands for.
-func (p *Plan) distributionsOf(signal engine.Signal, id string) []*group {
-	if signal == engine.FirstToken {
-		return p.firstTokens(id)
-	}
-	return p.of(signal, id)
-}
-
 // meanOver is the mean of a histogram's observations over the window.
 func (p *Plan) meanOver(groups []*group) Eval {
 	var sums, counts []int
@@ -88,60 +85,47 @@ func (p *Plan) meanOver(groups []*group) Eval {
 	return quotient(sums, counts)
 }
 
-// mean is the mean of a histogram over the window.
-type mean struct{ of engine.Signal }
+// mean is the mean of histograms over the window.
+func mean(h histograms) Rule {
+	return value(term{h.inputs, func(p *Plan, id string) Eval { return p.meanOver(h.of(p, id)) }})
+}
 
-// Compile implements Rule.
-func (r mean) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(r.of, engine.ModelFirstResponse) {
-		p.emit(f, p.forModel(id), 0, p.meanOver(p.distributionsOf(r.of, id)))
-	}
+// durations are the signals of which [Plan.duration] is made.
+func durations() inputs {
+	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
 // duration is the mean time of an entry's requests over the window, and what
 // holds it back.
 func (p *Plan) duration(id string) (Eval, int) {
-	if told := p.meanOver(p.of(engine.RequestDuration, id)); told != nil {
-		return told, 0
+	if exposed := p.meanOver(p.of(engine.RequestDuration, id)); exposed != nil {
+		return exposed, 0
 	}
-	var times, counts []*group
-	gate := p.both(p.onlyWithout(checkFrozen, id), p.quiet(id))
-	for _, g := range p.front(engine.ModelRequestSeconds, id) {
-		if p.falsified(g) {
-			continue
-		}
-		times = append(times, g)
-		gate = p.both(gate, p.onlyWithout(checkDurations, g.model))
+	gate := p.and(p.onlyWithout(checkFrozen, id), p.quiet(id))
+	times := selected(p.front(engine.ModelRequestSeconds, id), func(g *group) bool { return !p.falsified(g) })
+	for _, g := range times {
+		gate = p.and(gate, p.onlyWithout(checkDurations, g.model))
 	}
-	for _, g := range p.front(engine.ModelSuccess, id) {
-		if !p.handsOver(g.model) {
-			counts = append(counts, g)
-		}
-	}
+	counts := selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return !p.handsOver(g.model) })
 	return quotient(p.counted(times), p.counted(counts)), gate
 }
 
 // meanDuration is the mean time of an entry's requests.
-type meanDuration struct{}
-
-// Compile implements Rule.
-func (meanDuration) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.RequestDuration, engine.ModelRequestSeconds) {
+func meanDuration() Rule {
+	return each(durations(), func(p *Plan, f *Family, id string) {
 		e, gate := p.duration(id)
 		p.emit(f, p.forModel(id), gate, e)
-	}
+	})
 }
 
 // tokenTimeEstimate is the time between tokens from means alone.
-type tokenTimeEstimate struct{}
-
-// Compile implements Rule.
-func (tokenTimeEstimate) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.ModelFirstResponse) {
+func tokenTimeEstimate() Rule {
+	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens)).with(engine.FirstToken)
+	return each(in, func(p *Plan, f *Family, id string) {
 		whole, gate := p.duration(id)
-		first, tokens := p.meanOver(p.firstTokens(id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
+		first, tokens := p.meanOver(firstTokens().of(p, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
 		if whole == nil || first == nil || tokens == nil {
-			continue
+			return
 		}
 		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
 			e2e, okE := whole(w)
@@ -152,5 +136,5 @@ func (tokenTimeEstimate) Compile(p *Plan, f *Family) {
 			}
 			return (e2e - ttft) / (n - 1), true
 		})
-	}
+	})
 }

@@ -7,40 +7,37 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// percentiles are 50, 95 and 99 of a histogram over the window, or of a
-// summary as the server gives them.
-type percentiles struct{ of, given engine.Signal }
-
 // percentile is a percentage and the quantile it is.
 type percentile struct {
 	label string
 	at    float64
 }
 
-// Compile implements Rule.
-func (r percentiles) Compile(p *Plan, f *Family) {
-	wanted := []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}}
-	for _, id := range p.ids(r.of, r.given, engine.ModelFirstResponse) {
-		if groups := p.distributionsOf(r.of, id); len(groups) == 1 {
-			h := p.windowed(groups[0])
-			if h == nil {
-				continue
+// percentages are the percentiles that are exposed.
+func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}} }
+
+// percentiles are those of a histogram over the window, or of a summary as the
+// server gives them; not all families have a summary.
+func percentiles(of histograms, given ...engine.Signal) Rule {
+	return each(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
+		if groups := of.of(p, id); len(groups) == 1 {
+			if h := p.windowed(groups[0]); h != nil {
+				for _, q := range percentages() {
+					p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
+				}
 			}
-			for _, q := range wanted {
-				p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
-			}
-			continue
+			return
 		}
-		if r.given != "" {
-			p.given(f, id, p.front(r.given, id), wanted)
+		for _, signal := range given {
+			p.given(f, id, p.front(signal, id))
 		}
-	}
+	}).by("percentile")
 }
 
 // given passes quantiles of a summary on. Of several entries into a deployment
 // one may have had requests; quantiles of two cannot be made one.
-func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile) {
-	for _, q := range wanted {
+func (p *Plan) given(f *Family, id string, groups []*group) {
+	for _, q := range percentages() {
 		var columns []int
 		gate := p.quiet(id)
 		for _, g := range groups {
@@ -49,7 +46,7 @@ func (p *Plan) given(f *Family, id string, groups []*group, wanted []percentile)
 				continue
 			}
 			columns = append(columns, p.columnsOf(g.quantiles[i].members)...)
-			gate = p.both(gate, p.gateOf(g))
+			gate = p.and(gate, p.gateOf(g))
 		}
 		if len(columns) > 0 {
 			p.emit(f, p.forModel(id, "percentile", q.label), gate, theOnly(columns))
@@ -82,12 +79,11 @@ type windowed struct {
 
 // windowed reads the buckets of a histogram; nil without its last one.
 func (p *Plan) windowed(g *group) *windowed {
-	n := len(g.buckets)
-	if n < 2 || !math.IsInf(g.buckets[n-1].at, 1) {
+	if len(g.buckets) < 2 || !g.complete() {
 		return nil
 	}
-	h := &windowed{grown: make([]float64, n), at: -1}
-	divisor := pow10(g.meaning.Shift)
+	h := &windowed{grown: make([]float64, len(g.buckets)), at: -1}
+	divisor := math.Pow10(g.meaning.Shift)
 	for _, b := range g.buckets {
 		h.bounds = append(h.bounds, b.at/divisor)
 		h.columns = append(h.columns, p.columnsOf(b.members))
@@ -102,17 +98,11 @@ func (h *windowed) read(w *Window) bool {
 	}
 	h.at, h.whole = w.now, false
 	for i, columns := range h.columns {
-		h.grown[i] = 0
-		for _, c := range columns {
-			grown, _, ok := w.Increase(c)
-			if !ok {
-				return false
-			}
-			h.grown[i] += grown
-		}
-		if i > 0 && h.grown[i] < h.grown[i-1] {
+		grown, _, ok := w.Increase(columns...)
+		if !ok || i > 0 && grown < h.grown[i-1] {
 			return false
 		}
+		h.grown[i] = grown
 	}
 	h.whole = true
 	return true

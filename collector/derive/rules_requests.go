@@ -11,17 +11,19 @@ import (
 // requestsTotal are the requests of entry and single models, so that a request
 // to an ensemble counts once. Each of Triton's has a series of its own: with the
 // sum of two, one that is unloaded would look like a reset of both.
-type requestsTotal struct{}
-
-// Compile implements Rule.
-func (requestsTotal) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.ModelSuccess, engine.RequestsFinished) {
-		gate := p.both(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkSurvived, id))
+func requestsTotal() Rule {
+	return each(ended(), func(p *Plan, f *Family, id string) {
+		gate := p.held(id, without(checkFrozen), without(checkSurvived))
 		for _, s := range p.front(engine.ModelSuccess, id) {
-			p.emit(f, p.entry(s), gate, plus(p.last(s), p.sum(p.failuresOf(s))))
+			p.emit(f, p.entry(s), gate, add(p.last(s), p.sum(p.failuresOf(s))))
 		}
-		p.emit(f, p.forModel(id), gate, p.sum(append(p.front(engine.RequestsFinished, id), p.front(engine.RequestsFailed, id)...)))
-	}
+		p.emit(f, p.forModel(id), gate, p.sum(slices.Concat(p.front(engine.RequestsFinished, id), p.front(engine.RequestsFailed, id))))
+	}).by("model", "version")
+}
+
+// ended are the counters of requests that ended, well or not.
+func ended() inputs {
+	return anyOf(engine.ModelSuccess, engine.RequestsFinished).with(engine.ModelFailed, engine.RequestsFailed)
 }
 
 // entry are the labels of what is counted of one entry model, with further
@@ -31,59 +33,33 @@ func (p *Plan) entry(g *group, pairs ...string) labels.Labels {
 }
 
 // modelRequests are the requests of each model.
-type modelRequests struct{}
-
-// Compile implements Rule.
-func (modelRequests) Compile(p *Plan, f *Family) {
-	for _, s := range p.groups[engine.ModelSuccess] {
-		gate := p.both(p.onlyWithout(checkFrozen, s.id), p.onlyWithout(checkSurvived, s.id))
-		p.emit(f, s.labels, gate, plus(p.last(s), p.sum(p.failuresOf(s))))
-	}
+func modelRequests() Rule {
+	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, compile: func(p *Plan, f *Family) {
+		for _, s := range p.all(engine.ModelSuccess) {
+			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(p.failuresOf(s))))
+		}
+	}}
 }
 
 // failuresOf are the failures of the model of which s are the successes.
-func (p *Plan) failuresOf(s *group) []*group {
-	var found []*group
-	for _, g := range p.groups[engine.ModelFailed] {
-		if g.model == s.model && g.version == s.version {
-			found = append(found, g)
-		}
-	}
-	return found
-}
+func (p *Plan) failuresOf(s *group) []*group { return p.same(engine.ModelFailed, s) }
 
 // requestsFailed are the failures at the entry.
-type requestsFailed struct{}
-
-// Compile implements Rule.
-func (requestsFailed) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
+func requestsFailed() Rule {
+	return each(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string) {
 		gate := p.onlyWithout(checkFrozen, id)
 		for _, g := range p.front(engine.ModelFailed, id) {
 			p.emit(f, p.entry(g, "reason", g.labels.Get("reason")), gate, p.last(g))
 		}
-		byReason := p.failuresOfSignals(id, engine.RequestsFailed)
+		byReason := p.failures(id, engine.RequestsFailed)
 		for _, reason := range sorted(byReason) {
-			p.emit(f, p.reason(id, reason), gate, p.sum(byReason[reason]))
+			p.emit(f, p.forModel(id, "reason", reason), gate, p.sum(byReason[reason]))
 		}
-	}
+	}).by("model", "reason", "version")
 }
 
-// reason are the labels of an entry's failures of one reason.
-func (p *Plan) reason(id, reason string) labels.Labels {
-	if reason == "" {
-		return p.forModel(id)
-	}
-	return p.forModel(id, "reason", reason)
-}
-
-// failures are the failures at the entry by reason.
-func (p *Plan) failures(id string) map[string][]*group {
-	return p.failuresOfSignals(id, engine.ModelFailed, engine.RequestsFailed)
-}
-
-// failuresOfSignals are the failures at the entry of some signals by reason.
-func (p *Plan) failuresOfSignals(id string, signals ...engine.Signal) map[string][]*group {
+// failures are the failures at the entry of some signals by reason.
+func (p *Plan) failures(id string, signals ...engine.Signal) map[string][]*group {
 	byReason := make(map[string][]*group)
 	for _, s := range signals {
 		for _, g := range p.front(s, id) {
@@ -99,7 +75,7 @@ func (p *Plan) failuresOfSignals(id string, signals ...engine.Signal) map[string
 type outcome struct {
 	succeeded, steps, all []int
 	reasons               []failed
-	// at is the page of which row, seconds, total and whole tell.
+	// at is the page that row, seconds, total and whole are of.
 	at             int64
 	row            int
 	seconds, total float64
@@ -116,16 +92,12 @@ type failed struct {
 
 // outcome gathers the counters of an entry; nil where they are not counted.
 func (p *Plan) outcome(id string) *outcome {
-	o := &outcome{at: -1, succeeded: p.counted(append(p.front(engine.ModelSuccess, id), p.of(engine.RequestsFinished, id)...))}
+	o := &outcome{at: -1, succeeded: p.counted(slices.Concat(p.front(engine.ModelSuccess, id), p.of(engine.RequestsFinished, id)))}
 	if len(o.succeeded) == 0 {
 		return nil
 	}
-	for _, g := range p.of(engine.ModelFailed, id) {
-		if g.role == engine.RolePart {
-			o.steps = append(o.steps, p.columnsOf(g.members)...)
-		}
-	}
-	byReason := p.failures(id)
+	o.steps = p.counted(selected(p.of(engine.ModelFailed, id), func(g *group) bool { return g.role == engine.RolePart }))
+	byReason := p.failures(id, engine.ModelFailed, engine.RequestsFailed)
 	o.all = slices.Concat(o.succeeded, o.steps)
 	for _, reason := range sorted(byReason) {
 		one := failed{reason: reason}
@@ -175,14 +147,11 @@ func (o *outcome) read(w *Window) bool {
 }
 
 // requestRate is how many requests ended a second at the entry.
-type requestRate struct{}
-
-// Compile implements Rule.
-func (requestRate) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.ModelSuccess, engine.RequestsFinished) {
+func requestRate() Rule {
+	return each(ended(), func(p *Plan, f *Family, id string) {
 		o := p.outcome(id)
 		if o == nil {
-			continue
+			return
 		}
 		p.emit(f, p.forModel(id), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
 			if !o.read(w) {
@@ -190,67 +159,53 @@ func (requestRate) Compile(p *Plan, f *Family) {
 			}
 			return o.total / o.seconds, true
 		})
-	}
+	})
 }
 
 // errorRatio is the share of requests that failed, by reason. Entries that
 // hand their requests over never count errors after that.
-type errorRatio struct{}
-
-// Compile implements Rule.
-func (errorRatio) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.ModelFailed, engine.RequestsFailed) {
+func errorRatio() Rule {
+	failed := anyOf(engine.ModelFailed, engine.RequestsFailed)
+	return each(ended().and(failed), func(p *Plan, f *Family, id string) {
 		entries := p.front(engine.ModelSuccess, id)
 		blind := len(entries) > 0 && !slices.ContainsFunc(entries, func(g *group) bool { return !p.handsOver(g.model) })
 		o := p.outcome(id)
 		if o == nil || blind {
-			continue
+			return
 		}
-		gate := p.both(p.onlyWithout(checkFrozen, id), p.quiet(id))
+		gate := p.and(p.onlyWithout(checkFrozen, id), p.quiet(id))
 		for i := range o.reasons {
 			one := &o.reasons[i]
-			p.emit(f, p.reason(id, one.reason), gate, func(w *Window) (float64, bool) {
+			p.emit(f, p.forModel(id, "reason", one.reason), gate, func(w *Window) (float64, bool) {
 				if !o.read(w) || o.total <= 0 {
 					return 0, false
 				}
 				return o.failures(w, o.row, one) / o.total, true
 			})
 		}
-	}
+	}).by("reason")
 }
 
 // executedBatch is the mean batch of models that Triton batches.
-type executedBatch struct{}
-
-// Compile implements Rule.
-func (executedBatch) Compile(p *Plan, f *Family) {
-	for _, n := range p.groups[engine.ModelInferences] {
-		if p.executor(n.model) || p.ensemble(n.model) {
-			continue
-		}
-		for _, x := range p.groups[engine.ModelExecutions] {
-			if x.model == n.model && x.version == n.version {
-				p.emit(f, n.labels, p.onlyWithout(checkFrozen, n.id), quotient(p.columnsOf(n.members), p.columnsOf(x.members)))
+func executedBatch() Rule {
+	in := allOf(engine.ModelInferences, engine.ModelExecutions).with(engine.EngineIterations)
+	return Rule{inputs: in, like: engine.ModelInferences, compile: func(p *Plan, f *Family) {
+		for _, n := range p.all(engine.ModelInferences) {
+			if executions := p.same(engine.ModelExecutions, n); !p.executor(n.model) && !p.ensemble(n.model) {
+				p.emit(f, n.labels, p.onlyWithout(checkFrozen, n.id), quotient(p.columnsOf(n.members), p.counted(executions)))
 			}
 		}
-	}
+	}}
 }
 
 // queueCompute is time in queue by time of computing.
-type queueCompute struct{}
-
-// Compile implements Rule.
-func (queueCompute) Compile(p *Plan, f *Family) {
-	for _, q := range p.groups[engine.ModelQueueSeconds] {
-		if p.ensemble(q.model) || p.handsOver(q.model) {
-			continue
-		}
-		var phases []*group
-		for _, c := range p.groups[engine.ModelComputeSeconds] {
-			if c.model == q.model && c.version == q.version {
-				phases = append(phases, c)
+func queueCompute() Rule {
+	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
+	return Rule{inputs: in, like: engine.ModelQueueSeconds, compile: func(p *Plan, f *Family) {
+		for _, q := range p.all(engine.ModelQueueSeconds) {
+			if phases := p.same(engine.ModelComputeSeconds, q); !p.ensemble(q.model) && !p.handsOver(q.model) {
+				p.emit(f, q.labels, p.onlyWithout(checkDurations, q.model), quotient(p.columnsOf(q.members), p.counted(phases)))
 			}
 		}
-		p.emit(f, q.labels, p.onlyWithout(checkDurations, q.model), quotient(p.columnsOf(q.members), p.counted(phases)))
-	}
+	}}
 }

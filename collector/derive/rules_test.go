@@ -61,10 +61,10 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 		`nv_trt_llm_disaggregated_serving_metrics{disaggregated_serving_type="kv_cache_transfer_ms",model="m",version="1"} 0.421875`,
 		`nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 1753462474140189`,
 	)
-	const l = `{model="m", model_id="m", stage="single", version="1"}`
+	const l = `{model="m", model_id="m", role="single", version="1"}`
 	require.Equal(t, 1.234567, got["model_request_seconds_total"+l])
 	require.Equal(t, 0.000007, got["model_queue_seconds_total"+l])
-	require.Equal(t, 2.0, got[`model_compute_seconds_total{model="m", model_id="m", phase="infer", stage="single", version="1"}`])
+	require.Equal(t, 2.0, got[`model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`])
 	require.Equal(t, 0.0015, got["model_response_cache_hit_seconds_total"+l])
 	require.Equal(t, 0.000421875, got[`kv_cache_transfer_seconds_total{model_id="m"}`])
 	require.Equal(t, 1753462474.140189, got[`engine_last_iteration_timestamp_seconds{model_id="m"}`])
@@ -86,7 +86,7 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 		`nv_inference_queue_summary_us{model="m",version="1",quantile="0.99"} Nan`,
 	}
 	const l = `model="m", model_id="m", `
-	const end = `stage="single", version="1"}`
+	const end = `role="single", version="1"}`
 	b := newBench(t, engine.Triton, "m")
 	got := b.page(page...)
 	require.Equal(t, 1.0, got[`model_first_response_seconds_bucket{le="0.1", `+l+end])
@@ -254,7 +254,7 @@ func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {
 	b := newBench(t, engine.Triton, "resnet").facts(configured("resnet", "onnxruntime", false))
 	require.Equal(t, 12.0, b.page(page...)[`queue_depth{model_id="resnet"}`])
 	got := b.page(with(page, `nv_inference_count{model="resnet",version="1"} 29`, `nv_inference_exec_count{model="resnet",version="1"} 9`)...)
-	require.Equal(t, 6.0, got[`model_batch_size_average{model="resnet", model_id="resnet", stage="single", version="1"}`])
+	require.Equal(t, 6.0, got[`model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`])
 	got = newBench(t, engine.Triton, "resnet").facts(configured("resnet", "python", true)).page(page...)
 	require.NotContains(t, got, `queue_depth{model_id="resnet"}`, "a decoupled model's queue is elsewhere")
 	require.Equal(t, 12.0, got[`queue_requests{model_id="resnet", queue="core"}`])

@@ -3,109 +3,77 @@ package derive
 import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // estimate is what a gauge of the last iteration comes to a second when each
-// iteration since the page before was like it.
-type estimate struct{ signals []engine.Signal }
-
-// Compile implements Rule.
-func (r estimate) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.EngineIterations) {
+// iteration since the page before was like it: the first of the gauges that the
+// page has once.
+func estimate(gauges ...engine.Signal) Rule {
+	return value(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.single(engine.EngineIterations, id)
-		for _, s := range r.signals {
-			each := p.single(s, id)
-			if each < 0 || iterations < 0 {
-				continue
+		for _, s := range gauges {
+			if each := p.single(s, id); each >= 0 && iterations >= 0 {
+				return func(w *Window) (float64, bool) {
+					total, seconds, ok := w.Product(each, iterations)
+					return total / seconds, ok
+				}
 			}
-			p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
-				total, seconds, ok := w.Product(each, iterations)
-				return total / seconds, ok
-			})
-			break
 		}
-	}
+		return nil
+	}}, (*Plan).executorGate)
 }
 
 // tokensOfAll are the counters of tokens that all models of the replica
 // generate, none where any engine of it does not count them.
 func (p *Plan) tokensOfAll() []int {
-	for _, id := range p.ids(engine.EngineIterations) {
-		if len(p.of(engine.GenerationTokens, id)) == 0 {
+	for _, g := range p.all(engine.EngineIterations) {
+		if len(p.of(engine.GenerationTokens, g.id)) == 0 {
 			return nil
 		}
 	}
-	return p.counted(p.groups[engine.GenerationTokens])
+	return p.counted(p.all(engine.GenerationTokens))
+}
+
+// byTokens is of the replica, with the tokens of all its models.
+func byTokens(in inputs, of func(p *Plan, tokens []int) Eval) Rule {
+	in = in.and(allOf(engine.GenerationTokens)).with(engine.EngineIterations)
+	return Rule{inputs: in, scope: OfReplica, compile: func(p *Plan, f *Family) {
+		p.emit(f, p.identity.Labels, 0, of(p, p.tokensOfAll()))
+	}}
 }
 
 // tokensPerGPU is tokens by GPUs.
-type tokensPerGPU struct{}
-
-// Compile implements Rule.
-func (tokensPerGPU) Compile(p *Plan, f *Family) {
-	gpus := len(p.groups[engine.GPUMemoryTotal])
-	if gpus == 0 {
-		gpus = len(p.groups[engine.GPUUtilization])
-	}
-	if gpus > 0 {
-		p.emit(f, p.identity.Labels, 0, ratio(rates(p.tokensOfAll()), constant(float64(gpus))))
-	}
+func tokensPerGPU() Rule {
+	return byTokens(anyOf(engine.GPUMemoryTotal, engine.GPUUtilization), func(p *Plan, tokens []int) Eval {
+		gpus := len(p.all(engine.GPUMemoryTotal))
+		if gpus == 0 {
+			gpus = len(p.all(engine.GPUUtilization))
+		}
+		return ratio(rates(tokens), constant(float64(gpus)))
+	})
 }
 
 // energyPerToken is energy by tokens.
-type energyPerToken struct{}
-
-// Compile implements Rule.
-func (energyPerToken) Compile(p *Plan, f *Family) {
-	p.emit(f, p.identity.Labels, 0, quotient(p.counted(p.groups[engine.GPUEnergy]), p.tokensOfAll()))
-}
-
-// cacheUse is the share of KV cache blocks in use: computed, else told.
-func (p *Plan) cacheUse(id string) Eval {
-	computed := ratio(p.total(engine.KVBlocksUsed, id), p.total(engine.KVBlocksLimit, id))
-	return either(computed, p.total(engine.KVUtilization, id))
-}
-
-// cacheUse is the share of KV cache blocks in use.
-type cacheUse struct{}
-
-// Compile implements Rule.
-func (cacheUse) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.KVBlocksUsed, engine.KVUtilization) {
-		gate := p.both(p.executorGate(id), p.both(p.onlyWithout(checkBlocks, id), p.onlyWithout(checkFraction, id)))
-		p.emit(f, p.forModel(id), gate, p.cacheUse(id))
-	}
+func energyPerToken() Rule {
+	return byTokens(allOf(engine.GPUEnergy), func(p *Plan, tokens []int) Eval {
+		return quotient(p.counted(p.all(engine.GPUEnergy)), tokens)
+	})
 }
 
 // cacheTokens are blocks in tokens.
-type cacheTokens struct{ blocks engine.Signal }
-
-// Compile implements Rule.
-func (r cacheTokens) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(r.blocks) {
-		gate := p.both(p.executorGate(id), p.onlyWithout(checkBlocks, id))
-		p.emit(f, p.forModel(id), gate, times(p.total(r.blocks, id), p.total(engine.KVBlockTokens, id)))
-	}
+func cacheTokens(blocks engine.Signal) Rule {
+	return value(both(total(blocks), total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
 }
 
 // reuseEstimate is the share of prompt tokens that the blocks reused hold.
-type reuseEstimate struct{}
-
-// Compile implements Rule.
-func (reuseEstimate) Compile(p *Plan, f *Family) {
-	for _, id := range p.ids(engine.KVBlocksReused) {
-		if len(p.of(engine.KVBlocksMissed, id)) > 0 {
-			continue
-		}
-		reused := times(p.rateOf(p.of(engine.KVBlocksReused, id)), p.total(engine.KVBlockTokens, id))
-		p.emit(f, p.forModel(id), p.onlyWithout(checkFlapping, id), atMost(ratio(reused, p.rateOf(p.of(engine.PromptTokens, id))), 1))
-	}
+func reuseEstimate() Rule {
+	reused := both(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), times)
+	share := apply(func(v float64) float64 { return min(v, 1) }, both(reused, rate(engine.PromptTokens), ratio))
+	share.inputs = share.inputs.unless(engine.KVBlocksMissed)
+	return value(share, without(checkFlapping))
 }
 
 // lastIteration is a timestamp whose unit changed with the release.
-type lastIteration struct{}
-
-// Compile implements Rule.
-func (lastIteration) Compile(p *Plan, f *Family) {
+func lastIteration() Rule {
 	const micros, perSecond = 1e14, 1e6
-	for _, id := range p.ids(engine.EngineLastIter) {
+	return each(allOf(engine.EngineLastIter), func(p *Plan, f *Family, id string) {
 		at := p.total(engine.EngineLastIter, id)
 		p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
 			v, ok := at(w)
@@ -114,5 +82,5 @@ func (lastIteration) Compile(p *Plan, f *Family) {
 			}
 			return v, ok && v > 0
 		})
-	}
+	})
 }

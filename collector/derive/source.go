@@ -12,7 +12,7 @@ type source struct {
 	id      string
 }
 
-// key tells a source in another shape.
+// key finds the source on pages of another shape.
 func (s *source) key() string { return string(s.Meaning.Signal) + "\x00" + s.Labels.String() }
 
 // read takes the sources of a page. Series of a model that is not loaded are

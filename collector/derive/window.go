@@ -13,14 +13,10 @@ const maxRows = 120
 // Window holds the values of a target's inputs over the last while. A column
 // is one input; a value that was absent or not finite is NaN there.
 type Window struct {
-	length, gap int64
-	columns     int
-	counter     []bool
+	ring
 
-	times []int64
-	rows  []float64
-	first int
-	count int
+	length, gap int64
+	counter     []bool
 
 	now     int64
 	current []float64
@@ -31,16 +27,27 @@ type Window struct {
 	// and fellBefore when it fell the time before; restarts do not count.
 	changed, fell, fellBefore []int64
 	// odd are the columns whose values did not grow or stay on the newest page.
-	odd []int32
+	odd   []int32
+	stats Stats
+}
+
+// ring are the rows that a window keeps, in a ring buffer.
+type ring struct {
+	times        []int64
+	rows         []float64
+	columns      int
+	first, count int
 	// oldestRow is the first kept row of the window and oldestAt its time.
 	oldestRow int
 	oldestAt  int64
-	stats     Stats
 }
+
+// kept is the value of a column in a kept row.
+func (r *ring) kept(row, column int) float64 { return r.rows[row*r.columns+column] }
 
 // Stats counts what interrupted windows.
 type Stats struct {
-	// Resets are counters that fell, Restarts whole servers that began anew.
+	// Resets are counters that fell, Restarts servers of which several did at once.
 	Resets, Restarts uint64
 	// Gaps are scrapes that came too late after the one before.
 	Gaps uint64
@@ -72,7 +79,7 @@ const lateAfter = 2.5
 const never = math.MaxInt64
 
 // restartFalls is how many counters must fall in one scrape for the whole
-// server to have begun anew; Triton has no start time on its page.
+// server to have restarted; Triton has no start time on its page.
 const restartFalls = 3
 
 // newWindow returns an empty window over columns of which some are counters,
@@ -85,8 +92,8 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 	}
 	size += 3
 	w := &Window{
-		length: int64(length), gap: int64(lateAfter * float64(interval)), columns: n, counter: counter,
-		times: make([]int64, size), rows: make([]float64, size*n),
+		ring:   ring{times: make([]int64, size), rows: make([]float64, size*n), columns: n},
+		length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
 		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
 		fell: make([]int64, n), fellBefore: make([]int64, n), odd: make([]int32, 0, n),
 	}
@@ -99,8 +106,9 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 // adopt takes over the columns that an older window has as well; from maps
 // our columns to its, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
-	w.times, w.first, w.count, w.now, w.stats = old.times, old.first, old.count, old.now, old.stats
-	w.oldestRow, w.oldestAt = old.oldestRow, old.oldestAt
+	rows, columns := w.rows, w.columns
+	w.ring, w.now, w.stats = old.ring, old.now, old.stats
+	w.rows, w.columns = rows, columns
 	for i, o := range from {
 		if o < 0 {
 			continue
@@ -112,7 +120,7 @@ func (w *Window) adopt(old *Window, from []int) {
 		for i, o := range from {
 			v := math.NaN()
 			if o >= 0 {
-				v = old.rows[r*old.columns+o]
+				v = old.kept(r, o)
 			}
 			w.rows[r*w.columns+i] = v
 		}
@@ -225,11 +233,8 @@ func (w *Window) Before(column int) float64 {
 	size := len(w.times)
 	for n := w.count - 1; n >= max(w.count-2, 0); n-- {
 		if row := (w.first + n) % size; w.times[row] < w.now {
-			return w.rows[row*w.columns+column]
+			return w.kept(row, column)
 		}
 	}
 	return math.NaN()
 }
-
-// Changed is when the column's value last changed, in the time of pages.
-func (w *Window) Changed(column int) int64 { return w.changed[column] }

@@ -24,16 +24,6 @@ var mayName = map[string]string{
 	"collector/derive/aliases.go": "vllm:",
 }
 
-// toMove are files that still name kinds and should not: the list is temporary,
-// an entry goes as soon as its file asks the kinds.
-var toMove = []string{
-	"collector/derive/catalog.go",
-	"collector/derive/catalog_iteration.go",
-	"collector/derive/catalog_latency.go",
-	"collector/derive/catalog_requests.go",
-	"collector/derive/unknown.go",
-}
-
 // serverWords are texts that only code of a kind needs: how the names of its
 // samples begin, and names in Triton's model repositories.
 var serverWords = regexp.MustCompile(`^(nv_|vllm:|trtllm:|dynamo_|trtllm_[a-z]|tensorrt_?llm$|ensemble$|preprocessing$|postprocessing$)`)
@@ -55,7 +45,7 @@ func TestNobodyElseKnowsAKind(t *testing.T) {
 				return err
 			}
 			for _, n := range namings(t, path, constants) {
-				if n.what != mayName[name] && !slices.Contains(toMove, name) {
+				if n.what != mayName[name] {
 					found = append(found, fmt.Sprintf("%s:%d: %s", name, n.line, n.what))
 				}
 			}

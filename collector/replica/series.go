@@ -95,7 +95,7 @@ func (r *Replica) healthSeries(own labels.Labels) {
 	}
 	if h.API != engine.APIUnknown {
 		a.add("ready", own, flag(h.API == engine.APIReady))
-		a.add("health_probe_duration_seconds", own, h.took.Seconds())
+		a.add("health_check_duration_seconds", own, h.took.Seconds())
 	}
 }
 

@@ -1,17 +1,16 @@
-package derive
+package exposition
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// appendNumber appends a computed value. Rates and ratios have no more to say
-// than fifteen digits, which are written as a whole number whose decimal point
-// moves, at a fifth of the cost of the shortest exact form.
-func appendNumber(dst []byte, v float64) []byte {
+// AppendShort appends a computed value. Rates and ratios mean no more than their
+// first ten to fifteen digits, which are written as a whole number whose decimal
+// point moves, at a fifth of the cost of the shortest exact form.
+func AppendShort(dst []byte, v float64) []byte {
 	const largest, smallest = 1e9, 1e-4
 	if v >= 0 && v < 1e15 {
 		if n := int64(v); float64(n) == v {
@@ -20,7 +19,7 @@ func appendNumber(dst []byte, v float64) []byte {
 	}
 	switch {
 	case !(v >= smallest && v < largest):
-		return exposition.AppendFloat(dst, v)
+		return AppendFloat(dst, v)
 	case v < 1:
 		return appendFixed(dst, uint64(int64(v*1e14+0.5)), 14)
 	case v < 1e4:
@@ -30,17 +29,28 @@ func appendNumber(dst []byte, v float64) []byte {
 	}
 }
 
-// slack is how many bytes a number is written with, whatever its length: as
+// AppendShifted appends a value divided by 10 to the places, of which there are
+// from one to fifteen. Up to fifteen digits before the point it is exact.
+func AppendShifted(dst []byte, v float64, places int) []byte {
+	if v >= 0 && v < 1e15 {
+		if n := int64(v); float64(n) == v {
+			return appendFixed(dst, uint64(n), places)
+		}
+	}
+	return AppendFloat(dst, v/math.Pow10(places))
+}
+
+// NumberRoom is how many bytes a number is written with, whatever its length: as
 // whole words, of which the end of the text cuts off what is too much.
-const slack = 40
+const NumberRoom = 40
 
 // appendFixed appends a whole number of up to sixteen digits divided by 10 to
 // the places, of which there are from one to fifteen.
 func appendFixed(dst []byte, n uint64, places int) []byte {
 	d, point := sixteen(n), 16-places
 	first, end := min(d.first(), point-1), d.end()
-	dst = slices.Grow(dst, slack)
-	text := dst[len(dst) : len(dst)+slack]
+	dst = slices.Grow(dst, NumberRoom)
+	text := dst[len(dst) : len(dst)+NumberRoom]
 	d.put(text, first)
 	size := point - first
 	if end > point {
@@ -58,8 +68,8 @@ func appendWhole(dst []byte, n uint64) []byte {
 	}
 	d := sixteen(n)
 	first := d.first()
-	dst = slices.Grow(dst, slack)
-	d.put(dst[len(dst):len(dst)+slack], first)
+	dst = slices.Grow(dst, NumberRoom)
+	d.put(dst[len(dst):len(dst)+NumberRoom], first)
 	return dst[:len(dst)+16-first]
 }
 
@@ -75,7 +85,7 @@ func sixteen(n uint64) digits {
 	return digits{writeEight(n / half), writeEight(n % half)}
 }
 
-// first is how many zeros stand before the first other digit.
+// first is how many zeros are before the first other digit.
 func (d digits) first() int {
 	if d.high != eightZeros {
 		return bits.TrailingZeros64(d.high^eightZeros) / 8
@@ -83,7 +93,7 @@ func (d digits) first() int {
 	return 8 + bits.TrailingZeros64(d.low^eightZeros)/8
 }
 
-// end is where the zeros begin that stand behind the last other digit.
+// end is where the zeros begin that are behind the last other digit.
 func (d digits) end() int {
 	if d.low != eightZeros {
 		return 16 - bits.LeadingZeros64(d.low^eightZeros)/8

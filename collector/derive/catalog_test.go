@@ -1,0 +1,259 @@
+package derive
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// The models of the pages of all meanings: an LLM that streams, and one that
+// Triton batches itself.
+const llm, resnet = "llm", "resnet"
+
+// everything is a target of a kind and its pages. Where several names have one
+// meaning, as in several releases, a page has one of them: the n-th.
+type everything struct {
+	e        engine.Engine
+	nth      int
+	identity Identity
+	meanings map[string][]engine.Meaning
+	// only are the signals on the page, nil for all.
+	only []engine.Signal
+}
+
+// variants are pages with every meaning of every kind of server.
+func variants() []everything {
+	var all []everything
+	for _, e := range engine.All() {
+		most := 0
+		meanings := meaningsOf(e)
+		for _, same := range meanings {
+			most = max(most, len(same))
+		}
+		facts := []engine.ModelFacts{
+			{Name: llm, State: "READY", Configured: true, Backend: "tensorrtllm", Decoupled: true},
+			{Name: resnet, State: "READY", Configured: true, Backend: "onnxruntime"},
+		}
+		for nth := range most {
+			all = append(all, everything{e: e, nth: nth, meanings: meanings, identity: Identity{
+				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
+				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
+				Topology: engine.NewTopology(e, []string{llm, resnet}, facts, nil),
+			}})
+		}
+	}
+	return all
+}
+
+// meaningsOf are a kind's meanings by what their series become.
+func meaningsOf(e engine.Engine) map[string][]engine.Meaning {
+	same := make(map[string][]engine.Meaning)
+	for _, m := range e.Meanings() {
+		key := fmt.Sprint(m.Signal, m.Const, m.Dims)
+		same[key] = append(same[key], m)
+	}
+	return same
+}
+
+// page is the n-th page.
+func (v everything) page(n int) []byte {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(v.meanings)) {
+		m := v.meanings[key][v.nth%len(v.meanings[key])]
+		switch {
+		case v.only != nil && !slices.Contains(v.only, m.Signal):
+		case m.Scope == engine.OfServer:
+			writeMeaning(&b, &m, "", n)
+		case m.Scope == engine.OfModel && m.Form == engine.Single:
+			writeMeaning(&b, &m, resnet, n)
+			fallthrough
+		default:
+			writeMeaning(&b, &m, llm, n)
+		}
+	}
+	return []byte(b.String())
+}
+
+// writeMeaning writes the series of one meaning of a model.
+func writeMeaning(b *strings.Builder, m *engine.Meaning, of string, n int) {
+	var pairs []string
+	if of != "" {
+		pairs = append(pairs, fmt.Sprintf("model=%q,version=\"1\"", of))
+	}
+	if m.Label != "" {
+		pairs = append(pairs, fmt.Sprintf("%s=%q", m.Label, m.Value))
+	}
+	for _, dim := range m.Dims {
+		theirs, _ := dimension(dim)
+		pairs = append(pairs, theirs+`="x"`)
+	}
+	write := func(suffix string, v float64, more ...string) {
+		fmt.Fprintf(b, "%s%s{%s} %v\n", m.Name, suffix, strings.Join(append(more, pairs...), ","), v)
+	}
+	unit, requests := math.Pow10(m.Shift), float64(100*(n+1))
+	switch m.Form {
+	case engine.Single:
+		write("", unit*single(m, requests))
+		return
+	case engine.Histogram:
+		fmt.Fprintf(b, "# TYPE %s histogram\n", m.Name)
+		write("_bucket", requests/2, fmt.Sprintf("le=%q", fmt.Sprint(unit)))
+		write("_bucket", requests, `le="+Inf"`)
+	case engine.Summary:
+		fmt.Fprintf(b, "# TYPE %s summary\n", m.Name)
+		for _, q := range percentages() {
+			write("", unit, fmt.Sprintf(`quantile="%v"`, q.at))
+		}
+	}
+	mean := map[engine.Signal]float64{engine.RequestDuration: 2, engine.RequestOutputTokens: 50}[m.Signal]
+	write("_sum", unit*max(mean, 0.4)*requests)
+	write("_count", requests)
+}
+
+// single is the value of a signal after so many requests of 2 seconds each.
+func single(m *engine.Meaning, requests float64) float64 {
+	values := map[engine.Signal]float64{
+		engine.KVBlocksUsed: 30, engine.KVBlocksFree: 70, engine.KVBlocksLimit: 100, engine.KVUtilization: 0.3,
+		engine.RequestsActive: 8, engine.RequestsRunning: 4, engine.RequestsLimit: 64, engine.ModelRequestSeconds: 2 * requests,
+	}
+	switch v, ok := values[m.Signal]; {
+	case ok:
+		return v
+	case m.Counter:
+		return requests
+	}
+	return 5
+}
+
+// derive reads two pages, for rules that need two, and gives the series that
+// have a value by the name of their family.
+func (v everything) derive(t *testing.T) map[string][]labels.Labels {
+	t.Helper()
+	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity})
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
+	series := make(map[string][]labels.Labels)
+	for n := range 2 {
+		raw := cache.Block()
+		require.NoError(t, cache.Parse(raw, v.page(n), ""))
+		out := d.Derive(time.Duration(n)*5*time.Second, raw)
+		clear(series)
+		for i := range out.Shape().Lines() {
+			if _, ok := out.Value(i); ok {
+				lset := out.Shape().Labels(i)
+				name := lset.Get(model.MetricNameLabel)
+				for _, suffix := range []string{"_bucket", "_sum", "_count"} {
+					name = strings.TrimSuffix(name, suffix)
+				}
+				series[name] = append(series[name], lset)
+			}
+		}
+	}
+	return series
+}
+
+func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
+	fed := make(map[engine.Kind]map[string][]labels.Labels)
+	for _, v := range variants() {
+		if fed[v.e.Kind()] == nil {
+			fed[v.e.Kind()] = make(map[string][]labels.Labels)
+		}
+		for name, series := range v.derive(t) {
+			fed[v.e.Kind()][name] = append(fed[v.e.Kind()][name], series...)
+		}
+	}
+	for _, f := range Catalogue() {
+		if f.rule.compile == nil {
+			continue
+		}
+		names := make(map[string]bool)
+		for kind, series := range fed {
+			require.Equal(t, slices.Contains(f.Engines, kind), len(series[f.Name]) > 0, "%s of %s", f.Name, kind)
+			for _, lset := range series[f.Name] {
+				lset.Range(func(l labels.Label) { names[l.Name] = true })
+			}
+		}
+		for _, name := range []string{model.MetricNameLabel, "pool_id", "replica_id", "le", "quantile"} {
+			delete(names, name)
+		}
+		require.Equal(t, f.Labels, slices.Sorted(maps.Keys(names)), f.Name)
+	}
+}
+
+// alone are pages with just the signals that are enough for a family, of a kind
+// that has them. Success stays, for without it a model is not loaded.
+func alone(v everything, f *Family) []everything {
+	var all []everything
+	for _, set := range f.rule.inputs.enough {
+		if v.nth > 0 || f.rule.compile == nil {
+			break
+		}
+		v.only = append([]engine.Signal{engine.ModelSuccess}, set...)
+		if slices.Contains(allOf(set...).feeders(), v.e.Kind()) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func TestEachSetOfSignalsThatARuleDeclaresIsEnough(t *testing.T) {
+	for _, v := range variants() {
+		for _, f := range Catalogue() {
+			for _, v := range alone(v, &f) {
+				require.NotEmpty(t, v.derive(t)[f.Name], "%s of %s from %v", f.Name, v.e.Kind(), v.only)
+			}
+		}
+	}
+}
+
+func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
+	read := make(map[string]map[engine.Signal]bool)
+	for _, v := range variants() {
+		v.compile(t, Catalogue(), read)
+		for _, f := range Catalogue() {
+			for _, v := range alone(v, &f) {
+				v.compile(t, []Family{f}, read)
+			}
+		}
+	}
+	for _, f := range Catalogue() {
+		if f.rule.compile == nil || f.Name == Prefix+"source_anomaly" {
+			continue // What anomalies are found by is read before any rule.
+		}
+		declared := make(map[engine.Signal]bool)
+		for _, signal := range slices.Concat(append(f.rule.inputs.enough, f.rule.inputs.more)...) {
+			declared[signal] = true
+		}
+		require.Equal(t, slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(read[f.Name])), f.Name)
+	}
+}
+
+// compile compiles families for the page and notes what their rules read.
+func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) {
+	t.Helper()
+	opts := Options{Engine: v.e, Identity: v.identity}
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
+	raw := cache.Block()
+	require.NoError(t, cache.Parse(raw, v.page(0), ""))
+	p := newPlan(&opts, engine.ReadPage(v.e, raw))
+	for _, f := range families {
+		if f.rule.compile == nil || !f.rule.inputs.met(p.has) {
+			continue
+		}
+		if read[f.Name] == nil {
+			read[f.Name] = make(map[engine.Signal]bool)
+		}
+		p.noted = read[f.Name]
+		f.rule.compile(p, &f)
+	}
+}

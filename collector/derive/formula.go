@@ -1,0 +1,71 @@
+package derive
+
+import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+
+// term is one number of a formula, for a model id: the signals that it is made
+// of, and how. It is nil where the page has too few of them.
+type term struct {
+	inputs inputs
+	of     func(p *Plan, id string) Eval
+}
+
+// total is the newest value of a signal.
+func total(signal engine.Signal) term {
+	return term{allOf(signal), func(p *Plan, id string) Eval { return p.total(signal, id) }}
+}
+
+// rate is the growth a second of a counter.
+func rate(signal engine.Signal) term {
+	return term{allOf(signal), func(p *Plan, id string) Eval { return rates(p.counted(p.of(signal, id))) }}
+}
+
+// both is what an operation makes of two terms.
+func both(a, b term, op func(a, b Eval) Eval) term {
+	return term{a.inputs.and(b.inputs), func(p *Plan, id string) Eval { return op(a.of(p, id), b.of(p, id)) }}
+}
+
+// known is the first of two terms that the page has.
+func known(a, b term) term {
+	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
+		if e := a.of(p, id); e != nil {
+			return e
+		}
+		return b.of(p, id)
+	}}
+}
+
+// either is the first of two terms that has a value.
+func either(a, b term) term {
+	return term{a.inputs.or(b.inputs), func(p *Plan, id string) Eval {
+		first, second := a.of(p, id), b.of(p, id)
+		if first == nil || second == nil {
+			return add(first, second)
+		}
+		return func(w *Window) (float64, bool) {
+			if v, ok := first(w); ok {
+				return v, true
+			}
+			return second(w)
+		}
+	}}
+}
+
+// apply is a function of a term.
+func apply(f func(float64) float64, t term) term {
+	return term{t.inputs, func(p *Plan, id string) Eval { return applied(t.of(p, id), f) }}
+}
+
+// admitted is how many requests the executor has taken on: active ones, or
+// running ones where the server exposes no more.
+func admitted() term { return known(total(engine.RequestsActive), total(engine.RequestsRunning)) }
+
+// waiting is what waits in the engine: as exposed, or, before TensorRT-LLM
+// 0.18 exposed it, admitted less scheduled.
+func waiting() term {
+	return known(total(engine.RequestsWaiting), both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
+}
+
+// cacheUse is the share of KV cache blocks in use: computed, else as exposed.
+func cacheUse() term {
+	return either(both(total(engine.KVBlocksUsed), total(engine.KVBlocksLimit), ratio), total(engine.KVUtilization))
+}

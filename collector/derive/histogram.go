@@ -1,0 +1,112 @@
+package derive
+
+import (
+	"math"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// distribute adds the series of one histogram or summary. A histogram without
+// its last bucket, sum or count is broken and not passed on.
+func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
+	if len(g.sum) == 0 || len(g.count) == 0 {
+		return
+	}
+	gate, shift := p.gateOf(g), g.meaning.Shift
+	points, label, suffix := g.buckets, "le", "_bucket"
+	switch {
+	case g.meaning.Form == engine.Summary:
+		points, label, suffix = g.quantiles, "quantile", ""
+	case !g.complete():
+		p.program.broken++
+		return
+	case g.single():
+		p.passWhole(f, g, lset, gate)
+		return
+	}
+	for _, at := range points {
+		text, moved := at.text, shift
+		if label == "le" {
+			text, moved = at.bound(shift), 0
+		}
+		p.pass(f, suffix, withLabel(lset, label, text), gate, g, at.members, moved)
+	}
+	p.pass(f, "_sum", lset, gate, g, g.sum, shift)
+	p.pass(f, "_count", lset, gate, g, g.count, 0)
+}
+
+// bound is the text of a bucket's bound in base units.
+func (b *point) bound(shift int) string {
+	if shift == 0 || math.IsInf(b.at, 0) {
+		return b.text
+	}
+	return string(exposition.AppendShifted(nil, b.at, shift))
+}
+
+// complete says whether the buckets of a histogram end with +Inf.
+func (g *group) complete() bool {
+	n := len(g.buckets)
+	return n > 0 && math.IsInf(g.buckets[n-1].at, 1)
+}
+
+// single says whether each part of a histogram is one series of the page.
+func (g *group) single() bool {
+	for _, b := range g.buckets {
+		if len(b.members) != 1 {
+			return false
+		}
+	}
+	return len(g.sum) == 1 && len(g.count) == 1
+}
+
+// passWhole adds the series of a histogram that are passed on all or none.
+func (p *Plan) passWhole(f *Family, g *group, lset labels.Labels, gate int) {
+	h := passedHistogram{gate: gate, shift: g.meaning.Shift, first: len(p.program.series)}
+	add := func(suffix string, lset labels.Labels, members []int) {
+		p.series(f, suffix, lset)
+		h.places = append(h.places, p.sources[members[0]].Place)
+	}
+	for _, b := range g.buckets {
+		add("_bucket", withLabel(lset, "le", b.bound(h.shift)), b.members)
+	}
+	add("_sum", lset, g.sum)
+	add("_count", lset, g.count)
+	p.program.histograms = append(p.program.histograms, h)
+}
+
+// passedHistogram passes the series of one histogram on, all of them or none: the
+// first is the first bucket, sum and count come last.
+type passedHistogram struct {
+	first, gate, shift int
+	places             []exposition.Place
+	// whole says that it may be shown on the newest page.
+	whole bool
+}
+
+// grows says whether the buckets grow up to the count, and all is finite.
+func (h *passedHistogram) grows(page *exposition.Block) bool {
+	sum, before := len(h.places)-2, 0.0
+	for i, n := range h.places {
+		v := page.Number(n)
+		if !(v >= 0) || i != sum && v < before {
+			return false
+		}
+		if i != sum {
+			before = v
+		}
+	}
+	return true
+}
+
+// copy passes a histogram's texts on.
+func (h *passedHistogram) copy(page, out *exposition.Block) {
+	for i, n := range h.places {
+		out.Show(h.first+i, page, n)
+	}
+	if sum := len(h.places) - 2; h.shift != 0 {
+		out.Took(h.first+sum, exposition.AppendShifted(out.Data(), page.Number(h.places[sum]), h.shift))
+	}
+}

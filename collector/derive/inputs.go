@@ -1,0 +1,138 @@
+package derive
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// inputs are the signals that a formula reads.
+type inputs struct {
+	// enough are sets of signals, each of which is enough for a value; without
+	// any, every server can give one.
+	enough [][]engine.Signal
+	// more are signals that count where they are there.
+	more []engine.Signal
+	// beside are signals beside which there is no value.
+	beside []engine.Signal
+}
+
+// allOf are inputs all of which are needed.
+func allOf(signals ...engine.Signal) inputs { return inputs{enough: [][]engine.Signal{signals}} }
+
+// anyOf are inputs each of which is enough.
+func anyOf(signals ...engine.Signal) inputs {
+	var in inputs
+	for _, s := range signals {
+		in.enough = append(in.enough, []engine.Signal{s})
+	}
+	return in
+}
+
+// or are inputs either of which are enough.
+func (in inputs) or(o inputs) inputs {
+	return inputs{slices.Concat(in.enough, o.enough), slices.Concat(in.more, o.more), slices.Concat(in.beside, o.beside)}
+}
+
+// and are inputs both of which are needed.
+func (in inputs) and(o inputs) inputs {
+	both := inputs{more: slices.Concat(in.more, o.more), beside: slices.Concat(in.beside, o.beside)}
+	for _, a := range in.enough {
+		for _, b := range o.enough {
+			both.enough = append(both.enough, slices.Concat(a, b))
+		}
+	}
+	return both
+}
+
+// with adds signals that count where they are there.
+func (in inputs) with(signals ...engine.Signal) inputs {
+	in.more = slices.Concat(in.more, signals)
+	return in
+}
+
+// unless adds signals beside which there is no value.
+func (in inputs) unless(signals ...engine.Signal) inputs {
+	in.beside = slices.Concat(in.beside, signals)
+	return in
+}
+
+// met says whether the inputs are there, given which signals are.
+func (in inputs) met(has func(engine.Signal) bool) bool {
+	lacks := func(s engine.Signal) bool { return !has(s) }
+	enough := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
+	return !slices.ContainsFunc(in.beside, has) && (len(in.enough) == 0 || slices.ContainsFunc(in.enough, enough))
+}
+
+// feeders are the kinds of servers that have what the inputs need, from their
+// pages and their APIs.
+func (in inputs) feeders() []engine.Kind {
+	var kinds []engine.Kind
+	for _, s := range servers() {
+		if in.met(func(signal engine.Signal) bool { return s.signals[signal] != nil }) {
+			kinds = append(kinds, s.kind)
+		}
+	}
+	return kinds
+}
+
+// server is what one kind of server has: its signals, with their meanings on
+// its page; those that its API answers have none.
+type server struct {
+	kind    engine.Kind
+	signals map[engine.Signal][]engine.Meaning
+}
+
+// servers are all kinds of servers.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var servers = sync.OnceValue(func() []server {
+	var all []server
+	for _, e := range engine.All() {
+		s := server{e.Kind(), make(map[engine.Signal][]engine.Meaning)}
+		for _, m := range e.Meanings() {
+			s.signals[m.Signal] = append(s.signals[m.Signal], m)
+		}
+		for _, signal := range e.Answers() {
+			s.signals[signal] = []engine.Meaning{}
+		}
+		all = append(all, s)
+	}
+	return all
+})
+
+// labelsOf are the scope and the labels that the series of a signal have,
+// whichever server it is from.
+func labelsOf(signal engine.Signal) (Scope, []string) {
+	scope, labels := OfReplica, []string(nil)
+	for _, s := range servers() {
+		for _, m := range s.signals[signal] {
+			switch m.Scope {
+			case engine.OfModel:
+				scope, labels = OfModel, append(labels, "role", "version")
+			case engine.OfEngine:
+				scope = OfEntry
+			case engine.OfServer:
+			}
+			for _, dim := range m.Dims {
+				_, ours := dimension(dim)
+				labels = append(labels, ours)
+			}
+			if name, _, ok := strings.Cut(m.Const, "="); ok {
+				labels = append(labels, name)
+			}
+		}
+	}
+	return scope, labels
+}
+
+// dimension is the server's name of a label that stays, and ours.
+func dimension(dim string) (theirs, ours string) {
+	theirs, ours, ok := strings.Cut(dim, "=")
+	if !ok {
+		ours = theirs
+	}
+	return theirs, ours
+}
