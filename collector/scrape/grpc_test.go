@@ -36,20 +36,21 @@ func (bytesCodec) Unmarshal(data []byte, v any) error {
 // readyReply is a ServerReadyResponse that says ready.
 func readyReply() []byte { return []byte{0x08, 0x01} }
 
-// grpcServer is a server of this process that says ready to everything and
-// remembers the metadata of its last call.
+// grpcServer is a server of this process that says ready to everything, unless
+// it is given another reply, and remembers the metadata of its last call.
 type grpcServer struct {
 	address string
 
-	mu sync.Mutex
-	md metadata.MD
+	mu    sync.Mutex
+	md    metadata.MD
+	reply []byte
 }
 
 func startGRPC(t *testing.T, options ...grpc.ServerOption) *grpcServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := &grpcServer{address: listener.Addr().String()}
+	s := &grpcServer{address: listener.Addr().String(), reply: readyReply()}
 	options = append(options, grpc.ForceServerCodec(bytesCodec{}), grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error {
 		var request []byte
 		if err := stream.RecvMsg(&request); err != nil {
@@ -57,8 +58,9 @@ func startGRPC(t *testing.T, options ...grpc.ServerOption) *grpcServer {
 		}
 		s.mu.Lock()
 		s.md, _ = metadata.FromIncomingContext(stream.Context())
+		reply := s.reply
 		s.mu.Unlock()
-		return stream.SendMsg(readyReply())
+		return stream.SendMsg(reply)
 	}))
 	server := grpc.NewServer(options...)
 	var serving sync.WaitGroup
@@ -75,6 +77,13 @@ func (s *grpcServer) last() metadata.MD {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.md
+}
+
+// answer changes the reply.
+func (s *grpcServer) answer(reply []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reply = reply
 }
 
 // askReady asks one server over gRPC whether it is ready.
@@ -123,7 +132,8 @@ func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
 }
 
 func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
-	plain := startGRPC(t)
+	plain, cut := startGRPC(t), startGRPC(t)
+	cut.answer(readyReply()[:1])
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	nobody := closed.Addr().String()
@@ -143,6 +153,7 @@ func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 		{"a denied address", denied, "grpc://" + plain.address, scrape.ReasonConnect},
 		{"TLS to a plain port", scrape.DefaultConfig, "grpcs://" + plain.address, scrape.ReasonTLS},
 		{"credentials that cannot be read", missing, "grpc://" + plain.address, scrape.ReasonResource},
+		{"a reply that is cut", scrape.DefaultConfig, "grpc://" + cut.address, scrape.ReasonProtocol},
 		{"no port", scrape.DefaultConfig, "grpc://127.0.0.1", scrape.ReasonProtocol},
 	} {
 		t.Run(c.name, func(t *testing.T) {

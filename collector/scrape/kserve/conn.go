@@ -45,7 +45,13 @@ var (
 	ErrLost = errors.New("the connection ended before the answer")
 	// ErrTooLarge: the answer is over its limit.
 	ErrTooLarge = errors.New("the answer is over its limit")
+	// errReply: the answer is not the message that the method answers with.
+	errReply = errors.New("the answer is no such message")
 )
+
+// unreadable begins what grpc-go says of a message that it cannot read
+// (rpc_util.go).
+const unreadable = "grpc: failed to unmarshal the received message: "
 
 // pingAfter finds connections that died silently.
 const pingAfter = time.Minute
@@ -78,59 +84,58 @@ func (c *Conn) Close() {
 
 // Do asks what method and path ask Triton's HTTP API, and answers as that does:
 // with its status and JSON. The deadline of ctx bounds it, limit bounds the
-// answer in bytes unless it is 0. An error says that there was no answer; its cause is that
-// of the connection, or one of the package's errors.
+// answer in bytes unless it is 0. An error says that there was no answer; its
+// cause is that of the connection, or one of the package's errors.
 func (c *Conn) Do(ctx context.Context, method, path string, limit int64) (code int, answer []byte, err error) {
-	route, request, ok := find(method, path)
+	route, name, ok := find(method, path)
 	if !ok {
 		return http.StatusNotFound, problem("this question has no gRPC method"), nil
 	}
-	raw, err := c.call(ctx, route.rpc, request, limit)
+	asked, err := route.call(name)
 	if err != nil {
-		code, text, refused := refusal(err)
-		if !refused {
-			return 0, nil, err
-		}
+		return 0, nil, err
+	}
+	if err = c.invoke(ctx, asked, limit); err == nil {
+		return route.answer(asked.reply)
+	}
+	if code, text, refused := refusal(err); refused {
 		return code, problem(text), nil
 	}
-	code, answer, err = route.answer(raw)
-	if err != nil {
-		return 0, nil, fmt.Errorf("%s: %w", route.rpc, err)
-	}
-	return code, answer, nil
+	return 0, nil, err
 }
 
-// call sends one message and gives the other one back. A connection that is
-// broken afterwards is thrown away, so that the next question makes a new one
-// at once instead of waiting for grpc-go to try again.
-func (c *Conn) call(ctx context.Context, rpc string, request []byte, limit int64) ([]byte, error) {
+// invoke sends a request and reads the reply. A connection that is broken
+// afterwards is thrown away, so that the next question makes a new one at once
+// instead of waiting for grpc-go to try again.
+func (c *Conn) invoke(ctx context.Context, asked call, limit int64) error {
 	if c.options.Metadata != nil {
 		md, err := c.options.Metadata(ctx)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		ctx = metadata.NewOutgoingContext(ctx, md)
 	}
 	client, err := c.connection()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
-	var answer []byte
-	err = client.Invoke(ctx, "/"+service+"/"+rpc, request, &answer,
-		grpc.ForceCodec(passThrough{}), grpc.MaxCallRecvMsgSize(int(limit)))
-	if err == nil {
-		return answer, nil
+	err = client.Invoke(ctx, "/"+service+"/"+string(asked.rpc), asked.request, asked.reply, grpc.MaxCallRecvMsgSize(int(limit)))
+	why, unread := strings.CutPrefix(status.Convert(err).Message(), unreadable)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case unread:
+		return fmt.Errorf("%s: %w: %s", asked.rpc, errReply, why)
 	}
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	return nil, c.explain(client, err)
+	return c.explain(client, err)
 }
 
-// connection is the connection, made anew when there is none.
+// connection is the connection, made when there is none.
 func (c *Conn) connection() (*grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -241,29 +246,4 @@ func (w *watched) ClientHandshake(ctx context.Context, authority string, raw net
 // Clone implements credentials.TransportCredentials.
 func (w *watched) Clone() credentials.TransportCredentials {
 	return &watched{w.TransportCredentials.Clone(), w.conn}
-}
-
-// passThrough hands messages on as they are.
-type passThrough struct{}
-
-// Name says that the bytes are protocol buffers.
-func (passThrough) Name() string { return "proto" }
-
-// Marshal takes a []byte.
-func (passThrough) Marshal(v any) ([]byte, error) {
-	raw, ok := v.([]byte)
-	if !ok {
-		return nil, fmt.Errorf("%T is no encoded message", v)
-	}
-	return raw, nil
-}
-
-// Unmarshal fills a *[]byte.
-func (passThrough) Unmarshal(raw []byte, v any) error {
-	into, ok := v.(*[]byte)
-	if !ok {
-		return fmt.Errorf("%T takes no encoded message", v)
-	}
-	*into = append((*into)[:0], raw...)
-	return nil
 }

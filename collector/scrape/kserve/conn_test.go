@@ -96,7 +96,7 @@ func TestQuestionsWithoutATwinAreNotFound(t *testing.T) {
 	conn := open(t, kserve.Options{Address: "127.0.0.1:1", Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("nobody may be asked")
 	}})
-	for _, path := range []string{"/", "/v1/models", "/v2/models//config", "/v2/models/a/b/config", "/v2/models/%zz/config", "/metrics"} {
+	for _, path := range []string{"/", "/v1/models", "/v2/models//config", "/v2/models/a/b/config", "/v2/models/%zz/config", "/v2/models/%ff/config", "/metrics"} {
 		code, body, err := ask(t, conn, http.MethodGet, path, 0)
 		require.NoError(t, err, path)
 		require.Equal(t, http.StatusNotFound, code, path)

@@ -1,8 +1,17 @@
 package kserve
 
+import "google.golang.org/protobuf/proto"
+
 // DecodeConfig reads a ModelConfigResponse.
 func DecodeConfig(raw []byte) ([]byte, error) {
-	r, _, _ := find("GET", "/v2/models/m/config")
-	_, text, err := r.answer(raw)
+	r, name, _ := find("GET", "/v2/models/m/config")
+	asked, err := r.call(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := proto.Unmarshal(raw, asked.reply); err != nil {
+		return nil, err
+	}
+	_, text, err := r.answer(asked.reply)
 	return text, err
 }

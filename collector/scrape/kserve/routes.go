@@ -2,109 +2,105 @@ package kserve
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
+	"unicode/utf8"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// service is the name of the protocol's one service (Triton common,
-// protobuf/grpc_service.proto).
-const service = "inference.GRPCInferenceService"
-
-// route is a question of the HTTP API and its twin in gRPC.
+// route is a question of the HTTP API and the method that answers it in gRPC.
 type route struct {
 	method, path string
-	rpc          string
-	// reply is the message that answers.
-	reply message
-	// render turns the reply into the answer of the HTTP API.
-	render func(reply map[string]any) (code int, body any)
+	rpc          protoreflect.Name
+	// part is the field of the reply that is the answer; empty for all of it.
+	part protoreflect.Name
 }
 
-// model stands for a name in the path of a route.
+// model is a name in the path of a route.
 const model = "{model}"
 
-// routes are the questions that have a twin. Other questions have none that is
-// needed.
+// routes are the questions that have a method in gRPC. No others are needed.
 func routes() []route {
-	name, version := text("name"), text("version")
 	return []route{
-		{http.MethodGet, "/v2/health/live", "ServerLive", message{1: flag("live")}, yes("live")},
-		{http.MethodGet, "/v2/health/ready", "ServerReady", message{1: flag("ready")}, yes("ready")},
-		{http.MethodGet, "/v2/models/" + model + "/ready", "ModelReady", message{1: flag("ready")}, yes("ready")},
-		{http.MethodGet, "/v2", "ServerMetadata", message{1: name, 2: version, 3: text("extensions").list()}, whole},
-		{
-			http.MethodPost, "/v2/repository/index", "RepositoryIndex",
-			message{1: block("models", message{1: name, 2: version, 3: text("state"), 4: text("reason")}).list()},
-			part("models", []any{}),
-		},
-		{
-			http.MethodGet, "/v2/models/" + model + "/config", "ModelConfig",
-			message{1: block("config", modelConfig())},
-			part("config", map[string]any{}),
-		},
+		{http.MethodGet, "/v2/health/live", "ServerLive", "live"},
+		{http.MethodGet, "/v2/health/ready", "ServerReady", "ready"},
+		{http.MethodGet, "/v2/models/" + model + "/ready", "ModelReady", "ready"},
+		{http.MethodGet, "/v2", "ServerMetadata", ""},
+		{http.MethodPost, "/v2/repository/index", "RepositoryIndex", "models"},
+		{http.MethodGet, "/v2/models/" + model + "/config", "ModelConfig", "config"},
 	}
 }
 
-// find gives the route of a question and its request. A model is the only
-// thing that requests name, in field 1 of each.
-func find(method, path string) (found route, request []byte, ok bool) {
+// find gives the route of a question and the model that it names, if any.
+func find(method, path string) (found route, name string, ok bool) {
 	for _, r := range routes() {
 		before, after, named := strings.Cut(r.path, model)
-		switch {
-		case r.method != method:
-		case !named && path == r.path:
-			return r, []byte{}, true
-		case named && strings.HasPrefix(path, before) && strings.HasSuffix(path, after) && len(path) > len(before)+len(after):
-			name, err := url.PathUnescape(path[len(before) : len(path)-len(after)])
-			if err != nil || strings.Contains(path[len(before):len(path)-len(after)], "/") {
-				continue
-			}
-			return r, protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), name), true
+		escaped, begins := strings.CutPrefix(path, before)
+		escaped, ends := strings.CutSuffix(escaped, after)
+		if r.method != method || !begins || !ends || named != (escaped != "") || strings.Contains(escaped, "/") {
+			continue
+		}
+		if name, err := url.PathUnescape(escaped); err == nil && utf8.ValidString(name) {
+			return r, name, true
 		}
 	}
-	return route{}, nil, false
+	return route{}, "", false
 }
 
-// answer reads a reply and writes it as the HTTP API does.
-func (r *route) answer(raw []byte) (code int, body []byte, err error) {
-	reply, err := r.reply.decode(raw, 0)
+// call is a request to a method, and the message that its answer is read into.
+type call struct {
+	rpc            protoreflect.Name
+	request, reply *dynamicpb.Message
+}
+
+// call prepares a request, about a model if one is named: requests have no
+// other field.
+func (r *route) call(name string) (call, error) {
+	known, err := methods()
 	if err != nil {
-		return 0, nil, err
+		return call{}, err
 	}
-	code, v := r.render(reply)
-	if v == nil {
-		return code, nil, nil
+	method := known.ByName(r.rpc)
+	request := dynamicpb.NewMessage(method.Input())
+	if name != "" {
+		request.Set(method.Input().Fields().ByName("name"), protoreflect.ValueOfString(name))
+	}
+	return call{r.rpc, request, dynamicpb.NewMessage(method.Output())}, nil
+}
+
+// answer writes a reply as the HTTP API does: as JSON, and what is true or not
+// as 200 or 400 without text.
+func (r *route) answer(reply protoreflect.Message) (code int, body []byte, err error) {
+	v, err := r.value(reply)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: %w", r.rpc, err)
+	}
+	switch v {
+	case true:
+		return http.StatusOK, nil, nil
+	case false:
+		return http.StatusBadRequest, nil, nil
 	}
 	body, err = json.Marshal(v)
-	return code, body, err
+	return http.StatusOK, body, err
 }
 
-// yes answers as the HTTP API answers about health: 200 or 400, without text.
-func yes(key string) func(map[string]any) (int, any) {
-	return func(reply map[string]any) (int, any) {
-		if said, ok := reply[key].(bool); ok && said {
-			return http.StatusOK, nil
-		}
-		return http.StatusBadRequest, nil
+// value is what the reply says; a part that was not sent is empty.
+func (r *route) value(reply protoreflect.Message) (any, error) {
+	part := reply.Descriptor().Fields().ByName(r.part)
+	if part == nil {
+		return object(reply)
 	}
-}
-
-// whole answers with all of the reply.
-func whole(reply map[string]any) (int, any) { return http.StatusOK, reply }
-
-// part answers with one field of the reply, or with what stands for nothing.
-func part(key string, nothing any) func(map[string]any) (int, any) {
-	return func(reply map[string]any) (int, any) {
-		if v, ok := reply[key]; ok {
-			return http.StatusOK, v
-		}
-		return http.StatusOK, nothing
+	if err := mistyped(reply); err != nil {
+		return nil, err
 	}
+	return member(part, reply.Get(part))
 }
 
 // restricted begins Triton's refusal of a protocol whose header is missing; its
