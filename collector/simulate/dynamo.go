@@ -118,7 +118,7 @@ func (d *dynamo) frontend() []byte {
 	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.itl)
 	one("gauge", "model_context_length", "Maximum context length in tokens for a worker serving the model", 0)
 	one("gauge", "model_kv_cache_block_size", "KV cache block size in tokens for a worker serving the model", float64(cfg.TokensPerBlock))
-	one("gauge", "model_max_num_batched_tokens", "Maximum number of batched tokens for a worker serving the model", float64(cfg.MaxTokens))
+	one("gauge", "model_max_num_batched_tokens", "Maximum number of batched tokens for a worker serving the model", maxTokens)
 	one("gauge", "model_max_num_seqs", "Maximum number of sequences for a worker serving the model", float64(cfg.MaxActive))
 	one("gauge", "model_migration_limit", "Maximum number of request migrations allowed for the model", 0)
 	one("gauge", "model_ready", "Whether the frontend can route at least one inference request for the model (1 = ready, 0 = not ready)", 1)
@@ -171,7 +171,7 @@ func (d *dynamo) handlers(r *Replica) handlers {
 		writeJSON(w, http.StatusOK, object{"status": "live", "message": "Service is live"})
 	})
 	front.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, modelList(d.w.spec.Start.Unix(), "nvidia", d.w.spec.Model))
+		writeJSON(w, http.StatusOK, modelList(d.w.start.Unix(), "nvidia", d.w.spec.Model))
 	})
 	front.Handle("POST /v1/completions", openAICompletions(r, d, false))
 	front.Handle("POST /v1/chat/completions", openAICompletions(r, d, true))

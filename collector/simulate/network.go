@@ -182,25 +182,15 @@ func (p *port) shut() {
 
 // APIHandler answers as the API port does now, without a socket; while the port
 // refuses it answers nothing and aborts the connection.
-func (r *Replica) APIHandler() http.Handler { return r.handler(false) }
-
-// MetricsHandler answers as the metrics port does now, without a socket.
-func (r *Replica) MetricsHandler() http.Handler { return r.handler(true) }
-
-func (r *Replica) handler(metrics bool) http.Handler {
+func (r *Replica) APIHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
-		phase, srv := r.w.phase, r.w.server
+		srv, open := r.w.server, r.w.phase == PhaseServing
 		r.mu.Unlock()
-		if srv == nil || phase == PhaseDraining && (!metrics || r.spec.Kind.onePort()) {
+		if srv == nil || !open {
 			panic(http.ErrAbortHandler)
 		}
-		h := srv.handlers(r)
-		if metrics && h.metrics != nil {
-			h.metrics.ServeHTTP(w, req)
-			return
-		}
-		h.api.ServeHTTP(w, req)
+		srv.handlers(r).api.ServeHTTP(w, req)
 	})
 }
 

@@ -65,7 +65,7 @@ func (s *nim) page() []byte {
 	p.family("python_info", "Python platform information", "gauge")
 	p.add(pairs("implementation", "CPython", "major", "3", "minor", "10", "patchlevel", "12", "version", "3.10.12"), 1)
 	p.family("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "gauge")
-	p.add("", float64(s.w.spec.Start.Add(s.w.up).UnixMilli())/1e3)
+	p.add("", float64(s.w.start.Add(s.w.up).UnixMilli())/1e3)
 	one("gauge", "num_requests_running", "Number of requests currently running on GPU.", float64(s.last.scheduled))
 	waiting := 0
 	if s.w.engine != nil {
@@ -122,7 +122,7 @@ func (s *nim) handlers(r *Replica) handlers {
 		})
 	}
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, modelList(s.w.spec.Start.Unix(), "system", s.w.spec.Model))
+		writeJSON(w, http.StatusOK, modelList(s.w.start.Unix(), "system", s.w.spec.Model))
 	})
 	mux.Handle("POST /v1/completions", openAICompletions(r, s, false))
 	mux.Handle("POST /v1/chat/completions", openAICompletions(r, s, true))

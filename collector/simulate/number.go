@@ -21,15 +21,6 @@ func appendCpp(dst []byte, v float64) []byte {
 	return strconv.AppendFloat(dst, v, 'g', 16, 64)
 }
 
-// appendCppOld writes v as prometheus-cpp 0.7 did (Triton up to 22.08): always
-// six decimals.
-func appendCppOld(dst []byte, v float64) []byte {
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return appendCpp(dst, v)
-	}
-	return strconv.AppendFloat(dst, v, 'f', 6, 64)
-}
-
 // appendPython writes v as Python's prometheus_client does: the shortest text
 // that reads back, with ".0" on whole numbers and an exponent from 1e6 on.
 func appendPython(dst []byte, v float64) []byte {

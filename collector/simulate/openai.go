@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -36,7 +35,7 @@ func (t *triton) openAI(r *Replica) http.Handler {
 		var seen time.Time
 		r.locked(t, func() {
 			t.each(func(m *model, _ string) { names = append(names, m.name) })
-			seen = t.w.spec.Start.Add(t.w.up)
+			seen = t.w.start.Add(t.w.up)
 		})
 		writeJSON(w, http.StatusOK, modelList(seen.Unix(), "Triton Inference Server", names...))
 	})
@@ -65,13 +64,17 @@ type completionRequest struct {
 	} `json:"stream_options"`
 }
 
-// openAICompletions answers /v1/completions or /v1/chat/completions the way
+// openAICompletions streams /v1/completions or /v1/chat/completions the way
 // trtllm-serve does; the Triton frontend's role frame comes before the first token.
 func openAICompletions(r *Replica, srv server, chat bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		var asked completionRequest
 		if err := json.NewDecoder(io.LimitReader(req.Body, 1<<20)).Decode(&asked); err != nil {
 			writeJSON(w, http.StatusBadRequest, object{"error": err.Error()})
+			return
+		}
+		if !asked.Stream {
+			writeJSON(w, http.StatusBadRequest, object{"error": "the simulated server only streams"})
 			return
 		}
 		for _, m := range asked.Messages {
@@ -86,11 +89,7 @@ func openAICompletions(r *Replica, srv server, chat bool) http.Handler {
 			return
 		}
 		a := answer{chat: chat, model: r.spec.Model, asked: asked, prompt: prompt, created: time.Now().Unix(), wording: r.wording(asked.Prompt)}
-		if asked.Stream {
-			a.stream(w, req, events, leave, srv)
-			return
-		}
-		a.whole(w, req, events, leave)
+		a.stream(w, req, events, leave, srv)
 	})
 }
 
@@ -161,30 +160,4 @@ func (a *answer) stream(w http.ResponseWriter, req *http.Request, events <-chan 
 		out.event(f)
 	}
 	out.raw("data: [DONE]\n\n")
-}
-
-func (a *answer) whole(w http.ResponseWriter, req *http.Request, events <-chan streamEvent, leave func()) {
-	var text strings.Builder
-	failed, err := follow(req, events, leave, func(n int) {
-		a.tokens = n
-		text.WriteString(word(a.wording, n))
-	})
-	if err != nil {
-		return
-	}
-	if failed {
-		writeJSON(w, http.StatusInternalServerError, object{"object": "error", "message": "Internal server error", "type": "InternalServerError", "code": 500})
-		return
-	}
-	c := object{"index": 0, "finish_reason": "length", "text": text.String()}
-	if a.chat {
-		delete(c, "text")
-		c["message"] = object{"role": "assistant", "content": text.String()}
-	}
-	f := a.frame([]object{c})
-	if a.chat {
-		f["object"] = "chat.completion"
-	}
-	f["usage"] = a.usage()
-	writeJSON(w, http.StatusOK, f)
 }

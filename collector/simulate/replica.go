@@ -26,14 +26,13 @@ type Replica struct {
 // process and the switches that faults turn.
 type world struct {
 	spec   Spec
+	start  time.Time // The wall clock at simulated time 0.
 	now    time.Duration
 	phase  Phase
 	up     time.Duration // When the present process began to serve.
 	engine *engine       // Nil while the LLM model is not loaded.
 	server server
 	truth  Truth
-	// What the last process was, for what it left on disk.
-	previous server
 
 	failing   bool // Stubs dead: every request fails.
 	emptyPage bool // The page is 200 without a body.
@@ -48,9 +47,8 @@ type server interface {
 	// The method admit says whether a request may go to the executor; when not, the server
 	// has booked it as its real counterpart does.
 	admit(r *request) bool
-	// The method accepted hears that the executor took a request, overflowed that it is full.
+	// The method accepted hears that the executor took a request.
 	accepted(r *request)
-	overflowed(r *request)
 	// The method next is the moment of the server's next own work, tick does it.
 	next() time.Duration
 	tick()
@@ -66,9 +64,13 @@ func NewReplica(spec Spec) (*Replica, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("replica %s: %w", spec.Name, err)
 	}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if spec.Speed > 0 {
+		start = time.Now()
+	}
 	r := &Replica{
 		spec:     spec,
-		w:        &world{spec: spec, phase: PhaseLoading},
+		w:        &world{spec: spec, start: start, phase: PhaseLoading},
 		clients:  newClients(spec.Workload, spec.Seed),
 		timeline: spec.Scenario.sorted(),
 		began:    time.Now(),
@@ -148,9 +150,6 @@ func (r *Replica) Observe() ([]byte, Truth) {
 func (r *Replica) readTruth() Truth {
 	t := r.w.truth.read(r.w.engine)
 	t.At, t.Phase, t.Refused = r.w.now, r.w.phase, r.refused
-	if r.w.server != nil {
-		t.Uptime = r.w.now - r.w.up
-	}
 	return t
 }
 
@@ -180,11 +179,11 @@ func (r *Replica) step() {
 	case r.timeline.next() <= w.now:
 		event := r.timeline[0]
 		r.timeline = r.timeline[1:]
-		r.apply(event.Action)
+		event.do(r)
 	case r.upAt <= w.now:
 		r.boot()
 	case w.engine != nil && w.engine.end <= w.now:
-		w.engine.finish(w.now, r.observer())
+		w.engine.finish(w.now, w)
 	case w.server != nil && w.server.next() <= w.now:
 		w.server.tick()
 		if d, ok := w.server.(modelController); ok && d.gone() {
@@ -212,12 +211,7 @@ func (r *Replica) arrive(req *request) bool {
 		w.stick--
 		req.stuck = true
 	}
-	if !w.engine.submit(w.now, req) {
-		w.truth.Failed++
-		w.truth.Rejected++
-		w.server.overflowed(req)
-		return false
-	}
+	w.engine.submit(w.now, req)
 	w.server.accepted(req)
 	return true
 }
@@ -237,36 +231,31 @@ func (r *Replica) boot() {
 func (r *Replica) stop(phase Phase) {
 	w := r.w
 	if w.engine != nil {
-		w.engine.abort(func(q *request) { w.truth.bookFailed(q) })
-	}
-	if w.server != nil {
-		w.previous = w.server
+		w.engine.abort(w.truth.bookFailed)
 	}
 	w.server, w.phase = nil, phase
 }
 
-// observer books what the executor does in the truth and hands it to the server.
-func (r *Replica) observer() observer { return bookkeeper{r.w} }
+// The executor's observer is the world: it books what happens in the truth and
+// passes it on to the server.
 
-type bookkeeper struct{ w *world }
+func (w *world) started(r *request) { w.server.started(r) }
 
-func (b bookkeeper) started(r *request) { b.w.server.started(r) }
-
-func (b bookkeeper) finished(r *request) {
+func (w *world) finished(r *request) {
 	if r.stuck {
-		b.w.truth.Stuck++
+		w.truth.Stuck++
 	} else {
-		b.w.truth.bookFinished(r)
+		w.truth.bookFinished(r)
 	}
-	b.w.server.finished(r)
+	w.server.finished(r)
 	if !r.stuck {
 		r.tell(streamEvent{done: true})
 	}
 }
 
-func (b bookkeeper) failed(r *request) {
-	b.w.truth.bookFailed(r)
-	b.w.server.failed(r)
+func (w *world) failed(r *request) {
+	w.truth.bookFailed(r)
+	w.server.failed(r)
 }
 
-func (b bookkeeper) iterated(it *iteration) { b.w.server.iterated(it) }
+func (w *world) iterated(it *iteration) { w.server.iterated(it) }

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"slices"
 	"strconv"
 	"time"
 )
@@ -11,8 +10,11 @@ import (
 // for half a second after a request ends.
 type serve struct {
 	plain
-	writer          // The gauges of this process.
-	dead   []writer // Those of earlier processes, with a kept multiprocess directory.
+	pid       string
+	logged    bool // Some iteration was seen.
+	last      iteration
+	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
+	reuseRate float64
 
 	success                                map[string]uint64
 	reasons                                []string // In order of first use.
@@ -25,17 +27,7 @@ type serve struct {
 	counters   serveCounters
 	batch      *histogram // Context tokens per iteration.
 
-	tee   []iteration // What GET /metrics hands out.
-	quiet bool        // The legacy reader saw two silent seconds.
-}
-
-// writer is the gauges one process wrote; their label pid tells it.
-type writer struct {
-	pid       string
-	logged    bool // Some iteration was seen.
-	last      iteration
-	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
-	reuseRate float64
+	tee []iteration // What GET /metrics hands out.
 }
 
 // serveCounters are the counters derived from iterations.
@@ -66,9 +58,9 @@ func tpotBounds() []float64 {
 }
 
 func newServe(w *world) *serve {
-	s := &serve{
+	return &serve{
 		plain:      plain{w},
-		writer:     writer{pid: strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17)},
+		pid:        strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
 		success:    map[string]uint64{},
 		e2e:        newHistogram(latencyBounds()...),
 		ttft:       newHistogram(ttftBounds()...),
@@ -80,33 +72,10 @@ func newServe(w *world) *serve {
 		cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
 		batch:      newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
 	}
-	if before, ok := w.previous.(*serve); ok && w.spec.KeepMultiprocDir {
-		s.inherit(before)
-	}
-	return s
 }
 
-// inherit takes over what an earlier process left in PROMETHEUS_MULTIPROC_DIR:
-// counters and histograms go on, its gauges stay beside the new ones.
-func (s *serve) inherit(before *serve) {
-	mine := s.writer
-	*s = *before
-	s.dead = append(slices.Clone(before.dead), before.writer)
-	s.writer = mine
-	s.undrained, s.tee, s.drainUntil, s.quiet = nil, nil, 0, false
-}
-
-// writers are the processes whose gauges are on the page, the present one last.
-func (s *serve) writers() []writer { return append(slices.Clone(s.dead), s.writer) }
-
-// seen says that some process has gauges of an iteration.
-func (s *serve) seen() bool {
-	return slices.ContainsFunc(s.writers(), func(w writer) bool { return w.logged })
-}
-
-func (s *serve) accepted(*request) { s.quiet = false }
-func (*serve) started(*request)    {}
-func (s *serve) failed(*request)   { s.wake() }
+func (*serve) started(*request)  {}
+func (s *serve) failed(*request) { s.wake() }
 
 // finished books a request at its end; one whose client has left, or whose
 // stream never ended, is never booked.
@@ -184,15 +153,15 @@ func (s *serve) drain() {
 func (s *serve) log(it *iteration) {
 	c := &s.counters
 	// These two are cumulative in the record; the collector adds their growth.
-	c.reused += it.kvReused - s.last.kvReused
-	c.missed += it.kvMissed - s.last.kvMissed
+	c.reused += it.kv.reused - s.last.kv.reused
+	c.missed += it.kv.missed - s.last.kv.missed
 	s.logged, s.last = true, *it
-	c.iterReused += uint64(it.iterReused)
-	c.iterMissed += uint64(it.iterMissed)
-	c.genAlloc += uint64(it.iterGenAlloc)
+	c.iterReused += uint64(it.kv.iterReused)
+	c.iterMissed += uint64(it.kv.iterMissed)
+	c.genAlloc += uint64(it.kv.iterGenAlloc)
 	c.completed += uint64(it.completed)
-	if moved := it.iterReused + it.iterMissed; moved > 0 {
-		s.moved, s.reuseRate = true, float64(it.iterReused)/float64(moved)
+	if moved := it.kv.iterReused + it.kv.iterMissed; moved > 0 {
+		s.moved, s.reuseRate = true, float64(it.kv.iterReused)/float64(moved)
 	}
 	if it.contextTokens > 0 {
 		s.batch.observe(float64(it.contextTokens))

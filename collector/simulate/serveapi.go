@@ -15,10 +15,14 @@ func (s *serve) handlers(r *Replica) handlers {
 	})
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		var now time.Time
-		r.locked(s, func() { now = s.w.spec.Start.Add(s.w.now) })
+		r.locked(s, func() { now = s.w.start.Add(s.w.now) })
 		writeJSON(w, http.StatusOK, modelList(now.Unix(), "tensorrt_llm", s.w.spec.Model))
 	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, req *http.Request) { s.statistics(r, w, req) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
+		var records []object
+		r.locked(s, func() { records = s.statistics() })
+		writeJSON(w, http.StatusOK, records)
+	})
 	mux.Handle("POST /v1/completions", openAICompletions(r, s, false))
 	mux.Handle("POST /v1/chat/completions", openAICompletions(r, s, true))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
@@ -78,9 +82,6 @@ func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request)
 	w.WriteHeader(http.StatusOK)
 	// Without a length and with an early flush the body is sent in chunks.
 	_ = http.NewResponseController(w).Flush()
-	if req.Method == http.MethodHead {
-		return
-	}
 	if compress {
 		z := gzip.NewWriter(w)
 		_, _ = z.Write(body)
@@ -90,54 +91,33 @@ func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request)
 	_, _ = w.Write(body)
 }
 
-// statistics is GET /metrics: JSON iteration records, each handed out once. The
-// old server reads its queue until it has been silent for two seconds.
-func (s *serve) statistics(r *Replica, w http.ResponseWriter, req *http.Request) {
-	records := []object{}
+// statistics is GET /metrics: JSON iteration records, each handed out once. A
+// server without a collector waits for two seconds without an iteration first;
+// this one does not.
+func (s *serve) statistics() []object {
 	if !s.collects() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for done := false; !done; {
-			if !r.locked(s, func() {
-				for i := range s.undrained {
-					records = append(records, s.record(&s.undrained[i]))
-				}
-				s.undrained = s.undrained[:0]
-				silence := s.w.now - s.w.engine.last.at
-				done = s.quiet || s.w.truth.Arrived == 0 || silence >= 2*time.Second
-				s.quiet = done
-			}) {
-				return
-			}
-			select {
-			case <-req.Context().Done():
-				return
-			case <-tick.C:
-			}
-		}
-	} else {
-		r.locked(s, func() {
-			for i := range s.tee {
-				records = append(records, s.record(&s.tee[i]))
-			}
-			s.tee = nil
-		})
+		s.tee, s.undrained = s.undrained, nil
 	}
-	writeJSON(w, http.StatusOK, records)
+	records := []object{}
+	for i := range s.tee {
+		records = append(records, s.record(&s.tee[i]))
+	}
+	s.tee = nil
+	return records
 }
+
+// gpuMemUsage is what every iteration reports.
+const gpuMemUsage = 123456789012
 
 // record is one iteration as the PyTorch backend's JSON has it.
 func (s *serve) record(it *iteration) object {
 	all := it.kvUsed + it.kvFree
-	hits := 0.0
-	if n := it.kvReused + it.kvMissed; n > 0 {
-		hits = float64(it.kvReused) / float64(n)
-	}
+	hits := float64(it.kv.reused) / float64(max(1, it.kv.reused+it.kv.missed))
 	return object{
-		"timestamp":      s.w.spec.Start.Add(it.at).Format("01-02-2006 15:04:05.000000"),
+		"timestamp":      s.w.start.Add(it.at).Format("01-02-2006 15:04:05.000000"),
 		"iter":           it.n,
 		"iterLatencyMS":  float64(it.latency.Microseconds()) / 1e3,
-		"gpuMemUsage":    123456789012,
+		"gpuMemUsage":    gpuMemUsage,
 		"cpuMemUsage":    0,
 		"pinnedMemUsage": 0, "crossKvCacheStats": nil, "specDecodingStats": nil, "staticBatchingStats": nil,
 		"newActiveRequestsQueueLatencyMS": float64(it.queueTime.Microseconds()) / 1e3,
@@ -151,8 +131,8 @@ func (s *serve) record(it *iteration) object {
 		"kvCacheStats": object{
 			"maxNumBlocks": all, "freeNumBlocks": it.kvFree, "usedNumBlocks": it.kvUsed,
 			"tokensPerBlock":   s.w.spec.Engine.TokensPerBlock,
-			"allocTotalBlocks": it.kvAllocated, "allocNewBlocks": it.kvAllocatedNew,
-			"reusedBlocks": it.kvReused, "missedBlocks": it.kvMissed, "cacheHitRate": hits,
+			"allocTotalBlocks": it.kv.allocated, "allocNewBlocks": it.kv.allocatedNew,
+			"reusedBlocks": it.kv.reused, "missedBlocks": it.kv.missed, "cacheHitRate": hits,
 		},
 		"inflightBatchingStats": object{
 			"numScheduledRequests": it.scheduled, "numContextRequests": it.context, "numGenRequests": it.decoding,

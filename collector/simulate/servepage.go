@@ -44,17 +44,12 @@ func (s *serve) labels() string {
 	return pairs("engine_type", engine, "model_name", model)
 }
 
-// gauge writes one family with a series of every process that set it.
-func (s *serve) gauge(p *page, name, help string, value func(w writer) (v float64, set bool)) {
-	engine, model := s.names()
-	p.family("trtllm_"+name, help, "gauge")
-	for _, w := range s.writers() {
-		if !w.logged {
-			continue
-		}
-		if v, set := value(w); set {
-			p.add(pairs("engine_type", engine, "model_name", model, "pid", w.pid), v)
-		}
+// gauge writes a gauge of the last iteration, once there was one.
+func (s *serve) gauge(p *page, name, help string, v float64) {
+	if s.logged {
+		engine, model := s.names()
+		p.family("trtllm_"+name, help, "gauge")
+		p.add(pairs("engine_type", engine, "model_name", model, "pid", s.pid), v)
 	}
 }
 
@@ -94,82 +89,58 @@ func (s *serve) writePhases(p *page) {
 func (s *serve) writeConfig(p *page) {
 	engine, model := s.names()
 	gpus := itoa(max(1, s.w.spec.GPUs))
-	reuse := "True"
-	if s.w.spec.Engine.NoBlockReuse {
-		reuse = "False"
-	}
-	info := func(name, help string, labels func(pid string) string) {
+	info := func(name, help string, labels ...string) {
 		p.family(name, help, "gauge")
-		for _, w := range s.writers() {
-			p.add(labels(w.pid), 1)
-		}
+		p.add(pairs(labels...), 1)
 	}
-	info("trtllm_model_config_info", "Model configuration info", func(pid string) string {
-		return pairs("dtype", "bfloat16", "engine_type", engine, "gpu_type", "NVIDIA H200", "max_model_len", "4096",
-			"model", model, "model_name", model, "pid", pid, "quantization", "none", "served_model_name", model)
-	})
-	info("trtllm_parallel_config_info", "Parallelism configuration info", func(pid string) string {
-		return pairs("context_parallel_size", "1", "engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus,
-			"model_name", model, "pid", pid, "pipeline_parallel_size", "1", "tensor_parallel_size", gpus)
-	})
-	info("trtllm_kv_cache_config_info", "KV cache configuration info", func(pid string) string {
-		return pairs("cache_dtype", "auto", "enable_block_reuse", reuse, "enable_partial_reuse", reuse,
-			"engine_type", engine, "free_gpu_memory_fraction", "0.9", "model_name", model, "pid", pid)
-	})
+	info("trtllm_model_config_info", "Model configuration info",
+		"dtype", "bfloat16", "engine_type", engine, "gpu_type", "NVIDIA H200", "max_model_len", "4096",
+		"model", model, "model_name", model, "pid", s.pid, "quantization", "none", "served_model_name", model)
+	info("trtllm_parallel_config_info", "Parallelism configuration info",
+		"context_parallel_size", "1", "engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus,
+		"model_name", model, "pid", s.pid, "pipeline_parallel_size", "1", "tensor_parallel_size", gpus)
+	info("trtllm_kv_cache_config_info", "KV cache configuration info",
+		"cache_dtype", "auto", "enable_block_reuse", "True", "enable_partial_reuse", "True",
+		"engine_type", engine, "free_gpu_memory_fraction", "0.9", "model_name", model, "pid", s.pid)
 }
 
 func (s *serve) writeKVRates(p *page) {
-	s.gauge(p, "kv_cache_hit_rate", "KV cache hit rate", func(w writer) (float64, bool) {
-		blocks := w.last.kvReused + w.last.kvMissed
-		return float64(w.last.kvReused) / float64(max(1, blocks)), blocks > 0
-	})
-	s.gauge(p, "kv_cache_utilization", "KV cache utilization", func(w writer) (float64, bool) {
-		return float64(w.last.kvUsed) / float64(w.last.kvUsed+w.last.kvFree), true
-	})
+	if blocks := s.last.kv.reused + s.last.kv.missed; blocks > 0 {
+		s.gauge(p, "kv_cache_hit_rate", "KV cache hit rate", float64(s.last.kv.reused)/float64(blocks))
+	}
+	s.gauge(p, "kv_cache_utilization", "KV cache utilization", float64(s.last.kvUsed)/float64(s.last.kvUsed+s.last.kvFree))
 }
 
 // writeIteration writes the gauges of the last iteration the collector saw.
 func (s *serve) writeIteration(p *page) {
-	gauge := func(name, help string, v func(it iteration) float64) {
-		s.gauge(p, name, help, func(w writer) (float64, bool) { return v(w.last), true })
-	}
-	count := func(name, help string, v func(it iteration) int) {
-		gauge(name, help, func(it iteration) float64 { return float64(v(it)) })
-	}
-	constant := func(name, help string, v float64) {
-		gauge(name, help, func(iteration) float64 { return v })
-	}
-	most := float64(s.w.spec.Engine.MaxActive)
-	count("num_requests_running", "Number of active requests", func(it iteration) int { return it.active })
-	count("num_requests_waiting", "Number of queued requests", func(it iteration) int { return it.queued })
-	constant("max_num_active_requests", "Maximum number of active requests", most)
-	gauge("iteration_latency_seconds", "Iteration latency in seconds", func(it iteration) float64 {
-		return float64(it.latency.Microseconds()) / 1e6
-	})
-	constant("gpu_memory_usage_bytes", "GPU memory usage in bytes", 123456789012)
+	it, most := s.last, s.w.spec.Engine.MaxActive
+	count := func(name, help string, v int) { s.gauge(p, name, help, float64(v)) }
+	count("num_requests_running", "Number of active requests", it.active)
+	count("num_requests_waiting", "Number of queued requests", it.queued)
+	count("max_num_active_requests", "Maximum number of active requests", most)
+	s.gauge(p, "iteration_latency_seconds", "Iteration latency in seconds", float64(it.latency.Microseconds())/1e6)
+	count("gpu_memory_usage_bytes", "GPU memory usage in bytes", gpuMemUsage)
 	// The PyTorch path reports these five as 0.
-	constant("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
-	constant("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
-	constant("max_batch_size_static", "Static maximum batch size", 0)
-	constant("max_batch_size_runtime", "Runtime maximum batch size", 0)
-	constant("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
+	count("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
+	count("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
+	count("max_batch_size_static", "Static maximum batch size", 0)
+	count("max_batch_size_runtime", "Runtime maximum batch size", 0)
+	count("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
 	s.writeKVRates(p)
-	count("kv_cache_max_blocks", "Maximum number of KV cache blocks", func(it iteration) int { return it.kvUsed + it.kvFree })
-	count("kv_cache_free_blocks", "Number of free KV cache blocks", func(it iteration) int { return it.kvFree })
-	count("kv_cache_used_blocks", "Number of used KV cache blocks", func(it iteration) int { return it.kvUsed })
-	constant("kv_cache_tokens_per_block", "Number of tokens per KV cache block", float64(s.w.spec.Engine.TokensPerBlock))
-	count("num_context_requests", "Number of context (prefill) requests", func(it iteration) int { return it.context })
-	count("num_generation_requests", "Number of generation (decode) requests", func(it iteration) int { return it.decoding })
-	count("num_paused_requests", "Number of paused requests", func(it iteration) int { return it.paused })
-	count("num_scheduled_requests", "Number of scheduled requests", func(it iteration) int { return it.scheduled })
-	count("total_context_tokens", "Total number of context tokens", func(it iteration) int { return it.contextTokens })
-	constant("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
-	gauge("prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.", func(it iteration) float64 {
-		return float64(it.context) / most
-	})
-	s.gauge(p, "kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", func(w writer) (float64, bool) {
-		return w.reuseRate, w.moved
-	})
+	count("kv_cache_max_blocks", "Maximum number of KV cache blocks", it.kvUsed+it.kvFree)
+	count("kv_cache_free_blocks", "Number of free KV cache blocks", it.kvFree)
+	count("kv_cache_used_blocks", "Number of used KV cache blocks", it.kvUsed)
+	count("kv_cache_tokens_per_block", "Number of tokens per KV cache block", s.w.spec.Engine.TokensPerBlock)
+	count("num_context_requests", "Number of context (prefill) requests", it.context)
+	count("num_generation_requests", "Number of generation (decode) requests", it.decoding)
+	count("num_paused_requests", "Number of paused requests", it.paused)
+	count("num_scheduled_requests", "Number of scheduled requests", it.scheduled)
+	count("total_context_tokens", "Total number of context tokens", it.contextTokens)
+	count("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
+	s.gauge(p, "prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.", float64(it.context)/float64(most))
+	if s.moved {
+		s.gauge(p, "kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", s.reuseRate)
+	}
 }
 
 func (s *serve) writeCounters(p *page) {
@@ -184,7 +155,7 @@ func (s *serve) writeCounters(p *page) {
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", s.prompt)
 		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", s.generation)
 	}
-	if !s.seen() {
+	if !s.logged {
 		return
 	}
 	c := s.counters

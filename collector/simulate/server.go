@@ -22,6 +22,5 @@ type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }
 func (plain) accepted(*request)     {}
-func (plain) overflowed(*request)   {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}

@@ -28,11 +28,10 @@ const (
 // Topology says through which model of a Triton repository requests come in.
 type Topology string
 
-// The three ways into a Triton LLM repository.
+// The ways into a Triton LLM repository.
 const (
 	TopologyEnsemble Topology = "ensemble" // The model "ensemble".
 	TopologyBLS      Topology = "bls"      // The model "tensorrt_llm_bls".
-	TopologyDirect   Topology = "direct"   // The model "tensorrt_llm" alone.
 )
 
 // Phase is the state of a replica's process.
@@ -73,9 +72,6 @@ type Spec struct {
 	// Summaries and Histograms are --metrics-config's summary_latencies and
 	// histogram_latencies; CountersFrozen is counter_latencies=false.
 	Summaries, Histograms, CountersFrozen bool
-	// Quantiles are those of --metrics-config summary_quantiles; Triton's default
-	// if nil.
-	Quantiles []float64
 	// StaticBatching is gpt_model_type V1: other families, no in-flight batching gauges.
 	StaticBatching bool
 	// DeclareVersion puts a trtllm_version parameter into the model config.
@@ -83,18 +79,12 @@ type Spec struct {
 	// NoPerfMetrics is trtllm-serve without return_perf_metrics; NoIterationStats
 	// is it without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
-	// KeepMultiprocDir is trtllm-serve with PROMETHEUS_MULTIPROC_DIR set by its
-	// operator: a restart continues the counters and keeps the gauges of dead pids.
-	KeepMultiprocDir bool
 	// LoadDuration is the time from process start to open ports, ModelLoad that
 	// of a model loaded by API, UnloadDuration that of an unload.
 	LoadDuration, ModelLoad, UnloadDuration time.Duration
 	Workload                                Workload
 	Engine                                  Engine
 	Scenario                                Scenario
-	// Start is the wall clock at simulated time 0; zero is 2026-01-01 UTC when
-	// Speed is 0 and now otherwise.
-	Start time.Time
 }
 
 func (s Spec) withDefaults() Spec {
@@ -129,18 +119,9 @@ func (s Spec) withDefaults() Spec {
 		s.Workload.MaxPrompt, s.Workload.MaxOutput, s.Workload.PromptTokens, s.Workload.OutputTokens = 1, 1, 1, 1
 		setDefault(&s.Engine.MaxActive, 1)
 	}
-	if s.Quantiles == nil {
-		s.Quantiles = defaultQuantiles()
-	}
 	setDefault(&s.Model, "tiny-llama")
 	s.Workload = s.Workload.withDefaults()
 	s.Engine = s.Engine.withDefaults()
-	if s.Start.IsZero() {
-		s.Start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		if s.Speed > 0 {
-			s.Start = time.Now()
-		}
-	}
 	return s
 }
 
@@ -157,9 +138,6 @@ func (s Spec) Validate() error {
 	}
 	if s.Speed < 0 || s.Speed > 1000 {
 		return fmt.Errorf("speed: %v is outside 0 to 1000", s.Speed)
-	}
-	if s.Engine.MaxBatch > s.Engine.MaxActive {
-		return errors.New("engine: max_batch is above max_active, nothing could fill it")
 	}
 	if s.Engine.KVBlocks < 4 {
 		return errors.New("engine: a KV cache needs at least 4 blocks")

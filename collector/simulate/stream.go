@@ -113,22 +113,18 @@ func follow(req *http.Request, events <-chan streamEvent, leave func(), token fu
 	}
 }
 
-// generate is Triton's POST /v2/models/M/generate and generate_stream.
-func (t *triton) generate(r *Replica, stream bool) http.Handler {
+// generate is Triton's POST /v2/models/M/generate_stream: a decoupled model
+// streams, another answers in one frame.
+func (t *triton) generate(r *Replica) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		name := req.PathValue("model")
 		asked, ok := t.generateInput(r, w, req)
 		if !ok {
 			return
 		}
-		if asked.decoupled && !stream {
-			// Seen on a real server: the error comes under status 200.
-			writeError(w, http.StatusOK, "generate expects model to produce exactly 1 response, use generate stream for model that generates various number of responses")
-			return
-		}
 		events, leave, ok := r.enter(t, promptTokens(asked.Text), asked.MaxTokens)
 		if !ok {
-			t.turnedAway(r, w, stream)
+			t.turnedAway(r, w)
 			return
 		}
 		wording := r.wording(asked.Text)
@@ -138,21 +134,19 @@ func (t *triton) generate(r *Replica, stream bool) http.Handler {
 		var all strings.Builder
 		var out streamer
 		token := func(n int) { all.WriteString(word(wording, n)) }
-		if stream && asked.decoupled {
+		if asked.decoupled {
 			out = newStreamer(w, "text/event-stream; charset=utf-8", http.StatusOK)
 			token = func(n int) { out.event(frame(word(wording, n))) }
 		}
 		failed, err := follow(req, events, leave, token)
 		switch {
 		case err != nil:
-		case failed && out.w != nil:
+		case failed && asked.decoupled:
 			out.event(apiError{"in ensemble 'ensemble', Executor error"})
 		case failed:
-			t.turnedAway(r, w, stream)
-		case stream && out.w == nil:
+			t.turnedAway(r, w)
+		case !asked.decoupled:
 			newStreamer(w, "text/event-stream; charset=utf-8", http.StatusOK).event(frame(all.String()))
-		case out.w == nil:
-			writeJSON(w, http.StatusOK, frame(all.String()))
 		}
 	})
 }
@@ -191,43 +185,14 @@ func (t *triton) generateInput(r *Replica, w http.ResponseWriter, req *http.Requ
 	return asked, true
 }
 
-// turnedAway answers a request that failed: dead stubs give 400 on generate, an
-// overflow 503.
-func (t *triton) turnedAway(r *Replica, w http.ResponseWriter, stream bool) {
+// turnedAway answers a request that failed: dead stubs give 400, the lack of a
+// model 503.
+func (t *triton) turnedAway(r *Replica, w http.ResponseWriter) {
 	failing := false
 	r.locked(t, func() { failing = t.w.failing })
 	status, text := http.StatusServiceUnavailable, "Exceeds maximum queue size"
 	if failing {
 		status, text = http.StatusBadRequest, "in ensemble 'ensemble', Failed to process the request(s) for model 'preprocessing_0_0', message: Stub process 'preprocessing_0_0' is not healthy."
 	}
-	if stream {
-		newStreamer(w, "text/event-stream; charset=utf-8", status).event(apiError{text})
-		return
-	}
-	writeError(w, status, text)
-}
-
-// infer is POST /v2/models/M/infer, as far as its failures go.
-func (t *triton) infer(r *Replica) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		known, failing := false, false
-		r.locked(t, func() {
-			m := t.byName(req.PathValue("model"))
-			known, failing = m != nil && m.state == modelReady, t.w.failing
-			if known && failing {
-				t.w.truth.Arrived++
-				t.w.truth.Failed++
-				t.w.truth.Rejected++
-				t.deadStub()
-			}
-		})
-		switch {
-		case !known:
-			writeError(w, http.StatusNotFound, "Request for unknown model: '"+req.PathValue("model")+"' is not found")
-		case failing:
-			writeError(w, http.StatusInternalServerError, "Stub process '"+req.PathValue("model")+"_0_0' is not healthy.")
-		default:
-			writeError(w, http.StatusBadRequest, "expected 2 inputs but got 0 inputs for model '"+req.PathValue("model")+"'")
-		}
-	})
+	newStreamer(w, "text/event-stream; charset=utf-8", status).event(apiError{text})
 }

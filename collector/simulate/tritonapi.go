@@ -2,10 +2,8 @@ package simulate
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"strings"
-	"time"
 )
 
 func (t *triton) handlers(r *Replica) handlers {
@@ -58,21 +56,12 @@ func (t *triton) api(r *Replica) http.Handler {
 		})
 	}
 	answer("GET /v2", func(*http.Request) (int, any) { return http.StatusOK, t.metadata() })
-	answer("GET /v2/{$}", func(*http.Request) (int, any) { return http.StatusOK, t.metadata() })
 	answer("GET /v2/health/live", func(*http.Request) (int, any) { return http.StatusOK, nil })
 	answer("GET /v2/health/ready", func(*http.Request) (int, any) { return t.ready(), nil })
-	answer("GET /v2/models/stats", func(*http.Request) (int, any) { return http.StatusOK, t.stats("") })
-	answer("POST /v2/repository/index", t.index)
-	answer("POST /v2/repository/models/{model}/{verb}", t.repository)
-	for _, prefix := range []string{"/v2/models/{model}", "/v2/models/{model}/versions/{version}"} {
-		answer("GET "+prefix, t.ofModel(t.modelMetadata))
-		answer("GET "+prefix+"/ready", t.modelReady)
-		answer("GET "+prefix+"/config", t.ofModel(t.config))
-		answer("GET "+prefix+"/stats", t.ofModel(func(m *model) any { return t.stats(m.name) }))
-		mux.Handle("POST "+prefix+"/generate", t.generate(r, false))
-		mux.Handle("POST "+prefix+"/generate_stream", t.generate(r, true))
-		mux.Handle("POST "+prefix+"/infer", t.infer(r))
-	}
+	answer("POST /v2/repository/index", func(*http.Request) (int, any) { return http.StatusOK, t.index() })
+	answer("GET /v2/models/{model}", t.ofModel(t.modelMetadata))
+	answer("GET /v2/models/{model}/config", t.ofModel(t.config))
+	mux.Handle("POST /v2/models/{model}/generate_stream", t.generate(r))
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		w.Header()["Date"] = nil
 		mux.ServeHTTP(w, req)
@@ -90,23 +79,10 @@ func (t *triton) ready() int {
 	return http.StatusOK
 }
 
-func (t *triton) modelReady(req *http.Request) (int, any) {
-	m := t.byName(req.PathValue("model"))
-	if m == nil || m.state != modelReady || !versionOne(req) {
-		return http.StatusBadRequest, nil
-	}
-	return http.StatusOK, nil
-}
-
-func versionOne(req *http.Request) bool {
-	v := req.PathValue("version")
-	return v == "" || v == "1"
-}
-
 func (t *triton) ofModel(f func(m *model) any) func(*http.Request) (int, any) {
 	return func(req *http.Request) (int, any) {
 		m := t.byName(req.PathValue("model"))
-		if m == nil || !m.printed() || !versionOne(req) {
+		if m == nil || !m.printed() {
 			return http.StatusNotFound, apiError{"Request for unknown model: '" + req.PathValue("model") + "' is not found"}
 		}
 		return http.StatusOK, f(m)
@@ -133,31 +109,12 @@ type indexEntry struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-func (t *triton) index(req *http.Request) (int, any) {
-	var asked struct {
-		Ready bool `json:"ready"`
-	}
-	// An empty or unreadable body asks for everything.
-	_ = json.NewDecoder(io.LimitReader(req.Body, 1<<16)).Decode(&asked)
+func (t *triton) index() any {
 	entries := []indexEntry{}
 	for _, m := range t.models {
-		if !asked.Ready || m.state == modelReady {
-			entries = append(entries, indexEntry{m.name, "1", string(m.state), m.reason})
-		}
+		entries = append(entries, indexEntry{m.name, "1", string(m.state), m.reason})
 	}
-	return http.StatusOK, entries
-}
-
-func (t *triton) repository(req *http.Request) (int, any) {
-	name, verb := req.PathValue("model"), req.PathValue("verb")
-	if verb != "load" && verb != "unload" {
-		return http.StatusNotFound, apiError{"Not Found"}
-	}
-	if t.byName(name) == nil {
-		return http.StatusBadRequest, apiError{"failed to " + verb + " '" + name + "', failed to poll from model repository"}
-	}
-	t.control(name, verb == "load")
-	return http.StatusOK, nil
+	return entries
 }
 
 type apiError struct {
@@ -187,12 +144,3 @@ func writeBody(w http.ResponseWriter, status int, body []byte) {
 	// A reader that left is no concern of the server.
 	_, _ = w.Write(body)
 }
-
-func (t *triton) lastInference(m *model) int64 {
-	if m.counters.last == 0 {
-		return 0
-	}
-	return t.w.spec.Start.Add(m.counters.last).UnixMilli()
-}
-
-func nanos(d time.Duration) uint64 { return uint64(d) }

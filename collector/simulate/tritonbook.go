@@ -8,7 +8,7 @@ func (t *triton) admit(r *request) bool {
 		// Requests for a model that is not ready get an answer and no count; a BLS
 		// model is ready all the same and fails.
 		if entry.role == roleBLS && entry.state == modelReady {
-			entry.fail("BACKEND", 0)
+			entry.fail("BACKEND")
 		}
 		return false
 	}
@@ -25,32 +25,22 @@ func (t *triton) admit(r *request) bool {
 
 // failEntry books a failure of the model over the LLM. Since 24.07 an ensemble
 // counts each of its failures twice, whatever its steps count.
-func (t *triton) failEntry(took time.Duration) {
+func (t *triton) failEntry() {
 	entry := t.entry()
-	entry.fail("OTHER", took)
+	entry.fail("OTHER")
 	if entry.role == roleEnsemble && t.version >= triton2407 {
-		entry.fail("OTHER", 0)
+		entry.fail("OTHER")
 	}
 }
 
 // deadStub books a request that meets a dead stub process.
 func (t *triton) deadStub() {
-	const took = 390 * time.Microsecond
-	switch entry := t.entry(); entry.role {
-	case roleEnsemble:
-		t.model(rolePre).fail("BACKEND", took)
-		t.failEntry(took)
-	default:
-		entry.fail("BACKEND", took)
+	if entry := t.entry(); entry.role != roleEnsemble {
+		entry.fail("BACKEND")
+		return
 	}
-}
-
-// overflowed books a full executor queue: nowhere, but inside an ensemble as the
-// ensemble's failure.
-func (t *triton) overflowed(*request) {
-	if t.entry().role == roleEnsemble {
-		t.failEntry(500 * time.Microsecond)
-	}
+	t.model(rolePre).fail("BACKEND")
+	t.failEntry()
 }
 
 func (t *triton) accepted(*request) {
@@ -147,26 +137,25 @@ func (t *triton) bookPost(n int, each time.Duration) {
 // counted it as well; since then the step that answers with an error is a
 // success there. The C++ backend reports it as BACKEND.
 func (t *triton) failed(r *request) {
-	took := t.w.now - r.arrived
 	llm, entry := t.model(roleLLM), t.entry()
 	switch {
 	case t.w.failing:
 		// The stubs died under it; only the entry model sees that.
 		if entry != llm {
-			t.failEntry(took)
+			t.failEntry()
 		}
 		return
 	case llm.pythonRule() && t.version < triton2410:
-		llm.fail("OTHER", took)
+		llm.fail("OTHER")
 	case llm.pythonRule():
 	default:
-		llm.fail("BACKEND", took)
+		llm.fail("BACKEND")
 	}
 	if t.trt != nil {
 		t.trt.observeTokens(r)
 	}
 	if entry != llm {
-		t.failEntry(took)
+		t.failEntry()
 	}
 }
 

@@ -38,7 +38,7 @@ func (t *triton) config(m *model) any {
 		t.llmConfig(m, c)
 	case rolePre, rolePost:
 		c["instance_group"] = instances(m.name, "KIND_CPU", 4)
-		c["dynamic_batching"] = dynamicBatching(0)
+		c["dynamic_batching"] = dynamicBatching()
 		c["parameters"] = object{"tokenizer_dir": parameter("/models/tokenizer"), "skip_special_tokens": parameter("True")}
 	case roleBLS:
 		c["instance_group"] = instances(m.name, "KIND_CPU", 4)
@@ -53,7 +53,7 @@ func (t *triton) config(m *model) any {
 func (t *triton) llmConfig(m *model, c object) {
 	spec := t.w.spec
 	c["instance_group"] = instances(m.name, "KIND_CPU", 1)
-	c["dynamic_batching"] = dynamicBatching(spec.Engine.MaxQueue)
+	c["dynamic_batching"] = dynamicBatching()
 	c["input"] = []object{tensor("input_ids", "TYPE_INT32", -1), tensor("input_lengths", "TYPE_INT32", 1), tensor("request_output_len", "TYPE_INT32", 1)}
 	c["output"] = []object{tensor("output_ids", "TYPE_INT32", -1, -1), tensor("sequence_length", "TYPE_INT32", -1)}
 	parameters := object{}
@@ -66,8 +66,8 @@ func (t *triton) llmConfig(m *model, c object) {
 		for key, v := range map[string]string{
 			"gpt_model_type": batching, "gpt_model_path": "/models/engine", "max_beam_width": "1",
 			"batch_scheduler_policy": "max_utilization", "kv_cache_free_gpu_mem_fraction": "0.9",
-			"enable_kv_cache_reuse":  strconv.FormatBool(!spec.Engine.NoBlockReuse),
-			"enable_chunked_context": strconv.FormatBool(!spec.Engine.WholePrefill),
+			"enable_kv_cache_reuse":  "true",
+			"enable_chunked_context": "true",
 			"decoupled_mode":         strconv.FormatBool(m.decoupled), "executor_worker_path": "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker",
 			"FORCE_CPU_ONLY_INPUT_TENSORS": "no",
 		} {
@@ -110,12 +110,12 @@ func instances(name, kind string, count int) []object {
 	}}
 }
 
-func dynamicBatching(maxQueue int) object {
+func dynamicBatching() object {
 	return object{
 		"preferred_batch_size": []int{}, "max_queue_delay_microseconds": 0, "preserve_ordering": false,
 		"priority_levels": 0, "default_priority_level": 0, "priority_queue_policy": object{},
 		"default_queue_policy": object{
-			"timeout_action": "REJECT", "default_timeout_microseconds": 0, "allow_timeout_override": false, "max_queue_size": maxQueue,
+			"timeout_action": "REJECT", "default_timeout_microseconds": 0, "allow_timeout_override": false, "max_queue_size": 0,
 		},
 	}
 }
@@ -161,41 +161,4 @@ func (t *triton) inputs(m *model) []object {
 		inputs = append(inputs, object{"name": n[0], "datatype": n[1], "shape": []int{-1, 1}})
 	}
 	return inputs
-}
-
-// countNS is a pair as /v2/models/stats has them.
-type countNS struct {
-	Count uint64 `json:"count"`
-	NS    uint64 `json:"ns"`
-}
-
-// stats is the statistics extension of one model, or of all; counts move here
-// even when counter_latencies=false freezes the page.
-func (t *triton) stats(name string) any {
-	list := []object{}
-	for _, m := range t.models {
-		if !m.printed() || name != "" && m.name != name {
-			continue
-		}
-		k := &m.counters
-		part := func(i int) countNS { return countNS{k.success, k.nanos[i]} }
-		entry := object{
-			"name": m.name, "version": "1", "last_inference": t.lastInference(m),
-			"inference_count": k.count, "execution_count": k.executions,
-			"inference_stats": object{
-				"success": part(0), "fail": countNS{k.failCount, nanos(k.failNanos)}, "queue": part(1),
-				"compute_input": part(2), "compute_infer": part(3), "compute_output": part(4),
-				"cache_hit": countNS{}, "cache_miss": countNS{},
-			},
-			"response_stats": object{}, "memory_usage": []object{},
-			"batch_stats": []object{},
-		}
-		if k.executions > 0 {
-			entry["batch_stats"] = []object{{
-				"batch_size": 1, "compute_input": part(2), "compute_infer": part(3), "compute_output": part(4),
-			}}
-		}
-		list = append(list, entry)
-	}
-	return object{"model_stats": list}
 }

@@ -33,14 +33,11 @@ type model struct {
 
 // modelCounters is what a load sets to zero.
 type modelCounters struct {
-	success, count, executions uint64
-	micros                     [5]uint64 // As the page has them: whole microseconds per request.
-	nanos                      [5]uint64 // As /v2/models/stats has them.
-	failCount                  uint64
-	failNanos                  time.Duration
-	last                       time.Duration // Time of the last inference.
-	first                      *histogram
-	summaries                  [5]summary
+	success   uint64    // Without batches also the inferences and the executions.
+	micros    [5]uint64 // Whole microseconds per request.
+	failed    uint64
+	first     *histogram
+	summaries [5]summary
 }
 
 // call is the time of one inference by its parts.
@@ -74,12 +71,8 @@ func (m *model) book(now time.Duration, c call) { m.bookN(now, 1, c) }
 func (m *model) bookN(now time.Duration, n int, c call) {
 	k := &m.counters
 	k.success += uint64(n)
-	k.count += uint64(n)
-	k.executions += uint64(n)
-	k.last = now
 	for i, d := range []time.Duration{c.total(), c.queue, c.input, c.infer, c.output} {
 		k.micros[i] += uint64(n) * uint64(d.Microseconds())
-		k.nanos[i] += uint64(n) * uint64(d)
 		for range min(n, 8) {
 			k.summaries[i].observe(now, float64(d.Microseconds()))
 		}
@@ -98,10 +91,9 @@ func (m *model) respondN(n int, d time.Duration) {
 	m.counters.first.observeN(float64(d.Milliseconds()), uint64(n))
 }
 
-func (m *model) fail(reason string, took time.Duration) {
+func (m *model) fail(reason string) {
 	m.failures[max(0, slices.Index(failureReasons(), reason))]++
-	m.counters.failCount++
-	m.counters.failNanos += took
+	m.counters.failed++
 }
 
 // control begins an unload or a load of a model.
@@ -183,7 +175,7 @@ func (t *triton) unloaded(m *model) {
 		return
 	}
 	if t.w.engine != nil {
-		t.w.engine.abort(func(r *request) { t.w.truth.bookFailed(r) })
+		t.w.engine.abort(t.w.truth.bookFailed)
 		t.w.engine = nil
 	}
 	if e := t.model(roleEnsemble); e != nil && e.state == modelReady {

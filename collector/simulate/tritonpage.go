@@ -4,9 +4,6 @@ package simulate
 // summaries, inside each in order of registration.
 func (t *triton) page() []byte {
 	p := &page{out: make([]byte, 0, 16<<10), number: appendCpp, seed: t.seed<<1 | 1}
-	if t.version < triton2209 {
-		p.number = appendCppOld
-	}
 	t.writeCounters(p)
 	t.host.writeEnergy(p)
 	t.writeDisagg(p)
@@ -48,8 +45,8 @@ func (t *triton) writeCounters(p *page) {
 	}
 	counter("nv_inference_request_success", helpSuccess, func(k *modelCounters) uint64 { return k.success })
 	t.writeFailures(p, moving)
-	counter("nv_inference_count", helpCount, func(k *modelCounters) uint64 { return k.count })
-	counter("nv_inference_exec_count", helpExecCount, func(k *modelCounters) uint64 { return k.executions })
+	counter("nv_inference_count", helpCount, func(k *modelCounters) uint64 { return k.success })
+	counter("nv_inference_exec_count", helpExecCount, func(k *modelCounters) uint64 { return k.success })
 	if t.w.spec.CountersFrozen {
 		return
 	}
@@ -65,7 +62,7 @@ func (t *triton) writeFailures(p *page, moving func(uint64) float64) {
 	for _, m := range t.models {
 		if t.version < triton2407 {
 			if m.printed() {
-				p.add(pairs("model", m.name, "version", "1"), moving(m.counters.failCount))
+				p.add(pairs("model", m.name, "version", "1"), moving(m.counters.failed))
 			}
 			continue
 		}
@@ -116,10 +113,10 @@ func (t *triton) writeFirstResponse(p *page) {
 }
 
 func (t *triton) writeSummaries(p *page) {
-	if !t.w.spec.Summaries || t.version < triton2304 {
+	if !t.w.spec.Summaries {
 		return
 	}
-	quantiles := t.w.spec.Quantiles
+	quantiles := defaultQuantiles()
 	for i, d := range durationFamilies() {
 		p.family(d.summary, d.summaryHelp, "summary")
 		t.each(func(m *model, labels string) {

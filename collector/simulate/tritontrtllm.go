@@ -114,7 +114,7 @@ func (t *triton) kvValues(it iteration, once func(float64) float64) []value {
 		{"tokens_per", once(float64(t.w.spec.Engine.TokensPerBlock))},
 	}
 	if t.version >= triton2410 && !t.python() {
-		values = append(values, value{"reused", float64(it.kvReused)})
+		values = append(values, value{"reused", float64(it.kv.reused)})
 	}
 	if t.version >= triton2504 {
 		fraction := 0.0
@@ -153,7 +153,7 @@ func (t *triton) writeBatcher(g trtllmPage, suffix string, it iteration) {
 
 // timestamp is the time of the last iteration in the unit of the release.
 func (t *triton) timestamp(at time.Duration) float64 {
-	wall := t.w.spec.Start.Add(at)
+	wall := t.w.start.Add(at)
 	if t.version >= triton2408 && !t.python() {
 		return float64(wall.UnixMicro())
 	}
