@@ -79,13 +79,12 @@ func (r *Replica) Stop() {
 // one port closes it at once.
 func (r *Replica) Drain() {
 	r.do(func(r *Replica) {
-		s, slow := r.w.server.(modelController)
-		switch {
-		case r.w.phase != PhaseServing:
-		case slow:
-			r.w.phase = PhaseDraining
-			s.drain()
-		default:
+		if r.w.phase != PhaseServing {
+			return
+		}
+		r.w.phase = PhaseDraining
+		r.w.server.drain()
+		if r.w.server.gone() {
 			r.stop(PhaseDown)
 		}
 	})
@@ -97,18 +96,10 @@ func (r *Replica) Unload(model string) { r.do(control(model, false)) }
 // Load loads an unloaded model again.
 func (r *Replica) Load(model string) { r.do(control(model, true)) }
 
-// modelController is a server whose models can be loaded and unloaded, and
-// which takes time to end.
-type modelController interface {
-	control(model string, load bool)
-	drain()
-	gone() bool
-}
-
 func control(model string, load bool) action {
 	return func(r *Replica) {
-		if s, ok := r.w.server.(modelController); ok && r.w.phase == PhaseServing {
-			s.control(model, load)
+		if r.w.phase == PhaseServing {
+			r.w.server.control(model, load)
 		}
 	}
 }

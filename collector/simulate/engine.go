@@ -97,7 +97,12 @@ func (e *engine) submit(now time.Duration, r *request) {
 }
 
 // inFlight counts the requests that have arrived and not ended.
-func (e *engine) inFlight() int { return len(e.queue) + len(e.active) }
+func (e *engine) inFlight() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.queue) + len(e.active)
+}
 
 // stall freezes the iteration loop, or lets it continue where it was.
 func (e *engine) stall(now time.Duration, on bool) {

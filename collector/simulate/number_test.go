@@ -45,19 +45,20 @@ func TestLabelsAreEscapedAndOrdered(t *testing.T) {
 		`model_name="b"`:                 {``, `,model_name="b"`},
 		`a="1",b="2"`:                    {`a="1",b="2",`, ``},
 	} {
-		before, after := splitAt(labels, "le", layoutPythonMulti)
+		before, after := pythonDialect().around("le", labels)
 		require.Equal(t, want, [2]string{before, after})
 	}
+	before, after := cppDialect().around("le", `model="m",version="1"`)
+	require.Equal(t, [2]string{`model="m",version="1",`, ``}, [2]string{before, after})
 }
 
 func TestSummaryForgetsAfterAMinute(t *testing.T) {
 	s := &summary{}
 	for i := range 100 {
-		s.observe(0, float64(i))
+		s.observe(0, 1, float64(i))
 	}
-	quantiles := s.quantiles(47*time.Second, []float64{0.5, 0.99})
-	require.Equal(t, []float64{50, 99}, quantiles)
-	for _, q := range s.quantiles(60*time.Second, []float64{0.5, 0.99}) {
+	require.Equal(t, []float64{50, 90, 95, 99, 99}, s.quantiles(47*time.Second))
+	for _, q := range s.quantiles(60 * time.Second) {
 		require.True(t, math.IsNaN(q))
 	}
 	require.Equal(t, uint64(100), s.n, "count and sum stay")

@@ -57,7 +57,9 @@ func TestControlsDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"a full KV cache pauses requests", simulate.Engine{MaxActive: 32, KVBlocks: 48}, nil,
+			"a full KV cache pauses requests",
+			simulate.Engine{MaxActive: 32, KVBlocks: 48},
+			nil,
 			[]int{120},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
 				t.Helper()

@@ -8,55 +8,30 @@ import (
 )
 
 func (s *serve) handlers(r *Replica) handlers {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /health", func(w http.ResponseWriter, _ *http.Request) { s.health(r, w) })
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, object{"version": r.Spec().TRTLLMVersion})
+	mux := r.routes(s, map[string]answer{
+		"GET /health":    s.health,
+		"GET /version":   ok(func() any { return object{"version": s.w.spec.TRTLLMVersion} }),
+		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "tensorrt_llm", s.w.spec.Model) }),
+		"GET /metrics":   ok(s.statistics),
 	})
-	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
-		var now time.Time
-		r.locked(s, func() { now = s.w.start.Add(s.w.now) })
-		writeJSON(w, http.StatusOK, modelList(now.Unix(), "tensorrt_llm", s.w.spec.Model))
-	})
-	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, _ *http.Request) {
-		var records []object
-		r.locked(s, func() { records = s.statistics() })
-		writeJSON(w, http.StatusOK, records)
-	})
-	mux.Handle("POST /v1/completions", openAICompletions(r, s, false))
-	mux.Handle("POST /v1/chat/completions", openAICompletions(r, s, true))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusNotFound, object{"detail": "Not Found"})
-	})
-	return handlers{api: http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		w.Header().Set("Server", "uvicorn")
+	r.completions(mux, s)
+	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		// The page is a mounted application: any method, any path that begins so.
-		if strings.HasPrefix(req.URL.Path, "/prometheus/metrics") && !s.w.spec.NoPerfMetrics {
-			s.prometheus(r, w, req)
+		if s.w.spec.NoPerfMetrics || !strings.HasPrefix(req.URL.Path, "/prometheus/metrics") {
+			notFound(w, req)
 			return
 		}
-		mux.ServeHTTP(w, req)
-	})}
+		s.prometheus(r, w, req)
+	})
+	return handlers{api: uvicorn(mux)}
 }
 
-func modelList(created int64, owner string, ids ...string) object {
-	list := []object{}
-	for _, id := range ids {
-		list = append(list, object{"id": id, "object": "model", "created": created, "owned_by": owner})
+// health is always 200 in the old server; the newer ones ask the executor.
+func (s *serve) health(*http.Request) (status int, body any) {
+	if s.w.failing && !s.blind {
+		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
 	}
-	return object{"object": "list", "data": list}
-}
-
-// health is unconditionally 200 in the old server; the newer ones ask the executor.
-func (s *serve) health(r *Replica, w http.ResponseWriter) {
-	failing := false
-	r.locked(s, func() { failing = s.w.failing })
-	if failing && s.w.spec.Kind != KindServeOld {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		writeBody(w, http.StatusServiceUnavailable, []byte("LLM is unavailable. Please check the server logs for more details."))
-		return
-	}
-	writeBody(w, http.StatusOK, nil)
+	return http.StatusOK, nil
 }
 
 // prometheus answers as prometheus_client's ASGI application: chunked, gzip for
@@ -71,7 +46,7 @@ func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request)
 		}
 	})
 	h := w.Header()
-	h.Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
+	h.Set("Content-Type", prometheusText)
 	if openMetrics {
 		h.Set("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores")
 	}
@@ -94,7 +69,7 @@ func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request)
 // statistics is GET /metrics: JSON iteration records, each handed out once. A
 // server without a collector waits for two seconds without an iteration first;
 // this one does not.
-func (s *serve) statistics() []object {
+func (s *serve) statistics() any {
 	if !s.collects() {
 		s.tee, s.undrained = s.undrained, nil
 	}
@@ -111,28 +86,28 @@ const gpuMemUsage = 123456789012
 
 // record is one iteration as the PyTorch backend's JSON has it.
 func (s *serve) record(it *iteration) object {
-	all := it.kvUsed + it.kvFree
-	hits := float64(it.kv.reused) / float64(max(1, it.kv.reused+it.kv.missed))
+	milliseconds := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	cfg := s.w.spec.Engine
 	return object{
 		"timestamp":      s.w.start.Add(it.at).Format("01-02-2006 15:04:05.000000"),
 		"iter":           it.n,
-		"iterLatencyMS":  float64(it.latency.Microseconds()) / 1e3,
+		"iterLatencyMS":  milliseconds(it.latency),
 		"gpuMemUsage":    gpuMemUsage,
 		"cpuMemUsage":    0,
 		"pinnedMemUsage": 0, "crossKvCacheStats": nil, "specDecodingStats": nil, "staticBatchingStats": nil,
-		"newActiveRequestsQueueLatencyMS": float64(it.queueTime.Microseconds()) / 1e3,
+		"newActiveRequestsQueueLatencyMS": milliseconds(it.queueTime),
 		"numNewActiveRequests":            it.newActive,
 		"numActiveRequests":               it.active,
 		"numQueuedRequests":               it.queued,
 		"numCompletedRequests":            it.completed,
-		"maxNumActiveRequests":            s.w.spec.Engine.MaxActive,
+		"maxNumActiveRequests":            cfg.MaxActive,
 		"maxBatchSizeStatic":              0, "maxBatchSizeTunerRecommended": 0, "maxBatchSizeRuntime": 0,
 		"maxNumTokensStatic": 0, "maxNumTokensTunerRecommended": 0, "maxNumTokensRuntime": 0,
 		"kvCacheStats": object{
-			"maxNumBlocks": all, "freeNumBlocks": it.kvFree, "usedNumBlocks": it.kvUsed,
-			"tokensPerBlock":   s.w.spec.Engine.TokensPerBlock,
-			"allocTotalBlocks": it.kv.allocated, "allocNewBlocks": it.kv.allocatedNew,
-			"reusedBlocks": it.kv.reused, "missedBlocks": it.kv.missed, "cacheHitRate": hits,
+			"maxNumBlocks": it.kvUsed + it.kvFree, "freeNumBlocks": it.kvFree, "usedNumBlocks": it.kvUsed,
+			"tokensPerBlock": cfg.TokensPerBlock, "allocTotalBlocks": it.kv.allocated, "allocNewBlocks": it.kv.allocatedNew,
+			"reusedBlocks": it.kv.reused, "missedBlocks": it.kv.missed,
+			"cacheHitRate": float64(it.kv.reused) / float64(max(1, it.kv.reused+it.kv.missed)),
 		},
 		"inflightBatchingStats": object{
 			"numScheduledRequests": it.scheduled, "numContextRequests": it.context, "numGenRequests": it.decoding,

@@ -2,27 +2,16 @@ package simulate
 
 import "strconv"
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-// object is a JSON object; encoding sorts its keys, which no client may rely on.
-type object map[string]any
-
 // config is the ModelConfig JSON of a model.
 func (t *triton) config(m *model) any {
 	c := object{
 		"name": m.name, "platform": "", "backend": m.backend, "runtime": "",
-		"version_policy":           object{"latest": object{"num_versions": 1}},
-		"max_batch_size":           t.w.spec.Engine.MaxBatch,
-		"input":                    []object{tensor("text_input", "TYPE_STRING", 1), tensor("max_tokens", "TYPE_INT32", 1)},
-		"output":                   []object{tensor("text_output", "TYPE_STRING", -1)},
-		"batch_input":              []object{},
-		"batch_output":             []object{},
-		"instance_group":           []object{},
-		"default_model_filename":   "",
-		"cc_model_filenames":       object{},
-		"metric_tags":              object{},
-		"parameters":               object{},
-		"model_warmup":             []object{},
+		"version_policy": object{"latest": object{"num_versions": 1}},
+		"max_batch_size": t.w.spec.Engine.MaxBatch,
+		"input":          []object{tensor("text_input", "TYPE_STRING", 1), tensor("max_tokens", "TYPE_INT32", 1)},
+		"output":         []object{tensor("text_output", "TYPE_STRING", -1)},
+		"batch_input":    []object{}, "batch_output": []object{}, "instance_group": []object{}, "model_warmup": []object{},
+		"default_model_filename": "", "cc_model_filenames": object{}, "metric_tags": object{}, "parameters": object{},
 		"model_transaction_policy": object{"decoupled": m.decoupled},
 		"optimization":             object{"priority": "PRIORITY_DEFAULT", "input_pinned_memory": object{"enable": true}, "output_pinned_memory": object{"enable": true}},
 	}
@@ -51,43 +40,33 @@ func (t *triton) config(m *model) any {
 }
 
 func (t *triton) llmConfig(m *model, c object) {
-	spec := t.w.spec
+	parameters := object{}
 	c["instance_group"] = instances(m.name, "KIND_CPU", 1)
 	c["dynamic_batching"] = dynamicBatching()
 	c["input"] = []object{tensor("input_ids", "TYPE_INT32", -1), tensor("input_lengths", "TYPE_INT32", 1), tensor("request_output_len", "TYPE_INT32", 1)}
 	c["output"] = []object{tensor("output_ids", "TYPE_INT32", -1, -1), tensor("sequence_length", "TYPE_INT32", -1)}
-	parameters := object{}
-	switch spec.Kind {
-	case KindTriton, KindTritonPython, KindTritonOpenAI:
-		batching := "inflight_fused_batching"
-		if spec.StaticBatching {
-			batching = "V1"
-		}
-		for key, v := range map[string]string{
-			"gpt_model_type": batching, "gpt_model_path": "/models/engine", "max_beam_width": "1",
-			"batch_scheduler_policy": "max_utilization", "kv_cache_free_gpu_mem_fraction": "0.9",
-			"enable_kv_cache_reuse":  "true",
-			"enable_chunked_context": "true",
-			"decoupled_mode":         strconv.FormatBool(m.decoupled), "executor_worker_path": "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker",
-			"FORCE_CPU_ONLY_INPUT_TENSORS": "no",
-		} {
-			parameters[key] = parameter(v)
-		}
-	case KindTritonLLMAPI:
-		c["max_batch_size"] = 64
-		c["input"] = []object{tensor("text_input", "TYPE_STRING", 1), tensor("streaming", "TYPE_BOOL", 1)}
-		c["output"] = []object{tensor("text_output", "TYPE_STRING", -1)}
-	case KindTritonVLLM:
-		c["max_batch_size"] = 0
-		parameters["REPORT_CUSTOM_METRICS"] = parameter("yes")
-	default:
-		c["platform"] = "onnxruntime_onnx"
-		c["instance_group"] = instances(m.name, "KIND_GPU", 1)
-	}
-	if spec.DeclareVersion {
-		parameters["trtllm_version"] = parameter(spec.TRTLLMVersion)
-	}
 	c["parameters"] = parameters
+	t.kind.configure(t.w.spec, c, parameters)
+	if t.w.spec.DeclareVersion {
+		parameters["trtllm_version"] = parameter(t.w.spec.TRTLLMVersion)
+	}
+}
+
+// configureTRTLLM fills in the parameters of TensorRT-LLM's own repository.
+func configureTRTLLM(s Spec, _, parameters object) {
+	batching := "inflight_fused_batching"
+	if s.StaticBatching {
+		batching = "V1"
+	}
+	for key, v := range map[string]string{
+		"gpt_model_type": batching, "gpt_model_path": "/models/engine", "max_beam_width": "1",
+		"batch_scheduler_policy": "max_utilization", "kv_cache_free_gpu_mem_fraction": "0.9",
+		"enable_kv_cache_reuse": "true", "enable_chunked_context": "true", "decoupled_mode": strconv.FormatBool(s.Streaming),
+		"executor_worker_path":         "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker",
+		"FORCE_CPU_ONLY_INPUT_TENSORS": "no",
+	} {
+		parameters[key] = parameter(v)
+	}
 }
 
 func parameter(v string) object { return object{"string_value": v} }
@@ -124,41 +103,28 @@ func step(name string, input, output map[string]string) object {
 	return object{"model_name": name, "model_version": -1, "model_namespace": "", "input_map": input, "output_map": output}
 }
 
+// modelMetadata is what GET /v2/models/M says, with those inputs of TensorRT-LLM's
+// repositories that a request for text needs.
 func (t *triton) modelMetadata(m *model) any {
-	platform := m.backend
-	if m.role == roleEnsemble {
+	platform, names := m.backend, t.kind.inputs
+	switch m.role {
+	case roleEnsemble:
 		platform = "ensemble"
-	}
-	return object{
-		"name": m.name, "versions": []string{"1"}, "platform": platform,
-		"inputs":  t.inputs(m),
-		"outputs": []object{{"name": "text_output", "datatype": "BYTES", "shape": []int{-1, -1}}},
-	}
-}
-
-// inputs are what a model takes: those of TensorRT-LLM's repositories that a
-// request for text needs.
-func (t *triton) inputs(m *model) []object {
-	var names [][2]string
-	switch {
-	case m.role == roleEnsemble || m.role == roleBLS:
+		fallthrough
+	case roleBLS:
 		names = [][2]string{{"text_input", "BYTES"}, {"max_tokens", "INT32"}, {"stream", "BOOL"}, {"top_k", "INT32"}}
-	case t.w.spec.Kind == KindTritonLLMAPI:
-		names = [][2]string{{"text_input", "BYTES"}, {"streaming", "BOOL"}, {"sampling_param_max_tokens", "INT32"}, {"stop", "BOOL"}}
-	case t.w.spec.Kind == KindTritonVLLM:
-		names = [][2]string{{"text_input", "BYTES"}, {"stream", "BOOL"}, {"sampling_parameters", "BYTES"}}
-	case t.w.spec.Kind == KindTritonCore:
-		names = [][2]string{{"data_0", "FP32"}}
-	case m.role == roleLLM:
-		names = [][2]string{{"input_ids", "INT32"}, {"request_output_len", "INT32"}}
-	case m.role == rolePre:
+	case rolePre:
 		names = [][2]string{{"QUERY", "BYTES"}, {"REQUEST_OUTPUT_LEN", "INT32"}}
-	default:
+	case rolePost:
 		names = [][2]string{{"TOKENS_BATCH", "INT32"}, {"SEQUENCE_LENGTH", "INT32"}}
+	case roleLLM, roleOther:
 	}
-	inputs := make([]object, 0, len(names))
+	inputs := []object{}
 	for _, n := range names {
 		inputs = append(inputs, object{"name": n[0], "datatype": n[1], "shape": []int{-1, 1}})
 	}
-	return inputs
+	return object{
+		"name": m.name, "versions": []string{"1"}, "platform": platform, "inputs": inputs,
+		"outputs": []object{{"name": "text_output", "datatype": "BYTES", "shape": []int{-1, -1}}},
+	}
 }

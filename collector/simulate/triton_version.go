@@ -38,11 +38,3 @@ const (
 	triton2504 tritonVersion = 57 // Categories waiting and fraction.
 	triton2601 tritonVersion = 65 // First response for all models.
 )
-
-// suffix is what the TRT-LLM families end in.
-func (v tritonVersion) suffix() string {
-	if v <= triton2311 {
-		return "_statistics"
-	}
-	return "_metrics"
-}
