@@ -1,7 +1,9 @@
 package simulate
 
 import (
+	"fmt"
 	"math"
+	"net"
 	"strconv"
 )
 
@@ -23,30 +25,27 @@ const (
 // order of series and in values.
 func BenchPage(kind BenchKind, replica, tick int) []byte {
 	b := benchPage{
-		page: page{
-			out: make([]byte, 0, 48<<10), number: appendCpp,
-			seed: uint64(replica)*2 + 1,
-		},
-		tick: float64(tick),
+		page: page{dialect: cppDialect(), seed: uint64(replica)*2 + 1, out: make([]byte, 0, 48<<10)}, tick: float64(tick),
+		models: []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"},
 	}
 	if kind == BenchSummaries {
-		b.summaries(replica)
+		b.models = append(b.models, "embedder", "reranker", "guard")
+		b.gpus = gpuUUIDs(uint64(replica), 2)
+		b.summaries()
 	} else {
-		b.trtllm(replica)
+		b.gpus = gpuUUIDs(uint64(replica), 8)
+		b.trtllm()
 	}
 	return b.bytes()
 }
 
 type benchPage struct {
 	page
-	tick float64
+	tick         float64
+	models, gpus []string
 }
 
-// counter grows by about perTick each tick and never falls.
-func (b *benchPage) counter(labels string, perTick float64) {
-	b.add(labels, b.grown(labels, perTick))
-}
-
+// grown is a counter that grows by about perTick each tick and never falls.
 func (b *benchPage) grown(labels string, perTick float64) float64 {
 	phase := float64(mix(b.seed, b.name+labels)%1000) / 1000
 	return math.Floor((b.tick + 1 + phase) * perTick * (0.7 + 0.6*phase))
@@ -57,15 +56,16 @@ func (b *benchPage) wander(labels string, most uint64) float64 {
 	return float64(mix(b.seed+uint64(b.tick)*7919, b.name+labels) % most)
 }
 
-func (b *benchPage) perModel(models []string, name, help string, perTick float64) {
-	b.family(name, help, "counter")
-	for _, m := range models {
-		b.counter(pairs("model", m, "version", "1"), perTick)
+// each writes a family with a counter for each model.
+func (b *benchPage) each(name, help string, perTick float64) {
+	b.family("counter", name, help)
+	for _, m := range b.models {
+		b.add(modelLabels(m), b.grown(modelLabels(m), perTick))
 	}
 }
 
 func (b *benchPage) histograms(models []string, name, help string, bounds []float64, mean float64, extra ...string) {
-	b.family(name, help, "histogram")
+	b.family("histogram", name, help)
 	for _, m := range models {
 		labels := pairs(append(append([]string{"model", m}, extra...), "version", "1")...)
 		h := newHistogram(bounds...)
@@ -78,128 +78,131 @@ func (b *benchPage) histograms(models []string, name, help string, bounds []floa
 	}
 }
 
-func (b *benchPage) core(models []string, reasons bool) {
-	b.perModel(models, "nv_inference_request_success", helpSuccess, 90)
-	b.family("nv_inference_request_failure", helpFailure, "counter")
-	for _, m := range models {
-		if !reasons {
-			b.counter(pairs("model", m, "version", "1"), 0.8)
-			continue
+func (b *benchPage) core(reasons bool) {
+	b.each("nv_inference_request_success", helpSuccess, 90)
+	if reasons {
+		b.family("counter", "nv_inference_request_failure", helpFailure)
+		for _, m := range b.models {
+			for _, r := range failureReasons() {
+				labels := pairs("model", m, "reason", r, "version", "1")
+				b.add(labels, b.grown(labels, 0.8))
+			}
 		}
-		for _, r := range failureReasons() {
-			b.counter(pairs("model", m, "reason", r, "version", "1"), 0.8)
+	} else {
+		b.each("nv_inference_request_failure", helpFailure, 0.8)
+	}
+	b.each("nv_inference_count", helpCount, 90)
+	b.each("nv_inference_exec_count", helpExecCount, 40)
+	for i, d := range durations() {
+		b.each(d.counter(), d.counterHelp(), []float64{9e7, 3e6, 2e5, 8e7, 1e5}[i])
+	}
+}
+
+func (b *benchPage) energy() {
+	writeEnergy(&b.page, b.gpus, func(labels string) float64 {
+		return b.grown(labels, 9000) + float64(mix(b.seed, labels)%1000)/1000
+	})
+}
+
+func (b *benchPage) gauges() {
+	b.family("gauge", "nv_inference_pending_request_count", helpPending)
+	for _, m := range b.models {
+		b.add(modelLabels(m), b.wander(modelLabels(m), 30))
+	}
+	writePinned(&b.page, func() float64 { return b.wander("", 1<<20) })
+	writeHost(&b.page, b.gpus, func(i int, labels string) float64 {
+		switch i {
+		case 0:
+			return b.wander(labels, 100) / 100
+		case 2:
+			return 7e10 + 1024*b.wander(labels, 1e6)
+		case 3:
+			return 300 + b.wander(labels, 400000)/1000
+		case 5:
+			return b.wander("", 1e6) / 999983
+		case 7:
+			return 4e11 + 4096*b.wander("", 1e6)
+		default:
+			return map[int]float64{1: 85899345920, 4: powerLimit, 6: 2164190072832}[i]
 		}
-	}
-	b.perModel(models, "nv_inference_count", helpCount, 90)
-	b.perModel(models, "nv_inference_exec_count", helpExecCount, 40)
-	for i, d := range durationFamilies() {
-		b.perModel(models, d.counter, d.counterHelp, []float64{9e7, 3e6, 2e5, 8e7, 1e5}[i])
-	}
+	})
 }
 
-func (b *benchPage) gauges(models []string) {
-	b.family("nv_inference_pending_request_count", helpPending, "gauge")
-	for _, m := range models {
-		labels := pairs("model", m, "version", "1")
-		b.add(labels, b.wander(labels, 30))
+func (b *benchPage) trtllm() {
+	b.core(true)
+	b.each("nv_cache_num_hits_per_model", "Number of cache hits per model", 20)
+	b.each("nv_cache_hit_duration_per_model", "Total cache hit duration per model, in microseconds", 20)
+	b.each("nv_cache_num_misses_per_model", "Number of cache misses per model", 20)
+	b.each("nv_cache_miss_duration_per_model", "Total cache miss (insert+lookup) duration per model, in microseconds", 20)
+	b.energy()
+	group := func(kind, family, help, label string, values ...value) {
+		b.group(kind, "nv_trt_llm_"+family+"_metrics", help, label, values)
 	}
-	b.family("nv_pinned_memory_pool_total_bytes", helpPinnedTotal, "gauge")
-	b.add("", pinnedPoolBytes)
-	b.family("nv_pinned_memory_pool_used_bytes", helpPinnedUsed, "gauge")
-	b.add("", b.wander("", 1<<20))
-}
-
-func (b *benchPage) gpuGauges(gpus []string) {
-	each := func(name, help string, value func(labels string) float64) {
-		b.family(name, help, "gauge")
-		for _, g := range gpus {
-			labels := pairs("gpu_uuid", g)
-			b.add(labels, value(labels))
-		}
-	}
-	each("nv_gpu_utilization", helpGPUUtilization, func(l string) float64 { return b.wander(l, 100) / 100 })
-	each("nv_gpu_memory_total_bytes", helpGPUMemoryTotal, func(string) float64 { return 85899345920 })
-	each("nv_gpu_memory_used_bytes", helpGPUMemoryUsed, func(l string) float64 { return 7e10 + 1024*b.wander(l, 1e6) })
-	each("nv_gpu_power_usage", helpGPUPowerUsage, func(l string) float64 { return 300 + b.wander(l, 400000)/1000 })
-	each("nv_gpu_power_limit", helpGPUPowerLimit, func(string) float64 { return 700 })
-	b.family("nv_cpu_utilization", helpCPUUtilization, "gauge")
-	b.add("", b.wander("", 1e6)/999983)
-	b.family("nv_cpu_memory_total_bytes", helpCPUMemoryTotal, "gauge")
-	b.add("", 2164190072832)
-	b.family("nv_cpu_memory_used_bytes", helpCPUMemoryUsed, "gauge")
-	b.add("", 4e11+4096*b.wander("", 1e6))
-}
-
-func (b *benchPage) energy(gpus []string) {
-	b.family("nv_energy_consumption", helpEnergy, "counter")
-	for _, g := range gpus {
-		labels := pairs("gpu_uuid", g)
-		b.add(labels, b.grown(labels, 9000)+float64(mix(b.seed, labels)%1000)/1000)
-	}
-}
-
-func (b *benchPage) trtllm(replica int) {
-	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
-	gpus := gpuUUIDs(uint64(replica), 8)
-	b.core(models, true)
-	b.perModel(models, "nv_cache_num_hits_per_model", "Number of cache hits per model", 20)
-	b.perModel(models, "nv_cache_hit_duration_per_model", "Total cache hit duration per model, in microseconds", 20)
-	b.perModel(models, "nv_cache_num_misses_per_model", "Number of cache misses per model", 20)
-	b.perModel(models, "nv_cache_miss_duration_per_model",
-		"Total cache miss (insert+lookup) duration per model, in microseconds", 20)
-	b.energy(gpus)
-	b.group("nv_trt_llm_disaggregated_serving_metrics", helpDisagg, "counter", "disaggregated_serving_type",
-		"kv_cache_transfer_ms", b.grown("kv", 17)+0.421875, "request_count", b.grown("rc", 20))
-	b.gauges(models)
-	b.gpuGauges(gpus)
+	group("counter", "disaggregated_serving", helpDisagg, "disaggregated_serving_type",
+		value{"kv_cache_transfer_ms", b.grown("kv", 17) + 0.421875}, value{"request_count", b.grown("rc", 20)})
+	b.gauges()
 	active, used := b.wander("active", 200)+2, b.wander("used", 6239)
-	b.group("nv_trt_llm_request_metrics", helpRequest, "gauge", "request_type",
-		"waiting", b.wander("w", 40), "context", b.wander("c", 9), "scheduled", active, "max", 512.0, "active", active+3)
-	b.group("nv_trt_llm_runtime_memory_metrics", helpRuntimeMemory, "gauge", "memory_type",
-		"pinned", 1.2e8, "gpu", 1610236.0, "cpu", 0.0)
-	b.group("nv_trt_llm_kv_cache_block_metrics", helpKVCache, "gauge", "kv_cache_block_type",
-		"fraction", math.Round(used/6239*1e6)/1e6, "tokens_per", 64.0, "used", used, "free", 6239-used, "max", 6239.0)
-	b.group("nv_trt_llm_inflight_batcher_metrics", helpInflight, "gauge", "inflight_batcher_specific_metric",
-		"paused_requests", 0.0, "micro_batch_id", 0.0, "generation_requests", active-2, "total_context_tokens", b.wander("t", 8000))
-	b.group("nv_trt_llm_general_metrics", helpGeneral, "gauge", "general_type",
-		"iteration_counter", b.grown("i", 500), "timestamp", 1753462474140189+b.tick*1e6)
-	b.histograms(models, "nv_inference_first_response_histogram_ms", helpFirstResponse, []float64{100, 500, 2000, 5000}, 700)
-	b.histograms(models[3:], "nv_llm_output_token_len", helpTokenLen, tokenBounds(), 300, "response_metric_type", "total_output_tokens")
-	b.histograms(models[3:], "nv_llm_input_token_len", helpTokenLen, tokenBounds(), 900, "response_metric_type", "total_input_tokens")
+	group("gauge", "request", helpRequest, "request_type", value{"waiting", b.wander("w", 40)}, value{"context", b.wander("c", 9)},
+		value{"scheduled", active}, value{"max", 512}, value{"active", active + 3})
+	group("gauge", "runtime_memory", helpRuntimeMemory, "memory_type", value{"pinned", 1.2e8}, value{"gpu", 1610236}, value{"cpu", 0})
+	group("gauge", "kv_cache_block", helpKVCache, "kv_cache_block_type", value{"fraction", math.Round(used/6239*1e6) / 1e6},
+		value{"tokens_per", 64}, value{"used", used}, value{"free", 6239 - used}, value{"max", 6239})
+	group("gauge", "inflight_batcher", helpInflight, "inflight_batcher_specific_metric", value{"paused_requests", 0},
+		value{"micro_batch_id", 0}, value{"generation_requests", active - 2}, value{"total_context_tokens", b.wander("t", 8000)})
+	group("gauge", "general", helpGeneral, "general_type",
+		value{"iteration_counter", b.grown("i", 500)}, value{"timestamp", 1753462474140189 + b.tick*1e6})
+	b.histograms(b.models, "nv_inference_first_response_histogram_ms", helpFirstResponse, []float64{100, 500, 2000, 5000}, 700)
+	lengths := []float64{10, 50, 100, 500, 1000}
+	b.histograms(b.models[3:], "nv_llm_output_token_len", helpTokenLen, lengths, 300, "response_metric_type", "total_output_tokens")
+	b.histograms(b.models[3:], "nv_llm_input_token_len", helpTokenLen, lengths, 900, "response_metric_type", "total_input_tokens")
 }
 
-// group writes the categories of one nv_trt_llm_* family, given as label value
-// and number in turn.
-func (b *benchPage) group(name, help, kind, label string, valuesAndNumbers ...any) {
-	b.family(name, help, kind)
-	for i := 0; i+1 < len(valuesAndNumbers); i += 2 {
-		value, _ := valuesAndNumbers[i].(string)
-		number, _ := valuesAndNumbers[i+1].(float64)
-		b.add(category(label, value, "tensorrt_llm", "1"), number)
-	}
-}
-
-func (b *benchPage) summaries(replica int) {
-	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls", "embedder", "reranker", "guard"}
-	gpus := gpuUUIDs(uint64(replica), 2)
-	b.core(models, false)
-	b.energy(gpus)
-	b.gauges(models)
-	b.gpuGauges(gpus)
-	quantiles := defaultQuantiles()
-	for i, d := range durationFamilies() {
-		b.family(d.summary, d.summaryHelp, "summary")
-		for m, model := range models {
-			labels := pairs("model", model, "version", "1")
-			values := make([]float64, len(quantiles))
+func (b *benchPage) summaries() {
+	b.core(false)
+	b.energy()
+	b.gauges()
+	for i, d := range durations() {
+		b.family("summary", d.summary(), d.summaryHelp())
+		for m, model := range b.models {
+			labels, values := modelLabels(model), quantiles()
 			for q := range values {
-				// The last model is idle: its quantiles are not numbers.
-				values[q] = math.NaN()
-				if m < len(models)-1 {
-					values[q] = float64(1000*(i+1)*(q+1)) + b.wander(labels+strconv.Itoa(q), 900)
+				values[q] = float64(1000*(i+1)*(q+1)) + b.wander(labels+strconv.Itoa(q), 900)
+				if m == len(b.models)-1 {
+					values[q] = math.NaN() // The last model is idle.
 				}
 			}
-			b.addSummary(labels, uint64(b.grown(labels, 90)), b.grown(labels+"sum", 9e6), quantiles, values)
+			b.addSummary(labels, uint64(b.grown(labels, 90)), b.grown(labels+"sum", 9e6), values)
+		}
+	}
+}
+
+// ServeCanned answers every request of each connection to the listener with the
+// next of the pages, with as little work as can be, so that the figures of a
+// benchmark are the client's. It returns when the listener is closed.
+func ServeCanned(listener net.Listener, pages [][]byte) {
+	replies := make([][]byte, len(pages))
+	for i, page := range pages {
+		replies[i] = fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", len(page), page)
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		go replay(conn, replies)
+	}
+}
+
+// replay serves one connection until its client leaves.
+func replay(conn net.Conn, replies [][]byte) {
+	defer func() { _ = conn.Close() }()
+	request := make([]byte, 4096)
+	for n := 0; ; n++ {
+		if _, err := conn.Read(request); err != nil {
+			return
+		}
+		if _, err := conn.Write(replies[n%len(replies)]); err != nil {
+			return
 		}
 	}
 }

@@ -12,10 +12,10 @@
 //	r, err := simulate.NewReplica(simulate.Spec{
 //		Kind: simulate.KindTriton, EngineVersion: "2.64.0", Streaming: true,
 //		Workload: simulate.Workload{Rate: 4},
-//		Scenario: simulate.Stall(time.Minute, 30*time.Second),
 //	})
-//	r.Advance(70 * time.Second)
-//	page, truth := r.Observe() // The page shows work in flight; truth.Iterations stands still.
+//	r.Advance(time.Minute)
+//	r.Stall(true)
+//	page, truth := r.Observe() // The page shows work in flight; truth.Iterations no longer grows.
 //
 // Replica.Listen opens real ports, which refuse connections while the server
 // loads, restarts or drains. [StartFleet] runs many replicas, for instance those

@@ -2,43 +2,31 @@ package simulate
 
 import "time"
 
-// Engine says how the simulated TRT-LLM executor is built. Zero fields take the
-// values of DefaultEngine.
+// Engine says how the simulated TRT-LLM executor is built. Zero fields take
+// sensible values.
 type Engine struct {
 	// MaxActive is the most requests in the executor's active list, MaxBatch the
-	// most of them in one iteration, MaxTokens the tokens of one iteration.
-	MaxActive, MaxBatch, MaxTokens int
-	// MaxQueue bounds the hidden executor queue; 0 is without bound.
-	MaxQueue int
+	// most of them in one iteration.
+	MaxActive, MaxBatch int
 	// KVBlocks and TokensPerBlock size the KV cache.
 	KVBlocks, TokensPerBlock int
-	// WholePrefill forbids splitting a prompt over iterations (no chunked context).
-	WholePrefill bool
-	// NoBlockReuse switches KV block reuse off.
-	NoBlockReuse bool
 	// An iteration takes IterationBase, plus PerContextToken and PerSequence for
 	// each context token and decoding request in it.
 	IterationBase, PerContextToken, PerSequence time.Duration
 }
 
-// DefaultEngine is a mid-size model on one GPU.
-func DefaultEngine() Engine {
-	return Engine{
-		MaxActive: 64, MaxBatch: 64, MaxTokens: 8192, KVBlocks: 6239, TokensPerBlock: 64,
-		IterationBase: 9 * time.Millisecond, PerContextToken: 20 * time.Microsecond, PerSequence: 120 * time.Microsecond,
-	}
-}
+// maxTokens is the most tokens of one iteration.
+const maxTokens = 8192
 
+// withDefaults fills in a mid-size model on one GPU.
 func (c Engine) withDefaults() Engine {
-	d := DefaultEngine()
-	setDefault(&c.MaxActive, d.MaxActive)
-	setDefault(&c.MaxBatch, min(c.MaxActive, d.MaxBatch))
-	setDefault(&c.MaxTokens, d.MaxTokens)
-	setDefault(&c.KVBlocks, d.KVBlocks)
-	setDefault(&c.TokensPerBlock, d.TokensPerBlock)
-	setDefault(&c.IterationBase, d.IterationBase)
-	setDefault(&c.PerContextToken, d.PerContextToken)
-	setDefault(&c.PerSequence, d.PerSequence)
+	setDefault(&c.MaxActive, 64)
+	setDefault(&c.MaxBatch, min(c.MaxActive, 64))
+	setDefault(&c.KVBlocks, 6239)
+	setDefault(&c.TokensPerBlock, 64)
+	setDefault(&c.IterationBase, 9*time.Millisecond)
+	setDefault(&c.PerContextToken, 20*time.Microsecond)
+	setDefault(&c.PerSequence, 120*time.Microsecond)
 	return c
 }
 
@@ -64,9 +52,7 @@ type iteration struct {
 	newActive, completed                 int
 	queueTime                            time.Duration // Sum over newActive.
 	kvUsed, kvFree                       int
-	kvReused, kvMissed                   uint64
-	kvAllocated, kvAllocatedNew          uint64
-	iterReused, iterMissed, iterGenAlloc int
+	kv                                   kvStats
 }
 
 // engine is the in-flight batching executor: a hidden queue, an active list and
@@ -97,30 +83,28 @@ func newEngine(cfg Engine, load Workload) *engine {
 func (e *engine) clamp(r *request) {
 	room := (e.kv.blocks - 1) * e.kv.perBlock
 	r.prompt = min(r.prompt, max(1, room/2))
-	if e.cfg.WholePrefill {
-		r.prompt = min(r.prompt, e.cfg.MaxTokens)
-	}
 	r.output = max(1, min(r.output, room-r.prompt))
 	r.target = r.prompt
 }
 
-// submit puts a request into the executor's queue; false when it is full.
-func (e *engine) submit(now time.Duration, r *request) bool {
-	if e.cfg.MaxQueue > 0 && len(e.queue) >= e.cfg.MaxQueue {
-		return false
-	}
+// submit puts a request into the executor's queue.
+func (e *engine) submit(now time.Duration, r *request) {
 	e.clamp(r)
 	e.queue = append(e.queue, r)
 	if e.running == nil && !e.stalled {
 		e.begin(now)
 	}
-	return true
 }
 
 // inFlight counts the requests that have arrived and not ended.
-func (e *engine) inFlight() int { return len(e.queue) + len(e.active) }
+func (e *engine) inFlight() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.queue) + len(e.active)
+}
 
-// stall freezes the iteration loop, or lets it go on where it stood.
+// stall freezes the iteration loop, or lets it continue where it was.
 func (e *engine) stall(now time.Duration, on bool) {
 	if on == e.stalled {
 		return

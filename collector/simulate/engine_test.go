@@ -14,7 +14,7 @@ type tally struct {
 	begun, done, broken       int
 	tokens, completed         int
 	mostActive, mostScheduled int
-	pauses                    int
+	pauses, mostTokens        int
 	overlap                   bool
 }
 
@@ -34,6 +34,7 @@ func (o *tally) iterated(it *iteration) {
 	o.mostActive = max(o.mostActive, it.active)
 	o.mostScheduled = max(o.mostScheduled, it.scheduled)
 	o.pauses += it.paused
+	o.mostTokens = max(o.mostTokens, it.contextTokens+it.decoding)
 	o.overlap = o.overlap || (it.context > 0 && it.decoding > 0)
 	require.Equal(o.t, o.e.kv.blocks, it.kvUsed+it.kvFree)
 	require.GreaterOrEqual(o.t, it.kvUsed, 0)
@@ -49,7 +50,7 @@ func (o *tally) iterated(it *iteration) {
 	}
 	require.Equal(o.t, it.kvUsed, used, "blocks held by requests and prefixes are the used ones")
 	require.LessOrEqual(o.t, it.scheduled, it.active)
-	require.LessOrEqual(o.t, it.contextTokens+it.decoding, o.e.cfg.MaxTokens)
+	require.LessOrEqual(o.t, it.contextTokens+it.decoding, maxTokens)
 }
 
 // run feeds an engine from clients until end and lets it empty.
@@ -68,7 +69,7 @@ func run(t *testing.T, cfg Engine, load Workload, end time.Duration) *tally {
 			break
 		}
 		if arrival <= e.end {
-			require.True(t, e.submit(arrival, c.arrive()))
+			e.submit(arrival, c.arrive())
 		} else {
 			e.finish(e.end, o)
 		}
@@ -107,15 +108,15 @@ func TestExecutorServesEveryRequestWithinItsLimits(t *testing.T) {
 			t.Helper()
 			require.Positive(t, o.pauses)
 		}},
-		{"whole prefill keeps to the token budget", Engine{WholePrefill: true, MaxTokens: 2048}, Workload{Rate: 6, PromptTokens: 1500}, func(t *testing.T, o *tally) {
+		{"long prompts keep to the token budget", Engine{}, Workload{Rate: 3, PromptTokens: 20000, MaxPrompt: 40000}, func(t *testing.T, o *tally) {
 			t.Helper()
-			require.True(t, o.overlap)
+			require.Equal(t, maxTokens, o.mostTokens)
 		}},
 		{"executor errors end requests too", Engine{}, Workload{Rate: 5, ErrorRate: 0.3}, func(t *testing.T, o *tally) {
 			t.Helper()
 			require.Positive(t, o.broken)
 		}},
-		{"without block reuse nothing is shared", Engine{NoBlockReuse: true}, Workload{Rate: 5}, func(t *testing.T, o *tally) {
+		{"without shared prefixes no block is reused", Engine{}, Workload{Rate: 5}, func(t *testing.T, o *tally) {
 			t.Helper()
 			require.Zero(t, o.e.kv.reused)
 		}},
@@ -134,9 +135,9 @@ func TestPrefixesAreReusedAndEvicted(t *testing.T) {
 }
 
 func TestStallFreezesTheIterationWhereItStood(t *testing.T) {
-	e := newEngine(DefaultEngine(), DefaultWorkload())
+	e := newEngine(Engine{}.withDefaults(), DefaultWorkload())
 	o := &tally{t: t, e: e}
-	require.True(t, e.submit(0, &request{prompt: 100, output: 3, group: -1}))
+	e.submit(0, &request{prompt: 100, output: 3, group: -1})
 	due := e.end
 	e.stall(time.Millisecond, true)
 	require.Equal(t, never, e.end)

@@ -13,13 +13,13 @@ func ExampleReplica() {
 		Kind: simulate.KindTriton, EngineVersion: "2.64.0", Seed: 1, Streaming: true,
 		Workload: simulate.Workload{Rate: 40},
 		Engine:   simulate.Engine{MaxActive: 4},
-		Scenario: simulate.Stall(time.Minute, 30*time.Second),
 	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	r.Advance(70 * time.Second)
+	r.Advance(time.Minute)
+	r.Stall(true)
 	before := r.Truth().Iterations
 	r.Advance(10 * time.Second)
 	page, truth := r.Observe()

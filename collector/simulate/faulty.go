@@ -2,6 +2,8 @@ package simulate
 
 import (
 	"bytes"
+	"compress/gzip"
+	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -12,9 +14,8 @@ import (
 // Fault names one way in which a metrics page can go wrong.
 type Fault string
 
-// The faults of Faulty.
+// The faults of Faulty; none is "".
 const (
-	FaultNone        Fault = ""
 	FaultHang        Fault = "hang"         // Accepts and never answers.
 	FaultHangBody    Fault = "hang_body"    // Sends headers and half the page, then nothing.
 	FaultTrickle     Fault = "trickle"      // One byte every TrickleEvery.
@@ -30,40 +31,26 @@ const (
 	FaultEmpty       Fault = "empty"        // 200 without a body.
 	FaultGzipBomb    Fault = "gzip_bomb"    // A small gzip body that unpacks to 1 GiB.
 	FaultBadGzip     Fault = "bad_gzip"     // Says gzip and is not.
-	FaultRedirect    Fault = "redirect"     // 302 to RedirectTo, or to itself.
-	FaultEndless     Fault = "endless"      // A page that never ends.
+	FaultRedirect    Fault = "redirect"     // 302 to itself.
 	FaultLongLine    Fault = "long_line"    // A page of one line of 32 MiB.
 	FaultBinary      Fault = "binary"       // Random bytes as text/plain.
 	FaultBadLine     Fault = "bad_line"     // The page with one unreadable line in its middle.
 	FaultDuplicate   Fault = "duplicate"    // The page with its first sample twice.
 	FaultBadUTF8     Fault = "bad_utf8"     // A label value that is not UTF-8.
 	FaultContentType Fault = "content_type" // The page as application/octet-stream.
-	FaultHeaders     Fault = "headers"      // Two MiB of response headers.
 	FaultJSON        Fault = "json"         // 200 with JSON.
 )
 
-// Faults lists all faults, FaultNone not among them.
-func Faults() []Fault {
-	return []Fault{
-		FaultHang, FaultHangBody, FaultTrickle, FaultReset, FaultResetBody, FaultTruncated, FaultCut, FaultHTML,
-		Fault500, Fault503, Fault404, Fault401, FaultEmpty, FaultGzipBomb, FaultBadGzip, FaultRedirect, FaultEndless,
-		FaultLongLine, FaultBinary, FaultBadLine, FaultDuplicate, FaultBadUTF8, FaultContentType, FaultHeaders, FaultJSON,
-	}
-}
-
 // Faulty answers every request with a page, or with the fault that is set. Put
-// it behind an http.Server on a TCP listener. The zero value serves no page.
+// it behind an http.Server on a TCP listener.
 type Faulty struct {
 	// Page gives the page; it must be safe for concurrent use.
 	Page func() []byte
-	// TrickleEvery is the time between two bytes of FaultTrickle, 50 ms if zero.
+	// TrickleEvery is the time between two bytes of FaultTrickle.
 	TrickleEvery time.Duration
-	// RedirectTo is the target of FaultRedirect.
-	RedirectTo string
 
 	mu    sync.Mutex
 	fault Fault
-	hits  int
 }
 
 // Set changes the fault for the requests from now on.
@@ -73,33 +60,29 @@ func (f *Faulty) Set(fault Fault) {
 	f.fault = fault
 }
 
-// Hits counts the requests so far.
-func (f *Faulty) Hits() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.hits
-}
-
 // ServeHTTP answers with the page or the fault.
 func (f *Faulty) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	f.mu.Lock()
 	fault := f.fault
-	f.hits++
 	f.mu.Unlock()
-	var body []byte
-	if f.Page != nil {
-		body = f.Page()
-	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	if other, ok := otherAnswers()[fault]; ok {
+		w.Header().Set(other.header, other.value)
+		writeBody(w, other.status, []byte(other.text))
+		return
+	}
+	body := f.Page()
 	switch fault {
-	case FaultHang, FaultHangBody, FaultTrickle, FaultEndless:
+	case FaultHang, FaultHangBody, FaultTrickle:
 		f.slow(w, req, fault, body)
 	case FaultReset, FaultResetBody, FaultTruncated:
 		broken(w, fault, body)
-	case FaultHTML, Fault500, Fault503, Fault404, Fault401, FaultEmpty, FaultRedirect, FaultHeaders, FaultJSON:
-		f.refusal(w, fault)
-	case FaultGzipBomb, FaultBadGzip, FaultLongLine, FaultBinary:
-		poison(req.Context(), w, fault)
+	case FaultGzipBomb:
+		bomb(w)
+	case FaultLongLine:
+		_, _ = io.WriteString(w, `a{b="`)
+		repeat(w, bytes.Repeat([]byte{'x'}, 1<<20), 32)
+		_, _ = io.WriteString(w, "\"} 1\n")
 	default:
 		writeBody(w, http.StatusOK, spoil(w.Header(), fault, body))
 	}
@@ -107,38 +90,26 @@ func (f *Faulty) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 
 // slow holds the connection until the client gives up.
 func (f *Faulty) slow(w http.ResponseWriter, req *http.Request, fault Fault, body []byte) {
-	c := http.NewResponseController(w)
+	ctx, c := req.Context(), http.NewResponseController(w)
 	switch fault {
 	case FaultHangBody:
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body[:len(body)/2])
 		_ = c.Flush()
-	case FaultTrickle, FaultEndless:
-		every := f.TrickleEvery
-		if every <= 0 {
-			every = 50 * time.Millisecond
-		}
-		chunk := 1
-		if fault == FaultEndless {
-			every, chunk = time.Millisecond, 64<<10
-			body = bytes.Repeat([]byte("# endless\n"), 6554)
-		}
-		ticker := time.NewTicker(every)
+	case FaultTrickle:
+		ticker := time.NewTicker(f.TrickleEvery)
 		defer ticker.Stop()
-		for i := 0; len(body) > 0; i = (i + chunk) % len(body) {
+		for i := 0; ctx.Err() == nil; i = (i + 1) % len(body) {
+			_, _ = w.Write(body[i : i+1])
+			_ = c.Flush()
 			select {
-			case <-req.Context().Done():
-				return
+			case <-ctx.Done():
 			case <-ticker.C:
 			}
-			if _, err := w.Write(body[i:min(len(body), i+chunk)]); err != nil {
-				return
-			}
-			_ = c.Flush()
 		}
 	default:
 	}
-	<-req.Context().Done()
+	<-ctx.Done()
 }
 
 // broken ends the connection where it should not end.
@@ -160,39 +131,81 @@ func broken(w http.ResponseWriter, fault Fault, body []byte) {
 	}
 }
 
-// refusal gives another answer than the page.
-func (f *Faulty) refusal(w http.ResponseWriter, fault Fault) {
-	h := w.Header()
-	status, text := http.StatusOK, ""
+// bomb sends 1 GiB of comments as gzip. A gzip stream may have many members: one
+// of 4 MiB is made and sent again and again.
+func bomb(w http.ResponseWriter) {
+	w.Header().Set("Content-Encoding", "gzip")
+	var member bytes.Buffer
+	z := gzip.NewWriter(&member)
+	_, _ = z.Write(bytes.Repeat([]byte("# 0000000000000000000000000000\n"), 4<<20/31))
+	_ = z.Close()
+	repeat(w, member.Bytes(), 256)
+}
+
+// repeat writes a block n times, unless the client leaves.
+func repeat(w io.Writer, block []byte, n int) {
+	for range n {
+		if _, err := w.Write(block); err != nil {
+			return
+		}
+	}
+}
+
+// otherAnswer is an answer in the place of the page.
+type otherAnswer struct {
+	status              int
+	header, value, text string
+}
+
+func otherAnswers() map[Fault]otherAnswer {
+	const kind, plain = "Content-Type", "text/plain; charset=utf-8"
+	return map[Fault]otherAnswer{
+		FaultHTML: {
+			http.StatusOK, kind, "text/html; charset=utf-8",
+			"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in.</p></body></html>\n",
+		},
+		FaultJSON:     {http.StatusOK, kind, "application/json", `{"detail":"Not Found"}`},
+		FaultEmpty:    {http.StatusOK, kind, plain, ""},
+		Fault500:      {http.StatusInternalServerError, kind, plain, "internal error\n"},
+		Fault503:      {http.StatusServiceUnavailable, "Retry-After", "5", "starting\n"},
+		Fault404:      {http.StatusNotFound, kind, plain, "404 page not found\n"},
+		Fault401:      {http.StatusUnauthorized, "WWW-Authenticate", `Basic realm="metrics"`, "unauthorized\n"},
+		FaultRedirect: {http.StatusFound, "Location", "/metrics", ""},
+		FaultBadGzip:  {http.StatusOK, "Content-Encoding", "gzip", "this is no gzip stream\n"},
+		FaultBinary:   {http.StatusOK, kind, plain, noise()},
+	}
+}
+
+// noise is 4 KiB that no text would have, the same each time.
+func noise() string {
+	var out []byte
+	for i := range 512 {
+		h := mix(uint64(i), "noise")
+		out = append(out, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32), 0, byte(h>>40), '\n')
+	}
+	return string(out)
+}
+
+// spoil changes the page itself.
+func spoil(h http.Header, fault Fault, body []byte) []byte {
+	body = bytes.Clone(body)
+	half := len(body)/2 + bytes.IndexByte(body[len(body)/2:], '\n') + 1
 	switch fault {
-	case FaultHTML:
-		h.Set("Content-Type", "text/html; charset=utf-8")
-		text = "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in.</p></body></html>\n"
-	case FaultJSON:
-		h.Set("Content-Type", "application/json")
-		text = `{"detail":"Not Found"}`
-	case Fault500:
-		status, text = http.StatusInternalServerError, "internal error\n"
-	case Fault503:
-		h.Set("Retry-After", "5")
-		status, text = http.StatusServiceUnavailable, "starting\n"
-	case Fault404:
-		status, text = http.StatusNotFound, "404 page not found\n"
-	case Fault401:
-		h.Set("WWW-Authenticate", `Basic realm="metrics"`)
-		status, text = http.StatusUnauthorized, "unauthorized\n"
-	case FaultRedirect:
-		to := f.RedirectTo
-		if to == "" {
-			to = "/metrics"
+	case FaultCut:
+		return body[:max(0, len(body)-7)]
+	case FaultBadLine:
+		return bytes.Join([][]byte{body[:half], []byte("this is { not a sample\n"), body[half:]}, nil)
+	case FaultDuplicate:
+		for line := range bytes.Lines(body) {
+			if line[0] != '#' {
+				return append(body, line...)
+			}
 		}
-		h.Set("Location", to)
-		status = http.StatusFound
-	case FaultHeaders:
-		for i := range 256 {
-			h.Set("X-Filler-"+strconv.Itoa(i), string(bytes.Repeat([]byte{'x'}, 8<<10)))
-		}
+	case FaultBadUTF8:
+		return append(body, "bad_label{model=\"\xff\xfe\"} 1\n"...)
+	case FaultContentType:
+		h.Set("Content-Type", "application/octet-stream")
 	default:
 	}
-	writeBody(w, status, []byte(text))
+	return body
 }

@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -31,13 +30,8 @@ type Pool struct {
 	Replicas []*Replica
 }
 
-// The pacemaker's period: short, so that streamed tokens come smoothly, and
-// longer for a fleet so big that waking would cost more than simulating.
-const (
-	paceEvery    = 20 * time.Millisecond
-	paceEveryBig = 100 * time.Millisecond
-	bigFleet     = 32
-)
+// paceEvery is short, so that streamed tokens come smoothly.
+const paceEvery = 20 * time.Millisecond
 
 // StartFleet opens the ports of all replicas and keeps their time in step with
 // the wall clock (those with a Speed; the others wait for Advance) until ctx ends
@@ -60,20 +54,13 @@ func StartFleet(ctx context.Context, spec FleetSpec) (*Fleet, error) {
 		}
 		f.pools = append(f.pools, pool)
 	}
-	if len(f.all) == 0 {
-		return nil, errors.New("fleet: no replicas")
-	}
 	ctx, f.cancel = context.WithCancel(ctx)
 	f.pacing.Go(func() { f.pace(ctx) })
 	return f, nil
 }
 
 func (f *Fleet) pace(ctx context.Context) {
-	every := paceEvery
-	if len(f.all) > bigFleet {
-		every = paceEveryBig
-	}
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(paceEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -109,11 +96,4 @@ func (f *Fleet) Replica(pool, name string) *Replica {
 		}
 	}
 	return nil
-}
-
-// Advance moves the simulated time of all replicas on by d.
-func (f *Fleet) Advance(d time.Duration) {
-	for _, r := range f.all {
-		r.Advance(d)
-	}
 }

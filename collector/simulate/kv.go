@@ -7,13 +7,16 @@ type kvCache struct {
 	blocks    int // All blocks.
 	perBlock  int // Tokens per block.
 	used      int
-	reuse     bool
 	groups    []prefix
 	evictable int
-	// Cumulative, as the executor's statistics have them.
+	kvStats
+}
+
+// kvStats are what the executor's statistics say of blocks: since the start, and
+// of the running iteration.
+type kvStats struct {
 	reused, missed, allocated, allocatedNew uint64
-	// Of the running iteration.
-	iterReused, iterMissed, iterGenerated int
+	iterReused, iterMissed, iterGenAlloc    int
 }
 
 // prefix is one shared prompt beginning.
@@ -24,7 +27,7 @@ type prefix struct {
 }
 
 func newKVCache(cfg Engine, load Workload) *kvCache {
-	k := &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock, reuse: !cfg.NoBlockReuse}
+	k := &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock}
 	k.groups = make([]prefix, load.PrefixGroups)
 	for i := range k.groups {
 		k.groups[i].blocks = load.PrefixTokens / cfg.TokensPerBlock
@@ -64,8 +67,7 @@ func (k *kvCache) begin(r *request) bool {
 		k.miss(want)
 		return true
 	}
-	hit := g.cached
-	own := want - g.blocks
+	hit, own := g.cached, want-g.blocks
 	need := own
 	if !hit || g.refs == 0 {
 		need += g.blocks
@@ -103,7 +105,7 @@ func (k *kvCache) miss(n int) {
 }
 
 func (k *kvCache) groupOf(r *request) *prefix {
-	if !k.reuse || r.group < 0 || r.group >= len(k.groups) || k.groups[r.group].blocks == 0 {
+	if r.group < 0 || r.group >= len(k.groups) || k.groups[r.group].blocks == 0 {
 		return nil
 	}
 	return &k.groups[r.group]
@@ -128,7 +130,7 @@ func (k *kvCache) grow(r *request) bool {
 	r.blocks++
 	k.allocated++
 	k.allocatedNew++
-	k.iterGenerated++
+	k.iterGenAlloc++
 	return true
 }
 

@@ -11,11 +11,9 @@ import (
 	"time"
 )
 
-// handlers answer a server's ports; metrics is nil for servers with one port.
-type handlers struct{ api, metrics http.Handler }
-
-// network is the ports of a replica. It follows the replica's phase: a port that
-// must refuse is closed, so that clients get "connection refused" and no reset.
+// network is the ports of a replica: the API's, then that of the metrics page if
+// it has its own. It follows the replica's phase: a port that must refuse is
+// closed, so that clients get "connection refused" and no reset.
 type network struct {
 	mu      sync.Mutex
 	ports   []*port
@@ -24,12 +22,11 @@ type network struct {
 
 // port is one TCP port: held for the life of the replica, listening or not.
 type port struct {
-	addr    string
-	metrics bool
-	hold    func() // Lets the port go.
-	srv     *http.Server
-	open    net.Listener
-	epoch   int
+	addr  string
+	hold  func() // Lets the port go.
+	srv   *http.Server
+	open  net.Listener
+	epoch int
 }
 
 // Listen opens the replica's ports; while it loads they are reserved and refuse.
@@ -41,16 +38,16 @@ func (r *Replica) Listen(ctx context.Context) error {
 		return errors.New("replica listens already")
 	}
 	wanted := []int{r.spec.APIPort}
-	if !r.spec.Kind.onePort() {
+	if !r.kind.onePort {
 		wanted = append(wanted, r.spec.MetricsPort)
 	}
-	for i, number := range wanted {
+	for _, number := range wanted {
 		addr, hold, err := reserve(ctx, net.JoinHostPort(r.spec.Host, strconv.Itoa(number)))
 		if err != nil {
 			r.net.closeLocked()
 			return fmt.Errorf("replica %s: reserve port: %w", r.spec.Name, err)
 		}
-		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold, metrics: i == 1})
+		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold})
 	}
 	if err := r.net.followLocked(r); err != nil { //nolint:contextcheck // A port opens again at its own time, not within a call.
 		r.net.closeLocked()
@@ -76,57 +73,35 @@ func (n *network) closeLocked() {
 }
 
 // APIAddr is the host:port of the API, "" before Listen.
-func (r *Replica) APIAddr() string { return r.net.addr(false) }
+func (r *Replica) APIAddr() string { return r.net.addr(0) }
 
 // MetricsAddr is the host:port of the metrics page, "" before Listen.
-func (r *Replica) MetricsAddr() string { return r.net.addr(!r.spec.Kind.onePort()) }
+func (r *Replica) MetricsAddr() string { return r.net.addr(1) }
 
 // MetricsPath is where on MetricsAddr the page is.
-func (r *Replica) MetricsPath() string {
-	switch r.spec.Kind {
-	case KindServe, KindServeGen2, KindServeOld:
-		return "/prometheus/metrics"
-	case KindNIM:
-		return "/v1/metrics"
-	default:
-		return "/metrics"
-	}
-}
+func (r *Replica) MetricsPath() string { return r.kind.path }
 
-// MetricsURL is the address of the metrics page, "" before Listen.
-func (r *Replica) MetricsURL() string {
-	addr := r.MetricsAddr()
-	if addr == "" {
-		return ""
-	}
-	return "http://" + addr + r.MetricsPath()
-}
+// MetricsURL is the address of the metrics page once the replica listens.
+func (r *Replica) MetricsURL() string { return "http://" + r.MetricsAddr() + r.MetricsPath() }
 
-// APIURL is the base of the API without a trailing slash, "" before Listen.
-func (r *Replica) APIURL() string {
-	addr := r.APIAddr()
-	if addr == "" {
-		return ""
-	}
-	return "http://" + addr
-}
+// APIURL is the base of the API, without a trailing slash, once the replica
+// listens.
+func (r *Replica) APIURL() string { return "http://" + r.APIAddr() }
 
-func (n *network) addr(metrics bool) string {
+func (n *network) addr(i int) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, p := range n.ports {
-		if p.metrics == metrics {
-			return p.addr
-		}
+	if len(n.ports) == 0 {
+		return ""
 	}
-	return ""
+	return n.ports[min(i, len(n.ports)-1)].addr
 }
 
 // follow opens and closes ports as the replica's phase has it.
 func (n *network) follow(r *Replica) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// A port that cannot be opened again is tried at the next turn; till then it
+	// A port that cannot be opened again is tried at the next call; until then it
 	// refuses, as a server that fails to bind does.
 	_ = n.followLocked(r)
 }
@@ -139,15 +114,15 @@ func (n *network) followLocked(r *Replica) error {
 	phase, epoch, srv := r.w.phase, r.w.truth.Epoch, r.w.server
 	r.mu.Unlock()
 	var errs []error
-	for _, p := range n.ports {
-		open := srv != nil && (phase == PhaseServing || phase == PhaseDraining && p.metrics)
+	for i, p := range n.ports {
+		open := srv != nil && (phase == PhaseServing || phase == PhaseDraining && i == 1)
 		if p.srv != nil && (!open || p.epoch != epoch) {
 			p.shut()
 		}
 		if open && p.srv == nil {
 			h := srv.handlers(r)
 			handler := h.api
-			if p.metrics {
+			if i == 1 {
 				handler = h.metrics
 			}
 			errs = append(errs, p.listen(handler, epoch, &n.serving))
@@ -161,9 +136,8 @@ func (p *port) listen(h http.Handler, epoch int, serving *sync.WaitGroup) error 
 	if err != nil {
 		return fmt.Errorf("open port %s: %w", p.addr, err)
 	}
-	p.epoch, p.open = epoch, l
-	p.srv = &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	srv := p.srv
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	p.epoch, p.open, p.srv = epoch, l, srv
 	serving.Go(func() {
 		// Serve ends with ErrServerClosed when the port is shut.
 		_ = srv.Serve(l)
@@ -182,36 +156,14 @@ func (p *port) shut() {
 
 // APIHandler answers as the API port does now, without a socket; while the port
 // refuses it answers nothing and aborts the connection.
-func (r *Replica) APIHandler() http.Handler { return r.handler(false) }
-
-// MetricsHandler answers as the metrics port does now, without a socket.
-func (r *Replica) MetricsHandler() http.Handler { return r.handler(true) }
-
-func (r *Replica) handler(metrics bool) http.Handler {
+func (r *Replica) APIHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		r.mu.Lock()
-		phase, srv := r.w.phase, r.w.server
+		srv, phase := r.w.server, r.w.phase
 		r.mu.Unlock()
-		if srv == nil || phase == PhaseDraining && (!metrics || r.spec.Kind.onePort()) {
+		if srv == nil || phase != PhaseServing {
 			panic(http.ErrAbortHandler)
 		}
-		h := srv.handlers(r)
-		if metrics && h.metrics != nil {
-			h.metrics.ServeHTTP(w, req)
-			return
-		}
-		h.api.ServeHTTP(w, req)
+		srv.handlers(r).api.ServeHTTP(w, req)
 	})
-}
-
-// locked runs f on the world of this moment; false when the process is gone.
-func (r *Replica) locked(srv server, f func()) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.catchUp()
-	if r.w.server != srv {
-		return false
-	}
-	f()
-	return true
 }

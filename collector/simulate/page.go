@@ -1,161 +1,184 @@
 package simulate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-// layout says in which order the parts of a histogram stand and where its le
-// label goes; each client library has its own.
-type layout int
+// dialect is how a client library writes a page.
+type dialect struct {
+	number func([]byte, float64) []byte
+	// parts is the order inside a histogram: b(uckets), c(ount) and s(um).
+	parts string
+	// sorted puts the label le in its place by name, and not last.
+	sorted bool
+	// sparse leaves out histograms without an observation.
+	sparse bool
+}
 
-const (
-	layoutCpp         layout = iota // Parts: count, sum, buckets; le last.
-	layoutPythonMulti               // Parts: sum, buckets, count; le sorted among the labels.
-	layoutPython                    // Parts: buckets, count, sum; le sorted among the labels.
-	layoutRust                      // Parts: buckets, sum, count; le last.
-)
+func cppDialect() dialect { return dialect{number: appendCpp, parts: "csb"} }
+
+// pythonDialect is that of prometheus_client in its multiprocess mode.
+func pythonDialect() dialect {
+	return dialect{number: appendPython, parts: "sbc", sorted: true, sparse: true}
+}
+
+func oldPythonDialect() dialect {
+	return dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true}
+}
+
+func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 
 // page renders one exposition page. Series of a family are put into an
 // arbitrary but stable order when seed is not zero, as an unordered_map does;
 // a family without series is left out, with its HELP and TYPE.
 type page struct {
-	out    []byte
-	number func([]byte, float64) []byte
-	layout layout
-	seed   uint64
+	dialect
+	seed uint64
 	// With openMetrics the page drops _total from the family name and ends with # EOF.
 	openMetrics bool
 
-	name, help, kind string
-	scratch          []byte
-	blocks           []block
+	out              []byte
+	kind, name, help string
+	scratch          []byte // The series of the present family.
+	series           []block
 }
 
-// block is the rendered text of one series (or histogram, or summary).
+// block is where in scratch one series (or histogram, or summary) is.
 type block struct {
 	hash     uint64
 	from, to int
 }
 
 // family ends the family before and begins another one.
-func (p *page) family(name, help, kind string) {
+func (p *page) family(kind, name, help string) {
 	p.flush()
-	p.name, p.help, p.kind = name, help, kind
+	p.kind, p.name, p.help = kind, name, help
+}
+
+// one writes a family of one sample.
+func (p *page) one(kind, name, help, labels string, v float64) {
+	p.family(kind, name, help)
+	p.add(labels, v)
 }
 
 // add writes one sample of the present family.
 func (p *page) add(labels string, v float64) {
-	from := len(p.scratch)
 	p.line("", labels, v)
-	p.end(labels, from)
+	p.end(labels)
+}
+
+// histogram writes a family of one histogram.
+func (p *page) histogram(name, help, labels string, h *histogram) {
+	p.family("histogram", name, help)
+	p.addHistogram(labels, h)
 }
 
 // addHistogram writes one histogram of the present family.
 func (p *page) addHistogram(labels string, h *histogram) {
-	from := len(p.scratch)
-	switch p.layout {
-	case layoutCpp:
-		p.line("_count", labels, float64(h.n))
-		p.line("_sum", labels, h.sum)
-		p.buckets(labels, h)
-	case layoutPythonMulti:
-		p.line("_sum", labels, h.sum)
-		p.buckets(labels, h)
-		p.line("_count", labels, float64(h.n))
-	case layoutPython:
-		p.buckets(labels, h)
-		p.line("_count", labels, float64(h.n))
-		p.line("_sum", labels, h.sum)
-	case layoutRust:
-		p.buckets(labels, h)
-		p.line("_sum", labels, h.sum)
-		p.line("_count", labels, float64(h.n))
+	if p.sparse && h.n == 0 {
+		return
 	}
-	p.end(labels, from)
+	for _, part := range p.parts {
+		switch part {
+		case 'c':
+			p.line("_count", labels, float64(h.n))
+		case 's':
+			p.line("_sum", labels, h.sum)
+		default:
+			p.buckets(labels, h)
+		}
+	}
+	p.end(labels)
 }
 
 func (p *page) buckets(labels string, h *histogram) {
-	before, after := splitAt(labels, "le", p.layout)
+	before, after := p.around("le", labels)
 	var total uint64
 	for i, n := range h.counts {
 		total += n
-		p.scratch = append(p.scratch, p.name...)
-		p.scratch = append(p.scratch, "_bucket{"...)
-		p.scratch = append(p.scratch, before...)
-		p.scratch = append(p.scratch, `le="`...)
+		p.text(p.name, "_bucket{", before, `le="`)
 		if i < len(h.bounds) {
 			p.scratch = p.number(p.scratch, h.bounds[i])
 		} else {
-			p.scratch = append(p.scratch, "+Inf"...)
+			p.text("+Inf")
 		}
-		p.scratch = append(p.scratch, '"')
-		p.scratch = append(p.scratch, after...)
-		p.scratch = append(p.scratch, "} "...)
-		p.scratch = p.number(p.scratch, float64(total))
-		p.scratch = append(p.scratch, '\n')
+		p.text(`"`, after)
+		p.value("} ", float64(total))
 	}
+}
+
+// around says what of the labels is before and after a label.
+func (d dialect) around(name, labels string) (before, after string) {
+	if d.sorted {
+		parts := strings.SplitAfter(labels, `",`)
+		if at := slices.IndexFunc(parts, func(label string) bool { return label > name }); at >= 0 {
+			return strings.Join(parts[:at], ""), "," + strings.Join(parts[at:], "")
+		}
+	}
+	return labels + ",", ""
 }
 
 // addSummary writes one summary in prometheus-cpp's order: count, sum, quantiles.
-func (p *page) addSummary(labels string, n uint64, sum float64, quantiles, values []float64) {
-	from := len(p.scratch)
+func (p *page) addSummary(labels string, n uint64, sum float64, values []float64) {
 	p.line("_count", labels, float64(n))
 	p.line("_sum", labels, sum)
-	for i, q := range quantiles {
-		p.scratch = append(p.scratch, p.name...)
-		p.scratch = append(p.scratch, '{')
-		p.scratch = append(p.scratch, labels...)
-		p.scratch = append(p.scratch, `,quantile="`...)
+	for i, q := range quantiles() {
+		p.text(p.name, "{", labels, `,quantile="`)
 		p.scratch = p.number(p.scratch, q)
-		p.scratch = append(p.scratch, `"} `...)
-		p.scratch = p.number(p.scratch, values[i])
-		p.scratch = append(p.scratch, '\n')
+		p.value(`"} `, values[i])
 	}
-	p.end(labels, from)
+	p.end(labels)
 }
+
+// quantiles are those of Triton's summaries.
+func quantiles() []float64 { return []float64{0.5, 0.9, 0.95, 0.99, 0.999} }
 
 func (p *page) line(suffix, labels string, v float64) {
-	p.scratch = append(p.scratch, p.name...)
-	p.scratch = append(p.scratch, suffix...)
+	p.text(p.name, suffix)
 	if labels != "" {
-		p.scratch = append(p.scratch, '{')
-		p.scratch = append(p.scratch, labels...)
-		p.scratch = append(p.scratch, '}')
+		p.text("{", labels, "}")
 	}
-	p.scratch = append(p.scratch, ' ')
-	p.scratch = p.number(p.scratch, v)
-	p.scratch = append(p.scratch, '\n')
+	p.value(" ", v)
 }
 
-func (p *page) end(labels string, from int) {
-	p.blocks = append(p.blocks, block{hash: mix(p.seed, labels), from: from, to: len(p.scratch)})
+func (p *page) text(parts ...string) {
+	for _, s := range parts {
+		p.scratch = append(p.scratch, s...)
+	}
+}
+
+// value ends a line.
+func (p *page) value(before string, v float64) {
+	p.scratch = append(p.number(append(p.scratch, before...), v), '\n')
+}
+
+// end ends the series that began where the last one ended.
+func (p *page) end(labels string) {
+	from := 0
+	if n := len(p.series); n > 0 {
+		from = p.series[n-1].to
+	}
+	p.series = append(p.series, block{mix(p.seed, labels), from, len(p.scratch)})
 }
 
 func (p *page) flush() {
-	if len(p.blocks) > 0 {
-		name := p.name
-		if p.openMetrics {
-			name = strings.TrimSuffix(name, "_total")
-		}
-		p.out = append(p.out, "# HELP "+name+" "...)
-		p.out = append(p.out, p.help...)
-		p.out = append(p.out, "\n# TYPE "+name+" "...)
-		p.out = append(p.out, p.kind...)
-		p.out = append(p.out, '\n')
-		if p.seed != 0 {
-			slices.SortFunc(p.blocks, func(a, b block) int {
-				if a.hash < b.hash {
-					return -1
-				}
-				return 1
-			})
-		}
-		for _, b := range p.blocks {
-			p.out = append(p.out, p.scratch[b.from:b.to]...)
-		}
+	if len(p.series) == 0 {
+		return
 	}
-	p.scratch, p.blocks = p.scratch[:0], p.blocks[:0]
+	name := p.name
+	if p.openMetrics {
+		name = strings.TrimSuffix(name, "_total")
+	}
+	p.out = append(p.out, "# HELP "+name+" "+p.help+"\n# TYPE "+name+" "+p.kind+"\n"...)
+	if p.seed != 0 {
+		slices.SortFunc(p.series, func(a, b block) int { return cmp.Compare(a.hash, b.hash) })
+	}
+	for _, s := range p.series {
+		p.out = append(p.out, p.scratch[s.from:s.to]...)
+	}
+	p.scratch, p.series = p.scratch[:0], p.series[:0]
 }
 
 // bytes ends the page and hands it over.
@@ -167,25 +190,7 @@ func (p *page) bytes() []byte {
 	return p.out
 }
 
-// splitAt returns the label text before and after the place of a label called
-// name: last for C++ and Rust, in the order of names for Python.
-func splitAt(labels, name string, l layout) (before, after string) {
-	if labels == "" {
-		return "", ""
-	}
-	if l == layoutCpp || l == layoutRust {
-		return labels + ",", ""
-	}
-	at := 0
-	for at < len(labels) && labels[at:min(len(labels), at+len(name))] < name {
-		next := strings.Index(labels[at:], `",`)
-		if next < 0 {
-			return labels + ",", ""
-		}
-		at += next + 2
-	}
-	return labels[:at], "," + labels[at:]
-}
+var escapeLabel = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // pairs renders label names and values given in turn; names must come sorted.
 func pairs(namesAndValues ...string) string {
@@ -194,21 +199,9 @@ func pairs(namesAndValues ...string) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(namesAndValues[i])
-		b.WriteString(`="`)
-		b.WriteString(escapeLabel(namesAndValues[i+1]))
-		b.WriteByte('"')
+		b.WriteString(namesAndValues[i] + `="` + escapeLabel.Replace(namesAndValues[i+1]) + `"`)
 	}
 	return b.String()
-}
-
-func escapeLabel(v string) string {
-	if !strings.ContainsAny(v, "\\\"\n") {
-		return v
-	}
-	v = strings.ReplaceAll(v, `\`, `\\`)
-	v = strings.ReplaceAll(v, `"`, `\"`)
-	return strings.ReplaceAll(v, "\n", `\n`)
 }
 
 // mix hashes a text with a seed (FNV-1a, then a finaliser so that near texts

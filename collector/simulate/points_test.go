@@ -83,7 +83,7 @@ func TestPoint1ReadinessLiesWhenStubsAreDead(t *testing.T) {
 	before := samplesOf(t, r)
 	r.Advance(time.Minute)
 	after := samplesOf(t, r)
-	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/tensorrt_llm/ready", "/v2/models/ensemble/ready"} {
+	for _, path := range []string{"/v2/health/live", "/v2/health/ready"} {
 		require.Equal(t, http.StatusOK, get(t, r.APIURL()+path).status, path)
 	}
 	require.Greater(t, after[failure("ensemble", "OTHER")], before[failure("ensemble", "OTHER")])
@@ -96,7 +96,6 @@ func TestPoint1ReadinessLiesWhenStubsAreDead(t *testing.T) {
 	require.Equal(t, http.StatusBadRequest, answer.status)
 	require.Contains(t, answer.body, `data: {"error":`)
 	require.Contains(t, answer.body, "is not healthy")
-	require.Equal(t, http.StatusInternalServerError, ask(t, http.MethodPost, r.APIURL()+"/v2/models/ensemble/infer", `{}`).status)
 }
 
 func TestPoint2AStuckStreamIsInvisible(t *testing.T) {
@@ -130,28 +129,6 @@ func TestPoint2AStuckStreamIsInvisible(t *testing.T) {
 	cancel()
 	require.Equal(t, 5, <-ended)
 	<-ended
-}
-
-func TestPoint3RejectionsAreNotCounted(t *testing.T) {
-	for topology, counted := range map[simulate.Topology]bool{simulate.TopologyDirect: false, simulate.TopologyEnsemble: true} {
-		t.Run(string(topology), func(t *testing.T) {
-			r := newReplica(t, simulate.Spec{
-				Topology: topology, Workload: simulate.Workload{Rate: 40}, Engine: simulate.Engine{MaxActive: 4, MaxQueue: 1},
-			})
-			r.Advance(time.Minute)
-			page, truth := r.Observe()
-			s, _ := parsePage(t, page)
-			require.Positive(t, truth.Rejected)
-			for _, reason := range []string{"REJECTED", "CANCELED", "BACKEND", "OTHER"} {
-				require.Zero(t, s[failure("tensorrt_llm", reason)])
-			}
-			want := 0.0
-			if counted {
-				want = float64(2 * truth.Rejected)
-			}
-			require.Equal(t, want, s[failure("ensemble", "OTHER")])
-		})
-	}
 }
 
 func TestPoint4AStepsErrorCountsOnTheEnsembleOnly(t *testing.T) {
@@ -212,14 +189,28 @@ func TestPoint7ClientsThatLeaveAreNotSeen(t *testing.T) {
 		s[`nv_llm_output_token_len_sum{model="tensorrt_llm",response_metric_type="total_output_tokens",version="1"}`])
 }
 
-func TestPoint8Status200CanCarryAnError(t *testing.T) {
-	r := listening(t, simulate.Spec{Streaming: true})
-	generate := r.APIURL() + "/v2/models/ensemble/generate"
-	answer := ask(t, http.MethodPost, generate, `{"text_input":"hi"}`)
-	require.Equal(t, http.StatusOK, answer.status)
-	require.Contains(t, answer.body, `{"error":"generate expects model to produce exactly 1 response`)
-	require.Equal(t, http.StatusNotFound, ask(t, http.MethodPost, r.APIURL()+"/v2/models/nobody/generate", `{"text_input":"hi"}`).status)
-	require.Equal(t, http.StatusBadRequest, ask(t, http.MethodPost, generate, `{}`).status)
+func TestPoint8RequestsThatCannotBeAreTurnedAway(t *testing.T) {
+	r := listening(t, simulate.Spec{})
+	for _, c := range []struct {
+		model, body string
+		status      int
+	}{
+		{"ensemble", `{"text_input":"hi","max_tokens":1000}`, http.StatusOK},
+		{"nobody", `{"text_input":"hi"}`, http.StatusNotFound},
+		{"ensemble", `{}`, http.StatusBadRequest},
+	} {
+		answer := make(chan reply, 1)
+		go func() { answer <- ask(t, http.MethodPost, r.APIURL()+"/v2/models/"+c.model+"/generate_stream", c.body) }()
+		require.Eventually(t, func() bool {
+			r.Advance(time.Second)
+			return len(answer) > 0
+		}, 5*time.Second, time.Millisecond)
+		got := <-answer
+		require.Equal(t, c.status, got.status)
+		if c.status == http.StatusOK {
+			require.Equal(t, 1, strings.Count(got.body, "data: "), "a model that is not decoupled answers once")
+		}
+	}
 }
 
 func TestPoint9UnloadLeavesHalfOfTheModelOnThePage(t *testing.T) {
@@ -237,9 +228,7 @@ func TestPoint9UnloadLeavesHalfOfTheModelOnThePage(t *testing.T) {
 			r.SetRate(0)
 			r.Advance(time.Minute)
 			before := samplesOf(t, r)
-			unload := r.APIURL() + "/v2/repository/models/tensorrt_llm/unload"
-			require.Equal(t, http.StatusOK, ask(t, http.MethodPost, unload, `{}`).status)
-
+			r.Unload("tensorrt_llm")
 			r.Advance(time.Second)
 			require.Equal(t, http.StatusBadRequest, get(t, r.APIURL()+"/v2/health/ready").status, "unloading")
 			require.Contains(t, ask(t, http.MethodPost, r.APIURL()+"/v2/repository/index", "").body, `"state":"UNLOADING"`)
@@ -272,7 +261,7 @@ func TestPoint9UnloadLeavesHalfOfTheModelOnThePage(t *testing.T) {
 
 			r.Load("tensorrt_llm")
 			r.Advance(time.Second)
-			require.Equal(t, http.StatusBadRequest, get(t, r.APIURL()+"/v2/models/tensorrt_llm/ready").status)
+			require.Equal(t, http.StatusBadRequest, get(t, r.APIURL()+"/v2/health/ready").status, "loading")
 			r.Advance(2 * time.Second)
 			back := samplesOf(t, r)
 			require.Zero(t, back[success("tensorrt_llm")])

@@ -6,10 +6,22 @@ import (
 	"time"
 )
 
+// Phase is the state of a replica's process.
+type Phase string
+
+// The phases. Both ports refuse while loading and while down.
+const (
+	PhaseLoading  Phase = "loading"
+	PhaseServing  Phase = "serving"
+	PhaseDraining Phase = "draining" // The API port refuses, the metrics port answers.
+	PhaseDown     Phase = "down"
+)
+
 // Replica is one simulated server: its clients, its executor, its page and, once
 // Listen was called, its ports. All methods are safe for concurrent use.
 type Replica struct {
 	spec Spec
+	kind software
 
 	mu       sync.Mutex
 	w        *world
@@ -26,15 +38,18 @@ type Replica struct {
 // process and the switches that faults turn.
 type world struct {
 	spec   Spec
+	start  time.Time // The wall clock at simulated time 0.
 	now    time.Duration
 	phase  Phase
 	up     time.Duration // When the present process began to serve.
 	engine *engine       // Nil while the LLM model is not loaded.
-	server server
+	server server        // Nil while no process serves.
 	truth  Truth
-	// What the last process was, for what it left on disk.
-	previous server
+	switches
+}
 
+// switches are the faults of a process.
+type switches struct {
 	failing   bool // Stubs dead: every request fails.
 	emptyPage bool // The page is 200 without a body.
 	stick     int  // So many next requests never end.
@@ -42,40 +57,24 @@ type world struct {
 	unsteady  bool // Answers differ from request to request.
 }
 
-// server is the software of a replica: what it books, prints and answers.
-type server interface {
-	observer
-	// The method admit says whether a request may go to the executor; when not, the server
-	// has booked it as its real counterpart does.
-	admit(r *request) bool
-	// The method accepted hears that the executor took a request, overflowed that it is full.
-	accepted(r *request)
-	overflowed(r *request)
-	// The method next is the moment of the server's next own work, tick does it.
-	next() time.Duration
-	tick()
-	// The method page renders the metrics page of this moment.
-	page() []byte
-	handlers(r *Replica) handlers
-}
-
 // NewReplica makes a replica at simulated time 0. Without LoadDuration it serves
 // at once. No port is open until Listen.
 func NewReplica(spec Spec) (*Replica, error) {
-	spec = spec.withDefaults()
-	if err := spec.Validate(); err != nil {
+	spec, kind, err := spec.complete()
+	if err != nil {
 		return nil, fmt.Errorf("replica %s: %w", spec.Name, err)
 	}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	if spec.Speed > 0 {
+		start = time.Now()
+	}
 	r := &Replica{
-		spec:     spec,
-		w:        &world{spec: spec, phase: PhaseLoading},
+		spec: spec, kind: kind,
+		w:        &world{spec: spec, start: start, phase: PhaseLoading},
 		clients:  newClients(spec.Workload, spec.Seed),
 		timeline: spec.Scenario.sorted(),
 		began:    time.Now(),
 		upAt:     spec.LoadDuration,
-	}
-	if spec.LoadDuration == 0 {
-		r.boot()
 	}
 	r.runTo(0)
 	return r, nil
@@ -94,25 +93,18 @@ func (r *Replica) Spec() Spec {
 
 // Advance moves simulated time on by d. Events fall at the same moments however
 // the time is cut, so equal seeds and equal sums give equal states. A replica
-// with a Speed goes on from there at its pace.
+// with a Speed continues from there at its pace.
 func (r *Replica) Advance(d time.Duration) {
-	r.mu.Lock()
-	r.catchUp()
-	if r.spec.Speed > 0 {
-		r.began = r.began.Add(-time.Duration(float64(d) / r.spec.Speed))
-	}
-	r.runTo(r.w.now + d)
-	r.mu.Unlock()
-	r.net.follow(r)
+	r.do(func(r *Replica) {
+		if r.spec.Speed > 0 {
+			r.began = r.began.Add(-time.Duration(float64(d) / r.spec.Speed))
+		}
+		r.runTo(r.w.now + d)
+	})
 }
 
 // pace brings simulated time up with the wall clock, when Speed is set.
-func (r *Replica) pace() {
-	r.mu.Lock()
-	r.catchUp()
-	r.mu.Unlock()
-	r.net.follow(r)
-}
+func (r *Replica) pace() { r.do(func(*Replica) {}) }
 
 func (r *Replica) catchUp() {
 	if r.spec.Speed > 0 {
@@ -148,125 +140,5 @@ func (r *Replica) Observe() ([]byte, Truth) {
 func (r *Replica) readTruth() Truth {
 	t := r.w.truth.read(r.w.engine)
 	t.At, t.Phase, t.Refused = r.w.now, r.w.phase, r.refused
-	if r.w.server != nil {
-		t.Uptime = r.w.now - r.w.up
-	}
 	return t
 }
-
-// runTo processes every event up to and at t, in order of time.
-func (r *Replica) runTo(t time.Duration) {
-	for {
-		at := min(r.clients.next, r.upAt, r.timeline.next())
-		if r.w.engine != nil {
-			at = min(at, r.w.engine.end)
-		}
-		if r.w.server != nil {
-			at = min(at, r.w.server.next())
-		}
-		if at > t {
-			r.w.now = max(r.w.now, t)
-			return
-		}
-		r.w.now = max(r.w.now, at)
-		r.step()
-	}
-}
-
-// step does the one thing that is due; ties are broken in a fixed order.
-func (r *Replica) step() {
-	w := r.w
-	switch {
-	case r.timeline.next() <= w.now:
-		event := r.timeline[0]
-		r.timeline = r.timeline[1:]
-		r.apply(event.Action)
-	case r.upAt <= w.now:
-		r.boot()
-	case w.engine != nil && w.engine.end <= w.now:
-		w.engine.finish(w.now, r.observer())
-	case w.server != nil && w.server.next() <= w.now:
-		w.server.tick()
-		if d, ok := w.server.(modelController); ok && d.gone() {
-			r.stop(PhaseDown)
-		}
-	case r.clients.next <= w.now:
-		r.arrive(r.clients.arrive())
-	}
-}
-
-// arrive brings a request to the API port; false when it is not in work.
-func (r *Replica) arrive(req *request) bool {
-	w := r.w
-	if w.phase != PhaseServing {
-		r.refused++
-		return false
-	}
-	w.truth.Arrived++
-	if w.engine == nil || !w.server.admit(req) {
-		w.truth.Failed++
-		w.truth.Rejected++
-		return false
-	}
-	if w.stick > 0 {
-		w.stick--
-		req.stuck = true
-	}
-	if !w.engine.submit(w.now, req) {
-		w.truth.Failed++
-		w.truth.Rejected++
-		w.server.overflowed(req)
-		return false
-	}
-	w.server.accepted(req)
-	return true
-}
-
-// boot starts a new process.
-func (r *Replica) boot() {
-	w := r.w
-	r.upAt = never
-	w.truth = Truth{Epoch: w.truth.Epoch + 1}
-	w.phase, w.up = PhaseServing, w.now
-	w.stalled, w.failing, w.emptyPage, w.stick, w.unsteady = false, false, false, 0, false
-	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
-	w.server = newServer(w)
-}
-
-// stop ends the process; what is in flight is lost.
-func (r *Replica) stop(phase Phase) {
-	w := r.w
-	if w.engine != nil {
-		w.engine.abort(func(q *request) { w.truth.bookFailed(q) })
-	}
-	if w.server != nil {
-		w.previous = w.server
-	}
-	w.server, w.phase = nil, phase
-}
-
-// observer books what the executor does in the truth and hands it to the server.
-func (r *Replica) observer() observer { return bookkeeper{r.w} }
-
-type bookkeeper struct{ w *world }
-
-func (b bookkeeper) started(r *request) { b.w.server.started(r) }
-
-func (b bookkeeper) finished(r *request) {
-	if r.stuck {
-		b.w.truth.Stuck++
-	} else {
-		b.w.truth.bookFinished(r)
-	}
-	b.w.server.finished(r)
-	if !r.stuck {
-		r.tell(streamEvent{done: true})
-	}
-}
-
-func (b bookkeeper) failed(r *request) {
-	b.w.truth.bookFailed(r)
-	b.w.server.failed(r)
-}
-
-func (b bookkeeper) iterated(it *iteration) { b.w.server.iterated(it) }

@@ -2,10 +2,10 @@ package simulate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
-	"strconv"
 	"syscall"
 )
 
@@ -15,47 +15,31 @@ const soReusePort = 0xf
 // reserve binds a port without listening on it: connections are refused, and no
 // other program gets the port while the replica's own listener comes and goes.
 func reserve(_ context.Context, hostport string) (addr string, hold func(), err error) {
-	ap, err := netip.ParseAddrPort(hostport)
-	if err != nil {
-		return "", nil, fmt.Errorf("host must be an IP address: %w", err)
+	want, err := netip.ParseAddrPort(hostport)
+	if err != nil || !want.Addr().Is4() {
+		return "", nil, fmt.Errorf("host must be an IPv4 address: %s", hostport)
 	}
-	family, sa := syscall.AF_INET, syscall.Sockaddr(&syscall.SockaddrInet4{Port: int(ap.Port()), Addr: ap.Addr().Unmap().As4()})
-	if !ap.Addr().Unmap().Is4() {
-		family, sa = syscall.AF_INET6, &syscall.SockaddrInet6{Port: int(ap.Port()), Addr: ap.Addr().As16()}
-	}
-	fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return "", nil, fmt.Errorf("socket: %w", err)
 	}
+	hold = func() { _ = syscall.Close(fd) }
 	// SO_REUSEADDR lets the port be taken although connections of an earlier
 	// process linger; without it afterwards nobody else can bind beside us, and
 	// SO_REUSEPORT lets our own listener.
-	err = setSocket(fd, syscall.SO_REUSEADDR, 1)
-	if err == nil {
-		err = syscall.Bind(fd, sa)
-	}
-	if err == nil {
-		err = setSocket(fd, syscall.SO_REUSEADDR, 0)
-	}
-	if err == nil {
-		err = setSocket(fd, soReusePort, 1)
-	}
-	var bound syscall.Sockaddr
-	if err == nil {
-		bound, err = syscall.Getsockname(fd)
-	}
-	if err != nil {
-		_ = syscall.Close(fd)
+	err = errors.Join(
+		setSocket(fd, syscall.SO_REUSEADDR, 1),
+		syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(want.Port()), Addr: want.Addr().As4()}),
+		setSocket(fd, syscall.SO_REUSEADDR, 0),
+		setSocket(fd, soReusePort, 1),
+	)
+	bound, nameErr := syscall.Getsockname(fd)
+	at, ok := bound.(*syscall.SockaddrInet4)
+	if err = errors.Join(err, nameErr); err != nil || !ok {
+		hold()
 		return "", nil, fmt.Errorf("bind %s: %w", hostport, err)
 	}
-	number := int(ap.Port())
-	switch b := bound.(type) {
-	case *syscall.SockaddrInet4:
-		number = b.Port
-	case *syscall.SockaddrInet6:
-		number = b.Port
-	}
-	return net.JoinHostPort(ap.Addr().String(), strconv.Itoa(number)), func() { _ = syscall.Close(fd) }, nil
+	return netip.AddrPortFrom(want.Addr(), uint16(at.Port)).String(), hold, nil
 }
 
 func setSocket(fd, option, value int) error {
@@ -64,15 +48,9 @@ func setSocket(fd, option, value int) error {
 
 // listen opens a reserved port.
 func listen(addr string) (net.Listener, error) {
-	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var failed error
-		err := c.Control(func(fd uintptr) {
-			failed = setSocket(int(fd), soReusePort, 1)
-		})
-		if err != nil {
-			return err
-		}
-		return failed
+	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (err error) {
+		failed := c.Control(func(fd uintptr) { err = setSocket(int(fd), soReusePort, 1) })
+		return errors.Join(failed, err)
 	}}
 	return lc.Listen(context.Background(), "tcp", addr)
 }

@@ -1,7 +1,6 @@
 package simulate_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -11,30 +10,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-func TestScenariosDoWhatTheySay(t *testing.T) {
-	const second = time.Second
-	load := simulate.Workload{Rate: 4}
+func TestControlsDoWhatTheySay(t *testing.T) {
 	small := simulate.Engine{MaxActive: 8}
 	for _, c := range []struct {
-		name     string
-		scenario simulate.Scenario
-		engine   simulate.Engine
-		at       []time.Duration // Moments at which the truth is read.
-		check    func(t *testing.T, seen []simulate.Truth, pages []map[string]float64)
+		name   string
+		engine simulate.Engine
+		// Seconds of simulated time at which something is done, or the truth is read.
+		do    map[int]func(r *simulate.Replica)
+		at    []int
+		check func(t *testing.T, seen []simulate.Truth, pages []map[string]float64)
 	}{
 		{
-			"a burst builds a hidden queue and goes away", simulate.Burst(30*second, 10*second, 1, 40), small,
-			[]time.Duration{29 * second, 40 * second, 120 * second},
-			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
-				t.Helper()
-				require.Zero(t, seen[0].Hidden)
-				require.Greater(t, seen[1].Hidden, 50)
-				require.Zero(t, seen[2].Hidden)
-			},
-		},
-		{
-			"saturation lets the hidden queue grow without end", simulate.Saturation(30*second, 40), small,
-			[]time.Duration{60 * second, 90 * second},
+			"saturation lets the hidden queue grow without end", small,
+			map[int]func(*simulate.Replica){30: func(r *simulate.Replica) { r.SetRate(40) }},
+			[]int{60, 90},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
 				t.Helper()
 				require.Greater(t, seen[1].Hidden, seen[0].Hidden+300)
@@ -42,8 +31,9 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"a stall freezes iterations with work in flight", simulate.Stall(30*second, 20*second), small,
-			[]time.Duration{31 * second, 49 * second, 60 * second},
+			"a stall freezes iterations with work in flight", small,
+			map[int]func(*simulate.Replica){30: func(r *simulate.Replica) { r.Stall(true) }, 50: func(r *simulate.Replica) { r.Stall(false) }},
+			[]int{31, 49, 60},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
 				t.Helper()
 				require.Equal(t, seen[0].Iterations, seen[1].Iterations)
@@ -54,8 +44,9 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"a restart sets everything to zero after a silence", simulate.Restart(30*second, 5*second), small,
-			[]time.Duration{29 * second, 32 * second, 36 * second},
+			"a restart sets everything to zero after a silence", small,
+			map[int]func(*simulate.Replica){30: func(r *simulate.Replica) { r.Restart(5 * time.Second) }},
+			[]int{29, 32, 36},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
 				t.Helper()
 				require.Equal(t, simulate.PhaseLoading, seen[1].Phase)
@@ -66,17 +57,10 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"flapping restarts again and again", simulate.Flapping(10*second, 2*second, 5*second, 4), small,
-			[]time.Duration{40 * second},
-			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
-				t.Helper()
-				require.Equal(t, 5, seen[0].Epoch)
-			},
-		},
-		{
-			"a full KV cache pauses requests", nil,
+			"a full KV cache pauses requests",
 			simulate.Engine{MaxActive: 32, KVBlocks: 48},
-			[]time.Duration{120 * second},
+			nil,
+			[]int{120},
 			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
 				t.Helper()
 				require.Positive(t, seen[0].Paused)
@@ -84,8 +68,9 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"dead stubs fail everything and come back", simulate.DeadStubs(30*second, 20*second), small,
-			[]time.Duration{30 * second, 50 * second, 80 * second},
+			"dead stubs fail everything and come back", small,
+			map[int]func(*simulate.Replica){30: func(r *simulate.Replica) { r.FailRequests(true) }, 50: func(r *simulate.Replica) { r.FailRequests(false) }},
+			[]int{30, 50, 80},
 			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
 				t.Helper()
 				require.Equal(t, seen[0].Finished, seen[1].Finished)
@@ -94,18 +79,9 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"a reload takes the model away for a while", simulate.Reload(30*second, 20*second, "tensorrt_llm"), small,
-			[]time.Duration{29 * second, 48 * second, 80 * second},
-			func(t *testing.T, _ []simulate.Truth, pages []map[string]float64) {
-				t.Helper()
-				require.Contains(t, pages[0], success("tensorrt_llm"))
-				require.NotContains(t, pages[1], success("tensorrt_llm"))
-				require.Contains(t, pages[2], success("tensorrt_llm"))
-			},
-		},
-		{
-			"an empty page comes and goes", simulate.EmptyPage(30*second, 10*second), small,
-			[]time.Duration{29 * second, 35 * second, 41 * second},
+			"an empty page comes and goes", small,
+			map[int]func(*simulate.Replica){30: func(r *simulate.Replica) { r.SetEmptyPage(true) }, 40: func(r *simulate.Replica) { r.SetEmptyPage(false) }},
+			[]int{29, 35, 41},
 			func(t *testing.T, _ []simulate.Truth, pages []map[string]float64) {
 				t.Helper()
 				require.NotEmpty(t, pages[0])
@@ -114,44 +90,71 @@ func TestScenariosDoWhatTheySay(t *testing.T) {
 			},
 		},
 		{
-			"scenarios shift and combine", simulate.Combine(
-				simulate.EmptyPage(0, 10*second).After(20*second), simulate.Draining(50*second)), small,
-			[]time.Duration{25 * second, 40 * second, 51 * second, 90 * second},
-			func(t *testing.T, seen []simulate.Truth, pages []map[string]float64) {
+			"a drain takes its time", small,
+			map[int]func(*simulate.Replica){50: (*simulate.Replica).Drain},
+			[]int{40, 51, 90},
+			func(t *testing.T, seen []simulate.Truth, _ []map[string]float64) {
 				t.Helper()
-				require.Empty(t, pages[0])
-				require.NotEmpty(t, pages[1])
-				require.Equal(t, simulate.PhaseDraining, seen[2].Phase)
-				require.Equal(t, simulate.PhaseDown, seen[3].Phase)
+				require.Equal(t, simulate.PhaseServing, seen[0].Phase)
+				require.Equal(t, simulate.PhaseDraining, seen[1].Phase)
+				require.Equal(t, simulate.PhaseDown, seen[2].Phase)
 			},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := newReplica(t, simulate.Spec{Streaming: true, Workload: load, Engine: c.engine, Scenario: c.scenario})
+			r := newReplica(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 4}, Engine: c.engine})
 			var seen []simulate.Truth
 			var pages []map[string]float64
-			for _, at := range c.at {
-				r.Advance(at - r.Truth().At)
-				page, truth := r.Observe()
-				requireConserved(t, truth)
-				samples, _ := parsePage(t, page)
-				seen, pages = append(seen, truth), append(pages, samples)
+			for second := 0; len(seen) < len(c.at); second++ {
+				if second > 0 {
+					r.Advance(time.Second)
+				}
+				if second == c.at[len(seen)] {
+					page, truth := r.Observe()
+					requireConserved(t, truth)
+					samples, _ := parsePage(t, page)
+					seen, pages = append(seen, truth), append(pages, samples)
+				}
+				if do := c.do[second]; do != nil {
+					do(r)
+				}
 			}
 			c.check(t, seen, pages)
 		})
 	}
 }
 
+func TestScenariosActAtTheirTimes(t *testing.T) {
+	r := newReplica(t, simulate.Spec{
+		Streaming: true, Workload: simulate.Workload{Rate: 4}, Engine: simulate.Engine{MaxActive: 8},
+		Scenario: append(simulate.Reload(240*time.Second, 20*time.Second, "tensorrt_llm"), simulate.Burst(30*time.Second, 10*time.Second, 1, 40).Repeat(2, 100*time.Second)...),
+	})
+	hidden := func(at time.Duration) int {
+		r.Advance(at - r.Truth().At)
+		return r.Truth().Hidden
+	}
+	require.Zero(t, hidden(29*time.Second))
+	require.Greater(t, hidden(40*time.Second), 50)
+	require.Zero(t, hidden(129*time.Second))
+	require.Greater(t, hidden(140*time.Second), 50)
+	require.Zero(t, hidden(239*time.Second))
+	require.Contains(t, samplesOf(t, r), success("tensorrt_llm"))
+	r.Advance(10 * time.Second)
+	require.NotContains(t, samplesOf(t, r), success("tensorrt_llm"))
+	r.Advance(30 * time.Second)
+	require.Contains(t, samplesOf(t, r), success("tensorrt_llm"))
+}
+
 func TestARolloutChangesTheVersionsAfterTheRestart(t *testing.T) {
 	r := listening(t, simulate.Spec{
 		EngineVersion: "2.56.0", TRTLLMVersion: "0.18.0", DeclareVersion: true, Workload: simulate.Workload{Rate: 4},
-		Scenario: simulate.Rollout(10*time.Second, 5*time.Second, "2.64.0", "1.1.0"),
 	})
-	r.Advance(5 * time.Second)
+	r.Advance(10 * time.Second)
 	require.Contains(t, get(t, r.APIURL()+"/v2").body, `"version":"2.56.0"`)
 	require.NotContains(t, samplesOf(t, r), trt("request", "request_type", "waiting"))
 	addr := r.APIAddr()
-	r.Advance(7 * time.Second)
+	r.Rollout(5*time.Second, "2.64.0", "1.1.0")
+	r.Advance(2 * time.Second)
 	require.ErrorContains(t, get(t, "http://"+addr+"/v2").err, "connection refused")
 	r.Advance(7 * time.Second)
 	require.Equal(t, addr, r.APIAddr())
@@ -179,24 +182,11 @@ func TestPlainModelsQueueInTriton(t *testing.T) {
 	require.Equal(t, float64(truth.Hidden), s[`nv_inference_pending_request_count{model="resnet50",version="1"}`])
 }
 
-func TestTruthIsJSON(t *testing.T) {
-	r := newReplica(t, simulate.Spec{Workload: simulate.Workload{Rate: 4}})
-	r.Advance(time.Minute)
-	truth := r.Truth()
-	text, err := json.Marshal(truth)
-	require.NoError(t, err)
-	var back simulate.Truth
-	require.NoError(t, json.Unmarshal(text, &back))
-	require.Equal(t, truth, back)
-	require.NotContains(t, string(text), `"KVUsed"`)
-}
-
 func TestSpecsThatCannotBeAreRefused(t *testing.T) {
 	for want, spec := range map[string]simulate.Spec{
 		"unknown server":          {Kind: "apache"},
 		"not a Triton version":    {EngineVersion: "25.12"},
 		"outside 0 to 1000":       {Speed: 5000},
-		"max_batch is above":      {Engine: simulate.Engine{MaxActive: 2, MaxBatch: 4}},
 		"needs at least 4 blocks": {Engine: simulate.Engine{KVBlocks: 2}},
 	} {
 		_, err := simulate.NewReplica(spec)

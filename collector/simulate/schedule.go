@@ -8,7 +8,7 @@ import (
 // begin schedules the next iteration.
 func (e *engine) begin(now time.Duration) {
 	it := &iteration{n: e.iterations + 1}
-	e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenerated = 0, 0, 0
+	e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenAlloc = 0, 0, 0
 	for len(e.queue) > 0 && len(e.active) < e.cfg.MaxActive {
 		r := e.queue[0]
 		e.queue = e.queue[1:]
@@ -18,7 +18,7 @@ func (e *engine) begin(now time.Duration) {
 		e.active = append(e.active, r)
 	}
 	it.active, it.queued = len(e.active), len(e.queue)
-	slots, budget := e.cfg.MaxBatch, e.cfg.MaxTokens
+	slots, budget := e.cfg.MaxBatch, maxTokens
 	e.scheduleDecoding(it, &slots, &budget)
 	e.scheduleContext(now, it, slots, budget)
 	it.scheduled = it.context + it.decoding
@@ -85,14 +85,7 @@ func (e *engine) scheduleContext(now time.Duration, it *iteration, slots, budget
 			return
 		}
 		r.paused = false
-		left := r.target - r.context
-		if e.cfg.WholePrefill && left > budget && it.context+it.decoding > 0 {
-			return
-		}
-		r.chunk = left
-		if !e.cfg.WholePrefill {
-			r.chunk = min(left, budget)
-		}
+		r.chunk = min(r.target-r.context, budget)
 		if r.scheduled == 0 {
 			r.scheduled = now
 		}
@@ -114,19 +107,13 @@ func (e *engine) finish(now time.Duration, obs observer) {
 		e.progress(now, r, it, obs)
 	}
 	e.active = slices.DeleteFunc(e.active, func(r *request) bool { return r.output == 0 })
-	it.kvUsed, it.kvFree = e.kv.used, e.kv.free()
-	it.kvReused, it.kvMissed = e.kv.reused, e.kv.missed
-	it.kvAllocated, it.kvAllocatedNew = e.kv.allocated, e.kv.allocatedNew
-	it.iterReused, it.iterMissed, it.iterGenAlloc = e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenerated
+	it.kvUsed, it.kvFree, it.kv = e.kv.used, e.kv.free(), e.kv.kvStats
 	e.last = *it
 	obs.iterated(it)
 	e.running, e.end = nil, never
-	switch {
-	case e.inFlight() > 0:
-		e.begin(now)
-	case it.active > 0:
-		// One more record when the list empties, so that request gauges fall to
-		// zero, as recent executors do.
+	// One more record when the list empties, so that request gauges fall to zero,
+	// as recent executors do.
+	if e.inFlight() > 0 || it.active > 0 {
 		e.begin(now)
 	}
 }
@@ -140,7 +127,7 @@ func (e *engine) progress(now time.Duration, r *request, it *iteration, obs obse
 			return
 		}
 		if r.fails {
-			e.fail(r, obs)
+			e.drop(r, obs.failed)
 			return
 		}
 	case r.decoding:
@@ -167,19 +154,17 @@ func (e *engine) progress(now time.Duration, r *request, it *iteration, obs obse
 	}
 }
 
-func (e *engine) fail(r *request, obs observer) {
-	e.kv.release(r)
-	obs.failed(r)
-	r.output = 0
-	r.tell(streamEvent{done: true, failed: true})
-}
-
-// abort drops everything in flight and tells drop of each request.
-func (e *engine) abort(drop func(*request)) {
+// abort fails everything in flight and calls book for each request.
+func (e *engine) abort(book func(*request)) {
 	for _, r := range append(e.active, e.queue...) {
-		e.kv.release(r)
-		drop(r)
-		r.tell(streamEvent{done: true, failed: true})
+		e.drop(r, book)
 	}
 	e.active, e.queue, e.running, e.end = nil, nil, nil, never
+}
+
+func (e *engine) drop(r *request, book func(*request)) {
+	e.kv.release(r)
+	book(r)
+	r.output = 0
+	r.tell(streamEvent{done: true, failed: true})
 }

@@ -1,46 +1,113 @@
 package simulate
 
 import (
-	"slices"
 	"strconv"
 	"time"
 )
+
+// The generations of trtllm-serve.
+const (
+	KindServe     Kind = "trtllm-serve"     // Prefixed names, PRs up to 12636 (1.3 rc, April 2026 on).
+	KindServeGen2 Kind = "trtllm-serve-pre" // Prefixed names of PR 11243 only (1.3.0rc5).
+	KindServeOld  Kind = "trtllm-serve-old" // The five names without prefix (1.1).
+)
+
+// generation is what the releases of trtllm-serve differ in.
+type generation struct {
+	version string
+	// engine is the label engine_type; with "" it and model_name are the word
+	// undefined, as before PR 12545.
+	engine string
+	// write writes the page.
+	write func(s *serve, p *page)
+	// keepsZero says that queue times of 0 are booked.
+	keepsZero bool
+	// latestOnly says that of a batch of iterations only the latest is logged.
+	latestOnly bool
+	// blind says that nothing collects iterations, and that health is always 200.
+	blind bool
+}
+
+func serveNewest() software {
+	return generation{version: "1.3.0rc14", engine: "pytorch", keepsZero: true, write: (*serve).writeNewest}.software()
+}
+
+func serveFirstPrefixed() software {
+	return generation{version: "1.3.0rc5", latestOnly: true, write: func(s *serve, p *page) {
+		s.writeKVRates(p)
+		s.writeBasics(p, "trtllm_")
+		s.writeSuccess(p, "trtllm_")
+	}}.software()
+}
+
+func serveOld() software {
+	return generation{version: "1.1.0", blind: true, write: func(s *serve, p *page) {
+		s.writeSuccess(p, "")
+		s.writeBasics(p, "")
+	}}.software()
+}
+
+func (g generation) software() software {
+	return software{
+		path: "/prometheus/metrics", onePort: true, abortsAbandoned: true,
+		complete: func(s *Spec) error {
+			setDefault(&s.TRTLLMVersion, g.version)
+			return nil
+		},
+		start: func(w *world) server { return newServe(w, g) },
+	}
+}
 
 // serve is a simulated trtllm-serve process: the metrics collector, which books
 // requests when they end, and the iteration statistics, which are drained only
 // for half a second after a request ends.
 type serve struct {
 	plain
-	writer          // The gauges of this process.
-	dead   []writer // Those of earlier processes, with a kept multiprocess directory.
-
-	success                                map[string]uint64
-	reasons                                []string // In order of first use.
-	e2e, ttft, tpot, queue                 *histogram
-	prefill, decode, inference, cachedEach *histogram
-	prompt, generation, cached             uint64
+	generation
+	pid       string
+	collected iterationCounters
+	booked    requestCounters
 
 	undrained  []iteration // Statistics nobody has taken yet, newest last.
 	drainUntil time.Duration
-	counters   serveCounters
-	batch      *histogram // Context tokens per iteration.
-
-	tee   []iteration // What GET /metrics hands out.
-	quiet bool        // The legacy reader saw two silent seconds.
+	tee        []iteration // What GET /metrics hands out.
 }
 
-// writer is the gauges one process wrote; their label pid tells it.
-type writer struct {
-	pid       string
-	logged    bool // Some iteration was seen.
-	last      iteration
+// iterationCounters are what the collector makes of iterations.
+type iterationCounters struct {
+	logged bool // Some iteration was seen.
+	last   iteration
+
+	reused, missed, iterReused, iterMissed, genAlloc, completed uint64
+
 	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
 	reuseRate float64
+	batch     *histogram // Context tokens per iteration.
 }
 
-// serveCounters are the counters derived from iterations.
-type serveCounters struct {
-	reused, missed, iterReused, iterMissed, genAlloc, completed uint64
+// requestCounters are what the collector books when a request ends.
+type requestCounters struct {
+	success reasonCounts
+
+	e2e, ttft, tpot, queue                 *histogram
+	prefill, decode, inference, cachedEach *histogram
+	prompt, generation, cached             uint64
+}
+
+// reasonCounts counts ends by their reason, in order of first use.
+type reasonCounts struct {
+	reasons []string
+	counts  map[string]uint64
+}
+
+func (c *reasonCounts) add(reason string) {
+	if c.counts == nil {
+		c.counts = map[string]uint64{}
+	}
+	if c.counts[reason] == 0 {
+		c.reasons = append(c.reasons, reason)
+	}
+	c.counts[reason]++
 }
 
 const (
@@ -50,63 +117,25 @@ const (
 	serveStats = 1000
 )
 
-// latencyBounds are the buckets of E2E, queue, decode and inference times.
-func latencyBounds() []float64 {
-	return []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
-}
-
-func ttftBounds() []float64 {
-	return []float64{
-		0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560,
+func newServe(w *world, g generation) *serve {
+	// The buckets of E2E, queue, decode and inference times.
+	latency := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
+	return &serve{
+		plain: plain{w}, generation: g,
+		pid:       strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
+		collected: iterationCounters{batch: newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)},
+		booked: requestCounters{
+			e2e: newHistogram(latency...), queue: newHistogram(latency...), decode: newHistogram(latency...), inference: newHistogram(latency...),
+			ttft:       newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560),
+			tpot:       newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80),
+			prefill:    newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
+			cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
+		},
 	}
 }
 
-func tpotBounds() []float64 {
-	return []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
-}
-
-func newServe(w *world) *serve {
-	s := &serve{
-		plain:      plain{w},
-		writer:     writer{pid: strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17)},
-		success:    map[string]uint64{},
-		e2e:        newHistogram(latencyBounds()...),
-		ttft:       newHistogram(ttftBounds()...),
-		tpot:       newHistogram(tpotBounds()...),
-		queue:      newHistogram(latencyBounds()...),
-		prefill:    newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
-		decode:     newHistogram(latencyBounds()...),
-		inference:  newHistogram(latencyBounds()...),
-		cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
-		batch:      newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768),
-	}
-	if before, ok := w.previous.(*serve); ok && w.spec.KeepMultiprocDir {
-		s.inherit(before)
-	}
-	return s
-}
-
-// inherit takes over what an earlier process left in PROMETHEUS_MULTIPROC_DIR:
-// counters and histograms go on, its gauges stay beside the new ones.
-func (s *serve) inherit(before *serve) {
-	mine := s.writer
-	*s = *before
-	s.dead = append(slices.Clone(before.dead), before.writer)
-	s.writer = mine
-	s.undrained, s.tee, s.drainUntil, s.quiet = nil, nil, 0, false
-}
-
-// writers are the processes whose gauges are on the page, the present one last.
-func (s *serve) writers() []writer { return append(slices.Clone(s.dead), s.writer) }
-
-// seen says that some process has gauges of an iteration.
-func (s *serve) seen() bool {
-	return slices.ContainsFunc(s.writers(), func(w writer) bool { return w.logged })
-}
-
-func (s *serve) accepted(*request) { s.quiet = false }
-func (*serve) started(*request)    {}
-func (s *serve) failed(*request)   { s.wake() }
+func (*serve) started(*request)  {}
+func (s *serve) failed(*request) { s.wake() }
 
 // finished books a request at its end; one whose client has left, or whose
 // stream never ended, is never booked.
@@ -114,37 +143,33 @@ func (s *serve) finished(r *request) {
 	if r.abandoned || r.stuck {
 		return
 	}
-	if s.success[r.reason] == 0 {
-		s.reasons = append(s.reasons, r.reason)
-	}
-	s.success[r.reason]++
-	l := latencyOf(r)
+	b, l := &s.booked, latencyOf(r)
+	b.success.add(r.reason)
 	nonZero := func(h *histogram, d time.Duration) {
 		if d > 0 {
 			h.observe(d.Seconds())
 		}
 	}
-	nonZero(s.e2e, l.E2E)
-	nonZero(s.ttft, l.TTFT)
-	nonZero(s.tpot, l.TPOT)
-	// The older generations drop queue times of 0, the newest keeps them.
-	if l.Queue > 0 || s.w.spec.Kind == KindServe {
-		s.queue.observe(l.Queue.Seconds())
+	nonZero(b.e2e, l.E2E)
+	nonZero(b.ttft, l.TTFT)
+	nonZero(b.tpot, l.TPOT)
+	if l.Queue > 0 || s.keepsZero {
+		b.queue.observe(l.Queue.Seconds())
 	}
-	nonZero(s.prefill, r.firstToken-r.scheduled)
-	nonZero(s.decode, r.lastToken-r.firstToken)
-	nonZero(s.inference, r.lastToken-r.scheduled)
-	s.prompt += uint64(r.prompt)
-	s.generation += uint64(r.generated)
-	s.cached += uint64(r.cached)
-	s.cachedEach.observe(float64(r.cached))
+	nonZero(b.prefill, r.firstToken-r.scheduled)
+	nonZero(b.decode, r.lastToken-r.firstToken)
+	nonZero(b.inference, r.lastToken-r.scheduled)
+	b.prompt += uint64(r.prompt)
+	b.generation += uint64(r.generated)
+	b.cached += uint64(r.cached)
+	b.cachedEach.observe(float64(r.cached))
 	s.wake()
 }
 
 // wake lets the collector drain what has piled up, and go on for a while.
 func (s *serve) wake() {
 	s.drainUntil = s.w.now + serveDrain
-	s.drain()
+	s.collect()
 }
 
 func (s *serve) iterated(it *iteration) {
@@ -155,46 +180,42 @@ func (s *serve) iterated(it *iteration) {
 	if len(s.undrained) > serveStats+1 {
 		s.undrained = s.undrained[1:]
 	}
-	if s.collects() && s.w.now <= s.drainUntil {
-		s.drain()
+	if s.w.now <= s.drainUntil {
+		s.collect()
 	}
 }
 
-// collects says that this generation has a collector that reads iterations.
-func (s *serve) collects() bool {
-	return s.w.spec.Kind != KindServeOld && !s.w.spec.NoPerfMetrics
-}
+// collects says that there is a collector that reads iterations.
+func (s *serve) collects() bool { return !s.blind && !s.w.spec.NoPerfMetrics }
 
-func (s *serve) drain() {
+func (s *serve) collect() {
 	if !s.collects() {
 		return
 	}
-	if s.w.spec.Kind == KindServeGen2 && len(s.undrained) > 1 {
-		// That generation logs only the latest of a batch.
+	if s.latestOnly && len(s.undrained) > 1 {
 		s.undrained = s.undrained[len(s.undrained)-1:]
 	}
 	for i := range s.undrained {
-		s.log(&s.undrained[i])
+		s.collected.log(&s.undrained[i])
 	}
 	s.tee = append(s.tee, s.undrained...)
 	s.tee = s.tee[max(0, len(s.tee)-serveStats):]
 	s.undrained = s.undrained[:0]
 }
 
-func (s *serve) log(it *iteration) {
-	c := &s.counters
+func (c *iterationCounters) log(it *iteration) {
 	// These two are cumulative in the record; the collector adds their growth.
-	c.reused += it.kvReused - s.last.kvReused
-	c.missed += it.kvMissed - s.last.kvMissed
-	s.logged, s.last = true, *it
-	c.iterReused += uint64(it.iterReused)
-	c.iterMissed += uint64(it.iterMissed)
-	c.genAlloc += uint64(it.iterGenAlloc)
+	c.reused += it.kv.reused - c.last.kv.reused
+	c.missed += it.kv.missed - c.last.kv.missed
+	c.logged, c.last = true, *it
+	c.iterReused += uint64(it.kv.iterReused)
+	c.iterMissed += uint64(it.kv.iterMissed)
+	c.genAlloc += uint64(it.kv.iterGenAlloc)
 	c.completed += uint64(it.completed)
-	if moved := it.iterReused + it.iterMissed; moved > 0 {
-		s.moved, s.reuseRate = true, float64(it.iterReused)/float64(moved)
+	if moved := it.kv.iterReused + it.kv.iterMissed; moved > 0 {
+		c.moved, c.reuseRate = true, float64(it.kv.iterReused)/float64(moved)
 	}
 	if it.contextTokens > 0 {
-		s.batch.observe(float64(it.contextTokens))
+		c.batch.observe(float64(it.contextTokens))
 	}
 }

@@ -1,78 +1,112 @@
 package simulate
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
+
+// flavour is what the kinds of Triton differ in. They share the behaviour of
+// ports and the core families and differ in what their LLM model is and publishes.
+type flavour struct {
+	// complete fills in what a spec leaves open; nil for nothing of its own.
+	complete func(s *Spec)
+	// models is the repository in the order of its index: by name.
+	models []model
+	// backend makes what the LLM model publishes beside the core families; nil for
+	// nothing.
+	backend func(t *triton) backend
+	// queues says that requests wait in Triton's own queue and not in an executor's.
+	queues bool
+	// inputs are the names and types of what a request to the LLM model needs.
+	inputs [][2]string
+	// configure fills in the LLM model's config and its parameters.
+	configure func(s Spec, config, parameters object)
+	// onePort serves the page on the API port in the place of Triton's own two ports.
+	onePort func(t *triton, r *Replica) http.Handler
+}
+
+// backend is what the LLM model of a Triton publishes.
+type backend interface {
+	observer
+	// The method sample reads the executor; it is called ten times a second.
+	sample(e *engine)
+	// The method reloaded hears that the model was loaded again.
+	reloaded()
+	// The method booksLLM says that core's counters of the LLM model move.
+	booksLLM() bool
+	counters(p *page)
+	gauges(p *page)
+	histograms(p *page)
+}
+
+// silent is a backend that publishes nothing.
+type silent struct{}
+
+func (silent) started(*request)    {}
+func (silent) finished(*request)   {}
+func (silent) failed(*request)     {}
+func (silent) iterated(*iteration) {}
+func (silent) sample(*engine)      {}
+func (silent) reloaded()           {}
+func (silent) booksLLM() bool      { return true }
+func (silent) counters(*page)      {}
+func (silent) gauges(*page)        {}
+func (silent) histograms(*page)    {}
+
+func (f flavour) software() software {
+	return software{
+		path: "/metrics", onePort: f.onePort != nil, roleFirst: true,
+		complete: func(s *Spec) error {
+			setDefault(&s.EngineVersion, "2.64.0")
+			setDefault(&s.TRTLLMVersion, "1.1.0")
+			if f.complete != nil {
+				f.complete(s)
+			}
+			_, err := parseTritonVersion(s.EngineVersion)
+			return err
+		},
+		start: func(w *world) server { return newTriton(w, f) },
+	}
+}
 
 // triton is a simulated tritonserver process with its model repository.
 type triton struct {
+	kind    flavour
 	w       *world
 	version tritonVersion
-	models  []*model // In the order of the repository index: by name.
-	trt     *trtllmState
-	vllm    *vllmState
+	models  []*model
+	backend backend
 	host    hostGauges
-	drained bool
 	began   time.Duration // Of draining.
 	at      time.Duration // Of the next tick.
 	seed    uint64
 }
 
-// tritonTick is the period of the TRT-LLM backend's statistics thread
-// (stats_check_period_ms) and the simulator's own housekeeping.
-const tritonTick = 100 * time.Millisecond
-
-// exitTimeout is Triton's --exit-timeout-secs.
-const exitTimeout = 30 * time.Second
-
-// role is a model's part in a request.
-type role int
-
 const (
-	roleLLM role = iota
-	rolePre
-	rolePost
-	roleEnsemble
-	roleBLS
-	roleOther
+	// This is the period of the TRT-LLM backend's statistics thread
+	// (stats_check_period_ms) and of the simulator's own housekeeping.
+	tritonTick = 100 * time.Millisecond
+	// This is Triton's --exit-timeout-secs.
+	exitTimeout = 30 * time.Second
 )
 
-func newTriton(w *world) *triton {
-	// Validate has checked the version; what cannot be read has no families.
+func newTriton(w *world, f flavour) *triton {
+	// The spec was checked; what cannot be read has no families.
 	v, _ := parseTritonVersion(w.spec.EngineVersion)
-	t := &triton{w: w, version: v, seed: mix(w.spec.Seed, "order"+w.spec.EngineVersion) + uint64(w.truth.Epoch)}
-	decoupled := w.spec.Streaming
-	add := func(name string, r role, backend string, decoupled bool, load float64) {
-		t.models = append(t.models, &model{
-			name: name, role: r, backend: backend, decoupled: decoupled, loadSeconds: load, state: modelReady,
-		})
+	t := &triton{
+		kind: f, w: w, version: v, backend: silent{}, host: newHostGauges(w.spec), at: w.now + tritonTick,
+		seed: mix(w.spec.Seed, "order"+w.spec.EngineVersion) + uint64(w.truth.Epoch),
 	}
-	switch w.spec.Kind {
-	case KindTritonLLMAPI:
-		add("tensorrt_llm", roleLLM, "python", true, 41.220145713)
-	case KindTritonVLLM:
-		add("vllm_model", roleLLM, "vllm", true, 38.007213551)
-		t.vllm = newVLLMState()
-	case KindTritonCore:
-		add("densenet_onnx", roleOther, "onnxruntime", false, 0.731204)
-		add("resnet50", roleLLM, "onnxruntime", false, 1.904518)
-	default:
-		backend := "tensorrtllm"
-		if w.spec.Kind == KindTritonPython {
-			backend = "python"
-		}
-		add("ensemble", roleEnsemble, "", decoupled, 0.000412)
-		add("postprocessing", rolePost, "python", false, 3.917212)
-		add("preprocessing", rolePre, "python", false, 4.182733)
-		add("tensorrt_llm", roleLLM, backend, decoupled, 38.54021973)
-		add("tensorrt_llm_bls", roleBLS, "python", decoupled, 3.800112)
-		if w.spec.Kind != KindTritonPython || v >= triton2407 {
-			t.trt = newTRTLLMState()
-		}
-	}
-	for _, m := range t.models {
+	for i := range f.models {
+		m := f.models[i]
+		m.decoupled = m.decoupled && w.spec.Streaming
+		m.state = modelReady
 		m.reset()
+		t.models = append(t.models, &m)
 	}
-	t.host = newHostGauges(w.spec)
-	t.at = w.now + tritonTick
+	if f.backend != nil {
+		t.backend = f.backend(t)
+	}
 	return t
 }
 
@@ -86,34 +120,37 @@ func (t *triton) model(r role) *model {
 	return nil
 }
 
+func (t *triton) byName(name string) *model {
+	for _, m := range t.models {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
 // entry is the model the clients call.
 func (t *triton) entry() *model {
-	switch {
-	case t.w.spec.Topology == TopologyEnsemble && t.model(roleEnsemble) != nil:
-		return t.model(roleEnsemble)
-	case t.w.spec.Topology == TopologyBLS && t.model(roleBLS) != nil:
-		return t.model(roleBLS)
-	default:
+	m := t.model(roleEnsemble)
+	if t.w.spec.Topology == TopologyBLS {
+		m = t.model(roleBLS)
+	}
+	if m == nil {
 		return t.model(roleLLM)
 	}
+	return m
 }
 
 // direct says that clients call the LLM model itself, without pre- and
 // postprocessing.
 func (t *triton) direct() bool { return t.entry().role == roleLLM }
 
-// pythonRule says that a model's statistics end when its execute() returns, not
-// when its last response is sent: decoupled models of the Python backend.
-func (m *model) pythonRule() bool {
-	return m.decoupled && (m.backend == "python" || m.backend == "vllm")
-}
-
 func (t *triton) next() time.Duration { return t.at }
 
 func (t *triton) tick() {
 	t.at = t.w.now + tritonTick
-	if t.trt != nil && t.w.engine != nil {
-		t.trt.sample(t.w.engine)
+	if t.w.engine != nil {
+		t.backend.sample(t.w.engine)
 	}
 	t.host.tick(t.w)
 	t.lifecycle()

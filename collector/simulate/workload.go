@@ -7,7 +7,7 @@ import (
 )
 
 // Workload says what the simulated clients send. Zero fields take the values of
-// DefaultWorkload, except Rate and the three shares, whose zero means none.
+// DefaultWorkload, except Rate and the shares, whose zero means none.
 type Workload struct {
 	// Rate is the mean number of requests a second; arrivals are Poisson.
 	Rate float64
@@ -73,7 +73,7 @@ func newClients(load Workload, seed uint64) *clients {
 }
 
 // setRate changes the arrival rate from now on; a Poisson stream has no memory,
-// so the next arrival is simply drawn anew.
+// so the next arrival is simply drawn again.
 func (c *clients) setRate(now time.Duration, rate float64) {
 	c.load.Rate = rate
 	c.schedule(now)

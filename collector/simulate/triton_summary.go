@@ -26,19 +26,20 @@ const (
 	summarySlot    = 12 * time.Second
 	summarySlots   = 5
 	summaryPerSlot = 2000 // Observations kept a slot, so that one a token stays small.
+	summaryAtOnce  = 8    // Of more equal ones, only so many are kept.
 )
 
-func (s *summary) observe(now time.Duration, v float64) {
-	s.n++
-	s.sum += v
-	slot := int64(now / summarySlot)
-	if slot != s.slot {
+// observe books n observations of the same value.
+func (s *summary) observe(now time.Duration, n int, v float64) {
+	s.n += uint64(n)
+	s.sum += float64(n) * v
+	if slot := int64(now / summarySlot); slot != s.slot {
 		s.slot, s.kept = slot, 0
 		s.prune(slot)
 	}
-	if s.kept < summaryPerSlot {
+	for range min(n, summaryAtOnce, summaryPerSlot-s.kept) {
 		s.kept++
-		s.seen = append(s.seen, timed{slot: slot, value: v})
+		s.seen = append(s.seen, timed{s.slot, v})
 	}
 }
 
@@ -46,15 +47,16 @@ func (s *summary) prune(slot int64) {
 	s.seen = slices.DeleteFunc(s.seen, func(t timed) bool { return t.slot <= slot-summarySlots })
 }
 
-func (s *summary) quantiles(now time.Duration, qs []float64) []float64 {
+// quantiles reads the values of the quantiles of Triton's summaries.
+func (s *summary) quantiles(now time.Duration) []float64 {
 	s.prune(int64(now / summarySlot))
 	values := make([]float64, 0, len(s.seen))
 	for _, t := range s.seen {
 		values = append(values, t.value)
 	}
 	slices.Sort(values)
-	out := make([]float64, len(qs))
-	for i, q := range qs {
+	out := quantiles()
+	for i, q := range out {
 		out[i] = math.NaN()
 		if len(values) > 0 {
 			out[i] = values[min(len(values)-1, int(q*float64(len(values))))]

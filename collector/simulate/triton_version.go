@@ -22,10 +22,9 @@ func parseTritonVersion(s string) (tritonVersion, error) {
 }
 
 // The releases in which something changed on the page: core src/metrics.cc and
-// the TRT-LLM backend's custom_metrics_reporter.cc, read branch by branch.
+// the TRT-LLM backend's custom_metrics_reporter.cc, read branch by branch. What
+// is older than 23.04 gets the page of 23.04.
 const (
-	triton2209 tritonVersion = 26 // Numbers without fixed decimals.
-	triton2304 tritonVersion = 33 // Summaries.
 	triton2309 tritonVersion = 38 // Pending gauge.
 	triton2311 tritonVersion = 40 // The last with *_statistics names and zero base counters.
 	triton2401 tritonVersion = 42 // Pinned memory pool.
@@ -39,11 +38,3 @@ const (
 	triton2504 tritonVersion = 57 // Categories waiting and fraction.
 	triton2601 tritonVersion = 65 // First response for all models.
 )
-
-// suffix is what the TRT-LLM families end in.
-func (v tritonVersion) suffix() string {
-	if v <= triton2311 {
-		return "_statistics"
-	}
-	return "_metrics"
-}

@@ -1,0 +1,116 @@
+package simulate
+
+import (
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// answer is what a route answers, made while the process of the replica is
+// locked. The body is nil, a text or what becomes JSON.
+type answer func(req *http.Request) (status int, body any)
+
+// text is a body that is not JSON.
+type text struct {
+	kind string // The content type.
+	body []byte
+}
+
+const (
+	plainText      = "text/plain; charset=utf-8"
+	prometheusText = "text/plain; version=0.0.4; charset=utf-8"
+)
+
+// object is a JSON object; encoding sorts its keys, which no client may rely on.
+type object map[string]any
+
+// ok answers 200 with a body of that moment.
+func ok(body func() any) answer {
+	return func(*http.Request) (int, any) { return http.StatusOK, body() }
+}
+
+// shown is a page of the process, or nothing while the page is to be empty.
+func (w *world) shown(contentType string, page func() []byte) answer {
+	return ok(func() any {
+		if w.emptyPage {
+			return text{contentType, nil}
+		}
+		return text{contentType, page()}
+	})
+}
+
+// routes answers for a process; once it has ended, connections are aborted.
+func (r *Replica) routes(srv server, answers map[string]answer) *http.ServeMux {
+	mux := http.NewServeMux()
+	for pattern, a := range answers {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, req *http.Request) {
+			var status int
+			var body any
+			if !r.locked(srv, func() { status, body = a(req) }) {
+				panic(http.ErrAbortHandler)
+			}
+			write(w, status, body)
+		})
+	}
+	return mux
+}
+
+// locked runs f on the world of this moment; false when the process is gone.
+func (r *Replica) locked(srv server, f func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.catchUp()
+	if r.w.server != srv {
+		return false
+	}
+	f()
+	return true
+}
+
+func write(w http.ResponseWriter, status int, body any) {
+	switch b := body.(type) {
+	case nil:
+		writeBody(w, status, nil)
+	case text:
+		w.Header().Set("Content-Type", b.kind)
+		writeBody(w, status, b.body)
+	default:
+		// What is sent is made here and can always be encoded.
+		encoded, _ := json.Marshal(body)
+		w.Header().Set("Content-Type", "application/json")
+		writeBody(w, status, encoded)
+	}
+}
+
+func writeBody(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	if len(body) == 0 && h.Get("Content-Type") == "" {
+		h["Content-Type"] = nil
+	}
+	w.WriteHeader(status)
+	// A reader that left is no concern of the server.
+	_, _ = w.Write(body)
+}
+
+// modelList is the answer of GET /v1/models.
+func modelList(created time.Time, owner string, ids ...string) object {
+	list := []object{}
+	for _, id := range ids {
+		list = append(list, object{"id": id, "object": "model", "created": created.Unix(), "owned_by": owner})
+	}
+	return object{"object": "list", "data": list}
+}
+
+// notFound answers what has no route, and uvicorn everything, as FastAPI does.
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusNotFound, object{"detail": "Not Found"})
+}
+
+func uvicorn(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Server", "uvicorn")
+		mux.ServeHTTP(w, req)
+	})
+}

@@ -1,0 +1,81 @@
+package simulate
+
+import (
+	"net/http"
+	"time"
+)
+
+// Kind names a server the simulator can be.
+type Kind string
+
+// kinds are the servers there are. Everything about one is in the files that
+// begin with its name; here is its entry and no more.
+func kinds() map[Kind]software {
+	return map[Kind]software{
+		KindTriton:       tritonTRTLLM(),
+		KindTritonPython: tritonPython(),
+		KindTritonLLMAPI: tritonLLMAPI(),
+		KindTritonCore:   tritonCore(),
+		KindTritonVLLM:   tritonVLLM(),
+		KindTritonOpenAI: tritonOpenAI(),
+		KindServe:        serveNewest(),
+		KindServeGen2:    serveFirstPrefixed(),
+		KindServeOld:     serveOld(),
+		KindNIM:          nimSoftware(),
+		KindDynamo:       dynamoSoftware(),
+	}
+}
+
+// software is what a kind of server answers about itself.
+type software struct {
+	// path is where its metrics page is; onePort says that the page is on the
+	// port of the API.
+	path    string
+	onePort bool
+	// complete fills in what a spec leaves open and says what is wrong with it.
+	complete func(s *Spec) error
+	// start makes a new process.
+	start func(w *world) server
+	// abortsAbandoned says that a request ends when its client leaves; others go
+	// on to the last token.
+	abortsAbandoned bool
+	// roleFirst says that a chat stream sends its role frame before the first
+	// token is there, not with it.
+	roleFirst bool
+}
+
+// server is a running process: what it books, prints and answers.
+type server interface {
+	observer
+	// The method admit says whether a request may go to the executor; when not, the server
+	// has booked it as its real counterpart does.
+	admit(r *request) bool
+	// The method accepted hears that the executor took a request.
+	accepted(r *request)
+	// The method next is the moment of the server's next own work, tick does it.
+	next() time.Duration
+	tick()
+	// The method control begins to load or unload a model.
+	control(model string, load bool)
+	// The method drain begins the shutdown, gone says that it is over.
+	drain()
+	gone() bool
+	// The method page renders the metrics page of this moment.
+	page() []byte
+	handlers(r *Replica) handlers
+}
+
+// handlers answer a server's ports; metrics is nil for servers with one port.
+type handlers struct{ api, metrics http.Handler }
+
+// plain is the part of servers that take every request, have no work of their
+// own between requests and no models to load, and end at once.
+type plain struct{ w *world }
+
+func (p plain) admit(*request) bool { return !p.w.failing }
+func (plain) accepted(*request)     {}
+func (plain) next() time.Duration   { return never }
+func (plain) tick()                 {}
+func (plain) control(string, bool)  {}
+func (plain) drain()                {}
+func (plain) gone() bool            { return true }

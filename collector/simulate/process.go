@@ -1,0 +1,108 @@
+package simulate
+
+import "time"
+
+// runTo processes every event up to and at t, in order of time.
+func (r *Replica) runTo(t time.Duration) {
+	for {
+		at := min(r.clients.next, r.upAt, r.timeline.next())
+		if r.w.engine != nil {
+			at = min(at, r.w.engine.end)
+		}
+		if r.w.server != nil {
+			at = min(at, r.w.server.next())
+		}
+		if at > t {
+			r.w.now = max(r.w.now, t)
+			return
+		}
+		r.w.now = max(r.w.now, at)
+		r.step()
+	}
+}
+
+// step does the one thing that is due; ties are broken in a fixed order.
+func (r *Replica) step() {
+	w := r.w
+	switch {
+	case r.timeline.next() <= w.now:
+		event := r.timeline[0]
+		r.timeline = r.timeline[1:]
+		event.do(r)
+	case r.upAt <= w.now:
+		r.boot()
+	case w.engine != nil && w.engine.end <= w.now:
+		w.engine.finish(w.now, w)
+	case w.server != nil && w.server.next() <= w.now:
+		w.server.tick()
+		if w.phase == PhaseDraining && w.server.gone() {
+			r.stop(PhaseDown)
+		}
+	case r.clients.next <= w.now:
+		r.arrive(r.clients.arrive())
+	}
+}
+
+// arrive brings a request to the API port; false when it is not in work.
+func (r *Replica) arrive(req *request) bool {
+	w := r.w
+	if w.phase != PhaseServing {
+		r.refused++
+		return false
+	}
+	w.truth.Arrived++
+	if w.engine == nil || !w.server.admit(req) {
+		w.truth.Failed++
+		w.truth.Rejected++
+		return false
+	}
+	if w.stick > 0 {
+		w.stick--
+		req.stuck = true
+	}
+	w.engine.submit(w.now, req)
+	w.server.accepted(req)
+	return true
+}
+
+// boot starts a new process.
+func (r *Replica) boot() {
+	w := r.w
+	r.upAt = never
+	w.truth = Truth{Epoch: w.truth.Epoch + 1}
+	w.phase, w.up, w.switches = PhaseServing, w.now, switches{}
+	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
+	w.server = r.kind.start(w)
+}
+
+// stop ends the process; what is in flight is lost.
+func (r *Replica) stop(phase Phase) {
+	if r.w.engine != nil {
+		r.w.engine.abort(r.w.truth.bookFailed)
+	}
+	r.w.server, r.w.phase = nil, phase
+}
+
+// The executor's observer is the world: it books what happens in the truth and
+// passes it on to the server.
+
+func (w *world) started(r *request) { w.server.started(r) }
+
+func (w *world) finished(r *request) {
+	if r.stuck {
+		w.truth.Stuck++
+	} else {
+		w.truth.bookFinished(r)
+	}
+	w.server.finished(r)
+	if !r.stuck {
+		r.tell(streamEvent{done: true})
+	}
+}
+
+func (w *world) failed(r *request) {
+	w.truth.bookFailed(r)
+	w.server.failed(r)
+}
+
+func (w *world) iterated(it *iteration) { w.server.iterated(it) }

@@ -1,0 +1,117 @@
+package simulate
+
+import (
+	"compress/gzip"
+	"net/http"
+	"strings"
+	"time"
+)
+
+func (s *serve) handlers(r *Replica) handlers {
+	mux := r.routes(s, map[string]answer{
+		"GET /health":    s.health,
+		"GET /version":   ok(func() any { return object{"version": s.w.spec.TRTLLMVersion} }),
+		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "tensorrt_llm", s.w.spec.Model) }),
+		"GET /metrics":   ok(s.statistics),
+	})
+	r.completions(mux, s)
+	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
+		// The page is a mounted application: any method, any path that begins so.
+		if s.w.spec.NoPerfMetrics || !strings.HasPrefix(req.URL.Path, "/prometheus/metrics") {
+			notFound(w, req)
+			return
+		}
+		s.prometheus(r, w, req)
+	})
+	return handlers{api: uvicorn(mux)}
+}
+
+// health is always 200 in the old server; the newer ones ask the executor.
+func (s *serve) health(*http.Request) (status int, body any) {
+	if s.w.failing && !s.blind {
+		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
+	}
+	return http.StatusOK, nil
+}
+
+// prometheus answers as prometheus_client's ASGI application: chunked, gzip for
+// whoever names it (even with q=0), OpenMetrics for whoever accepts it.
+func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request) {
+	openMetrics := strings.Contains(req.Header.Get("Accept"), "application/openmetrics-text")
+	var body []byte
+	r.locked(s, func() {
+		// A restricted registry knows nothing in multiprocess mode.
+		if !s.w.emptyPage && !req.URL.Query().Has("name[]") {
+			body = s.render(openMetrics)
+		}
+	})
+	h := w.Header()
+	h.Set("Content-Type", prometheusText)
+	if openMetrics {
+		h.Set("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores")
+	}
+	compress := strings.Contains(req.Header.Get("Accept-Encoding"), "gzip")
+	if compress {
+		h.Set("Content-Encoding", "gzip")
+	}
+	w.WriteHeader(http.StatusOK)
+	// Without a length and with an early flush the body is sent in chunks.
+	_ = http.NewResponseController(w).Flush()
+	if compress {
+		z := gzip.NewWriter(w)
+		_, _ = z.Write(body)
+		_ = z.Close()
+		return
+	}
+	_, _ = w.Write(body)
+}
+
+// statistics is GET /metrics: JSON iteration records, each handed out once. A
+// server without a collector waits for two seconds without an iteration first;
+// this one does not.
+func (s *serve) statistics() any {
+	if !s.collects() {
+		s.tee, s.undrained = s.undrained, nil
+	}
+	records := []object{}
+	for i := range s.tee {
+		records = append(records, s.record(&s.tee[i]))
+	}
+	s.tee = nil
+	return records
+}
+
+// gpuMemUsage is what every iteration reports.
+const gpuMemUsage = 123456789012
+
+// record is one iteration as the PyTorch backend's JSON has it.
+func (s *serve) record(it *iteration) object {
+	milliseconds := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
+	cfg := s.w.spec.Engine
+	return object{
+		"timestamp":      s.w.start.Add(it.at).Format("01-02-2006 15:04:05.000000"),
+		"iter":           it.n,
+		"iterLatencyMS":  milliseconds(it.latency),
+		"gpuMemUsage":    gpuMemUsage,
+		"cpuMemUsage":    0,
+		"pinnedMemUsage": 0, "crossKvCacheStats": nil, "specDecodingStats": nil, "staticBatchingStats": nil,
+		"newActiveRequestsQueueLatencyMS": milliseconds(it.queueTime),
+		"numNewActiveRequests":            it.newActive,
+		"numActiveRequests":               it.active,
+		"numQueuedRequests":               it.queued,
+		"numCompletedRequests":            it.completed,
+		"maxNumActiveRequests":            cfg.MaxActive,
+		"maxBatchSizeStatic":              0, "maxBatchSizeTunerRecommended": 0, "maxBatchSizeRuntime": 0,
+		"maxNumTokensStatic": 0, "maxNumTokensTunerRecommended": 0, "maxNumTokensRuntime": 0,
+		"kvCacheStats": object{
+			"maxNumBlocks": it.kvUsed + it.kvFree, "freeNumBlocks": it.kvFree, "usedNumBlocks": it.kvUsed,
+			"tokensPerBlock": cfg.TokensPerBlock, "allocTotalBlocks": it.kv.allocated, "allocNewBlocks": it.kv.allocatedNew,
+			"reusedBlocks": it.kv.reused, "missedBlocks": it.kv.missed,
+			"cacheHitRate": float64(it.kv.reused) / float64(max(1, it.kv.reused+it.kv.missed)),
+		},
+		"inflightBatchingStats": object{
+			"numScheduledRequests": it.scheduled, "numContextRequests": it.context, "numGenRequests": it.decoding,
+			"numPausedRequests": it.paused, "numCtxTokens": it.contextTokens, "microBatchId": 0, "avgNumDecodedTokensPerIter": 0.0,
+		},
+	}
+}

@@ -1,0 +1,148 @@
+package simulate
+
+import "strconv"
+
+// page renders /prometheus/metrics as prometheus_client's multiprocess mode does:
+// what has no sample is absent, gauges carry a pid.
+func (s *serve) page() []byte { return s.render(false) }
+
+func (s *serve) render(openMetrics bool) []byte {
+	p := &page{dialect: pythonDialect(), openMetrics: openMetrics}
+	s.write(s, p)
+	return p.bytes()
+}
+
+func (s *serve) writeNewest(p *page) {
+	s.writeBasics(p, "trtllm_")
+	s.writePhases(p)
+	s.writeConfig(p)
+	s.writeIteration(p)
+	s.writeCounters(p)
+}
+
+// names are the engine_type and model_name of every series.
+func (s *serve) names() (engine, model string) {
+	if s.engine == "" {
+		return "undefined", "undefined"
+	}
+	return s.engine, s.w.spec.Model
+}
+
+func (s *serve) labels() string {
+	engine, model := s.names()
+	return pairs("engine_type", engine, "model_name", model)
+}
+
+func (s *serve) writeSuccess(p *page, prefix string) {
+	engine, model := s.names()
+	p.family("counter", prefix+"request_success_total", "Count of successfully processed requests.")
+	for _, reason := range s.booked.success.reasons {
+		p.add(pairs("engine_type", engine, "finished_reason", reason, "model_name", model), float64(s.booked.success.counts[reason]))
+	}
+}
+
+func (s *serve) writeBasics(p *page, prefix string) {
+	b, labels := &s.booked, s.labels()
+	p.histogram(prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", labels, b.e2e)
+	p.histogram(prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", labels, b.ttft)
+	p.histogram(prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", labels, b.tpot)
+	p.histogram(prefix+"request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", labels, b.queue)
+}
+
+func (s *serve) writePhases(p *page) {
+	b, labels := &s.booked, s.labels()
+	p.histogram("trtllm_request_prefill_time_seconds",
+		"Histogram of prefill (context) phase duration in seconds (first_token_time - first_scheduled_time).", labels, b.prefill)
+	p.histogram("trtllm_request_decode_time_seconds",
+		"Histogram of decode (generation) phase duration in seconds (last_token_time - first_token_time).", labels, b.decode)
+	p.histogram("trtllm_request_inference_time_seconds",
+		"Histogram of total inference duration in seconds (last_token_time - first_scheduled_time).", labels, b.inference)
+	p.histogram("trtllm_prompt_cached_tokens_per_request", "Histogram of cached prompt tokens per request.", labels, b.cachedEach)
+	p.histogram("trtllm_prefill_batch_tokens", "Histogram of total context tokens per iteration.", labels, s.collected.batch)
+}
+
+func (s *serve) writeConfig(p *page) {
+	engine, model := s.names()
+	gpus := strconv.Itoa(max(1, s.w.spec.GPUs))
+	p.one("gauge", "trtllm_model_config_info", "Model configuration info", pairs(
+		"dtype", "bfloat16", "engine_type", engine, "gpu_type", "NVIDIA H200", "max_model_len", "4096",
+		"model", model, "model_name", model, "pid", s.pid, "quantization", "none", "served_model_name", model), 1)
+	p.one("gauge", "trtllm_parallel_config_info", "Parallelism configuration info", pairs(
+		"context_parallel_size", "1", "engine_type", engine, "expert_parallel_size", "1", "gpu_count", gpus,
+		"model_name", model, "pid", s.pid, "pipeline_parallel_size", "1", "tensor_parallel_size", gpus), 1)
+	p.one("gauge", "trtllm_kv_cache_config_info", "KV cache configuration info", pairs(
+		"cache_dtype", "auto", "enable_block_reuse", "True", "enable_partial_reuse", "True",
+		"engine_type", engine, "free_gpu_memory_fraction", "0.9", "model_name", model, "pid", s.pid), 1)
+}
+
+// gauge writes a gauge of the last iteration, once there was one.
+func (s *serve) gauge(p *page, name, help string, v float64) {
+	if s.collected.logged {
+		engine, model := s.names()
+		p.one("gauge", "trtllm_"+name, help, pairs("engine_type", engine, "model_name", model, "pid", s.pid), v)
+	}
+}
+
+func (s *serve) writeKVRates(p *page) {
+	it := &s.collected.last
+	if blocks := it.kv.reused + it.kv.missed; blocks > 0 {
+		s.gauge(p, "kv_cache_hit_rate", "KV cache hit rate", float64(it.kv.reused)/float64(blocks))
+	}
+	s.gauge(p, "kv_cache_utilization", "KV cache utilization", float64(it.kvUsed)/float64(it.kvUsed+it.kvFree))
+}
+
+// writeIteration writes the gauges of the last iteration the collector saw.
+func (s *serve) writeIteration(p *page) {
+	it, cfg := &s.collected.last, s.w.spec.Engine
+	count := func(name, help string, v int) { s.gauge(p, name, help, float64(v)) }
+	count("num_requests_running", "Number of active requests", it.active)
+	count("num_requests_waiting", "Number of queued requests", it.queued)
+	count("max_num_active_requests", "Maximum number of active requests", cfg.MaxActive)
+	s.gauge(p, "iteration_latency_seconds", "Iteration latency in seconds", float64(it.latency.Microseconds())/1e6)
+	count("gpu_memory_usage_bytes", "GPU memory usage in bytes", gpuMemUsage)
+	// The PyTorch path reports these five as 0.
+	count("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
+	count("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)
+	count("max_batch_size_static", "Static maximum batch size", 0)
+	count("max_batch_size_runtime", "Runtime maximum batch size", 0)
+	count("max_num_tokens_runtime", "Runtime maximum number of tokens", 0)
+	s.writeKVRates(p)
+	count("kv_cache_max_blocks", "Maximum number of KV cache blocks", it.kvUsed+it.kvFree)
+	count("kv_cache_free_blocks", "Number of free KV cache blocks", it.kvFree)
+	count("kv_cache_used_blocks", "Number of used KV cache blocks", it.kvUsed)
+	count("kv_cache_tokens_per_block", "Number of tokens per KV cache block", cfg.TokensPerBlock)
+	count("num_context_requests", "Number of context (prefill) requests", it.context)
+	count("num_generation_requests", "Number of generation (decode) requests", it.decoding)
+	count("num_paused_requests", "Number of paused requests", it.paused)
+	count("num_scheduled_requests", "Number of scheduled requests", it.scheduled)
+	count("total_context_tokens", "Total number of context tokens", it.contextTokens)
+	count("avg_decoded_tokens_per_iter", "Average number of decoded tokens per iteration", 0)
+	s.gauge(p, "prefill_batch_occupancy", "Fraction of max active slots occupied by context requests.",
+		float64(it.context)/float64(cfg.MaxActive))
+	if s.collected.moved {
+		s.gauge(p, "kv_cache_iter_reuse_rate", "Per-iteration KV cache block reuse rate", s.collected.reuseRate)
+	}
+}
+
+func (s *serve) writeCounters(p *page) {
+	b, c, labels := &s.booked, &s.collected, s.labels()
+	counter := func(name, help string, v uint64) { p.one("counter", "trtllm_"+name, help, labels, float64(v)) }
+	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
+		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.cached)
+	if len(b.success.reasons) > 0 {
+		s.writeSuccess(p, "trtllm_")
+		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.prompt)
+		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.generation)
+	}
+	if !c.logged {
+		return
+	}
+	counter("kv_cache_reused_blocks_total", "Cumulative number of KV cache blocks reused (cache hits)", c.reused)
+	counter("kv_cache_missed_blocks_total", "Cumulative number of KV cache blocks missed (cache misses)", c.missed)
+	counter("kv_cache_iter_reused_blocks_total", "Total reused KV cache blocks (full + partial)", c.iterReused)
+	counter("kv_cache_iter_full_reused_blocks_total", "Total fully reused KV cache blocks", c.iterReused)
+	counter("kv_cache_iter_partial_reused_blocks_total", "Total partially reused KV cache blocks", 0)
+	counter("kv_cache_iter_missed_blocks_total", "Total missed KV cache blocks (context phase)", c.iterMissed)
+	counter("kv_cache_gen_alloc_blocks_total", "Total blocks allocated during generation phase", c.genAlloc)
+	counter("num_requests_completed_total", "Total number of completed requests across iterations", c.completed)
+}

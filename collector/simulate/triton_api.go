@@ -1,0 +1,100 @@
+package simulate
+
+import (
+	"net/http"
+	"strings"
+)
+
+func (t *triton) handlers(r *Replica) handlers {
+	if t.kind.onePort != nil {
+		return handlers{api: t.kind.onePort(t, r)}
+	}
+	return handlers{api: dateless(t.api(r)), metrics: dateless(t.metrics(r))}
+}
+
+// dateless answers without the header Date, as Triton's HTTP library does.
+func dateless(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		w.Header()["Date"] = nil
+		h.ServeHTTP(w, req)
+	})
+}
+
+// metrics is port 8002: every path answers, one has the page, GET only.
+func (t *triton) metrics(r *Replica) http.Handler {
+	page := t.w.shown(plainText, t.page)
+	return r.routes(t, map[string]answer{"/": func(req *http.Request) (int, any) {
+		switch {
+		case req.Method != http.MethodGet:
+			return http.StatusMethodNotAllowed, apiError{"Method Not Allowed"}
+		case strings.TrimSuffix(req.URL.Path, "/") == "/metrics":
+			return page(req)
+		default:
+			return http.StatusOK, nil
+		}
+	}})
+}
+
+// api is port 8000.
+func (t *triton) api(r *Replica) http.Handler {
+	mux := r.routes(t, map[string]answer{
+		"GET /v2":             ok(t.metadata),
+		"GET /v2/health/live": ok(func() any { return nil }),
+		"GET /v2/health/ready": func(*http.Request) (int, any) {
+			if t.ready() {
+				return http.StatusOK, nil
+			}
+			return http.StatusBadRequest, nil
+		},
+		"POST /v2/repository/index":     ok(t.index),
+		"GET /v2/models/{model}":        t.ofModel(t.modelMetadata),
+		"GET /v2/models/{model}/config": t.ofModel(t.config),
+	})
+	mux.Handle("POST /v2/models/{model}/generate_stream", t.generate(r))
+	return mux
+}
+
+func (t *triton) ofModel(f func(m *model) any) answer {
+	return func(req *http.Request) (int, any) {
+		m := t.byName(req.PathValue("model"))
+		if m == nil || !m.printed() {
+			return http.StatusNotFound, unknownModel(req)
+		}
+		return http.StatusOK, f(m)
+	}
+}
+
+type apiError struct {
+	Error string `json:"error"`
+}
+
+func unknownModel(req *http.Request) apiError {
+	return apiError{"Request for unknown model: '" + req.PathValue("model") + "' is not found"}
+}
+
+func (t *triton) metadata() any {
+	return struct {
+		Name       string   `json:"name"`
+		Version    string   `json:"version"`
+		Extensions []string `json:"extensions"`
+	}{"triton", t.w.spec.EngineVersion, []string{
+		"classification", "sequence", "model_repository", "model_repository(unload_dependents)", "schedule_policy",
+		"model_configuration", "system_shared_memory", "cuda_shared_memory", "binary_tensor_data", "parameters",
+		"statistics", "trace", "logging",
+	}}
+}
+
+type indexEntry struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	State   string `json:"state"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+func (t *triton) index() any {
+	entries := []indexEntry{}
+	for _, m := range t.models {
+		entries = append(entries, indexEntry{m.name, "1", string(m.state), m.reason})
+	}
+	return entries
+}

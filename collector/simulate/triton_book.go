@@ -1,0 +1,143 @@
+package simulate
+
+import "time"
+
+func (t *triton) admit(r *request) bool {
+	entry := t.entry()
+	if entry.state != modelReady || t.model(roleLLM).state != modelReady {
+		// Requests for a model that is not ready get an answer and no count; a BLS
+		// model is ready all the same and fails.
+		if entry.role == roleBLS && entry.state == modelReady {
+			entry.fail("BACKEND")
+		}
+		return false
+	}
+	if t.w.failing {
+		t.deadStub()
+		return false
+	}
+	if pre := t.model(rolePre); pre != nil {
+		pre.book(t.w.now, 1, preCall(r.preTime))
+		pre.respond(1, r.preTime)
+	}
+	return true
+}
+
+// deadStub books a request that meets a dead stub process.
+func (t *triton) deadStub() {
+	if entry := t.entry(); entry.role != roleEnsemble {
+		entry.fail("BACKEND")
+		return
+	}
+	t.model(rolePre).fail("BACKEND")
+	t.failEntry()
+}
+
+// failEntry books a failure of the model over the LLM. Since 24.07 an ensemble
+// counts each of its failures twice, whatever its steps count.
+func (t *triton) failEntry() {
+	entry := t.entry()
+	entry.fail("OTHER")
+	if entry.role == roleEnsemble && t.version >= triton2407 {
+		entry.fail("OTHER")
+	}
+}
+
+func (t *triton) accepted(*request) {
+	if llm := t.model(roleLLM); llm.pythonRule() {
+		// Success is booked at acceptance, and the time is that of handing over.
+		llm.book(t.w.now, 1, callOf(310, 14, 2100*time.Microsecond, 4))
+	}
+}
+
+func (t *triton) started(r *request) {
+	t.backend.started(r)
+	if !t.w.spec.Streaming {
+		return
+	}
+	first := r.firstToken - r.arrived
+	t.model(roleLLM).respond(1, first)
+	if !t.direct() {
+		t.entry().respond(1, first+r.preTime+r.postTime)
+	}
+}
+
+func (t *triton) finished(r *request) {
+	llm, work := t.model(roleLLM), callOf(44, 87, r.lastToken-r.arrived, 43)
+	if t.kind.queues {
+		wait := r.scheduled - r.arrived
+		work = callOf(0, 87, r.lastToken-r.scheduled, 43).plus(1, call{wait, wait})
+	}
+	if !llm.pythonRule() && t.backend.booksLLM() {
+		llm.book(t.w.now, 1, work)
+	}
+	if !t.w.spec.Streaming {
+		llm.respond(1, work[0])
+	}
+	t.backend.finished(r)
+	if !t.direct() {
+		t.finishEntry(r, work)
+	}
+}
+
+// finishEntry books the model over the LLM: an ensemble sums the times of its
+// steps, so its compute times can exceed its request time.
+func (t *triton) finishEntry(r *request, work call) {
+	calls := r.generated
+	if !t.w.spec.Streaming {
+		calls = 1
+		t.bookPost(1, r.postTime)
+	}
+	if r.stuck {
+		return
+	}
+	entry := t.entry()
+	sum := work.plus(1, preCall(r.preTime)).plus(calls, postCall(r.postTime))
+	sum[0] = work[0] + r.preTime + r.postTime
+	if entry.pythonRule() {
+		sum = callOf(59, 18, 900*time.Microsecond, 5)
+	}
+	entry.book(t.w.now, 1, sum)
+	if !t.w.spec.Streaming {
+		entry.respond(1, sum[0])
+	}
+}
+
+// preCall and postCall are one call of a step that takes infer.
+func preCall(infer time.Duration) call { return callOf(109, 47, infer, 39) }
+
+func postCall(infer time.Duration) call { return callOf(180, 60, infer, 64) }
+
+func (t *triton) bookPost(n int, each time.Duration) {
+	if post := t.model(rolePost); post != nil {
+		post.book(t.w.now, n, postCall(each))
+		post.respond(n, each)
+	}
+}
+
+// failed books an executor error. In releases up to 24.09 the Python step
+// counted it as well; since then the step that answers with an error is a
+// success there. The C++ backend reports it as BACKEND.
+func (t *triton) failed(r *request) {
+	llm := t.model(roleLLM)
+	if !t.w.failing {
+		switch {
+		case !llm.pythonRule():
+			llm.fail("BACKEND")
+		case t.version < triton2410:
+			llm.fail("OTHER")
+		}
+		t.backend.failed(r)
+	}
+	// Of stubs that die under a request only the entry model knows.
+	if !t.direct() {
+		t.failEntry()
+	}
+}
+
+func (t *triton) iterated(it *iteration) {
+	if t.w.spec.Streaming {
+		t.bookPost(it.tokens, 430*time.Microsecond)
+	}
+	t.backend.iterated(it)
+}

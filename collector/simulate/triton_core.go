@@ -1,0 +1,24 @@
+package simulate
+
+// KindTritonCore is Triton without an LLM backend: set D.
+const KindTritonCore Kind = "triton-core"
+
+func tritonCore() software {
+	return flavour{
+		complete: func(s *Spec) {
+			// One answer per request, one request at a time: the queue is Triton's own.
+			s.Workload.MaxPrompt, s.Workload.MaxOutput, s.Workload.PromptTokens, s.Workload.OutputTokens = 1, 1, 1, 1
+			setDefault(&s.Engine.MaxActive, 1)
+		},
+		models: []model{
+			{name: "densenet_onnx", role: roleOther, backend: "onnxruntime", loadSeconds: 0.731204},
+			{name: "resnet50", role: roleLLM, backend: "onnxruntime", loadSeconds: 1.904518},
+		},
+		queues: true,
+		inputs: [][2]string{{"data_0", "FP32"}},
+		configure: func(_ Spec, config, _ object) {
+			config["platform"] = "onnxruntime_onnx"
+			config["instance_group"] = instances("resnet50", "KIND_GPU", 1)
+		},
+	}.software()
+}

@@ -1,0 +1,101 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// hostGauges are GPU and CPU readings, refreshed about once a second.
+type hostGauges struct {
+	gpus        []string
+	utilization float64
+	power       float64
+	joules      float64
+	cpu         float64
+	at          time.Duration
+	busy        time.Duration
+}
+
+const (
+	idlePower  = 92.0
+	powerLimit = 700.0
+)
+
+func newHostGauges(spec Spec) hostGauges {
+	return hostGauges{gpus: gpuUUIDs(spec.Seed, spec.GPUs), power: idlePower, cpu: 0.0113}
+}
+
+// gpuUUIDs makes n GPU ids that differ between seeds.
+func gpuUUIDs(seed uint64, n int) []string {
+	ids := make([]string, n)
+	for i := range ids {
+		a, b := mix(seed, fmt.Sprintf("gpu%d", i)), mix(seed, fmt.Sprintf("uuid%d", i))
+		ids[i] = fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", uint32(a), uint16(a>>32), uint16(a>>48), uint16(b), b>>16)
+	}
+	return ids
+}
+
+// tick reads the executor's load of the last second.
+func (h *hostGauges) tick(w *world) {
+	passed := w.now - h.at
+	if passed < time.Second {
+		return
+	}
+	var busy time.Duration
+	if w.engine != nil {
+		busy = w.engine.busy
+	}
+	load := 0.0
+	if busy >= h.busy {
+		load = math.Min(0.99, float64(busy-h.busy)/float64(passed))
+	}
+	h.busy, h.at = busy, w.now
+	h.utilization = math.Round(load*100) / 100
+	h.power = math.Round((idlePower+load*(powerLimit-idlePower-60))*1000) / 1000
+	h.joules = math.Round((h.joules+h.power*passed.Seconds())*1000) / 1000
+	h.cpu = 0.0113 + 0.21*load*float64(mix(uint64(w.now), "cpu")%1000)/997
+}
+
+func (h *hostGauges) writeEnergy(p *page) {
+	writeEnergy(p, h.gpus, func(string) float64 { return h.joules })
+}
+
+func (h *hostGauges) write(p *page) {
+	writeHost(p, h.gpus, func(i int, _ string) float64 {
+		return [...]float64{h.utilization, 85520809984, 73014444032, h.power, powerLimit, h.cpu, 1081827856384, 58720256000}[i]
+	})
+}
+
+func writeEnergy(p *page, gpus []string, value func(labels string) float64) {
+	p.family("counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started")
+	for _, g := range gpus {
+		labels := pairs("gpu_uuid", g)
+		p.add(labels, value(labels))
+	}
+}
+
+// writeHost writes the gauges of each GPU and then those of the machine; value
+// gives the number of a family by its place and labels.
+func writeHost(p *page, gpus []string, value func(i int, labels string) float64) {
+	for i, f := range [][2]string{
+		{"nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)"},
+		{"nv_gpu_memory_total_bytes", "GPU total memory, in bytes"},
+		{"nv_gpu_memory_used_bytes", "GPU used memory, in bytes"},
+		{"nv_gpu_power_usage", "GPU power usage in watts"},
+		{"nv_gpu_power_limit", "GPU power management limit in watts"},
+		{"nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]"},
+		{"nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes"},
+		{"nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes"},
+	} {
+		p.family("gauge", f[0], f[1])
+		if i >= 5 {
+			p.add("", value(i, ""))
+			continue
+		}
+		for _, g := range gpus {
+			labels := pairs("gpu_uuid", g)
+			p.add(labels, value(i, labels))
+		}
+	}
+}

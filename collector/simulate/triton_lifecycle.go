@@ -1,0 +1,95 @@
+package simulate
+
+import "time"
+
+// control begins an unload or a load of a model.
+func (t *triton) control(name string, load bool) {
+	m := t.byName(name)
+	switch {
+	case m == nil:
+	case load && m.state == modelUnavailable:
+		m.state, m.reason, m.until = modelLoading, "", t.w.now+t.w.spec.ModelLoad
+	case !load && m.state == modelReady:
+		m.state, m.until = modelUnloading, t.w.now+t.w.spec.UnloadDuration
+	}
+}
+
+// lifecycle ends loads and unloads that are due. A shutdown stops waiting for
+// work when the exit timeout is over.
+func (t *triton) lifecycle() {
+	late := t.w.phase == PhaseDraining && t.w.now-t.began >= exitTimeout
+	for _, m := range t.models {
+		due := t.w.now >= m.until
+		switch {
+		case m.state == modelLoading && due:
+			t.loaded(m)
+		case m.state == modelUnloading && (late || due && (!t.holdsWork(m) || t.w.now-m.until > exitTimeout)):
+			t.unloaded(m)
+		}
+	}
+}
+
+// holdsWork says that requests in flight keep a model from going.
+func (t *triton) holdsWork(m *model) bool {
+	if m.role == rolePre || m.role == roleOther || m.role == roleBLS && t.entry() != m {
+		return false
+	}
+	stuck := t.w.truth.Stuck > 0 && m.role != roleLLM
+	return stuck || t.w.engine.inFlight() > 0
+}
+
+func (t *triton) loaded(m *model) {
+	m.state = modelReady
+	m.reset()
+	if m.role != roleLLM {
+		return
+	}
+	t.w.engine = newEngine(t.w.spec.Engine, t.w.spec.Workload)
+	if t.w.stalled {
+		t.w.engine.stall(t.w.now, true)
+	}
+	t.backend.reloaded()
+	if e := t.model(roleEnsemble); e != nil && e.state == modelUnavailable {
+		t.loaded(e)
+	}
+}
+
+// unloaded takes a model's core series off the page; failures stay, and so do
+// the custom series of a Python model, frozen. An ensemble goes with the LLM.
+func (t *triton) unloaded(m *model) {
+	m.state, m.reason = modelUnavailable, "unloaded"
+	if m.role != roleLLM {
+		return
+	}
+	if t.w.engine != nil {
+		t.w.engine.abort(t.w.truth.bookFailed)
+		t.w.engine = nil
+	}
+	if e := t.model(roleEnsemble); e != nil && e.state == modelReady {
+		t.unloaded(e)
+	}
+}
+
+// ready is the server's readiness: not while a model loads or unloads, and
+// ready again when it is gone; it knows nothing of dead stubs.
+func (t *triton) ready() bool {
+	for _, m := range t.models {
+		if m.state == modelLoading || m.state == modelUnloading {
+			return false
+		}
+	}
+	return true
+}
+
+// drain begins the shutdown: models go one after another, about a second apart.
+func (t *triton) drain() {
+	t.began = t.w.now
+	for i, m := range t.models {
+		if m.state == modelReady {
+			m.state, m.until = modelUnloading, t.w.now+time.Duration(1+i)*time.Second
+		}
+	}
+}
+
+// gone says that no model of a shutdown is left.
+func (t *triton) gone() bool { return t.ready() }

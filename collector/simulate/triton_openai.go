@@ -1,0 +1,38 @@
+package simulate
+
+import "net/http"
+
+// KindTritonOpenAI is Triton's OpenAI frontend, on one port, in front of the
+// models of KindTriton.
+const KindTritonOpenAI Kind = "triton-openai"
+
+func tritonOpenAI() software {
+	f := repository("tensorrtllm")
+	f.onePort = (*triton).openAI
+	return f.software()
+}
+
+// openAI has the page and the health of a Triton without any /v2 route.
+func (t *triton) openAI(r *Replica) http.Handler {
+	mux := r.routes(t, map[string]answer{
+		"GET /metrics": t.w.shown(plainText, t.page),
+		"GET /health/ready": func(*http.Request) (int, any) {
+			if t.ready() {
+				return http.StatusOK, nil
+			}
+			return http.StatusBadRequest, object{"detail": "Attached inference engine is not ready for inference requests."}
+		},
+		"GET /v1/models": ok(func() any {
+			var names []string
+			for _, m := range t.models {
+				if m.printed() {
+					names = append(names, m.name)
+				}
+			}
+			return modelList(t.w.start.Add(t.w.up), "Triton Inference Server", names...)
+		}),
+	})
+	r.completions(mux, t)
+	mux.HandleFunc("/", notFound)
+	return uvicorn(mux)
+}

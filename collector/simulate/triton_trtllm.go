@@ -1,0 +1,216 @@
+package simulate
+
+import (
+	"math"
+)
+
+// KindTriton is a TRT-LLM repository on the C++ backend "tensorrtllm": set A.
+const KindTriton Kind = "triton"
+
+func tritonTRTLLM() software { return repository("tensorrtllm").software() }
+
+// repository is the one that TensorRT-LLM ships, whose LLM model runs on a backend.
+func repository(of string) flavour {
+	return flavour{
+		models: []model{
+			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412},
+			{name: "postprocessing", role: rolePost, backend: "python", loadSeconds: 3.917212},
+			{name: "preprocessing", role: rolePre, backend: "python", loadSeconds: 4.182733},
+			{name: "tensorrt_llm", role: roleLLM, backend: of, decoupled: true, loadSeconds: 38.54021973},
+			{name: "tensorrt_llm_bls", role: roleBLS, backend: "python", decoupled: true, loadSeconds: 3.800112},
+		},
+		backend: func(t *triton) backend {
+			if of == "python" && t.version < triton2407 {
+				return silent{}
+			}
+			b := &trtllm{t: t, python: of == "python"}
+			b.reset()
+			return b
+		},
+		inputs:    [][2]string{{"input_ids", "INT32"}, {"request_output_len", "INT32"}},
+		configure: configureTRTLLM,
+	}
+}
+
+// trtllm is what the TRT-LLM backend of a Triton publishes: the last iteration as
+// its statistics thread found it, and the token histograms.
+type trtllm struct {
+	silent
+	t             *triton
+	python        bool
+	sampled       iteration
+	input, output *histogram
+}
+
+func (b *trtllm) reset() {
+	lengths := []float64{10, 50, 100, 500, 1000}
+	b.sampled, b.input, b.output = iteration{}, newHistogram(lengths...), newHistogram(lengths...)
+}
+
+// reloaded starts again at 0 in the C++ backend, which deletes its series with the
+// model; those of the Python backend outlive it.
+func (b *trtllm) reloaded() {
+	if !b.python {
+		b.reset()
+	}
+}
+
+// printed says that the backend's own families are on the page: while the model
+// is, and for a Python model always after its first load.
+func (b *trtllm) printed() bool { return b.python || b.t.model(roleLLM).printed() }
+
+func (b *trtllm) booksLLM() bool { return b.t.version > triton2311 }
+
+// sample copies the last iteration; without a new one nothing changes.
+func (b *trtllm) sample(e *engine) {
+	if e.last.n > 0 {
+		b.sampled = e.last
+	}
+}
+
+// finished books a request that ended; failed does so with what it got.
+func (b *trtllm) finished(r *request) {
+	b.input.observe(float64(r.prompt))
+	b.output.observe(float64(r.generated))
+}
+
+func (b *trtllm) failed(r *request) { b.finished(r) }
+
+// counters writes the one counter family.
+func (b *trtllm) counters(p *page) {
+	if !b.python && b.t.version >= triton2411 && b.printed() {
+		p.group("counter", "nv_trt_llm_disaggregated_serving_metrics", helpDisagg, "disaggregated_serving_type", []value{
+			{"kv_cache_transfer_ms", 0}, {"request_count", 0},
+		})
+	}
+}
+
+func (b *trtllm) gauges(p *page) {
+	if !b.printed() {
+		return
+	}
+	it, v, cfg := &b.sampled, b.t.version, b.t.w.spec.Engine
+	suffix, help := "_metrics", helpGeneral
+	if v <= triton2311 {
+		suffix, help = "_statistics", "General TRT LLM statistics"
+	}
+	requests := []value{
+		{"active", float64(it.active)},
+		{"max", b.constant(float64(cfg.MaxActive))},
+		{"scheduled", float64(it.scheduled)},
+		{"context", float64(it.context)},
+	}
+	if v >= triton2504 {
+		requests = append(requests, value{"waiting", float64(it.active - it.scheduled)})
+	}
+	p.group("gauge", "nv_trt_llm_request"+suffix, helpRequest, "request_type", requests)
+	p.group("gauge", "nv_trt_llm_runtime_memory"+suffix, helpRuntimeMemory, "memory_type", []value{
+		{"cpu", b.constant(68172)}, {"gpu", b.constant(36100332423)}, {"pinned", b.constant(2952841216)},
+	})
+	p.group("gauge", "nv_trt_llm_kv_cache_block"+suffix, helpKVCache, "kv_cache_block_type", b.blocks())
+	b.writeBatcher(p, suffix)
+	p.group("gauge", "nv_trt_llm_general"+suffix, help, "general_type", []value{
+		{"timestamp", b.constant(b.timestamp())}, {"iteration_counter", float64(it.n)},
+	})
+}
+
+// constant is a number that does not change: before the first iteration even
+// those are 0.
+func (b *trtllm) constant(v float64) float64 {
+	if b.sampled.n == 0 {
+		return 0
+	}
+	return v
+}
+
+func (b *trtllm) blocks() []value {
+	it, v := &b.sampled, b.t.version
+	all := float64(it.kvUsed + it.kvFree)
+	values := []value{
+		{"max", all},
+		{"free", float64(it.kvFree)},
+		{"used", float64(it.kvUsed)},
+		{"tokens_per", b.constant(float64(b.t.w.spec.Engine.TokensPerBlock))},
+	}
+	if v >= triton2410 && !b.python {
+		values = append(values, value{"reused", float64(it.kv.reused)})
+	}
+	if v < triton2504 {
+		return values
+	}
+	fraction := float64(it.kvUsed) / max(1, all)
+	if !b.python {
+		// The C++ backend passes numbers through std::to_string: six decimals.
+		fraction = math.Round(fraction*1e6) / 1e6
+	}
+	return append(values, value{"fraction", fraction})
+}
+
+func (b *trtllm) writeBatcher(p *page, suffix string) {
+	it, v := &b.sampled, b.t.version
+	tokens := value{"total_context_tokens", float64(it.contextTokens)}
+	if b.t.w.spec.StaticBatching {
+		p.group("gauge", "nv_trt_llm_v1"+suffix, "TRT LLM v1-specific metrics", "v1_specific_metric", []value{
+			tokens, {"total_generation_tokens", float64(it.decoding)}, {"empty_generation_slots", float64(max(0, it.active-it.scheduled))},
+		})
+		return
+	}
+	values := []value{tokens, {"generation_requests", float64(it.decoding)}, {"micro_batch_id", 0}}
+	switch {
+	case v >= triton2404:
+		values = append(values, value{"paused_requests", float64(it.paused)})
+	case v >= triton2402:
+		values = append(values, value{"terminated_requests", float64(it.paused)})
+	}
+	p.group("gauge", "nv_trt_llm_inflight_batcher"+suffix, helpInflight, "inflight_batcher_specific_metric", values)
+}
+
+// timestamp is the time of the last iteration in the unit of the release.
+func (b *trtllm) timestamp() float64 {
+	wall := b.t.w.start.Add(b.sampled.at)
+	if b.t.version >= triton2408 && !b.python {
+		return float64(wall.UnixMicro())
+	}
+	return float64(wall.Unix())
+}
+
+// histograms writes the two token lengths. The Python backend makes the input
+// one first.
+func (b *trtllm) histograms(p *page) {
+	if b.t.version < triton2412 || !b.printed() {
+		return
+	}
+	write := func(of string, h *histogram) {
+		p.histogram("nv_llm_"+of+"_token_len", helpTokenLen, category("response_metric_type", "total_"+of+"_tokens"), h)
+	}
+	if b.python {
+		write("input", b.input)
+	}
+	write("output", b.output)
+	if !b.python {
+		write("input", b.input)
+	}
+}
+
+// value is one category of a family of the TRT-LLM backend.
+type value struct {
+	category string
+	number   float64
+}
+
+// group writes a family of the TRT-LLM backend.
+func (p *page) group(kind, name, help, label string, values []value) {
+	p.family(kind, name, help)
+	for _, v := range values {
+		p.add(category(label, v.category), v.number)
+	}
+}
+
+// category renders the labels of one series of the TRT-LLM backend in
+// alphabetical order, as prometheus-cpp does.
+func category(label, value string) string {
+	if label < "model" {
+		return pairs(label, value, "model", "tensorrt_llm", "version", "1")
+	}
+	return pairs("model", "tensorrt_llm", label, value, "version", "1")
+}

@@ -1,0 +1,30 @@
+package simulate
+
+// KindTritonVLLM is Triton with the vLLM backend's families: set D and those.
+const KindTritonVLLM Kind = "triton-vllm"
+
+func tritonVLLM() software {
+	return flavour{
+		complete: func(s *Spec) { s.Streaming = true },
+		models:   []model{{name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551}},
+		backend:  func(*triton) backend { return &vllmBackend{vllm: newVLLM()} },
+		inputs:   [][2]string{{"text_input", "BYTES"}, {"stream", "BOOL"}, {"sampling_parameters", "BYTES"}},
+		configure: func(_ Spec, config, parameters object) {
+			config["max_batch_size"] = 0
+			parameters["REPORT_CUSTOM_METRICS"] = parameter("yes")
+		},
+	}.software()
+}
+
+// vllmBackend publishes what vLLM's engine does.
+type vllmBackend struct {
+	silent
+	vllm
+}
+
+func (b *vllmBackend) started(r *request)     { b.vllm.started(r) }
+func (b *vllmBackend) finished(r *request)    { b.vllm.finished(r) }
+func (b *vllmBackend) iterated(it *iteration) { b.vllm.iterated(it) }
+func (b *vllmBackend) counters(p *page)       { b.writeTokens(p, "vllm:", b.labels()) }
+func (b *vllmBackend) histograms(p *page)     { b.writeTimes(p, "vllm:", b.labels()) }
+func (*vllmBackend) labels() string           { return pairs("model", "vllm_model", "version", "1") }
