@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,7 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 
 func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 	const page, models = "nv_inference_count 1\n", `{"data":[{"id":"m"}]}`
+	const ours = "/prometheus/metrics /version /metrics /v1/models /v1/metrics"
 	for _, c := range []struct {
 		says   string
 		server answers
@@ -182,6 +184,8 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 		t.Run(c.says, func(t *testing.T) {
 			asked := &listener{answers: c.server}
 			kind, path := engine.Detect(t.Context(), asked, "http://server")
+			// Where kinds of no case here have their pages does not matter.
+			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
 			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
 			require.Equal(t, c.kind, kind)
 			require.Equal(t, c.path, path)

@@ -1,10 +1,7 @@
 package engine_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -79,48 +76,4 @@ func TestModelsNobodyServesAreNoModels(t *testing.T) {
 	require.Equal(t, []string{"llama"}, models(readPage(t, engine.Dynamo, []byte(body))))
 	const other = "nv_inference_request_success{model=\"unknown_model\"} 1\n"
 	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
-}
-
-// update rewrites the files of testdata.
-var update = flag.Bool("update", false, "rewrite the files of testdata")
-
-// TestMeaningsOfEveryKind holds the tables against files, so that a series that
-// is lost, or means something else, shows in a change.
-func TestMeaningsOfEveryKind(t *testing.T) {
-	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest"}
-	forms := []string{"single", "histogram", "summary"}
-	for _, e := range engine.All() {
-		var b strings.Builder
-		for _, m := range e.Meanings() {
-			fmt.Fprint(&b, m.Name)
-			if m.Label != "" {
-				fmt.Fprintf(&b, "{%s=%q}", m.Label, m.Value)
-			}
-			fmt.Fprintf(&b, " is %s, %s of %s", m.Signal, forms[m.Form], scopes[m.Scope])
-			for _, more := range []struct {
-				there bool
-				text  string
-			}{
-				{m.Counter, "a counter"},
-				{m.Combine != engine.Sum, combines[m.Combine]},
-				{m.Shift != 0, fmt.Sprintf("by 10^-%d", m.Shift)},
-				{m.NotZero, "0 is not known"},
-				{len(m.Dims) > 0, "labels " + strings.Join(m.Dims, " ")},
-				{m.DimPrefix != "", "prefix " + m.DimPrefix},
-				{m.Const != "", "always " + m.Const},
-			} {
-				if more.there {
-					fmt.Fprint(&b, ", ", more.text)
-				}
-			}
-			fmt.Fprintln(&b)
-		}
-		golden := filepath.Join("testdata", "meanings", string(e.Kind())+".txt")
-		if *update {
-			require.NoError(t, os.WriteFile(golden, []byte(b.String()), 0o644))
-		}
-		want, err := os.ReadFile(golden)
-		require.NoError(t, err, "run the test with -update once")
-		require.Equal(t, string(want), b.String())
-	}
 }
