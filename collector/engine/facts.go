@@ -85,11 +85,12 @@ type InstanceGroup struct {
 // DynamicBatching is how Triton gathers requests of a model.
 type DynamicBatching struct {
 	DelayMicroseconds int64
-	Preferred         []int
+	// Preferred says that some sizes are.
+	Preferred bool
 }
 
 // Minimal says whether requests are only batched that wait already.
-func (b *DynamicBatching) Minimal() bool { return b.DelayMicroseconds == 0 && len(b.Preferred) == 0 }
+func (b *DynamicBatching) Minimal() bool { return b.DelayMicroseconds == 0 && !b.Preferred }
 
 // InstanceCount is how many instances the model has; 0 when it says none.
 func (m *ModelFacts) InstanceCount() int {

@@ -63,7 +63,7 @@ func TestConfigOfATritonModel(t *testing.T) {
 	require.Equal(t, []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, m.Instances)
 	require.Equal(t, 1, m.InstanceCount())
 	require.Equal(t, &engine.DynamicBatching{
-		DelayMicroseconds: 100, Preferred: []int{4},
+		DelayMicroseconds: 100, Preferred: true,
 	}, m.Batching)
 	require.Equal(t, map[string]string{
 		"gpt_model_type": "inflight_fused_batching", "batch_scheduler_policy": "max_utilization",
@@ -299,7 +299,7 @@ func TestInstancesOfAModel(t *testing.T) {
 	}
 	require.True(t, (&engine.DynamicBatching{}).Minimal())
 	require.False(t, (&engine.DynamicBatching{DelayMicroseconds: 1}).Minimal())
-	require.False(t, (&engine.DynamicBatching{Preferred: []int{4}}).Minimal())
+	require.False(t, (&engine.DynamicBatching{Preferred: true}).Minimal())
 }
 
 func TestTheIndexOfATriton(t *testing.T) {

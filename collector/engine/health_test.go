@@ -26,6 +26,11 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 			"the API answers 200; not loaded: ensemble (unloaded), tensorrt_llm (unloading)",
 		},
 		{
+			"as many as a line can hold",
+			`[{"name":"a","state":"LOADING","version":"1"},{"name":"b","state":"LOADING","version":"1"},{"name":"c","state":"UNAVAILABLE","version":"1"},{"name":"d","state":"LOADING","version":"1"}]`,
+			"the API answers 200; not loaded: a (loading), b (loading), c (unavailable), d (loading)",
+		},
+		{
 			"more than a line can hold",
 			`[{"name":"a","state":"LOADING","version":"1"},{"name":"b","state":"LOADING","version":"1"},{"name":"c","state":"LOADING","version":"1"},{"name":"d","state":"LOADING","version":"1"},{"name":"e","state":"LOADING","version":"1"},{"name":"f","state":"LOADING","version":"1"}]`,
 			"the API answers 200; not loaded: a (loading), b (loading), c (loading), d (loading) and 2 more",

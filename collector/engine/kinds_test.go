@@ -1,6 +1,12 @@
 package engine_test
 
 import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,72 +14,87 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// TestWhatAKindIsAndWhereItAnswers holds what each kind says of itself against
-// this table; ports are for a page on 8002.
-func TestWhatAKindIsAndWhereItAnswers(t *testing.T) {
-	const health, live, models, stream = engine.AnswersHealth, engine.AnswersLive, engine.AnswersModels, engine.AnswersStream
-	type facts struct {
-		path       string
-		api, grpc  int
-		samePort   bool
-		empty      bool
-		hint       string
-		iterations string
-		answers    []engine.Signal
-		quirks     engine.Quirks
+// update rewrites the files of testdata.
+var update = flag.Bool("update", false, "rewrite the files of testdata")
+
+// TestWhatAKindSaysOfItself holds what never changes about a kind against a file,
+// so that a series that is lost, or means something else, shows in a change.
+func TestWhatAKindSaysOfItself(t *testing.T) {
+	for _, e := range engine.All() {
+		t.Run(string(e.Kind()), func(t *testing.T) {
+			golden := filepath.Join("testdata", "kinds", string(e.Kind())+".txt")
+			got := described(e)
+			if *update {
+				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+			}
+			want, err := os.ReadFile(golden)
+			require.NoError(t, err, "run the test with -update once")
+			require.Equal(t, string(want), got)
+		})
 	}
-	tritonPage := engine.Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true}
-	want := map[engine.Kind]facts{
-		engine.Triton: {
-			path: "/metrics", api: 8000, grpc: 8001, quirks: tritonPage,
-			answers: []engine.Signal{health, live, engine.AnswersIndex, engine.AnswersConfig, models, stream},
-		},
-		engine.TritonOpenAI: {path: "/metrics", api: 8002, samePort: true, quirks: tritonPage, answers: []engine.Signal{health, models, stream}},
-		engine.TRTLLMServe: {
-			path: "/prometheus/metrics", api: 8002, samePort: true, empty: true, iterations: "/metrics",
-			hint:    "trtllm-serve has the page only with return_perf_metrics: true",
-			quirks:  engine.Quirks{GaugesWhenRequestsEnd: true},
-			answers: []engine.Signal{health, live, models, stream, engine.AnswersIterations},
-		},
-		engine.NIM:     {path: "/v1/metrics", api: 8002, samePort: true, answers: []engine.Signal{health, live, models, stream}},
-		engine.Dynamo:  {path: "/metrics", api: 8002, samePort: true, answers: []engine.Signal{health, live, models, stream}},
-		engine.Unknown: {path: "/metrics", api: 8002, samePort: true},
+}
+
+// described is what never changes about a kind.
+func described(e engine.Engine) string {
+	const metrics = 8002
+	var b strings.Builder
+	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
+	say("page: %s, empty is good: %v", e.MetricsPath(), e.EmptyPage())
+	say("missing page: %s", e.MissingPageHint())
+	grpc, ok := e.GRPCPort(metrics)
+	say("page on port %d: API on %d, same port %v, gRPC %v on %d", metrics, e.APIPort(metrics), e.SamePort(), ok, grpc)
+	if from := e.Iterations(); from != nil {
+		say("iterations: %s, of which it keeps %d", from.Path, from.Keeps)
 	}
-	var kinds []engine.Kind
-	for _, e := range append(engine.All(), engine.None()) {
-		kinds = append(kinds, e.Kind())
-		w := want[e.Kind()]
-		require.Equal(t, w.path, e.MetricsPath(), e.Kind())
-		require.Equal(t, w.api, e.APIPort(8002), e.Kind())
-		port, ok := e.GRPCPort(8002)
-		require.Equal(t, w.grpc != 0, ok, e.Kind())
-		if ok {
-			require.Equal(t, w.grpc, port, e.Kind())
+	say("answers: %s", e.Answers())
+	say("quirks: %+v", e.Quirks())
+	stream, why := e.Stream("", nil)
+	say("stream: %+v %s", stream, why)
+	say("\nmeanings:")
+	for _, m := range e.Meanings() {
+		say("%s", meaning(&m))
+	}
+	return b.String()
+}
+
+// meaning is one meaning in a line.
+func meaning(m *engine.Meaning) string {
+	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest"}
+	forms := []string{"single", "histogram", "summary"}
+	name := m.Name
+	if m.Label != "" {
+		name = fmt.Sprintf("%s{%s=%q}", m.Name, m.Label, m.Value)
+	}
+	parts := []string{fmt.Sprintf("%s is %s", name, m.Signal), forms[m.Form] + " of " + scopes[m.Scope]}
+	for _, more := range []struct {
+		there bool
+		text  string
+	}{
+		{m.Counter, "a counter"},
+		{m.Combine != engine.Sum, combines[m.Combine]},
+		{m.Shift != 0, fmt.Sprintf("by 10^-%d", m.Shift)},
+		{m.NotZero, "0 is not known"},
+		{len(m.Dims) > 0, "labels " + strings.Join(m.Dims, " ")},
+		{m.DimPrefix != "", "prefix " + m.DimPrefix},
+		{m.Const != "", "always " + m.Const},
+	} {
+		if more.there {
+			parts = append(parts, more.text)
 		}
-		require.Equal(t, w.samePort, e.SamePort(), e.Kind())
-		require.Equal(t, w.empty, e.EmptyPage(), e.Kind())
-		require.Equal(t, w.hint, e.MissingPageHint(), e.Kind())
-		require.Equal(t, w.answers, e.Answers(), e.Kind())
-		require.Equal(t, w.quirks, e.Quirks(), e.Kind())
-		if w.iterations == "" {
-			require.Nil(t, e.Iterations(), e.Kind())
-			continue
-		}
-		require.Equal(t, w.iterations, e.Iterations().Path)
-		require.Equal(t, 1000, e.Iterations().Keeps)
 	}
-	require.Equal(t, []engine.Kind{
-		engine.Dynamo, engine.NIM, engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.Unknown,
-	}, kinds, "by name")
+	return strings.Join(parts, ", ")
 }
 
 func TestKindsAreFoundByTheirNames(t *testing.T) {
+	require.True(t, slices.IsSortedFunc(engine.All(), func(a, b engine.Engine) int {
+		return strings.Compare(string(a.Kind()), string(b.Kind()))
+	}))
 	for _, e := range engine.All() {
 		found, ok := engine.Of(string(e.Kind()))
 		require.True(t, ok)
 		require.Same(t, e, found)
 	}
-	for _, name := range []string{"", "auto", "unknown", "Triton", "triton-", "vllm"} {
+	for _, name := range []string{"", "auto", "unknown", "Triton", "triton-"} {
 		_, ok := engine.Of(name)
 		require.False(t, ok, name)
 	}
@@ -82,6 +103,11 @@ func TestKindsAreFoundByTheirNames(t *testing.T) {
 func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	asked := &recorder{network: newNetwork(t)}
 	none := engine.None()
+	require.Equal(t, engine.Unknown, none.Kind())
+	require.Equal(t, "/metrics", none.MetricsPath())
+	require.True(t, none.SamePort())
+	require.Empty(t, none.Answers())
+	require.Equal(t, engine.Quirks{}, none.Quirks())
 	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), asked, "http://server", nil))
 	require.Equal(t, engine.Health{}, none.Health(t.Context(), asked, "http://server"))
 	require.Empty(t, asked.paths)

@@ -96,6 +96,8 @@ nv_inference_request_success{model="a"} 0
 nv_inference_request_failure{model="gone"} 7
 nv_trt_llm_request_metrics{model="gone",request_type="max"} 8
 nv_trt_llm_request_metrics{model="not counted",request_type="active"} 8
+nv_llm_input_token_len_bucket{le="1",model="gone"} 8
+nv_llm_output_token_len_bucket{le="1",model="a"} 8
 `))
 	require.Equal(t, []string{"a", "b", "gone"}, page.Models())
 	for name, want := range map[string]bool{"a": true, "b": true, "gone": false, "of another page": false} {
@@ -107,6 +109,8 @@ nv_trt_llm_request_metrics{model="not counted",request_type="active"} 8
 	_, known := page.RequestsLimit()
 	require.False(t, known)
 	require.True(t, page.Has(engine.RequestsActive))
+	require.Equal(t, map[string]string{"nv_llm_output_token_len": "1"}, page.Buckets())
+	require.False(t, page.Shows("nv_llm_input_token_len_bucket"))
 	require.True(t, page.Shows("nv_trt_llm_request_metrics"))
 	require.False(t, page.Shows("nv_trt_llm_request"))
 	require.True(t, page.Begins("nv_trt_llm_request"))

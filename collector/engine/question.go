@@ -117,20 +117,6 @@ func plainText(s string) string {
 	return s
 }
 
-// number is an integer that some servers write as text, as protobuf's JSON
-// does with 64-bit ones.
-type number int64
-
-// UnmarshalJSON reads both spellings; anything else is 0.
-func (n *number) UnmarshalJSON(text []byte) error {
-	var v json.Number
-	err := json.Unmarshal(text, &v)
-	if i, wrong := v.Int64(); err == nil && wrong == nil {
-		*n = number(i)
-	}
-	return nil
-}
-
 // modelList is the answer of GET /v1/models.
 type modelList struct {
 	Data []struct {

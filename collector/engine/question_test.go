@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -115,4 +116,53 @@ func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
 		f := ask(t, engine.Triton, server)
 		require.Equal(t, "1.1.0", f.TRTLLMVersion)
 	}
+}
+
+// posted remembers what a server was asked with.
+type posted struct {
+	answers
+
+	bodies map[string]string
+}
+
+// Do implements engine.Asker.
+func (p *posted) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	p.bodies[method+" "+strings.TrimPrefix(address, "http://server")] = string(body)
+	return p.answers.Do(ctx, method, address, body, limit)
+}
+
+func TestWhatATritonIsAsked(t *testing.T) {
+	server := &posted{tritonServer(), make(map[string]string)}
+	of(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
+	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
+}
+
+func TestWhatBoundsAnswers(t *testing.T) {
+	listed := func(names ...string) string {
+		return `{"data":[{"id":"` + strings.Join(names, `"},{"id":"`) + `"}]}`
+	}
+	var many []string
+	for i := range 1025 {
+		many = append(many, fmt.Sprint("m", i))
+	}
+	f := ask(t, engine.NIM, answers{"/v1/models": listed(many...)})
+	require.Len(t, f.Models, 1024)
+	require.Equal(t, "m1023", f.Models[1023].Name)
+	for length, kept := range map[int]bool{256: true, 257: false} {
+		f := ask(t, engine.NIM, answers{"/v1/models": listed(strings.Repeat("m", length))})
+		require.Equal(t, kept, len(f.Models) == 1, length)
+		require.True(t, f.Listed)
+	}
+	for length, kept := range map[int]bool{64: true, 65: false} {
+		version := strings.Repeat("1", length)
+		f := ask(t, engine.NIM, answers{"/v1/version": `{"release":"` + version + `"}`})
+		require.Equal(t, kept, f.EngineVersion == version, length)
+		require.Equal(t, !kept, f.EngineVersion == "", length)
+	}
+	for _, version := range []string{"1.0\\u0000", "1.0\\ufffd", "\\u200b"} {
+		f := ask(t, engine.NIM, answers{"/v1/version": `{"release":"` + version + `"}`})
+		require.Empty(t, f.EngineVersion, version)
+	}
+	f = ask(t, engine.NIM, answers{"/v1/version": `{"release":" 1.0.0\n"}`})
+	require.Equal(t, "1.0.0", f.EngineVersion)
 }

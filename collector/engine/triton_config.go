@@ -37,6 +37,20 @@ type modelConfig struct {
 	} `json:"parameters"`
 }
 
+// number is an integer that some servers write as text, as protobuf's JSON
+// does with 64-bit ones.
+type number int64
+
+// UnmarshalJSON reads both spellings; anything else is 0.
+func (n *number) UnmarshalJSON(text []byte) error {
+	var v json.Number
+	err := json.Unmarshal(text, &v)
+	if i, wrong := v.Int64(); err == nil && wrong == nil {
+		*n = number(i)
+	}
+	return nil
+}
+
 // read takes what the config says into the facts about the model and, for the
 // declared version of TensorRT-LLM, into those about the server.
 func (c *modelConfig) read(f *Facts, m *ModelFacts) {
@@ -56,10 +70,7 @@ func (c *modelConfig) read(f *Facts, m *ModelFacts) {
 		m.Instances = append(m.Instances, group)
 	}
 	if b := c.Batching; b != nil {
-		m.Batching = &DynamicBatching{DelayMicroseconds: int64(b.Delay)}
-		for _, size := range b.Preferred {
-			m.Batching.Preferred = append(m.Batching.Preferred, int(size))
-		}
+		m.Batching = &DynamicBatching{DelayMicroseconds: int64(b.Delay), Preferred: len(b.Preferred) > 0}
 	}
 	c.readParameters(f, m)
 }
