@@ -80,6 +80,7 @@ func quoted(told string) string {
 }
 
 func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
+	t.Parallel()
 	load := simulate.Workload{Rate: 5}
 	triton := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Histograms: true, Workload: load}
 	serve := simulate.Spec{Kind: simulate.KindServeOld, Workload: load}

@@ -111,11 +111,11 @@ func TestAnomaliesAndWhatTheyTakeAway(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, "m")
-			var got map[string]float64
+			var got values
 			for _, p := range tc.pages {
 				got = b.page(p...)
 			}
-			require.Equal(t, 1.0, got[tc.check], tc.check)
+			require.Equal(t, 1.0, got.at(t, tc.check), tc.check)
 			for series := range got {
 				for _, part := range tc.absent {
 					require.False(t, strings.HasPrefix(series, part), "%s is falsified", series)
@@ -152,8 +152,8 @@ func TestATornPageIsNoMismatch(t *testing.T) {
 	b := newBench(t, engine.Triton, "m")
 	b.page(soundPage(10, 1000)...)
 	got := b.page(with(soundPage(11, 2000), `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="free"} 69`)...)
-	require.Zero(t, got[found("kv_blocks_mismatch", "m")])
-	require.Contains(t, got, `kv_cache_utilization_ratio{model_id="m"}`)
+	require.Zero(t, got.at(t, found("kv_blocks_mismatch", "m")))
+	got.at(t, `kv_cache_utilization_ratio{model_id="m"}`)
 }
 
 func TestAnInstantLLMUnderASlowEnsemble(t *testing.T) {
@@ -165,13 +165,14 @@ func TestAnInstantLLMUnderASlowEnsemble(t *testing.T) {
 	}
 	b := newBench(t, engine.Triton, "ensemble", "preprocessing", "tensorrt_llm")
 	got := b.page(append(append(line("ensemble", 10, 20_000_000), line("preprocessing", 10, 4000)...), line("tensorrt_llm", 10, 2790)...)...)
-	require.Equal(t, 1.0, got[`source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`])
-	require.NotContains(t, got, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", role="part", version="1"}`)
-	require.Contains(t, got, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is no LLM")
-	require.Contains(t, got, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
+	require.Equal(t, 1.0, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`))
+	got.lacks(t, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", role="part", version="1"}`)
+	got.at(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is no LLM")
+	got.at(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
 }
 
 func TestSimulatedServersHaveNoFalseAnomaly(t *testing.T) {
+	t.Parallel()
 	for _, s := range subjects() {
 		spec := s.spec
 		spec.Workload = simulate.Workload{Rate: 5, ErrorRate: 0.05}
@@ -188,6 +189,7 @@ func TestSimulatedServersHaveNoFalseAnomaly(t *testing.T) {
 }
 
 func TestSimulatedFaultsAreFound(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		check string
 		spec  simulate.Spec

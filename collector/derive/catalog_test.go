@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -163,6 +164,7 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 }
 
 func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
+	t.Parallel()
 	fed := make(map[engine.Kind]map[string][]labels.Labels)
 	for _, v := range variants() {
 		if fed[v.e.Kind()] == nil {
@@ -207,6 +209,7 @@ func alone(v everything, f *Family) []everything {
 }
 
 func TestEachSetOfSignalsThatARuleDeclaresIsEnough(t *testing.T) {
+	t.Parallel()
 	for _, v := range variants() {
 		for _, f := range Catalogue() {
 			for _, v := range alone(v, &f) {
@@ -217,6 +220,7 @@ func TestEachSetOfSignalsThatARuleDeclaresIsEnough(t *testing.T) {
 }
 
 func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
+	t.Parallel()
 	read := make(map[string]map[engine.Signal]bool)
 	for _, v := range variants() {
 		v.compile(t, Catalogue(), read)
@@ -255,5 +259,28 @@ func (v everything) compile(t *testing.T, families []Family, read map[string]map
 		}
 		p.noted = read[f.Name]
 		f.rule.compile(p, &f)
+	}
+}
+
+func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {
+	source, flag := regexp.MustCompile(`\((?:source|Triton:) [^()]*\)`), regexp.MustCompile(`--metrics-config \S+`)
+	word := regexp.MustCompile(`[a-z0-9:]+(?:_[a-z0-9]+)+`)
+	for _, f := range Catalogue() {
+		names := make(map[string]bool)
+		for _, signal := range slices.Concat(append(f.rule.inputs.enough, f.rule.inputs.more)...) {
+			for _, s := range servers() {
+				for _, m := range s.signals[signal] {
+					for _, name := range append(m.Dims, m.Name, m.Name+"_sum", m.Label, m.Value) {
+						theirs, _ := dimension(name)
+						names[theirs] = true
+					}
+				}
+			}
+		}
+		for _, text := range source.FindAllString(f.Help, -1) {
+			for _, name := range word.FindAllString(flag.ReplaceAllString(text, ""), -1) {
+				require.True(t, names[name], "%s: no server has %s for it", f.Name, name)
+			}
+		}
 	}
 }

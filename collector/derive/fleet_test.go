@@ -1,6 +1,11 @@
 package derive_test
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,14 +92,14 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 
 // scrape derives from the page of this moment. It returns the values by
 // series, and what is true; nil while the server refuses.
-func (r *rig) scrape() (map[string]float64, simulate.Truth) {
+func (r *rig) scrape() (values, simulate.Truth) {
 	r.tb.Helper()
 	page, truth := r.replica.Observe()
 	return r.page(truth.At, page), truth
 }
 
 // page derives from a page as if it came at that moment.
-func (r *rig) page(at time.Duration, page []byte) map[string]float64 {
+func (r *rig) page(at time.Duration, page []byte) values {
 	r.tb.Helper()
 	if page == nil {
 		return nil
@@ -114,20 +119,58 @@ type shown struct {
 }
 
 // values are the values of a block by series, identity labels left out.
-func (s *shown) values(out *exposition.Block) map[string]float64 {
+func (s *shown) values(out *exposition.Block) values {
 	if shape := out.Shape(); shape != s.shape {
 		s.shape, s.names = shape, nil
 		for n := range shape.Lines() {
 			s.names = append(s.names, name(shape.Labels(n)))
 		}
 	}
-	values := make(map[string]float64, len(s.names))
+	shown := make(values, len(s.names))
 	for n, series := range s.names {
 		if v, ok := out.Value(n); ok {
-			values[series] = v
+			shown[series] = v
 		}
 	}
-	return values
+	return shown
+}
+
+// values are what a page shows by series, identity labels left out.
+type values map[string]float64
+
+// at is the value of a series, which must be there; why it must be is the
+// message.
+func (v values) at(t *testing.T, series string, why ...any) float64 {
+	t.Helper()
+	value, ok := v[series]
+	if !ok {
+		require.Fail(t, "no "+series+"; the nearest are\n"+strings.Join(v.near(series), "\n"), why...)
+	}
+	return value
+}
+
+// lacks requires that a series is not there.
+func (v values) lacks(t *testing.T, series string, why ...any) {
+	t.Helper()
+	if value, ok := v[series]; ok {
+		require.Fail(t, fmt.Sprintf("%s is %v", series, value), why...)
+	}
+}
+
+// near are the series whose names are most like that of another.
+func (v values) near(series string) []string {
+	const most = 5
+	alike := func(s string) int {
+		n := 0
+		for n < min(len(s), len(series)) && s[n] == series[n] {
+			n++
+		}
+		return n
+	}
+	all := slices.SortedFunc(maps.Keys(v), func(a, b string) int {
+		return cmp.Or(cmp.Compare(alike(b), alike(a)), cmp.Compare(a, b))
+	})
+	return all[:min(most, len(all))]
 }
 
 // of is the value of a family of the entry model.

@@ -177,6 +177,7 @@ func checkRates(t *testing.T, h *history, got map[string]float64) {
 }
 
 func TestRatesAreOfWholeStretchesOfTheirCounters(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 11))
 	for range 400 {
 		moves := make([]byte, 3*(2+rng.IntN(60)))

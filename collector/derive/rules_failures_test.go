@@ -31,7 +31,7 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, models()...)
-			page := func(n int) map[string]float64 {
+			page := func(n int) values {
 				step := `nv_inference_request_failure{model="preprocessing"%s,version="1"} %d`
 				return b.page(
 					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 7*n),
@@ -46,8 +46,8 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 			if c.reason != "" {
 				series = `request_error_ratio{model_id="ensemble", reason="other"}`
 			}
-			require.InDelta(t, c.failed/(7+c.failed), got[series], 1e-9)
-			require.InDelta(t, (7+c.failed)/5, got[`requests_per_second{model_id="ensemble"}`], 1e-9)
+			require.InDelta(t, c.failed/(7+c.failed), got.at(t, series), 1e-9)
+			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model_id="ensemble"}`), 1e-9)
 		})
 	}
 }

@@ -62,12 +62,12 @@ func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
 		`nv_trt_llm_general_metrics{general_type="timestamp",model="m",version="1"} 1753462474140189`,
 	)
 	const l = `{model="m", model_id="m", role="single", version="1"}`
-	require.Equal(t, 1.234567, got["model_request_seconds_total"+l])
-	require.Equal(t, 0.000007, got["model_queue_seconds_total"+l])
-	require.Equal(t, 2.0, got[`model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`])
-	require.Equal(t, 0.0015, got["model_response_cache_hit_seconds_total"+l])
-	require.Equal(t, 0.000421875, got[`kv_cache_transfer_seconds_total{model_id="m"}`])
-	require.Equal(t, 1753462474.140189, got[`engine_last_iteration_timestamp_seconds{model_id="m"}`])
+	require.Equal(t, 1.234567, got.at(t, "model_request_seconds_total"+l))
+	require.Equal(t, 0.000007, got.at(t, "model_queue_seconds_total"+l))
+	require.Equal(t, 2.0, got.at(t, `model_compute_seconds_total{model="m", model_id="m", phase="infer", role="single", version="1"}`))
+	require.Equal(t, 0.0015, got.at(t, "model_response_cache_hit_seconds_total"+l))
+	require.Equal(t, 0.000421875, got.at(t, `kv_cache_transfer_seconds_total{model_id="m"}`))
+	require.Equal(t, 1753462474.140189, got.at(t, `engine_last_iteration_timestamp_seconds{model_id="m"}`))
 }
 
 func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
@@ -89,13 +89,13 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	const end = `role="single", version="1"}`
 	b := newBench(t, engine.Triton, "m")
 	got := b.page(page...)
-	require.Equal(t, 1.0, got[`model_first_response_seconds_bucket{le="0.1", `+l+end])
-	require.Equal(t, 4.0, got[`model_first_response_seconds_bucket{le="2", `+l+end])
-	require.Equal(t, 4.0, got[`model_first_response_seconds_bucket{le="+Inf", `+l+end])
-	require.Equal(t, 1.5, got[`model_first_response_seconds_sum{`+l+end])
-	require.Equal(t, 4.0, got[`model_first_response_seconds_count{`+l+end])
-	require.Equal(t, 0.000025, got[`model_queue_duration_seconds{`+l+`quantile="0.5", `+end])
-	require.NotContains(t, got, `model_queue_duration_seconds{`+l+`quantile="0.99", `+end, "NaN is left out")
+	require.Equal(t, 1.0, got.at(t, `model_first_response_seconds_bucket{le="0.1", `+l+end))
+	require.Equal(t, 4.0, got.at(t, `model_first_response_seconds_bucket{le="2", `+l+end))
+	require.Equal(t, 4.0, got.at(t, `model_first_response_seconds_bucket{le="+Inf", `+l+end))
+	require.Equal(t, 1.5, got.at(t, `model_first_response_seconds_sum{`+l+end))
+	require.Equal(t, 4.0, got.at(t, `model_first_response_seconds_count{`+l+end))
+	require.Equal(t, 0.000025, got.at(t, `model_queue_duration_seconds{`+l+`quantile="0.5", `+end))
+	got.lacks(t, `model_queue_duration_seconds{`+l+`quantile="0.99", `+end, "NaN is left out")
 	require.Zero(t, b.deriver.Stats().NonFinite, "an idle summary is no fault")
 
 	page[4] = `nv_inference_first_response_histogram_ms_bucket{model="m",version="1",le="100"} 9`
@@ -108,20 +108,20 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`)...)
-	require.NotContains(t, got, `generation_tokens_total{model_id="ensemble"}`)
+	got.lacks(t, `generation_tokens_total{model_id="ensemble"}`)
 	require.Positive(t, b.deriver.Stats().Negative)
 }
 
 func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
-	require.Equal(t, 1.0, got[`requests_failed_total{model="ensemble", model_id="ensemble", reason="other", version="1"}`])
+	require.Equal(t, 1.0, got.at(t, `requests_failed_total{model="ensemble", model_id="ensemble", reason="other", version="1"}`))
 	got = newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_request_error_total{model_name="m",http_code="400"} 3`,
 		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`,
 	)
-	require.Equal(t, 3.0, got[`requests_failed_total{model_id="m", reason="http_400"}`])
-	require.Equal(t, 7.0, got[`requests_finished_total{finish_reason="stop", model_id="m"}`])
-	require.Equal(t, 10.0, got[`requests_total{model_id="m"}`])
+	require.Equal(t, 3.0, got.at(t, `requests_failed_total{model_id="m", reason="http_400"}`))
+	require.Equal(t, 7.0, got.at(t, `requests_finished_total{finish_reason="stop", model_id="m"}`))
+	require.Equal(t, 10.0, got.at(t, `requests_total{model_id="m"}`))
 }
 
 func TestZeroOfTheUnknownIsAbsent(t *testing.T) {
@@ -130,9 +130,9 @@ func TestZeroOfTheUnknownIsAbsent(t *testing.T) {
 		`trtllm_max_batch_size_runtime{model_name="m",pid="1"} 64.0`,
 		`trtllm_cpu_memory_usage_bytes{model_name="m",pid="1"} 0.0`,
 	)
-	require.NotContains(t, got, `batch_size_limit{kind="static", model_id="m"}`)
-	require.Equal(t, 64.0, got[`batch_size_limit{kind="runtime", model_id="m"}`])
-	require.NotContains(t, got, `engine_memory_bytes{memory="cpu", model_id="m"}`)
+	got.lacks(t, `batch_size_limit{kind="static", model_id="m"}`)
+	require.Equal(t, 64.0, got.at(t, `batch_size_limit{kind="runtime", model_id="m"}`))
+	got.lacks(t, `engine_memory_bytes{memory="cpu", model_id="m"}`)
 }
 
 func TestSaturation(t *testing.T) {
@@ -151,12 +151,12 @@ func TestSaturation(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := newBench(t, engine.Triton, models()...).page(tc.page...)
-			require.Contains(t, got, name)
-			require.InDelta(t, tc.want, got[name], 1e-9)
+			got.at(t, name)
+			require.InDelta(t, tc.want, got.at(t, name), 1e-9)
 		})
 	}
 	got := newBench(t, engine.Triton, "m").page(`nv_inference_request_success{model="m",version="1"} 5`)
-	require.NotContains(t, got, `saturation_ratio{model_id="m"}`, "unknown is absent")
+	got.lacks(t, `saturation_ratio{model_id="m"}`, "unknown is absent")
 }
 
 func TestSaturationOfAnIdleServeWhoseGaugesStandStill(t *testing.T) {
@@ -170,14 +170,14 @@ func TestSaturationOfAnIdleServeWhoseGaugesStandStill(t *testing.T) {
 	}
 	const name = `saturation_ratio{model_id="m"}`
 	b := newBench(t, engine.TRTLLMServe, "m")
-	require.Equal(t, 1.0/64, b.page(page(1, 5)...)[name])
-	require.Equal(t, 1.0/64, b.page(page(1, 6)...)[name])
-	var got map[string]float64
+	require.Equal(t, 1.0/64, b.page(page(1, 5)...).at(t, name))
+	require.Equal(t, 1.0/64, b.page(page(1, 6)...).at(t, name))
+	var got values
 	for range 13 {
 		got = b.page(page(1, 6)...)
 	}
-	require.Zero(t, got[name], "no request ended for a window: the last one is done")
-	require.Equal(t, 3.0/64, b.page(page(3, 6)...)[name], "several in flight are")
+	require.Zero(t, got.at(t, name), "no request ended for a window: the last one is done")
+	require.Equal(t, 3.0/64, b.page(page(3, 6)...).at(t, name), "several in flight are")
 }
 
 func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
@@ -193,18 +193,19 @@ func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
 				require.NotContains(t, series, part)
 			}
 		}
-		require.Contains(t, got, `requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
+		got.at(t, `requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
 	}
 	got, _ := r.scrape()
-	require.Equal(t, 1.0, got[`source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="tensorrt_llm"}`])
-	require.Contains(t, got, `time_to_first_token_average_seconds{model_id="tensorrt_llm"}`, "the first response of a stream is known")
+	require.Equal(t, 1.0, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="tensorrt_llm"}`))
+	got.at(t, `time_to_first_token_average_seconds{model_id="tensorrt_llm"}`, "the first response of a stream is known")
 }
 
 func TestPoolOfEnsemblesCountsEachRequestOnce(t *testing.T) {
+	t.Parallel()
 	total, rate, want := 0.0, 0.0, 0.0
 	for seed := range uint64(4) {
 		r := newRig(t, simulate.Spec{Seed: seed, Streaming: seed%2 == 0, Workload: simulate.Workload{Rate: 5}}, scrapeEvery)
-		var got map[string]float64
+		var got values
 		var truth, before simulate.Truth
 		for n := range 30 {
 			r.replica.Advance(scrapeEvery)
@@ -236,12 +237,12 @@ func TestAnEntryThatIsUnloadedTakesNothingFromAnothersCounters(t *testing.T) {
 	b := newBench(t, engine.Triton, append(models(), "tensorrt_llm_bls")...)
 	bls := `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 3`
 	got := b.page(`nv_inference_request_success{model="ensemble",version="1"} 6`, bls)
-	require.Equal(t, []float64{6, 3}, []float64{got[own], got[other]})
+	require.Equal(t, []float64{6, 3}, []float64{got.at(t, own), got.at(t, other)})
 	got = b.page(bls)
-	require.NotContains(t, got, own)
-	require.Equal(t, 3.0, got[other])
+	got.lacks(t, own)
+	require.Equal(t, 3.0, got.at(t, other))
 	got = b.page(bls, `nv_inference_request_success{model="ensemble",version="1"} 0`)
-	require.Equal(t, []float64{0, 3}, []float64{got[own], got[other]}, "a reset of one alone")
+	require.Equal(t, []float64{0, 3}, []float64{got.at(t, own), got.at(t, other)}, "a reset of one alone")
 }
 
 func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {
@@ -252,12 +253,12 @@ func TestQueueOfModelsThatTritonItselfQueues(t *testing.T) {
 		`nv_inference_exec_count{model="resnet",version="1"} 5`,
 	}
 	b := newBench(t, engine.Triton, "resnet").facts(configured("resnet", "onnxruntime", false))
-	require.Equal(t, 12.0, b.page(page...)[`queue_depth{model_id="resnet"}`])
+	require.Equal(t, 12.0, b.page(page...).at(t, `queue_depth{model_id="resnet"}`))
 	got := b.page(with(page, `nv_inference_count{model="resnet",version="1"} 29`, `nv_inference_exec_count{model="resnet",version="1"} 9`)...)
-	require.Equal(t, 6.0, got[`model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`])
+	require.Equal(t, 6.0, got.at(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`))
 	got = newBench(t, engine.Triton, "resnet").facts(configured("resnet", "python", true)).page(page...)
-	require.NotContains(t, got, `queue_depth{model_id="resnet"}`, "a decoupled model's queue is elsewhere")
-	require.Equal(t, 12.0, got[`queue_requests{model_id="resnet", queue="core"}`])
+	got.lacks(t, `queue_depth{model_id="resnet"}`, "a decoupled model's queue is elsewhere")
+	require.Equal(t, 12.0, got.at(t, `queue_requests{model_id="resnet", queue="core"}`))
 }
 
 func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
@@ -273,15 +274,15 @@ func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
 	}
 	const p50, p99 = `request_duration_percentile_seconds{model_id="m", percentile="50"}`, `request_duration_percentile_seconds{model_id="m", percentile="99"}`
 	b := newBench(t, engine.TRTLLMServe, "m")
-	require.NotContains(t, b.page(page(100, 100, 100)...), p50)
+	b.page(page(100, 100, 100)...).lacks(t, p50)
 	got := b.page(page(140, 180, 200)...)
-	require.InDelta(t, 1.5, got[p50], 1e-9, "50 of 100, 10 of the 40 between 1 and 3")
-	require.InDelta(t, 3, got[p99], 1e-9, "beyond the last bound it is that bound")
-	require.InDelta(t, 2, got[`request_duration_average_seconds{model_id="m"}`], 1e-9)
+	require.InDelta(t, 1.5, got.at(t, p50), 1e-9, "50 of 100, 10 of the 40 between 1 and 3")
+	require.InDelta(t, 3, got.at(t, p99), 1e-9, "beyond the last bound it is that bound")
+	require.InDelta(t, 2, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 	for range 13 {
 		got = b.page(page(140, 180, 200)...)
 	}
-	require.NotContains(t, got, p50, "without requests there is none")
+	got.lacks(t, p50, "without requests there is none")
 }
 
 func TestInterruptionsAddUp(t *testing.T) {
@@ -291,6 +292,7 @@ func TestInterruptionsAddUp(t *testing.T) {
 }
 
 func TestDerivedBlocksAreGoodPages(t *testing.T) {
+	t.Parallel()
 	for _, s := range subjects() {
 		r := newRig(t, func() simulate.Spec {
 			spec := s.spec

@@ -13,16 +13,21 @@ import (
 func TestReferenceIsUpToDate(t *testing.T) {
 	committed, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)
-	require.Equal(t, string(reference()), string(committed), "run make generate")
+	want, got := strings.Split(string(reference()), "\n"), strings.Split(string(committed), "\n")
+	for i := range want {
+		require.Less(t, i, len(got), "run make generate")
+		require.Equal(t, want[i], got[i], "line %d: run make generate", i+1)
+	}
+	require.LessOrEqual(t, len(got), len(want), "run make generate")
 }
 
 func TestReferenceHasEveryFamilyAndAlias(t *testing.T) {
 	text := string(reference())
 	for _, f := range derive.Catalogue() {
-		require.Contains(t, text, "| `"+f.Name+"` |")
+		require.Positive(t, strings.Count(text, "| `"+f.Name+"` |"), f.Name)
 	}
 	for _, a := range derive.Aliases() {
-		require.Contains(t, text, "| `"+a.Name+"` |")
+		require.Positive(t, strings.Count(text, "| `"+a.Name+"` |"), a.Name)
 	}
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, "| `llm_server_") {
