@@ -222,3 +222,17 @@ func TestSeriesOfAnUnloadedModelTellNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestADistributionWithoutItsBucketsIsNone(t *testing.T) {
+	const head = `nv_inference_request_success{model="llm",version="1"} 3` + "\n"
+	const sums = `nv_inference_first_response_histogram_ms_sum{model="llm",version="1"} 60
+nv_inference_first_response_histogram_ms_count{model="llm",version="1"} 3
+`
+	for page, want := range map[string]bool{
+		head + sums: false,
+		head + sums + `nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="+Inf"} 3` + "\n": true,
+	} {
+		e, _ := engine.Of("triton")
+		require.Equal(t, want, e.Capability(engine.CanTTFT, &engine.Known{Page: readPage(t, engine.Triton, []byte(page))}).OK, page)
+	}
+}

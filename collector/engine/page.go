@@ -160,7 +160,10 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 		if p.gone(name) {
 			continue
 		}
-		p.signals[m.Signal] = true
+		if m.Part != PartSum && m.Part != PartCount {
+			// A distribution without its buckets or quantiles is none.
+			p.signals[m.Signal] = true
+		}
 		if slices.Contains(counted(), m.Signal) {
 			p.watched[m.Signal] = append(p.watched[m.Signal], at)
 		}
