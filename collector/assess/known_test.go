@@ -1,0 +1,289 @@
+package assess_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// tritonText is a page of a Triton with one model loaded and one unloaded.
+const tritonText = `nv_inference_request_success{model="llm",version="1"} 3
+nv_inference_request_failure{model="llm",reason="OTHER",version="1"} 0
+nv_inference_request_failure{model="gone",reason="OTHER",version="1"} 2
+nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8
+nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="llm",version="1"} 64
+nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="100"} 3
+nv_inference_first_response_histogram_ms_bucket{model="llm",version="1",le="+Inf"} 3
+nv_gpu_memory_total_bytes{gpu_uuid="GPU-1"} 1024
+`
+
+// triton is a basis that rests on a page, an index and one config.
+func triton(t *testing.T) assess.Basis {
+	t.Helper()
+	e, ok := engine.Of("triton")
+	require.True(t, ok)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	block := cache.Block()
+	defer block.Release()
+	require.NoError(t, cache.Parse(block, []byte(tritonText), "text/plain"))
+	page := engine.ReadPage(e, block)
+	facts := &engine.Facts{
+		EngineVersion: "2.64.0", BuildVersion: "1.0.0", Listed: true,
+		Models: []engine.ModelFacts{{
+			Name: "llm", Version: "1", State: "READY", Configured: true, Backend: "tensorrtllm", MaxBatchSize: 8, Decoupled: true,
+			Instances: []engine.InstanceGroup{{Kind: "KIND_GPU", Count: 1, GPUs: []int{0}}}, Batching: &engine.DynamicBatching{},
+			Parameters: map[string]string{"gpt_model_type": "inflight_fused_batching"}, ConfigHash: strings.Repeat("0123456789abcdef", 4),
+		}},
+		Problems: []engine.Problem{{Question: "GET /v2", Reason: "no answer in time"}},
+	}
+	return assess.Basis{
+		Engine: e, Topology: engine.NewTopology(e, page.ModelNames(), facts.Models, nil),
+		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Facts: facts, Page: page, Expect: &assess.Expectations{},
+		Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
+	}
+}
+
+// after is what is known from a basis with a change.
+func after(t *testing.T, change func(*assess.Basis)) *assess.Known {
+	t.Helper()
+	b := triton(t)
+	change(&b)
+	return assess.Know(&b)
+}
+
+// same leaves a basis as it is.
+func same(*assess.Basis) {}
+
+func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
+	b := triton(t)
+	k := assess.Know(&b)
+	again := b
+	require.True(t, k.RestsOn(&again))
+	require.False(t, (*assess.Known)(nil).RestsOn(&b), "nothing rests on nothing")
+	for says, change := range map[string]func(*assess.Basis){
+		"another kind":             func(b *assess.Basis) { b.Engine = engine.None() },
+		"other models":             func(b *assess.Basis) { b.Topology = engine.NewTopology(b.Engine, nil, nil, nil) },
+		"another version":          func(b *assess.Basis) { b.EngineVersion = "2.65.0" },
+		"another TensorRT-LLM":     func(b *assess.Basis) { b.TRTLLMVersion = "1.2.0" },
+		"other facts":              func(b *assess.Basis) { b.Facts = &engine.Facts{} },
+		"no page":                  func(b *assess.Basis) { b.Page = nil },
+		"a page that is missing":   func(b *assess.Basis) { b.PageMissing = true },
+		"an API that fails":        func(b *assess.Basis) { b.Health.API = engine.APIFailed },
+		"another answer of it":     func(b *assess.Basis) { b.Health.Detail = "the API is restricted" },
+		"a model in another state": func(b *assess.Basis) { b.Health.Models = b.Health.Models[:1] },
+	} {
+		other := b
+		change(&other)
+		require.False(t, k.RestsOn(&other), says)
+	}
+}
+
+func TestTheListsOfChecks(t *testing.T) {
+	k := after(t, same)
+	var names []string
+	for _, list := range k.Checks {
+		names = append(names, list.Name)
+	}
+	require.Equal(t, []string{"expectations", "capabilities", "determinism", "unanswered"}, names)
+	for i, list := range assess.Lists() {
+		require.Equal(t, names[i], list.Name, "the table has the order in which they are shown")
+	}
+	require.Equal(t, []target.Check{{Name: "GET /v2", Reason: "no answer in time"}}, k.List(assess.Unanswered))
+	require.Len(t, k.List(assess.Capabilities), len(engine.CapabilityNames()))
+	require.Equal(t, "versions_pinned", k.List(assess.Determinism)[len(k.List(assess.Determinism))-1].Name)
+	require.Empty(t, k.List(assess.Expected), "nothing is expected")
+	require.Nil(t, k.List("other"))
+	require.Equal(t, "metric set A", k.Generation)
+	require.Equal(t, "1.0.0", k.BuildVersion())
+
+	down := after(t, func(b *assess.Basis) { b.Page = nil })
+	require.Empty(t, down.List(assess.Capabilities), "nothing is known of a server that is down")
+	require.Empty(t, down.List(assess.Determinism))
+	require.Empty(t, down.Generation)
+	missing := after(t, func(b *assess.Basis) { b.Page, b.PageMissing = nil, true })
+	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "one without a page can be told what would give it one")
+	require.Empty(t, (*assess.Known)(nil).BuildVersion())
+	require.Nil(t, (*assess.Known)(nil).List(assess.Expected))
+}
+
+func TestExpectations(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		change func(b *assess.Basis)
+		want   []string
+		unmet  string
+	}{
+		{"the version that is expected", func(b *assess.Basis) { b.Expect.EngineVersion = "2.64.0" }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
+		{"another version", func(b *assess.Basis) { b.Expect.EngineVersion = "2.65.0" }, []string{"engine_version false it is 2.64.0, expected is 2.65.0"}, "it is not what its pool expects: engine_version"},
+		{"what the server says counts more than what was declared", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
+		{"what was declared counts where the server says nothing", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
+		{"a version of TensorRT-LLM that the server says", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false it is 1.2.0, expected is 1.1.0"}, "it is not what its pool expects: trtllm_version"},
+		{"an unknown version is no mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
+		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
+		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false it is 2.64.0, expected is 1", "trtllm_version false it is 1.1.0, expected is 2"}, "it is not what its pool expects: engine_version, trtllm_version"},
+		{
+			"determinism that does not hold", func(b *assess.Basis) { b.Expect.Determinism = true },
+			[]string{"determinism false these checks of the determinism profile do not hold: single_request, versions_pinned"},
+			"it is not what its pool expects: determinism",
+		},
+		{"determinism of a server that is down", func(b *assess.Basis) { b.Expect.Determinism, b.Page = true, nil }, nil, ""},
+		{"a replica that was not recognised", func(b *assess.Basis) { b.Expect.EngineVersion, b.Topology = "2.65.0", nil }, nil, ""},
+		{"no expectations", func(b *assess.Basis) { b.Expect = nil }, nil, ""},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			k := after(t, c.change)
+			var got []string
+			for _, check := range k.List(assess.Expected) {
+				got = append(got, fmt.Sprint(check.Name, " ", check.OK, " ", check.Reason))
+			}
+			require.Equal(t, c.want, got)
+			require.Equal(t, c.unmet, k.Unmet())
+		})
+	}
+	met := after(t, func(b *assess.Basis) {
+		b.Expect.Determinism, b.Declared = true, engine.Pins{EngineVersion: true, TRTLLMVersion: true}
+		b.Engine = engine.None()
+	})
+	require.Equal(t, []target.Check{{Name: "determinism", OK: true, Reason: "all checks of the determinism profile hold"}}, met.List(assess.Expected))
+}
+
+func TestModelsAreThoseOfIndexConfigsAndPage(t *testing.T) {
+	lines := func(k *assess.Known) []string {
+		var all []string
+		for _, m := range k.Models {
+			all = append(all, fmt.Sprintf("%s %s %s of %s: %s, config %t", m.Name, m.Version, m.Role, m.ModelID, m.State, m.MaxBatchSize != nil))
+		}
+		return all
+	}
+	require.Equal(t, []string{
+		"gone  single of gone: unavailable, config false",
+		"llm 1 single of llm: ready, config true",
+		"never  single of never: loading, config false",
+	}, lines(after(t, same)))
+	require.Equal(t, []string{
+		"gone  single of gone: unavailable, config false",
+		"llm 1 single of llm: ready, config true",
+	}, lines(after(t, func(b *assess.Basis) { b.Health.Models = nil })), "facts stand in for an index that was not told")
+	require.Equal(t, []string{"llm 1 single of llm: ready, config true", "llm 2 single of llm: ready, config true"}, lines(after(t, func(b *assess.Basis) {
+		b.Page, b.Health.Models = nil, []engine.ModelState{{Name: "llm", Version: "2", State: "READY"}, {Name: "llm", Version: "1", State: "READY"}, {Name: "llm", Version: "1", State: "LOADING"}, {Name: engine.UnnamedModel}}
+	})), "each version once, in order, and none without a name")
+	require.Nil(t, after(t, func(b *assess.Basis) { b.Topology = nil }).Models)
+
+	m := after(t, same).Models[1]
+	require.Equal(t, "tensorrtllm", m.Backend)
+	require.Equal(t, []any{8, true, true, 1}, []any{*m.MaxBatchSize, *m.Decoupled, *m.Batching, *m.Instances})
+	bare := after(t, func(b *assess.Basis) { b.Facts.Models[0].Instances, b.Facts.Models[0].Batching = nil, nil }).Models[1]
+	require.Nil(t, bare.Instances)
+	require.False(t, *bare.Batching)
+
+	many := after(t, func(b *assess.Basis) {
+		b.Health.Models = nil
+		for i := range 300 {
+			b.Health.Models = append(b.Health.Models, engine.ModelState{Name: fmt.Sprintf("m%03d", i), State: "READY"})
+		}
+	})
+	require.Len(t, many.Models, 256)
+	ready := 0
+	for _, s := range many.Series(labels.EmptyLabels()) {
+		if s.Family == "model_ready" {
+			ready++
+		}
+	}
+	require.Equal(t, 256, ready)
+}
+
+// text writes series down, in their order.
+func text(series []assess.Series) string {
+	var b strings.Builder
+	for _, s := range series {
+		fmt.Fprintf(&b, "%s%s %g\n", s.Family, s.Labels, s.Value)
+	}
+	return b.String()
+}
+
+func TestSeriesOfWhatIsKnown(t *testing.T) {
+	own := labels.FromStrings("pool_id", "p")
+	k := after(t, func(b *assess.Basis) {
+		b.Health.Models = b.Health.Models[:1]
+		b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "2.64.0", "9"
+	})
+	got := text(k.Series(own))
+	require.Equal(t, `model_ready{model="llm", model_id="llm", pool_id="p", version="1"} 1
+model_state{model="gone", model_id="gone", pool_id="p", state="ready"} 0
+model_state{model="gone", model_id="gone", pool_id="p", state="loading"} 0
+model_state{model="gone", model_id="gone", pool_id="p", state="unloading"} 0
+model_state{model="gone", model_id="gone", pool_id="p", state="unavailable"} 1
+model_info{model="gone", model_id="gone", pool_id="p", role="single"} 1
+model_state{model="llm", model_id="llm", pool_id="p", state="ready", version="1"} 1
+model_state{model="llm", model_id="llm", pool_id="p", state="loading", version="1"} 0
+model_state{model="llm", model_id="llm", pool_id="p", state="unloading", version="1"} 0
+model_state{model="llm", model_id="llm", pool_id="p", state="unavailable", version="1"} 0
+model_info{backend="tensorrtllm", decoupled="true", dynamic_batching="true", instance_count="1", max_batch_size="8", model="llm", model_id="llm", pool_id="p", role="single", version="1"} 1
+model_parameters_info{gpt_model_type="inflight_fused_batching", model="llm", model_id="llm", pool_id="p"} 1
+model_config_hash_info{model="llm", model_id="llm", pool_id="p", sha256="0123456789ab"} 1
+engine_build_info{pool_id="p", version="1.0.0"} 1
+expectation_mismatch{fact="engine_version", pool_id="p"} 0
+expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
+`, before(got, "capability{"))
+	for _, list := range []string{assess.Capabilities, assess.Determinism} {
+		for _, c := range k.List(list) {
+			label, family, value := "capability", "capability", 0
+			if list == assess.Determinism {
+				label, family = "check", "determinism_profile"
+			}
+			if c.OK {
+				value = 1
+			}
+			require.Contains(t, got, fmt.Sprintf("%s{%s=%q, pool_id=\"p\"} %d\n", family, label, c.Name, value))
+		}
+	}
+	require.NotContains(t, got, "no answer in time", "questions have no series")
+	require.Nil(t, (*assess.Known)(nil).Series(own))
+	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
+}
+
+func TestSeriesOfTheState(t *testing.T) {
+	require.Equal(t, `state{state="starting"} 0
+state{state="ready"} 0
+state{state="not_ready"} 0
+state{state="draining"} 0
+state{state="failing"} 1
+state{state="stalled"} 0
+state{state="blind"} 0
+state{state="down"} 0
+`, text(assess.StateSeries(assess.Failing, labels.EmptyLabels())))
+}
+
+func TestSkewFactsOfAReplica(t *testing.T) {
+	facts := after(t, same).Skew()
+	require.Equal(t, target.SkewFacts{
+		"engine_version":    {"": "2.64.0"},
+		"trtllm_version":    {"": "1.1.0"},
+		"config_hash":       {"llm": strings.Repeat("0123456789abcdef", 4)},
+		"kv_block_tokens":   {"": "64"},
+		"histogram_buckets": {"nv_inference_first_response_histogram_ms": "+Inf 100"},
+		"gpu":               {"": "1x 1024 bytes"},
+	}, facts)
+	for fact := range facts {
+		require.True(t, slices.Contains(assess.SkewFacts(), fact), fact)
+	}
+	require.Len(t, facts, len(assess.SkewFacts()))
+	require.NotContains(t, after(t, func(b *assess.Basis) { b.EngineVersion = "unknown" }).Skew(), "engine_version", "what is not known is compared with nothing")
+	require.Nil(t, after(t, func(b *assess.Basis) { b.Page = nil }).Skew(), "a replica that is gone is of no other version")
+	require.Nil(t, after(t, func(b *assess.Basis) { b.Topology = nil }).Skew())
+}
+
+// before is the part of a text before a mark.
+func before(text, mark string) string {
+	first, _, _ := strings.Cut(text, mark)
+	return first
+}
