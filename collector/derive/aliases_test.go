@@ -74,9 +74,10 @@ func selects(t *testing.T, query string, all []labels.Labels) int {
 	return least
 }
 
-// quoted is a selector as inference gateways are told it, in PromQL's spelling.
-func quoted(told string) string {
-	return regexp.MustCompile(`=([^"}]+)}`).ReplaceAllString(told, `="$1"}`)
+// quoted is a selector as inference gateways are configured with it, in PromQL's
+// spelling.
+func quoted(selector string) string {
+	return regexp.MustCompile(`=([^"}]+)}`).ReplaceAllString(selector, `="$1"}`)
 }
 
 func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
@@ -111,7 +112,7 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	for _, read := range []string{
 		"vllm:num_requests_waiting{model_name=llama}", "vllm:num_requests_running{model_name=llama}", "vllm:kv_cache_usage_perc{model_name=llama}",
 	} {
-		require.Positive(t, selects(t, quoted(read), all), "%s, as an inference gateway is told", read)
+		require.Positive(t, selects(t, quoted(read), all), "%s, as an inference gateway is configured", read)
 	}
 }
 

@@ -5,7 +5,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // cacheFamilies are how full the KV cache is.
 func cacheFamilies() []Family {
 	return []Family{
-		gauge("kv_cache_utilization_ratio", Sampled, value(cacheUse(), (*Plan).executorGate, without(checkBlocks), without(checkFraction)),
+		gauge("kv_cache_utilization_ratio", Sampled, perEntry(cacheUse(), (*Plan).executorGate, without(checkBlocks), without(checkFraction)),
 			"Share of the KV cache's blocks in use, 0 to 1, computed from used and max where the server exposes them (source kv_cache_block_type=used, max; kv_cache_used_blocks, kv_cache_max_blocks; else kv_cache_utilization, gpu_cache_usage_perc). Blocks that hold nothing but reusable content count as free.",
 			"used / max, else the server's own ratio"),
 		gauge("kv_cache_blocks", Sampled, byState("free", engine.KVBlocksFree, "used", engine.KVBlocksUsed),

@@ -13,12 +13,12 @@ func canaryFamilies() []Family {
 }
 
 // canary is of what a canary request to the entry model showed.
-func canary(names ...string) Rule { return said(OfEntry, allOf(engine.AnswersStream), names...) }
+func canary(names ...string) Rule { return beyondPage(OfEntry, allOf(engine.AnswersStream), names...) }
 
 // canaryResults say whether canary requests succeed.
 func canaryResults() []Family {
 	return []Family{
-		gauge("canary_active", Exact, said(OfReplica, inputs{}),
+		gauge("canary_active", Exact, beyondPage(OfReplica, inputs{}),
 			"1 while canary requests are sent to the replica, 0 while it is left alone, as when it drains or its entry model is not known: the reason is on /targets. Absent where the canary is off.",
 			"canary.enabled of the pool, and the replica's state"),
 		gauge("canary_success", Exact, canary(),
@@ -63,7 +63,7 @@ func canaryOutputs() []Family {
 		gauge("canary_deterministic", Exact, canary(),
 			"1 if the last canary answers, at most ten, by the same engine, versions and configs are all the same, else 0. Absent before the second and when the last request failed. Says nothing about other prompts or another load.",
 			"SHA-256 of the whole text"),
-		gauge("pool_canary_outputs", Exact, said(OfPool, allOf(engine.AnswersStream)),
+		gauge("pool_canary_outputs", Exact, beyondPage(OfPool, allOf(engine.AnswersStream)),
 			"Number of distinct canary answers among the pool's replicas of equal engine and versions whose last canary request succeeded: 1 when they agree. Absent while no two can be compared. Carries pool_id and no replica. Replicas under different load may differ without a fault.",
 			"distinct SHA-256 of the last answers, in the largest case"),
 	}

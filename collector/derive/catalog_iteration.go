@@ -5,7 +5,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // iterationFamilies are what trtllm-serve's JSON statistics add up to; the
 // collector exposes them where iteration_stats is on.
 func iterationFamilies() []Family {
-	read := said(OfReplica, allOf(engine.AnswersIterations))
+	read := beyondPage(OfReplica, allOf(engine.AnswersIterations))
 	return []Family{
 		counter("iteration_stats_read_total", Exact, read,
 			"Iterations of the executor whose statistics were read, each once.",

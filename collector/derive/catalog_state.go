@@ -15,22 +15,22 @@ func stateFamilies() []Family {
 // healthFamilies say what the replica and its models are doing.
 func healthFamilies() []Family {
 	return []Family{
-		gauge("state", Sampled, said(OfReplica, inputs{}, "state"),
+		gauge("state", Sampled, beyondPage(OfReplica, inputs{}, "state"),
 			"What the replica is doing, judged from its /metrics and its API together: 1 for the state that it is in, 0 for the others.",
 			"/metrics answers, API answers, all requests fail, no iteration while requests are in flight"),
-		gauge("live", Exact, said(OfReplica, allOf(engine.AnswersLive)),
+		gauge("live", Exact, beyondPage(OfReplica, allOf(engine.AnswersLive)),
 			"1 if the server says it is live, else 0; absent when its API does not answer.",
 			"GET /v2/health/live and its like"),
-		gauge("ready", Exact, said(OfReplica, allOf(engine.AnswersHealth)),
+		gauge("ready", Exact, beyondPage(OfReplica, allOf(engine.AnswersHealth)),
 			"1 if the server says it is ready, else 0. A server whose requests all fail may say so too: see llm_server_state.",
 			"GET /v2/health/ready and its like"),
-		gauge("health_check_duration_seconds", Exact, said(OfReplica, allOf(engine.AnswersHealth)),
+		gauge("health_check_duration_seconds", Exact, beyondPage(OfReplica, allOf(engine.AnswersHealth)),
 			"How long the server took to answer the last health check.",
 			"measured by the exporter"),
-		gauge("model_ready", Exact, said(OfModel, allOf(engine.AnswersIndex), "version"),
+		gauge("model_ready", Exact, beyondPage(OfModel, allOf(engine.AnswersIndex), "version"),
 			"1 if the repository index says the model is ready, else 0.",
 			"POST /v2/repository/index"),
-		gauge("model_state", Exact, said(OfModel, anyOf(engine.AnswersIndex, engine.AnswersModels), "state", "version"),
+		gauge("model_state", Exact, beyondPage(OfModel, anyOf(engine.AnswersIndex, engine.AnswersModels), "state", "version"),
 			"What the model is doing: 1 for the one of ready, loading, unloading and unavailable that it is, 0 for the others. A model whose core series left /metrics is unavailable, whatever other series of it are left.",
 			"POST /v2/repository/index, and nv_inference_request_success on /metrics"),
 	}
@@ -39,16 +39,16 @@ func healthFamilies() []Family {
 // modelInfoFamilies say what the models of the replica are.
 func modelInfoFamilies() []Family {
 	return []Family{
-		gauge("model_info", Exact, said(OfModel, anyOf(engine.AnswersIndex, engine.AnswersModels), "backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"),
+		gauge("model_info", Exact, beyondPage(OfModel, anyOf(engine.AnswersIndex, engine.AnswersModels), "backend", "decoupled", "dynamic_batching", "instance_count", "max_batch_size", "platform", "role", "version"),
 			"1 with what is known of the model: its role (entry, part or single) and what its config says. What is not known is left out.",
 			"GET /v2/models/{model}/config, /v1/models"),
-		gauge("model_parameters_info", Exact, said(OfModel, allOf(engine.AnswersConfig), engine.ModelParameters()...),
+		gauge("model_parameters_info", Exact, beyondPage(OfModel, allOf(engine.AnswersConfig), engine.ModelParameters()...),
 			"1 with those parameters of the model's config that decide how TensorRT-LLM batches and what it loads.",
 			"parameters of GET /v2/models/{model}/config"),
-		gauge("model_config_hash_info", Exact, said(OfModel, allOf(engine.AnswersConfig), "sha256"),
+		gauge("model_config_hash_info", Exact, beyondPage(OfModel, allOf(engine.AnswersConfig), "sha256"),
 			"1 with the beginning of the SHA-256 of the model's config. Instance names, GPUs, host policies, metric tags and parameters that name devices or processes do not count.",
 			"GET /v2/models/{model}/config as canonical JSON"),
-		gauge("engine_build_info", Exact, said(OfReplica, allOf(engine.AnswersConfig), "version"),
+		gauge("engine_build_info", Exact, beyondPage(OfReplica, allOf(engine.AnswersConfig), "version"),
 			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir names the folder it is in.",
 			"version in the config.json of engine_dir"),
 	}
@@ -57,16 +57,16 @@ func modelInfoFamilies() []Family {
 // judgedFamilies are what the exporter makes of all of it.
 func judgedFamilies() []Family {
 	return []Family{
-		gauge("capability", Exact, said(OfReplica, inputs{}, "capability"),
+		gauge("capability", Exact, beyondPage(OfReplica, inputs{}, "capability"),
 			"1 for what can be known of the replica, 0 for what its server does not expose as it runs now. The reason, and the flag that turns it on, are on /targets and in the output of doctor.",
 			"kind of server, generation, names on /metrics, answers of the API"),
-		gauge("determinism_profile", Exact, said(OfReplica, inputs{}, "check"),
+		gauge("determinism_profile", Exact, beyondPage(OfReplica, inputs{}, "check"),
 			"1 for each condition of equal answers to equal requests that the replica meets, 0 for others; absent where nothing is known. The reason is on /targets.",
 			"configs of the models, limit of requests, versions declared or expected"),
-		gauge("expectation_mismatch", Exact, said(OfReplica, inputs{}, "fact"),
+		gauge("expectation_mismatch", Exact, beyondPage(OfReplica, inputs{}, "fact"),
 			"1 for each fact in which the replica is not what the pool's expect block says, 0 for those in which it is; absent while it is not known.",
 			"expect of the pool against what the server answers"),
-		gauge("pool_skew", Exact, said(OfPool, inputs{}, "fact"),
+		gauge("pool_skew", Exact, beyondPage(OfPool, inputs{}, "fact"),
 			"Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 when all are alike. Carries pool_id and no replica.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu"),
 	}

@@ -226,7 +226,7 @@ func TestDeriveNothingFromTheOnlyModelWhenItIsUnloaded(t *testing.T) {
 	)
 	for series := range got {
 		for _, frozen := range []string{"requests_running", "requests_limit", "generation_tokens"} {
-			require.False(t, strings.HasPrefix(series, frozen), "%s stands still on the page of a model that is gone", series)
+			require.False(t, strings.HasPrefix(series, frozen), "%s stays as it is on the page of a model that is gone", series)
 		}
 	}
 }
@@ -272,7 +272,7 @@ func TestDeriveKeepsRatesWhenSeriesChangePlaces(t *testing.T) {
 func TestCatalogueIsWhole(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, f := range derive.Catalogue() {
-		require.False(t, seen[f.Name], "%s stands twice", f.Name)
+		require.False(t, seen[f.Name], "%s is there twice", f.Name)
 		seen[f.Name] = true
 		require.True(t, strings.HasPrefix(f.Name, derive.Prefix))
 		require.NotEmpty(t, f.Help, f.Name)

@@ -15,7 +15,8 @@ type inputs struct {
 	enough [][]engine.Signal
 	// more are signals that count where they are there.
 	more []engine.Signal
-	// beside are signals beside which there is no value.
+	// beside are signals beside which there is no value: servers that have one
+	// have something better, and are not said to feed the family.
 	beside []engine.Signal
 }
 

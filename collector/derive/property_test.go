@@ -93,18 +93,18 @@ func checkHistory(t *testing.T, moves []byte) {
 		}
 		reset := [counters]bool{}
 		// A reset can be seen when the counter is below where it was.
-		anew := func(c int, divisor float64) {
+		again := func(c int, divisor float64) {
 			if len(h.at) > 0 && h.values[len(h.at)-1][c] > 1 {
 				reset[c], v[c] = true, math.Floor(h.values[len(h.at)-1][c]/divisor)
 			}
 		}
 		switch what {
-		case 0: // The server starts anew.
+		case 0: // The server restarts.
 			for c := range v {
-				anew(c, float64(after)+2)
+				again(c, float64(after)+2)
 			}
-		case 1, 2: // One counter begins anew, as some do at a reload.
-			anew(int(after)%counters, 3)
+		case 1, 2: // One counter starts again, as some do at a reload.
+			again(int(after)%counters, 3)
 		case 3: // Pages are missed.
 			step += 40 * time.Second
 		case 4: // A page comes late, after one that is younger.

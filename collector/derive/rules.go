@@ -18,8 +18,8 @@ type Rule struct {
 	labels []string
 	like   engine.Signal
 	// compile is called when the target's page has a new shape; it adds a series
-	// for every value that the page can give. It is nil for families about the
-	// replica beside its page, which the collector knows.
+	// for every value that the page can give. It is nil for families that the
+	// collector knows from more than the page.
 	compile func(p *Plan, f *Family)
 }
 
@@ -47,9 +47,9 @@ func (r Rule) shape() (Scope, []string) {
 	return scope, slices.Compact(names)
 }
 
-// said is of a family that the collector knows beside the page, of servers
-// whose API answers what is needed.
-func said(scope Scope, answers inputs, names ...string) Rule {
+// beyondPage is of a family that the collector knows from more than the page, of
+// servers whose API answers what is needed.
+func beyondPage(scope Scope, answers inputs, names ...string) Rule {
 	return Rule{inputs: answers, scope: scope, labels: names}
 }
 
@@ -88,9 +88,9 @@ func distribution(signal engine.Signal) Rule {
 	}}
 }
 
-// each makes the series of one entry model after the other, of those for which
+// eachEntry makes the series of one entry model after the other, of those for which
 // the page has what is needed.
-func each(in inputs, of func(p *Plan, f *Family, id string)) Rule {
+func eachEntry(in inputs, of func(p *Plan, f *Family, id string)) Rule {
 	return Rule{inputs: in, scope: OfEntry, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			of(p, f, id)
@@ -98,19 +98,19 @@ func each(in inputs, of func(p *Plan, f *Family, id string)) Rule {
 	}}
 }
 
-// value is one number for each entry model.
-func value(t term, holds ...hold) Rule {
-	return each(t.inputs, func(p *Plan, f *Family, id string) {
+// perEntry is one number for each entry model.
+func perEntry(t term, holds ...hold) Rule {
+	return eachEntry(t.inputs, func(p *Plan, f *Family, id string) {
 		p.emit(f, p.forModel(id), p.held(id, holds...), t.of(p, id))
 	})
 }
 
 // rateOf is the growth a second of a counter.
-func rateOf(signal engine.Signal) Rule { return value(rate(signal)) }
+func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)) }
 
 // share divides the growth of one counter by that of others together.
 func share(of engine.Signal, by ...engine.Signal) Rule {
-	return value(term{allOf(of).and(allOf(by...)), func(p *Plan, id string) Eval {
+	return perEntry(term{allOf(of).and(allOf(by...)), func(p *Plan, id string) Eval {
 		var all []*group
 		for _, s := range by {
 			all = append(all, p.of(s, id)...)

@@ -31,7 +31,7 @@ func firstTokens() histograms {
 // firstToken passes the histogram of first tokens on.
 func firstToken() Rule {
 	first := firstTokens()
-	return each(first.inputs, func(p *Plan, f *Family, id string) {
+	return eachEntry(first.inputs, func(p *Plan, f *Family, id string) {
 		for _, g := range first.of(p, id) {
 			p.distribute(f, g, p.forModel(id))
 		}
@@ -87,7 +87,7 @@ func (p *Plan) meanOver(groups []*group) Eval {
 
 // mean is the mean of histograms over the window.
 func mean(h histograms) Rule {
-	return value(term{h.inputs, func(p *Plan, id string) Eval { return p.meanOver(h.of(p, id)) }})
+	return perEntry(term{h.inputs, func(p *Plan, id string) Eval { return p.meanOver(h.of(p, id)) }})
 }
 
 // durations are the signals of which [Plan.duration] is made.
@@ -112,7 +112,7 @@ func (p *Plan) duration(id string) (Eval, int) {
 
 // meanDuration is the mean time of an entry's requests.
 func meanDuration() Rule {
-	return each(durations(), func(p *Plan, f *Family, id string) {
+	return eachEntry(durations(), func(p *Plan, f *Family, id string) {
 		e, gate := p.duration(id)
 		p.emit(f, p.forModel(id), gate, e)
 	})
@@ -121,7 +121,7 @@ func meanDuration() Rule {
 // tokenTimeEstimate is the time between tokens from means alone.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens)).with(engine.FirstToken)
-	return each(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		whole, gate := p.duration(id)
 		first, tokens := p.meanOver(firstTokens().of(p, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
 		if whole == nil || first == nil || tokens == nil {

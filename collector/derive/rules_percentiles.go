@@ -19,7 +19,7 @@ func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95},
 // percentiles are those of a histogram over the window, or of a summary as the
 // server gives them; not all families have a summary.
 func percentiles(of histograms, given ...engine.Signal) Rule {
-	return each(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
+	return eachEntry(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
 		if groups := of.of(p, id); len(groups) == 1 {
 			if h := p.windowed(groups[0]); h != nil {
 				for _, q := range percentages() {

@@ -15,7 +15,7 @@ func (p *Plan) pending(id string) Eval {
 func queueDepth() Rule {
 	inEngine := waiting()
 	in := inEngine.inputs.or(anyOf(engine.ModelPending)).with(engine.EngineIterations)
-	return each(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		core := p.pending(id)
 		if waits := inEngine.of(p, id); waits != nil {
 			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
@@ -39,7 +39,7 @@ func (p *Plan) queuedByCore(id string) bool {
 // queueSplit is the queue depth by queue.
 func queueSplit() Rule {
 	inEngine := waiting()
-	return each(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
+	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
 		p.emit(f, p.forModel(id, "queue", "core"), 0, p.pending(id))
 		p.emit(f, p.forModel(id, "queue", "engine"), p.executorGate(id), inEngine.of(p, id))
 	}).by("queue")
@@ -48,12 +48,12 @@ func queueSplit() Rule {
 // saturated says whether the executor admits no more.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
-	return value(apply(full, both(admitted(), total(engine.RequestsLimit), ratio)), (*Plan).executorGate)
+	return perEntry(apply(full, both(admitted(), total(engine.RequestsLimit), ratio)), (*Plan).executorGate)
 }
 
 // batchSize is the mean in-flight batch over the window.
 func batchSize() Rule {
-	return value(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
+	return perEntry(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
 		c := p.single(engine.RequestsRunning, id)
 		if c < 0 {
 			return nil
@@ -69,7 +69,7 @@ func saturation() Rule {
 	cacheUse := cacheUse()
 	in := admitted().inputs.and(allOf(engine.RequestsLimit)).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
 		with(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization)
-	return each(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		demand, limit, cache := p.demand(id), p.total(engine.RequestsLimit, id), cacheUse.of(p, id)
 		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping)), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)

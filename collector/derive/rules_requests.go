@@ -12,7 +12,7 @@ import (
 // to an ensemble counts once. Each of Triton's has a series of its own: with the
 // sum of two, one that is unloaded would look like a reset of both.
 func requestsTotal() Rule {
-	return each(ended(), func(p *Plan, f *Family, id string) {
+	return eachEntry(ended(), func(p *Plan, f *Family, id string) {
 		gate := p.held(id, without(checkFrozen), without(checkSurvived))
 		for _, s := range p.front(engine.ModelSuccess, id) {
 			p.emit(f, p.entry(s), gate, add(p.last(s), p.sum(p.failuresOf(s))))
@@ -46,7 +46,7 @@ func (p *Plan) failuresOf(s *group) []*group { return p.same(engine.ModelFailed,
 
 // requestsFailed are the failures at the entry.
 func requestsFailed() Rule {
-	return each(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string) {
+	return eachEntry(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string) {
 		gate := p.onlyWithout(checkFrozen, id)
 		for _, g := range p.front(engine.ModelFailed, id) {
 			p.emit(f, p.entry(g, "reason", g.labels.Get("reason")), gate, p.last(g))
@@ -148,7 +148,7 @@ func (o *outcome) read(w *Window) bool {
 
 // requestRate is how many requests ended a second at the entry.
 func requestRate() Rule {
-	return each(ended(), func(p *Plan, f *Family, id string) {
+	return eachEntry(ended(), func(p *Plan, f *Family, id string) {
 		o := p.outcome(id)
 		if o == nil {
 			return
@@ -166,7 +166,7 @@ func requestRate() Rule {
 // hand their requests over never count errors after that.
 func errorRatio() Rule {
 	failed := anyOf(engine.ModelFailed, engine.RequestsFailed)
-	return each(ended().and(failed), func(p *Plan, f *Family, id string) {
+	return eachEntry(ended().and(failed), func(p *Plan, f *Family, id string) {
 		entries := p.front(engine.ModelSuccess, id)
 		blind := len(entries) > 0 && !slices.ContainsFunc(entries, func(g *group) bool { return !p.handsOver(g.model) })
 		o := p.outcome(id)

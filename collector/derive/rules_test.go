@@ -318,3 +318,24 @@ func TestDerivedBlocksAreGoodPages(t *testing.T) {
 		require.Equal(t, out.Samples(), back.Shape().Lines(), "%s: nothing of it is dropped", s.name)
 	}
 }
+
+func TestAnEstimateGivesWayToWhatIsCounted(t *testing.T) {
+	page := func(n int, more ...string) []string {
+		return append([]string{
+			fmt.Sprintf(`trtllm_kv_cache_reused_blocks_total{model_name="m"} %d`, n),
+			fmt.Sprintf(`trtllm_prompt_tokens_total{model_name="m"} %d`, 128*n),
+			`trtllm_kv_cache_tokens_per_block{model_name="m"} 64`,
+		}, more...)
+	}
+	const exact, estimate = `kv_cache_reuse_ratio{model_id="m"}`, `kv_cache_reuse_ratio_estimate{model_id="m"}`
+	b := newBench(t, engine.TRTLLMServe, "m")
+	b.page(page(1)...)
+	got := b.page(page(3)...)
+	require.InDelta(t, 0.5, got.at(t, estimate), 1e-9, "64 of each 128 tokens")
+	got.lacks(t, exact)
+	b = newBench(t, engine.TRTLLMServe, "m")
+	b.page(page(1, `trtllm_kv_cache_missed_blocks_total{model_name="m"} 1`)...)
+	got = b.page(page(3, `trtllm_kv_cache_missed_blocks_total{model_name="m"} 2`)...)
+	require.InDelta(t, 2.0/3, got.at(t, exact), 1e-9)
+	got.lacks(t, estimate, "the misses are counted here")
+}

@@ -6,7 +6,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // iteration since the page before was like it: the first of the gauges that the
 // page has once.
 func estimate(gauges ...engine.Signal) Rule {
-	return value(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
+	return perEntry(term{allOf(engine.EngineIterations).and(anyOf(gauges...)), func(p *Plan, id string) Eval {
 		iterations := p.single(engine.EngineIterations, id)
 		for _, s := range gauges {
 			if each := p.single(s, id); each >= 0 && iterations >= 0 {
@@ -59,7 +59,7 @@ func energyPerToken() Rule {
 
 // cacheTokens are blocks in tokens.
 func cacheTokens(blocks engine.Signal) Rule {
-	return value(both(total(blocks), total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
+	return perEntry(both(total(blocks), total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
 }
 
 // reuseEstimate is the share of prompt tokens that the blocks reused hold.
@@ -67,13 +67,13 @@ func reuseEstimate() Rule {
 	reused := both(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), times)
 	share := apply(func(v float64) float64 { return min(v, 1) }, both(reused, rate(engine.PromptTokens), ratio))
 	share.inputs = share.inputs.unless(engine.KVBlocksMissed)
-	return value(share, without(checkFlapping))
+	return perEntry(share, without(checkFlapping))
 }
 
 // lastIteration is a timestamp whose unit changed with the release.
 func lastIteration() Rule {
 	const micros, perSecond = 1e14, 1e6
-	return each(allOf(engine.EngineLastIter), func(p *Plan, f *Family, id string) {
+	return eachEntry(allOf(engine.EngineLastIter), func(p *Plan, f *Family, id string) {
 		at := p.total(engine.EngineLastIter, id)
 		p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
 			v, ok := at(w)

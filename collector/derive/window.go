@@ -10,8 +10,8 @@ import (
 // resets are still judged between every two of them.
 const maxRows = 120
 
-// Window holds the values of a target's inputs over the last while. A column
-// is one input; a value that was absent or not finite is NaN there.
+// Window holds the values of a target's inputs over its length. A column is
+// one input; a value that was absent or not finite is NaN there.
 type Window struct {
 	ring
 
@@ -47,7 +47,7 @@ func (r *ring) kept(row, column int) float64 { return r.rows[row*r.columns+colum
 
 // Stats counts what interrupted windows.
 type Stats struct {
-	// Resets are counters that fell, Restarts servers of which several did at once.
+	// Resets are counters that fell, Restarts pages on which [restartFalls] did.
 	Resets, Restarts uint64
 	// Gaps are scrapes that came too late after the one before.
 	Gaps uint64
@@ -72,7 +72,7 @@ func (s *Stats) Add(o Stats) {
 }
 
 // lateAfter is how many intervals may pass between two pages before what
-// happened in between counts as unknown: one missed scrape is let pass.
+// happened in between counts as unknown: one missed scrape is tolerated.
 const lateAfter = 2.5
 
 // never is a time no page has.
@@ -128,7 +128,7 @@ func (w *Window) adopt(old *Window, from []int) {
 }
 
 // push adds the values of one page; row is copied. It returns false, and leaves
-// the window alone, when the page is not younger than the last.
+// the window as it is, when the page is not younger than the last.
 func (w *Window) push(at int64, row []float64) bool {
 	if w.count > 0 && at <= w.now {
 		w.stats.ClockJumps++

@@ -35,10 +35,10 @@ func TestWindowRate(t *testing.T) {
 	}{
 		{name: "one page gives no rate", pages: []page{{0, 10}}, none: true},
 		{name: "two pages give the rate between them", pages: []page{{0, 10}, {5, 60}}, want: 10},
-		{name: "a counter that stands still has rate zero", pages: []page{{0, 10}, {5, 10}, {10, 10}}, want: 0},
+		{name: "a counter that does not grow has rate zero", pages: []page{{0, 10}, {5, 10}, {10, 10}}, want: 0},
 		{name: "the rate is over the real time that passed", pages: []page{{0, 0}, {5, 50}, {12, 120}}, want: 10},
 		{name: "one missed page is let pass over its real time", pages: []page{{0, 0}, {5, 50}, {15, 150}}, want: 10},
-		{name: "a page after a long gap starts anew", pages: []page{{0, 0}, {5, 50}, {25, 900}}, none: true},
+		{name: "a page after a long gap has no rate", pages: []page{{0, 0}, {5, 50}, {25, 900}}, none: true},
 		{name: "and has a rate again one page later", pages: []page{{0, 0}, {5, 50}, {25, 900}, {30, 910}}, want: 2},
 		{name: "a reset gives no rate", pages: []page{{0, 100}, {5, 150}, {10, 3}}, none: true},
 		{name: "after a reset only what came after it counts", pages: []page{{0, 100}, {5, 150}, {10, 3}, {15, 13}}, want: 2},
@@ -116,7 +116,7 @@ func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
 	w.adopt(old, []int{-1, 1, 0})
 	w.push(at(10), []float64{7, 300, 100})
 	_, ok := rateIn(w, 0)
-	require.False(t, ok, "a new column has no past")
+	require.False(t, ok, "a new column has no values before")
 	v, ok := rateIn(w, 1)
 	require.True(t, ok)
 	require.InDelta(t, 20, v, 1e-9)
