@@ -30,10 +30,10 @@ func BenchPage(kind BenchKind, replica, tick int) []byte {
 	}
 	if kind == BenchSummaries {
 		b.models = append(b.models, "embedder", "reranker", "guard")
-		b.gpus = gpuUUIDs(uint64(replica), 2)
+		b.gpus = gpuLabels(uint64(replica), 2)
 		b.summaries()
 	} else {
-		b.gpus = gpuUUIDs(uint64(replica), 8)
+		b.gpus = gpuLabels(uint64(replica), 8)
 		b.trtllm()
 	}
 	return b.bytes()
@@ -94,7 +94,7 @@ func (b *benchPage) core(reasons bool) {
 	b.each("nv_inference_count", helpCount, 90)
 	b.each("nv_inference_exec_count", helpExecCount, 40)
 	for i, d := range durations() {
-		b.each(d.counter(), d.counterHelp(), []float64{9e7, 3e6, 2e5, 8e7, 1e5}[i])
+		b.each(d.counter, d.counterHelp, []float64{9e7, 3e6, 2e5, 8e7, 1e5}[i])
 	}
 }
 
@@ -111,20 +111,10 @@ func (b *benchPage) gauges() {
 	}
 	writePinned(&b.page, func() float64 { return b.wander("", 1<<20) })
 	writeHost(&b.page, b.gpus, func(i int, labels string) float64 {
-		switch i {
-		case 0:
-			return b.wander(labels, 100) / 100
-		case 2:
-			return 7e10 + 1024*b.wander(labels, 1e6)
-		case 3:
-			return 300 + b.wander(labels, 400000)/1000
-		case 5:
-			return b.wander("", 1e6) / 999983
-		case 7:
-			return 4e11 + 4096*b.wander("", 1e6)
-		default:
-			return map[int]float64{1: 85899345920, 4: powerLimit, 6: 2164190072832}[i]
-		}
+		return [...]float64{
+			b.wander(labels, 100) / 100, 85899345920, 7e10 + 1024*b.wander(labels, 1e6), 300 + b.wander(labels, 400000)/1000, powerLimit,
+			b.wander(labels, 1e6) / 999983, 2164190072832, 4e11 + 4096*b.wander(labels, 1e6),
+		}[i]
 	})
 }
 
@@ -162,7 +152,7 @@ func (b *benchPage) summaries() {
 	b.energy()
 	b.gauges()
 	for i, d := range durations() {
-		b.family("summary", d.summary(), d.summaryHelp())
+		b.family("summary", d.summary, d.summaryHelp)
 		for m, model := range b.models {
 			labels, values := modelLabels(model), quantiles()
 			for q := range values {

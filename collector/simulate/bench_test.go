@@ -36,7 +36,7 @@ func parsePage(t *testing.T, body []byte) (samples map[string]float64, families 
 		case textparse.EntrySeries:
 			series, _, value := p.Series()
 			_, twice := samples[string(series)]
-			require.False(t, twice, "series %s stands twice", series)
+			require.False(t, twice, "series %s is on the page twice", series)
 			samples[string(series)] = value
 		default:
 		}

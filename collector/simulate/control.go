@@ -1,6 +1,13 @@
 package simulate
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// action is something done to a replica while its lock is held.
+type action func(r *Replica)
 
 // do does something to the replica now, and its ports follow.
 func (r *Replica) do(a action) {
@@ -8,7 +15,9 @@ func (r *Replica) do(a action) {
 	r.catchUp()
 	a(r)
 	r.mu.Unlock()
-	r.net.follow(r)
+	// A port that cannot be opened again is tried at the next call; until then it
+	// refuses, as a server that fails to bind does.
+	_ = r.net.follow(r)
 }
 
 // SetRate changes the arrival rate, in requests a second.
@@ -18,9 +27,7 @@ func (r *Replica) SetRate(rps float64) { r.do(setRate(rps)) }
 func (r *Replica) Stall(on bool) {
 	r.do(func(r *Replica) {
 		r.w.stalled = on
-		if r.w.engine != nil {
-			r.w.engine.stall(r.w.now, on)
-		}
+		r.w.engine.stall(r.w.now, on)
 	})
 }
 
@@ -28,11 +35,9 @@ func (r *Replica) Stall(on bool) {
 // brings them back: every request fails while readiness says 200.
 func (r *Replica) FailRequests(on bool) {
 	r.do(func(r *Replica) {
-		w := r.w
-		if w.failing = on; !on || w.engine == nil || w.server == nil {
-			return
+		if r.w.failing = on; on {
+			r.w.engine.abort(r.w.failed)
 		}
-		w.engine.abort(w.failed)
 	})
 }
 
@@ -53,17 +58,12 @@ func (r *Replica) Restart(closed time.Duration) { r.Rollout(closed, "", "") }
 // Rollout is Restart into other versions; an empty one stays as it is.
 func (r *Replica) Rollout(closed time.Duration, engineVersion, trtllmVersion string) {
 	r.do(func(r *Replica) {
-		setIf(&r.w.spec.EngineVersion, engineVersion)
-		setIf(&r.w.spec.TRTLLMVersion, trtllmVersion)
+		spec := &r.w.spec
+		spec.EngineVersion = cmp.Or(engineVersion, spec.EngineVersion)
+		spec.TRTLLMVersion = cmp.Or(trtllmVersion, spec.TRTLLMVersion)
 		r.stop(PhaseLoading)
-		r.upAt = r.w.now + closed + r.w.spec.LoadDuration
+		r.upAt = r.w.now + closed + spec.LoadDuration
 	})
-}
-
-func setIf(field *string, value string) {
-	if value != "" {
-		*field = value
-	}
 }
 
 // Stop kills the process for good; Restart brings it back.
@@ -102,4 +102,53 @@ func control(model string, load bool) action {
 			r.w.server.control(model, load)
 		}
 	}
+}
+
+// event is an action at a simulated time.
+type event struct {
+	at time.Duration
+	do action
+}
+
+// Scenario is a list of timed events; the order of its entries does not matter.
+type Scenario []event
+
+func (s Scenario) sorted() Scenario {
+	return slices.SortedStableFunc(slices.Values(s), func(a, b event) int { return cmp.Compare(a.at, b.at) })
+}
+
+func (s Scenario) next() time.Duration {
+	if len(s) == 0 {
+		return never
+	}
+	return s[0].at
+}
+
+// Repeat plays the scenario n times, each a time of every after the one before.
+func (s Scenario) Repeat(n int, every time.Duration) Scenario {
+	var out Scenario
+	for i := range n {
+		for _, e := range s {
+			out = append(out, event{e.at + time.Duration(i)*every, e.do})
+		}
+	}
+	return out
+}
+
+// Burst raises the arrival rate from base to peak for a while.
+func Burst(at, length time.Duration, base, peak float64) Scenario {
+	return Scenario{{at, setRate(peak)}, {at + length, setRate(base)}}
+}
+
+// setRate draws the next arrival again: a Poisson stream has no memory.
+func setRate(rps float64) action {
+	return func(r *Replica) {
+		r.clients.load.Rate = rps
+		r.clients.schedule(r.w.now)
+	}
+}
+
+// Reload unloads a model and loads it again.
+func Reload(at, away time.Duration, model string) Scenario {
+	return Scenario{{at, control(model, false)}, {at + away, control(model, true)}}
 }

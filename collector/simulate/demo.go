@@ -12,8 +12,7 @@ import (
 // has a burst a minute, each at another time, so that tokens a second and queue
 // depth move within seconds.
 func DemoFleet(speed float64) FleetSpec {
-	llama := PoolSpec{Name: "llama-70b-prod"}
-	qwen := PoolSpec{Name: "qwen-7b-chat"}
+	llama, qwen := PoolSpec{Name: "llama-70b-prod"}, PoolSpec{Name: "qwen-7b-chat"}
 	for i := range 3 {
 		wave := time.Duration(5+20*i) * time.Second
 		llama.Replicas = append(llama.Replicas, Spec{
@@ -21,9 +20,7 @@ func DemoFleet(speed float64) FleetSpec {
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
 			Topology: TopologyEnsemble, Streaming: true, Histograms: true, GPUs: 4,
 			LoadDuration: time.Duration(i) * 500 * time.Millisecond,
-			Workload: Workload{
-				Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512,
-			},
+			Workload:     Workload{Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512},
 			Engine: Engine{
 				MaxActive: 48, MaxBatch: 32, KVBlocks: 1200, TokensPerBlock: 64,
 				IterationBase: 18 * time.Millisecond, PerContextToken: 40 * time.Microsecond, PerSequence: 250 * time.Microsecond,

@@ -26,13 +26,9 @@ func dynamoSoftware() software {
 // TRT-LLM worker (the metrics port): two pages of one request stream.
 type dynamo struct {
 	*serve
-	requests, errors     uint64
-	ttft, itl, duration  *histogram
-	input, output        *histogram
-	outputTokens         uint64
-	component            *histogram
-	workerID             uint64
-	requestBytes, replyB uint64
+	workerID                                                 uint64
+	requests, errors, outputTokens, requestBytes, replyBytes uint64
+	ttft, itl, duration, input, output, component            *histogram
 }
 
 func newDynamo(w *world) *dynamo {
@@ -49,9 +45,13 @@ func newDynamo(w *world) *dynamo {
 	}
 }
 
-func (d *dynamo) accepted(r *request) {
+func (d *dynamo) admit(r *request) bool {
+	if !d.serve.admit(r) {
+		return false
+	}
 	d.requests++
 	d.requestBytes += uint64(r.prompt) * 5
+	return true
 }
 
 func (d *dynamo) started(r *request) { d.ttft.observe(seconds(r.arrived, r.firstToken)) }
@@ -71,7 +71,7 @@ func (d *dynamo) finished(r *request) {
 	d.component.observe(total)
 	d.input.observe(float64(r.prompt))
 	d.output.observe(float64(r.generated))
-	d.replyB += uint64(r.generated) * 40
+	d.replyBytes += uint64(r.generated) * 40
 }
 
 func (d *dynamo) iterated(it *iteration) {
@@ -90,7 +90,7 @@ func (d *dynamo) page() []byte {
 	counter("request_bytes_total", "Total number of bytes received in requests by work handler", d.requestBytes)
 	p.histogram(prefix+"request_duration_seconds", "Time spent processing requests by work handler", labels, d.component)
 	counter("requests_total", "Total number of requests processed by work handler", d.requests)
-	counter("response_bytes_total", "Total number of bytes sent in responses by work handler", d.replyB)
+	counter("response_bytes_total", "Total number of bytes sent in responses by work handler", d.replyBytes)
 	p.one("gauge", prefix+"uptime_seconds", "Total uptime of the DistributedRuntime in seconds", pairs("worker_id", id), seconds(d.w.up, d.w.now))
 	engine := &page{dialect: pythonDialect()}
 	d.writeBasics(engine, "trtllm_")
@@ -101,10 +101,7 @@ func (d *dynamo) page() []byte {
 // frontend is the page of the HTTP frontend.
 func (d *dynamo) frontend() []byte {
 	const prefix = "dynamo_frontend_"
-	p, labels, cfg, queued := &page{dialect: rustDialect()}, pairs("model", d.w.spec.Model), d.w.spec.Engine, 0
-	if d.w.engine != nil {
-		queued = len(d.w.engine.queue)
-	}
+	p, labels, cfg := &page{dialect: rustDialect()}, pairs("model", d.w.spec.Model), d.w.spec.Engine
 	gauge := func(name, help string, v int) { p.one("gauge", prefix+name, help, labels, float64(v)) }
 	each := func(name, help string, h *histogram) { p.histogram(prefix+name, help, labels, h) }
 	p.one("gauge", prefix+"disconnected_clients", "Number of disconnected clients", "", 0)
@@ -120,25 +117,24 @@ func (d *dynamo) frontend() []byte {
 	gauge("model_total_kv_blocks", "Total KV cache blocks available for a worker serving the model", cfg.KVBlocks)
 	each("output_sequence_tokens", "Output sequence length in tokens", d.output)
 	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels, float64(d.outputTokens))
-	gauge("queued_requests", "Number of requests in HTTP processing queue", queued)
+	gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue))
 	each("request_duration_seconds", "Duration of LLM requests", d.duration)
 	p.one("counter", prefix+"requests_started_total", "Total number of LLM requests accepted by the frontend handler",
 		pairs("endpoint", "chat_completions", "model", d.w.spec.Model, "request_type", "stream"), float64(d.requests))
 	p.family("counter", prefix+"requests_total", "Total number of LLM requests processed")
-	d.writeEnded(p, "", "success", d.output.n)
-	d.writeEnded(p, "internal", "error", d.errors)
+	ended := func(errorType, status string, n uint64) {
+		if n > 0 {
+			p.add(pairs("endpoint", "chat_completions", "error_type", errorType, "model", d.w.spec.Model,
+				"request_type", "stream", "status", status), float64(n))
+		}
+	}
+	ended("", "success", d.output.n)
+	ended("internal", "error", d.errors)
 	each("time_to_first_token_seconds", "Time to first token in seconds", d.ttft)
 	return p.bytes()
 }
 
-func (d *dynamo) writeEnded(p *page, errorType, status string, n uint64) {
-	if n > 0 {
-		p.add(pairs("endpoint", "chat_completions", "error_type", errorType, "model", d.w.spec.Model,
-			"request_type", "stream", "status", status), float64(n))
-	}
-}
-
-func (d *dynamo) handlers(r *Replica) handlers {
+func (d *dynamo) handlers(r *Replica) []http.Handler {
 	front := r.routes(d, map[string]answer{
 		"GET /metrics": d.w.shown(plainText, d.frontend),
 		// Healthy always, whatever the worker does.
@@ -147,17 +143,17 @@ func (d *dynamo) handlers(r *Replica) handlers {
 				{"component": "backend", "endpoint": "generate", "namespace": "dynamo", "instance_id": d.workerID},
 			}}
 		}),
-		"GET /live":      ok(func() any { return object{"status": "live", "message": "Service is live"} }),
 		"GET /v1/models": ok(func() any { return modelList(d.w.start, "nvidia", d.w.spec.Model) }),
 	})
-	r.completions(front, d)
+	r.addChat(front, d)
 	// A worker says notready while it serves.
 	notReady := func(*http.Request) (int, any) {
 		up := d.w.now - d.w.up
 		return http.StatusServiceUnavailable, text{plainText, fmt.Appendf(nil,
 			`{"status":"notready","uptime":{"secs":%d,"nanos":%d},"endpoints":{"generate":"ready"}}`, up/time.Second, up%time.Second)}
 	}
-	return handlers{api: front, metrics: r.routes(d, map[string]answer{
+	worker := r.routes(d, map[string]answer{
 		"GET /metrics": d.w.shown(plainText, d.page), "GET /health": notReady, "GET /live": notReady,
-	})}
+	})
+	return []http.Handler{front, worker}
 }

@@ -63,16 +63,13 @@ type engine struct {
 	queue  []*request
 	active []*request
 
-	running    *iteration
-	end        time.Duration // When the running iteration ends.
-	stalled    bool
-	remaining  time.Duration // Of the running iteration, while stalled.
-	iterations uint64
-	last       iteration
-	busy       time.Duration // Time spent in iterations.
-	paused     uint64        // Pauses since the start.
-	computed   uint64        // Context tokens computed since the start.
-	generated  uint64        // Tokens generated since the start.
+	running   *iteration
+	end       time.Duration // When the running iteration ends.
+	stalled   bool
+	remaining time.Duration // Of the running iteration, while stalled.
+	last      iteration
+	busy      time.Duration // Time spent in iterations.
+	Executed
 }
 
 func newEngine(cfg Engine, load Workload) *engine {
@@ -89,7 +86,6 @@ func (e *engine) clamp(r *request) {
 
 // submit puts a request into the executor's queue.
 func (e *engine) submit(now time.Duration, r *request) {
-	e.clamp(r)
 	e.queue = append(e.queue, r)
 	if e.running == nil && !e.stalled {
 		e.begin(now)
@@ -97,26 +93,18 @@ func (e *engine) submit(now time.Duration, r *request) {
 }
 
 // inFlight counts the requests that have arrived and not ended.
-func (e *engine) inFlight() int {
-	if e == nil {
-		return 0
-	}
-	return len(e.queue) + len(e.active)
-}
+func (e *engine) inFlight() int { return len(e.queue) + len(e.active) }
 
 // stall freezes the iteration loop, or lets it continue where it was.
 func (e *engine) stall(now time.Duration, on bool) {
-	if on == e.stalled {
-		return
-	}
-	e.stalled = on
-	if on {
+	switch {
+	case on == e.stalled:
+	case on:
 		e.remaining, e.end = e.end-now, never
-		return
-	}
-	if e.running != nil {
+	case e.running != nil:
 		e.end = now + e.remaining
-	} else if e.inFlight() > 0 {
+	case e.inFlight() > 0:
 		e.begin(now)
 	}
+	e.stalled = on
 }

@@ -6,8 +6,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
 	"strconv"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -49,97 +51,130 @@ type Faulty struct {
 	// TrickleEvery is the time between two bytes of FaultTrickle.
 	TrickleEvery time.Duration
 
-	mu    sync.Mutex
-	fault Fault
+	fault atomic.Value
 }
 
 // Set changes the fault for the requests from now on.
-func (f *Faulty) Set(fault Fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.fault = fault
-}
+func (f *Faulty) Set(fault Fault) { f.fault.Store(fault) }
 
 // ServeHTTP answers with the page or the fault.
 func (f *Faulty) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	f.mu.Lock()
-	fault := f.fault
-	f.mu.Unlock()
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	if other, ok := otherAnswers()[fault]; ok {
-		w.Header().Set(other.header, other.value)
-		writeBody(w, other.status, []byte(other.text))
+	w.Header().Set("Content-Type", plainText)
+	fault, _ := f.fault.Load().(Fault)
+	if play, ok := f.plays()[fault]; ok {
+		play(w, req, f.Page())
 		return
 	}
-	body := f.Page()
-	switch fault {
-	case FaultHang, FaultHangBody, FaultTrickle:
-		f.slow(w, req, fault, body)
-	case FaultReset, FaultResetBody, FaultTruncated:
-		broken(w, fault, body)
-	case FaultGzipBomb:
-		bomb(w)
-	case FaultLongLine:
-		_, _ = io.WriteString(w, `a{b="`)
-		repeat(w, bytes.Repeat([]byte{'x'}, 1<<20), 32)
-		_, _ = io.WriteString(w, "\"} 1\n")
-	default:
-		writeBody(w, http.StatusOK, spoil(w.Header(), fault, body))
+	writeBody(w, http.StatusOK, f.Page())
+}
+
+// play is what a fault does with a request for a page.
+type play func(w http.ResponseWriter, req *http.Request, page []byte)
+
+func (f *Faulty) plays() map[Fault]play {
+	const kind = "Content-Type"
+	return map[Fault]play{
+		FaultHang:        func(_ http.ResponseWriter, req *http.Request, _ []byte) { <-req.Context().Done() },
+		FaultHangBody:    hangBody,
+		FaultTrickle:     f.trickle,
+		FaultReset:       broken(false, true),
+		FaultResetBody:   broken(true, true),
+		FaultTruncated:   broken(true, false),
+		FaultGzipBomb:    bomb,
+		FaultLongLine:    longLine,
+		FaultHTML:        instead(http.StatusOK, kind, "text/html; charset=utf-8", "<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in.</p></body></html>\n"),
+		FaultJSON:        instead(http.StatusOK, kind, "application/json", `{"detail":"Not Found"}`),
+		FaultEmpty:       instead(http.StatusOK, kind, plainText, ""),
+		FaultBinary:      instead(http.StatusOK, kind, plainText, noise()),
+		Fault500:         instead(http.StatusInternalServerError, kind, plainText, "internal error\n"),
+		Fault503:         instead(http.StatusServiceUnavailable, "Retry-After", "5", "starting\n"),
+		Fault404:         instead(http.StatusNotFound, kind, plainText, "404 page not found\n"),
+		Fault401:         instead(http.StatusUnauthorized, "WWW-Authenticate", `Basic realm="metrics"`, "unauthorized\n"),
+		FaultRedirect:    instead(http.StatusFound, "Location", "/metrics", ""),
+		FaultBadGzip:     instead(http.StatusOK, "Content-Encoding", "gzip", "this is no gzip stream\n"),
+		FaultContentType: spoiled("application/octet-stream", func(page string) string { return page }),
+		FaultCut:         spoiled(plainText, func(page string) string { return page[:len(page)-7] }),
+		FaultBadUTF8:     spoiled(plainText, func(page string) string { return page + "bad_label{model=\"\xff\xfe\"} 1\n" }),
+		FaultDuplicate:   spoiled(plainText, func(page string) string { return page + regexp.MustCompile(`(?m)^[^#].*\n`).FindString(page) }),
+		FaultBadLine: spoiled(plainText, func(page string) string {
+			half := len(page)/2 + strings.IndexByte(page[len(page)/2:], '\n') + 1
+			return page[:half] + "this is { not a sample\n" + page[half:]
+		}),
 	}
 }
 
-// slow holds the connection until the client gives up.
-func (f *Faulty) slow(w http.ResponseWriter, req *http.Request, fault Fault, body []byte) {
-	ctx, c := req.Context(), http.NewResponseController(w)
-	switch fault {
-	case FaultHangBody:
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		_, _ = w.Write(body[:len(body)/2])
-		_ = c.Flush()
-	case FaultTrickle:
-		ticker := time.NewTicker(f.TrickleEvery)
-		defer ticker.Stop()
-		for i := 0; ctx.Err() == nil; i = (i + 1) % len(body) {
-			_, _ = w.Write(body[i : i+1])
-			_ = c.Flush()
-			select {
-			case <-ctx.Done():
-			case <-ticker.C:
-			}
+// instead gives another answer than the page.
+func instead(status int, header, value, body string) play {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) {
+		w.Header().Set(header, value)
+		writeBody(w, status, []byte(body))
+	}
+}
+
+// spoiled changes the page itself.
+func spoiled(contentType string, change func(page string) string) play {
+	return func(w http.ResponseWriter, _ *http.Request, page []byte) {
+		w.Header().Set("Content-Type", contentType)
+		writeBody(w, http.StatusOK, []byte(change(string(page))))
+	}
+}
+
+func hangBody(w http.ResponseWriter, req *http.Request, page []byte) {
+	w.Header().Set("Content-Length", strconv.Itoa(len(page)))
+	_, _ = w.Write(page[:len(page)/2])
+	_ = http.NewResponseController(w).Flush()
+	<-req.Context().Done()
+}
+
+func (f *Faulty) trickle(w http.ResponseWriter, req *http.Request, page []byte) {
+	ticker := time.NewTicker(f.TrickleEvery)
+	defer ticker.Stop()
+	for i := 0; req.Context().Err() == nil; i = (i + 1) % len(page) {
+		_, _ = w.Write(page[i : i+1])
+		_ = http.NewResponseController(w).Flush()
+		select {
+		case <-req.Context().Done():
+		case <-ticker.C:
 		}
-	default:
 	}
-	<-ctx.Done()
 }
 
-// broken ends the connection where it should not end.
-func broken(w http.ResponseWriter, fault Fault, body []byte) {
-	conn, rw, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	defer func() { _ = conn.Close() }()
-	if fault != FaultReset {
-		_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: " +
-			strconv.Itoa(len(body)+1) + "\r\n\r\n")
-		_, _ = rw.Write(body[:len(body)/2])
-		_ = rw.Flush()
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok && fault != FaultTruncated {
-		// A linger of 0 makes the close a reset.
-		_ = tcp.SetLinger(0)
+// broken ends the connection where it should not end: before or in the middle of
+// the page, with or without a reset.
+func broken(begun, reset bool) play {
+	return func(w http.ResponseWriter, _ *http.Request, page []byte) {
+		conn, rw, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		defer func() { _ = conn.Close() }()
+		if begun {
+			_, _ = rw.WriteString("HTTP/1.1 200 OK\r\nContent-Type: " + plainText + "\r\nContent-Length: " + strconv.Itoa(len(page)+1) + "\r\n\r\n")
+			_, _ = rw.Write(page[:len(page)/2])
+			_ = rw.Flush()
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok && reset {
+			// A linger of 0 makes the close a reset.
+			_ = tcp.SetLinger(0)
+		}
 	}
 }
 
 // bomb sends 1 GiB of comments as gzip. A gzip stream may have many members: one
 // of 4 MiB is made and sent again and again.
-func bomb(w http.ResponseWriter) {
+func bomb(w http.ResponseWriter, _ *http.Request, _ []byte) {
 	w.Header().Set("Content-Encoding", "gzip")
 	var member bytes.Buffer
 	z := gzip.NewWriter(&member)
 	_, _ = z.Write(bytes.Repeat([]byte("# 0000000000000000000000000000\n"), 4<<20/31))
 	_ = z.Close()
 	repeat(w, member.Bytes(), 256)
+}
+
+func longLine(w http.ResponseWriter, _ *http.Request, _ []byte) {
+	_, _ = io.WriteString(w, `a{b="`)
+	repeat(w, bytes.Repeat([]byte{'x'}, 1<<20), 32)
+	_, _ = io.WriteString(w, "\"} 1\n")
 }
 
 // repeat writes a block n times, unless the client leaves.
@@ -151,31 +186,6 @@ func repeat(w io.Writer, block []byte, n int) {
 	}
 }
 
-// otherAnswer is an answer in the place of the page.
-type otherAnswer struct {
-	status              int
-	header, value, text string
-}
-
-func otherAnswers() map[Fault]otherAnswer {
-	const kind, plain = "Content-Type", "text/plain; charset=utf-8"
-	return map[Fault]otherAnswer{
-		FaultHTML: {
-			http.StatusOK, kind, "text/html; charset=utf-8",
-			"<!DOCTYPE html>\n<html><head><title>Sign in</title></head><body><p>Please sign in.</p></body></html>\n",
-		},
-		FaultJSON:     {http.StatusOK, kind, "application/json", `{"detail":"Not Found"}`},
-		FaultEmpty:    {http.StatusOK, kind, plain, ""},
-		Fault500:      {http.StatusInternalServerError, kind, plain, "internal error\n"},
-		Fault503:      {http.StatusServiceUnavailable, "Retry-After", "5", "starting\n"},
-		Fault404:      {http.StatusNotFound, kind, plain, "404 page not found\n"},
-		Fault401:      {http.StatusUnauthorized, "WWW-Authenticate", `Basic realm="metrics"`, "unauthorized\n"},
-		FaultRedirect: {http.StatusFound, "Location", "/metrics", ""},
-		FaultBadGzip:  {http.StatusOK, "Content-Encoding", "gzip", "this is no gzip stream\n"},
-		FaultBinary:   {http.StatusOK, kind, plain, noise()},
-	}
-}
-
 // noise is 4 KiB that no text would have, the same each time.
 func noise() string {
 	var out []byte
@@ -184,28 +194,4 @@ func noise() string {
 		out = append(out, byte(h), byte(h>>8), byte(h>>16), byte(h>>24), byte(h>>32), 0, byte(h>>40), '\n')
 	}
 	return string(out)
-}
-
-// spoil changes the page itself.
-func spoil(h http.Header, fault Fault, body []byte) []byte {
-	body = bytes.Clone(body)
-	half := len(body)/2 + bytes.IndexByte(body[len(body)/2:], '\n') + 1
-	switch fault {
-	case FaultCut:
-		return body[:max(0, len(body)-7)]
-	case FaultBadLine:
-		return bytes.Join([][]byte{body[:half], []byte("this is { not a sample\n"), body[half:]}, nil)
-	case FaultDuplicate:
-		for line := range bytes.Lines(body) {
-			if line[0] != '#' {
-				return append(body, line...)
-			}
-		}
-	case FaultBadUTF8:
-		return append(body, "bad_label{model=\"\xff\xfe\"} 1\n"...)
-	case FaultContentType:
-		h.Set("Content-Type", "application/octet-stream")
-	default:
-	}
-	return body
 }

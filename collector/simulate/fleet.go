@@ -43,14 +43,13 @@ func StartFleet(ctx context.Context, spec FleetSpec) (*Fleet, error) {
 		for _, s := range p.Replicas {
 			r, err := NewReplica(s)
 			if err == nil {
+				pool.Replicas, f.all = append(pool.Replicas, r), append(f.all, r)
 				err = r.Listen(ctx)
 			}
 			if err != nil {
 				f.Close()
 				return nil, fmt.Errorf("pool %s: %w", p.Name, err)
 			}
-			pool.Replicas = append(pool.Replicas, r)
-			f.all = append(f.all, r)
 		}
 		f.pools = append(f.pools, pool)
 	}
@@ -62,14 +61,13 @@ func StartFleet(ctx context.Context, spec FleetSpec) (*Fleet, error) {
 func (f *Fleet) pace(ctx context.Context) {
 	ticker := time.NewTicker(paceEvery)
 	defer ticker.Stop()
-	for {
+	for ctx.Err() == nil {
+		for _, r := range f.all {
+			r.pace() //nolint:contextcheck // A port opens again at its own time, not within a call.
+		}
 		select {
 		case <-ctx.Done():
-			return
 		case <-ticker.C:
-			for _, r := range f.all {
-				r.pace() //nolint:contextcheck // A port opens again at its own time, not within a call.
-			}
 		}
 	}
 }

@@ -34,7 +34,7 @@ func ok(body func() any) answer {
 func (w *world) shown(contentType string, page func() []byte) answer {
 	return ok(func() any {
 		if w.emptyPage {
-			return text{contentType, nil}
+			return text{kind: contentType}
 		}
 		return text{contentType, page()}
 	})

@@ -160,7 +160,6 @@ func TestStreamsAreAnsweredTokenByToken(t *testing.T) {
 	}{
 		{"Triton", simulate.Spec{Streaming: true}, "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, `"text_output":"`, "}"},
 		{"trtllm-serve chat", simulate.Spec{Kind: simulate.KindServe}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true,"stream_options":{"include_usage":true}}`, `"content":"`, "data: [DONE]"},
-		{"trtllm-serve completion", simulate.Spec{Kind: simulate.KindServe}, "/v1/completions", `{"prompt":"hello","max_tokens":6,"stream":true}`, `"text":"`, "data: [DONE]"},
 		{"Triton's OpenAI frontend", simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
 		{"Dynamo", simulate.Spec{Kind: simulate.KindDynamo}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
 	} {
@@ -220,7 +219,7 @@ func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
 		{"Triton", "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, simulate.Spec{Streaming: true}},
 		{"Triton's llmapi", "/v2/models/tensorrt_llm/generate_stream", `{"text_input":"hello","sampling_param_max_tokens":6}`, simulate.Spec{Kind: simulate.KindTritonLLMAPI}},
 		{"Triton's vLLM", "/v2/models/vllm_model/generate_stream", `{"text_input":"hello","sampling_parameters":"{\"max_tokens\":6}"}`, simulate.Spec{Kind: simulate.KindTritonVLLM}},
-		{"trtllm-serve", "/v1/completions", `{"prompt":"hello","max_tokens":6,"stream":true}`, simulate.Spec{Kind: simulate.KindServe}},
+		{"trtllm-serve", "/v1/chat/completions", `{"messages":[{"content":"hello"}],"max_tokens":6,"stream":true}`, simulate.Spec{Kind: simulate.KindServe}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.spec.Speed, c.spec.Workload.Rate = 20, 0.00001
@@ -232,7 +231,7 @@ func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
 				t.Helper()
 				answer := ask(t, http.MethodPost, r.APIURL()+c.path, c.body)
 				require.NoError(t, answer.err)
-				found := regexp.MustCompile(`"text(?:_output)?":"([^"]*)"`).FindAllStringSubmatch(answer.body, -1)
+				found := regexp.MustCompile(`"(?:text_output|content)":"([^"]*)"`).FindAllStringSubmatch(answer.body, -1)
 				require.Len(t, found, 6, answer.body)
 				var text strings.Builder
 				for _, f := range found {
@@ -254,7 +253,7 @@ func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
 	}
 }
 
-func TestTritonTellsWhatItsModelsTake(t *testing.T) {
+func TestTritonSaysWhatItsModelsTake(t *testing.T) {
 	r := listening(t, simulate.Spec{Streaming: true})
 	require.Contains(t, get(t, r.APIURL()+"/v2/models/ensemble").body, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`)
 	require.NotContains(t, get(t, r.APIURL()+"/v2/models/tensorrt_llm").body, "text_input")

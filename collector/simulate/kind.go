@@ -47,11 +47,9 @@ type software struct {
 // server is a running process: what it books, prints and answers.
 type server interface {
 	observer
-	// The method admit says whether a request may go to the executor; when not, the server
-	// has booked it as its real counterpart does.
+	// The method admit books a request that comes in, as the real server does, and
+	// says whether it may go to the executor.
 	admit(r *request) bool
-	// The method accepted hears that the executor took a request.
-	accepted(r *request)
 	// The method next is the moment of the server's next own work, tick does it.
 	next() time.Duration
 	tick()
@@ -62,18 +60,16 @@ type server interface {
 	gone() bool
 	// The method page renders the metrics page of this moment.
 	page() []byte
-	handlers(r *Replica) handlers
+	// The method handlers answers the ports: the API's, then that of the page where
+	// it has its own.
+	handlers(r *Replica) []http.Handler
 }
-
-// handlers answer a server's ports; metrics is nil for servers with one port.
-type handlers struct{ api, metrics http.Handler }
 
 // plain is the part of servers that take every request, have no work of their
 // own between requests and no models to load, and end at once.
 type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }
-func (plain) accepted(*request)     {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}
 func (plain) control(string, bool)  {}

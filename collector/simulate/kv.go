@@ -1,14 +1,13 @@
 package simulate
 
+import "slices"
+
 // kvCache is a paged KV cache of equal blocks. Blocks of a shared prefix stay
 // cached after their last user has gone and then count as free, because they
 // are given away as soon as somebody needs room (TRT-LLM's block reuse).
 type kvCache struct {
-	blocks    int // All blocks.
-	perBlock  int // Tokens per block.
-	used      int
-	groups    []prefix
-	evictable int
+	blocks, perBlock, used, evictable int // A block is of perBlock tokens.
+	groups                            []prefix
 	kvStats
 }
 
@@ -21,18 +20,13 @@ type kvStats struct {
 
 // prefix is one shared prompt beginning.
 type prefix struct {
-	blocks int
-	refs   int
-	cached bool
+	blocks, refs int
+	cached       bool
 }
 
 func newKVCache(cfg Engine, load Workload) *kvCache {
-	k := &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock}
-	k.groups = make([]prefix, load.PrefixGroups)
-	for i := range k.groups {
-		k.groups[i].blocks = load.PrefixTokens / cfg.TokensPerBlock
-	}
-	return k
+	groups := slices.Repeat([]prefix{{blocks: load.PrefixTokens / cfg.TokensPerBlock}}, load.PrefixGroups)
+	return &kvCache{blocks: cfg.KVBlocks, perBlock: cfg.TokensPerBlock, groups: groups}
 }
 
 func (k *kvCache) free() int { return k.blocks - k.used }
@@ -67,9 +61,8 @@ func (k *kvCache) begin(r *request) bool {
 		k.miss(want)
 		return true
 	}
-	hit, own := g.cached, want-g.blocks
-	need := own
-	if !hit || g.refs == 0 {
+	need, hit := want-g.blocks, g.cached
+	if g.refs == 0 {
 		need += g.blocks
 	}
 	if need > k.free() {
@@ -80,20 +73,18 @@ func (k *kvCache) begin(r *request) bool {
 		k.evictable -= g.blocks
 	}
 	g.refs++
-	g.cached = true
-	r.shared = true
+	g.cached, r.shared, r.blocks = true, true, want-g.blocks
 	k.take(need)
-	r.blocks = own
-	if hit {
-		r.context = min(g.blocks*k.perBlock, r.target-1)
-		r.cached = min(r.context, r.prompt)
-		k.reused += uint64(g.blocks)
-		k.iterReused += g.blocks
-		k.allocated += uint64(g.blocks)
-		k.miss(own)
-	} else {
+	if !hit {
 		k.miss(want)
+		return true
 	}
+	r.context = min(g.blocks*k.perBlock, r.target-1)
+	r.cached = min(r.context, r.prompt)
+	k.reused += uint64(g.blocks)
+	k.iterReused += g.blocks
+	k.allocated += uint64(g.blocks)
+	k.miss(r.blocks)
 	return true
 }
 

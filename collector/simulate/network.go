@@ -30,28 +30,30 @@ type port struct {
 }
 
 // Listen opens the replica's ports; while it loads they are reserved and refuse.
-// Close ends it.
+// Close ends it, after an error too.
 func (r *Replica) Listen(ctx context.Context) error {
+	if err := r.reserve(ctx); err != nil {
+		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
+	}
+	return r.net.follow(r) //nolint:contextcheck // A port opens again at its own time, not within a call.
+}
+
+func (r *Replica) reserve(ctx context.Context) error {
 	r.net.mu.Lock()
 	defer r.net.mu.Unlock()
 	if len(r.net.ports) > 0 {
-		return errors.New("replica listens already")
+		return errors.New("listens already")
 	}
-	wanted := []int{r.spec.APIPort}
-	if !r.kind.onePort {
-		wanted = append(wanted, r.spec.MetricsPort)
+	wanted := []int{r.spec.APIPort, r.spec.MetricsPort}
+	if r.kind.onePort {
+		wanted = wanted[:1]
 	}
 	for _, number := range wanted {
 		addr, hold, err := reserve(ctx, net.JoinHostPort(r.spec.Host, strconv.Itoa(number)))
 		if err != nil {
-			r.net.closeLocked()
-			return fmt.Errorf("replica %s: reserve port: %w", r.spec.Name, err)
+			return fmt.Errorf("reserve port: %w", err)
 		}
 		r.net.ports = append(r.net.ports, &port{addr: addr, hold: hold})
-	}
-	if err := r.net.followLocked(r); err != nil { //nolint:contextcheck // A port opens again at its own time, not within a call.
-		r.net.closeLocked()
-		return fmt.Errorf("replica %s: %w", r.spec.Name, err)
 	}
 	return nil
 }
@@ -59,17 +61,13 @@ func (r *Replica) Listen(ctx context.Context) error {
 // Close closes the ports and waits for their servers to end.
 func (r *Replica) Close() {
 	r.net.mu.Lock()
-	r.net.closeLocked()
-	r.net.mu.Unlock()
-	r.net.serving.Wait()
-}
-
-func (n *network) closeLocked() {
-	for _, p := range n.ports {
+	for _, p := range r.net.ports {
 		p.shut()
 		p.hold()
 	}
-	n.ports = nil
+	r.net.ports = nil
+	r.net.mu.Unlock()
+	r.net.serving.Wait()
 }
 
 // APIAddr is the host:port of the API, "" before Listen.
@@ -98,34 +96,20 @@ func (n *network) addr(i int) string {
 }
 
 // follow opens and closes ports as the replica's phase has it.
-func (n *network) follow(r *Replica) {
+func (n *network) follow(r *Replica) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// A port that cannot be opened again is tried at the next call; until then it
-	// refuses, as a server that fails to bind does.
-	_ = n.followLocked(r)
-}
-
-func (n *network) followLocked(r *Replica) error {
-	if len(n.ports) == 0 {
-		return nil
-	}
 	r.mu.Lock()
 	phase, epoch, srv := r.w.phase, r.w.truth.Epoch, r.w.server
 	r.mu.Unlock()
 	var errs []error
 	for i, p := range n.ports {
-		open := srv != nil && (phase == PhaseServing || phase == PhaseDraining && i == 1)
+		open := phase == PhaseServing || phase == PhaseDraining && i == 1
 		if p.srv != nil && (!open || p.epoch != epoch) {
 			p.shut()
 		}
 		if open && p.srv == nil {
-			h := srv.handlers(r)
-			handler := h.api
-			if i == 1 {
-				handler = h.metrics
-			}
-			errs = append(errs, p.listen(handler, epoch, &n.serving))
+			errs = append(errs, p.listen(srv.handlers(r)[i], epoch, &n.serving))
 		}
 	}
 	return errors.Join(errs...)
@@ -161,9 +145,9 @@ func (r *Replica) APIHandler() http.Handler {
 		r.mu.Lock()
 		srv, phase := r.w.server, r.w.phase
 		r.mu.Unlock()
-		if srv == nil || phase != PhaseServing {
+		if phase != PhaseServing {
 			panic(http.ErrAbortHandler)
 		}
-		srv.handlers(r).api.ServeHTTP(w, req)
+		srv.handlers(r)[0].ServeHTTP(w, req)
 	})
 }

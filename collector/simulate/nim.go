@@ -1,5 +1,7 @@
 package simulate
 
+import "net/http"
+
 // KindNIM is NIM for LLMs 1.x.
 const KindNIM Kind = "nim"
 
@@ -49,7 +51,7 @@ func (s *nim) iterated(it *iteration) {
 }
 
 func (s *nim) page() []byte {
-	p := &page{dialect: oldPythonDialect()}
+	p := &page{dialect: dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true}}
 	cfg, labels := s.w.spec.Engine, pairs("model_name", s.w.spec.Model)
 	waiting := max(0, s.w.engine.inFlight()-s.last.scheduled)
 	gauge := func(name, help string, v float64) { p.one("gauge", name, help, labels, v) }
@@ -67,8 +69,8 @@ func (s *nim) page() []byte {
 	p.histogram("request_prompt_tokens", "Number of prefill tokens processed.", labels, s.promptEach)
 	p.histogram("request_generation_tokens", "Number of generation tokens processed.", labels, s.generationEach)
 	p.family("counter", "request_finish_total", "Count of finished requests, differentiated by finish reason as label.")
-	for _, reason := range s.success.reasons {
-		p.add(pairs("finished_reason", reason, "model_name", s.w.spec.Model), float64(s.success.counts[reason]))
+	for _, c := range s.success {
+		p.add(pairs("finished_reason", c.reason, "model_name", s.w.spec.Model), c.n)
 	}
 	counter("request_success_total", "Count of successful requests.", s.e2e.n)
 	counter("request_failure_total", "Count of failed requests.", s.failures)
@@ -77,7 +79,7 @@ func (s *nim) page() []byte {
 	return body[:len(body)-1]
 }
 
-func (s *nim) handlers(r *Replica) handlers {
+func (s *nim) handlers(r *Replica) []http.Handler {
 	health := func(of string) answer {
 		return ok(func() any { return object{"object": "health." + of, "message": "Service is " + of + "."} })
 	}
@@ -94,6 +96,6 @@ func (s *nim) handlers(r *Replica) handlers {
 		"GET /v1/health/ready": health("ready"),
 		"GET /v1/models":       ok(func() any { return modelList(s.w.start, "system", s.w.spec.Model) }),
 	})
-	r.completions(mux, s)
-	return handlers{api: mux}
+	r.addChat(mux, s)
+	return []http.Handler{mux}
 }

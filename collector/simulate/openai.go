@@ -4,21 +4,14 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
-// completions adds the routes of OpenAI's API, which stream the way trtllm-serve
-// does.
-func (r *Replica) completions(mux *http.ServeMux, srv server) {
-	mux.Handle("POST /v1/completions", r.completion(srv, false))
-	mux.Handle("POST /v1/chat/completions", r.completion(srv, true))
-}
-
-type completionRequest struct {
-	Prompt              string `json:"prompt"`
-	MaxTokens           int    `json:"max_tokens"`
-	MaxCompletionTokens int    `json:"max_completion_tokens"`
-	Stream              bool   `json:"stream"`
+type chatRequest struct {
+	MaxTokens           int  `json:"max_tokens"`
+	MaxCompletionTokens int  `json:"max_completion_tokens"`
+	Stream              bool `json:"stream"`
 	Messages            []struct {
 		Content string `json:"content"`
 	} `json:"messages"`
@@ -27,58 +20,61 @@ type completionRequest struct {
 	} `json:"stream_options"`
 }
 
-func (r *Replica) completion(srv server, chat bool) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		var asked completionRequest
-		if err := decode(req, &asked); err != nil {
-			write(w, http.StatusBadRequest, object{"error": err.Error()})
+// addChat adds POST /v1/chat/completions, which streams the way trtllm-serve does.
+func (r *Replica) addChat(mux *http.ServeMux, srv server) {
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, req *http.Request) {
+		var asked chatRequest
+		if err := decode(req, &asked); err != nil || !asked.Stream {
+			write(w, http.StatusBadRequest, object{"error": "the simulated server wants JSON with stream: true"})
 			return
 		}
-		if !asked.Stream {
-			write(w, http.StatusBadRequest, object{"error": "the simulated server only streams"})
-			return
-		}
+		var prompt strings.Builder
 		for _, m := range asked.Messages {
-			asked.Prompt += m.Content
+			prompt.WriteString(m.Content)
 		}
 		setDefault(&asked.MaxTokens, asked.MaxCompletionTokens)
 		setDefault(&asked.MaxTokens, 16)
-		x, ok := r.enter(srv, asked.Prompt, asked.MaxTokens)
+		x, ok := r.enter(srv, prompt.String(), asked.MaxTokens)
 		if !ok {
 			write(w, http.StatusInternalServerError, object{"object": "error", "message": "Internal server error", "type": "InternalServerError", "code": 500})
 			return
 		}
-		c := completion{chat, r.spec.Model, asked, time.Now().Unix()}
-		c.stream(w, req, x, r.kind.roleFirst)
+		c := chat{asked, prompt.String(), r.spec.Model, time.Now().Unix(), r.kind.roleFirst}
+		c.stream(w, req, x)
 	})
 }
 
-// completion is one completion on its way to the client.
-type completion struct {
-	chat    bool
-	model   string
-	asked   completionRequest
-	created int64
+// chat is one completion on its way to the client.
+type chat struct {
+	asked     chatRequest
+	prompt    string
+	model     string
+	created   int64
+	roleFirst bool
 }
 
-func (c *completion) stream(w http.ResponseWriter, req *http.Request, x exchange, roleFirst bool) {
+func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 	out, tokens := newStreamer(w, "text/event-stream", http.StatusOK), 0
 	role := func() {
 		// The real servers have a space at the end of this frame.
-		text, _ := json.Marshal(c.frame([]object{{"index": 0, "delta": object{"role": "assistant"}}}))
+		text, _ := json.Marshal(c.frame(object{"index": 0, "delta": object{"role": "assistant"}}))
 		out.raw("data: " + string(text) + " \n\n")
 	}
-	if c.chat && roleFirst {
+	if c.roleFirst {
 		role()
 	}
-	failed, err := x.follow(req, func(n int, text string) {
-		if c.chat && !roleFirst && n == 1 {
+	failed, gone := x.follow(req, func(n int, text string) {
+		if !c.roleFirst && n == 1 {
 			role()
 		}
 		tokens = n
-		out.event(c.frame(c.choice(text, n == c.asked.MaxTokens)))
+		choice := object{"index": 0, "delta": object{"content": text}}
+		if n == c.asked.MaxTokens {
+			choice["finish_reason"] = "length"
+		}
+		out.event(c.frame(choice))
 	})
-	if err != nil {
+	if gone {
 		return
 	}
 	if failed {
@@ -86,29 +82,17 @@ func (c *completion) stream(w http.ResponseWriter, req *http.Request, x exchange
 		panic(http.ErrAbortHandler)
 	}
 	if c.asked.StreamOptions.IncludeUsage {
-		f, prompt := c.frame([]object{}), promptTokens(c.asked.Prompt)
+		f, prompt := c.frame(), promptTokens(c.prompt)
 		f["usage"] = object{"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
 		out.event(f)
 	}
 	out.raw("data: [DONE]\n\n")
 }
 
-func (c *completion) frame(choices []object) object {
-	id, kind := "cmpl-", "text_completion"
-	if c.chat {
-		id, kind = "chatcmpl-", "chat.completion.chunk"
+func (c *chat) frame(choices ...object) object {
+	if choices == nil {
+		choices = []object{} // Not null.
 	}
-	id += strconv.FormatUint(mix(1, c.asked.Prompt)%1e6, 10)
-	return object{"id": id, "object": kind, "created": c.created, "model": c.model, "choices": choices}
-}
-
-func (c *completion) choice(text string, last bool) []object {
-	choice := object{"index": 0, "text": text}
-	if c.chat {
-		choice = object{"index": 0, "delta": object{"content": text}}
-	}
-	if last {
-		choice["finish_reason"] = "length"
-	}
-	return []object{choice}
+	id := "chatcmpl-" + strconv.FormatUint(mix(1, c.prompt)%1e6, 10)
+	return object{"id": id, "object": "chat.completion.chunk", "created": c.created, "model": c.model, "choices": choices}
 }

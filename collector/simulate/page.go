@@ -24,10 +24,6 @@ func pythonDialect() dialect {
 	return dialect{number: appendPython, parts: "sbc", sorted: true, sparse: true}
 }
 
-func oldPythonDialect() dialect {
-	return dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true}
-}
-
 func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 
 // page renders one exposition page. Series of a family are put into an

@@ -5,10 +5,7 @@ import "time"
 // runTo processes every event up to and at t, in order of time.
 func (r *Replica) runTo(t time.Duration) {
 	for {
-		at := min(r.clients.next, r.upAt, r.timeline.next())
-		if r.w.engine != nil {
-			at = min(at, r.w.engine.end)
-		}
+		at := min(r.clients.next, r.upAt, r.timeline.next(), r.w.engine.end)
 		if r.w.server != nil {
 			at = min(at, r.w.server.next())
 		}
@@ -31,7 +28,7 @@ func (r *Replica) step() {
 		event.do(r)
 	case r.upAt <= w.now:
 		r.boot()
-	case w.engine != nil && w.engine.end <= w.now:
+	case w.engine.end <= w.now:
 		w.engine.finish(w.now, w)
 	case w.server != nil && w.server.next() <= w.now:
 		w.server.tick()
@@ -51,7 +48,8 @@ func (r *Replica) arrive(req *request) bool {
 		return false
 	}
 	w.truth.Arrived++
-	if w.engine == nil || !w.server.admit(req) {
+	w.engine.clamp(req)
+	if !w.server.admit(req) {
 		w.truth.Failed++
 		w.truth.Rejected++
 		return false
@@ -61,7 +59,6 @@ func (r *Replica) arrive(req *request) bool {
 		req.stuck = true
 	}
 	w.engine.submit(w.now, req)
-	w.server.accepted(req)
 	return true
 }
 
@@ -71,15 +68,19 @@ func (r *Replica) boot() {
 	r.upAt = never
 	w.truth = Truth{Epoch: w.truth.Epoch + 1}
 	w.phase, w.up, w.switches = PhaseServing, w.now, switches{}
-	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
+	w.load()
 	w.server = r.kind.start(w)
+}
+
+// load makes an executor without work, and one that does none while a stall lasts.
+func (w *world) load() {
+	w.engine = newEngine(w.spec.Engine, w.spec.Workload)
+	w.engine.stall(w.now, w.stalled)
 }
 
 // stop ends the process; what is in flight is lost.
 func (r *Replica) stop(phase Phase) {
-	if r.w.engine != nil {
-		r.w.engine.abort(r.w.truth.bookFailed)
-	}
+	r.w.engine.abort(r.w.truth.bookFailed)
 	r.w.server, r.w.phase = nil, phase
 }
 
@@ -96,7 +97,7 @@ func (w *world) finished(r *request) {
 	}
 	w.server.finished(r)
 	if !r.stuck {
-		r.tell(streamEvent{done: true})
+		r.send(streamEvent{done: true})
 	}
 }
 

@@ -42,8 +42,8 @@ type world struct {
 	now    time.Duration
 	phase  Phase
 	up     time.Duration // When the present process began to serve.
-	engine *engine       // Nil while the LLM model is not loaded.
-	server server        // Nil while no process serves.
+	engine *engine
+	server server // Nil while no process serves.
 	truth  Truth
 	switches
 }
@@ -70,7 +70,7 @@ func NewReplica(spec Spec) (*Replica, error) {
 	}
 	r := &Replica{
 		spec: spec, kind: kind,
-		w:        &world{spec: spec, start: start, phase: PhaseLoading},
+		w:        &world{spec: spec, start: start, phase: PhaseLoading, engine: newEngine(spec.Engine, spec.Workload)},
 		clients:  newClients(spec.Workload, spec.Seed),
 		timeline: spec.Scenario.sorted(),
 		began:    time.Now(),

@@ -10,8 +10,7 @@ import (
 // reserve finds a free port. Other systems cannot hold it while it refuses, so
 // another program may take it between a process's end and its restart.
 func reserve(ctx context.Context, hostport string) (addr string, hold func(), err error) {
-	var lc net.ListenConfig
-	l, err := lc.Listen(ctx, "tcp", hostport)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", hostport)
 	if err != nil {
 		return "", nil, err
 	}
@@ -19,6 +18,5 @@ func reserve(ctx context.Context, hostport string) (addr string, hold func(), er
 }
 
 func listen(addr string) (net.Listener, error) {
-	var lc net.ListenConfig
-	return lc.Listen(context.Background(), "tcp", addr)
+	return new(net.ListenConfig).Listen(context.Background(), "tcp", addr)
 }

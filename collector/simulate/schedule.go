@@ -7,12 +7,11 @@ import (
 
 // begin schedules the next iteration.
 func (e *engine) begin(now time.Duration) {
-	it := &iteration{n: e.iterations + 1}
+	it := &iteration{n: e.Iterations + 1}
 	e.kv.iterReused, e.kv.iterMissed, e.kv.iterGenAlloc = 0, 0, 0
 	for len(e.queue) > 0 && len(e.active) < e.cfg.MaxActive {
 		r := e.queue[0]
 		e.queue = e.queue[1:]
-		r.activated = now
 		it.newActive++
 		it.queueTime += now - r.arrived
 		e.active = append(e.active, r)
@@ -22,11 +21,8 @@ func (e *engine) begin(now time.Duration) {
 	e.scheduleDecoding(it, &slots, &budget)
 	e.scheduleContext(now, it, slots, budget)
 	it.scheduled = it.context + it.decoding
-	it.latency = e.cfg.IterationBase +
-		time.Duration(it.contextTokens)*e.cfg.PerContextToken +
-		time.Duration(it.decoding)*e.cfg.PerSequence
-	e.running = it
-	e.end = now + it.latency
+	it.latency = e.cfg.IterationBase + time.Duration(it.contextTokens)*e.cfg.PerContextToken + time.Duration(it.decoding)*e.cfg.PerSequence
+	e.running, e.end = it, now+it.latency
 }
 
 // scheduleDecoding gives every decoding request its next block, oldest first;
@@ -70,7 +66,7 @@ func (e *engine) pause(r *request, it *iteration) {
 	r.context = 0
 	r.target = r.prompt + r.generated
 	it.paused++
-	e.paused++
+	e.Paused++
 }
 
 func (e *engine) scheduleContext(now time.Duration, it *iteration, slots, budget int) {
@@ -96,13 +92,13 @@ func (e *engine) scheduleContext(now time.Duration, it *iteration, slots, budget
 	}
 }
 
-// finish ends the running iteration, tells obs and begins the next one.
+// finish ends the running iteration, reports to obs and begins the next one.
 func (e *engine) finish(now time.Duration, obs observer) {
 	it := e.running
-	e.iterations++
+	e.Iterations++
 	e.busy += it.latency
 	it.at = now
-	e.computed += uint64(it.contextTokens)
+	e.ContextTokensSoFar += uint64(it.contextTokens)
 	for _, r := range e.active {
 		e.progress(now, r, it, obs)
 	}
@@ -140,12 +136,12 @@ func (e *engine) progress(now time.Duration, r *request, it *iteration, obs obse
 	r.generated++
 	r.lastToken = now
 	it.tokens++
-	e.generated++
+	e.GeneratedTokensSoFar++
 	if r.generated == 1 {
 		r.firstToken = now
 		obs.started(r)
 	}
-	r.tell(streamEvent{token: r.generated})
+	r.send(streamEvent{token: r.generated})
 	if r.generated >= r.output {
 		it.completed++
 		e.kv.release(r)
@@ -166,5 +162,5 @@ func (e *engine) drop(r *request, book func(*request)) {
 	e.kv.release(r)
 	book(r)
 	r.output = 0
-	r.tell(streamEvent{done: true, failed: true})
+	r.send(streamEvent{done: true, failed: true})
 }

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -87,34 +88,31 @@ type iterationCounters struct {
 
 // requestCounters are what the collector books when a request ends.
 type requestCounters struct {
-	success reasonCounts
-
+	success                                reasonCounts
 	e2e, ttft, tpot, queue                 *histogram
 	prefill, decode, inference, cachedEach *histogram
 	prompt, generation, cached             uint64
 }
 
 // reasonCounts counts ends by their reason, in order of first use.
-type reasonCounts struct {
-	reasons []string
-	counts  map[string]uint64
+type reasonCounts []reasonCount
+
+type reasonCount struct {
+	reason string
+	n      float64
 }
 
 func (c *reasonCounts) add(reason string) {
-	if c.counts == nil {
-		c.counts = map[string]uint64{}
+	i := slices.IndexFunc(*c, func(r reasonCount) bool { return r.reason == reason })
+	if i < 0 {
+		i, *c = len(*c), append(*c, reasonCount{reason: reason})
 	}
-	if c.counts[reason] == 0 {
-		c.reasons = append(c.reasons, reason)
-	}
-	c.counts[reason]++
+	(*c)[i].n++
 }
 
 const (
-	// The collector drains for so long after a request has ended.
-	serveDrain = 500 * time.Millisecond
-	// This is iter_stats_max_iterations' default.
-	serveStats = 1000
+	serveDrain = 500 * time.Millisecond // The collector drains for so long after a request has ended.
+	serveStats = 1000                   // The default of iter_stats_max_iterations.
 )
 
 func newServe(w *world, g generation) *serve {

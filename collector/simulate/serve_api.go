@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-func (s *serve) handlers(r *Replica) handlers {
+func (s *serve) handlers(r *Replica) []http.Handler {
 	mux := r.routes(s, map[string]answer{
 		"GET /health":    s.health,
 		"GET /version":   ok(func() any { return object{"version": s.w.spec.TRTLLMVersion} }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "tensorrt_llm", s.w.spec.Model) }),
 		"GET /metrics":   ok(s.statistics),
 	})
-	r.completions(mux, s)
+	r.addChat(mux, s)
 	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
 		// The page is a mounted application: any method, any path that begins so.
 		if s.w.spec.NoPerfMetrics || !strings.HasPrefix(req.URL.Path, "/prometheus/metrics") {
@@ -23,7 +23,7 @@ func (s *serve) handlers(r *Replica) handlers {
 		}
 		s.prometheus(r, w, req)
 	})
-	return handlers{api: uvicorn(mux)}
+	return []http.Handler{uvicorn(mux)}
 }
 
 // health is always 200 in the old server; the newer ones ask the executor.

@@ -36,8 +36,8 @@ func (s *serve) labels() string {
 func (s *serve) writeSuccess(p *page, prefix string) {
 	engine, model := s.names()
 	p.family("counter", prefix+"request_success_total", "Count of successfully processed requests.")
-	for _, reason := range s.booked.success.reasons {
-		p.add(pairs("engine_type", engine, "finished_reason", reason, "model_name", model), float64(s.booked.success.counts[reason]))
+	for _, c := range s.booked.success {
+		p.add(pairs("engine_type", engine, "finished_reason", c.reason, "model_name", model), c.n)
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *serve) writeCounters(p *page) {
 	counter := func(name, help string, v uint64) { p.one("counter", "trtllm_"+name, help, labels, float64(v)) }
 	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
 		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.cached)
-	if len(b.success.reasons) > 0 {
+	if len(b.success) > 0 {
 		s.writeSuccess(p, "trtllm_")
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.prompt)
 		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.generation)

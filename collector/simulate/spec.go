@@ -64,9 +64,7 @@ func (s Spec) complete() (Spec, software, error) {
 	if !known {
 		return s, kind, fmt.Errorf("kind: unknown server %q", s.Kind)
 	}
-	if err := kind.complete(&s); err != nil {
-		return s, kind, err
-	}
+	err := kind.complete(&s)
 	setDefault(&s.Name, string(s.Kind))
 	setDefault(&s.Host, "127.0.0.1")
 	setDefault(&s.Topology, TopologyEnsemble)
@@ -74,11 +72,12 @@ func (s Spec) complete() (Spec, software, error) {
 	setDefault(&s.ModelLoad, 2*time.Second)
 	setDefault(&s.UnloadDuration, 1500*time.Millisecond)
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()
-	if s.Speed < 0 || s.Speed > 1000 {
-		return s, kind, fmt.Errorf("speed: %v is outside 0 to 1000", s.Speed)
+	switch {
+	case err != nil:
+	case s.Speed < 0 || s.Speed > 1000:
+		err = fmt.Errorf("speed: %v is outside 0 to 1000", s.Speed)
+	case s.Engine.KVBlocks < 4:
+		err = errors.New("engine: a KV cache needs at least 4 blocks")
 	}
-	if s.Engine.KVBlocks < 4 {
-		return s, kind, errors.New("engine: a KV cache needs at least 4 blocks")
-	}
-	return s, kind, nil
+	return s, kind, err
 }

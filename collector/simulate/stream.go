@@ -2,9 +2,9 @@ package simulate
 
 import (
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -56,29 +56,24 @@ func (r *Replica) wording(prompt string) uint64 {
 
 // word is the text of a token at its place in an answer.
 func word(wording uint64, token int) string {
-	words := []string{
-		"time", "flows", "through", "every", "machine", "that", "counts", "tokens", "and", "keeps", "its", "queue",
-		"in", "order", "while", "blocks", "are", "reused", "again", "slowly",
-	}
+	words := strings.Fields("time flows through every machine that counts tokens and keeps its queue in order while blocks are reused again slowly")
 	return " " + words[(wording+uint64(token)*13)%uint64(len(words))]
 }
 
 // promptTokens guesses a prompt's length in tokens.
 func promptTokens(text string) int { return max(1, len(text)/4) }
 
-// errGone says that the client has left.
-var errGone = errors.New("client has gone")
-
-// follow calls token for every token of the request until it ends.
-func (x exchange) follow(req *http.Request, token func(n int, text string)) (failed bool, err error) {
+// follow calls token for every token of the request until it ends or the client
+// has gone.
+func (x exchange) follow(req *http.Request, token func(n int, text string)) (failed, gone bool) {
 	for {
 		select {
 		case <-req.Context().Done():
 			x.leave()
-			return false, errGone
+			return false, true
 		case e := <-x.events:
 			if e.done {
-				return e.failed, nil
+				return e.failed, false
 			}
 			token(e.token, word(x.wording, e.token))
 		}

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -17,10 +18,9 @@ type flavour struct {
 	backend func(t *triton) backend
 	// queues says that requests wait in Triton's own queue and not in an executor's.
 	queues bool
-	// inputs are the names and types of what a request to the LLM model needs.
-	inputs [][2]string
-	// configure fills in the LLM model's config and its parameters.
-	configure func(s Spec, config, parameters object)
+	// configure changes the LLM model's config and returns the names and values of
+	// its parameters.
+	configure func(s Spec, config object) []string
 	// onePort serves the page on the API port in the place of Triton's own two ports.
 	onePort func(t *triton, r *Replica) http.Handler
 }
@@ -83,11 +83,8 @@ type triton struct {
 }
 
 const (
-	// This is the period of the TRT-LLM backend's statistics thread
-	// (stats_check_period_ms) and of the simulator's own housekeeping.
-	tritonTick = 100 * time.Millisecond
-	// This is Triton's --exit-timeout-secs.
-	exitTimeout = 30 * time.Second
+	tritonTick  = 100 * time.Millisecond // The TRT-LLM backend's stats_check_period_ms, and the simulator's own.
+	exitTimeout = 30 * time.Second       // Triton's --exit-timeout-secs.
 )
 
 func newTriton(w *world, f flavour) *triton {
@@ -110,23 +107,19 @@ func newTriton(w *world, f flavour) *triton {
 	return t
 }
 
-// model finds the model that plays a part; nil when the repository has none.
-func (t *triton) model(r role) *model {
-	for _, m := range t.models {
-		if m.role == r {
-			return m
-		}
+// find returns the first model that is so; nil when the repository has none.
+func (t *triton) find(is func(m *model) bool) *model {
+	if i := slices.IndexFunc(t.models, is); i >= 0 {
+		return t.models[i]
 	}
 	return nil
 }
 
+// model finds the model that plays a part.
+func (t *triton) model(r role) *model { return t.find(func(m *model) bool { return m.role == r }) }
+
 func (t *triton) byName(name string) *model {
-	for _, m := range t.models {
-		if m.name == name {
-			return m
-		}
-	}
-	return nil
+	return t.find(func(m *model) bool { return m.name == name })
 }
 
 // entry is the model the clients call.
@@ -149,9 +142,7 @@ func (t *triton) next() time.Duration { return t.at }
 
 func (t *triton) tick() {
 	t.at = t.w.now + tritonTick
-	if t.w.engine != nil {
-		t.backend.sample(t.w.engine)
-	}
+	t.backend.sample(t.w.engine)
 	t.host.tick(t.w)
 	t.lifecycle()
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-func (t *triton) handlers(r *Replica) handlers {
+func (t *triton) handlers(r *Replica) []http.Handler {
 	if t.kind.onePort != nil {
-		return handlers{api: t.kind.onePort(t, r)}
+		return []http.Handler{t.kind.onePort(t, r)}
 	}
-	return handlers{api: dateless(t.api(r)), metrics: dateless(t.metrics(r))}
+	return []http.Handler{dateless(t.api(r)), dateless(t.metrics(r))}
 }
 
 // dateless answers without the header Date, as Triton's HTTP library does.
@@ -38,20 +38,25 @@ func (t *triton) metrics(r *Replica) http.Handler {
 // api is port 8000.
 func (t *triton) api(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
-		"GET /v2":             ok(t.metadata),
-		"GET /v2/health/live": ok(func() any { return nil }),
-		"GET /v2/health/ready": func(*http.Request) (int, any) {
-			if t.ready() {
-				return http.StatusOK, nil
-			}
-			return http.StatusBadRequest, nil
-		},
+		"GET /v2":                       ok(t.metadata),
+		"GET /v2/health/live":           ok(func() any { return nil }),
+		"GET /v2/health/ready":          t.readiness(nil),
 		"POST /v2/repository/index":     ok(t.index),
-		"GET /v2/models/{model}":        t.ofModel(t.modelMetadata),
+		"GET /v2/models/{model}":        t.ofModel((*model).metadata),
 		"GET /v2/models/{model}/config": t.ofModel(t.config),
 	})
 	mux.Handle("POST /v2/models/{model}/generate_stream", t.generate(r))
 	return mux
+}
+
+// readiness answers 400 while the server is not ready.
+func (t *triton) readiness(otherwise any) answer {
+	return func(*http.Request) (int, any) {
+		if t.ready() {
+			return http.StatusOK, nil
+		}
+		return http.StatusBadRequest, otherwise
+	}
 }
 
 func (t *triton) ofModel(f func(m *model) any) answer {

@@ -3,11 +3,11 @@ package simulate
 import "time"
 
 func (t *triton) admit(r *request) bool {
-	entry := t.entry()
-	if entry.state != modelReady || t.model(roleLLM).state != modelReady {
+	entry, llm := t.entry(), t.model(roleLLM)
+	if entry.state != modelReady || llm.state != modelReady {
 		// Requests for a model that is not ready get an answer and no count; a BLS
-		// model is ready all the same and fails.
-		if entry.role == roleBLS && entry.state == modelReady {
+		// model is ready all the same while its LLM goes, and fails.
+		if entry.role == roleBLS && entry.state == modelReady && llm.state == modelUnloading {
 			entry.fail("BACKEND")
 		}
 		return false
@@ -19,6 +19,10 @@ func (t *triton) admit(r *request) bool {
 	if pre := t.model(rolePre); pre != nil {
 		pre.book(t.w.now, 1, preCall(r.preTime))
 		pre.respond(1, r.preTime)
+	}
+	if llm.pythonRule() {
+		// Success is booked at acceptance, and the time is that of handing over.
+		llm.book(t.w.now, 1, callOf(310, 14, 2100*time.Microsecond, 4))
 	}
 	return true
 }
@@ -40,13 +44,6 @@ func (t *triton) failEntry() {
 	entry.fail("OTHER")
 	if entry.role == roleEnsemble && t.version >= triton2407 {
 		entry.fail("OTHER")
-	}
-}
-
-func (t *triton) accepted(*request) {
-	if llm := t.model(roleLLM); llm.pythonRule() {
-		// Success is booked at acceptance, and the time is that of handing over.
-		llm.book(t.w.now, 1, callOf(310, 14, 2100*time.Microsecond, 4))
 	}
 }
 

@@ -1,6 +1,6 @@
 package simulate
 
-import "strconv"
+import "strings"
 
 // config is the ModelConfig JSON of a model.
 func (t *triton) config(m *model) any {
@@ -28,10 +28,10 @@ func (t *triton) config(m *model) any {
 	case rolePre, rolePost:
 		c["instance_group"] = instances(m.name, "KIND_CPU", 4)
 		c["dynamic_batching"] = dynamicBatching()
-		c["parameters"] = object{"tokenizer_dir": parameter("/models/tokenizer"), "skip_special_tokens": parameter("True")}
+		c["parameters"] = parameters("tokenizer_dir", "/models/tokenizer", "skip_special_tokens", "True")
 	case roleBLS:
 		c["instance_group"] = instances(m.name, "KIND_CPU", 4)
-		c["parameters"] = object{"accumulate_tokens": parameter("false"), "tensorrt_llm_model_name": parameter("tensorrt_llm")}
+		c["parameters"] = parameters("accumulate_tokens", "false", "tensorrt_llm_model_name", "tensorrt_llm")
 	case roleOther:
 		c["platform"] = "onnxruntime_onnx"
 		c["instance_group"] = instances(m.name, "KIND_GPU", 1)
@@ -40,36 +40,25 @@ func (t *triton) config(m *model) any {
 }
 
 func (t *triton) llmConfig(m *model, c object) {
-	parameters := object{}
 	c["instance_group"] = instances(m.name, "KIND_CPU", 1)
 	c["dynamic_batching"] = dynamicBatching()
 	c["input"] = []object{tensor("input_ids", "TYPE_INT32", -1), tensor("input_lengths", "TYPE_INT32", 1), tensor("request_output_len", "TYPE_INT32", 1)}
 	c["output"] = []object{tensor("output_ids", "TYPE_INT32", -1, -1), tensor("sequence_length", "TYPE_INT32", -1)}
-	c["parameters"] = parameters
-	t.kind.configure(t.w.spec, c, parameters)
+	values := t.kind.configure(t.w.spec, c)
 	if t.w.spec.DeclareVersion {
-		parameters["trtllm_version"] = parameter(t.w.spec.TRTLLMVersion)
+		values = append(values, "trtllm_version", t.w.spec.TRTLLMVersion)
 	}
+	c["parameters"] = parameters(values...)
 }
 
-// configureTRTLLM fills in the parameters of TensorRT-LLM's own repository.
-func configureTRTLLM(s Spec, _, parameters object) {
-	batching := "inflight_fused_batching"
-	if s.StaticBatching {
-		batching = "V1"
+// parameters are given as names and values in turn.
+func parameters(namesAndValues ...string) object {
+	o := object{}
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		o[namesAndValues[i]] = object{"string_value": namesAndValues[i+1]}
 	}
-	for key, v := range map[string]string{
-		"gpt_model_type": batching, "gpt_model_path": "/models/engine", "max_beam_width": "1",
-		"batch_scheduler_policy": "max_utilization", "kv_cache_free_gpu_mem_fraction": "0.9",
-		"enable_kv_cache_reuse": "true", "enable_chunked_context": "true", "decoupled_mode": strconv.FormatBool(s.Streaming),
-		"executor_worker_path":         "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker",
-		"FORCE_CPU_ONLY_INPUT_TENSORS": "no",
-	} {
-		parameters[key] = parameter(v)
-	}
+	return o
 }
-
-func parameter(v string) object { return object{"string_value": v} }
 
 func tensor(name, kind string, dims ...int) object {
 	return object{
@@ -90,12 +79,10 @@ func instances(name, kind string, count int) []object {
 }
 
 func dynamicBatching() object {
+	policy := object{"timeout_action": "REJECT", "default_timeout_microseconds": 0, "allow_timeout_override": false, "max_queue_size": 0}
 	return object{
-		"preferred_batch_size": []int{}, "max_queue_delay_microseconds": 0, "preserve_ordering": false,
-		"priority_levels": 0, "default_priority_level": 0, "priority_queue_policy": object{},
-		"default_queue_policy": object{
-			"timeout_action": "REJECT", "default_timeout_microseconds": 0, "allow_timeout_override": false, "max_queue_size": 0,
-		},
+		"preferred_batch_size": []int{}, "max_queue_delay_microseconds": 0, "preserve_ordering": false, "priority_levels": 0,
+		"default_priority_level": 0, "priority_queue_policy": object{}, "default_queue_policy": policy,
 	}
 }
 
@@ -103,25 +90,15 @@ func step(name string, input, output map[string]string) object {
 	return object{"model_name": name, "model_version": -1, "model_namespace": "", "input_map": input, "output_map": output}
 }
 
-// modelMetadata is what GET /v2/models/M says, with those inputs of TensorRT-LLM's
-// repositories that a request for text needs.
-func (t *triton) modelMetadata(m *model) any {
-	platform, names := m.backend, t.kind.inputs
-	switch m.role {
-	case roleEnsemble:
+// metadata is what GET /v2/models/M says.
+func (m *model) metadata() any {
+	platform, inputs := m.backend, []object{}
+	if m.role == roleEnsemble {
 		platform = "ensemble"
-		fallthrough
-	case roleBLS:
-		names = [][2]string{{"text_input", "BYTES"}, {"max_tokens", "INT32"}, {"stream", "BOOL"}, {"top_k", "INT32"}}
-	case rolePre:
-		names = [][2]string{{"QUERY", "BYTES"}, {"REQUEST_OUTPUT_LEN", "INT32"}}
-	case rolePost:
-		names = [][2]string{{"TOKENS_BATCH", "INT32"}, {"SEQUENCE_LENGTH", "INT32"}}
-	case roleLLM, roleOther:
 	}
-	inputs := []object{}
-	for _, n := range names {
-		inputs = append(inputs, object{"name": n[0], "datatype": n[1], "shape": []int{-1, 1}})
+	for _, in := range m.inputs {
+		name, kind, _ := strings.Cut(in, " ")
+		inputs = append(inputs, object{"name": name, "datatype": kind, "shape": []int{-1, 1}})
 	}
 	return object{
 		"name": m.name, "versions": []string{"1"}, "platform": platform, "inputs": inputs,

@@ -11,14 +11,14 @@ func tritonCore() software {
 			setDefault(&s.Engine.MaxActive, 1)
 		},
 		models: []model{
-			{name: "densenet_onnx", role: roleOther, backend: "onnxruntime", loadSeconds: 0.731204},
-			{name: "resnet50", role: roleLLM, backend: "onnxruntime", loadSeconds: 1.904518},
+			{name: "densenet_onnx", role: roleOther, backend: "onnxruntime", loadSeconds: 0.731204, inputs: []string{"data_0 FP32"}},
+			{name: "resnet50", role: roleLLM, backend: "onnxruntime", loadSeconds: 1.904518, inputs: []string{"data_0 FP32"}},
 		},
 		queues: true,
-		inputs: [][2]string{{"data_0", "FP32"}},
-		configure: func(_ Spec, config, _ object) {
+		configure: func(_ Spec, config object) []string {
 			config["platform"] = "onnxruntime_onnx"
 			config["instance_group"] = instances("resnet50", "KIND_GPU", 1)
+			return nil
 		},
 	}.software()
 }

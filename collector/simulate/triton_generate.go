@@ -40,14 +40,14 @@ func (t *triton) generate(r *Replica) http.Handler {
 		if decoupled {
 			out = newStreamer(w, eventStream, http.StatusOK)
 		}
-		failed, err := x.follow(req, func(_ int, text string) {
+		failed, gone := x.follow(req, func(_ int, text string) {
 			if decoupled {
 				out.event(frame(text))
 			}
 			all.WriteString(text)
 		})
 		switch {
-		case err != nil:
+		case gone:
 		case failed && decoupled:
 			out.event(apiError{"in ensemble 'ensemble', Executor error"})
 		case failed:

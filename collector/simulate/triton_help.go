@@ -1,7 +1,5 @@
 package simulate
 
-import "strings"
-
 // HELP texts of Triton core (src/metrics.cc) and of the TRT-LLM backend's
 // custom_metrics_reporter.cc, verbatim.
 const (
@@ -20,29 +18,24 @@ const (
 	helpTokenLen      = "TRT LLM response metrics"
 )
 
-// duration is one of the five times Triton books per request: the part of its
-// names that differs, and its HELP.
-type duration struct{ name, help string }
+// duration is one of the five times Triton books per request.
+type duration struct{ counter, counterHelp, summary, summaryHelp string }
 
 // durations lists them in Triton's order.
-func durations() []duration {
-	return []duration{
-		{"request", "Cumulative inference request duration in microseconds (includes cached requests)"},
-		{"queue", "Cumulative inference queuing duration in microseconds (includes cached requests)"},
-		{"compute_input", "Cumulative compute input duration in microseconds (does not include cached requests)"},
-		{"compute_infer", "Cumulative compute inference duration in microseconds (does not include cached requests)"},
-		{"compute_output", "Cumulative inference compute output duration in microseconds (does not include cached requests)"},
+func durations() (all []duration) {
+	for _, d := range [][2]string{
+		{"request", "inference request duration in microseconds (includes cached requests)"},
+		{"queue", "inference queuing duration in microseconds (includes cached requests)"},
+		{"compute_input", "compute input duration in microseconds (does not include cached requests)"},
+		{"compute_infer", "compute inference duration in microseconds (does not include cached requests)"},
+		{"compute_output", "inference compute output duration in microseconds (does not include cached requests)"},
+	} {
+		of := "Cumulative " // Triton says so of three summaries too.
+		if len(all) < 2 {
+			of = "Summary of "
+		}
+		name := "nv_inference_" + d[0]
+		all = append(all, duration{name + "_duration_us", "Cumulative " + d[1], name + "_summary_us", of + d[1]})
 	}
-}
-
-func (d duration) counter() string     { return "nv_inference_" + d.name + "_duration_us" }
-func (d duration) counterHelp() string { return d.help }
-func (d duration) summary() string     { return "nv_inference_" + d.name + "_summary_us" }
-
-// summaryHelp says Cumulative of the compute times too, as Triton does.
-func (d duration) summaryHelp() string {
-	if strings.HasPrefix(d.name, "compute") {
-		return d.help
-	}
-	return strings.Replace(d.help, "Cumulative", "Summary of", 1)
+	return all
 }

@@ -8,13 +8,9 @@ import (
 
 // hostGauges are GPU and CPU readings, refreshed about once a second.
 type hostGauges struct {
-	gpus        []string
-	utilization float64
-	power       float64
-	joules      float64
-	cpu         float64
-	at          time.Duration
-	busy        time.Duration
+	gpus                            []string
+	utilization, power, joules, cpu float64
+	at, busy                        time.Duration
 }
 
 const (
@@ -23,17 +19,17 @@ const (
 )
 
 func newHostGauges(spec Spec) hostGauges {
-	return hostGauges{gpus: gpuUUIDs(spec.Seed, spec.GPUs), power: idlePower, cpu: 0.0113}
+	return hostGauges{gpus: gpuLabels(spec.Seed, spec.GPUs), power: idlePower, cpu: 0.0113}
 }
 
-// gpuUUIDs makes n GPU ids that differ between seeds.
-func gpuUUIDs(seed uint64, n int) []string {
-	ids := make([]string, n)
-	for i := range ids {
+// gpuLabels makes the labels of n GPUs, whose ids differ between seeds.
+func gpuLabels(seed uint64, n int) []string {
+	labels := make([]string, n)
+	for i := range labels {
 		a, b := mix(seed, fmt.Sprintf("gpu%d", i)), mix(seed, fmt.Sprintf("uuid%d", i))
-		ids[i] = fmt.Sprintf("GPU-%08x-%04x-%04x-%04x-%012x", uint32(a), uint16(a>>32), uint16(a>>48), uint16(b), b>>16)
+		labels[i] = fmt.Sprintf(`gpu_uuid="GPU-%08x-%04x-%04x-%04x-%012x"`, uint32(a), uint16(a>>32), uint16(a>>48), uint16(b), b>>16)
 	}
-	return ids
+	return labels
 }
 
 // tick reads the executor's load of the last second.
@@ -42,15 +38,9 @@ func (h *hostGauges) tick(w *world) {
 	if passed < time.Second {
 		return
 	}
-	var busy time.Duration
-	if w.engine != nil {
-		busy = w.engine.busy
-	}
-	load := 0.0
-	if busy >= h.busy {
-		load = math.Min(0.99, float64(busy-h.busy)/float64(passed))
-	}
-	h.busy, h.at = busy, w.now
+	// A reloaded executor begins at 0.
+	load := math.Max(0, math.Min(0.99, float64(w.engine.busy-h.busy)/float64(passed)))
+	h.busy, h.at = w.engine.busy, w.now
 	h.utilization = math.Round(load*100) / 100
 	h.power = math.Round((idlePower+load*(powerLimit-idlePower-60))*1000) / 1000
 	h.joules = math.Round((h.joules+h.power*passed.Seconds())*1000) / 1000
@@ -69,8 +59,7 @@ func (h *hostGauges) write(p *page) {
 
 func writeEnergy(p *page, gpus []string, value func(labels string) float64) {
 	p.family("counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started")
-	for _, g := range gpus {
-		labels := pairs("gpu_uuid", g)
+	for _, labels := range gpus {
 		p.add(labels, value(labels))
 	}
 }
@@ -88,13 +77,11 @@ func writeHost(p *page, gpus []string, value func(i int, labels string) float64)
 		{"nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes"},
 		{"nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes"},
 	} {
-		p.family("gauge", f[0], f[1])
-		if i >= 5 {
-			p.add("", value(i, ""))
-			continue
+		if i == 5 {
+			gpus = []string{""}
 		}
-		for _, g := range gpus {
-			labels := pairs("gpu_uuid", g)
+		p.family("gauge", f[0], f[1])
+		for _, labels := range gpus {
 			p.add(labels, value(i, labels))
 		}
 	}

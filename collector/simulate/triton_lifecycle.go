@@ -44,10 +44,6 @@ func (t *triton) loaded(m *model) {
 	if m.role != roleLLM {
 		return
 	}
-	t.w.engine = newEngine(t.w.spec.Engine, t.w.spec.Workload)
-	if t.w.stalled {
-		t.w.engine.stall(t.w.now, true)
-	}
 	t.backend.reloaded()
 	if e := t.model(roleEnsemble); e != nil && e.state == modelUnavailable {
 		t.loaded(e)
@@ -61,10 +57,8 @@ func (t *triton) unloaded(m *model) {
 	if m.role != roleLLM {
 		return
 	}
-	if t.w.engine != nil {
-		t.w.engine.abort(t.w.truth.bookFailed)
-		t.w.engine = nil
-	}
+	t.w.engine.abort(t.w.truth.bookFailed)
+	t.w.load()
 	if e := t.model(roleEnsemble); e != nil && e.state == modelReady {
 		t.unloaded(e)
 	}
@@ -73,12 +67,7 @@ func (t *triton) unloaded(m *model) {
 // ready is the server's readiness: not while a model loads or unloads, and
 // ready again when it is gone; it knows nothing of dead stubs.
 func (t *triton) ready() bool {
-	for _, m := range t.models {
-		if m.state == modelLoading || m.state == modelUnloading {
-			return false
-		}
-	}
-	return true
+	return t.find(func(m *model) bool { return m.state == modelLoading || m.state == modelUnloading }) == nil
 }
 
 // drain begins the shutdown: models go one after another, about a second apart.

@@ -6,12 +6,15 @@ const KindTritonLLMAPI Kind = "triton-llmapi"
 func tritonLLMAPI() software {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },
-		models:   []model{{name: "tensorrt_llm", role: roleLLM, backend: "python", decoupled: true, loadSeconds: 41.220145713}},
-		inputs:   [][2]string{{"text_input", "BYTES"}, {"streaming", "BOOL"}, {"sampling_param_max_tokens", "INT32"}, {"stop", "BOOL"}},
-		configure: func(_ Spec, config, _ object) {
+		models: []model{{
+			name: "tensorrt_llm", role: roleLLM, backend: "python", decoupled: true, loadSeconds: 41.220145713,
+			inputs: []string{"text_input BYTES", "streaming BOOL", "sampling_param_max_tokens INT32", "stop BOOL"},
+		}},
+		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 64
 			config["input"] = []object{tensor("text_input", "TYPE_STRING", 1), tensor("streaming", "TYPE_BOOL", 1)}
 			config["output"] = []object{tensor("text_output", "TYPE_STRING", -1)}
+			return nil
 		},
 	}.software()
 }

@@ -33,6 +33,7 @@ type model struct {
 	role          role
 	decoupled     bool // In a repository: where requests are streamed.
 	loadSeconds   float64
+	inputs        []string // Names and types of what a request for text needs.
 
 	state  modelState
 	reason string

@@ -15,24 +15,15 @@ func tritonOpenAI() software {
 // openAI has the page and the health of a Triton without any /v2 route.
 func (t *triton) openAI(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
-		"GET /metrics": t.w.shown(plainText, t.page),
-		"GET /health/ready": func(*http.Request) (int, any) {
-			if t.ready() {
-				return http.StatusOK, nil
-			}
-			return http.StatusBadRequest, object{"detail": "Attached inference engine is not ready for inference requests."}
-		},
+		"GET /metrics":      t.w.shown(plainText, t.page),
+		"GET /health/ready": t.readiness(object{"detail": "Attached inference engine is not ready for inference requests."}),
 		"GET /v1/models": ok(func() any {
 			var names []string
-			for _, m := range t.models {
-				if m.printed() {
-					names = append(names, m.name)
-				}
-			}
+			t.each(func(m *model, _ string) { names = append(names, m.name) })
 			return modelList(t.w.start.Add(t.w.up), "Triton Inference Server", names...)
 		}),
 	})
-	r.completions(mux, t)
+	r.addChat(mux, t)
 	mux.HandleFunc("/", notFound)
 	return uvicorn(mux)
 }

@@ -30,16 +30,13 @@ func (t *triton) each(f func(m *model, labels string)) {
 
 func (t *triton) writeCounters(p *page) {
 	// The flag counter_latencies=false removes the durations and freezes the rest.
-	frozen := t.w.spec.CountersFrozen
-	moving := func(v uint64) float64 {
-		if frozen {
-			return 0
-		}
-		return float64(v)
+	moving := 1.0
+	if t.w.spec.CountersFrozen {
+		moving = 0
 	}
 	counter := func(name, help string, v func(m *model) uint64) {
 		p.family("counter", name, help)
-		t.each(func(m *model, labels string) { p.add(labels, moving(v(m))) })
+		t.each(func(m *model, labels string) { p.add(labels, moving*float64(v(m))) })
 	}
 	success := func(m *model) uint64 { return m.success }
 	counter("nv_inference_request_success", helpSuccess, success)
@@ -47,23 +44,23 @@ func (t *triton) writeCounters(p *page) {
 	counter("nv_inference_count", helpCount, success)
 	counter("nv_inference_exec_count", helpExecCount, success)
 	for i, d := range durations() {
-		if !frozen {
-			counter(d.counter(), d.counterHelp(), func(m *model) uint64 { return m.micros[i] })
+		if !t.w.spec.CountersFrozen {
+			counter(d.counter, d.counterHelp, func(m *model) uint64 { return m.micros[i] })
 		}
 	}
 }
 
 // writeFailures writes the failures: since 24.07 four series a model that stay
 // on the page when the model is unloaded.
-func (t *triton) writeFailures(p *page, moving func(uint64) float64) {
+func (t *triton) writeFailures(p *page, moving float64) {
 	p.family("counter", "nv_inference_request_failure", helpFailure)
 	if t.version < triton2407 {
-		t.each(func(m *model, labels string) { p.add(labels, moving(m.failed)) })
+		t.each(func(m *model, labels string) { p.add(labels, moving*float64(m.failed)) })
 		return
 	}
 	for _, m := range t.models {
 		for i, reason := range failureReasons() {
-			p.add(pairs("model", m.name, "reason", reason, "version", "1"), moving(m.failures[i]))
+			p.add(pairs("model", m.name, "reason", reason, "version", "1"), moving*float64(m.failures[i]))
 		}
 	}
 }
@@ -92,7 +89,7 @@ func writePinned(p *page, used func() float64) {
 // pending is Triton's own queue: 0 for LLM models, whose backend takes every
 // request at once, and the real queue of a plain model.
 func (t *triton) pending(m *model) float64 {
-	if !t.kind.queues || m.role != roleLLM || t.w.engine == nil {
+	if !t.kind.queues || m.role != roleLLM {
 		return 0
 	}
 	return float64(len(t.w.engine.queue))
@@ -117,7 +114,7 @@ func (t *triton) writeSummaries(p *page) {
 		return
 	}
 	for i, d := range durations() {
-		p.family("summary", d.summary(), d.summaryHelp())
+		p.family("summary", d.summary, d.summaryHelp)
 		t.each(func(m *model, labels string) {
 			s := &m.summaries[i]
 			p.addSummary(labels, s.n, s.sum, s.quantiles(t.w.now))

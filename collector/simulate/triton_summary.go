@@ -10,16 +10,10 @@ import (
 // buckets that begin 12 s apart, of which the oldest is read, so the window is
 // 48 to 60 s; without an observation in it the quantiles are not numbers.
 type summary struct {
-	n    uint64
-	sum  float64
-	seen []timed
-	kept int // Of seen, in the present 12 s.
-	slot int64
-}
-
-type timed struct {
+	n     uint64
+	sum   float64
 	slot  int64
-	value float64
+	slots [summarySlots][]float64
 }
 
 const (
@@ -29,33 +23,31 @@ const (
 	summaryAtOnce  = 8    // Of more equal ones, only so many are kept.
 )
 
+// advance empties the slots that have passed and returns the present one.
+func (s *summary) advance(now time.Duration) *[]float64 {
+	slot := int64(now / summarySlot)
+	for i := max(s.slot, slot-summarySlots) + 1; i <= slot; i++ {
+		s.slots[i%summarySlots] = nil
+	}
+	s.slot = slot
+	return &s.slots[slot%summarySlots]
+}
+
 // observe books n observations of the same value.
 func (s *summary) observe(now time.Duration, n int, v float64) {
 	s.n += uint64(n)
 	s.sum += float64(n) * v
-	if slot := int64(now / summarySlot); slot != s.slot {
-		s.slot, s.kept = slot, 0
-		s.prune(slot)
+	kept := s.advance(now)
+	for range min(n, summaryAtOnce, summaryPerSlot-len(*kept)) {
+		*kept = append(*kept, v)
 	}
-	for range min(n, summaryAtOnce, summaryPerSlot-s.kept) {
-		s.kept++
-		s.seen = append(s.seen, timed{s.slot, v})
-	}
-}
-
-func (s *summary) prune(slot int64) {
-	s.seen = slices.DeleteFunc(s.seen, func(t timed) bool { return t.slot <= slot-summarySlots })
 }
 
 // quantiles reads the values of the quantiles of Triton's summaries.
 func (s *summary) quantiles(now time.Duration) []float64 {
-	s.prune(int64(now / summarySlot))
-	values := make([]float64, 0, len(s.seen))
-	for _, t := range s.seen {
-		values = append(values, t.value)
-	}
+	s.advance(now)
+	values, out := slices.Concat(s.slots[:]...), quantiles()
 	slices.Sort(values)
-	out := quantiles()
 	for i, q := range out {
 		out[i] = math.NaN()
 		if len(values) > 0 {

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"strconv"
 )
 
 // KindTriton is a TRT-LLM repository on the C++ backend "tensorrtllm": set A.
@@ -11,13 +12,14 @@ func tritonTRTLLM() software { return repository("tensorrtllm").software() }
 
 // repository is the one that TensorRT-LLM ships, whose LLM model runs on a backend.
 func repository(of string) flavour {
+	text := []string{"text_input BYTES", "max_tokens INT32", "stream BOOL", "top_k INT32"}
 	return flavour{
 		models: []model{
-			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412},
-			{name: "postprocessing", role: rolePost, backend: "python", loadSeconds: 3.917212},
-			{name: "preprocessing", role: rolePre, backend: "python", loadSeconds: 4.182733},
-			{name: "tensorrt_llm", role: roleLLM, backend: of, decoupled: true, loadSeconds: 38.54021973},
-			{name: "tensorrt_llm_bls", role: roleBLS, backend: "python", decoupled: true, loadSeconds: 3.800112},
+			{name: "ensemble", role: roleEnsemble, decoupled: true, loadSeconds: 0.000412, inputs: text},
+			{name: "postprocessing", role: rolePost, backend: "python", loadSeconds: 3.917212, inputs: []string{"TOKENS_BATCH INT32", "SEQUENCE_LENGTH INT32"}},
+			{name: "preprocessing", role: rolePre, backend: "python", loadSeconds: 4.182733, inputs: []string{"QUERY BYTES", "REQUEST_OUTPUT_LEN INT32"}},
+			{name: "tensorrt_llm", role: roleLLM, backend: of, decoupled: true, loadSeconds: 38.54021973, inputs: []string{"input_ids INT32", "request_output_len INT32"}},
+			{name: "tensorrt_llm_bls", role: roleBLS, backend: "python", decoupled: true, loadSeconds: 3.800112, inputs: text},
 		},
 		backend: func(t *triton) backend {
 			if of == "python" && t.version < triton2407 {
@@ -27,8 +29,21 @@ func repository(of string) flavour {
 			b.reset()
 			return b
 		},
-		inputs:    [][2]string{{"input_ids", "INT32"}, {"request_output_len", "INT32"}},
 		configure: configureTRTLLM,
+	}
+}
+
+// configureTRTLLM gives the parameters of TensorRT-LLM's own repository.
+func configureTRTLLM(s Spec, _ object) []string {
+	batching := "inflight_fused_batching"
+	if s.StaticBatching {
+		batching = "V1"
+	}
+	return []string{
+		"gpt_model_type", batching, "gpt_model_path", "/models/engine", "max_beam_width", "1",
+		"batch_scheduler_policy", "max_utilization", "kv_cache_free_gpu_mem_fraction", "0.9",
+		"enable_kv_cache_reuse", "true", "enable_chunked_context", "true", "decoupled_mode", strconv.FormatBool(s.Streaming),
+		"executor_worker_path", "/opt/tritonserver/backends/tensorrtllm/trtllmExecutorWorker", "FORCE_CPU_ONLY_INPUT_TENSORS", "no",
 	}
 }
 

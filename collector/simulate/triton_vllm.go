@@ -6,12 +6,14 @@ const KindTritonVLLM Kind = "triton-vllm"
 func tritonVLLM() software {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },
-		models:   []model{{name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551}},
-		backend:  func(*triton) backend { return &vllmBackend{vllm: newVLLM()} },
-		inputs:   [][2]string{{"text_input", "BYTES"}, {"stream", "BOOL"}, {"sampling_parameters", "BYTES"}},
-		configure: func(_ Spec, config, parameters object) {
+		models: []model{{
+			name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551,
+			inputs: []string{"text_input BYTES", "stream BOOL", "sampling_parameters BYTES"},
+		}},
+		backend: func(*triton) backend { return &vllmBackend{vllm: newVLLM()} },
+		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 0
-			parameters["REPORT_CUSTOM_METRICS"] = parameter("yes")
+			return []string{"REPORT_CUSTOM_METRICS", "yes"}
 		},
 	}.software()
 }

@@ -11,51 +11,30 @@ type Truth struct {
 	// Epoch counts the processes, from 1; everything below starts at 0 with each.
 	Epoch int
 	Phase Phase
-
 	// Arrived counts requests that reached the server; Refused those that found
-	// no open port and are in none of the other numbers.
-	Arrived  uint64
-	Refused  uint64
-	Finished uint64
-	Failed   uint64
-	// Rejected is the part of Failed that was turned away before any work.
-	Rejected uint64
-	// Stuck requests got all their tokens and never their end.
-	Stuck uint64
-	// Abandoned is the part of Finished whose client had left.
-	Abandoned uint64
-	InFlight  int
-
+	// no open port and are in none of the other numbers. Rejected is the part of
+	// Failed that was turned away before any work, Abandoned the part of Finished
+	// whose client had left. Stuck requests got all their tokens and never their end.
+	Arrived, Refused, Finished, Failed, Rejected, Stuck, Abandoned uint64
 	// Queued are requests the executor has not scheduled: Hidden ones beyond its
 	// active list, which no page shows, and active ones that wait.
-	Queued  int
-	Hidden  int
-	Active  int
-	Running int
-	// Paused counts pauses for want of KV blocks.
-	Paused uint64
-
-	// Prompt and output tokens of finished requests, booked when they end.
-	PromptTokens     uint64
-	GenerationTokens uint64
-	// The same of failed requests that had reached the executor.
-	FailedPromptTokens     uint64
-	FailedGenerationTokens uint64
-	// Tokens computed and generated so far, by requests in flight too. These, the
-	// KV numbers and Iterations are the executor's: a reload of the LLM model
-	// starts them at 0 again, while the numbers of requests go on.
-	ContextTokensSoFar   uint64
-	GeneratedTokensSoFar uint64
-
-	KVBlocks   int
-	KVUsed     int
-	Iterations uint64
-
+	InFlight, Queued, Hidden, Active, Running int
+	// Prompt and output tokens of finished requests, booked when they end, and of
+	// failed requests that had reached the executor.
+	PromptTokens, GenerationTokens, FailedPromptTokens, FailedGenerationTokens uint64
+	Executed
+	KVBlocks, KVUsed int
 	// Latencies are the last requests that finished, oldest first, at most
-	// maxLatencies of them.
+	// maxLatencies of them; E2ESum is the sum over all that did.
 	Latencies []Latency
-	// E2ESum is the sum over all finished requests.
-	E2ESum time.Duration
+	E2ESum    time.Duration
+}
+
+// Executed is what the executor has done, for requests in flight too: tokens
+// computed and generated, iterations, and pauses for want of KV blocks. A reload
+// of the LLM model starts it at 0 again, while the numbers of requests go on.
+type Executed struct {
+	ContextTokensSoFar, GeneratedTokensSoFar, Iterations, Paused uint64
 }
 
 // Latency is the timing of one finished request. TPOT is 0 for one token.
@@ -69,12 +48,7 @@ const maxLatencies = 4096
 
 // latencyOf reads the timing of a finished request, as the executor sees it.
 func latencyOf(r *request) Latency {
-	l := Latency{
-		Output: r.generated,
-		Queue:  r.scheduled - r.arrived,
-		TTFT:   r.firstToken - r.arrived,
-		E2E:    r.lastToken - r.arrived,
-	}
+	l := Latency{Output: r.generated, Queue: r.scheduled - r.arrived, TTFT: r.firstToken - r.arrived, E2E: r.lastToken - r.arrived}
 	if r.generated > 1 {
 		l.TPOT = (r.lastToken - r.firstToken) / time.Duration(r.generated-1)
 	}
@@ -109,17 +83,11 @@ func (t *Truth) bookFailed(r *request) {
 func (t *Truth) read(e *engine) Truth {
 	out := *t
 	out.Latencies = append([]Latency(nil), t.Latencies[max(0, len(t.Latencies)-maxLatencies):]...)
-	if e == nil {
-		return out
-	}
 	out.InFlight, out.Hidden, out.Active = e.inFlight(), len(e.queue), len(e.active)
 	if e.running != nil {
 		out.Running = e.running.scheduled
 	}
 	out.Queued = out.Hidden + out.Active - out.Running
-	out.Paused = e.paused
-	out.ContextTokensSoFar, out.GeneratedTokensSoFar = e.computed, e.generated
-	out.KVBlocks, out.KVUsed = e.kv.blocks, e.kv.used
-	out.Iterations = e.iterations
+	out.Executed, out.KVBlocks, out.KVUsed = e.Executed, e.kv.blocks, e.kv.used
 	return out
 }

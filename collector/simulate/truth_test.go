@@ -169,11 +169,11 @@ func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
 
 func TestAClientThatLeavesEndsItsRequestAtServeAndNotAtTriton(t *testing.T) {
 	for kind, path := range map[simulate.Kind]string{
-		simulate.KindTriton: "/v2/models/ensemble/generate_stream", simulate.KindServe: "/v1/completions",
+		simulate.KindTriton: "/v2/models/ensemble/generate_stream", simulate.KindServe: "/v1/chat/completions",
 	} {
 		r := listening(t, simulate.Spec{Kind: kind, Streaming: true})
 		ctx, cancel := context.WithCancel(t.Context())
-		body := `{"text_input":"hi","prompt":"hi","max_tokens":500,"stream":true}`
+		body := `{"text_input":"hi","messages":[{"content":"hi"}],"max_tokens":500,"stream":true}`
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.APIURL()+path, strings.NewReader(body))
 		require.NoError(t, err)
 		gone := make(chan struct{})

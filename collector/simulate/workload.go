@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -21,10 +22,9 @@ type Workload struct {
 	// PrefixGroups prompts of PrefixTokens tokens each, so KV blocks are reused.
 	SharedPrefix               float64
 	PrefixTokens, PrefixGroups int
-	// ErrorRate is the share [0,1] of requests the executor answers with an error.
-	ErrorRate float64
-	// AbandonRate is the share [0,1] of requests whose client leaves early.
-	AbandonRate float64
+	// ErrorRate is the share [0,1] of requests the executor answers with an error,
+	// AbandonRate that of requests whose client leaves early.
+	ErrorRate, AbandonRate float64
 }
 
 // DefaultWorkload is a chat-like load of one request a second.
@@ -47,18 +47,13 @@ func (w Workload) withDefaults() Workload {
 	return w
 }
 
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
+func setDefault[T comparable](field *T, value T) { *field = cmp.Or(*field, value) }
 
 // never is a moment that does not come.
 const never = time.Duration(math.MaxInt64)
 
 // clients draws the arrivals of one replica. It has a random source of its own,
-// so what arrives does not depend on how the server fares.
+// so what arrives does not depend on the state of the server.
 type clients struct {
 	load Workload
 	rng  *rand.Rand
@@ -70,13 +65,6 @@ func newClients(load Workload, seed uint64) *clients {
 	c := &clients{load: load.withDefaults(), rng: rand.New(rand.NewPCG(seed, 0xc11e47))}
 	c.schedule(0)
 	return c
-}
-
-// setRate changes the arrival rate from now on; a Poisson stream has no memory,
-// so the next arrival is simply drawn again.
-func (c *clients) setRate(now time.Duration, rate float64) {
-	c.load.Rate = rate
-	c.schedule(now)
 }
 
 func (c *clients) schedule(now time.Duration) {
@@ -91,14 +79,9 @@ func (c *clients) schedule(now time.Duration) {
 func (c *clients) arrive() *request {
 	at := c.next
 	c.ids++
-	r := &request{
-		id:      c.ids,
-		arrived: at,
-		prompt:  c.length(c.load.PromptTokens, c.load.MaxPrompt),
-		output:  c.length(c.load.OutputTokens, c.load.MaxOutput),
-		group:   -1,
-		reason:  "stop",
-	}
+	r := &request{arrived: at, group: -1, reason: "stop"}
+	r.prompt = c.length(c.load.PromptTokens, c.load.MaxPrompt)
+	r.output = c.length(c.load.OutputTokens, c.load.MaxOutput)
 	if c.rng.Float64() < c.load.SharedPrefix {
 		r.group = c.rng.IntN(c.load.PrefixGroups)
 		r.prompt = min(r.prompt+c.load.PrefixTokens, c.load.MaxPrompt)
@@ -126,40 +109,34 @@ func (c *clients) length(mean, most int) int {
 // request is one request from its arrival to its end. Times are simulated and
 // count from the start of the replica.
 type request struct {
-	id             uint64
 	prompt, output int
 	group          int // Prefix group, -1 for none.
 	reason         string
-	fails          bool
-	abandoned      bool
-	stuck          bool
 	sink           func(streamEvent)
 
-	arrived, activated, scheduled, firstToken, lastToken time.Duration
-	preTime, postTime                                    time.Duration
+	fails, abandoned, stuck                                      bool
+	arrived, scheduled, firstToken, lastToken, preTime, postTime time.Duration
 
 	context   int // Tokens whose context is in the KV cache.
 	target    int // Context tokens wanted: the prompt, and after a pause what was generated too.
 	cached    int // Prompt tokens found in the KV cache.
 	generated int
 	blocks    int // KV blocks of its own.
-	shared    bool
-	paused    bool
 	chunk     int // Context tokens of the running iteration.
-	decoding  bool
+
+	shared, paused, decoding bool
 }
 
 // inContext says that the request still computes its context.
 func (r *request) inContext() bool { return r.context < r.target }
 
-// streamEvent tells a client of one request what happened to it.
+// streamEvent is what the client of one request hears.
 type streamEvent struct {
-	token  int // The number of the token, from 1.
-	done   bool
-	failed bool
+	token        int // The number of the token, from 1.
+	done, failed bool
 }
 
-func (r *request) tell(e streamEvent) {
+func (r *request) send(e streamEvent) {
 	if r.sink != nil {
 		r.sink(e)
 	}
