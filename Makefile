@@ -96,6 +96,17 @@ cover: ## Run all tests with coverage; the gated packages must reach COVER_MIN p
 cover-gate: # The gated packages alone, for `ci`.
 	@$(MAKE) cover COVER_PACKAGES='$(addprefix ./,$(COVER_GATED))'
 
+# A sample of this many mutants of each room, drawn by the seed; another seed draws others. tools/mutants/equivalent.txt lists
+# those that behave as the code does.
+MUTANTS_ROOMS  ?= collector/engine collector/derive $(wildcard collector/assess) collector/config relabel
+MUTANTS_SEED   ?= 1
+MUTANTS_SAMPLE ?= 30
+MUTANTS_MIN    ?= 90
+
+.PHONY: mutants
+mutants: ## Change each of MUTANTS_ROOMS in MUTANTS_SAMPLE places (30): its own tests must fail for MUTANTS_MIN (90) per cent.
+	@$(GO) run ./tools/mutants -seed $(MUTANTS_SEED) -sample $(MUTANTS_SAMPLE) -min $(MUTANTS_MIN) -equivalent tools/mutants/equivalent.txt $(MUTANTS_ROOMS)
+
 # A time (5m) or, as in `ci`, a number of inputs (20000x), which does not hurry a busy machine into a false alarm.
 FUZZTIME ?= 20s
 FUZZ_NOT ?=

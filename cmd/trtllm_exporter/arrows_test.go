@@ -64,6 +64,7 @@ func beside() []arrow {
 		{"tools/dashboards", []string{"dashboards"}},
 		{"tools/deb", nil},
 		{"tools/metricsdoc", []string{"collector/derive", "collector/engine", "collector/exposition"}},
+		{"tools/mutants", nil},
 		{"tools/sbom", nil},
 	}
 }
