@@ -241,6 +241,25 @@ lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 lint-arrows: $(TOOLS)/golangci-lint ## Show that .golangci.yml refuses every import that the architecture forbids.
 	GOLANGCI_LINT=$(TOOLS)/golangci-lint $(GO) test $(VET) -count=1 -run 'Depguard' ./cmd/trtllm_exporter/
 
+# The linter `unused` sees a package at a time and trusts every exported name; this follows calls from each main.
+DEAD_ALLOWED   := tools/deadcode/allowed.txt
+DEAD_TAGS      := e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton
+# The module tools/querycheck reads it, and is not followed.
+DEAD_ELSEWHERE := alerts/vocabulary/
+
+.PHONY: deadcode
+deadcode: $(TOOLS)/deadcode ## Fail on functions that no program reaches, but for those of tools/deadcode/allowed.txt.
+	@$(TOOLS)/deadcode -f '{{range .Funcs}}{{println .Position .Name}}{{end}}' ./... >$(CACHE)/deadcode.txt
+	@awk ' \
+		NF && FILENAME == ARGV[1] && $$1 !~ /^#/ { allowed[$$1] = 1; if (NF == 1) { print FILENAME ": no reason is given for " $$1; bad = 1 } } \
+		NF && FILENAME == ARGV[2] { \
+			file = dir = $$1; sub(/:.*/, "", file); sub(/[^\/]*$$/, "", dir); \
+			if ((name = file ":" $$2) in allowed || (name = file) in allowed || (name = dir) in allowed) used[name] = 1; \
+			else { print $$1 ": no program reaches " $$2; bad = 1 } } \
+		END { for (name in allowed) if (!(name in used)) { print ARGV[1] ": nothing of " name " is dead"; bad = 1 } exit bad }' $(DEAD_ALLOWED) $(CACHE)/deadcode.txt
+	@$(TOOLS)/deadcode -test -tags $(DEAD_TAGS) ./... >$(CACHE)/deadcode.txt
+	@! grep -v '^$(DEAD_ELSEWHERE)' $(CACHE)/deadcode.txt || { echo 'no test reaches these either'; exit 1; }
+
 .PHONY: generate
 generate: ## Write the generated files anew.
 	$(GO) generate ./...
@@ -390,6 +409,9 @@ $(TOOLS)/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum $(
 
 $(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,benchstat,golang.org/x/perf/cmd/benchstat)
+
+$(TOOLS)/deadcode: tools/deadcode/go.mod tools/deadcode/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,deadcode,golang.org/x/tools/cmd/deadcode)
 
 $(TOOLS)/helm: tools/helm/go.mod tools/helm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,helm,helm.sh/helm/v3/cmd/helm)
