@@ -96,6 +96,17 @@ cover: ## Run all tests with coverage; the gated packages must reach COVER_MIN p
 cover-gate: # The gated packages alone, for `ci`.
 	@$(MAKE) cover COVER_PACKAGES='$(addprefix ./,$(COVER_GATED))'
 
+# A sample of this many mutants of each room, drawn by the seed; another seed draws others. tools/mutants/equivalent.txt lists
+# those that behave as the code does.
+MUTANTS_ROOMS  ?= collector/engine collector/derive collector/assess collector/config relabel
+MUTANTS_SEED   ?= 1
+MUTANTS_SAMPLE ?= 30
+MUTANTS_MIN    ?= 90
+
+.PHONY: mutants
+mutants: ## Change each of MUTANTS_ROOMS in MUTANTS_SAMPLE places (30): its own tests must fail for MUTANTS_MIN (90) per cent.
+	@$(GO) run ./tools/mutants -seed $(MUTANTS_SEED) -sample $(MUTANTS_SAMPLE) -min $(MUTANTS_MIN) -equivalent tools/mutants/equivalent.txt $(MUTANTS_ROOMS)
+
 # A time (5m) or, as in `ci`, a number of inputs (20000x), which does not hurry a busy machine into a false alarm.
 FUZZTIME ?= 20s
 FUZZ_NOT ?=
@@ -225,6 +236,25 @@ fmt-check: $(TOOLS)/golangci-lint ## Fail when `make fmt` would change something
 .PHONY: lint
 lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 	$(TOOLS)/golangci-lint run ./...
+
+# The linter `unused` sees a package at a time and trusts every exported name; this follows calls from each main.
+DEAD_ALLOWED   := tools/deadcode/allowed.txt
+DEAD_TAGS      := e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton
+# The module tools/querycheck reads it, and is not followed.
+DEAD_ELSEWHERE := alerts/vocabulary/
+
+.PHONY: deadcode
+deadcode: $(TOOLS)/deadcode ## Fail on functions that no program reaches, but for those of tools/deadcode/allowed.txt.
+	@$(TOOLS)/deadcode -f '{{range .Funcs}}{{println .Position .Name}}{{end}}' ./... >$(CACHE)/deadcode.txt
+	@awk ' \
+		NF && FILENAME == ARGV[1] && $$1 !~ /^#/ { allowed[$$1] = 1; if (NF == 1) { print FILENAME ": no reason is given for " $$1; bad = 1 } } \
+		NF && FILENAME == ARGV[2] { \
+			file = dir = $$1; sub(/:.*/, "", file); sub(/[^\/]*$$/, "", dir); \
+			if ((name = file ":" $$2) in allowed || (name = file) in allowed || (name = dir) in allowed) used[name] = 1; \
+			else { print $$1 ": no program reaches " $$2; bad = 1 } } \
+		END { for (name in allowed) if (!(name in used)) { print ARGV[1] ": nothing of " name " is dead"; bad = 1 } exit bad }' $(DEAD_ALLOWED) $(CACHE)/deadcode.txt
+	@$(TOOLS)/deadcode -test -tags $(DEAD_TAGS) ./... >$(CACHE)/deadcode.txt
+	@! grep -v '^$(DEAD_ELSEWHERE)' $(CACHE)/deadcode.txt || { echo 'no test reaches these either'; exit 1; }
 
 .PHONY: generate
 generate: ## Write the generated files anew.
@@ -375,6 +405,9 @@ $(TOOLS)/golangci-lint: tools/golangci-lint/go.mod tools/golangci-lint/go.sum $(
 
 $(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,benchstat,golang.org/x/perf/cmd/benchstat)
+
+$(TOOLS)/deadcode: tools/deadcode/go.mod tools/deadcode/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,deadcode,golang.org/x/tools/cmd/deadcode)
 
 $(TOOLS)/helm: tools/helm/go.mod tools/helm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,helm,helm.sh/helm/v3/cmd/helm)

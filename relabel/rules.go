@@ -32,25 +32,19 @@ func (r *Rules) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal((*plain)(r)); err != nil {
 		return err
 	}
-	r.prepare()
-	return nil
-}
-
-// prepare settles which characters names may have; Prometheus' rules panic
-// when nobody has said so.
-func (r Rules) prepare() {
-	for _, c := range r {
-		if c != nil && c.NameValidationScheme == model.UnsetValidation {
+	// Prometheus' rules panic when nobody has said which characters names may have.
+	for _, c := range *r {
+		if c != nil {
 			c.NameValidationScheme = model.UTF8Validation
 		}
 	}
+	return nil
 }
 
 // Validate says everything that is wrong with the rules. Each error begins
 // with the place and the key, "[2].modulus: ...", so that the name of the list
 // can be put in front. It also makes rules that were built in Go ready for use.
 func (r Rules) Validate() error {
-	r.prepare()
 	var errs []error
 	for i, c := range r {
 		switch {
@@ -93,7 +87,7 @@ func writes(a prometheus.Action) bool {
 // faultyKey names the key of a rule that Prometheus refused; it asks in the
 // order in which Prometheus does.
 func faultyKey(c *Config) string {
-	valid := c.TargetLabel != "" && model.UTF8Validation.IsValidLabelName(c.TargetLabel)
+	valid := model.UTF8Validation.IsValidLabelName(c.TargetLabel)
 	defaults := prometheus.DefaultRelabelConfig
 	switch c.Action {
 	case "":

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
+	prometheus "github.com/prometheus/prometheus/model/relabel"
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
@@ -217,6 +219,14 @@ func TestValidateSaysEverythingAtOnce(t *testing.T) {
 	require.NotContains(t, err.Error(), "[1]")
 }
 
+func TestRulesThatWereReadWorkBeforeTheyAreValidated(t *testing.T) {
+	r, err := decode(`[{source_labels: [a], target_label: "their label"}]`)
+	require.NoError(t, err)
+	out, keep := r.Target(labels.FromStrings("a", "x"))
+	require.True(t, keep)
+	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
+}
+
 func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
 	r := relabel.Rules{{Action: "drop"}, nil}
 	require.ErrorContains(t, r.Validate(), "[0].regex: is not set")
@@ -224,6 +234,21 @@ func TestRulesBuiltInGoAreValidatedToo(t *testing.T) {
 	r = rules(t, `[{target_label: a, replacement: b}]`)
 	r[0].Action = ""
 	require.ErrorContains(t, r.Validate(), "[0].action: ")
+	for _, action := range []prometheus.Action{prometheus.Lowercase, prometheus.KeepEqual} {
+		r = rules(t, `[{action: uppercase, target_label: a}]`)
+		r[0].Action, r[0].TargetLabel = action, "\xff"
+		require.ErrorContains(t, r.Validate(), "[0].target_label: ", action)
+	}
+}
+
+func TestRulesBuiltInGoWorkOnceTheyAreValidated(t *testing.T) {
+	built := prometheus.DefaultRelabelConfig
+	built.SourceLabels, built.TargetLabel, built.NameValidationScheme = model.LabelNames{"a"}, "their label", model.UnsetValidation
+	r := relabel.Rules{&built}
+	require.NoError(t, r.Validate())
+	out, keep := r.Target(labels.FromStrings("a", "x"))
+	require.True(t, keep)
+	require.Equal(t, map[string]string{"a": "x", "their label": "x"}, out.Map())
 }
 
 func TestARuleOverSeriesMayNotPretendToRenameATarget(t *testing.T) {
