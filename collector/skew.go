@@ -16,47 +16,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// skew is the number of distinct values of a fact among replicas, less one;
-// of facts with several items the largest of theirs. False when no replica
-// exposes the fact.
-func skew(fact string, replicas []target.SkewFacts) (int, bool) {
-	distinct := make(map[string]map[string]bool)
-	for _, facts := range replicas {
-		for item, value := range facts[fact] {
-			if distinct[item] == nil {
-				distinct[item] = make(map[string]bool)
-			}
-			distinct[item][value] = true
-		}
-	}
-	most := 0
-	for _, values := range distinct {
-		most = max(most, len(values))
-	}
-	return most - 1, most > 0
-}
-
-// outputs is the largest number of distinct answers that the canary had from
-// replicas of one group; false while no two can be compared.
-func outputs(answers []*target.Canary) (int, bool) {
-	distinct := make(map[string]map[string]bool)
-	replicas := make(map[string]int)
-	for _, a := range answers {
-		if distinct[a.Group] == nil {
-			distinct[a.Group] = make(map[string]bool)
-		}
-		distinct[a.Group][a.Output] = true
-		replicas[a.Group]++
-	}
-	most, compared := 0, false
-	for group, n := range replicas {
-		if n > 1 {
-			most, compared = max(most, len(distinct[group])), true
-		}
-	}
-	return most, compared
-}
-
 // skewInterval is the time between two comparisons of the replicas of a pool;
 // facts change slowly.
 const skewInterval = time.Second
@@ -101,13 +60,13 @@ func (c *comparison) compare(pools map[string]*compared) (block *exposition.Bloc
 	var values []skewValue
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		for _, fact := range assess.SkewFacts() {
-			if n, ok := skew(fact, pools[pool].facts); ok {
+			if n, ok := assess.SkewOf(fact, pools[pool].facts); ok {
 				values = append(values, skewValue{pool, fact, n})
 			}
 		}
 	}
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
-		if n, ok := outputs(pools[pool].answers); ok {
+		if n, ok := assess.DistinctOutputs(pools[pool].answers); ok {
 			values = append(values, skewValue{pool, "", n})
 		}
 	}

@@ -287,3 +287,47 @@ func before(text, mark string) string {
 	first, _, _ := strings.Cut(text, mark)
 	return first
 }
+
+func TestSkewIsTheNumberOfDistinctValuesLessOne(t *testing.T) {
+	a := target.SkewFacts{"config_hash": {"llm": "1", "pre": "1"}, "gpu": {"": "A"}}
+	b := target.SkewFacts{"config_hash": {"llm": "2", "pre": "1"}, "gpu": {"": "A"}}
+	c := target.SkewFacts{"config_hash": {"llm": "3"}}
+	for _, one := range []struct {
+		says     string
+		fact     string
+		replicas []target.SkewFacts
+		want     int
+		known    bool
+	}{
+		{"replicas that are alike", "gpu", []target.SkewFacts{a, b}, 0, true},
+		{"one that does not expose it counts for nothing", "gpu", []target.SkewFacts{a, c, nil}, 0, true},
+		{"of several items the one that differs most counts", "config_hash", []target.SkewFacts{a, b, c}, 2, true},
+		{"nobody exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1, false},
+		{"no replicas", "gpu", nil, -1, false},
+	} {
+		got, known := assess.SkewOf(one.fact, one.replicas)
+		require.Equal(t, one.want, got, one.says)
+		require.Equal(t, one.known, known, one.says)
+	}
+}
+
+func TestOutputsAreComparedWithinAGroupOfTwoOrMore(t *testing.T) {
+	answer := func(group, output string) *target.Canary { return &target.Canary{Group: group, Output: output} }
+	for _, one := range []struct {
+		says     string
+		answers  []*target.Canary
+		want     int
+		compared bool
+	}{
+		{"two that agree", []*target.Canary{answer("v1", "x"), answer("v1", "x")}, 1, true},
+		{"two that differ", []*target.Canary{answer("v1", "x"), answer("v1", "y")}, 2, true},
+		{"one of each version", []*target.Canary{answer("v1", "x"), answer("v2", "y")}, 0, false},
+		{"the group that differs most counts", []*target.Canary{answer("v1", "x"), answer("v1", "x"), answer("v2", "x"), answer("v2", "y")}, 2, true},
+		{"one alone beside a pair", []*target.Canary{answer("v1", "x"), answer("v1", "x"), answer("v2", "y")}, 1, true},
+		{"nobody", nil, 0, false},
+	} {
+		got, compared := assess.DistinctOutputs(one.answers)
+		require.Equal(t, one.want, got, one.says)
+		require.Equal(t, one.compared, compared, one.says)
+	}
+}

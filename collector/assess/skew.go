@@ -53,3 +53,44 @@ func (k *Known) Skew() target.SkewFacts {
 	}
 	return facts
 }
+
+// SkewOf is the number of distinct values of a fact among replicas, less one;
+// of facts with several items the largest of theirs. False when no replica
+// exposes the fact.
+func SkewOf(fact string, replicas []target.SkewFacts) (int, bool) {
+	distinct := make(map[string]map[string]bool)
+	for _, facts := range replicas {
+		for item, value := range facts[fact] {
+			if distinct[item] == nil {
+				distinct[item] = make(map[string]bool)
+			}
+			distinct[item][value] = true
+		}
+	}
+	most := 0
+	for _, values := range distinct {
+		most = max(most, len(values))
+	}
+	return most - 1, most > 0
+}
+
+// DistinctOutputs is the largest number of distinct answers that the canary had from
+// replicas of one group; false while no two can be compared.
+func DistinctOutputs(answers []*target.Canary) (int, bool) {
+	distinct := make(map[string]map[string]bool)
+	replicas := make(map[string]int)
+	for _, a := range answers {
+		if distinct[a.Group] == nil {
+			distinct[a.Group] = make(map[string]bool)
+		}
+		distinct[a.Group][a.Output] = true
+		replicas[a.Group]++
+	}
+	most, compared := 0, false
+	for group, n := range replicas {
+		if n > 1 {
+			most, compared = max(most, len(distinct[group])), true
+		}
+	}
+	return most, compared
+}
