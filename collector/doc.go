@@ -1,10 +1,5 @@
-// Package collector runs the line from a target to the page: discovery finds
-// targets, a loop scrapes each on its own clock, and the pipeline takes every
-// page through parse, relabel and derive to a snapshot that readers view.
-//
-//	discovery -> target -> scrape -> parse -> relabel -> derive -> snapshot
-//
-// The package owns the life of loops and the exporter's own series about its
-// targets. It knows no page format and no names of servers; readers of the
-// page, flags and files are not its business.
+// Package collector keeps a replica at work for each target of the
+// configuration: it reconciles replicas with what discovery finds, tells them on
+// its clock when they are due, and compares those of a pool with each other. It
+// knows no page format, no kinds of servers and no readers.
 package collector
