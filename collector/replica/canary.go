@@ -21,8 +21,8 @@ type canaryState struct {
 	of   *canaryOrder
 	// due is true when it is time for a request that could not be sent yet.
 	due bool
-	// doubtful is a report that waits until the server has said again who it is.
-	doubtful *doubtfulReport
+	// unconfirmed is a report that waits until the server has said again who it is.
+	unconfirmed *unconfirmedReport
 }
 
 // canaryOrder is what may be asked of a replica. It is immutable.
@@ -36,9 +36,9 @@ type canaryOrder struct {
 	hold string
 }
 
-// doubtfulReport is an answer other than those before, of a server that may
+// unconfirmedReport is an answer other than those before, of a server that may
 // have been replaced by one of other versions since it was asked who it is.
-type doubtfulReport struct {
+type unconfirmedReport struct {
 	report canary.Report
 	came   time.Time
 	until  time.Time
@@ -56,7 +56,7 @@ func (r *Replica) dueCanary(ctx context.Context, _ uint64) {
 // sendCanary sends a request if one is due and may be sent.
 func (r *Replica) sendCanary(ctx context.Context) {
 	order := r.canary.order
-	if !r.canary.due || order == nil || order.hold != "" || r.jobs.canary.running || r.canary.doubtful != nil {
+	if !r.canary.due || order == nil || order.hold != "" || r.jobs.canary.running || r.canary.unconfirmed != nil {
 		return
 	}
 	r.canary.due = false
@@ -68,7 +68,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		case failed != nil || report.Result == "":
 		case r.canary.book.Differs(report):
 			now := time.Now()
-			r.canary.doubtful = &doubtfulReport{report, now, now.Add(2 * (r.target.Timeout + r.target.Interval))}
+			r.canary.unconfirmed = &unconfirmedReport{report, now, now.Add(2 * (r.target.Timeout + r.target.Interval))}
 			want(ctx, &r.jobs.identity, now, r.askIdentity)
 		default:
 			r.enter(report)
@@ -79,10 +79,10 @@ func (r *Replica) sendCanary(ctx context.Context) {
 // enterCanary enters a report that waited, once the server has said who it is
 // and a page has shown it, and sends a request that is due.
 func (r *Replica) enterCanary(ctx context.Context) {
-	if d := r.canary.doubtful; d != nil {
+	if d := r.canary.unconfirmed; d != nil {
 		said := r.jobs.identity.since(d.came) && r.page.identity.facts == r.answers.facts
 		if said || time.Now().After(d.until) {
-			r.canary.doubtful = nil
+			r.canary.unconfirmed = nil
 			r.orderCanary()
 			r.enter(d.report)
 		}

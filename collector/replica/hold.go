@@ -48,7 +48,7 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 		return
 	case first:
 		if !r.status.LastSuccess.IsZero() {
-			r.answers.doubt()
+			r.answers.distrust()
 		}
 		want(ctx, &r.jobs.identity, p.Start, r.askIdentity)
 	}

@@ -18,15 +18,15 @@ type answers struct {
 	health     *health
 	facts      *engine.Facts
 	iterations *iterations
-	// doubtful is since when the server may be another process than the one that
+	// uncertain is since when the server may be another process than the one that
 	// told the facts; zero when it is not.
-	doubtful time.Time
+	uncertain time.Time
 }
 
-// doubt notes that the server may have been replaced since it answered.
-func (a *answers) doubt() {
-	if a.doubtful.IsZero() {
-		a.doubtful = time.Now()
+// distrust notes that the server may have been replaced since it answered.
+func (a *answers) distrust() {
+	if a.uncertain.IsZero() {
+		a.uncertain = time.Now()
 	}
 }
 
@@ -40,8 +40,8 @@ func (a *answers) told(facts engine.Facts, interval time.Duration) {
 	before := a.facts
 	switch {
 	case facts.EngineVersion != "":
-		a.doubtful = time.Time{}
-	case !a.doubtful.IsZero() && time.Since(a.doubtful) > keepRounds*interval:
+		a.uncertain = time.Time{}
+	case !a.uncertain.IsZero() && time.Since(a.uncertain) > keepRounds*interval:
 		before = nil
 	}
 	a.accept(facts.Over(before))

@@ -29,8 +29,6 @@ type Replica struct {
 	shown   shown
 	status  target.Status
 	tally   tally
-	// begun is when it began to look for its server.
-	begun time.Time
 }
 
 // jobs are what is done beside the replica.
@@ -45,7 +43,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 	r := &Replica{
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
-		server: fetch.NewServer(t.Engine), begun: time.Now(),
+		server: fetch.NewServer(t.Engine),
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  newTally(),
 	}
@@ -169,6 +167,6 @@ func (r *Replica) seeRestart(ctx context.Context) {
 		return
 	}
 	r.numbers.restarts = n
-	r.answers.doubt()
+	r.answers.distrust()
 	want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
 }

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"time"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -8,10 +10,11 @@ import (
 )
 
 // newTally returns a tally of nothing.
-func newTally() tally { return tally{failures: make(map[scrape.Reason]uint64)} }
+func newTally() tally { return tally{begun: time.Now(), failures: make(map[scrape.Reason]uint64)} }
 
 // tally counts what happened to a target since its replica began.
 type tally struct {
+	begun      time.Time
 	failures   map[scrape.Reason]uint64
 	skipped    uint64
 	drops      [len(exposition.Drops{}.ByReason)]uint64
