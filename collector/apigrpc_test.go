@@ -9,6 +9,7 @@ import (
 )
 
 func TestAnAPIThatIsGivenIsAskedInThePoolsProtocol(t *testing.T) {
+	t.Parallel()
 	l := startLine(t,
 		apiPool("http", "http", config.ProtocolHTTP), apiPool("https", "https", config.ProtocolHTTP),
 		apiPool("grpc", "http", config.ProtocolGRPC), apiPool("grpcs", "https", config.ProtocolGRPC),

@@ -17,6 +17,7 @@ import (
 )
 
 func TestWhatOnlyTheCanarySees(t *testing.T) {
+	t.Parallel()
 	stream := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
 	for _, f := range []struct {
 		name   string
@@ -48,6 +49,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 		},
 	} {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			c := fly(t, func(p *config.Pool) { p.Canary.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
 			c.well(0, 1)
 			f.begin(c.server(0))
@@ -72,6 +74,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 }
 
 func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	// A request that runs keeps the server from ending at once.
 	long := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Workload: simulate.Workload{Rate: 1, OutputTokens: 4000, MaxOutput: 4000}}
 	c := fly(t, nil, long)
@@ -93,6 +96,7 @@ func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
 }
 
 func TestATritonThatAGivenUpStreamMayCrashIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTriton, Streaming: true, EngineVersion: "2.40.0"})
 	s := c.until("the reason", 0, func(map[string]float64) bool {
 		canary := c.status(0).Canary
@@ -103,6 +107,7 @@ func TestATritonThatAGivenUpStreamMayCrashIsLeftAlone(t *testing.T) {
 }
 
 func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
+	t.Parallel()
 	stream := simulate.Spec{Kind: simulate.KindServe, TRTLLMVersion: "1.3.0rc14"}
 	c := fly(t, nil, stream, stream)
 	outputs := func(n string) string { return `llm_server_pool_canary_outputs{pool_id="p"} ` + n }
@@ -130,6 +135,7 @@ func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
 }
 
 func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
+	t.Parallel()
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindServe})
 	before := c.well(0, 3)["requests_total ok"]
 	c.apply(c.config, pool("other", "nobody=127.0.0.1:1"))
@@ -142,18 +148,22 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 }
 
 func TestTheModelToAsk(t *testing.T) {
+	t.Parallel()
 	two := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
 	t.Run("is the one that is set", func(t *testing.T) {
+		t.Parallel()
 		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm_bls" }, two)
 		c.well(0, 1)
 		require.Equal(t, "tensorrt_llm_bls", c.status(0).Canary.Model)
 	})
 	t.Run("may be one that takes no text", func(t *testing.T) {
+		t.Parallel()
 		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm" }, two)
 		c.until("a failure", 0, func(s map[string]float64) bool { return s["requests_total unsupported"] > 0 })
 		require.Zero(t, c.server(0).Truth().Arrived)
 	})
 	t.Run("has to be set where clients may call several", func(t *testing.T) {
+		t.Parallel()
 		c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonCore})
 		s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
 			return len(s) > 0 && strings.Contains(c.status(0).Canary.Hold, "set canary.model")
@@ -163,6 +173,7 @@ func TestTheModelToAsk(t *testing.T) {
 }
 
 func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T) {
+	t.Parallel()
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true})
 	c.eventually(`llm_server_capability{capability="ttft",engine="triton-openai",engine_version="unknown",pool_id="p",replica_id="r0",trtllm_version="unknown"} 1`)
 	for _, v := range target.ListOf(c.status(0).Checks, assess.Capabilities) {
@@ -194,6 +205,7 @@ func stuck(t *testing.T, r *simulate.Replica) (address string, hangs func() int)
 }
 
 func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindServe})
 	still := worked(t, simulate.Spec{Name: "still", Kind: simulate.KindTriton})
 	address, hangs := stuck(t, r)
@@ -202,7 +214,7 @@ func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 	asking.Canary.FirstTokenTimeout = model.Duration(time.Hour)
 	asking.Canary.Timeout = model.Duration(time.Hour)
 	c := &cage{line: startLine(t, asking, pool("bystander", of(t, still)...))}
-	c.eventually(`replica_id="still",state="ready"`)
+	c.eventually(`engine_version="2.64.0",pool_id="bystander",replica_id="still",state="ready",trtllm_version="1.1.0"} 1`)
 	bystander := func() string {
 		var b strings.Builder
 		for text := range strings.Lines(c.page()) {
@@ -228,6 +240,7 @@ func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 }
 
 func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindTriton, Streaming: true})
 	front := apiInFront(t, r, func(_ http.ResponseWriter, req *http.Request) bool {
 		if strings.HasSuffix(req.URL.Path, "/generate_stream") {

@@ -90,7 +90,7 @@ func (c *cage) status(i int) target.Status {
 // until waits for what the canary says of a replica.
 func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) map[string]float64 {
 	c.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(patience); ; {
 		s := c.series(i)
 		if holds(s) {
 			return s
@@ -113,17 +113,20 @@ func (c *cage) well(i, times int) map[string]float64 {
 }
 
 func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
+	t.Parallel()
 	c := fly(t, func(p *config.Pool) { p.Canary.Enabled = false }, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
 	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
-	for c.status(0).Scrapes < scrapes+10 {
+	c.until("ten scrapes", 0, func(map[string]float64) bool {
 		require.NotContains(t, c.page(), "canary")
-	}
+		return c.status(0).Scrapes >= scrapes+10
+	})
 	require.Zero(t, c.server(0).Truth().Arrived)
 	require.Nil(t, c.status(0).Canary)
 }
 
 func TestAHealthyServerOfEveryKind(t *testing.T) {
+	t.Parallel()
 	for _, k := range []struct {
 		name   string
 		spec   simulate.Spec
@@ -141,8 +144,14 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 		{"NIM", simulate.Spec{Kind: simulate.KindNIM}, "meta/llama-3.1-8b-instruct", 8},
 	} {
 		t.Run(k.name, func(t *testing.T) {
+			t.Parallel()
 			c := fly(t, nil, k.spec)
-			s := c.well(0, 2)
+			c.well(0, 2)
+			// Those before the server said who it is are not compared with those after.
+			s := c.until("answers to compare", 0, func(s map[string]float64) bool {
+				_, compared := s["deterministic"]
+				return compared && s["success"] == 1
+			})
 			require.Equal(t, 1.0, s["active"])
 			require.Equal(t, 1.0, s["deterministic"])
 			require.Zero(t, s["output_changes_total"])
@@ -164,6 +173,7 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 }
 
 func TestOfDynamoTheFrontendIsAsked(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Name: "r1", Kind: simulate.KindDynamo, Speed: speed})
 	p := pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr(), "r1="+r.MetricsAddr()+"|"+r.MetricsAddr())
 	withCanary(&p)

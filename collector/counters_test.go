@@ -189,12 +189,14 @@ func TestC06ChurnLeavesNothingBehind(t *testing.T) {
 }
 
 func TestVocabulariesThatAreTurnedOff(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	for _, test := range []struct {
 		name            string
 		raw, normalised bool
 	}{{"both", true, true}, {"raw alone", true, false}, {"normalised alone", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			l := newLine(t)
 			cfg := config.DefaultFile
 			cfg.Pools = []config.Pool{slowly(c.stage)}
@@ -210,9 +212,11 @@ func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 }
 
 func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
+	t.Parallel()
 	c := newCounting(t)
 	for _, mode := range []relabel.VersionsMode{relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth} {
 		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
 			l := newLine(t)
 			cfg := config.DefaultFile
 			p := slowly(c.stage)

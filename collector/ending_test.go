@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -47,13 +48,13 @@ func (l *line) only() target.Status {
 	return slots[0].Status()
 }
 
-// comes waits until the only target is in a state.
-func (l *line) comes(state string) {
+// comes waits until the only target is in a state, for a reason with a text.
+func (l *line) comes(state, reason string) {
 	l.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
-	for l.only().State != state {
-		require.True(l.t, time.Now().Before(deadline), "state %s never came: %+v", state, l.only())
-		time.Sleep(5 * time.Millisecond)
+	deadline := time.Now().Add(patience)
+	for s := l.only(); s.State != state || !strings.Contains(s.StateReason, reason); s = l.only() {
+		require.True(l.t, time.Now().Before(deadline), "state %s (%s) never came: %s (%s)", state, reason, s.State, s.StateReason)
+		l.wait(5 * time.Millisecond)
 	}
 }
 
@@ -76,6 +77,7 @@ func (f *fickle) Accept() (net.Conn, error) {
 }
 
 func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
+	t.Parallel()
 	page := newStage(t)
 	api := httptest.NewUnstartedServer(http.HandlerFunc(readyAPI))
 	gate := &fickle{Listener: api.Listener}
@@ -89,15 +91,16 @@ func TestAnAPIThatHangsUpOnThoseWhoConnectIsDraining(t *testing.T) {
 	p := staged("p", "a="+at.Host+"|"+of.Host)
 	p.ScrapeInterval, p.IdentityInterval = model.Duration(400*time.Millisecond), model.Duration(400*time.Millisecond)
 	l := startLine(t, p)
-	l.comes("ready")
+	l.comes("ready", "200")
 	gate.hangsUp.Store(true)
-	l.comes("draining")
+	l.comes("draining", "the server is ending")
 	require.Equal(t, "the API hangs up on those who connect while the page still answers: the server is ending", l.only().StateReason)
 	gate.hangsUp.Store(false)
-	l.comes("ready")
+	l.comes("ready", "200")
 }
 
 func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
+	t.Parallel()
 	page := newStage(t)
 	var ending atomic.Bool
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -113,12 +116,13 @@ func TestAnAPIThatIsNoLongerLiveIsDraining(t *testing.T) {
 	of, err := url.Parse(api.URL)
 	require.NoError(t, err)
 	l := startLine(t, staged("p", "a="+at.Host+"|"+of.Host))
-	l.comes("ready")
+	l.comes("ready", "200")
 	ending.Store(true)
-	l.comes("draining")
+	l.comes("draining", "the server is ending")
 }
 
 func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *testing.T) {
+	t.Parallel()
 	page := newStage(t)
 	api := httptest.NewServer(http.HandlerFunc(readyAPI))
 	defer api.Close()
@@ -130,9 +134,9 @@ func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *test
 	// Long enough for the connection of a round to have ended before the next.
 	p.ScrapeInterval, p.IdentityInterval = model.Duration(400*time.Millisecond), model.Duration(400*time.Millisecond)
 	l := startLine(t, p)
-	l.comes("ready")
+	l.comes("ready", "200")
 	require.NoError(t, api.Listener.Close())
-	l.comes("draining")
+	l.comes("draining", "the server is ending")
 	require.Contains(t, l.only().StateReason, "the server is ending")
 }
 
@@ -194,6 +198,7 @@ func justBefore(t *testing.T, p *puppet, interval time.Duration) {
 }
 
 func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		says string
 		// api is what the API does when the page refuses.
@@ -209,6 +214,7 @@ func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
 		}, "blind", time.Second},
 	} {
 		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				var ended atomic.Bool
 				p := &api{puppet: &puppet{page: func(string) (string, error) {
@@ -250,6 +256,7 @@ func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
 }
 
 func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &api{puppet: &puppet{}}
 		p.do = func(ctx context.Context, path string) (int, string, error) {

@@ -119,6 +119,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 }
 
 func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second})
 	var closed atomic.Bool
 	api := apiInFront(t, r, func(w http.ResponseWriter, _ *http.Request) bool {
@@ -145,6 +146,7 @@ func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 }
 
 func TestAServerOfAnotherKindThanConfiguredIsSeen(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindNIM})
 	p := pool("p", "r0="+r.MetricsAddr())
 	p.Engine, p.MetricsPath = "trtllm-serve", "/v1/metrics"
@@ -160,6 +162,7 @@ func TestAServerOfAnotherKindThanConfiguredIsSeen(t *testing.T) {
 }
 
 func TestTheFrontendsPageAtAPathOfTheOperatorsIsRecognised(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI})
 	p := pool("p", "r0="+r.MetricsAddr())
 	p.MetricsPath = "/metrics"
@@ -170,6 +173,7 @@ func TestTheFrontendsPageAtAPathOfTheOperatorsIsRecognised(t *testing.T) {
 }
 
 func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	p := pool("p", "leader="+r.MetricsAddr()+"|"+r.APIAddr())
 	p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
@@ -199,18 +203,23 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 }
 
 func TestASilentLabelThatIsNoTruthValueLeavesTheTargetOut(t *testing.T) {
+	t.Parallel()
 	p := pool("p", "r0=127.0.0.1:1")
 	p.Discovery.StaticConfigs[0].Labels[collector.SilentLabel] = "sometimes"
 	l := startLine(t, p)
-	require.Eventually(t, l.Ready, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, l.Ready, patience, 10*time.Millisecond)
 	require.Empty(t, l.store.Slots())
 }
 
 func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
-	dir := t.TempDir()
-	p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
-	p.EngineDir = dir
+	scraped := func(t *testing.T, dir string) (target.Status, string) {
+		t.Helper()
+		p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
+		p.EngineDir = dir
+		return scrapedOnce(t, p)
+	}
 	for says, c := range map[string]struct{ text, want string }{
 		"a version":           {`{"version":"0.17.0.post1","pretrained_config":{}}`, "0.17.0.post1"},
 		"an engine of before": {`{"builder_config":{}}`, ""},
@@ -219,8 +228,10 @@ func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
 		"control characters":  {`{"version":"1\n2"}`, ""},
 	} {
 		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(c.text), 0o600))
-			status, page := scrapedOnce(t, p)
+			status, page := scraped(t, dir)
 			require.Equal(t, "up", string(status.Health))
 			require.Equal(t, c.want, status.EngineBuildVersion)
 			line := `llm_server_engine_build_info{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0",version="` + c.want + `"} 1`
@@ -228,8 +239,7 @@ func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {
 			require.Equal(t, c.want != "", strings.Contains(page, "llm_server_engine_build_info{"))
 		})
 	}
-	require.NoError(t, os.Remove(filepath.Join(dir, "config.json")))
-	status, _ := scrapedOnce(t, p)
+	status, _ := scraped(t, t.TempDir())
 	require.Empty(t, status.EngineBuildVersion)
 	require.Equal(t, "up", string(status.Health))
 }

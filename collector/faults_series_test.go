@@ -15,6 +15,7 @@ import (
 func more(lines ...string) string { return tritonPage + strings.Join(lines, "\n") + "\n" }
 
 func TestFaultsOfSeries(t *testing.T) {
+	t.Parallel()
 	typeOf := func(family, was, is string) string {
 		old, changed := "# TYPE "+family+" "+was+"\n", "# TYPE "+family+" "+is+"\n"
 		require.Contains(t, tritonPage, old)
@@ -86,6 +87,7 @@ func TestFaultsOfSeries(t *testing.T) {
 }
 
 func TestFaultsOfLabels(t *testing.T) {
+	t.Parallel()
 	const us = `,engine="triton",engine_version="unknown",pool_id=`
 	many := make([]string, 65)
 	for i := range many {
@@ -117,6 +119,7 @@ func TestFaultsOfLabels(t *testing.T) {
 
 // The exporter never takes its own page for that of a server.
 func TestL11SelfScrape(t *testing.T) {
+	t.Parallel()
 	mirror := newStage(t)
 	l := startLine(t, staged("A00", "h0="+newStage(t).host()), staged("L11", "bad="+mirror.host()), pool("L11-auto", "bad="+mirror.host()))
 	page := l.eventually(`trtllm_exporter_target_up{pool_id="L11",replica_id="bad"} 1`)

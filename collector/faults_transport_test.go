@@ -40,7 +40,9 @@ func status(code int) http.HandlerFunc {
 }
 
 func TestFaultsOfTransport(t *testing.T) {
-	const short = 400 * time.Millisecond
+	t.Parallel()
+	// Long enough for a good answer of a busy machine.
+	const short = time.Second
 	runFaults(t, []faultCase{
 		{name: "T01 accept, then silence", play: silent(false), reason: scrape.ReasonTimeout, prepare: timeout(short)},
 		{name: "T01-hang", play: faulty(simulate.FaultHang), reason: scrape.ReasonTimeout, prepare: timeout(short)},
@@ -120,6 +122,7 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 }
 
 func TestFaultsOfBodies(t *testing.T) {
+	t.Parallel()
 	small := limits(func(c *config.Limits) { c.Page.Body = 1 << 20 })
 	const ok, end = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "\r\n\r\n"
 	unended := strings.TrimSuffix(tritonPage, "\n")
@@ -164,6 +167,7 @@ func TestFaultsOfBodies(t *testing.T) {
 
 // The simulator's largest answers, with the limits as they are by default.
 func TestFaultsOfSize(t *testing.T) {
+	t.Parallel()
 	rarely := func(p *config.Pool) { p.ScrapeInterval = model.Duration(time.Second) }
 	runFaults(t, []faultCase{
 		{name: "B02-bomb", play: faulty(simulate.FaultGzipBomb), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},

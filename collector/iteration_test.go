@@ -51,6 +51,7 @@ func (s *scene) rest() simulate.Truth {
 }
 
 func TestIterationsAreReadOnlyWhereTheOperatorSaysSo(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe}, nil)
 	s.turns("ready")
 	require.NotContains(t, s.of("subject", s.page()), "llm_server_iteration_stats_")
@@ -73,6 +74,7 @@ func (s *scene) take() string {
 }
 
 func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
@@ -96,6 +98,7 @@ func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
 }
 
 func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
@@ -111,6 +114,7 @@ func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
 }
 
 func TestARestartIsNoHoleInTheIterations(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
 	s.turns("ready")
 	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
@@ -125,6 +129,7 @@ func TestARestartIsNoHoleInTheIterations(t *testing.T) {
 }
 
 func TestAServerWithoutIterationStatisticsLosesOnlyThem(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true}, readsIterations)
 	s.turns("ready")
 	s.until("an answer", func() bool { return s.number("llm_server_iteration_stats_failures_total") == 0 })

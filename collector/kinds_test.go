@@ -56,8 +56,10 @@ func kinds() map[string]simulate.Spec {
 }
 
 func TestWhatIsKnownOfEveryServer(t *testing.T) {
+	t.Parallel()
 	for name, spec := range kinds() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			if spec.Workload.Rate == 0 {
 				spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
 			}
@@ -85,6 +87,7 @@ func TestWhatIsKnownOfEveryServer(t *testing.T) {
 }
 
 func TestEveryFileOfKindsBelongsToAServer(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob("testdata/kinds/*.txt")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

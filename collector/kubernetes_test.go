@@ -12,6 +12,7 @@ import (
 )
 
 func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
+	t.Parallel()
 	p := config.DefaultPool
 	p.PoolID, p.Silent = "llama", true
 	p.Discovery.StaticConfigs = []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{
@@ -24,6 +25,6 @@ func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
 		{model.AddressLabel: "10.2.1.3:8002", "__meta_kubernetes_endpoint_address_target_kind": "Node", "__meta_kubernetes_endpoint_address_target_name": "gpu-1"},
 	}}}
 	l := startLine(t, p)
-	require.Eventually(t, l.Ready, 20*time.Second, time.Millisecond)
+	require.Eventually(t, l.Ready, patience, time.Millisecond)
 	require.Equal(t, []string{"llama/10.2.0.9:8002", "llama/10.2.1.3:8002", "llama/named", "llama/triton-0", "llama/triton-2", "llama/triton-3"}, l.keys())
 }

@@ -22,6 +22,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
+// patience is how long a test waits for what has to come, on a machine that may
+// be busy.
+const patience = time.Minute
+
 // line is a running collector with its store.
 type line struct {
 	*collector.Collector
@@ -128,7 +132,7 @@ func (l *line) page() string {
 func (l *line) eventually(texts ...string) string {
 	l.t.Helper()
 	var page, missing string
-	deadline := time.Now().Add(15 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		page, missing = l.page(), ""
 		for _, text := range texts {
@@ -164,6 +168,7 @@ func of(t *testing.T, replicas ...*simulate.Replica) []string {
 }
 
 func TestLineOfTheDemoFleet(t *testing.T) {
+	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(20))
 	require.NoError(t, err)
 	defer fleet.Close()

@@ -103,6 +103,7 @@ func everySeconds(id string, seconds int, targets ...string) config.Pool {
 }
 
 func TestScrapesKeepTheirPhase(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &puppet{takes: func(string, int) time.Duration { return 700 * time.Millisecond }}
 		led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"))
@@ -123,6 +124,7 @@ func TestScrapesKeepTheirPhase(t *testing.T) {
 }
 
 func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const url = "http://10.0.0.1:1/metrics"
 		// Longer than the interval, but within the timeout.
@@ -144,6 +146,7 @@ func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
 }
 
 func TestP09APanicStaysWithItsTarget(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		broken := false
@@ -194,6 +197,7 @@ func TestP09APanicStaysWithItsTarget(t *testing.T) {
 
 // A scrape that a reload gives up does not speak of its target.
 func TestAScrapeThatIsGivenUpPublishesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &puppet{takes: func(string, int) time.Duration { return 3 * time.Second }}
 		l := led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))

@@ -22,6 +22,7 @@ func ownerOf(t *testing.T, key string, total int) int {
 }
 
 func TestAMoreOfShardsMovesTargetsToTheNewOneOnlyAndEvenly(t *testing.T) {
+	t.Parallel()
 	const keys = 4000
 	for total := 1; total <= 16; total++ {
 		load := make([]int, total+1)

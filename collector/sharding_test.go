@@ -36,7 +36,7 @@ func sharded(total, index, replicas int) *config.File {
 // settles waits until an exporter has the targets wanted of it.
 func (l *line) settles(want []string) {
 	l.t.Helper()
-	require.Eventually(l.t, func() bool { return slices.Equal(want, l.keys()) }, 20*time.Second, time.Millisecond)
+	require.Eventually(l.t, func() bool { return slices.Equal(want, l.keys()) }, patience, time.Millisecond)
 }
 
 // keys lists the targets that an exporter has.
@@ -53,11 +53,12 @@ func owned(t *testing.T, total, index, replicas int) []string {
 	t.Helper()
 	l := startLine(t)
 	require.NoError(t, l.ApplyConfig(sharded(total, index, replicas)))
-	require.Eventually(t, l.Ready, 20*time.Second, time.Millisecond)
+	require.Eventually(t, l.Ready, patience, time.Millisecond)
 	return l.keys()
 }
 
 func TestShardsCoverEachTargetExactlyOnceAlsoWhileTheirNumberChanges(t *testing.T) {
+	t.Parallel()
 	const replicas = 60
 	want := owned(t, 1, 0, replicas)
 	require.Len(t, want, replicas)
@@ -106,6 +107,7 @@ func TestShardsCoverEachTargetExactlyOnceAlsoWhileTheirNumberChanges(t *testing.
 }
 
 func TestAnExporterWithoutAnIndexIsRefused(t *testing.T) {
+	t.Parallel()
 	l := startLine(t)
 	cfg := sharded(3, 0, 1)
 	cfg.Sharding.Index = nil

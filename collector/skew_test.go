@@ -13,6 +13,7 @@ import (
 )
 
 func TestSkewInsideAPool(t *testing.T) {
+	t.Parallel()
 	small := simulate.Engine{TokensPerBlock: 32}
 	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Histograms: true, Streaming: true, GPUs: 1}
 	twin := alike
@@ -45,6 +46,7 @@ func TestSkewInsideAPool(t *testing.T) {
 }
 
 func TestARolloutShowsAsSkewUntilItIsThrough(t *testing.T) {
+	t.Parallel()
 	first := worked(t, simulate.Spec{Name: "a", Kind: simulate.KindServe})
 	second := worked(t, simulate.Spec{Name: "b", Kind: simulate.KindServe})
 	l := startLine(t, pool("p", of(t, first, second)...))
@@ -58,6 +60,7 @@ func TestARolloutShowsAsSkewUntilItIsThrough(t *testing.T) {
 }
 
 func TestExpectationsOfAPool(t *testing.T) {
+	t.Parallel()
 	r := worked(t, simulate.Spec{Kind: simulate.KindTriton})
 	p := pool("p", "r0="+r.MetricsAddr()+"|"+r.APIAddr())
 	p.Expect.EngineVersion, p.Expect.TRTLLMVersion, p.Expect.Determinism = "2.64.0", "1.2.0", true
@@ -86,5 +89,5 @@ func TestExpectationsOfAPool(t *testing.T) {
 // eventuallyWithout waits until the page has not got the text any more.
 func (l *line) eventuallyWithout(text string) {
 	l.t.Helper()
-	require.Eventually(l.t, func() bool { return !strings.Contains(l.page(), text) }, 15*time.Second, 20*time.Millisecond)
+	require.Eventually(l.t, func() bool { return !strings.Contains(l.page(), text) }, patience, 20*time.Millisecond)
 }

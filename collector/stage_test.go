@@ -179,7 +179,7 @@ func heads(page string) string {
 // on the way to be valid and check to hold.
 func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
 	l.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		page := l.page()
 		requireValid(l.t, page)
@@ -233,10 +233,14 @@ func reasoned(name, poolID, reason, replicaID string) string {
 	return fmt.Sprintf("%s%s{pool_id=%q,reason=%q,replica_id=%q}", prefix, name, poolID, reason, replicaID)
 }
 
-// closedPort is an address where nothing listens.
+// closedPort is an address where nothing listens, and no server of another test
+// will, where the machine has a second address of its own.
 func closedPort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", "127.0.77.1:0")
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
 	return l.Addr().String()

@@ -58,11 +58,14 @@ func play(t *testing.T, spec simulate.Spec, change func(*config.File)) *scene {
 	}
 	cfg.Resolve()
 	require.NoError(t, s.ApplyConfig(&cfg))
-	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_state{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",state="ready",trtllm_version="1.1.0"} 1`)
-	s.until("a calm bystander", func() bool {
+	const labels = `engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",trtllm_version="1.1.0"} 1`
+	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_ready{`+labels,
+		`llm_server_capability{capability="health",`+labels, `llm_server_capability{capability="config",`+labels)
+	s.until("a calm bystander of which all is known", func() bool {
 		before := s.calm
 		s.calm = s.still(s.page())
-		return before == s.calm && strings.Contains(s.calm, "llm_server_generation_tokens_total")
+		return before == s.calm && strings.Contains(s.calm, "llm_server_generation_tokens_total") &&
+			strings.Count(s.calm, "llm_server_model_config_hash_info{") == 5
 	})
 	return s
 }
@@ -102,7 +105,7 @@ func (s *scene) still(page string) string {
 // of the page stays byte for byte what it was.
 func (s *scene) until(what string, holds func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
 			require.Failf(s.t, "It never came: "+what, "status: %+v\n%s", s.status(), s.of("subject", s.page()))
@@ -150,13 +153,16 @@ func (s *scene) value(name string, labels ...string) string {
 }
 
 func TestAServerThatLoadsIsStarting(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: long}, nil)
 	require.Contains(t, s.turns("starting").StateReason, "models are loaded")
 	s.subject.Advance(long)
-	require.Contains(t, s.turns("ready").StateReason, "200")
+	s.turns("ready")
+	s.until("a ready API", func() bool { return strings.Contains(s.status().StateReason, "200") })
 }
 
 func TestAServerWithDeadStubsIsFailing(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython}, nil)
 	s.turns("ready")
 	s.subject.FailRequests(true)
@@ -167,6 +173,7 @@ func TestAServerWithDeadStubsIsFailing(t *testing.T) {
 }
 
 func TestAServerThatStandsStillIsStalled(t *testing.T) {
+	t.Parallel()
 	// So many requests that some are always in flight: what an idle executor
 	// is given when it stands still, its metrics do not show.
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *config.File) {
@@ -182,6 +189,7 @@ func TestAServerThatStandsStillIsStalled(t *testing.T) {
 }
 
 func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Speed: 0.1}, nil)
 	s.turns("ready")
 	s.subject.Drain()
@@ -193,6 +201,7 @@ func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
 }
 
 func TestAServerWithoutItsPageIsBlind(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton}, nil)
 	s.turns("ready")
 	s.subject.SetEmptyPage(true)
@@ -203,6 +212,7 @@ func TestAServerWithoutItsPageIsBlind(t *testing.T) {
 }
 
 func TestAReloadOfAModel(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython, UnloadDuration: long, ModelLoad: long}, nil)
 	s.turns("ready")
 	llm := func(state string) func() bool {
@@ -212,6 +222,7 @@ func TestAReloadOfAModel(t *testing.T) {
 	}
 	s.until("model ready", llm("ready"))
 	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
+	s.until("its config", func() bool { return s.value("llm_server_model_info", `model="tensorrt_llm"`, `backend="python"`) != "" })
 	s.subject.Unload("tensorrt_llm")
 	s.until("model unloading", llm("unloading"))
 	s.turns("not_ready")
@@ -237,6 +248,7 @@ func TestAReloadOfAModel(t *testing.T) {
 }
 
 func TestARestartIsSeenAndAskedAbout(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, nil)
 	s.turns("ready")
 	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
@@ -249,6 +261,7 @@ func TestARestartIsSeenAndAskedAbout(t *testing.T) {
 }
 
 func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
+	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(c *config.File) {
 		// Longer than the test: only the restart itself can have made it ask.
 		c.Pools[0].IdentityInterval = model.Duration(time.Hour)
@@ -258,11 +271,13 @@ func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
 	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total", before) != "" })
 	s.subject.Rollout(20*time.Second, "2.67.0", "1.2.0")
 	s.until("the new version with its own numbers", func() bool {
+		// Read before the page: what that shows of before was so then.
+		was := s.status()
 		page := s.of("subject", s.page())
 		old, fresh := strings.Count(page, before), strings.Count(page, after)
 		require.Falsef(t, old > 0 && fresh > 0, "a page of both versions:\n%s", page)
-		if raw := s.value("nv_inference_request_success", before, `model="ensemble"`); raw != "" && s.status().Failures > 0 {
-			require.Equal(t, "2.64.0", s.status().EngineVersion)
+		if raw := s.value("nv_inference_request_success", before, `model="ensemble"`); raw != "" && was.Failures > 0 {
+			require.Equal(t, "2.64.0", was.EngineVersion)
 		}
 		return fresh > 0 && s.value("llm_server_generation_tokens_total", after, `trtllm_version="1.2.0"`) != ""
 	})

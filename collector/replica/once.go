@@ -8,7 +8,8 @@ import (
 
 // Once scrapes once, and once more when the server's API took longer to answer
 // than the first page could wait, or when the page failed and only the API can
-// say why. It returns when the last page is published, or the context ends.
+// say why. It returns when the last page is published and the server was asked
+// about its health, or the context ends.
 func (r *Replica) Once(ctx context.Context) target.Status {
 	if r.target.Silent {
 		r.Present()
@@ -23,6 +24,7 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 			case scrapes == 0:
 				scrapes++
 				r.due(ctx, 0)
+			case scrapes == 1 && r.jobs.health.running:
 			case scrapes > 1 || !r.server.Known() || r.complete():
 				r.jobs.watch = nil
 				close(done)
