@@ -48,7 +48,7 @@ func modelInfoFamilies() []Family {
 		gauge("model_config_hash_info", Exact, beyondPage(OfModel, allOf(engine.AnswersConfig), "sha256"),
 			"1 with the beginning of the SHA-256 of the model's config. Instance names, GPUs, host policies, metric tags and parameters that name devices or processes do not count.",
 			"GET /v2/models/{model}/config as canonical JSON"),
-		gauge("engine_build_info", Exact, beyondPage(OfReplica, allOf(engine.AnswersConfig), "version"),
+		gauge("engine_build_info", Exact, beyondPage(OfReplica, inputs{}, "version"),
 			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir names the folder it is in.",
 			"version in the config.json of engine_dir"),
 	}
