@@ -24,11 +24,11 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			s.waitReady(t)
 			without := doctor(t, s)
 			requireFindings(t, s, &without, map[string]string{
-				"e2e": `e2e          no     the counters of durations are off, and with them every other counter stands still
-                    turn on: --metrics-config counter_latencies=true
+				"e2e": `e2e          no       the counters of durations are off, and with them every other counter stops
+                      turn on: --metrics-config counter_latencies=true
 `,
-				"quantiles": `quantiles    no     summaries are off, and this release has no histograms
-                    turn on: --metrics-config summary_latencies=true
+				"quantiles": `quantiles    no       summaries are off, and this release has no histograms
+                      turn on: --metrics-config summary_latencies=true
 `,
 			})
 			// It says so because it is so.
@@ -41,8 +41,8 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			s.waitReady(t)
 			with := doctor(t, s)
 			requireFindings(t, s, &with, map[string]string{
-				"e2e":       "e2e          yes    nv_inference_request_duration_us of the entry model, as a mean\n",
-				"quantiles": "quantiles    yes    quantiles of request summaries, over their last minute; they cannot be added up over replicas\n",
+				"e2e":       "e2e          yes      nv_inference_request_duration_us of the entry model, as a mean\n",
+				"quantiles": "quantiles    yes      quantiles of request summaries, over their last minute; they cannot be added up over replicas\n",
 			})
 		})
 	}
@@ -69,27 +69,27 @@ func doctor(t *testing.T, s *tritonServer) findings {
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
-	tokens := "tokens       yes    nv_llm_output_token_len, when a request ends\n"
+	tokens := "tokens       yes      nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
 		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
-		tokens = `tokens       no     token counts came with TensorRT-LLM 0.16
-                    turn on: Triton 24.12 (2.53.0) or later
+		tokens = `tokens       no       token counts came with TensorRT-LLM 0.16
+                      turn on: Triton 24.12 (2.53.0) or later
 `
 	}
-	return `CAPABILITY   TELLS  REASON
-` + tokens + `live_tokens  yes    an estimate from iteration_counter and generation_requests
-queue        yes    pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
-running      yes    the executor's scheduled requests, of its last iteration
-ttft         no     this release has no first response histogram
-                    turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
-tpot         no     Triton has no time per output token
-                    turn on: use trtllm-serve, or measure it at the client
-` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes    used and all blocks of the KV cache
-kv_reuse     yes    kv_cache_block_type=reused
-gpu          no     the page has no nv_gpu_*
-                    turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY
-health       yes    the API says whether it is ready
-config       yes    the configs of its models
+	return `CAPABILITY   EXPOSED  REASON
+` + tokens + `live_tokens  yes      an estimate from iteration_counter and generation_requests
+queue        yes      pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
+running      yes      the executor's scheduled requests, of its last iteration
+ttft         no       this release has no first response histogram
+                      turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
+tpot         no       Triton has no time per output token
+                      turn on: use trtllm-serve, or measure it at the client
+` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes      used and all blocks of the KV cache
+kv_reuse     yes      kv_cache_block_type=reused
+gpu          no       the page has no nv_gpu_*
+                      turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY
+health       yes      the API says whether it is ready
+config       yes      the configs of its models
 `
 }
 

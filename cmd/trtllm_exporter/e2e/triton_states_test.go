@@ -253,7 +253,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	w.turns(t, "down", ended)
 	// In its last moments it may have let a question hang.
 	within(t, questionInterval, "nothing listens", func() bool {
-		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has ended, or starts anew")
+		return strings.Contains(w.report(t).Reason, "nothing listens any more: the server has ended, or is starting again")
 	})
 	require.Empty(t, w.page(t).raw())
 	require.NotEmpty(t, sizes)
