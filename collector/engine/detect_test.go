@@ -193,6 +193,19 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 	}
 }
 
+func TestAnswersAreBounded(t *testing.T) {
+	asked := &listener{answers: answers{"/metrics": "nv_inference_count 1\n"}}
+	kind, _ := engine.Detect(t.Context(), asked, "http://server")
+	require.Equal(t, engine.Triton, kind)
+	for i, path := range asked.paths {
+		want := int64(4 << 20)
+		if strings.HasSuffix(path, "/metrics") {
+			want = 16 << 20
+		}
+		require.Equal(t, want, asked.limits[i], path)
+	}
+}
+
 func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
 	const page = "nv_inference_count 1\n"
 	recognised := func(server answers, page string) engine.Kind {

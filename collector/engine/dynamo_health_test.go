@@ -27,6 +27,7 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 		{"an empty frontend", answers{"/health": `{"status":"healthy","endpoints":[],"instances":[]}`}, engine.APINotReady, "no worker"},
 		{"a worker that serves", answers{"/health": worker(`{"generate":"ready","worker_kv_query_source_1":"ready"}`)}, engine.APIReady, "generate is ready"},
 		{"a worker that fails its own checks", answers{"/health": worker(`{"generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
+		{"a worker that is as bad elsewhere", answers{"/health": worker(`{"a":"broken","b":"broken","c":"broken","d":"broken","e":"broken","f":"broken","generate":"notready"}`)}, engine.APINotReady, "generate is notready"},
 		{"a worker that starts", answers{"/health": worker(`{}`)}, engine.APINotReady, "no endpoint"},
 		{"a worker of another part", answers{"/health": worker(`{"prefill":"ready"}`)}, engine.APIReady, "endpoints are ready"},
 		{"a worker of another part that is not ready", answers{"/health": worker(`{"prefill":"notready"}`)}, engine.APINotReady, "prefill is notready"},
@@ -40,6 +41,7 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 			require.Equal(t, c.want, h.API, h.Detail)
 			require.Contains(t, h.Detail, c.detail)
 			require.Equal(t, c.want != engine.APIRefused, h.Live)
+			require.Equal(t, c.want != engine.APIRefused, h.LiveKnown)
 		})
 	}
 }

@@ -74,9 +74,9 @@ type Engine interface {
 	data() *base
 	// isIt asks the address of a page for what only this kind answers: of all
 	// kinds, or, for one whose page is another's, of those with that page.
-	isIt(ctx context.Context, ask Asker, base string) bool
+	isIt(ctx context.Context, ask Asker, address string) bool
 	// hint says what an address without a known page may be, for people.
-	hint(ctx context.Context, ask Asker, base string) string
+	hint(ctx context.Context, ask Asker, address string) string
 	// arrange orders the models of a topology: which are parts of which, and
 	// how each treats its requests.
 	arrange(t *Topology, names []string, facts []ModelFacts)

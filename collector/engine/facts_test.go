@@ -84,7 +84,11 @@ func TestConfigHashTellsConfigsApartAndNothingElse(t *testing.T) {
 		"another GPU":                 strings.Replace(config, `"gpus":[0]`, `"gpus":[3]`, 1),
 		"another name of an instance": strings.Replace(config, `"tensorrt_llm_0"`, `"tensorrt_llm_1"`, 1),
 		"tags of metrics":             strings.Replace(config, `"max_batch_size"`, `"metric_tags":{"team":"a"},"max_batch_size"`, 1),
-		"the declared version":        strings.Replace(config, `"1.1.0"`, `"1.2.0"`, 1),
+		"processes and devices": strings.Replace(config, `"parameters":{`, `"parameters":{"gpu_device_ids":{"string_value":"1"},"participant_ids":{"string_value":"1"},
+			"executor_worker_path":{"string_value":"/a"},"worker_path":{"string_value":"/b"},`, 1),
+		"a policy of the host and other devices": strings.Replace(config, `"host_policy":""`, `"host_policy":"x","secondary_devices":[{"kind":"x"}]`, 1),
+		"what is measured":                       strings.Replace(config, `"max_batch_size"`, `"model_metrics":{"metric_control":[]},"max_batch_size"`, 1),
+		"the declared version":                   strings.Replace(config, `"1.1.0"`, `"1.2.0"`, 1),
 	} {
 		require.Equal(t, base, hash(other), says)
 	}
@@ -281,6 +285,14 @@ func TestFactsAreEqualWhenTheySayTheSame(t *testing.T) {
 	require.True(t, none.Equal(nil))
 	require.False(t, none.Equal(one))
 	require.False(t, one.Equal(nil))
+}
+
+func TestNumbersOfAConfig(t *testing.T) {
+	for text, want := range map[string]int{`8`: 8, `"8"`: 8, `8.5`: 0, `99999999999999999999`: 0, `"many"`: 0, `null`: 0, `[8]`: 0} {
+		f := ask(t, engine.Triton, tritonServer("/v2/models/tensorrt_llm/config", `{"name":"tensorrt_llm","max_batch_size":`+text+`}`))
+		require.True(t, f.Models[0].Configured, text)
+		require.Equal(t, want, f.Models[0].MaxBatchSize, text)
+	}
 }
 
 func TestInstancesOfAModel(t *testing.T) {

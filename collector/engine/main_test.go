@@ -170,13 +170,14 @@ func (r *recorder) Do(ctx context.Context, method, address string, body []byte, 
 type listener struct {
 	answers
 
-	paths []string
+	paths  []string
+	limits []int64
 }
 
 // Do implements engine.Asker.
 func (l *listener) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	if u, err := url.Parse(address); err == nil {
-		l.paths = append(l.paths, u.Path)
+		l.paths, l.limits = append(l.paths, u.Path), append(l.limits, limit)
 	}
 	return l.answers.Do(ctx, method, address, body, limit)
 }

@@ -63,8 +63,8 @@ type Source struct {
 	Unloaded bool
 }
 
-// Watch says of which samples a kind reads more than that they are there; give it
-// to the cache that parses the pages.
+// Watch says which samples of a kind's pages are read, by rules or for what they
+// say of the server; give it to the cache that parses the pages.
 func Watch(e Engine) func(name string) bool {
 	index, prefixes := IndexOf(e), e.data().prefixes
 	if e.Kind() == Unknown {

@@ -69,6 +69,7 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		{"the ensemble of the template, not its twin", engine.Triton, []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "ensemble", ""},
 		{"the BLS model alone", engine.Triton, []string{"preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"}, nil, "tensorrt_llm_bls", ""},
 		{"the names that an OpenAI frontend lists", engine.TritonOpenAI, nil, model("ensemble", "preprocessing", "tensorrt_llm", "postprocessing", "tensorrt_llm_bls"), "ensemble", ""},
+		{"the model that is listed, not what the page names", engine.NIM, []string{"adapter"}, model("zephyr"), "zephyr", ""},
 		{"the base model before its adapters", engine.NIM, nil, model("zephyr", "adapter"), "zephyr", ""},
 		{"two models of one Triton", engine.Triton, []string{"bert", "resnet"}, nil, "", "clients may call any of bert, resnet; set canary.model"},
 		{"two deployments in one Triton", engine.Triton, nil, []engine.ModelFacts{
