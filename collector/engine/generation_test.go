@@ -146,6 +146,8 @@ func TestWhatAPageAloneSaysOfItsMetricSet(t *testing.T) {
 		{"seconds in a release of microseconds", stamp("1700000000"), &engine.Facts{EngineVersion: "2.49.0"}, "B", "the executor's timestamp is in seconds in a release where the C++ backend writes microseconds"},
 		{"seconds before", stamp("1700000000"), &engine.Facts{EngineVersion: "2.47.0"}, "A", "the Python backend of this release has no series"},
 		{"seconds in between", stamp("1700000000"), &engine.Facts{EngineVersion: "2.48.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
+		{"no timestamp in a release of microseconds", executor, &engine.Facts{EngineVersion: "2.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
+		{"no iteration yet", stamp("0"), &engine.Facts{EngineVersion: "2.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"seconds of an unknown release", stamp("1700000000"), nil, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"a version that is none", stamp("1700000000"), &engine.Facts{EngineVersion: "3.49.0"}, "A", "nothing on the page distinguishes the Python executor from the C++ backend; the latter is assumed"},
 		{"the model that publishes is a Python one", executor, python, "B", "model llm has backend python and TensorRT-LLM's engine parameters"},

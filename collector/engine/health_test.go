@@ -25,6 +25,7 @@ func TestModelsThatAreNotReadyAreNamed(t *testing.T) {
 			`[{"name":"ensemble","version":"1","state":"UNAVAILABLE","reason":"unloaded"},{"name":"preprocessing","version":"1","state":"READY"},{"name":"tensorrt_llm","version":"1","state":"UNLOADING"}]`,
 			"the API answers 200; not loaded: ensemble (unloaded), tensorrt_llm (unloading)",
 		},
+		{"two versions of one", `[{"name":"a","version":"1","state":"UNAVAILABLE","reason":"old"},{"name":"a","version":"2","state":"UNAVAILABLE","reason":"no memory"}]`, "the API answers 200; not loaded: a (old)"},
 		{
 			"as many as a line can hold",
 			`[{"name":"a","state":"LOADING","version":"1"},{"name":"b","state":"LOADING","version":"1"},{"name":"c","state":"UNAVAILABLE","version":"1"},{"name":"d","state":"LOADING","version":"1"}]`,

@@ -146,7 +146,7 @@ func (b *Iterations) remember(key rowKey, hash uint64) {
 // of which the others show copies or zeros.
 func (b *Iterations) count(r *Iteration) {
 	add := func(sum *float64, v float64) {
-		if v > 0 && !math.IsInf(v, 0) {
+		if v > 0 && !math.IsInf(v, 1) {
 			*sum += v
 		}
 	}

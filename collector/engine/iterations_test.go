@@ -71,6 +71,13 @@ func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 			[]answer{{list(row(1, `"statsDroppedFrames":0`)), false}, {list(row(5, `"statsDroppedFrames":1`)), false}},
 			2, 3, 4, 5, true,
 		},
+		{
+			"the server restarted and dropped some again",
+			[]answer{
+				{list(row(500, `"statsDroppedFrames":5`)), false}, {list(row(0, `"statsDroppedFrames":0`)), false}, {list(row(2, `"statsDroppedFrames":1`)), false},
+			},
+			3, 1, 6, 2, false,
+		},
 		{"the server began anew", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
 		{"the server began anew after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
 		{"a row that is late", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
@@ -161,6 +168,7 @@ func TestCountsOfIterations(t *testing.T) {
 		{"one token for each request", list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":4,"avgNumDecodedTokensPerIter":1},"specDecodingStats":{"numAcceptedTokens":9}}`), 13, 0, 0, nil, nil},
 		{"drafts of another rank are copies", list(row(1), row(1, `"attentionDpRank":1`, `"specDecodingStats":{"numAcceptedTokens":9}`)), 4, 20, 0, 1.0, 2.0},
 		{"counts below 0", list(`{"iter":1,"numQueuedRequests":-1,"numActiveRequests":0,"numCompletedRequests":-1}`), 0, 0, 0, nil, 0.0},
+		{"more than a number can hold", list(`{"iter":1,"inflightBatchingStats":{"numGenRequests":1e300,"avgNumDecodedTokensPerIter":1e300}}`, row(2)), 2, 10, 0, 2.0, 2.0},
 		{"only another rank", list(`{"iter":1,"attentionDpRank":1,"numQueuedRequests":1,"numCompletedRequests":1,"inflightBatchingStats":{"numGenRequests":1}}`), 1, 0, 0, nil, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -82,6 +82,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 					require.Empty(t, f.Problems)
 					return
 				}
+				require.Equal(t, round/2, time.Since(start), "a question has half of the round")
 				require.Len(t, early, 1)
 				require.Equal(t, c.version, early[0].EngineVersion)
 				require.Len(t, early[0].Models, c.models)
@@ -94,6 +95,21 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestWhatFailedIsNoProblemYetWhileOthersMayAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), round)
+		defer cancel()
+		server := manyModels(1, 0, "/v2", hangs, "/v2/models/m00/config", "<html>")
+		var early []engine.Facts
+		f := of(t, engine.Triton).Ask(ctx, server, "http://server", func(known engine.Facts) { early = append(early, known) })
+		require.Len(t, early, 1)
+		require.Empty(t, early[0].Problems)
+		require.Equal(t, []engine.Problem{
+			{Question: "GET /v2", Reason: "no answer in time"}, {Question: "GET /v2/models/m00/config", Reason: "answers text that is no JSON"},
+		}, f.Problems)
+	})
 }
 
 func TestAnswersComeInTheOrderOfTheModelsHoweverTheyCome(t *testing.T) {
