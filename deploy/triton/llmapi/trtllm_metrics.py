@@ -264,7 +264,8 @@ class Board:
     def _create(self, name: str, kind: str, text: str) -> None:
         try:
             kinds = pb_utils.MetricFamily
-            self._families[name] = kinds(name=name, description=text, kind=getattr(kinds, kind))
+            if hasattr(kinds, kind):
+                self._families[name] = kinds(name=name, description=text, kind=getattr(kinds, kind))
         except Exception as error:
             self._failed("creating " + name, error)
 
@@ -331,6 +332,7 @@ class Metrics:
         self._engine, self._loop = model._llm_engine, getattr(model, "_event_loop", None)
         self._reading = threading.Lock()
         self._drain: Future[None] | None = None
+        self._readable = self._loop is not None and hasattr(self._engine, "get_stats_async")
         self._quiet = 0
         self._stop = threading.Event()
         self._check(model)
@@ -344,7 +346,7 @@ class Metrics:
             self.say("the stock model's _llm_engine has no generate_async: neither tokens nor requests are counted")
         if not hasattr(model, "_execute_single_request"):
             self.say("the stock model has no _execute_single_request: requests that fail before the engine has them are not counted")
-        if not hasattr(self._engine, "get_stats_async") or self._loop is None:
+        if not self._readable:
             self.say("the stock model has no _event_loop or its engine no get_stats_async: there are no iteration statistics")
         if not hasattr(pb_utils.MetricFamily, "HISTOGRAM"):
             self.say("this Triton has no custom histograms: nv_llm_input_token_len and nv_llm_output_token_len are not there")
@@ -437,7 +439,7 @@ class Metrics:
             if drain is not None:
                 drain.result()  # Raises what the engine raised.
             rows = None
-            if self.tally.submitted and hasattr(engine, "get_stats_async"):
+            if self.tally.submitted and self._readable:
                 rows = engine.get_stats_async(POLL)
                 if hasattr(rows, "mark_undone"):
                     rows.mark_undone()  # In releases where it is over after a silence until the next request.
@@ -480,7 +482,7 @@ class Metrics:
         for name, histogram in tally.histograms.items():
             self._board.count_histogram(name, histogram)
         count("nv_llmapi_module_errors_total", tally.errors)
-        self._quiet = self._quiet + 1 if tally.generation_tokens and not tally.rows else 0
+        self._quiet = self._quiet + 1 if self._readable and tally.generation_tokens and not tally.rows else 0
         if self._quiet == QUIET_ROUNDS:
             self.say("the engine gives no iteration statistics: set enable_iter_perf_stats: true in model.yaml")
 

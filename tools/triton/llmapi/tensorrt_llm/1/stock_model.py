@@ -31,7 +31,6 @@ def read_settings():
 class TritonPythonModel:
     @classmethod
     def auto_complete_config(cls, config):
-        config.set_model_transaction_policy({"decoupled": read_settings()["decoupled"]})
         config.set_max_batch_size(0)
         return config
 
