@@ -2,7 +2,8 @@
 
 It wraps the backend's TritonPythonModel from outside; README.md beside this file says how it is installed. Serving comes
 first: whatever fails in here is caught, counted and logged once, and a token costs a counter and a clock. The engine's event
-loop only changes plain numbers. One thread writes them to Triton, because each write is a message to the server's process.
+loop only changes plain numbers. One thread writes them to Triton, because each write is a message to the server's process;
+another asks the engine for its statistics, because that may wait.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MODULE_VERSION = "1"
 PERIOD = 1.0  # Seconds between two rounds of reading the engine and writing to Triton.
 POLL = 0.1  # Seconds that one look for iteration statistics may wait for the first, and after the last.
 QUIET_ROUNDS = 15  # With requests but no statistics for so many rounds, the log says which setting is missing.
-GOODBYE = 3.0  # Seconds that unloading the model waits for the thread at most.
+GOODBYE = 3.0  # Seconds that unloading the model waits for each of the threads at most.
 
 # The latencies' bounds are those of trtllm-serve where it has the same histogram, so that both can be added up.
 HISTOGRAMS: dict[str, tuple[str, tuple[float, ...]]] = {
@@ -338,8 +339,11 @@ class Metrics:
         self._check(model)
         if hasattr(self._engine, "generate_async"):
             self._hook(self._engine)
-        self._thread = threading.Thread(target=self._run, name="trtllm_metrics", daemon=True)
-        self._thread.start()
+        # Apart, so that an engine that does not answer does not hold up what is known without it.
+        self._reader = threading.Thread(target=self._repeat, args=(self._readers,), name="trtllm_metrics reader", daemon=True)
+        self._writer = threading.Thread(target=self._repeat, args=(self._writers,), name="trtllm_metrics writer", daemon=True)
+        self._reader.start()
+        self._writer.start()
 
     def _check(self, model: Any) -> None:
         if not hasattr(self._engine, "generate_async"):
@@ -411,12 +415,12 @@ class Metrics:
         self.tally.submitted = True
         return Watched(result, request, self.failed)
 
-    # The thread.
+    # The threads.
 
-    def _run(self) -> None:
+    def _repeat(self, steps: Callable[[], Iterator[Callable[[], None]]]) -> None:
         stopped = False
         while True:
-            for step in (self._read_statistics, *self._writers()):
+            for step in steps():
                 try:
                     step()
                 except Exception as error:
@@ -424,6 +428,9 @@ class Metrics:
             if stopped:
                 return
             stopped = self._stop.wait(PERIOD)
+
+    def _readers(self) -> Iterator[Callable[[], None]]:
+        yield self._read_statistics
 
     def _read_statistics(self) -> None:
         """Have the engine's event loop take what statistics there are. The engine is asked here: some releases make that a
@@ -518,9 +525,9 @@ class Metrics:
             self.failed("leaving the engine", error)
 
     def close(self) -> None:
-        """Write the last numbers and end the thread."""
+        """Write the last numbers and end the threads."""
         self._stop.set()
-        self._thread.join(GOODBYE)
+        self._writer.join(GOODBYE)
 
 
 def engine_gauges(tally: Tally) -> Iterator[tuple[str, str, dict[str, float | None]]]:

@@ -86,8 +86,9 @@ def test_the_page_follows_the_engine(page, load, interface):
     def of(kind):
         return page.value("nv_trt_llm_request_metrics", request_type=kind)
 
-    assert (of("active"), of("scheduled"), of("waiting"), of("max")) == (8, 4, 4, 8)
-    assert page.value("nv_llmapi_requests_in_flight") == 12
+    # Series are written one after the other.
+    soon("all of it is told", lambda: (of("active"), of("scheduled"), of("waiting"), of("max")) == (8, 4, 4, 8)
+         and page.value("nv_llmapi_requests_in_flight") == 12)
     assert page.value("nv_trt_llm_kv_cache_block_metrics", kv_cache_block_type="used") >= 4 * 2
     assert page.value("nv_trt_llm_inflight_batcher_metrics", inflight_batcher_specific_metric="generation_requests") in (3, 4)
     before = [page.value(name) for name in ("nv_llmapi_generation_tokens_total", "nv_llmapi_iterations_total")]
@@ -128,7 +129,7 @@ def test_the_engine_is_never_asked_on_its_event_loop(page, load, interface):
     engine.get_stats_async = watched
     model.execute([stream(4, 5)])
     soon("statistics are read", lambda: (page.value("nv_llmapi_iterations_total") or 0) > 0)
-    assert threads == {"trtllm_metrics"}
+    assert threads == {"trtllm_metrics reader"}
 
 
 def test_a_frozen_engine_is_told_from_a_frozen_reader(page, load, interface):
@@ -338,7 +339,7 @@ def test_unloading_leaves_nothing_frozen_and_loading_goes_on(page, load):
     for (name, labels), value in page.values.items():
         if page.kinds[name] == "gauge":
             assert value == 0, (name, labels)
-    assert not [thread for thread in threading.enumerate() if thread.name == "trtllm_metrics"]
+    soon("its threads end", lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("trtllm_metrics")])
 
     model = load(tm.with_metrics)
     again = stream(4, 7)
@@ -355,7 +356,7 @@ def test_a_model_that_is_replaced_while_it_serves_does_not_silence_its_successor
     new = load(tm.with_metrics)
     old.unload()
     soon("the new one's numbers are back", lambda: page.value("nv_llmapi_info") == 1 and page.value("nv_llmapi_heartbeat_timestamp_seconds") > 0)
-    assert new._metrics._thread.is_alive()
+    assert new._metrics._writer.is_alive()
 
 
 def test_the_reader_leaves_before_the_engine_ends(page, load, interface):
@@ -384,7 +385,7 @@ def test_the_reader_leaves_before_the_engine_ends(page, load, interface):
     assert engine_gone() is None, "nothing holds the engine"
 
 
-def test_a_reader_that_hangs_does_not_hold_the_end_up_for_ever(page, load, monkeypatch):
+def test_an_engine_that_does_not_answer_holds_nothing_up(page, load, monkeypatch):
     monkeypatch.setattr(tm, "GOODBYE", 0.3)
     model = load(tm.with_metrics)
     held = threading.Event()
@@ -392,10 +393,18 @@ def test_a_reader_that_hangs_does_not_hold_the_end_up_for_ever(page, load, monke
     request = stream(4, 10)
     model.execute([request])
     request.wait()
+    soon("tokens are counted", lambda: page.value("nv_llmapi_generation_tokens_total") == 10)
     time.sleep(0.2)
+    alive = page.value("nv_llmapi_heartbeat_timestamp_seconds")
+    again = stream(4, 10)
+    model.execute([again])
+    again.wait()
+    soon("tokens are still counted", lambda: page.value("nv_llmapi_generation_tokens_total") == 20)
+    assert page.value("nv_llmapi_heartbeat_timestamp_seconds") == alive, "the reader does not live"
     begin = time.monotonic()
     model.unload()
     assert time.monotonic() - begin < 2
+    assert page.value("nv_llmapi_requests_ended_total", **GOOD) == 2
     held.set()
 
 
@@ -420,8 +429,9 @@ def test_memory_is_bounded(page, load, monkeypatch):
             request.wait()
         settled(page, model)
         gc.collect()
-        return len(board._metrics), len(board._counted), len(tally.ended), len(tally.rows), len(model._metrics._said), sum(
-            isinstance(thing, (tm.Request, tm.Watched)) for thing in gc.get_objects())
+        held = sum(isinstance(thing, (tm.Request, tm.Watched)) for thing in gc.get_objects())
+        assert held < 20, "requests that ended are forgotten"
+        return len(board._metrics), len(board._counted), len(tally.ended), len(tally.rows), len(tally.lengths), len(model._metrics._said)
 
     assert run() == run()
 
