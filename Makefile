@@ -1,5 +1,5 @@
-# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `e2e-triton` and
-# `e2e-dynamo` want bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
+# `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `test-python` Python,
+# `e2e-triton` and `e2e-dynamo` bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
 # systemd-nspawn. Nothing is written outside of this checkout but Go's own caches.
 
 .DEFAULT_GOAL := help
@@ -51,7 +51,15 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 .PHONY: test
 test: ## Run all tests.
 	$(GO) test -shuffle=on ./...
+	@$(MAKE) test-python
 	@$(MAKE) check-deploy
+
+# What is installed on a Triton server is Python. Exit code 3 of pytest.sh: this machine has no interpreter for it.
+.PHONY: test-python
+test-python: ## Run the tests of the metrics module for Triton's LLM-API backend (needs Python 3.10 to 3.12).
+	@code=0; PIP_NO_CACHE_DIR=1 tools/pytest/pytest.sh tools/triton/llmapi || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'test-python: skipped'; exit 0; fi; \
+	exit $$code
 
 # `ci` sets it to -vet=off: govet of `lint` has all analyzers that `go test` would run on every dependency again.
 VET ?=
@@ -342,7 +350,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint check-generated check-queries build race cover-gate fuzz bench-smoke check-deploy check-image e2e-all
+CI_STEPS    := fmt-check lint check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config
@@ -370,6 +378,7 @@ fetch:
 	-for tests in . tools/querycheck tools/manifests; do $(GO) -C $$tests list -deps -test ./... >/dev/null || :; done
 	-for wheel in $(notdir $(TRITON_2_51) $(TRITON_2_36)); do PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install $(CACHE)/triton/$$wheel $$wheel || :; done
 	-PIP_NO_CACHE_DIR=1 tools/dynamo/dynamo.sh install
+	-PIP_NO_CACHE_DIR=1 tools/pytest/pytest.sh --version
 
 .PHONY: clean
 clean: ## Remove what was built; the tools stay.

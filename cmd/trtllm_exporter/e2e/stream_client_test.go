@@ -72,7 +72,11 @@ func (s *tritonServer) generateStream(ctx context.Context, model, prompt string,
 // inferStream calls inference.GRPCInferenceService/ModelStreamInfer with one
 // request. gRPC is length-prefixed messages over HTTP/2, which net/http speaks.
 func (s *tritonServer) inferStream(ctx context.Context, model, prompt string, maxTokens int) (tokens int, err error) {
-	message := inferRequest(model, prompt, maxTokens)
+	return s.inferMessage(ctx, inferRequest(model, prompt, maxTokens))
+}
+
+// inferMessage sends one ModelInferRequest and counts its responses.
+func (s *tritonServer) inferMessage(ctx context.Context, message []byte) (tokens int, err error) {
 	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
 	url := fmt.Sprintf("http://127.0.0.1:%d/inference.GRPCInferenceService/ModelStreamInfer", s.port+1)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(append(frame, message...)))
@@ -126,19 +130,18 @@ func readFrame(r io.Reader) ([]byte, error) {
 // inputs 5, raw_input_contents 7.
 func inferRequest(model, prompt string, maxTokens int) []byte {
 	message := appendField(nil, 1, []byte(model))
-	message = appendField(message, 5, inputTensor("text_input", "BYTES"))
-	message = appendField(message, 5, inputTensor("max_tokens", "INT32"))
+	message = appendField(message, 5, inputTensor("text_input", "BYTES", 1, 1))
+	message = appendField(message, 5, inputTensor("max_tokens", "INT32", 1, 1))
 	text := binary.LittleEndian.AppendUint32(nil, uint32(len(prompt)))
 	message = appendField(message, 7, append(text, prompt...))
 	return appendField(message, 7, binary.LittleEndian.AppendUint32(nil, uint32(maxTokens)))
 }
 
-// inputTensor is an InferInputTensor of shape [1, 1]: name 1, datatype 2,
-// shape 3.
-func inputTensor(name, kind string) []byte {
+// inputTensor is an InferInputTensor: name 1, datatype 2, shape 3.
+func inputTensor(name, kind string, shape ...byte) []byte {
 	message := appendField(nil, 1, []byte(name))
 	message = appendField(message, 2, []byte(kind))
-	return appendField(message, 3, []byte{1, 1})
+	return appendField(message, 3, shape)
 }
 
 // appendField appends a field of bytes.

@@ -75,7 +75,7 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 	asked := p.only(t, "llm_server_canary_requests_total")
 	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the canary")
 
-	s.killStubs(t)
+	s.killStubs(t, modelProcesses)
 	within(t, 40*time.Second, "the canary fails", func() bool {
 		result, _ := e.canaryResult(t)
 		return result != "ok"

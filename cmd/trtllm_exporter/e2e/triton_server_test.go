@@ -74,6 +74,8 @@ type tritonServer struct {
 	dir     string
 	// port is the HTTP port; gRPC and metrics have the next two.
 	port int
+	// models is a model repository other than the project's.
+	models string
 }
 
 // startTriton starts a server on free ports and waits until it is ready.
@@ -97,6 +99,9 @@ func (s *tritonServer) launch(t *testing.T, flags ...string) {
 	t.Helper()
 	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
 	ports := []string{fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1), fmt.Sprintf("METRICS_PORT=%d", s.port+2)}
+	if s.models != "" {
+		ports = append(ports, "MODELS="+s.models)
+	}
 	s.process = startProcess(t, "triton-"+s.release.triton, ports, script, append([]string{"run", s.dir}, flags...)...)
 }
 

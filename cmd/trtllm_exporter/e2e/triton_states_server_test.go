@@ -84,14 +84,19 @@ func (s *tritonServer) index(t *testing.T) map[string]string {
 	return said
 }
 
-// killStubs kills the processes of the server's Python models.
-func (s *tritonServer) killStubs(t *testing.T) {
+// modelProcesses are those of the project's models: preprocessing,
+// tensorrt_llm, postprocessing, and two of tensorrt_llm_bls.
+const modelProcesses = 5
+
+// killStubs kills the processes of the server's Python models, of which there
+// are so many.
+func (s *tritonServer) killStubs(t *testing.T, processes int) {
 	t.Helper()
-	processes, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	region := fmt.Sprintf("triton_%d_", s.port+2)
 	killed := 0
-	for _, file := range processes {
+	for _, file := range files {
 		// A process may have ended meanwhile.
 		line, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(line), "triton_python_backend_stub") || !strings.Contains(string(line), region) {
@@ -102,8 +107,7 @@ func (s *tritonServer) killStubs(t *testing.T) {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
 		killed++
 	}
-	// preprocessing, tensorrt_llm, postprocessing, and two of tensorrt_llm_bls.
-	require.Equal(t, 5, killed)
+	require.Equal(t, processes, killed)
 }
 
 // terminate asks the server to end, as an orchestrator does.

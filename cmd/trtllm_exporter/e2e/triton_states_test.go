@@ -68,7 +68,7 @@ func TestStatesOfTriton(t *testing.T) {
 func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
 	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
-	s.killStubs(t)
+	s.killStubs(t, modelProcesses)
 	_, err := s.stream(t.Context(), "ensemble", 3, 2)
 	require.ErrorContains(t, err, "is not healthy")
 	failing := time.Now()
