@@ -350,7 +350,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-all
+CI_STEPS    := fmt-check lint deadcode check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config
@@ -396,7 +396,7 @@ $(CACHE)/$(GO_VERSION).stamp:
 	@mkdir -p $(CACHE) $(TOOLS) && rm -f $(CACHE)/go*.stamp && touch $@
 
 # What the tools of `ci` share with the exporter is compiled once where it is of one version: most of the time of `ci`.
-CI_MODULES := golangci-lint prom alertmanager jsonnet helm helm-unittest nfpm actionlint manifests querycheck
+CI_MODULES := golangci-lint deadcode prom alertmanager jsonnet helm helm-unittest nfpm actionlint manifests querycheck
 
 .PHONY: drift
 drift: ## Tell which modules the tools of `ci` have in another version than the exporter.
