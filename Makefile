@@ -47,7 +47,7 @@ demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its fla
 ## Tests
 ##
 
-# The files of deploy/ are tested too; `ci` runs `race` in the place of this, and `check-deploy` once.
+# The files of deploy/ are tested too; `ci` runs `race` instead of this, and `check-deploy` once.
 .PHONY: test
 test: ## Run all tests.
 	$(GO) test -shuffle=on ./...
@@ -148,11 +148,11 @@ e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fl
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
-# The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine can not run them.
+# The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine cannot run them.
 TRITON_2_51 := $(CACHE)/triton/0.7.0
 TRITON_2_36 := $(CACHE)/triton/0.4.0
 
-# This test waits a minute for its load, beside the others.
+# This test waits a minute for its load while the others run.
 TRITON_TRUTH := ^TestDerivedValuesAreTrueOfTriton$$
 
 .PHONY: e2e-triton
@@ -178,8 +178,8 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 	DYNAMO_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) tools/dynamo/dynamo.sh inside \
 		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
-# tools/kube-apiserver/cluster.sh runs the tests beside a real API server. Exit code 3: as above. The server is built
-# after that, for it takes minutes; that is also why `ci` has it not: there the strict decoders of check-deploy stand in.
+# tools/kube-apiserver/cluster.sh runs the tests with a real API server. Exit code 3: as above. The server is built
+# after that, for it takes minutes; that is also why `ci` does not run it and relies on the strict decoders of check-deploy.
 .PHONY: e2e-kube
 e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API server on loopback (needs etcd).
 	@code=0; tools/kube-apiserver/cluster.sh install || code=$$?; \
@@ -191,12 +191,12 @@ e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API ser
 	tools/kube-apiserver/cluster.sh during $(GO) test -tags e2e_kube -run '^TestCluster' -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
 .PHONY: e2e-servers
-e2e-servers: build ## Run e2e-triton and e2e-dynamo beside each other: they wait more than they work.
+e2e-servers: build ## Run e2e-triton and e2e-dynamo at the same time: they wait more than they work.
 	@$(MAKE) -j2 --output-sync=target e2e-triton e2e-dynamo
 
 # What they compile comes first, for some of them measure time.
 .PHONY: e2e-all
-e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager) ## Run e2e and e2e-servers beside each other, for the same reason.
+e2e-all: build $(addprefix $(TOOLS)/,promtool prometheus alertmanager) ## Run e2e and e2e-servers at the same time, for the same reason.
 	@$(MAKE) -j3 --output-sync=target e2e e2e-triton e2e-dynamo
 
 ##
@@ -265,7 +265,7 @@ deadcode: $(TOOLS)/deadcode ## Fail on functions that no program reaches, but fo
 	@! grep -v '^$(DEAD_ELSEWHERE)' $(CACHE)/deadcode.txt || { echo 'no test reaches these either'; exit 1; }
 
 .PHONY: generate
-generate: ## Write the generated files anew.
+generate: ## Write the generated files again.
 	$(GO) generate ./...
 
 .PHONY: check-generated
@@ -299,7 +299,7 @@ dist: $(TOOLS)/nfpm ## Build archives, packages and SBOMs of a release into dist
 	@VERSION='$(VERSION)' LDFLAGS='$(LDFLAGS)' NFPM=$(TOOLS)/nfpm OUT='$(DIST)' ARCHS='$(ARCHS)' deploy/package/dist.sh
 	@cat '$(DIST)/SHA256SUMS'
 
-# Exit code 3 of machine.sh: this machine can not boot another one.
+# Exit code 3 of machine.sh: this machine cannot boot another one.
 DEB     := $(CACHE)/deb
 AS_ROOT  = $(shell [ "$$(id -u)" = 0 ] || ! sudo -n true 2>/dev/null || echo 'sudo -n --preserve-env=DEBIAN_MIRROR,DEBIAN_SUITE,DEB_BASE,DEB_OLD,DEB_NEW')
 
@@ -328,12 +328,12 @@ image: ## Build the container image (IMAGE=) with docker or buildah.
 	else echo 'image: neither docker nor buildah is here'; exit 1; fi
 
 .PHONY: check-image
-check-image: ## Build the container image and look at it, where buildah and its base image can be had.
+check-image: ## Build the container image and look at it, where buildah and its base image are available.
 	@BASE="$$(sed -n 's/^FROM .* \(golang:[^ ]*\) AS build$$/\1/p' deploy/docker/Dockerfile)"; \
 	[ -n "$$BASE" ] || { echo 'check-image: no base image in deploy/docker/Dockerfile'; exit 1; }; \
-	if ! command -v buildah >/dev/null; then echo "check-image: no buildah; BuildKit's linter in check-deploy stands in"; exit 0; fi; \
+	if ! command -v buildah >/dev/null; then echo "check-image: no buildah; only BuildKit's linter in check-deploy has checked it"; exit 0; fi; \
 	if ! buildah pull -q --policy missing "docker.io/library/$$BASE" >/dev/null 2>&1; then \
-		echo "check-image: $$BASE can not be pulled; BuildKit's linter in check-deploy stands in"; exit 0; fi; \
+		echo "check-image: $$BASE cannot be pulled; only BuildKit's linter in check-deploy has checked it"; exit 0; fi; \
 	buildah build --format docker $(IMAGE_ARGS) -t localhost/trtllm_exporter:check .; \
 	said=$$(buildah inspect --type image --format '{{.Docker.Config.User}} {{.Docker.Config.Entrypoint}}' localhost/trtllm_exporter:check); \
 	echo "check-image: $$said"; [ "$$said" = '65532:65532 [/trtllm_exporter]' ]
@@ -371,7 +371,7 @@ ci: ## Everything that a change has to pass.
 	echo "ci: $$passed passed, $$# failed"; \
 	[ $$# = 0 ]
 
-# The network is idle while the first steps of `ci` compile. Whatever can not be had now, its step asks for again and tells.
+# The network is idle while the first steps of `ci` compile. What cannot be fetched now is tried again, and reported, by its step.
 .PHONY: fetch
 fetch:
 	-for tool in $(filter-out manifests querycheck,$(CI_MODULES)); do $(GO) -C tools/$$tool list -deps $(PROM_TAGS) tool >/dev/null || :; done
@@ -399,7 +399,7 @@ $(CACHE)/$(GO_VERSION).stamp:
 CI_MODULES := golangci-lint deadcode prom alertmanager jsonnet helm helm-unittest nfpm actionlint manifests querycheck
 
 .PHONY: drift
-drift: ## Tell which modules the tools of `ci` have in another version than the exporter.
+drift: ## List the modules that the tools of `ci` have in another version than the exporter.
 	@for tool in $(CI_MODULES); do \
 		awk -v tool=$$tool '/^[a-z]+ .*\($$/ { block = $$1 } /^\)/ { block = "" } \
 			block != "require" { next } FNR == NR { ours[$$1] = $$2; next } \
@@ -428,7 +428,7 @@ $(TOOLS)/helm-unittest: tools/helm-unittest/go.mod tools/helm-unittest/go.sum $(
 $(TOOLS)/controller-gen: tools/controller-gen/go.mod tools/controller-gen/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,controller-gen,sigs.k8s.io/controller-tools/cmd/controller-gen)
 
-# The release is written into the binary, for clients are told it and charts ask for it.
+# The release is written into the binary: clients ask for it, and so do charts.
 KUBE       := $(shell sed -n 's,^\tk8s.io/kubernetes v,,p' tools/kube-apiserver/go.mod)
 KUBE_V     := k8s.io/component-base/version
 KUBE_FLAGS := -X $(KUBE_V).gitVersion=v$(KUBE) -X $(KUBE_V).gitMajor=$(word 1,$(subst ., ,$(KUBE))) -X $(KUBE_V).gitMinor=$(word 2,$(subst ., ,$(KUBE)))

@@ -137,7 +137,7 @@ func Render(v Values) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// fill puts values in the place of ${key}.
+// fill puts values in place of ${key}.
 func fill(text string, v Values) (string, error) {
 	var out strings.Builder
 	for {

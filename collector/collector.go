@@ -24,7 +24,7 @@ import (
 type Options struct {
 	// Store receives the replicas' snapshots.
 	Store *snapshot.Store
-	// Logger is told of changes: targets that come, go, fail and recover.
+	// Logger gets the changes: targets that come, go, fail and recover.
 	Logger *slog.Logger
 	// Registerer takes the collector's metrics about itself.
 	Registerer prometheus.Registerer
@@ -40,8 +40,8 @@ type Collector struct {
 	clock   *clock
 	// scraper makes the client of a pool.
 	scraper func(scrape.Config, *slog.Logger) (Scraper, error)
-	// grace is how long replicas of a pool that is searched anew wait for
-	// sources that have not answered yet.
+	// grace is how long replicas of a pool whose discovery starts again are kept
+	// while not all of its sources have answered.
 	grace time.Duration
 
 	mu       sync.Mutex
@@ -103,10 +103,10 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var beside sync.WaitGroup
-	beside.Go(func() { c.clock.run(ctx) })
-	beside.Go(func() { c.runSkew(ctx) })
-	defer beside.Wait()
+	var others sync.WaitGroup
+	others.Go(func() { c.clock.run(ctx) })
+	others.Go(func() { c.runSkew(ctx) })
+	defer others.Wait()
 	for {
 		select {
 		case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
-// metrics are the collector's own, beside those of each target.
+// metrics are the collector's own, without those of each target.
 type metrics struct {
 	targets *prometheus.GaugeVec
 	refused *prometheus.CounterVec

@@ -154,7 +154,7 @@ func params(lset labels.Labels) url.Values {
 	return values
 }
 
-// further are the labels of a target beside its identity.
+// further are the labels of a target other than its identity.
 func further(lset labels.Labels) map[string]string {
 	var m map[string]string
 	lset.Range(func(l labels.Label) {

@@ -110,7 +110,7 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 		require.True(t, names["datasource"], d.Title)
 		if d.UID != "trtllm-exporter" {
 			for _, v := range []string{"pool_id", "model_id", "replica_id", "engine"} {
-				require.True(t, names[v], "%s lets nobody choose %s", d.Title, v)
+				require.True(t, names[v], "%s has no choice of %s", d.Title, v)
 			}
 		}
 		for _, p := range d.Panels {

@@ -1,6 +1,6 @@
 // Package dashboards owns the dashboards for Grafana 11 and later: what they
 // show, in Go, and how that becomes the JSON that Grafana reads. The JSON is
-// committed under json; `go generate` writes it anew.
+// committed under json; `go generate` writes it again.
 //
 // The package knows the names of the exporter's metrics and must not know how
 // they come about. Queries are held to the catalogue by tools/querycheck.

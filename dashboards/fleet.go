@@ -11,31 +11,31 @@ const (
 func fleet() Dashboard {
 	return Dashboard{
 		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
-		Description: "All pools at once: who serves, how much, how well. Start here, then follow a pool or a replica.",
+		Description: "All pools at once: which serve, how much, how well. Start here, then follow a pool or a replica.",
 		Templating:  variables(),
 		rows: []row{
-			section("Now", beside(4, fleetNow()...)),
-			section("Pools", beside(7, poolTable())),
+			section("Now", sideBySide(4, fleetNow()...)),
+			section("Pools", sideBySide(7, poolTable())),
 			section("Replicas",
-				beside(8, wide(14, fleetStates()), bars("Saturation signal by replica",
-					"How much of what each replica can serve is asked for, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
+				sideBySide(8, wide(14, fleetStates()), bars("Saturation signal by replica",
+					"Load of each replica as a share of what it can serve, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
 					ratio, query{each("llm_server_saturation_ratio"), "{{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2))),
 			),
 			section("Traffic",
-				beside(8, graph("Generated tokens",
+				sideBySide(8, graph("Generated tokens",
 					"Tokens of requests that ended, by pool. A fall with a steady request rate means slower generation: see Latency & SLO; a fall to zero with requests running is a stall.",
 					tokens, []query{{rateBy("pool_id, model_id", "llm_server_generation_tokens_total"), "{{pool_id}} {{model_id}}"}}, stacked),
 					graph("Requests",
 						"Requests that ended, by pool. A sudden fall while clients still send is an outage in front of the servers; see the state of the replicas.",
 						request, []query{{total("pool_id, model_id", each("llm_server_requests_per_second")), "{{pool_id}} {{model_id}}"}}, stacked)),
-				beside(8, graph("Queue",
+				sideBySide(8, graph("Queue",
 					"Requests known to wait, by pool. While replicas are saturated it is a lower bound. Growing: add replicas or shed load; see Capacity.",
 					"short", []query{{total("pool_id, model_id", each("llm_server_queue_depth")), "{{pool_id}} {{model_id}}"}}),
 					graph("Time to first token, p95",
-						"95 of 100 requests had their first token within this time. Above your objective: see the phases on Latency & SLO; with full replicas it is capacity.",
+						"95 % of requests had their first token within this time. Above your objective: see the phases on Latency & SLO; with full replicas it is too little capacity.",
 						seconds, []query{{quantile("0.95", "pool_id, model_id", "llm_server_time_to_first_token_seconds"), "{{pool_id}} {{model_id}}"}}),
 					graph("Failed requests",
-						"Share of requests that failed, by pool, without those that clients cancelled. Any red line: find the failing replica by model and reason on Replica. Servers that cannot tell have no line.",
+						"Share of requests that failed, by pool, without those that clients cancelled. Any red line: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
 						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
 			),
 		},
@@ -52,7 +52,7 @@ func errorRatio(by string) string {
 // fleetNow are the numbers at the top.
 func fleetNow() []Panel {
 	return []Panel{
-		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the timeline below shows which and how, the runbook section of LLMPoolDegraded what to do.",
+		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the timeline below shows which and how, the runbook section of LLMPoolDegraded says what to do.",
 			ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, levels("red", 0.75, "orange", 1.0, "green"), decimals(0), filled),
 		stat("Alerts firing", "Alerts of the shipped rules that fire now. Red: open the Alertmanager; causes mute their symptoms there, so start with what it shows.",
 			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or vector(0)`, ""}, levels("green", 1.0, "red"), filled),
@@ -62,7 +62,7 @@ func fleetNow() []Panel {
 			request, query{total("", each("llm_server_requests_per_second")), ""}, trend),
 		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
 			"short", query{total("", each("llm_server_queue_depth")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
-		stat("Saturated replicas", "Share of replicas whose executor has admitted all it may; what arrives then waits unseen. Red: add replicas or shed load.",
+		stat("Saturated replicas", "Share of replicas whose executor has admitted all the requests it may; further ones wait in no metric. Red: add replicas or shed load.",
 			ratio, query{"avg(" + each("llm_server_saturated") + ")", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
 		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
 			ratio, query{"max(" + each("llm_server_kv_cache_utilization_ratio") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
@@ -74,7 +74,7 @@ func fleetNow() []Panel {
 // poolTable has a line for each pool.
 func poolTable() Panel {
 	level := colored
-	p := table("Pools", "One line for each pool. Red cells say where to look: serving and state on this page, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
+	p := table("Pools", "One line for each pool. Red cells say where to look: serving and state on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
 		[][2]string{{"pool_id", "Pool"}},
 		[]column{
 			{"Replicas", "none", known(), nil},
@@ -94,6 +94,6 @@ func poolTable() Panel {
 
 // fleetStates is the state of every replica over time.
 func fleetStates() Panel {
-	return timeline("State of replicas", "What each replica was doing. Anything but green for longer than a start takes wants the runbook section of its state: down, failing and stalled first.",
+	return timeline("State of replicas", "What each replica was doing. If anything is not green for longer than a start takes, see the runbook section of its state: down, failing and stalled first.",
 		query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states())
 }

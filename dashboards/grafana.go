@@ -178,7 +178,7 @@ type FieldLook struct {
 	Filterable        *bool        `json:"filterable,omitempty"`
 }
 
-// Stacking is how series stand on each other.
+// Stacking is how series are stacked.
 type Stacking struct {
 	Mode  string `json:"mode"`
 	Group string `json:"group"`

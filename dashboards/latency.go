@@ -2,7 +2,7 @@ package dashboards
 
 import "fmt"
 
-// latency is how long requests take, and what was promised.
+// latency is how long requests take, and the objectives for it.
 func latency() Dashboard {
 	return Dashboard{
 		UID: "trtllm-latency", Title: "LLM servers / Latency & SLO",
@@ -11,20 +11,20 @@ func latency() Dashboard {
 		rows: []row{
 			objectives(),
 			percentileRow("Time to first token", "llm_server_time_to_first_token_seconds",
-				"Time from arrival to the first token. Above your objective: see queue and prefill under Phases; queue grows when replicas are full, prefill with longer prompts or a colder cache. Triton shows it for entry models that stream, with histogram_latencies=true."),
+				"Time from arrival to the first token. Above your objective: see queue and prefill under Phases; queue grows when replicas are full, prefill with longer prompts or a colder cache. Triton exposes it for entry models that stream, with histogram_latencies=true."),
 			percentileRow("Time per output token", "llm_server_time_per_output_token_seconds",
 				"Mean time between the tokens of a request. Above your objective: the batch is large or the GPU slower than usual; see batch fill on Capacity and power on GPU & energy."),
 			percentileRow("Whole request", "llm_server_request_duration_seconds",
 				"Time from arrival to the last token. Grows with the length of answers: compare with generated tokens under Lengths before you look for a fault."),
 			phases(),
 			section("Lengths and ends",
-				beside(8, graph("Prompt length", "Mean prompt tokens of a request. Growing prompts make first tokens later and fill the KV cache; find the client.",
+				sideBySide(8, graph("Prompt length", "Mean prompt tokens of a request. Growing prompts make first tokens later and fill the KV cache; find the client.",
 					"short", []query{{mean("pool_id, model_id", "llm_server_request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
-					graph("Answer length", "Mean generated tokens of a request. A jump to the maximum means answers no longer end by themselves: look at stop tokens and templates.",
+					graph("Answer length", "Mean generated tokens of a request. A jump to the maximum means that answers are cut off at the limit: look at stop tokens and templates.",
 						"short", []query{{mean("pool_id, model_id", "llm_server_request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
-					graph("Finish reasons", "Why requests finished. A growing share of length is cut off at max_tokens; of cancelled, clients give up waiting.",
+					graph("Finish reasons", "Why requests finished. More of length: answers are cut off at max_tokens; more of cancelled: clients give up waiting.",
 						request, []query{{rateBy("pool_id, finish_reason", "llm_server_requests_finished_total"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
-				beside(8, graph("Failed requests by reason", "Failures at the entry models. Any line: find the replica and the model on Replica, and its log.",
+				sideBySide(8, graph("Failed requests by reason", "Failures at the entry models. Any line: find the replica and the model on Replica, and its log.",
 					request, []query{{rateOfEntries("pool_id, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{reason}}"}}, stacked),
 					graph("Share of failed requests", "Without those that clients cancelled. Red: the availability objective burns; take the failing replica out first.",
 						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
@@ -39,11 +39,11 @@ func objectives() row {
 		return query{fmt.Sprintf("slo:llm_server_burn_%s:ratio{%s}", speed, ofPools), "{{pool_id}} {{slo}} " + legend}
 	}
 	return section("Objectives",
-		beside(9, wide(8, bars("Attainment over the last hour",
-			"Share of good requests, from the recording rules. Red: below any objective; the phases below say where the time goes, LLMSLOBurnFast in the runbook what to do.",
+		sideBySide(9, wide(8, bars("Attainment over the last hour",
+			"Share of good requests, from the recording rules. Red: below any objective; the phases below show where the time goes, LLMSLOBurnFast in the runbook says what to do.",
 			ratio, query{"slo:llm_server_attainment:ratio{" + ofPools + "}", "{{pool_id}} {{slo}}"}, levels("red", 0.95, "orange", 0.99, "green"), atMost(1))),
 			graph("Burn rate, fast windows",
-				"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above the red line wakes somebody; below 1 all is well.",
+				"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above the red line: a critical alert fires; below 1: the objective is met.",
 				"none", []query{burn("fast_short", "short"), burn("fast_long", "long")}, levels("green", 1.0, "orange", 14.4, "red"), lines),
 			graph("Burn rate, slow windows",
 				"The same over 6 hours and 3 days. Above 1 for long: the objective of the month will be missed; plan capacity.",
@@ -53,10 +53,10 @@ func objectives() row {
 // percentileRow is a histogram as percentiles, by replica and as a heatmap.
 func percentileRow(title, name, advice string) row {
 	return section(title,
-		beside(9, graph(title+", percentiles", advice, seconds, quantiles(name)),
+		sideBySide(9, graph(title+", percentiles", advice, seconds, quantiles(name)),
 			graph(title+", p95 by replica", "A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths.",
 				seconds, []query{{quantile("0.95", "pool_id, replica_id", name), "{{pool_id}} / {{replica_id}}"}}),
-			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: choose replicas above to tell.",
+			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: choose replicas above to see which.",
 				seconds, buckets(name))))
 }
 
@@ -70,16 +70,16 @@ func phases() row {
 		return query{fmt.Sprintf("%s / (%s > 0)", rateBy(by, "llm_server_model_"+counter+"_seconds_total"), rateBy(by, "llm_server_model_requests_total")), legend}
 	}
 	return section("Phases",
-		beside(9, graph("Mean time by phase", "trtllm-serve: queue, prefill, decode of the mean request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
+		sideBySide(9, graph("Mean time by phase", "trtllm-serve: queue, prefill, decode of the mean request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
 			seconds, []query{phase("queue", "queue"), phase("prefill", "prefill"), phase("decode", "decode")}, stacked),
-			graph("Mean duration at the entry model", "Works for servers without histograms too. Above your objective: see the parts on the right. Absent for streaming Triton, whose times end when a request is handed over.",
+			graph("Mean duration at the entry model", "Works for servers without histograms too. Above your objective: see the parts on the right. Absent for streaming models of Triton, whose times end when a request is handed over.",
 				seconds, []query{{"avg by (pool_id, model_id) (" + each("llm_server_request_duration_average_seconds") + ")", "{{pool_id}} {{model_id}}"}}),
-			graph("Time per output token, estimate", "For Triton, which does not tell it: mean duration less mean first token, by mean length. Rough; look at its trend.",
+			graph("Time per output token, estimate", "For Triton, which does not expose it: mean duration less mean first token, by mean length. Rough; look at its trend.",
 				seconds, []query{
 					{"avg by (pool_id, model_id) (" + each("llm_server_time_per_output_token_average_seconds_estimate") + ")", "{{pool_id}} {{model_id}} estimate"},
 					{"avg by (pool_id, model_id) (" + each("llm_server_time_per_output_token_average_seconds") + ")", "{{pool_id}} {{model_id}}"},
 				})),
-		beside(9, graph("Queue time by model of Triton", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
+		sideBySide(9, graph("Queue time by model of Triton", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
 			seconds, []query{part("queue", "{{pool_id}} {{model}}")}),
 			graph("Request time by model of Triton", "Mean time at each part. The part that grew is where to look. Parts overlap: do not add them.",
 				seconds, []query{part("request", "{{pool_id}} {{model}}")}),

@@ -12,7 +12,7 @@ type row struct {
 	lines []line
 }
 
-// line are panels beside each other that fill the width.
+// line are panels next to each other that fill the width.
 type line struct {
 	height int
 	panels []Panel
@@ -21,9 +21,9 @@ type line struct {
 // section makes a row.
 func section(title string, lines ...line) row { return row{title, lines} }
 
-// beside makes a line of panels of the same height. Panels without a width of
-// their own share what is left.
-func beside(height int, panels ...Panel) line { return line{height, panels} }
+// sideBySide makes a line of panels of the same height. Panels without a width
+// of their own share what is left.
+func sideBySide(height int, panels ...Panel) line { return line{height, panels} }
 
 // wide gives a panel a width of its own.
 func wide(w int, p Panel) Panel {
@@ -60,7 +60,7 @@ func (d *Dashboard) complete() {
 	}
 }
 
-// shares are the widths of panels beside each other.
+// shares are the widths of panels next to each other.
 func shares(panels []Panel) []int {
 	left, open := width, 0
 	for i := range panels {

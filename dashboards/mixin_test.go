@@ -15,7 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// jsonnet evaluates an expression beside the mixin; without the program the
+// jsonnet evaluates an expression in the mixin's folder; without the program the
 // test is skipped, but never so in CI.
 func jsonnet(t *testing.T, expression string, into any) {
 	t.Helper()

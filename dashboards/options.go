@@ -15,7 +15,7 @@ type Legend struct {
 	ShowLegend  bool     `json:"showLegend"`
 }
 
-// Tooltip is what stands beside the mouse.
+// Tooltip is what is shown at the mouse.
 type Tooltip struct {
 	Mode string `json:"mode"`
 	Sort string `json:"sort"`
@@ -121,7 +121,7 @@ type HeatLegend struct {
 	Show bool `json:"show"`
 }
 
-// HeatTooltip is what stands beside the mouse.
+// HeatTooltip is what is shown at the mouse.
 type HeatTooltip struct {
 	Mode       string `json:"mode"`
 	YHistogram bool   `json:"yHistogram"`

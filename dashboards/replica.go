@@ -2,14 +2,14 @@ package dashboards
 
 import "fmt"
 
-// replica is everything of one replica, or of a few beside each other.
+// replica is everything of one replica, or of a few next to each other.
 func replica() Dashboard {
 	return Dashboard{
 		UID: "trtllm-replica", Title: "LLM servers / Replica",
-		Description: "Everything of one replica: choose it above. Several at once show how they differ.",
+		Description: "Everything about one replica: choose it above. Choose several to see how they differ.",
 		Templating:  variablesOfOne(),
 		rows: []row{
-			section("Health", beside(4, replicaNow()...), beside(7,
+			section("Health", sideBySide(4, replicaNow()...), sideBySide(7,
 				timeline("State", "What the replica was doing. Anything but green: the runbook section of that state.",
 					query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states()),
 				timeline("Models", "What its models were doing, as the repository index says. Unavailable in red: requests to it fail; LLMModelUnavailable in the runbook.",
@@ -33,17 +33,17 @@ func replicaNow() []Panel {
 	yes := mapped([]Outcome{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}})
 	name := "{{replica_id}}"
 	return []Panel{
-		stat("Ready", "What the server itself says. No: LLMReplicaNotReady in the runbook. Triton says yes while it stalls or fails: believe the state below.",
+		stat("Ready", "What the server itself says. No: LLMReplicaNotReady in the runbook. Triton says yes while it stalls or fails: the state below is right.",
 			"none", query{eachReplica("llm_server_ready"), name}, yes, levels("red", 1.0, "green")),
-		stat("Scraped", "Whether its page could be read. No: the reason stands on the exporter's /targets; LLMReplicaBlind in the runbook if its API answers.",
+		stat("Scraped", "Whether its page could be read. No: the reason is on the exporter's /targets; LLMReplicaBlind in the runbook if its API answers.",
 			"none", query{eachTarget("trtllm_exporter_target_up"), name}, yes, levels("red", 1.0, "green")),
-		stat("Saturation", "How much of what it can serve is asked for. Red: full; requests should go elsewhere.",
+		stat("Saturation", "Its load as a share of what it can serve. Red: full; requests should go elsewhere.",
 			ratio, query{each("llm_server_saturation_ratio"), name}, levels("green", 0.8, "orange", 1.0, "red"), decimals(0)),
 		stat("In flight now", "Requests it has admitted. While draining this is what is left to finish; it must fall to zero before the process ends.",
 			"short", query{each("llm_server_requests_active"), name}),
 		stat("KV cache in use", "Share of its KV cache in use. Red: it pauses requests; LLMKVCacheFull in the runbook.",
 			ratio, query{each("llm_server_kv_cache_utilization_ratio"), name}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
-		stat("Restarts", "Times it started anew in the time shown. Red: it crashes; LLMReplicaRestarts in the runbook.",
+		stat("Restarts", "Times it restarted in the time shown. Red: it crashes; LLMReplicaRestarts in the runbook.",
 			"none", query{"max by (pool_id, replica_id) (increase(trtllm_exporter_target_restarts_total{" + ofTarget + "}[$__range]))", name}, levels("green", 1.0, "orange", 3.0, "red"), decimals(0)),
 	}
 }
@@ -53,7 +53,7 @@ func replicaRequests() row {
 		return query{each("llm_server_requests_" + name), "{{replica_id}} " + legend}
 	}
 	return section("Requests",
-		beside(9, graph("In flight", "Admitted, running in prefill and decode, waiting, paused, and the limit. Waiting grows while running stays: full. Running stays and nothing ends: LLMReplicaStalled.",
+		sideBySide(9, graph("In flight", "Admitted, running in prefill and decode, waiting, paused, and the limit. Waiting grows while running stays: full. Running stays and nothing ends: LLMReplicaStalled.",
 			"short", []query{
 				count("active", "admitted"), count("prefill", "prefill"), count("decode", "decode"),
 				count("waiting", "waiting"), count("paused", "paused"), count("limit", "limit"),
@@ -63,9 +63,9 @@ func replicaRequests() row {
 					{each("llm_server_requests_per_second"), "{{replica_id}} ended"},
 					{rateOfEntries("replica_id, reason", "llm_server_requests_failed_total"), "{{replica_id}} failed {{reason}}"},
 				}),
-			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: its iterations stand still, or a request does not end; LLMReplicaDrainingLong.",
+			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: it does no iterations, or a request does not end; LLMReplicaDrainingLong.",
 				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{replica_id}}"}})),
-		beside(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
+		sideBySide(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
 			seconds, []query{{each("llm_server_request_duration_average_seconds"), "{{replica_id}}"}}),
 			graph("First token", "Percentiles over the exporter's window. Late: full batch, or long prompts.",
 				seconds, []query{{"max by (replica_id, percentile) (llm_server_time_to_first_token_percentile_seconds{" + ofModel + "})", "{{replica_id}} p{{percentile}}"}}),
@@ -75,7 +75,7 @@ func replicaRequests() row {
 
 func replicaTokens() row {
 	return section("Tokens",
-		beside(9, graph("Generated tokens", "Counted when a request ends, and for Triton the live estimate from iterations. Estimate steady and count at zero: long requests, or they never end.",
+		sideBySide(9, graph("Generated tokens", "Counted when a request ends, and for Triton the live estimate from iterations. Estimate steady and count at zero: long requests, or they never end.",
 			tokens, []query{
 				{each("llm_server_generation_tokens_per_second"), "{{replica_id}}"},
 				{each("llm_server_generation_tokens_per_second_estimate"), "{{replica_id}} estimate"},
@@ -94,15 +94,15 @@ func replicaTokens() row {
 
 func replicaBatch() row {
 	return section("Batch manager",
-		beside(9, graph("Iterations", "Steps of Triton's executor. Zero with requests in flight is a stall; restart it after a dump.",
+		sideBySide(9, graph("Iterations", "Steps of Triton's executor. Zero with requests in flight is a stall: take a dump, then restart it.",
 			"ops", []query{{each("llm_server_engine_iterations_per_second"), "{{replica_id}}"}}),
 			graph("Duration of an iteration", "trtllm-serve: the last iteration. Growing: larger batches or longer prefill chunks.",
 				seconds, []query{{each("llm_server_engine_iteration_duration_seconds"), "{{replica_id}}"}}),
 			graph("Batch size", "Mean size of the in-flight batch. Small with a queue: the KV cache limits it.",
 				"short", []query{{each("llm_server_batch_size_average"), "{{replica_id}}"}}),
-			graph("Prefill tokens in an iteration", "Context tokens of the last iteration. At the token budget all the time: prefill bound; add replicas or reuse prefixes.",
+			graph("Prefill tokens in an iteration", "Context tokens of the last iteration. At the token budget all the time: prefill is the bottleneck; add replicas or reuse prefixes.",
 				"short", []query{{each("llm_server_iteration_context_tokens"), "{{replica_id}}"}})),
-		beside(9, graph("KV cache blocks", "Used and free. Free at zero: requests are paused.",
+		sideBySide(9, graph("KV cache blocks", "Used and free. Free at zero: requests are paused.",
 			"short", []query{{"max by (replica_id, state) (llm_server_kv_cache_blocks{" + ofModel + "})", "{{replica_id}} {{state}}"}}, stacked),
 			graph("KV cache reuse", "Blocks a second found instead of computed. Falls to zero after a change of the prompt template or with reuse switched off.",
 				"ops", []query{{eachRate("llm_server_kv_cache_blocks_reused_total"), "{{replica_id}}"}}),
@@ -115,20 +115,20 @@ func replicaBatch() row {
 func replicaModels() row {
 	part := func(name string) string { return rateBy("replica_id, model", "llm_server_model_"+name) }
 	return section("Models of Triton",
-		beside(9, graph("Requests by model", "Entry model and parts; never add them. A part with far fewer than the entry: requests fail before it.",
+		sideBySide(9, graph("Requests by model", "Entry model and parts; never add them. A part with far fewer than the entry: requests fail before it.",
 			request, []query{{part("requests_total"), "{{replica_id}} {{model}}"}}),
 			graph("Failures by model", "The part that fails, by reason. An ensemble counts its parts' failures too.",
 				request, []query{{rateBy("replica_id, model, reason", "llm_server_model_requests_failed_total"), "{{replica_id}} {{model}} {{reason}}"}}),
 			graph("Pending by model", "Requests in Triton's queue of each model. Above zero at preprocessing or postprocessing: more instances.",
 				"short", []query{{"max by (replica_id, model) (llm_server_model_requests_pending{" + ofModel + "})", "{{replica_id}} {{model}}"}}),
-			graph("Compute time by phase", "Seconds of work a second. Input or output large beside infer: tensors are copied too far.",
+			graph("Compute time by phase", "Seconds of work a second. Input or output large compared with infer: tensors are copied too far.",
 				"none", []query{{rateBy("replica_id, phase", "llm_server_model_compute_seconds_total"), "{{replica_id}} {{phase}}"}}, stacked)))
 }
 
 func replicaMemory() row {
 	one := func(name, legend string) query { return query{eachReplica(name), "{{replica_id}} " + legend} }
 	return section("Memory and host",
-		beside(8, graph("Engine memory", "What the engine's runtime allocated, leading process only. It is allocated at start; growth is a leak.",
+		sideBySide(8, graph("Engine memory", "What the engine's runtime allocated, leading process only. It is allocated at start; growth is a leak.",
 			"bytes", []query{{fmt.Sprintf("max by (replica_id, memory) (llm_server_engine_memory_bytes{%s})", ofModel), "{{replica_id}} {{memory}}"}}),
 			graph("Pinned pool of Triton", "Used of the pinned memory pool. At its limit copies become slow: --pinned-memory-pool-byte-size.",
 				"bytes", []query{one("llm_server_pinned_memory_used_bytes", "used"), one("llm_server_pinned_memory_limit_bytes", "limit")}),

@@ -7,7 +7,7 @@ type column struct {
 	looks       []Property
 }
 
-// table shows queries by the same labels beside each other. Every label is a
+// table shows queries by the same labels next to each other. Every label is a
 // pair of its name and its title.
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)

@@ -61,7 +61,7 @@ func (d dice) rule(regex string) string {
 }
 
 // exported is Prometheus' rule for the labels of a target that collide with
-// ours, told once more: shorter names first, one exported_ more until free.
+// ours, written again: shorter names first, one exported_ more until free.
 func exported(in, ours map[string]string, keep func(string) bool) map[string]string {
 	out := maps.Clone(in)
 	var moved []string
@@ -85,7 +85,7 @@ func exported(in, ours map[string]string, keep func(string) bool) map[string]str
 	return out
 }
 
-// want tells what [relabel.Relabeler.Series] has to give, by way of Prometheus'
+// want says what [relabel.Relabeler.Series] must give, by way of Prometheus'
 // own rules; nil when the series is not to be kept.
 func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]string {
 	attach := maps.Clone(id.Labels)
@@ -122,7 +122,7 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 }
 
 // collides says whether a labelmap of the rules may send two labels to one
-// name: which of them wins depends on their order, which is nobody's promise.
+// name: which of them wins depends on their order, which nothing promises.
 func collides(r relabel.Rules) bool {
 	return slices.ContainsFunc(r, func(c *relabel.Config) bool { return c.Action == prometheus.LabelMap })
 }

@@ -19,7 +19,7 @@ const (
 	LabelModelID       = "model_id"
 )
 
-// Unknown is the value of an identity label whose value nobody could tell; the
+// Unknown is the value of an identity label whose value is not known; the
 // label itself is never absent.
 const Unknown = "unknown"
 

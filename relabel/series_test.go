@@ -59,7 +59,7 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 		"a model without an id": {
 			in: []string{"__name__", "a", "model", "other"}, out: ours("__name__", "a", "model", "other"),
 		},
-		"nobody knows models": {
+		"models are not known": {
 			change: func(id *relabel.Identity) { id.ModelID = nil },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ensemble"),
 		},
@@ -91,7 +91,7 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 			},
 			in: []string{"__name__", "a"}, out: ours("__name__", "a", "rack", "r1"),
 		},
-		"text that is not UTF-8 is mended": {
+		"text that is not UTF-8 is repaired": {
 			change: func(id *relabel.Identity) {
 				id.EngineVersion, id.ReplicaID, id.Labels = "2\xff", "r\xfe", map[string]string{"rack": "\xff", "\xff": "x"}
 			},

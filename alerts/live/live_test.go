@@ -134,7 +134,7 @@ func (s *stack) inhibited(t *testing.T) {
 	}
 }
 
-// untouched holds that nobody is told of pools where nothing happened.
+// untouched wants no alert about pools where nothing happened.
 func (s *stack) untouched(t *testing.T) {
 	t.Helper()
 	s.hook.mu.Lock()

@@ -21,7 +21,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// alert is what Alertmanager tells a webhook of one alert.
+// alert is what Alertmanager sends a webhook about one alert.
 type alert struct {
 	Status      string            `json:"status"`
 	Labels      map[string]string `json:"labels"`
@@ -31,7 +31,7 @@ type alert struct {
 	at       time.Time
 }
 
-// webhook notes every alert that it is told of.
+// webhook notes every alert that it is sent.
 type webhook struct {
 	mu     sync.Mutex
 	alerts []alert

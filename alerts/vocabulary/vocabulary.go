@@ -19,7 +19,7 @@ type Metric struct {
 }
 
 // Vocabulary are all metrics that queries may use, by the names of their
-// series. It may be read by many at once while nobody adds to it.
+// series. Many may read it at once while none adds to it.
 type Vocabulary map[string]Metric
 
 // New is the catalogue of derived families, the exporter's own families and

@@ -21,7 +21,7 @@ const module = "github.com/trtllm-exporter/trtllm_exporter"
 const architecture = "../../docs/architecture.md"
 
 // arrows are the rows of the table: the rooms that each room may import, and those that the tests of every room may
-// import beside their own arrows.
+// import in addition to their own arrows.
 type arrows struct {
 	of       map[string][]string
 	forTests []string
@@ -76,7 +76,7 @@ func TestRoomsImportOnlyWhatTheirArrowsAllow(t *testing.T) {
 	}
 }
 
-func TestNoArrowIsThereThatNobodyUses(t *testing.T) {
+func TestEveryArrowIsUsed(t *testing.T) {
 	table, rooms := readArrows(t), listRooms(t)
 	for name, may := range table.of {
 		r, known := rooms[name]

@@ -17,13 +17,13 @@ import (
 
 // declareCheckConfig declares the subcommand that starts nothing.
 func declareCheckConfig(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("check-config", "Check a configuration file and say what is wrong with it, line by line.")
+	cmd := app.Command("check-config", "Check a configuration file and report each mistake with its line.")
 	file := cmd.Arg("file", "Configuration file.").Required().String()
 	return cmd.FullCommand(), func() error { return checkConfig(out, *file) }
 }
 
-// checkConfig goes as far as a start would without scraping: what is built
-// from the file, such as certificates, is checked too.
+// checkConfig does what a start does, without scraping: what is built from the
+// file, such as certificates, is checked too.
 func checkConfig(out *output, file string) error {
 	f, err := config.Load(file)
 	if err != nil {

@@ -19,7 +19,7 @@ const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window
 
 // declareDemo declares the subcommand that needs no server.
 func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to look around without a GPU.")
+	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU.")
 	var serving webFlags
 	serving.declare(cmd)
 	length := cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").Duration()
@@ -85,7 +85,7 @@ func guide(addr string, fleet *simulate.Fleet) string {
 	for _, line := range [][2]string{
 		{"in a browser", "http://%s/"},
 		{"the fleet", "curl -sg 'http://%s/targets?format=json'"},
-		{"the whole page", "curl -sg http://%s/metrics"},
+		{"all metrics", "curl -sg http://%s/metrics"},
 		{"tokens a second", "curl -sg 'http://%s/metrics?name[]=llm_server_generation_tokens_per_second'"},
 		{"queues", "curl -sg 'http://%s/metrics?name[]=llm_server_queue_depth'"},
 		{"one pool", "curl -sg 'http://%s/metrics?pool_id=" + fleet.Pools()[0].Name + "'"},

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Exit codes of doctor beside exitOK.
+// Exit codes of doctor other than exitOK.
 const (
 	exitMissing     = 1
 	exitUnreachable = 2
@@ -34,11 +34,11 @@ type findings struct {
 // Unwrap gives the reason.
 func (f findings) Unwrap() error { return f.error }
 
-// declareDoctor declares the subcommand that says what servers tell.
+// declareDoctor declares the subcommand that says what servers expose.
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("doctor", "Say of each server what it is, what can be known of it, and which flag turns on what it does not tell. Exit code 0: it tells everything; 1: something is missing; 2: a server is not reached.")
+	cmd := app.Command("doctor", "Say of each server what it is, what it exposes, and which flag turns on what it does not expose. Exit code 0: it exposes everything; 1: something is missing; 2: a server cannot be reached.")
 	urls := cmd.Arg("url", "URL of a server, as http://host:8002.").Required().Strings()
-	port := cmd.Flag("api-port", "Port of the server's HTTP API, when it is not where its kind has it.").Int()
+	port := cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").Int()
 	timeout := cmd.Flag("timeout", "Time that one answer may take.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {
 		f, err := onceOf(*urls, *timeout, *port)
@@ -55,7 +55,7 @@ func examine(ctx context.Context, out *output, f *config.File) error {
 	if err != nil {
 		return err
 	}
-	const rounds = 5 // Detection, page, answers, and the page once more.
+	const rounds = 5 // Detection, page, answers, and the page again.
 	ctx, cancel := context.WithTimeout(ctx, rounds*time.Duration(f.Pools[0].ScrapeTimeout)*time.Duration(len(f.Pools[0].Discovery.StaticConfigs)))
 	defer cancel()
 	// A target that fails is a finding like others.
@@ -79,7 +79,7 @@ func examine(ctx context.Context, out *output, f *config.File) error {
 	}
 	switch {
 	case unreachable > 0:
-		return findings{fmt.Errorf("%d of %d servers are not reached", unreachable, len(store.Slots())), exitUnreachable}
+		return findings{fmt.Errorf("%d of %d servers cannot be reached", unreachable, len(store.Slots())), exitUnreachable}
 	case missing > 0:
 		return findings{errors.New(strconv.Itoa(missing) + " capabilities are missing"), exitMissing}
 	}

@@ -80,7 +80,7 @@ func TestDoctorOfServersThatAreNotThere(t *testing.T) {
 	require.NoError(t, closed.Close())
 	code, text, errors := examined(t, "http://"+closed.Addr().String(), r.APIURL())
 	require.Equal(t, exitUnreachable, code, errors)
-	require.Contains(t, errors, "1 of 2 servers are not reached")
+	require.Contains(t, errors, "1 of 2 servers cannot be reached")
 	require.Contains(t, text, "connect")
 	require.Regexp(t, `(?m)^queue +yes`, text, "the other one is examined all the same")
 }

@@ -26,12 +26,12 @@ type healthFlags struct {
 // declareHealthcheck declares the subcommand that container runtimes call: an
 // image of one binary has no curl.
 func declareHealthcheck(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0 is yes, 1 is no.")
+	cmd := app.Command("healthcheck", "Ask a running exporter whether it is healthy; exit code 0: yes, 1: no.")
 	var flags healthFlags
 	cmd.Arg("url", "URL of the exporter; without a path "+healthyPath+" is asked.").
 		Default("http://" + defaultAddress).StringVar(&flags.url)
 	cmd.Flag("timeout", "Time the answer may take.").Default("3s").DurationVar(&flags.timeout)
-	cmd.Flag("insecure", "Accept any certificate, as one asks oneself on loopback.").BoolVar(&flags.insecure)
+	cmd.Flag("insecure", "Accept any certificate, for requests on loopback.").BoolVar(&flags.insecure)
 	return cmd.FullCommand(), func() error {
 		target, err := flags.target()
 		if err != nil {

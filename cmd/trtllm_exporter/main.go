@@ -1,5 +1,5 @@
 // Command trtllm_exporter serves the metrics of many Triton and TensorRT-LLM
-// servers on one page. The package owns flags, subcommands, signals and the
+// servers on one /metrics. The package owns flags, subcommands, signals and the
 // exit code; it puts the rooms together and must not know how they work.
 package main
 
@@ -68,7 +68,7 @@ type output struct {
 
 // commandLine declares flags and subcommands; the actions are by subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error) {
-	app := kingpin.New(program, "Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one Prometheus page.")
+	app := kingpin.New(program, "Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one /metrics for Prometheus.")
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")

@@ -24,10 +24,10 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){program: main})
 }
 
-// TestScripts runs the whole program as its users do. Beside testscript's own
+// TestScripts runs the whole program as its users do. Besides testscript's own
 // commands there are:
 //
-//	freeport VAR              an address that nobody listens on
+//	freeport VAR              an address that nothing listens on
 //	replica VAR KIND          a simulated server; VAR is the URL of its page, VAR_ADDR its host:port
 //	server VAR TYPE FILE      a server that always answers with a file
 //	hang VAR                  a server that accepts and never answers

@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// naming is what an exporter beside one server is told about it by the pod,
-// so that all pods of a Deployment share one configuration.
+// naming is what the pod of a sidecar adds to its configuration, so that all
+// pods of a Deployment share one file.
 type naming struct{ poolID, replicaID string }
 
 // apply gives the one pool, and the one target, of a configuration their names.

@@ -15,7 +15,7 @@ import (
 
 // declareScrape declares the subcommand that scrapes once.
 func declareScrape(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("scrape", "Scrape one server once and print its page as the exporter would serve it.")
+	cmd := app.Command("scrape", "Scrape one server once and print its metrics as the exporter would serve them.")
 	url := cmd.Arg("url", "URL of the server, as http://host:8002.").Required().String()
 	timeout := cmd.Flag("scrape.timeout", "Time the scrape may take.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {

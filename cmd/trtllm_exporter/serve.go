@@ -38,9 +38,9 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 		Default(defaultAddress).StringsVar(&f.addresses)
 	cmd.Flag("web.config.file", "File with TLS and users, in the format of Prometheus' exporter-toolkit.").
 		PlaceHolder("FILE").StringVar(&f.configFile)
-	cmd.Flag("web.enable-lifecycle", "Open POST /-/reload and GET /config.").
+	cmd.Flag("web.enable-lifecycle", "Enable POST /-/reload and GET /config.").
 		BoolVar(&f.lifecycle)
-	cmd.Flag("web.max-requests", "Requests at work at once; further ones are answered 503.").
+	cmd.Flag("web.max-requests", "Requests handled at once; further ones get a 503.").
 		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
 }
 
@@ -66,11 +66,11 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 		PlaceHolder("5s").DurationVar(&source.interval)
 	cmd.Flag("scrape.timeout", "Time one scrape of a --target may take (default 4s, or the interval if that is shorter).").
 		PlaceHolder("4s").DurationVar(&source.timeout)
-	cmd.Flag("sharding.index", "Which of the exporters of sharding.total this one is, from 0: a number, or a name that ends in one.").
+	cmd.Flag("sharding.index", "Which of the exporters of sharding.total this is, from 0: a number, or a name that ends in one.").
 		PlaceHolder("N").StringVar(&source.shard)
-	cmd.Flag("pool-id", "Name of the one pool, for an exporter in the pod of its server.").
+	cmd.Flag("pool-id", "Name of the one pool, for a sidecar.").
 		PlaceHolder("NAME").StringVar(&source.names.poolID)
-	cmd.Flag("replica-id", "Name of the one static target, as the pod's; beside a file too.").
+	cmd.Flag("replica-id", "Name of the one static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
 	return cmd.FullCommand(), func() error {
@@ -94,13 +94,13 @@ func (s *sourceFlags) check() error {
 	case s.file != "" && (s.interval != 0 || s.timeout != 0):
 		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set global.scrape_interval and global.scrape_timeout in it")
 	case s.file == "" && s.shard != "":
-		return errors.New("--sharding.index is for a file that says sharding.total; give --config.file FILE")
+		return errors.New("--sharding.index is for a file with sharding.total; give --config.file FILE")
 	case s.interval < 0 || s.timeout < 0:
 		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
 	}
 	window := time.Duration(config.DefaultFile.Global.Derive.Window)
 	if s.interval > window/2 {
-		return fmt.Errorf("--scrape.interval: %s leaves no two scrapes in the window of %s over which rates are taken; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
+		return fmt.Errorf("--scrape.interval: with %s there are no two scrapes in the window of %s that rates cover; use %s or less, or a file with a longer global.window", s.interval, window, window/2)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func TestTheListsOfChecks(t *testing.T) {
 	require.Empty(t, down.List(assess.Determinism))
 	require.Empty(t, down.Generation)
 	missing := after(t, func(b *assess.Basis) { b.Page, b.PageMissing = nil, true })
-	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "one without a page can be told what would give it one")
+	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "for one without a page there is what would give it one")
 	require.Empty(t, (*assess.Known)(nil).BuildVersion())
 	require.Nil(t, (*assess.Known)(nil).List(assess.Expected))
 }
@@ -323,8 +323,8 @@ func TestOutputsAreComparedWithinAGroupOfTwoOrMore(t *testing.T) {
 		{"two that differ", []*target.Canary{answer("v1", "x"), answer("v1", "y")}, 2, true},
 		{"one of each version", []*target.Canary{answer("v1", "x"), answer("v2", "y")}, 0, false},
 		{"the group that differs most counts", []*target.Canary{answer("v1", "x"), answer("v1", "x"), answer("v2", "x"), answer("v2", "y")}, 2, true},
-		{"one alone beside a pair", []*target.Canary{answer("v1", "x"), answer("v1", "x"), answer("v2", "y")}, 1, true},
-		{"nobody", nil, 0, false},
+		{"one alone and a pair", []*target.Canary{answer("v1", "x"), answer("v1", "x"), answer("v2", "y")}, 1, true},
+		{"no replica", nil, 0, false},
 	} {
 		got, compared := assess.DistinctOutputs(one.answers)
 		require.Equal(t, one.want, got, one.says)

@@ -39,7 +39,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
 		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true}, assess.Stalled, "no iteration happens"},
 		{
-			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens to the last.
+			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens until the end.
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
 			assess.Draining, "no longer live",
 		},
@@ -53,7 +53,7 @@ func TestStateOfAReplica(t *testing.T) {
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true, Detail: "no"}, Seen: true, Lived: true, SamePort: true}},
 			assess.NotReady, "no",
 		},
-		{"draining tells more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is ending"},
+		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is ending"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},

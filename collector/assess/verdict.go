@@ -3,8 +3,8 @@ package assess
 // Severity is how much a verdict matters.
 type Severity string
 
-// The severities: all is well, somebody should have a look, the replica does
-// not serve.
+// The severities: nothing is wrong, somebody should have a look, the replica
+// does not serve.
 const (
 	OK     Severity = "ok"
 	Look   Severity = "look"
@@ -42,19 +42,19 @@ func consequences() map[State]consequence {
 	}
 }
 
-// The entries of the runbook for what may be wrong beside the state.
+// The entries of the runbook for what may be wrong besides the state.
 const (
 	unmetRunbook  = "LLMExpectationMismatch"
 	canaryRunbook = "LLMCanaryFailing"
 )
 
-// Judge gives the verdict on a replica. What is wrong beside its state is added
+// Judge gives the verdict on a replica. What is wrong besides its state is added
 // to the reason, and raises the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
 	of := consequences()[state]
 	v := Verdict{State: state, Reason: reason, Severity: of.severity, Runbook: of.runbook}
-	for _, beside := range []struct {
+	for _, more := range []struct {
 		wrong string
 		consequence
 	}{
@@ -62,12 +62,12 @@ func Judge(e *Evidence) Verdict {
 		{e.Unmet, consequence{Look, unmetRunbook}},
 		{e.Canary, consequence{Broken, canaryRunbook}},
 	} {
-		if beside.wrong == "" {
+		if more.wrong == "" {
 			continue
 		}
-		v.Reason += "; " + beside.wrong
-		if v.Severity == OK || v.Severity == Look && beside.severity == Broken {
-			v.Severity, v.Runbook = beside.severity, beside.runbook
+		v.Reason += "; " + more.wrong
+		if v.Severity == OK || v.Severity == Look && more.severity == Broken {
+			v.Severity, v.Runbook = more.severity, more.runbook
 		}
 	}
 	return v

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// script is what a server does: text is written as it stands, a time is waited.
+// script is what a server does: text is written unchanged, a time is waited.
 type script []any
 
 // hangs is longer than any request of the canary.

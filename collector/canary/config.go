@@ -20,7 +20,8 @@ const (
 const (
 	// shortestInterval keeps the canary's share of a server's own numbers small.
 	shortestInterval = 10 * time.Second
-	// mostTokens and longestPrompt keep the canary small beside real requests.
+	// mostTokens and longestPrompt keep the canary small compared with real
+	// requests.
 	mostTokens    = 64
 	longestPrompt = 4096
 )

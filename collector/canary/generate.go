@@ -87,7 +87,7 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 		if cause, timed := errors.AsType[*failure](context.Cause(ctx)); timed {
 			return nil, cause
 		}
-		return nil, &failure{Malformed, "the model's metadata can not be read: " + err.Error()}
+		return nil, &failure{Malformed, "the model's metadata cannot be read: " + err.Error()}
 	}
 	names := make(map[string]bool, len(m.Inputs))
 	for _, input := range m.Inputs {

@@ -137,7 +137,7 @@ func newEvents(body io.Reader) *events {
 // errTooLarge ends the reading of an answer that is over a limit.
 var errTooLarge = errors.New("the answer is over the limit of the canary")
 
-// next gives the data of the next event that has any or bears a name.
+// next gives the data of the next event that has any, or has a name.
 func (e *events) next() ([]byte, error) {
 	var data []byte
 	name := ""

@@ -30,7 +30,7 @@ const (
 	Timeout Result = "timeout"
 	// Malformed: the answer is no stream of events, or too large a one.
 	Malformed Result = "malformed"
-	// Unsupported: the model takes no text, so it can not be asked.
+	// Unsupported: the model takes no text, so it cannot be asked.
 	Unsupported Result = "unsupported"
 )
 

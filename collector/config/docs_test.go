@@ -16,8 +16,8 @@ import (
 // clientSection documents the keys that pools and http_sd_configs share.
 const clientSection = "HTTP client"
 
-// documented reads the keys of every table in the page by the section they
-// stand in.
+// documented reads the keys of every table in the document by the section they
+// are in.
 func documented(t *testing.T) map[string][]string {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/configuration.md")

@@ -75,8 +75,8 @@ type group struct {
 	Labels  model.LabelSet `yaml:"labels"`
 }
 
-// shapeOf removes pointers and puts the written form in the place of types
-// that decode themselves from another one.
+// shapeOf removes pointers, and gives the written form of types that decode
+// themselves from another one.
 func shapeOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -62,7 +62,7 @@ type Pool struct {
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
 
 	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
-	// beside the server and sees it; its config.json says what built it.
+	// next to the server and sees it; its config.json says what built it.
 	EngineDir string `yaml:"engine_dir,omitempty"`
 	// Silent says that the replicas bind no port, like the follower ranks of a
 	// server of several processes: they are known and never scraped.

@@ -37,7 +37,7 @@ func elsewhere(key string) string {
 	return ""
 }
 
-// hint says what to write in the place of an unknown key.
+// hint says what to write instead of an unknown key.
 func hint(key, path string, keys *keySet) string {
 	if near := nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)

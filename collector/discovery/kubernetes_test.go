@@ -38,7 +38,7 @@ func pod(name, ip, version string) map[string]any {
 	}
 }
 
-// change tells the watchers of an event.
+// change sends an event to the watchers.
 func (c *cluster) change(kind string, p map[string]any) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -93,7 +93,7 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 	return m, nil
 }
 
-// staticGroups gives each group the source name that tells it from the others.
+// staticGroups gives each group a source name that no other has.
 func staticGroups(groups []*targetgroup.Group) []*targetgroup.Group {
 	named := make([]*targetgroup.Group, 0, len(groups))
 	for i, g := range groups {

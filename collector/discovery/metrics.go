@@ -25,7 +25,7 @@ func mechanisms() []mechanism {
 	}
 }
 
-// metrics tells on the exporter's own page how the discovery of a pool goes.
+// metrics are the exporter's own metrics about the discovery of a pool.
 type metrics struct{ manager *Manager }
 
 // show registers the metrics until the returned function is called. Discovery

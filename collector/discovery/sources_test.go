@@ -140,7 +140,7 @@ func TestMetricsTellHowDiscoveryGoes(t *testing.T) {
 		one.wait(t, "s:1{}", "a:1{}", "b:1{}")
 		two.wait(t, "s:1{}", "a:1{}", "b:1{}")
 		require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(`
-# HELP trtllm_exporter_discovery_failures_total Files that could not be read, requests that failed, names that could not be looked up; the last good targets stay.
+# HELP trtllm_exporter_discovery_failures_total Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.
 # TYPE trtllm_exporter_discovery_failures_total counter
 trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="one"} 0
 trtllm_exporter_discovery_failures_total{mechanism="http",pool_id="two"} 0
@@ -156,7 +156,7 @@ trtllm_exporter_discovery_targets{pool_id="two"} 3
 	})
 	families, err := reg.Gather()
 	require.NoError(t, err)
-	require.Empty(t, families, "a discovery that has ended is not told of")
+	require.Empty(t, families, "a discovery that has ended has no series")
 	lint, err := testutil.GatherAndLint(reg)
 	require.NoError(t, err)
 	require.Empty(t, lint)

@@ -6,13 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// Span is where a value stands in the data of a block; an empty span is a
+// Span is the place of a value in the data of a block; an empty span is a
 // value that is absent.
 type Span struct{ start, end uint32 }
 
 // Block is what one scrape or one derivation adds to the page: a shape and
-// the text of its values. A published block never changes. It is counted:
-// whoever keeps it holds a reference and releases it once, after which its
+// the text of its values. A published block never changes. Its references are
+// counted: each holder releases its own once, and after the last release the
 // memory may serve a later scrape of the same target.
 type Block struct {
 	shape *Shape
@@ -77,7 +77,7 @@ func (b *Block) Release() {
 	}
 }
 
-// Text is the value of a line as it stands on the page, nil when absent. The
+// Text is the value of a line as it is on the page, nil when absent. The
 // bytes belong to the block.
 func (b *Block) Text(line int) []byte {
 	s := b.spans[b.shape.lines[line].value]
@@ -193,7 +193,7 @@ func (p *blockPool) get() *Block {
 	return b
 }
 
-// put takes a block back that nobody holds any more.
+// put takes a block back that has no holder left.
 func (p *blockPool) put(b *Block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

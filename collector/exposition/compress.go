@@ -63,8 +63,8 @@ func quality(params string) float64 {
 	return 1
 }
 
-// Compressor writes one compressed page after another without making its
-// tables anew. It is not safe for concurrent use.
+// Compressor writes one compressed page after another and reuses its tables. It
+// is not safe for concurrent use.
 type Compressor struct {
 	gz *gzip.Writer
 	zs *zstd.Encoder

@@ -81,7 +81,7 @@ func (m *metadata) typ(name string, typ model.MetricType) uint32 {
 // conflict says whether the last TYPE contradicts the first.
 func (f *familyMeta) conflict() bool { return f.now != f.typ }
 
-// conflicting says whether a sample of that name stands under a TYPE that
+// conflicting says whether a sample of that name is under a TYPE that
 // contradicts the family's first.
 func (m *metadata) conflicting(k kind, name string) bool {
 	if f, ok := m.byName[name]; ok {
@@ -166,7 +166,7 @@ func (m *metadata) resolveOpenMetrics(name string) (string, *familyMeta, model.M
 	return name, nil, model.MetricTypeUnknown
 }
 
-// textType is the type under which a family stands in the text format.
+// textType is the type that a family has in the text format.
 func textType(t model.MetricType) model.MetricType {
 	switch t {
 	case model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram, model.MetricTypeSummary:

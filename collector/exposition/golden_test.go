@@ -12,10 +12,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-var update = flag.Bool("update", false, "write the golden pages anew")
+var update = flag.Bool("update", false, "write the golden pages")
 
 // TestGoldenPages re-exposes every page of testdata with the identity labels
-// and compares it with the golden page beside it.
+// and compares it with the golden page next to it.
 func TestGoldenPages(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.prom")
 	require.NoError(t, err)

@@ -59,7 +59,7 @@ func (d *Drops) add(reason string) {
 	}
 }
 
-// The ways in which a whole page fails, beside what the parser itself says.
+// The ways in which a whole page fails, besides errors of the parser itself.
 var (
 	ErrSampleLimit = errors.New("sample limit exceeded")
 	ErrLabelLimit  = errors.New("label limit exceeded")

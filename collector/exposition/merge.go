@@ -14,7 +14,7 @@ type Merger struct {
 }
 
 // Layout is the plan of one page: which families it has, which HELP and TYPE
-// each carries, and which lines of which block stand in it.
+// each carries, and which lines of which block are in it.
 type Layout struct {
 	shapes   []*Shape
 	families []mergedFamily
@@ -47,7 +47,7 @@ type head struct {
 	text []byte
 }
 
-// ref is one family of one block, and the segment it stands in.
+// ref is one family of one block, and the segment it is in.
 type ref struct {
 	block, family int32
 	segment
@@ -60,12 +60,12 @@ func (l *Layout) Stats() MergeStats { return l.stats }
 // ask for.
 func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 
-// Layout plans the page of the blocks, which come in the order in which their
-// lines will stand. The plan is kept and given out again for as long as the
-// blocks have the same shapes.
+// Layout plans the page of the blocks, which come in the order that their lines
+// will have. The plan is kept and given out again for as long as the blocks have
+// the same shapes.
 //
 // The rules between targets:
-//   - Families stand in the order of their names, each with one HELP and one
+//   - Families are in the order of their names, each with one HELP and one
 //     TYPE, and in each the blocks' lines in the order of the blocks.
 //   - The TYPE that most blocks say wins; among equals the one that was on the
 //     last page, else the first block's. So one target that says something
@@ -183,7 +183,7 @@ func mostSaid[T ~string](refs []ref, before T, say func(ref) T) T {
 	return best
 }
 
-// keep counts conflicts with the winner and drops what cannot stand under it.
+// keep counts conflicts with the winner and drops what cannot be under its TYPE.
 func (l *Layout) keep(f *mergedFamily, won *Family) {
 	typ, help := 0, 0
 	kept := f.refs[:0]
@@ -271,7 +271,7 @@ func clashing(at map[string]int, f *mergedFamily) []int {
 	return found
 }
 
-// had says whether the family stood on the page; a nil layout had none.
+// had says whether the family was on the page; a nil layout had none.
 func (l *Layout) had(name string) bool { return l != nil && l.heads[name] != nil }
 
 // appendHead renders HELP and TYPE; a family without help has no HELP line.

@@ -40,12 +40,12 @@ func TestMergeOfTwoTargets(t *testing.T) {
 		stats            exposition.MergeStats
 	}{
 		{
-			"families stand by name and targets in their order", "# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n", "# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
+			"families are in the order of their names, targets in theirs", "# HELP x one\n# TYPE x gauge\nx 1\n# TYPE b counter\nb 1\n", "# TYPE c counter\nc 2\n# HELP x one\n# TYPE x gauge\nx 2\n",
 			"# TYPE b counter\nb{r=\"a\"} 1\n# TYPE c counter\nc{r=\"b\"} 2\n# HELP x one\n# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
 			exposition.MergeStats{},
 		},
 		{
-			"S05 counter at a and gauge at b stand under the first's TYPE", "# TYPE x counter\nx 1\n", "# TYPE x gauge\nx 2\n",
+			"S05 counter at a and gauge at b are under the first's TYPE", "# TYPE x counter\nx 1\n", "# TYPE x gauge\nx 2\n",
 			"# TYPE x counter\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n",
 			exposition.MergeStats{TypeConflicts: 1},
 		},
@@ -107,7 +107,7 @@ func TestMergeOfTwoTargets(t *testing.T) {
 }
 
 // headsAndLines is what the page says of one replica's series: each with the
-// HELP and TYPE it stands under.
+// HELP and TYPE that it has there.
 func headsAndLines(page, replica string) []string {
 	var out []string
 	var help, typ string

@@ -36,10 +36,10 @@ type pageReader struct {
 }
 
 // parse is the slow path: it reads the whole body, builds a new shape and
-// table, and commits them only when all of it is well.
+// table, and commits them only when all of it is good.
 func (c *Cache) parse(b *Block, body []byte, k kind) error {
 	// The parser appends a newline; room for it keeps the body in place, so
-	// that offsets can be told by capacity.
+	// that offsets follow from capacities.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
@@ -131,8 +131,8 @@ func (r *pageReader) parser() textparse.Parser {
 	return textparse.NewPromParser(r.body, symbols, false)
 }
 
-// offset tells where part begins in body, given that part is a slice of the
-// same array that nobody cut the capacity of.
+// offset gives the place of part in body, given that part is a slice of the
+// same array whose capacity was not cut.
 func offset(body, part []byte) int { return min(cap(body)-cap(part), len(body)) }
 
 // line is the line on which the parser stopped.
@@ -148,7 +148,7 @@ func (r *pageReader) line() int {
 	return 1 + bytes.Count(r.body[:end], []byte{'\n'})
 }
 
-// sample notes one sample: its series text and where its value stands.
+// sample notes one sample: its series text and the place of its value.
 func (r *pageReader) sample(p textparse.Parser) error {
 	text, ts, _ := p.Series()
 	start := offset(r.body, text)

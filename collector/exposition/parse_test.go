@@ -21,7 +21,7 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 			map[string]int{exposition.DropDuplicate: 1},
 		},
 		{
-			"S02 series are equal in whatever order their labels stand", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
+			"S02 series are equal in whatever order their labels are", "a{x=\"1\",y=\"2\"} 1\na{y=\"2\",x=\"1\"} 2\n",
 			"# TYPE a untyped\na{x=\"1\",y=\"2\"} 1\n",
 			map[string]int{exposition.DropDuplicate: 1},
 		},
@@ -120,7 +120,7 @@ func TestParseReExposesWhatIsRight(t *testing.T) {
 		{"a counter named count is no part of a histogram", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", "# TYPE nv_inference_count counter\nnv_inference_count 1\n", nil},
 		{"HELP is escaped", "# HELP a x\\\\y\\nz\na 1\n", "# HELP a x\\\\y\\nz\n# TYPE a untyped\na 1\n", nil},
 		{"the end mark of OpenMetrics is a comment in text", "a 1\n# EOF\n", "# TYPE a untyped\na 1\n", nil},
-		{"series stand by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil},
+		{"series are sorted by their labels, families by name", "b{x=\"2\"} 1\nb{x=\"1\"} 1\na 1\n", "# TYPE a untyped\na 1\n# TYPE b untyped\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n", nil},
 		{
 			"the series of a histogram stay together as they came",
 			"# TYPE h histogram\nh_bucket{m=\"2\",le=\"9\"} 1\nh_bucket{m=\"2\",le=\"10\"} 2\nh_bucket{m=\"2\",le=\"+Inf\"} 3\nh_sum{m=\"2\"} 4\nh_count{m=\"2\"} 3\n" +
@@ -191,11 +191,11 @@ func TestParseRefusesTheWholePage(t *testing.T) {
 				require.Equal(t, c.line, parseErr.Line, err.Error())
 				require.Contains(t, err.Error(), "line ")
 			}
-			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, kept), "the page before stands")
+			require.Equal(t, "# TYPE kept untyped\nkept 1\n", render(t, &exposition.Merger{}, kept), "the page before is kept")
 			_, err = parseWith(t, cache, "kept 2\n# EOF\n", c.contentType)
 			require.NoError(t, err)
 			fast, slow := cache.Paths()
-			require.Equal(t, []uint64{1, 2}, []uint64{fast, slow}, "the memory of the last good page stands")
+			require.Equal(t, []uint64{1, 2}, []uint64{fast, slow}, "the shape of the last good page is kept")
 		})
 	}
 }

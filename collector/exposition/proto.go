@@ -16,7 +16,7 @@ import (
 
 // WriteFormat writes the page in any format that expfmt knows, families of
 // the exporter's own registry behind those of the blocks. It builds every
-// family anew and is meant for the few clients that cannot take text. What
+// family each time and is meant for the few clients that cannot take text. What
 // the format has no place for, such as histograms with fractional counts in
 // OpenMetrics or names that are equal once escaped, is left out.
 func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFamily, format expfmt.Format, only func(name string) bool) error {

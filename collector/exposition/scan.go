@@ -32,8 +32,8 @@ func quick(text *[scanned]byte) (size int, number float64) {
 	return 8 + m/8, exactly(readEight(first)*powersOfTen[m/8]+readEight(rest<<(64-m)), 0)
 }
 
-// quickFraction reads what stands behind the point, at which the number is n,
-// of up to seven digits.
+// quickFraction reads up to seven digits behind the point, before which the
+// number is n.
 func quickFraction(text *[scanned]byte, at int, n uint64) (size int, number float64) {
 	first, m := digitsOf(text[at:])
 	if m < 64 {
@@ -100,7 +100,7 @@ func digitsOf(eight []byte) (values uint64, n int) {
 	const zeros, over, high = 0x3030303030303030, 0x7676767676767676, 0x8080808080808080
 	values = binary.LittleEndian.Uint64(eight) ^ zeros
 	// Adding lifts all but the values 0 to 9 above 127; what is carried from a
-	// byte into the next lies behind the first that is no digit.
+	// byte into the next is behind the first that is no digit.
 	return values, bits.TrailingZeros64((values+over|values)&high) &^ 7
 }
 

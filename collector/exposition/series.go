@@ -53,7 +53,7 @@ func (s *seriesSplitter) labels(text []byte) (labels.Labels, error) {
 	return s.builder.Labels(), err
 }
 
-// pairs reads what stands between the braces.
+// pairs reads what is between the braces.
 func (s *seriesSplitter) pairs(text []byte) error {
 	var err error
 	for {

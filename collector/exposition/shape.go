@@ -69,7 +69,7 @@ func (s *Shape) Lines() int { return len(s.lines) }
 // Drops says how many series of the source the shape leaves out, and why.
 func (s *Shape) Drops() Drops { return s.drops }
 
-// segment is where the lines of one family stand in a shape: all that is
+// segment is where the lines of one family are in a shape: all that is
 // needed to write them, so that a page of many shapes is read front to back.
 type segment struct {
 	lines []line

@@ -5,10 +5,10 @@ import (
 	"unique"
 )
 
-// apart is the label by which the replicas of one pool differ. What stands
-// around its value in the lines of a family is the same for most of them, and
-// is kept once: at a thousand replicas their own texts would be most of the
-// memory, and pages would be written from memory that no cache holds.
+// apart is the label by which the replicas of one pool differ. The text around
+// its value in the lines of a family is the same for most of them, and is kept
+// once: at a thousand replicas their own texts would be most of the memory, and
+// pages would be written from memory that no cache holds.
 const apart = "replica_id"
 
 // sharer makes the texts of families, which hold the prefixes of their lines
@@ -82,7 +82,7 @@ func (s *sharer) family() unique.Handle[string] {
 	return text
 }
 
-// appendPrefix appends what stands before the value of a line of the segment,
+// appendPrefix appends what is before the value of a line of the segment,
 // whose text begins at start; own comes where it was cut out.
 func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
 	dst = append(dst, s.text[start:l.cut]...)

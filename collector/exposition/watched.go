@@ -1,7 +1,6 @@
 package exposition
 
-// Place is where the value of one watched series stands in the blocks of one
-// shape.
+// Place is where the value of one watched series is in the blocks of one shape.
 type Place uint32
 
 // Place is the place of watched series i.

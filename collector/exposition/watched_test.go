@@ -78,7 +78,7 @@ func TestABlockIsFilledOnceAndWhenItIsNeeded(t *testing.T) {
 	require.Equal(t, 1, filled, "nobody needed it")
 	plain := computed.Block()
 	plain.Settle()
-	require.Equal(t, 1, filled, "what nobody filled is left alone")
+	require.Equal(t, 1, filled, "what was not filled is left alone")
 }
 
 func TestClearedValuesAreAbsent(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Scraper asks for pages, and puts the questions that tell kinds of servers
-// apart. It is safe for concurrent use.
+// Scraper asks for pages, and puts the questions that distinguish kinds of
+// servers. It is safe for concurrent use.
 type Scraper interface {
 	engine.Asker
 
@@ -124,16 +124,16 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	}
 	kind, path := engine.Detect(ctx, f.Scraper, u.String())
 	if kind == engine.Unknown {
-		return f.nobody(ctx, u)
+		return f.unrecognised(ctx, u)
 	}
 	f.Server.become(kind)
 	f.Server.URL = u.String() + path
 	return nil
 }
 
-// nobody says why no known server is at an address; the failure of its page
+// unrecognised says why no known server is at an address; the failure of its page
 // says that best.
-func (f *Fetcher) nobody(ctx context.Context, u *url.URL) error {
+func (f *Fetcher) unrecognised(ctx context.Context, u *url.URL) error {
 	page, err := f.scrape(ctx, u.String()+"/metrics")
 	switch {
 	case err == nil && bytes.Contains(page.Body, []byte(f.Marker)):
@@ -181,9 +181,9 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	return true
 }
 
-// recognise settles the kind of a server whose page has a path of the
-// operator's by what is on the page, and sees when the page is of another kind
-// than is configured. A page that is new, or back after a fault, is looked at.
+// recognise settles the kind of a server whose path was configured by what is on
+// its page, and sees when the page is of another kind than is configured. It
+// looks at a page that is new, or back after a fault.
 func (f *Fetcher) recognise(ctx context.Context, body []byte) {
 	if f.Server.Known() && f.Up {
 		return

@@ -14,7 +14,7 @@ const (
 	// firstRead is the least buffer that a body is read into.
 	firstRead = 4 << 10
 	// trustedLength is how much of an announced length is allocated at once; a
-	// server that lies costs no more.
+	// wrong announcement costs no more.
 	trustedLength = 1 << 20
 )
 
@@ -87,10 +87,10 @@ func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
 }
 
 // checkEnd refuses a body that may be cut: it ends with its connection, as in
-// HTTP/1.0, where nothing else tells its end from a cut, and does not end as a
-// page does. Whether a page may be empty depends on the server and is judged
-// by who knows it: Triton's is so on a wrong path, trtllm-serve's before the
-// first request.
+// HTTP/1.0, where an end cannot be distinguished from a cut, and does not end as
+// a page does. Whether a page may be empty depends on the kind of server, which
+// this package does not know: Triton's is empty on a wrong path, trtllm-serve's
+// before the first request.
 func checkEnd(resp *http.Response, body []byte) *Error {
 	framed := resp.ContentLength >= 0 || resp.ProtoMajor > 1 || len(resp.TransferEncoding) > 0 || resp.Header.Get("Content-Encoding") != ""
 	if !framed && len(body) == 0 {

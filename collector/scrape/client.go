@@ -14,7 +14,7 @@ import (
 
 // Page is the answer to one scrape.
 type Page struct {
-	// Body is the decompressed page. It stands in the buffer that was handed to
+	// Body is the decompressed page. It is in the buffer that was handed to
 	// Scrape, or in a larger one; the caller owns it. After a failure it is
 	// empty, and keeps the capacity only.
 	Body []byte

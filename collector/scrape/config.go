@@ -4,9 +4,9 @@ import (
 	promconfig "github.com/prometheus/common/config"
 )
 
-// Config says how the targets of a pool are asked. Its keys stand in the block
-// of the pool itself; key limits is the pool's, which also bounds series there,
-// so an inlined Config leaves Limits to whoever inlines it.
+// Config says how the targets of a pool are asked. Its keys are in the block of
+// the pool itself; key limits is the pool's, which also bounds series there, so
+// an inlined Config leaves Limits to the block that inlines it.
 type Config struct {
 	// BasicAuth, Authorization and OAuth2 are the credentials; one at most.
 	BasicAuth     *promconfig.BasicAuth     `yaml:"basic_auth,omitempty"`

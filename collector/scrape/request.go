@@ -23,7 +23,7 @@ const (
 	acceptJSON    = "application/json,*/*;q=0.1"
 	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
 	timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
-	// timeoutStep is how exactly the servers are told the timeout; it is coarse,
+	// timeoutStep is what the timeout in the header is rounded to; it is coarse,
 	// so that the headers of two scrapes are the same.
 	timeoutStep = 100 * time.Millisecond
 	// maxTemplates bounds what is remembered of targets that are long gone.

@@ -18,7 +18,7 @@ const (
 // String writes the size with its unit.
 func (s Size) String() string { return units.Base2Bytes(s).String() }
 
-// UnmarshalYAML reads a number with a unit; 0 may stand alone.
+// UnmarshalYAML reads a number with a unit; 0 needs none.
 func (s *Size) UnmarshalYAML(unmarshal func(any) error) error {
 	var text string
 	if err := unmarshal(&text); err != nil {

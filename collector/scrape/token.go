@@ -44,7 +44,7 @@ func newTokenSource(c *promconfig.OAuth2, rt http.RoundTripper) *tokenSource {
 	}
 }
 
-// get gives a token that is valid now. The client secret is read anew for each
+// get gives a token that is valid now. The client secret is read again for each
 // token, so it may be rotated.
 func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 	select {

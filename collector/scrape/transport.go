@@ -33,7 +33,7 @@ type transport interface {
 	CloseIdleConnections()
 }
 
-// scope is the context of a request, which also tells it what its own dial
+// scope is the context of a request, which also reports what its own dial
 // met. Net/http detaches dials from the cancellation of their requests, but
 // keeps the values (net/http/transport.go, queueForDial), so that the dial can
 // find it.

@@ -69,7 +69,7 @@ func (c *Config) validateReferences() error {
 	var errs []error
 	for _, key := range slices.Sorted(maps.Keys(refs)) {
 		if refs[key] != "" {
-			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use the _file key beside it", key))
+			errs = append(errs, fmt.Errorf("%s: secret stores are not supported; use the key that ends in _file", key))
 		}
 	}
 	return errors.Join(errs...)

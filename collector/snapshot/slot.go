@@ -61,8 +61,8 @@ func (s *Slot) Target() *target.Target {
 	return s.target
 }
 
-// Retarget says that the replica of that pool_id and replica_id is described
-// anew; what it published stays until it publishes again.
+// Retarget says that the replica of that pool_id and replica_id has a new
+// description; what it published stays until it publishes again.
 func (s *Slot) Retarget(t *target.Target) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -73,7 +73,7 @@ func (s *Store) Slots() []*Slot {
 	return slices.Clone(s.slots)
 }
 
-// find returns the place of a key and whether a slot stands there.
+// find returns the place of a key and whether a slot is there.
 func (s *Store) find(key string) (int, bool) {
 	return slices.BinarySearchFunc(s.slots, key, func(slot *Slot, key string) int {
 		return strings.Compare(slot.key, key)

@@ -39,7 +39,7 @@ func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
 func (*Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
 	css, err := assets.ReadFile("templates/style.css")
 	if err != nil {
-		http.Error(w, "The style sheet is not there", http.StatusInternalServerError)
+		http.Error(w, "The style sheet is missing", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
@@ -64,8 +64,8 @@ func (s *Server) render(w http.ResponseWriter, name string, view *pageView) {
 		err = t.Execute(&out, view)
 	}
 	if err != nil {
-		s.logger.Error("HTML page could not be made", "page", name, "err", err)
-		http.Error(w, "The page could not be made", http.StatusInternalServerError)
+		s.logger.Error("HTML page could not be rendered", "page", name, "err", err)
+		http.Error(w, "The page could not be rendered", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -130,7 +130,7 @@ func (t *targetState) Versions() []version {
 // version is one version with where it comes from.
 type version struct{ Number, Source string }
 
-// Known is false for a version that nobody told.
+// Known is false for a version that is not known.
 func (v version) Known() bool { return v.Number != unknown }
 
 // unknown is what identity says of what it does not know.
@@ -195,9 +195,8 @@ func (t *targetState) Word() string {
 	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
 }
 
-// Tone is the colour of the word: that of the scrape, but nothing is green
-// that does not serve,
-// and what is starting is not red yet.
+// Tone is the colour of the word: that of the scrape, but nothing that does not
+// serve is green, and what is starting is not red yet.
 func (t *targetState) Tone() target.Health {
 	if t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
 		return target.HealthUnknown

@@ -10,8 +10,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// knownState is what is known of a server beside its scrapes: its page, its
-// models, and what the exporter makes of them.
+// knownState is what is known of a server besides its scrapes: its page, its
+// models, and what the exporter concludes from them.
 type knownState struct {
 	Generation         string         `json:"generation,omitempty"`
 	GenerationReason   string         `json:"generation_reason,omitempty"`

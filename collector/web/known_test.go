@@ -69,5 +69,5 @@ func TestTargetsSayInHTMLWhatIsMissingAndWhy(t *testing.T) {
 		require.Contains(t, text, want)
 	}
 	require.NotContains(t, text, "hunter2")
-	require.NotContains(t, text, "<dt>tokens</dt>", "what it tells needs no words")
+	require.NotContains(t, text, "<dt>tokens</dt>", "what it exposes needs no reason")
 }

@@ -20,7 +20,7 @@ func (*Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
 	say(w, http.StatusOK, "Healthy.")
 }
 
-// serveReady says whether the page is worth reading.
+// serveReady says whether /metrics is complete enough to be read.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():
@@ -52,9 +52,9 @@ func (s *Server) ready() bool {
 }
 
 // closedPath is what the life cycle paths say unless they were opened.
-const closedPath = "Not open: start with --web.enable-lifecycle to open this path; SIGHUP reloads always."
+const closedPath = "Not enabled: start with --web.enable-lifecycle to enable this path; SIGHUP always reloads."
 
-// serveReload applies the configuration anew. Web pages of other sites cannot
+// serveReload applies the configuration again. Web pages of other sites cannot
 // ask for it through a visitor's browser.
 func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 	if !s.opts.EnableLifecycle {

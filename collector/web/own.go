@@ -30,7 +30,8 @@ func newOwnPage(gatherer prometheus.Gatherer, logger *slog.Logger) *ownPage {
 }
 
 // block gathers the metrics of this moment; the caller releases the block. It
-// is nil when they cannot be had, which is a bug and costs the targets nothing.
+// is nil when they cannot be gathered, which is a bug and costs the targets
+// nothing.
 func (o *ownPage) block() *exposition.Block {
 	o.mu.Lock()
 	defer o.mu.Unlock()

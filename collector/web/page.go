@@ -48,7 +48,7 @@ type selection struct {
 }
 
 // pageKey names one encoding of a selection. Which of the two formats it is
-// in depends on the names that stand on the page.
+// in depends on the names that are on the page.
 type pageKey struct {
 	legacy, utf8 string
 	encoding     exposition.Encoding
@@ -175,7 +175,7 @@ func (pg *page) stale(maxAge time.Duration) bool {
 	}
 }
 
-// forget drops the pages that nobody may have any more.
+// forget drops the pages that are too old to be served.
 func (s *selection) forget(maxAge time.Duration) {
 	for key, pg := range s.made {
 		if pg.stale(maxAge) {

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// userinfoPattern is what stands between scheme and host of a URL, queryPattern
-// what stands behind its path. Errors of net/http quote whole URLs.
+// userinfoPattern is what is between scheme and host of a URL, queryPattern what
+// is behind its path. Errors of net/http quote whole URLs.
 const (
 	userinfoPattern = `(://)[^/@\s"?#]*(?::[^/\s"?#]*)?@`
 	queryPattern    = `(\bhttps?://[^\s"?#]+)\?[^\s"]*`

@@ -16,8 +16,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; fo
 // route is one path.
 type route struct {
 	methods []string
-	// gated routes cost work and wait for nobody: beyond MaxInFlight they
-	// answer 503.
+	// gated routes cost work and never queue: beyond MaxInFlight they answer 503.
 	gated bool
 	serve func(http.ResponseWriter, *http.Request)
 }
@@ -77,7 +76,7 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	t := s.gate.enter()
 	if t == nil {
 		w.Header().Set("Retry-After", "1")
-		http.Error(w, "Too many requests at work; try again in a second", http.StatusServiceUnavailable)
+		http.Error(w, "Too many requests at once; try again in a second", http.StatusServiceUnavailable)
 		return
 	}
 	defer t.leave()
@@ -89,7 +88,7 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 }
 
 // finish counts the answer. A panic other than the wanted abort is logged, and
-// either way the connection is cut, so that nobody takes a part for the whole.
+// either way the connection is cut, so that no client takes a part for the whole.
 func (s *Server) finish(w *answer, r *http.Request, path string) {
 	bug := recover()
 	if bug != nil && !isAbort(bug) {

@@ -11,10 +11,10 @@ type group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// serveDiscovery lists the pages of single replicas, and that of the exporter
-// itself, for a Prometheus that wants a scrape of its own for each: up is then
-// per replica, and no page is large. The identity is in __meta labels, for
-// series carry pool_id and replica_id already.
+// serveDiscovery lists a target for each replica, and one for the exporter
+// itself, for a Prometheus that is to scrape each on its own: up is then per
+// replica, and no page is large. The identity is in __meta labels, for series
+// carry pool_id and replica_id already.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	host := r.Host
 	if host == "" {

@@ -52,7 +52,7 @@ func (q *query) key() string {
 func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
 // own says whether the exporter's own series are asked for. A page of one
-// replica or pool leaves them out, for they would stand on every such page.
+// replica or pool leaves them out, for they would be on every such page.
 func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
 
 // filter takes the replicas asked for; nil takes all.

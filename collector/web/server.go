@@ -57,7 +57,7 @@ type Options struct {
 	// Ready says whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready func() bool
-	// Reload applies the configuration anew; its error is shown to the caller
+	// Reload applies the configuration again; its error is shown to the caller
 	// of /-/reload and must hold no secrets.
 	Reload func() error
 	// ConfigText is the configuration in force without its secrets.

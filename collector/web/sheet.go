@@ -6,8 +6,8 @@ import (
 )
 
 // sheet is a page before it is written: blocks pinned at one moment and the
-// plan of how they stand. It holds no lock, so a slow reader of it delays
-// nobody; it holds blocks, so it must be released.
+// plan of their order. It holds no lock, so a slow client delays no other; it
+// holds blocks, so it must be released.
 type sheet struct {
 	view   *snapshot.View
 	own    *exposition.Block
@@ -18,7 +18,7 @@ type sheet struct {
 
 // lay pins the blocks of a selection and plans their page. The whole page also
 // says how its targets disagree; when that has changed, the exporter's own
-// series are read again, so that a page tells of its own conflicts.
+// series are read again, so that a page counts its own conflicts.
 func (p *pages) lay(s *selection) *sheet {
 	sh := &sheet{view: p.store.View(s.filter()), only: s.only()}
 	if s.own() {
@@ -39,8 +39,8 @@ func (p *pages) lay(s *selection) *sheet {
 	return sh
 }
 
-// plan merges the exporter's own block, which stands first and so has the
-// first word on HELP and TYPE, with those of the view.
+// plan merges the exporter's own block, which comes first so that its HELP and
+// TYPE win, with those of the view.
 func (sh *sheet) plan(s *selection) {
 	sh.blocks = sh.view.Blocks
 	if sh.own != nil {

@@ -7,7 +7,7 @@
 #   machine.sh enter DIR COMMAND...   become COMMAND as root inside of the machine of DIR
 #
 # It is for root. DEBIAN_MIRROR and DEBIAN_SUITE choose what is installed.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine can not do it (one line says why).
+# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -31,7 +31,7 @@ check() {
   done
   [ -f "$keyring" ] || skip "$keyring is not here (Debian package debian-archive-keyring)"
   unshare --mount --net --pid --fork true 2>/dev/null || skip "no namespaces may be made here"
-  unshare --mount bash -c 'mount -t cgroup2 cgroup2 /mnt' 2>/dev/null || skip "cgroup2 can not be mounted here"
+  unshare --mount bash -c 'mount -t cgroup2 cgroup2 /mnt' 2>/dev/null || skip "cgroup2 cannot be mounted here"
 }
 
 base() {

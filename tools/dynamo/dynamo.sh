@@ -7,7 +7,7 @@
 #   dynamo.sh run DIR STATE worker PORT [FLAGS]            become a worker with its system port
 #
 # Some of Dynamo's ports are open on every interface, so it runs only inside.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine can not do it (one line says why).
+# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

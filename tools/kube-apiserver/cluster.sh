@@ -3,10 +3,10 @@
 # checked, stored and guarded by RBAC, and nothing more becomes of them.
 #
 #   cluster.sh install             see that it can run here; as root, with CI=true or KUBE_INSTALL=yes, install what Debian has
-#   cluster.sh during COMMAND...   run COMMAND beside a new and empty cluster
+#   cluster.sh during COMMAND...   run COMMAND with a new and empty cluster
 #
 # KUBE_APISERVER names the server's binary. COMMAND gets the file of its administrator as KUBECONFIG.
-# Exit codes: that of COMMAND, 1 failed, 2 used wrongly, 3 this machine can not do it (one line says why).
+# Exit codes: that of COMMAND, 1 failed, 2 used wrongly, 3 this machine cannot do it (one line says why).
 set -euo pipefail
 
 packages="etcd-server openssl curl"
@@ -35,7 +35,7 @@ install() {
   [ -z "$(missing)" ] || skip "missing: $(missing)(apt-get install $packages; as root KUBE_INSTALL=yes does it)"
 }
 
-# free prints a port of loopback that nobody listens on, below those that the kernel gives to clients.
+# free prints a port of loopback that nothing listens on, below those that the kernel gives to clients.
 free() {
   local port
   while :; do
@@ -59,7 +59,7 @@ start() {
   openssl genrsa -out "$dir/tokens.key" 2048 2>/dev/null
   token=$(openssl rand -hex 16)
   echo "$token,admin,admin,system:masters" >"$dir/tokens.csv"
-  # Nobody makes the account "default" here, without which that plugin refuses every pod.
+  # Nothing makes the account "default" here, without which that plugin refuses every pod.
   spawn kube-apiserver "$KUBE_APISERVER" --etcd-servers="$client" --bind-address=127.0.0.1 --advertise-address=127.0.0.1 \
     --secure-port="$3" --cert-dir="$dir" --authorization-mode=RBAC --token-auth-file="$dir/tokens.csv" \
     --service-account-key-file="$dir/tokens.key" --service-account-signing-key-file="$dir/tokens.key" \

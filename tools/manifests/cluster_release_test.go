@@ -37,7 +37,7 @@ func (r *release) objects(t *testing.T) []*unstructured.Unstructured {
 }
 
 // requireStored wants every object in the cluster, with the label by which the
-// values of a revision are told.
+// values of a revision are reported.
 func (r *release) requireStored(t *testing.T, objects []*unstructured.Unstructured, label string) {
 	t.Helper()
 	for _, o := range objects {

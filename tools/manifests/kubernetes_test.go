@@ -39,7 +39,7 @@ func kustomized(t *testing.T, path string) []byte {
 	return manifest
 }
 
-// allComponents is a kustomization beside overlays that adds to one of them all
+// allComponents is a kustomization next to overlays that adds to one of them all
 // that may be added.
 func allComponents(t *testing.T, overlay string) string {
 	t.Helper()

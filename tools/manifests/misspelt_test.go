@@ -50,7 +50,7 @@ func everyManifest(t *testing.T) map[string][]byte {
 		all["kustomize "+overlay] = kustomized(t, "deploy/kubernetes/overlays/"+overlay)
 		all["kustomize "+overlay+" and components"] = withComponents(t, overlay)
 	}
-	all["kustomize sidecar beside a StatefulSet"] = kustomized(t, "tools/manifests/testdata/sidecar-statefulset")
+	all["kustomize sidecar of a StatefulSet"] = kustomized(t, "tools/manifests/testdata/sidecar-statefulset")
 	for _, name := range []string{"hpa", "keda"} {
 		all["autoscaling "+name] = read(t, "deploy/autoscaling/"+name+".yaml")
 	}

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// strictDecoder reads every kind that stands in deploy and refuses fields that
+// strictDecoder reads every kind that is in deploy and refuses fields that
 // the kind does not have, or has twice.
 func strictDecoder(t *testing.T) runtime.Decoder {
 	t.Helper()

@@ -71,7 +71,7 @@ func sources(t *testing.T) string {
 	return tree
 }
 
-// renderedBy renders what stands in a copy, with values or as a folder.
+// renderedBy renders what is in a copy, with values or as a folder.
 func renderedBy(t *testing.T, tree, by string) ([]byte, error) {
 	t.Helper()
 	if !strings.HasSuffix(by, ".yaml") {
@@ -115,7 +115,7 @@ func TestATypoInAnyFileIsFoundInWhatItRenders(t *testing.T) {
 	}
 }
 
-// decodeAll decodes a manifest, and the sidecar that stands in a ConfigMap.
+// decodeAll decodes a manifest, and the sidecar that is in a ConfigMap.
 func decodeAll(t *testing.T, manifest []byte) (objects, error) {
 	t.Helper()
 	all, err := decode(t, manifest)

@@ -2,7 +2,7 @@
 // vocabulary: every metric is one that the exporter serves, every label is one
 // that the metric has and that survived so far, rates are of counters only.
 //
-// It is a module of its own because the parser of PromQL is needed by nobody
+// It is a module of its own because the parser of PromQL is needed by nothing
 // else.
 package querycheck
 
@@ -42,7 +42,7 @@ func (c *checker) fault(format string, args ...any) {
 }
 
 // labels are those that the value of an expression may have; counted says that
-// it stands in a function that takes counters.
+// it is in a function that takes counters.
 func (c *checker) labels(expr parser.Expr, counted bool) []string {
 	switch e := expr.(type) {
 	case *parser.VectorSelector:

@@ -28,7 +28,7 @@ func withRules(t *testing.T) vocabulary.Vocabulary {
 	return v
 }
 
-// asGrafanaSends puts values in the place of variables.
+// asGrafanaSends puts values in place of variables.
 func asGrafanaSends(expr string) string {
 	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h").Replace(expr)
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")

@@ -66,6 +66,6 @@ func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
 		case "pool":
 			require.Contains(t, result, "pool_id", "%s cannot be inhibited by its pool", r.Alert)
 		}
-		require.NotContains(t, result, "trtllm_version", "an upgrade would start %s anew", r.Alert)
+		require.NotContains(t, result, "trtllm_version", "an upgrade would restart %s", r.Alert)
 	}
 }

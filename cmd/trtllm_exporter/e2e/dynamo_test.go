@@ -54,7 +54,7 @@ pools:
 		{"a frozen worker is down and its frontend not ready", s.frozen},
 		{"a killed frontend is down", s.gone},
 	} {
-		require.True(t, t.Run(step.name, step.run), "the next steps stand on this one")
+		require.True(t, t.Run(step.name, step.run), "the next steps need this one")
 	}
 }
 

@@ -102,7 +102,7 @@ func (e *exporter) waitUp(t *testing.T, up bool) {
 	})
 }
 
-// targetState is what the exporter tells of a target.
+// targetState is what the exporter says about a target.
 type targetState struct {
 	Health string `json:"health"`
 	Reason string `json:"last_failure_reason"`

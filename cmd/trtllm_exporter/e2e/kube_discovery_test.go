@@ -49,7 +49,7 @@ func (e *exporter) found(t *testing.T) map[string]foundTarget {
 	return all
 }
 
-// foundTarget is what the exporter tells of a target.
+// foundTarget is what the exporter says about a target.
 type foundTarget struct {
 	PoolID        string `json:"pool_id"`
 	ReplicaID     string `json:"replica_id"`
@@ -83,7 +83,7 @@ type undisturbed struct {
 }
 
 // look wants each target still there, up, scraped on by the same loop, and with
-// the rates that a loop of its own would have to gather anew.
+// the rates that a new loop would have to gather again.
 func (u *undisturbed) look(t *testing.T) {
 	t.Helper()
 	found, p := u.exporter.found(t), u.exporter.page(t)
@@ -91,7 +91,7 @@ func (u *undisturbed) look(t *testing.T) {
 		f, known := found[name]
 		require.True(t, known, name)
 		require.Equal(t, "up", f.Health, name)
-		require.GreaterOrEqual(t, f.Scrapes, u.scrapes[name], "%s was started anew", name)
+		require.GreaterOrEqual(t, f.Scrapes, u.scrapes[name], "%s was restarted", name)
 		u.scrapes[name] = f.Scrapes
 		require.NotEmpty(t, p.named("llm_server_generation_tokens_per_second", "pool_id", f.PoolID, "replica_id", f.ReplicaID), name)
 	}
@@ -152,7 +152,7 @@ func TestClusterPodsAreFollowed(t *testing.T) {
 	e.requireIdentity(t, map[string]string{"llama/llama-1": "2.63.0", "llama/llama-2": "2.61.0", "qwen/qwen-0": "2.60.0"})
 }
 
-// requireIdentity wants the series of each replica, told by the version of the
+// requireIdentity wants the series of each replica, known by the version of the
 // server behind it, under the names of its pod and no other.
 func (e *exporter) requireIdentity(t *testing.T, versions map[string]string) {
 	t.Helper()

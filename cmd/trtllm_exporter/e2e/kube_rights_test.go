@@ -111,9 +111,9 @@ func TestClusterListsNoFurtherRights(t *testing.T) {
 	within(t, 20*time.Second, "the rights are gone with rbac.create", func() bool { return slices.Equal(everybody, rules()) })
 }
 
-// A cluster that answers "forbidden" is told of, and keeps nothing else from
+// A cluster that answers "forbidden" is reported, and keeps nothing else from
 // being served.
-func TestClusterThatForbidsIsToldOf(t *testing.T) {
+func TestClusterThatForbidsIsReported(t *testing.T) {
 	c := installChart(t, strings.Replace(podValues, "create: true", "create: false", 1)+`
     - pool_id: known
       static_configs: [ { targets: [ "127.0.0.1:1" ], labels: { replica_id: r0 } } ]

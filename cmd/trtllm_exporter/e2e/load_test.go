@@ -64,7 +64,7 @@ func (s *tritonServer) startLoad(t *testing.T, l *load) *load {
 	return l
 }
 
-// over tells whether all streams have ended.
+// over reports whether all streams have ended.
 func (l *load) over() bool {
 	select {
 	case <-l.done:
@@ -90,7 +90,7 @@ func (s *tritonServer) waitBusy(t *testing.T, active int) {
 	})
 }
 
-// waitIdle waits until the executor has told that it is empty.
+// waitIdle waits until the executor has published that it is empty.
 func (s *tritonServer) waitIdle(t *testing.T) {
 	t.Helper()
 	within(t, 10*time.Second, "the executor is idle", func() bool {

@@ -28,7 +28,7 @@ type page struct {
 	samples map[string]sample
 	help    map[string]string
 	types   map[string]model.MetricType
-	// order are the keys of the samples as they stood on the page.
+	// order are the keys of the samples in their order on the page.
 	order []string
 }
 
@@ -50,7 +50,7 @@ func parsePage(t *testing.T, body []byte) page {
 			p.help[string(name)] = string(text)
 		case textparse.EntryType:
 			name, kind := parser.Type()
-			require.NotContains(t, p.types, string(name), "a family stands twice on the page")
+			require.NotContains(t, p.types, string(name), "a family is twice on the page")
 			p.types[string(name)] = kind
 		case textparse.EntrySeries:
 			var s sample
@@ -58,7 +58,7 @@ func parsePage(t *testing.T, body []byte) page {
 			parser.Labels(&s.labels)
 			s.text = values[len(p.order)]
 			key := s.labels.String()
-			require.NotContains(t, p.samples, key, "a series stands twice on the page")
+			require.NotContains(t, p.samples, key, "a series is twice on the page")
 			p.samples[key] = s
 			p.order = append(p.order, key)
 		default:
@@ -93,7 +93,7 @@ func (p page) named(name string, pairs ...string) []sample {
 	return found
 }
 
-// matches tells whether labels hold all pairs of name and value.
+// matches reports whether labels hold all pairs of name and value.
 func matches(l labels.Labels, pairs []string) bool {
 	for pair := range slices.Chunk(pairs, 2) {
 		if l.Get(pair[0]) != pair[1] {
@@ -111,7 +111,7 @@ func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	return found[0].value
 }
 
-// family is the name under which a series' HELP and TYPE stand.
+// family is the name that HELP and TYPE of a series have.
 func (p page) family(series string) string {
 	if _, own := p.types[series]; own {
 		return series
@@ -124,7 +124,7 @@ func (p page) family(series string) string {
 	return series
 }
 
-// grows tells whether a series of Triton only ever grows while one server
+// grows reports whether a series of Triton only ever grows while one server
 // lives: counters, the parts of histograms and summaries, and two that the
 // backend types gauge.
 func (p page) grows(s sample) bool {

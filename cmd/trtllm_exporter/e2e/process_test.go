@@ -64,7 +64,7 @@ func (p *process) kill(t *testing.T) {
 	}
 }
 
-// ended tells whether the program is no longer there.
+// ended reports whether the program is no longer there.
 func (p *process) ended() bool {
 	select {
 	case <-p.done:
@@ -98,7 +98,7 @@ func freePorts(t *testing.T, n int) int {
 	return 0
 }
 
-// allFree tells whether nobody listens on the n ports from first on.
+// allFree reports whether nothing listens on the n ports from first on.
 func allFree(first, n int) bool {
 	for port := first; port < first+n; port++ {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))

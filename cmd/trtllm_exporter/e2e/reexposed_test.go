@@ -31,7 +31,7 @@ func (s *tritonServer) identified(raw labels.Labels) labels.Labels {
 // requireReexposed wants every series of the server on the exporter's page,
 // and nothing that the server does not have. The server's page was read
 // before and after the exporter's, far enough away that the exporter scraped
-// in between: what grows must lie in between, and what is steady, for which
+// in between: what grows must be between the two, and what is steady, for which
 // the same value twice means the same all the time, must be equal to the byte.
 // It returns how many series were compared to the byte.
 func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after page, steady func(sample) bool) (exact int) {
@@ -65,7 +65,7 @@ func (s *tritonServer) requireReexposed(t *testing.T, before, exported, after pa
 	return exact
 }
 
-// ofServer tells whether a series is of the server and not of its machine,
+// ofServer reports whether a series is of the server and not of its machine,
 // whose load comes and goes between two equal values.
 func ofServer(s sample) bool {
 	return !strings.HasPrefix(s.labels.Get(model.MetricNameLabel), "nv_cpu_")

@@ -64,7 +64,7 @@ func testLLMAPICancelled(t *testing.T, s *llmapiServer) {
 	require.Error(t, err)
 	within(t, 5*time.Second, "the engine goes on", func() bool { return s.tokensMade(t) > made })
 	s.settled(t, want.more(1, map[string]float64{"canceled": 1}))
-	require.Equal(t, made+1, s.tokensMade(t), "the engine was told that the client left")
+	require.Equal(t, made+1, s.tokensMade(t), "the engine learned that the client left")
 }
 
 // tokensMade is how many tokens the engine has made.

@@ -44,7 +44,7 @@ func testLLMAPICounts(t *testing.T, s *llmapiServer) {
 func testLLMAPIGauges(t *testing.T, s *llmapiServer) {
 	t.Helper()
 	late := s.late(t)
-	questions := make([]question, 12) // Four run, four are active beside them, four are in the queue.
+	questions := make([]question, 12) // Four run, four more are active, four are in the queue.
 	for i := range questions {
 		questions[i] = ask(20+i, 40, true)
 	}

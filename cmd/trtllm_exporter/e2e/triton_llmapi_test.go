@@ -22,10 +22,10 @@ func TestMetricsModuleOfTheLLMAPI(t *testing.T) {
 		run  func(t *testing.T, s *llmapiServer)
 	}{
 		{"the families have their types", testLLMAPITypes},
-		{"tokens and requests are counted to the last", testLLMAPICounts},
+		{"every token and request is counted", testLLMAPICounts},
 		{"gauges are of an iteration of just now", testLLMAPIGauges},
 		{"first tokens are where the client saw them", testLLMAPIFirstTokens},
-		{"a frozen engine is told from a frozen reader", testLLMAPIFrozen},
+		{"a frozen engine is distinguished from a frozen reader", testLLMAPIFrozen},
 		{"cancelled requests are no failures", testLLMAPICancelled},
 		{"unload and load leave nothing frozen", testLLMAPIReload},
 		{"two instances have series of their own", testLLMAPIInstances},
@@ -110,7 +110,7 @@ func (c counted) more(tokens float64, ended map[string]float64) counted {
 	return sum
 }
 
-// upToDate tells whether a page shows the last iteration of the engine.
+// upToDate reports whether a page shows the last iteration of the engine.
 func (s *llmapiServer) upToDate(t *testing.T, p page) bool {
 	t.Helper()
 	shown := p.named("nv_trt_llm_general_metrics", "general_type", "iteration_counter", "model", "tensorrt_llm")

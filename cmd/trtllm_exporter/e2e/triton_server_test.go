@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// exitSkip is how tools/triton/triton.sh ends where the wheel can not run.
+// exitSkip is how tools/triton/triton.sh ends where the wheel cannot run.
 const exitSkip = 3
 
 // release is one Triton that the tests run against.
@@ -43,8 +43,8 @@ func releases() []release {
 	}
 }
 
-// install returns the folder of an installed Triton; where this machine can
-// not have one it skips, in CI it fails.
+// install returns the folder of an installed Triton; where this machine cannot
+// have one it skips, in CI it fails.
 func (r release) install(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv(r.env); dir != "" {
@@ -57,9 +57,9 @@ func (r release) install(t *testing.T) string {
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil && os.Getenv("CI") != "true" {
-		why := "can not be installed"
+		why := "cannot be installed"
 		if cmd.ProcessState.ExitCode() == exitSkip {
-			why = "can not run here"
+			why = "cannot run here"
 		}
 		t.Skipf("Triton %s %s: %s", r.triton, why, stderr.String())
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // TestDoctorInFrontOfTriton wants that doctor names exactly what a server does
-// not tell, and that the flag it names makes the server tell it.
+// not expose, and that the flag it names makes the server expose it.
 func TestDoctorInFrontOfTriton(t *testing.T) {
 	t.Parallel()
 	for _, r := range releases() {
@@ -65,7 +65,7 @@ func doctor(t *testing.T, s *tritonServer) findings {
 	return findings{code: cmd.ProcessState.ExitCode(), stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// capabilities is the table of what a server tells, as the project's models on
+// capabilities is the table of what a server exposes, as the project's models on
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
@@ -114,7 +114,7 @@ tensorrt_llm_bls  entry  ensemble  ready  python    8      2
 	said, _, found := strings.Cut(f.stdout, "\nDETERMINISM ")
 	require.True(t, found, f.stdout)
 	require.Equal(t, head+"\n"+table, said)
-	missing := strings.Count(table, " no     ")
+	missing := strings.Count(table, " no       ")
 	require.Equal(t, fmt.Sprintf("trtllm_exporter: %d capabilities are missing\n", missing), f.stderr)
 	require.Equal(t, 1, f.code)
 }

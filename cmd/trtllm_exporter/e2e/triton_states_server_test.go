@@ -27,7 +27,7 @@ func newTriton(t *testing.T, r release) *tritonServer {
 	return s
 }
 
-// launchAgain starts a server anew whose models died while it loaded them,
+// launchAgain restarts a server whose models died while it loaded them,
 // which happens on a machine that is very busy (boost's lock_exception in a
 // stub) and of which the server never recovers. It has opened no port yet.
 func (s *tritonServer) launchAgain(t *testing.T, flags ...string) {
@@ -50,7 +50,7 @@ func (s *tritonServer) status(t *testing.T, path string) int {
 	return status
 }
 
-// answers tells whether the server shows its page.
+// answers reports whether the server shows its page.
 func (s *tritonServer) answers(t *testing.T) bool {
 	t.Helper()
 	status, _, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")

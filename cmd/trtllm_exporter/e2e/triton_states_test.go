@@ -85,7 +85,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	r := w.turns(t, "failing", failing)
 	require.Equal(t, "requests only fail, whatever the API says", r.Reason)
 	for _, path := range []string{"/v2/health/live", "/v2/health/ready", "/v2/models/ensemble/ready", "/v2/models/tensorrt_llm/ready"} {
-		require.Equal(t, http.StatusOK, s.status(t, path), "readiness lies")
+		require.Equal(t, http.StatusOK, s.status(t, path), "readiness is wrong")
 	}
 	p := w.see(t)
 	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
@@ -97,7 +97,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	}
 }
 
-// executorFamilies begin the names of what only the executor's series tell.
+// executorFamilies begin the names of what only the executor's series show.
 func executorFamilies() []string {
 	return []string{
 		"batch_size", "disaggregated", "engine_", "generation_", "inter_token", "iteration_", "kv_cache_", "prompt_", "queue_depth",
@@ -106,7 +106,7 @@ func executorFamilies() []string {
 	}
 }
 
-// executors are the names on a page that only the executor's series tell.
+// executors are the names on a page that only the executor's series show.
 func executors(p page) []string {
 	var found []string
 	for name := range p.families() {
@@ -182,7 +182,7 @@ func requireFrozen(t *testing.T, s *tritonServer, w *watched, p page) {
 
 // requireBack wants that the model which was loaded again counts as it should:
 // the server's own counters from 0, the model's histograms on from where they
-// stood.
+// were.
 func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int) {
 	t.Helper()
 	l := s.startLoad(t, &load{streams: streams, promptWords: 10, maxTokens: tokens})
@@ -198,7 +198,7 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	})
 	p := w.see(t)
 	own := s.page(t)
-	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began anew")
+	require.Equal(t, float64(streams), own.only(t, "nv_inference_request_success", "model", "ensemble"), "the server's own counters began again from 0")
 	require.Equal(t, total, own.only(t, "nv_llm_output_token_len_sum"), "those of the model did not")
 	require.Equal(t, float64(streams), p.only(t, "llm_server_requests_total", "model", "ensemble"))
 	require.Equal(t, 3.0, p.only(t, "llm_server_requests_total", "model", "tensorrt_llm_bls"), "the other entry was never unloaded")
@@ -210,7 +210,7 @@ func requireBack(t *testing.T, s *tritonServer, w *watched, streams, tokens int)
 	require.InDelta(t, 2*streams+1, increase(w.requests), 1, "what Prometheus makes of the reset: %v", w.requests)
 }
 
-// testDrain shows that a server which was told to end is draining until its
+// testDrain shows that a server which was asked to end is draining until its
 // streams have ended, and then down.
 func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
@@ -224,12 +224,12 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	s.waitBusy(t, streams)
 	full := len(w.see(t).raw())
 	s.terminate(t)
-	told := time.Now()
+	asked := time.Now()
 	becomes(t, questionInterval, "the API is ready no longer", func() bool { return s.status(t, "/v2/health/ready") != http.StatusOK })
 	require.True(t, s.answers(t))
-	r := w.turns(t, "draining", told)
-	// While streams are in flight 2.51 goes on listening and hangs up on whoever
-	// connects; then it refuses. 2.36 answers to the last.
+	r := w.turns(t, "draining", asked)
+	// While streams are in flight 2.51 keeps listening and closes new connections
+	// at once; then it refuses. 2.36 answers until the end.
 	why := "the API hangs up on those who connect"
 	if s.status(t, "/v2/health/live") != 0 {
 		why = "the API says that it is no longer live"
@@ -249,7 +249,7 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 	l.wait(t) // The streams were whole.
 	// Four seconds of streams and five until its models are gone: nothing of the
 	// exporter's holds it up until its exit timeout of 30 s.
-	require.Less(t, ended.Sub(told), longest)
+	require.Less(t, ended.Sub(asked), longest)
 	w.turns(t, "down", ended)
 	// In its last moments it may have let a question hang.
 	within(t, questionInterval, "nothing listens", func() bool {

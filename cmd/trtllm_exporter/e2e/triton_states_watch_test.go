@@ -45,7 +45,7 @@ pools:
 `, scrapeInterval, questionInterval, s.metricsAddress()))}
 }
 
-// replicaReport is what /targets tells of the replica's state.
+// replicaReport is what /targets says about the replica's state.
 type replicaReport struct {
 	State  string    `json:"state"`
 	Reason string    `json:"state_reason"`
@@ -73,7 +73,7 @@ func (w *watched) see(t *testing.T) page {
 	t.Helper()
 	p := w.page(t)
 	requireSaneRates(t, p)
-	require.Zero(t, p.only(t, "trtllm_exporter_target_restarts_total"), "the server never started anew")
+	require.Zero(t, p.only(t, "trtllm_exporter_target_restarts_total"), "the server never restarted")
 	for _, s := range p.named("llm_server_requests_total", "model", "ensemble") {
 		w.requests = append(w.requests, s.value)
 	}
@@ -148,7 +148,7 @@ func (w *watched) history(t *testing.T) []string {
 }
 
 // increase is what Prometheus makes of the values of a counter: one that falls
-// has begun anew from 0.
+// has begun again from 0.
 func increase(values []float64) (total float64) {
 	for i := 1; i < len(values); i++ {
 		if values[i] < values[i-1] {

@@ -26,7 +26,7 @@ func TestExporterInFrontOfTriton(t *testing.T) {
 		{"a page under load is re-exposed within bounds", testBusy},
 		{"tokens are what the client counted", testTokens},
 		{"the queue is the executor's", testQueue},
-		{"a full executor is told", testSaturated},
+		{"a full executor is reported", testSaturated},
 		{"a wrong path is a failed target", testWrongPath},
 		{"a restart of the server is survived", testRestart},
 	}
@@ -55,7 +55,7 @@ func TestExecutorOfTheModels(t *testing.T) {
 	}
 }
 
-// testModels shows that the ground the other tests stand on is firm.
+// testModels shows that the models do what the other tests rely on.
 func testModels(t *testing.T, s *tritonServer, _ string) {
 	t.Helper()
 	_, err := s.stream(t.Context(), "ensemble", 0, 1)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Between which marks of docs/accuracy.md the measured errors stand.
+// Between which marks of docs/accuracy.md the measured errors are.
 const (
 	truthBegin = "<!-- triton: begin -->\n"
 	truthEnd   = "<!-- triton: end -->\n"

@@ -75,8 +75,8 @@ func (c *compare) average(all *tallied, onTheWay time.Duration, metric, note str
 	c.rows = append(c.rows, row)
 }
 
-// unknown wants everything absent that a Triton of this release can not tell
-// of a streaming ensemble.
+// unknown wants everything absent that a Triton of this release does not
+// expose of a streaming ensemble.
 func (c *compare) unknown() {
 	c.t.Helper()
 	for _, r := range c.readings {
@@ -92,7 +92,7 @@ func (c *compare) unknown() {
 }
 
 // totals wants, when all has ended, what was counted to be what the client
-// counted, to the last token. Failures are as the server has them: its
+// counted, token by token. Failures are as the server has them: its
 // ensemble counts each twice.
 func (c *compare) totals(last reading) {
 	c.t.Helper()

@@ -190,7 +190,7 @@ func TestAServerThatComesBackIsAskedAtOnce(t *testing.T) {
 
 	serve(t, first.address, same(num(1, 1)))
 	code, _, err = ask(t, conn, http.MethodGet, "/v2/health/ready", 0)
-	require.NoError(t, err, "no back-off stands in the way")
+	require.NoError(t, err, "no back-off delays it")
 	require.Equal(t, http.StatusOK, code)
 }
 
