@@ -24,14 +24,14 @@ dir=$here/../../.cache/pytest/$version
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 stamp="$(sha256sum <"$here/requirements.txt" | cut -d ' ' -f 1) at $dir"
-(
-  flock 9
-  if [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || ! "$dir/venv/bin/python" -c 'import pytest' 2>/dev/null; then
-    rm -rf "$dir/stamp" "$dir/venv"
-    "$python" -m venv "$dir/venv"
-    "$dir/venv/bin/python" -m pip --disable-pip-version-check install -q --retries 5 --only-binary :all: -r "$here/requirements.txt" >&2
-    echo "$stamp" >"$dir/stamp"
-  fi
-) 9>"$dir/lock" || exit 1
+exec 9>"$dir/lock"
+flock 9
+if [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || ! "$dir/venv/bin/python" -c 'import pytest' 2>/dev/null; then
+  rm -rf "$dir/stamp" "$dir/venv"
+  "$python" -m venv "$dir/venv"
+  "$dir/venv/bin/python" -m pip --disable-pip-version-check install -q --retries 5 --only-binary :all: -r "$here/requirements.txt" >&2
+  echo "$stamp" >"$dir/stamp"
+fi
+exec 9>&-
 export PYTHONDONTWRITEBYTECODE=1
 exec "$dir/venv/bin/python" -m pytest -q -p no:cacheprovider "$@"

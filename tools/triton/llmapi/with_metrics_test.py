@@ -164,6 +164,26 @@ def test_a_frozen_engine_is_told_from_a_frozen_reader(page, load, interface):
     soon("the heartbeat is back", lambda: beat() > alive)
 
 
+def test_statistics_without_a_pause_are_read_as_they_come(page, load):
+    """One look at them never ends then."""
+    model = load(tm.with_metrics)
+
+    async def endless():
+        for i in range(1, 100000):
+            yield {"iter": i, "numActiveRequests": 1}
+            await asyncio.sleep(0.005)
+
+    model._llm_engine.get_stats_async = lambda timeout: endless()
+    model.execute([stream(4, 5)])
+    soon("statistics are read", lambda: (page.value("nv_llmapi_iterations_total") or 0) > 5)
+    look = model._metrics._drain
+    alive, before = page.value("nv_llmapi_heartbeat_timestamp_seconds"), page.value("nv_llmapi_iterations_total")
+    time.sleep(0.4)
+    assert page.value("nv_llmapi_heartbeat_timestamp_seconds") > alive
+    assert page.value("nv_llmapi_iterations_total") > before
+    assert model._metrics._drain is look
+
+
 def test_an_engine_that_dies_takes_its_requests_along(page, load, interface):
     model = load(tm.with_metrics, statistics=interface)
     requests = [stream(4, 500) for _ in range(3)]
