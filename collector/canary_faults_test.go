@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +64,7 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 				return status.Canary.Result == f.result && strings.Contains(status.Canary.Reason, f.reason) &&
 					strings.Contains(status.StateReason, "; its canary fails: "+f.result)
 			})
-			require.Contains(t, c.page(), `llm_server_ready{`)
+			requireText(t, c.page(), `llm_server_ready{`)
 			f.end(c.server(0))
 			c.well(0, 1)
 			require.NotContains(t, c.status(0).StateReason, "canary")
@@ -182,33 +181,27 @@ func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T)
 		}
 	}
 	c.well(0, 1)
-	require.NotContains(t, c.page(), "llm_server_time_to_first_token")
-}
-
-// stuck is a trtllm-serve whose chats hang and whose page is as ever.
-func stuck(t *testing.T, r *simulate.Replica) (address string, hangs func() int) {
-	t.Helper()
-	arrived := make(chan struct{}, 1000)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if req.URL.Path == "/v1/chat/completions" {
-			w.Header().Set("Content-Type", "text/event-stream")
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-			arrived <- struct{}{}
-			<-req.Context().Done()
-			return
-		}
-		r.APIHandler().ServeHTTP(w, req)
-	}))
-	t.Cleanup(server.Close)
-	return strings.TrimPrefix(server.URL, "http://"), func() int { return len(arrived) }
+	requireNoText(t, c.page(), "llm_server_time_to_first_token")
 }
 
 func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindServe})
 	still := worked(t, simulate.Spec{Name: "still", Kind: simulate.KindTriton})
-	address, hangs := stuck(t, r)
+	arrived := make(chan struct{}, 1000)
+	hangs := func() int { return len(arrived) }
+	// Its chats hang, its page is as ever.
+	address := apiInFront(t, r, func(w http.ResponseWriter, req *http.Request) bool {
+		if req.URL.Path != "/v1/chat/completions" {
+			return false
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		arrived <- struct{}{}
+		<-req.Context().Done()
+		return true
+	})
 	asking := pool("p", "r0="+address+"|"+address)
 	withCanary(&asking)
 	asking.Canary.FirstTokenTimeout = model.Duration(time.Hour)
@@ -228,7 +221,7 @@ func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 	before, scrapes := bystander(), c.status(0).Scrapes
 	require.NotEmpty(t, before)
 	c.until("scrapes go on", 0, func(map[string]float64) bool { return c.status(0).Scrapes >= scrapes+10 })
-	require.Equal(t, before, bystander())
+	requireSame(t, before, bystander())
 	require.Equal(t, target.HealthUp, c.status(0).Health)
 	require.Equal(t, "ready", c.status(0).State)
 	require.Equal(t, 1, hangs(), "one request at a time")
@@ -248,7 +241,7 @@ func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
 		}
 		return false
 	})
-	p := pool("p", "r0="+r.MetricsAddr()+"|"+strings.TrimPrefix(front, "http://"))
+	p := pool("p", "r0="+r.MetricsAddr()+"|"+front)
 	withCanary(&p)
 	c := &cage{line: startLine(t, p)}
 	c.until("no answer", 0, func(s map[string]float64) bool { return s["requests_total connect"] > 0 && s["success"] == 0 })

@@ -77,32 +77,21 @@ func (c *cage) series(i int) map[string]float64 {
 	return all
 }
 
-// status is what people are told of a replica.
-func (c *cage) status(i int) target.Status {
-	for _, slot := range c.store.Slots() {
-		if slot.Target().ReplicaID == "r"+strconv.Itoa(i) {
-			return slot.Status()
-		}
-	}
-	return target.Status{}
-}
+// status is what is known of a replica.
+func (c *cage) status(i int) target.Status { return c.line.status("r" + strconv.Itoa(i)) }
 
 // until waits for what the canary says of a replica.
 func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) map[string]float64 {
 	c.t.Helper()
-	for deadline := time.Now().Add(patience); ; {
-		s := c.series(i)
-		if holds(s) {
-			return s
+	var s map[string]float64
+	c.waitFor(what, 20*time.Millisecond, func() (page, missing string) {
+		if s = c.series(i); holds(s) {
+			return "", ""
 		}
-		if time.Now().After(deadline) {
-			require.Failf(c.t, "It never came: "+what, "%v\n%+v\n%+v", s, c.status(i), c.status(i).Canary)
-		}
-		select {
-		case <-c.t.Context().Done():
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		now := c.status(i)
+		return c.page(), fmt.Sprintf("%s, llm_server_canary_* of replica_id r%d are %v (state %s, %s; canary %+v)", what, i, s, now.State, now.StateReason, now.Canary)
+	})
+	return s
 }
 
 // well waits until so many requests went well.
@@ -118,7 +107,7 @@ func TestNothingIsSentUnlessThePoolSaysSo(t *testing.T) {
 	c.eventually(`replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
 	scrapes := c.status(0).Scrapes
 	c.until("ten scrapes", 0, func(map[string]float64) bool {
-		require.NotContains(t, c.page(), "canary")
+		requireNoText(t, c.page(), "canary")
 		return c.status(0).Scrapes >= scrapes+10
 	})
 	require.Zero(t, c.server(0).Truth().Arrived)
@@ -162,7 +151,7 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 			require.GreaterOrEqual(t, s["age_seconds"], 0.0)
 			_, gaps := s["inter_token_latency_max_seconds"]
 			require.Equal(t, k.tokens > 1, gaps)
-			require.Contains(t, c.page(), `model_id="`+k.model+`"`)
+			requireText(t, c.page(), `model_id="`+k.model+`"`)
 			require.Equal(t, k.model, c.status(0).Canary.Model)
 			require.Equal(t, "ok", c.status(0).Canary.Result)
 			truth := c.server(0).Truth()

@@ -1,153 +1,153 @@
 package collector_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// counting serves pages whose counters a test moves.
-type counting struct {
-	*stage
-
-	success, inferences, executions atomic.Int64
-	rows                            atomic.Pointer[string]
+// counters are what the one model of a server counted; a test moves them.
+type counters struct {
+	mu                             sync.Mutex
+	success, inferences, execution int
+	// first are lines before all others; while it is down there is no page.
+	first string
+	down  bool
 }
 
-func newCounting(t *testing.T) *counting {
-	t.Helper()
-	c := &counting{stage: newStage(t)}
-	c.set(1000)
-	c.play(c.serve)
-	return c
+func newCounters() *counters { return &counters{success: 1000, inferences: 1000, execution: 1000} }
+
+// move changes the counters.
+func (c *counters) move(how func(c *counters)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	how(c)
 }
 
-// set gives all counters one value.
-func (c *counting) set(n int64) {
-	c.success.Store(n)
-	c.inferences.Store(n)
-	c.executions.Store(n)
-}
-
-func (c *counting) serve(w http.ResponseWriter, _ *http.Request) {
-	var first string
-	if rows := c.rows.Load(); rows != nil {
-		first = *rows
+// page shows them.
+func (c *counters) page(string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.down {
+		return "", &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "503", Err: errors.New("503")}
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\n%snv_inference_request_success{model=\"m\",version=\"1\"} %d\n"+
+	return fmt.Sprintf("# TYPE nv_inference_request_success counter\n%snv_inference_request_success{model=\"m\",version=\"1\"} %d\n"+
 		"# TYPE nv_inference_count counter\nnv_inference_count{model=\"m\",version=\"1\"} %d\n"+
 		"# TYPE nv_inference_exec_count counter\nnv_inference_exec_count{model=\"m\",version=\"1\"} %d\n",
-		first, c.success.Load(), c.inferences.Load(), c.executions.Load())
+		c.first, c.success, c.inferences, c.execution), nil
 }
 
-// rate is the derived rate of requests of pool p, -1 while there is none.
-func rate(page string) float64 {
-	return value(page, `llm_server_requests_per_second{engine="triton",engine_version="unknown",model_id="m",pool_id="p",replica_id="r",trtllm_version="unknown"}`)
+// counted has a collector scrape counters every five seconds, in a bubble of
+// synctest, until their rate is there and 0.
+func counted(t *testing.T) (*line, *counters) {
+	t.Helper()
+	c := newCounters()
+	l := led(t, &puppet{page: c.page}, everySeconds("p", 5, "r=10.0.0.1:1|10.0.0.1:2"))
+	time.Sleep(20 * time.Second)
+	l.scraped()
+	require.Zero(t, l.rate())
+	return l, c
 }
 
-// counted is the value of one of the exporter's counters about the target.
-func counted(page, name string) float64 { return value(page, own(name, "p", "r")) }
-
-// slowly is a pool of one target with an interval that a busy machine keeps.
-func slowly(c *stage) config.Pool {
-	p := staged("p", "r="+c.host())
-	p.ScrapeInterval = model.Duration(200 * time.Millisecond)
-	return p
+// scraped lets one more scrape happen.
+func (l *line) scraped() {
+	n := l.counter("target_scrapes_total")
+	for l.counter("target_scrapes_total") == n {
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
-// standing waits until the rate is that of counters that stand still.
-func standing(l *line, check func(string)) string {
-	return l.until("The rate is 0", check, func(page string) string {
-		if rate(page) != 0 {
-			return "a rate of 0"
-		}
-		return ""
-	})
+// rate is the derived rate of requests of the one target, -1 while there is none.
+func (l *line) rate() float64 {
+	return value(l.page(), `llm_server_requests_per_second{engine="triton",engine_version="unknown",model_id="m",pool_id="p",replica_id="r",trtllm_version="unknown"}`)
 }
+
+// counter is the value of one of the exporter's counters about the target.
+func (l *line) counter(name string) float64 { return value(l.page(), own(name, "p", "r")) }
 
 func TestC01AResetIsNoSpike(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
-	l := startLine(t, slowly(c.stage))
-	standing(l, nil)
-	c.success.Store(3)
-	// Counted are 3 requests at most since the reset, within one interval.
-	check := func(page string) { require.LessOrEqual(t, rate(page), 3/0.1) }
-	l.until("The reset is counted", check, func(page string) string {
-		if counted(page, "target_counter_resets_total") != 1 || counted(page, "target_restarts_total") != 0 {
-			return "one reset"
+	synctest.Test(t, func(t *testing.T) {
+		l, c := counted(t)
+		c.move(func(c *counters) { c.success = 3 })
+		l.scraped()
+		require.Equal(t, 1.0, l.counter("target_counter_resets_total"))
+		require.Zero(t, l.counter("target_restarts_total"))
+		require.Equal(t, -1.0, l.rate(), "how many came around the reset is not known")
+		for range 15 {
+			l.scraped()
+			require.Zero(t, l.rate())
 		}
-		return ""
+		require.Equal(t, 1.0, l.counter("target_counter_resets_total"))
 	})
-	standing(l, check)
 }
 
 func TestC02ARestartClearsTheWindow(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
-	l := startLine(t, slowly(c.stage))
-	standing(l, nil)
-	c.set(2)
-	check := func(page string) { require.LessOrEqual(t, rate(page), 0.0) }
-	l.until("The restart is counted", check, func(page string) string {
-		if counted(page, "target_restarts_total") != 1 {
-			return "one restart"
-		}
-		return ""
+	synctest.Test(t, func(t *testing.T) {
+		l, c := counted(t)
+		c.move(func(c *counters) { c.success, c.inferences, c.execution = 2, 2, 2 })
+		l.scraped()
+		require.Equal(t, 1.0, l.counter("target_restarts_total"))
+		require.Equal(t, -1.0, l.rate(), "one page of the new process makes no rate")
+		l.scraped()
+		require.Zero(t, l.rate())
+		require.Equal(t, 1.0, l.counter("target_restarts_total"))
 	})
-	standing(l, check)
 }
 
 func TestC03ANewRowResetsNoOther(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
-	l := startLine(t, slowly(c.stage))
-	standing(l, nil)
-	row := "nv_inference_request_success{model=\"a\",version=\"1\"} 5\n"
-	c.rows.Store(&row)
-	page := l.eventually(`nv_inference_request_success{engine="triton",engine_version="unknown",model="a"`)
-	require.InDelta(t, 0, counted(page, "target_counter_resets_total"), 0)
-	l.scrapes(func(page string) {
-		require.InDelta(t, 0, counted(page, "target_counter_resets_total"), 0)
-		require.InDelta(t, 0, counted(page, "target_restarts_total"), 0)
-	}, "p", "r", counted(page, "target_scrapes_total"))
+	synctest.Test(t, func(t *testing.T) {
+		l, c := counted(t)
+		c.move(func(c *counters) { c.first = "nv_inference_request_success{model=\"a\",version=\"1\"} 5\n" })
+		l.scraped()
+		requireText(t, l.page(), `nv_inference_request_success{engine="triton",engine_version="unknown",model="a"`)
+		for range 4 {
+			require.Zero(t, l.counter("target_counter_resets_total"))
+			require.Zero(t, l.counter("target_restarts_total"))
+			l.scraped()
+		}
+	})
 }
 
 func TestC05MissedScrapesMakeNoSpike(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
-	l := startLine(t, slowly(c.stage))
-	page := standing(l, nil)
-	c.play(status(http.StatusServiceUnavailable))
-	n := counted(page, "target_scrapes_total")
-	page = l.until("Three scrapes are missed", nil, func(page string) string {
-		if value(page, reasoned("target_scrape_failures_total", "p", "http_status", "r")) < 3 {
-			return "three failures"
+	synctest.Test(t, func(t *testing.T) {
+		l, c := counted(t)
+		c.move(func(c *counters) { c.down = true })
+		n := l.counter("target_scrapes_total")
+		for range 3 {
+			l.scraped()
+			require.Equal(t, -1.0, l.rate(), "no rate without a page")
 		}
-		return ""
-	})
-	require.Greater(t, counted(page, "target_scrapes_total"), n)
-	require.InDelta(t, -1, rate(page), 0, "no rate without a page")
-	// 40 requests came while nobody looked, for 0.6 s at the least.
-	c.success.Add(40)
-	c.play(c.serve)
-	l.until("The rate is back", func(page string) { require.LessOrEqual(t, rate(page), 40/0.6) }, func(page string) string {
-		if rate(page) < 0 {
-			return "a rate"
-		}
-		return ""
+		require.Equal(t, 3.0, value(l.page(), reasoned("target_scrape_failures_total", "p", "http_status", "r")))
+		require.Equal(t, n+3, l.counter("target_scrapes_total"))
+		// 40 requests came while nobody looked, for 20 s.
+		c.move(func(c *counters) { c.down, c.success = false, c.success+40 })
+		require.Equal(t, -1.0, l.rate(), "over which time they came is not known")
+		l.scraped()
+		l.scraped()
+		require.Zero(t, l.rate(), "they are no part of any rate")
+		c.move(func(c *counters) { c.success += 5 })
+		l.scraped()
+		require.Positive(t, l.rate(), "what comes now is")
+		require.LessOrEqual(t, l.rate(), 5/5.0)
 	})
 }
 
@@ -190,21 +190,16 @@ func TestC06ChurnLeavesNothingBehind(t *testing.T) {
 
 func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
 	for _, test := range []struct {
 		name            string
 		raw, normalised bool
 	}{{"both", true, true}, {"raw alone", true, false}, {"normalised alone", false, true}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t)
-			cfg := config.DefaultFile
-			cfg.Pools = []config.Pool{slowly(c.stage)}
-			cfg.Resolve()
-			cfg.Exposition.Raw, cfg.Exposition.Normalised = test.raw, test.normalised
-			require.NoError(t, l.ApplyConfig(&cfg))
-			l.start()
-			text := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
+			text := once(t, staged("p", "r=10.0.0.1:1"), func(cfg *config.File) {
+				cfg.Exposition.Raw, cfg.Exposition.Normalised = test.raw, test.normalised
+			})
+			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
 			require.Equal(t, test.raw, rawLines(text, "p") != "")
 			require.Equal(t, test.normalised, strings.Contains(text, "llm_server_requests_total{"))
 		})
@@ -213,19 +208,13 @@ func TestVocabulariesThatAreTurnedOff(t *testing.T) {
 
 func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
 	t.Parallel()
-	c := newCounting(t)
 	for _, mode := range []relabel.VersionsMode{relabel.VersionsSeries, relabel.VersionsInfo, relabel.VersionsBoth} {
 		t.Run(string(mode), func(t *testing.T) {
 			t.Parallel()
-			l := newLine(t)
-			cfg := config.DefaultFile
-			p := slowly(c.stage)
+			p := staged("p", "r=10.0.0.1:1")
 			p.EngineVersion, p.TRTLLMVersion = "2.64.0", "1.1.0"
-			cfg.Identity.Versions, cfg.Pools = mode, []config.Pool{p}
-			cfg.Resolve()
-			require.NoError(t, l.ApplyConfig(&cfg))
-			l.start()
-			text := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
+			text := once(t, p, func(cfg *config.File) { cfg.Identity.Versions = mode })
+			requireText(t, text, `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 1`)
 			onSeries := mode != relabel.VersionsInfo
 			require.Equal(t, onSeries, strings.Contains(rawLines(text, "p"), `engine_version="2.64.0"`))
 			require.Equal(t, onSeries, strings.Contains(rawLines(text, "p"), `trtllm_version="1.1.0"`))
@@ -235,7 +224,21 @@ func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
 					require.Contains(t, line, `trtllm_version="1.1.0"`)
 				}
 			}
-			require.Contains(t, text, "llm_server_info{")
+			requireText(t, text, "llm_server_info{")
 		})
 	}
+}
+
+// once is the page after one scrape of a pool whose servers show counters.
+func once(t *testing.T, p config.Pool, change func(*config.File)) string {
+	t.Helper()
+	l := newLine(t)
+	l.UseScraper(&puppet{page: newCounters().page})
+	cfg := config.DefaultFile
+	cfg.Pools = []config.Pool{p}
+	cfg.Resolve()
+	change(&cfg)
+	require.NoError(t, l.ApplyConfig(&cfg))
+	require.NoError(t, l.ScrapeOnce(t.Context()))
+	return l.page()
 }

@@ -115,12 +115,12 @@ func runFaults(t *testing.T, cases []faultCase) {
 	})
 	check := func(page string) {
 		for _, id := range bystanders() {
-			require.Equal(t, rawLines(healthy, id), rawLines(page, id), "series of bystanders")
+			requireSame(t, rawLines(healthy, id), rawLines(page, id), "series of bystanders")
 			for _, replica := range []string{"h0", "h1"} {
 				require.InDelta(t, 1, value(page, own("target_up", id, replica)), 0)
 			}
 		}
-		require.Equal(t, heads(healthy), heads(page), "HELP and TYPE of bystanders' families")
+		requireSame(t, heads(healthy), heads(page), "HELP and TYPE of bystanders' families")
 	}
 	for i := range cases {
 		stages[i].play(cases[i].play)

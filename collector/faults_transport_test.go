@@ -16,29 +16,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// faulty answers with one of the simulator's faults.
-func faulty(fault simulate.Fault) http.HandlerFunc {
-	f := &simulate.Faulty{Page: func() []byte { return []byte(tritonPage) }, TrickleEvery: 20 * time.Millisecond}
-	f.Set(fault)
-	return f.ServeHTTP
-}
-
-// silent sends what it has and then nothing until the client gives up.
-func silent(headers bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, req *http.Request) {
-		if headers {
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-		}
-		<-req.Context().Done()
-	}
-}
-
-// status answers with a status and no word.
-func status(code int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
-}
-
 func TestFaultsOfTransport(t *testing.T) {
 	t.Parallel()
 	// Long enough for a good answer of a busy machine.
@@ -49,13 +26,7 @@ func TestFaultsOfTransport(t *testing.T) {
 		{name: "T02 headers, then silence", play: silent(true), reason: scrape.ReasonTimeout, prepare: timeout(short)},
 		{name: "T02-hang-body", play: faulty(simulate.FaultHangBody), reason: scrape.ReasonTimeout, prepare: timeout(short)},
 		{name: "T03 trickle", play: faulty(simulate.FaultTrickle), reason: scrape.ReasonTimeout, prepare: timeout(short)},
-		{name: "T04 slow, but well", play: func(w http.ResponseWriter, req *http.Request) {
-			select {
-			case <-time.After(120 * time.Millisecond):
-			case <-req.Context().Done():
-			}
-			body(tritonPage)(w, req)
-		}, shows: []string{`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="T04"`}},
+		{name: "T04 slow, but well", play: slow(120 * time.Millisecond), shows: []string{`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="T04"`}},
 		{name: "T07 reset in the body", play: faulty(simulate.FaultResetBody), reason: scrape.ReasonReset},
 		{name: "T08 end before the headers", play: wire(""), reason: scrape.ReasonReset},
 		{name: "T08-reset", play: faulty(simulate.FaultReset), reason: scrape.ReasonReset},
@@ -99,14 +70,6 @@ func encoded(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = io.WriteString(w, body)
-	}
-}
-
-// typed answers with a body of a content type.
-func typed(contentType, body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header()["Content-Type"] = []string{contentType}
 		_, _ = io.WriteString(w, body)
 	}
 }

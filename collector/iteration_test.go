@@ -54,7 +54,7 @@ func TestIterationsAreReadOnlyWhereTheOperatorSaysSo(t *testing.T) {
 	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindServe}, nil)
 	s.turns("ready")
-	require.NotContains(t, s.of("subject", s.page()), "llm_server_iteration_stats_")
+	requireNoText(t, s.of("subject", s.page()), "llm_server_iteration_stats_")
 	s.until("rows for another reader", func() bool {
 		return len(s.take()) > len("[]")
 	})

@@ -5,7 +5,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,76 +15,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-const servePage = `# HELP trtllm_request_success_total Count of successfully processed requests.
-# TYPE trtllm_request_success_total counter
-trtllm_request_success_total{model_name="llama",engine_type="undefined"} 4
-`
-
-// house is an address at which servers of several kinds may live in turn.
-type house struct {
-	*httptest.Server
-
-	tenant atomic.Pointer[map[string]http.HandlerFunc]
-	other  atomic.Pointer[http.HandlerFunc]
-}
-
-func newHouse(t *testing.T) *house {
-	t.Helper()
-	h := &house{}
-	h.leave()
-	h.Server = httptest.NewServer(h)
-	t.Cleanup(h.Close)
-	return h
-}
-
-// enter has a server live there: its pages by path, and what it answers to
-// all other paths.
-func (h *house) enter(pages map[string]http.HandlerFunc, other http.HandlerFunc) {
-	h.other.Store(&other)
-	h.tenant.Store(&pages)
-}
-
-// leave has connections end without an answer.
-func (h *house) leave() { h.enter(nil, wire("")) }
-
-// triton has Triton's metrics port there, which answers every path with 200.
-func (h *house) triton() {
-	h.enter(map[string]http.HandlerFunc{"/metrics": body(tritonPage)}, status(http.StatusOK))
-}
-
-// serve has trtllm-serve there, which shows JSON under /metrics.
-func (h *house) serve() {
-	h.enter(map[string]http.HandlerFunc{
-		"/prometheus/metrics": body(servePage),
-		"/metrics":            typed("application/json", "[]"),
-		"/version":            typed("application/json", `{"version":"1.1.0"}`),
-		"/health":             status(http.StatusOK),
-	}, http.NotFound)
-}
-
-// ServeHTTP implements http.Handler.
-func (h *house) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if page := (*h.tenant.Load())[req.URL.Path]; page != nil {
-		page(w, req)
-		return
-	}
-	(*h.other.Load())(w, req)
-}
-
-// host is the address, for the page and for the API.
-func (h *house) host() string {
-	address := strings.TrimPrefix(h.URL, "http://")
-	return address + "|" + address
-}
-
 func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
 	t.Parallel()
-	html, mistaken := newHouse(t), newHouse(t)
+	html, mistaken := newStage(t), newStage(t)
 	html.enter(nil, faulty("html"))
 	mistaken.enter(map[string]http.HandlerFunc{
 		"/v2": typed("application/json", `{"name":"triton","version":"2.64.0","extensions":["statistics"]}`),
 	}, http.NotFound)
-	triton, serve, json := newHouse(t), newHouse(t), newHouse(t)
+	triton, serve, json := newStage(t), newStage(t), newStage(t)
 	triton.triton()
 	serve.serve()
 	json.enter(nil, faulty("json"))
@@ -120,7 +57,8 @@ func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
 // and one that another kind of server replaces is recognised anew.
 func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 	t.Parallel()
-	h, bystander := newHouse(t), newStage(t)
+	h, bystander := newStage(t), newStage(t)
+	h.leave()
 	l := startLine(t, pool("p", "r="+h.host()), staged("A00", "h="+bystander.host()))
 	page := l.until("It is down", nil, func(page string) string {
 		if value(page, reasoned("target_scrape_failures_total", "p", "reset", "r")) < 2 {
@@ -129,7 +67,7 @@ func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 		return ""
 	})
 	check := steady(t, "A00", rawLines(l.whole(1, "A00"), "A00"))
-	require.Empty(t, rawLines(page, "p"))
+	requireSame(t, "", rawLines(page, "p"))
 	recognised := func(engine, absent string) {
 		l.until("It is recognised", check, func(page string) string {
 			raw := rawLines(page, "p")
@@ -159,7 +97,7 @@ func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 	down()
 	h.triton()
 	recognised("triton", "trtllm-serve")
-	require.NotContains(t, rawLines(l.page(), "p"), `engine_version="1.1.0"`)
+	requireNoText(t, rawLines(l.page(), "p"), `engine_version="1.1.0"`)
 }
 
 // A closed port is another failure than a server without a page, and an API
@@ -182,8 +120,7 @@ func TestT05ARefusedTargetComesLater(t *testing.T) {
 func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	address, _, _ := strings.Cut(s.host(), "|")
-	l := startLine(t, staged("p", "r="+address+"|"+closedPort(t)))
+	l := startLine(t, staged("p", "r="+s.address()+"|"+closedPort(t)))
 	l.eventually(`pool_id="p",replica_id="r",state="ready",trtllm_version="unknown"} 1`)
 	l.until("The API was asked", nil, func(string) string {
 		if !strings.Contains(l.store.Slots()[0].Status().StateReason, "set api_port") {
@@ -191,7 +128,7 @@ func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
 		}
 		return ""
 	})
-	require.Contains(t, l.page(), `pool_id="p",replica_id="r",state="draining",trtllm_version="unknown"} 0`)
+	requireText(t, l.page(), `pool_id="p",replica_id="r",state="draining",trtllm_version="unknown"} 0`)
 }
 
 func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
@@ -236,7 +173,8 @@ func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
 func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	address, _, _ := strings.Cut(s.host(), "|")
+	services := newStage(t)
+	services.enter(nil, status(http.StatusServiceUnavailable))
 	file := `
 pools:
   - pool_id: p
@@ -247,9 +185,9 @@ pools:
     model_ids: {llama: [ensemble]}
     relabel_configs: [{source_labels: [__address__], regex: "(.*):.*", target_label: host}]
     metric_relabel_configs: [{source_labels: [__name__], regex: "nv_x.*", action: drop}]
-    static_configs: [{targets: ["` + address + `"], labels: {replica_id: r}}]
+    static_configs: [{targets: ["` + s.address() + `"], labels: {replica_id: r}}]
     file_sd_configs: [{files: [/nowhere/*.json]}]
-    http_sd_configs: [{url: "` + newDirectory(t).URL + `", refresh_interval: 1h}]
+    http_sd_configs: [{url: "` + services.URL + `", refresh_interval: 1h}]
 `
 	l := newLine(t)
 	read := func() {

@@ -20,6 +20,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // patience is how long a test waits for what has to come, on a machine that may
@@ -128,29 +129,91 @@ func (l *line) page() string {
 	return b.String()
 }
 
-// eventually waits until the page has all of the texts.
-func (l *line) eventually(texts ...string) string {
+// waitFor looks again and again until nothing is missing any more, and returns
+// the page of then. Its failure says what is missing, and what is nearest to it.
+func (l *line) waitFor(what string, every time.Duration, look func() (page, missing string)) string {
 	l.t.Helper()
-	var page, missing string
-	deadline := time.Now().Add(patience)
-	for {
-		page, missing = l.page(), ""
-		for _, text := range texts {
-			if !strings.Contains(page, text) {
-				missing = text
-			}
-		}
+	for deadline := time.Now().Add(patience); ; l.wait(every) {
+		page, missing := look()
 		if missing == "" {
 			return page
 		}
 		if time.Now().After(deadline) {
-			require.Failf(l.t, "The page never showed a text", "%s\n\nlast page:\n%s", missing, page)
-		}
-		select {
-		case <-l.t.Context().Done():
-		case <-time.After(20 * time.Millisecond):
+			require.Failf(l.t, what+": that never came", "missing: %s\nnearest to it:\n%s", missing, nearest(page, missing))
 		}
 	}
+}
+
+// wait lets time pass between two looks.
+func (l *line) wait(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-l.t.Context().Done():
+	case <-timer.C:
+	}
+}
+
+// until polls the page until done is content with it, and requires every page
+// on the way to be valid and check to hold.
+func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
+	l.t.Helper()
+	return l.waitFor(what, 40*time.Millisecond, func() (page, missing string) {
+		page = l.page()
+		requireValid(l.t, page)
+		if check != nil {
+			check(page)
+		}
+		return page, done(page)
+	})
+}
+
+// eventually waits until the page has all of the texts.
+func (l *line) eventually(texts ...string) string {
+	l.t.Helper()
+	return l.waitFor("A text on the page", 20*time.Millisecond, func() (page, missing string) {
+		page = l.page()
+		for _, text := range texts {
+			if !strings.Contains(page, text) {
+				return page, text
+			}
+		}
+		return page, ""
+	})
+}
+
+// eventuallyWithout waits until the page has not got the text any more.
+func (l *line) eventuallyWithout(text string) {
+	l.t.Helper()
+	l.waitFor("A page without a text", 20*time.Millisecond, func() (page, missing string) {
+		if page = l.page(); strings.Contains(page, text) {
+			return page, "absence of " + text
+		}
+		return page, ""
+	})
+}
+
+// status is that of a replica, empty before it is discovered.
+func (l *line) status(replicaID string) target.Status {
+	for _, slot := range l.store.Slots() {
+		if slot.Target().ReplicaID == replicaID {
+			return slot.Status()
+		}
+	}
+	return target.Status{}
+}
+
+// comes waits until a replica is in a state, for a reason with a text.
+func (l *line) comes(replicaID, state, reason string) target.Status {
+	l.t.Helper()
+	var s target.Status
+	l.waitFor("State "+state, 10*time.Millisecond, func() (page, missing string) {
+		if s = l.status(replicaID); s.State != state || !strings.Contains(s.StateReason, reason) {
+			return s.State + ": " + s.StateReason, state + ": " + reason
+		}
+		return "", ""
+	})
+	return s
 }
 
 // of are the targets of simulated replicas.

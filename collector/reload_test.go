@@ -1,11 +1,8 @@
 package collector_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +13,6 @@ import (
 	promhttp "github.com/prometheus/prometheus/discovery/http"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
@@ -24,7 +20,7 @@ import (
 // steady is a page that never loses a line of the pool's own series.
 func steady(t *testing.T, id, want string) func(page string) {
 	t.Helper()
-	return func(page string) { require.Equal(t, want, rawLines(page, id)) }
+	return func(page string) { requireSame(t, want, rawLines(page, id)) }
 }
 
 // whole waits for the whole page of each pool, and returns the page.
@@ -132,13 +128,7 @@ func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
 	t.Parallel()
 	a := newStage(t)
 	// Every scrape takes a while, so that the change meets one under way.
-	a.play(func(w http.ResponseWriter, req *http.Request) {
-		select {
-		case <-time.After(60 * time.Millisecond):
-		case <-req.Context().Done():
-		}
-		body(tritonPage)(w, req)
-	})
+	a.play(slow(60 * time.Millisecond))
 	l := startLine(t, staged("p", "a="+a.host()))
 	page := l.whole(1, "p")
 	check := func(page string) {
@@ -213,7 +203,7 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 				_, err := m.Layout(v.Blocks).WriteText(&page, v.Blocks, nil, nil)
 				v.Release()
 				if err != nil || strings.Count(rawLines(page.String(), "p"), "\n") != lines {
-					t.Errorf("a page is not whole: %v\n%s", err, page.String())
+					t.Errorf("a page is not whole: %v\n%s", err, nearest(page.String(), `{pool_id="p"`))
 					return
 				}
 				l.wait(time.Millisecond)
@@ -241,57 +231,10 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 	readers.Wait()
 }
 
-// directory is an HTTP service that lists targets once it is told them.
-type directory struct {
-	*httptest.Server
-
-	mu   sync.Mutex
-	list []string
-	open bool
-}
-
-func newDirectory(t *testing.T) *directory {
-	t.Helper()
-	d := &directory{}
-	d.Server = httptest.NewServer(d)
-	t.Cleanup(d.Close)
-	return d
-}
-
-// tell has the directory answer from now on.
-func (d *directory) tell(targets ...string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.open, d.list = true, targets
-}
-
-func (d *directory) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.open {
-		http.Error(w, "not yet", http.StatusServiceUnavailable)
-		return
-	}
-	groups := []map[string]any{}
-	for _, target := range d.list {
-		name, address, _ := strings.Cut(target, "=")
-		address, api, _ := strings.Cut(address, "|")
-		groups = append(groups, map[string]any{
-			"targets": []string{address},
-			"labels":  map[string]string{"replica_id": name, collector.APIAddressLabel: api},
-		})
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(groups)
-}
-
-// listedBy adds the directory to the pool's sources.
-func listedBy(t *testing.T, p config.Pool, d *directory) config.Pool {
-	t.Helper()
-	u, err := url.Parse(d.URL)
-	require.NoError(t, err)
+// listedBy adds a service to the pool's sources.
+func listedBy(p config.Pool, service *stage) config.Pool {
 	p.Discovery.HTTPSDConfigs = []*promhttp.SDConfig{{
-		URL: u.String(), RefreshInterval: model.Duration(50 * time.Millisecond), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
+		URL: service.URL, RefreshInterval: model.Duration(50 * time.Millisecond), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
 	}}
 	return p
 }
@@ -300,13 +243,14 @@ func listedBy(t *testing.T, p config.Pool, d *directory) config.Pool {
 func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 	t.Parallel()
 	a, b, c := newStage(t), newStage(t), newStage(t)
-	before, after := newDirectory(t), newDirectory(t)
-	before.tell("b="+b.host(), "c="+c.host())
-	l := startLine(t, listedBy(t, staged("p", "a="+a.host()), before))
+	before, after := newStage(t), newStage(t)
+	before.enter(nil, listing("b="+b.host(), "c="+c.host()))
+	after.enter(nil, status(http.StatusServiceUnavailable))
+	l := startLine(t, listedBy(staged("p", "a="+a.host()), before))
 	l.whole(3, "p")
 	n := l.scrapes(nil, "p", "b", 0)
 	// The new directory does not answer yet; static targets come at once.
-	l.apply(listedBy(t, staged("p", "a="+a.host()), after))
+	l.apply(listedBy(staged("p", "a="+a.host()), after))
 	check := func(page string) {
 		for _, replica := range []string{"a", "b"} {
 			require.InDelta(t, 1, value(page, own("target_up", "p", replica)), 0)
@@ -316,7 +260,7 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 		check(page)
 		require.InDelta(t, 1, value(page, own("target_up", "p", "c")), 0)
 	}, "p", "b", n)
-	after.tell("b=" + b.host())
+	after.enter(nil, listing("b="+b.host()))
 	l.until("What no source names leaves", check, func(page string) string {
 		if strings.Contains(page, `replica_id="c"`) {
 			return "absence of c"
@@ -330,14 +274,15 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 func TestReplicasDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)
-	before, never := newDirectory(t), newDirectory(t)
-	before.tell("b=" + b.host())
+	before, never := newStage(t), newStage(t)
+	before.enter(nil, listing("b="+b.host()))
+	never.enter(nil, status(http.StatusServiceUnavailable))
 	l := newLine(t)
 	l.SetGrace(300 * time.Millisecond)
-	l.apply(listedBy(t, staged("p", "a="+a.host()), before))
+	l.apply(listedBy(staged("p", "a="+a.host()), before))
 	l.start()
 	l.whole(2, "p")
-	l.apply(listedBy(t, staged("p", "a="+a.host()), never))
+	l.apply(listedBy(staged("p", "a="+a.host()), never))
 	l.until("The grace ends", nil, func(page string) string {
 		if strings.Contains(page, `replica_id="b"`) {
 			return "absence of b"

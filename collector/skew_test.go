@@ -1,7 +1,6 @@
 package collector_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +39,7 @@ func TestSkewInsideAPool(t *testing.T) {
 		`llm_server_pool_skew{fact="gpu",pool_id="mixed"} 1`,
 		`llm_server_pool_skew{fact="engine_version",pool_id="one"} 0`,
 	)
-	require.NotContains(t, l.page(), `llm_server_pool_skew{fact="engine_version",pool_id="gone"}`)
+	requireNoText(t, l.page(), `llm_server_pool_skew{fact="engine_version",pool_id="gone"}`)
 	l.apply(pool("gone", "gone=127.0.0.1:1"))
 	l.eventuallyWithout("llm_server_pool_skew{")
 }
@@ -66,13 +65,13 @@ func TestExpectationsOfAPool(t *testing.T) {
 	p.Expect.EngineVersion, p.Expect.TRTLLMVersion, p.Expect.Determinism = "2.64.0", "1.2.0", true
 	status, page := scrapedOnce(t, p)
 	for fact, value := range map[string]string{"engine_version": "0", "trtllm_version": "1", "determinism": "1"} {
-		require.Contains(t, page, `llm_server_expectation_mismatch{engine="triton",engine_version="2.64.0",fact="`+fact+`",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} `+value+"\n")
+		requireText(t, page, `llm_server_expectation_mismatch{engine="triton",engine_version="2.64.0",fact="`+fact+`",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} `+value+"\n")
 	}
 	met := func() []target.Check { return target.ListOf(status.Checks, assess.Expected) }
 	require.Len(t, met(), 3)
 	require.Contains(t, met()[1].Reason, "it is 1.1.0, expected is 1.2.0")
 	require.Contains(t, met()[2].Reason, "gpus_pinned")
-	require.Contains(t, page, `llm_server_determinism_profile{check="versions_pinned",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
+	requireText(t, page, `llm_server_determinism_profile{check="versions_pinned",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
 
 	p.EngineVersion = "2.60.0"
 	status, _ = scrapedOnce(t, p)
@@ -82,12 +81,6 @@ func TestExpectationsOfAPool(t *testing.T) {
 	silent := pool("p", "r0="+worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI}).MetricsAddr())
 	silent.Expect = p.Expect
 	status, page = scrapedOnce(t, silent)
-	require.NotContains(t, page, `llm_server_expectation_mismatch{engine="triton-openai",engine_version="unknown",fact="engine_version"`, "what is not known is no mismatch")
+	requireNoText(t, page, `llm_server_expectation_mismatch{engine="triton-openai",engine_version="unknown",fact="engine_version"`, "what is not known is no mismatch")
 	require.Len(t, met(), 1)
-}
-
-// eventuallyWithout waits until the page has not got the text any more.
-func (l *line) eventuallyWithout(text string) {
-	l.t.Helper()
-	require.Eventually(l.t, func() bool { return !strings.Contains(l.page(), text) }, patience, 20*time.Millisecond)
 }

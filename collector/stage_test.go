@@ -2,7 +2,7 @@ package collector_test
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log" //nolint:depguard // The field of http.Server has that type.
@@ -10,19 +10,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/labels"
-	"github.com/prometheus/prometheus/model/textparse"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // tritonPage is a page of Triton that never changes.
@@ -49,68 +46,113 @@ nv_inference_request_summary_us_sum{model="ensemble",version="1"} 700
 nv_inference_request_summary_us{model="ensemble",version="1",quantile="0.5"} 7
 `
 
-// stage is a server whose page is tritonPage, or what is played instead. Its
-// API has nothing but 404.
+const servePage = `# HELP trtllm_request_success_total Count of successfully processed requests.
+# TYPE trtllm_request_success_total counter
+trtllm_request_success_total{model_name="llama",engine_type="undefined"} 4
+`
+
+// stage is an HTTP server whose answers a test changes. At first its page is
+// tritonPage, and all else 404.
 type stage struct {
 	*httptest.Server
 
-	played atomic.Pointer[http.HandlerFunc]
-	busy   atomic.Int32
-	most   atomic.Int32
-	hits   atomic.Int64
+	now atomic.Pointer[answers]
+	// Requests for pages: those under way, the most at one time, and all.
+	busy atomic.Int32
+	most atomic.Int32
+	hits atomic.Int64
+}
+
+// answers are what a stage answers, by path and to all other paths.
+type answers struct {
+	paths map[string]http.HandlerFunc
+	other http.HandlerFunc
 }
 
 // newStage opens a stage until the test ends.
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{}
+	s.play(nil)
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
 }
 
-// play answers from now on with h; nil is the good page.
-func (s *stage) play(h http.HandlerFunc) {
-	if h == nil {
-		s.played.Store(nil)
-		return
-	}
-	s.played.Store(&h)
+// enter changes all answers.
+func (s *stage) enter(paths map[string]http.HandlerFunc, other http.HandlerFunc) {
+	s.now.Store(&answers{paths, other})
 }
 
-// ServeHTTP answers requests for the page.
+// play has the page answer with h from now on; nil is the good page.
+func (s *stage) play(h http.HandlerFunc) {
+	if h == nil {
+		h = body(tritonPage)
+	}
+	s.enter(map[string]http.HandlerFunc{"/metrics": h}, http.NotFound)
+}
+
+// leave has connections end without an answer.
+func (s *stage) leave() { s.enter(nil, wire("")) }
+
+// triton has Triton's metrics port there, which answers every path with 200.
+func (s *stage) triton() {
+	s.enter(map[string]http.HandlerFunc{"/metrics": body(tritonPage)}, status(http.StatusOK))
+}
+
+// serve has trtllm-serve there, which shows JSON under /metrics.
+func (s *stage) serve() {
+	s.enter(map[string]http.HandlerFunc{
+		"/prometheus/metrics": body(servePage),
+		"/metrics":            typed("application/json", "[]"),
+		"/version":            typed("application/json", `{"version":"1.1.0"}`),
+		"/health":             status(http.StatusOK),
+	}, http.NotFound)
+}
+
+// ServeHTTP implements http.Handler.
 func (s *stage) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.URL.Path != "/metrics" {
-		http.NotFound(w, req)
+	now := s.now.Load()
+	answer := now.paths[req.URL.Path]
+	if answer == nil {
+		now.other(w, req)
 		return
 	}
 	s.hits.Add(1)
-	now := s.busy.Add(1)
+	busy := s.busy.Add(1)
 	defer s.busy.Add(-1)
-	for most := s.most.Load(); now > most && !s.most.CompareAndSwap(most, now); most = s.most.Load() {
+	for most := s.most.Load(); busy > most && !s.most.CompareAndSwap(most, busy); most = s.most.Load() {
 	}
-	if h := s.played.Load(); h != nil {
-		(*h)(w, req)
-		return
-	}
-	body(tritonPage)(w, req)
+	answer(w, req)
 }
 
-// host is the stage's address; its API is looked for there as well.
-func (s *stage) host() string {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return ""
-	}
-	return u.Host + "|" + u.Host
+// address is the stage's host:port.
+func (s *stage) address() string { return s.Listener.Addr().String() }
+
+// host is the address of its page and of its API.
+func (s *stage) host() string { return s.address() + "|" + s.address() }
+
+// staged is a pool of pages at /metrics, named "name=host:port".
+func staged(id string, targets ...string) config.Pool {
+	p := pool(id, targets...)
+	p.MetricsPath = "/metrics"
+	return p
 }
 
 // body answers with a page and a true length.
-func body(page string) http.HandlerFunc {
+func body(page string) http.HandlerFunc { return typed("text/plain; charset=utf-8", page) }
+
+// typed answers with a body of a content type.
+func typed(contentType, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = io.WriteString(w, page)
+		w.Header()["Content-Type"] = []string{contentType}
+		_, _ = io.WriteString(w, body)
 	}
+}
+
+// status answers with a status and no word.
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
 // wire answers with raw bytes and closes the connection.
@@ -126,111 +168,64 @@ func wire(text string) http.HandlerFunc {
 	}
 }
 
-// staged is a pool of pages at /metrics, named "name=host:port".
-func staged(id string, targets ...string) config.Pool {
-	p := pool(id, targets...)
-	p.MetricsPath = "/metrics"
-	return p
-}
-
-// requireValid asks both parsers of the ecosystem for their opinion of a page.
-func requireValid(t *testing.T, page string) {
-	t.Helper()
-	p, err := textparse.New([]byte(page), "text/plain; version=0.0.4", labels.NewSymbolTable(), textparse.ParserOptions{})
-	require.NoError(t, err)
-	for {
-		_, err := p.Next()
-		if errors.Is(err, io.EOF) {
-			break
+// silent sends what it has and then nothing until the client gives up.
+func silent(headers bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		if headers {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
 		}
-		require.NoError(t, err, "textparse refuses the page")
-	}
-	parser := expfmt.NewTextParser(model.UTF8Validation)
-	_, err = parser.TextToMetricFamilies(strings.NewReader(page))
-	require.NoError(t, err, "expfmt refuses the page")
-}
-
-// rawLines are the lines of a pool's own series on the page, in their order.
-func rawLines(page, poolID string) string {
-	var b strings.Builder
-	// A label that a target exported begins otherwise.
-	first, later := fmt.Sprintf("{pool_id=%q", poolID), fmt.Sprintf(",pool_id=%q", poolID)
-	for line := range strings.Lines(page) {
-		ours := strings.HasPrefix(line, "#") || strings.HasPrefix(line, prefix) || strings.HasPrefix(line, "llm_server_")
-		if !ours && (strings.Contains(line, first) || strings.Contains(line, later)) {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// heads are the HELP and TYPE lines of the families of tritonPage.
-func heads(page string) string {
-	var b strings.Builder
-	for line := range strings.Lines(page) {
-		if strings.HasPrefix(line, "#") && strings.Contains(tritonPage, line) {
-			b.WriteString(line)
-		}
-	}
-	return b.String()
-}
-
-// until polls the page until done is content with it, and requires every page
-// on the way to be valid and check to hold.
-func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
-	l.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		page := l.page()
-		requireValid(l.t, page)
-		if check != nil {
-			check(page)
-		}
-		missing := done(page)
-		if missing == "" {
-			return page
-		}
-		if time.Now().After(deadline) {
-			require.Failf(l.t, what, "missing: %s\n\nlast page:\n%s", missing, page)
-		}
-		l.wait(20 * time.Millisecond)
+		<-req.Context().Done()
 	}
 }
 
-// wait lets time pass between two looks.
-func (l *line) wait(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-l.t.Context().Done():
-	case <-timer.C:
-	}
-}
-
-// value is the value of the series that begins with the text, -1 if absent.
-func value(page, series string) float64 {
-	for line := range strings.Lines(page) {
-		if rest, ok := strings.CutPrefix(line, series+" "); ok {
-			var v float64
-			if _, err := fmt.Sscan(rest, &v); err == nil {
-				return v
-			}
+// slow answers with the good page after a while.
+func slow(d time.Duration) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		select {
+		case <-time.After(d):
+		case <-req.Context().Done():
 		}
+		body(tritonPage)(w, req)
 	}
-	return -1
 }
 
-// prefix begins the names of the exporter's own series.
-const prefix = "trtllm_exporter_"
-
-// own is the text of a series of ours about a target.
-func own(name, poolID, replicaID string) string {
-	return fmt.Sprintf("%s%s{pool_id=%q,replica_id=%q}", prefix, name, poolID, replicaID)
+// faulty answers with one of the simulator's faults.
+func faulty(fault simulate.Fault) http.HandlerFunc {
+	f := &simulate.Faulty{Page: func() []byte { return []byte(tritonPage) }, TrickleEvery: 20 * time.Millisecond}
+	f.Set(fault)
+	return f.ServeHTTP
 }
 
-// reasoned is the text of a counter by reason about a target.
-func reasoned(name, poolID, reason, replicaID string) string {
-	return fmt.Sprintf("%s%s{pool_id=%q,reason=%q,replica_id=%q}", prefix, name, poolID, reason, replicaID)
+// listing answers as an HTTP service that lists targets, "name=host:port|host:port".
+func listing(targets ...string) http.HandlerFunc {
+	groups := []map[string]any{}
+	for _, target := range targets {
+		name, address, _ := strings.Cut(target, "=")
+		address, api, _ := strings.Cut(address, "|")
+		groups = append(groups, map[string]any{
+			"targets": []string{address},
+			"labels":  map[string]string{"replica_id": name, collector.APIAddressLabel: api},
+		})
+	}
+	text, err := json.Marshal(groups)
+	if err != nil {
+		panic(err)
+	}
+	return typed("application/json", string(text))
+}
+
+// readyAPI is the HTTP API of a Triton that is ready.
+func readyAPI(w http.ResponseWriter, req *http.Request) {
+	switch req.URL.Path {
+	case "/v2":
+		_, _ = io.WriteString(w, `{"name":"triton","version":"2.51.0","extensions":["statistics"]}`)
+	case "/v2/repository/index":
+		_, _ = io.WriteString(w, `[{"name":"tensorrt_llm","version":"1","state":"READY"}]`)
+	case "/v2/health/ready", "/v2/health/live":
+	default:
+		http.NotFound(w, req)
+	}
 }
 
 // closedPort is an address where nothing listens, and no server of another test

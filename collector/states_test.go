@@ -1,6 +1,7 @@
 package collector_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -101,27 +102,24 @@ func (s *scene) still(page string) string {
 	return b.String()
 }
 
-// until waits for something and sees all the while that the bystander's part
-// of the page stays byte for byte what it was.
+// until waits for something to happen.
 func (s *scene) until(what string, holds func() bool) {
 	s.t.Helper()
-	deadline := time.Now().Add(patience)
-	for !holds() {
-		if time.Now().After(deadline) {
-			require.Failf(s.t, "It never came: "+what, "status: %+v\n%s", s.status(), s.of("subject", s.page()))
+	s.waitFor(what, 20*time.Millisecond, func() (page, missing string) {
+		if holds() {
+			return "", ""
 		}
-		select {
-		case <-s.t.Context().Done():
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+		now := s.status()
+		return s.of("subject", s.page()), fmt.Sprintf("%s (state %s, %s)", what, now.State, now.StateReason)
+	})
 }
 
-// turns waits until the subject is in a state.
+// turns waits until the subject is in a state, and sees all the while that the
+// bystander's part of the page stays byte for byte what it was.
 func (s *scene) turns(state string) target.Status {
 	s.t.Helper()
 	s.until("state "+state, func() bool {
-		require.Equal(s.t, s.calm, s.still(s.page()))
+		requireSame(s.t, s.calm, s.still(s.page()))
 		return s.status().State == state
 	})
 	s.until("state "+state+" on the page", func() bool {
@@ -131,14 +129,7 @@ func (s *scene) turns(state string) target.Status {
 }
 
 // status is the subject's.
-func (s *scene) status() target.Status {
-	for _, slot := range s.store.Slots() {
-		if slot.Target().ReplicaID == "subject" {
-			return slot.Status()
-		}
-	}
-	return target.Status{}
-}
+func (s *scene) status() target.Status { return s.line.status("subject") }
 
 // value is what stands behind the one series of the subject with that name and
 // those labels; empty when it is absent.
@@ -197,7 +188,7 @@ func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
 	s.subject.Advance(long)
 	s.turns("down")
 	s.until("a port that refuses", func() bool { return strings.Contains(s.status().StateReason, "nothing listens any more") })
-	require.NotContains(t, s.of("subject", s.page()), "nv_inference", "nothing of a server that is gone stays")
+	requireNoText(t, s.of("subject", s.page()), "nv_inference", "nothing of a server that is gone stays")
 }
 
 func TestAServerWithoutItsPageIsBlind(t *testing.T) {
@@ -230,10 +221,10 @@ func TestAReloadOfAModel(t *testing.T) {
 	s.until("model unavailable", llm("unavailable"))
 	s.turns("ready")
 	page := s.of("subject", s.page())
-	require.Contains(t, page, "nv_trt_llm_request_metrics", "half of the model stays on the page")
-	require.Contains(t, page, `nv_inference_request_failure`)
-	require.NotContains(t, page, "llm_server_generation_tokens_total", "nothing is derived from what is left")
-	require.NotContains(t, page, "llm_server_requests_running")
+	requireText(t, page, "nv_trt_llm_request_metrics", "half of the model stays on the page")
+	requireText(t, page, `nv_inference_request_failure`)
+	requireNoText(t, page, "llm_server_generation_tokens_total", "nothing is derived from what is left")
+	requireNoText(t, page, "llm_server_requests_running")
 	require.Equal(t, "0", s.value("llm_server_capability", `capability="tokens"`))
 	require.NotEmpty(t, s.value("llm_server_model_info", `model="tensorrt_llm"`, `backend="python"`), "its last config is kept")
 
@@ -244,7 +235,7 @@ func TestAReloadOfAModel(t *testing.T) {
 	s.subject.Advance(long)
 	s.until("model ready again", llm("ready"))
 	s.until("tokens again", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
-	require.Equal(t, s.calm, s.still(s.page()))
+	requireSame(t, s.calm, s.still(s.page()))
 }
 
 func TestARestartIsSeenAndAskedAbout(t *testing.T) {
@@ -275,7 +266,7 @@ func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
 		was := s.status()
 		page := s.of("subject", s.page())
 		old, fresh := strings.Count(page, before), strings.Count(page, after)
-		require.Falsef(t, old > 0 && fresh > 0, "a page of both versions:\n%s", page)
+		require.Falsef(t, old > 0 && fresh > 0, "a page of both versions:\n%s", nearest(page, before))
 		if raw := s.value("nv_inference_request_success", before, `model="ensemble"`); raw != "" && was.Failures > 0 {
 			require.Equal(t, "2.64.0", was.EngineVersion)
 		}
@@ -284,5 +275,5 @@ func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
 	require.Equal(t, "2.67.0", s.status().EngineVersion)
 	require.Equal(t, "1.2.0", s.status().TRTLLMVersion)
 	require.Equal(t, "compatibility_table", s.status().VersionSource)
-	require.Equal(t, s.calm, s.still(s.page()))
+	requireSame(t, s.calm, s.still(s.page()))
 }

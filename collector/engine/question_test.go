@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,17 +139,21 @@ func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
 type posted struct {
 	answers
 
+	// Several questions are put side by side.
+	mu     sync.Mutex
 	bodies map[string]string
 }
 
 // Do implements engine.Asker.
 func (p *posted) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.bodies[method+" "+strings.TrimPrefix(address, "http://server")] = string(body)
 	return p.answers.Do(ctx, method, address, body, limit)
 }
 
 func TestWhatATritonIsAsked(t *testing.T) {
-	server := &posted{tritonServer(), make(map[string]string)}
+	server := &posted{answers: tritonServer(), bodies: make(map[string]string)}
 	of(t, engine.Triton).Ask(t.Context(), server, "http://server", nil)
 	require.Equal(t, map[string]string{"GET /v2": "", "POST /v2/repository/index": "{}", "GET /v2/models/tensorrt_llm/config": ""}, server.bodies)
 }

@@ -1,0 +1,151 @@
+package fetch
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestWhereThePageIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says    string
+		kind    string
+		address string
+		answers map[string]string
+		// asks says that the server has to be asked what it is.
+		asks  bool
+		found engine.Kind
+		url   string
+	}{
+		{"a path that only one kind has says the kind", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.TRTLLMServe, "http://a:1/prometheus/metrics"},
+		{"a path that several kinds have says none", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
+		{"the operator's path stays, whatever the kind", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
+		{"a kind that is configured has its own path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
+		{"a slash is no path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
+		{"else the server shows what it is", target.Auto, "http://a:1", map[string]string{"/metrics": tritonPage}, true, engine.Triton, "http://a:1/metrics"},
+		{"also by its API", target.Auto, "http://a:1/", map[string]string{"/metrics": tritonPage, "/v1/models": models}, true, engine.TritonOpenAI, "http://a:1/metrics"},
+		{"and where its page is", target.Auto, "http://a:1", map[string]string{"/v1/metrics": nimPage}, true, engine.NIM, "http://a:1/v1/metrics"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: c.answers}
+			f := fetcher(s, c.kind, c.address)
+			require.NoError(t, f.locate(t.Context()))
+			require.Equal(t, c.found, f.Server.Engine.Kind())
+			require.Equal(t, c.url, f.Server.URL)
+			require.Equal(t, c.asks, len(s.asked) > 0)
+			require.Empty(t, s.scraped)
+
+			s.asked = nil
+			require.NoError(t, f.locate(t.Context()))
+			require.Equal(t, c.url, f.Server.URL)
+			require.Empty(t, s.asked, "what is known is not asked again")
+		})
+	}
+}
+
+func TestAnAddressThatIsNoURLFails(t *testing.T) {
+	t.Parallel()
+	f := fetcher(&server{}, target.Auto, "http://[::1")
+	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(f.locate(t.Context())))
+}
+
+func TestWhyNobodyKnownIsThere(t *testing.T) {
+	t.Parallel()
+	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errors.New("nobody listens")}
+	for _, c := range []struct {
+		says    string
+		answers map[string]string
+		failed  error
+		reason  scrape.Reason
+		text    string
+	}{
+		{"the failure of the page says it best", nil, refused, scrape.ReasonConnect, "connect: nobody listens"},
+		{"no page at all", nil, nil, scrape.ReasonHTTPStatus, "http_status (404): 404"},
+		{"a page of something else", map[string]string{"/metrics": "node_load1 1\n"}, nil, scrape.ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
+		{"an empty page", map[string]string{"/metrics": ""}, nil, scrape.ReasonEmpty, "no page of a known server"},
+		{"our own page", map[string]string{"/metrics": "x 1\n" + marker}, nil, scrape.ReasonSelfScrape, "self_scrape: "},
+		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "8002"},
+		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, scrape.ReasonEmpty, "8002"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: c.answers, failed: c.failed}
+			f := fetcher(s, target.Auto, "http://user:secret@a:1")
+			p := f.Fetch(t.Context())
+			defer p.Release()
+			require.ErrorContains(t, p.Err, c.text)
+			require.NotContains(t, p.Err.Error(), "secret")
+			require.Equal(t, c.reason, scrape.ReasonOf(p.Err))
+			require.Equal(t, []string{"/metrics"}, s.scraped)
+			require.False(t, p.Server.Known())
+			require.Empty(t, p.Server.URL, "it is looked for again")
+		})
+	}
+}
+
+func TestAPageIsFetched(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: 100 * time.Millisecond}
+		f := fetcher(s, target.Auto, "http://a:1")
+		p := f.Fetch(t.Context())
+		require.NoError(t, p.Err)
+		require.Equal(t, tritonPage, string(p.Body.Body))
+		require.Equal(t, engine.Triton, p.Server.Engine.Kind())
+		require.Equal(t, 1, p.Server.Epoch)
+		require.Equal(t, 100*time.Millisecond, p.Took, "the time of the page, not of finding it")
+		require.Greater(t, p.Came.Sub(p.Start), 2*p.Took)
+		require.Equal(t, f.Start, p.Start)
+		p.Release()
+		require.Nil(t, p.Body.Body)
+		p.Release()
+	})
+}
+
+func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says, kind string
+		took       time.Duration
+	}{
+		{"while the page is asked for", "triton", time.Minute},
+		{"while the server is looked for, which leaves no time for a page", target.Auto, 0},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
+				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context())
+				defer p.Release()
+				require.Equal(t, scrape.ReasonTimeout, scrape.ReasonOf(p.Err))
+				require.Equal(t, time.Minute, p.Came.Sub(p.Start))
+				require.Equal(t, c.took, p.Took)
+			})
+		})
+	}
+}
+
+func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
+	t.Parallel()
+	s := &server{answers: map[string]string{"/prometheus/metrics": servePage}}
+	f := fetcher(s, target.Auto, "http://a:1")
+	f.Server = found(t, engine.Triton, "http://a:1/metrics")
+	f.Server.Uncertain = true
+	p := f.Fetch(t.Context())
+	defer p.Release()
+	require.NoError(t, p.Err)
+	require.Equal(t, []string{"/metrics", "/prometheus/metrics"}, s.scraped)
+	require.Equal(t, servePage, string(p.Body.Body))
+	require.Equal(t, engine.TRTLLMServe, p.Server.Engine.Kind())
+	require.Equal(t, 2, p.Server.Epoch, "a second kind of server")
+	require.False(t, p.Server.Uncertain)
+}

@@ -1,0 +1,103 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// Pages and answers by which servers are told apart.
+const (
+	tritonPage = "nv_inference_count 1\n"
+	servePage  = "trtllm_request_success_total 1\n"
+	nimPage    = "num_request_max 1\n"
+	models     = `{"data":[{"id":"m"}]}`
+	tritonAPI  = `{"name":"triton","version":"2.64.0","extensions":["statistics"]}`
+	marker     = "this exporter's own page"
+)
+
+// server answers without a network: path to body, and 404 to all other paths.
+type server struct {
+	answers map[string]string
+	// failed is why no page comes; what is asked beside pages is answered all
+	// the same.
+	failed error
+	// takes is how long each answer takes.
+	takes time.Duration
+	// scraped are the paths whose page was asked for, asked all others.
+	scraped, asked []string
+}
+
+// Scrape implements Scraper.
+func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape.Page, error) {
+	path := pathOf(address)
+	s.scraped = append(s.scraped, path)
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonTimeout, Err: ctx.Err()}
+	}
+	if s.failed != nil {
+		return scrape.Page{}, s.failed
+	}
+	body, ok := s.answers[path]
+	if !ok {
+		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+	}
+	return scrape.Page{Body: append(buf[:0], body...)}, nil
+}
+
+// Do implements engine.Asker.
+func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
+	path := pathOf(address)
+	s.asked = append(s.asked, path)
+	select {
+	case <-time.After(s.takes):
+	case <-ctx.Done():
+		return 0, nil, nil, ctx.Err()
+	}
+	body, ok := s.answers[path]
+	if !ok {
+		return http.StatusNotFound, http.Header{}, nil, nil
+	}
+	return http.StatusOK, http.Header{}, []byte(body), nil
+}
+
+func pathOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Path
+}
+
+// fetcher asks a server whose target has this configured kind and URL.
+func fetcher(s *server, kind, address string) *Fetcher {
+	return &Fetcher{
+		Scraper: s, Server: NewServer(kind), Start: time.Now(), Marker: marker, Patience: 30 * time.Second,
+		Target: &target.Target{Engine: kind, MetricsURL: address, Timeout: time.Minute},
+	}
+}
+
+// found is a server of a kind whose page is at a URL.
+func found(t *testing.T, kind engine.Kind, address string) Server {
+	t.Helper()
+	s := NewServer(target.Auto)
+	if kind != engine.Unknown {
+		require.True(t, s.become(kind))
+	}
+	s.URL = address
+	return s
+}

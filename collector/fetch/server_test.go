@@ -1,0 +1,144 @@
+package fetch
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
+	t.Parallel()
+	serve := map[string]string{"/prometheus/metrics": servePage}
+	failed := func(r scrape.Reason) error { return &scrape.Error{Reason: r, Err: errors.New("x")} }
+	for _, c := range []struct {
+		says    string
+		answers map[string]string
+		page    string
+		failed  error
+		change  func(f *Fetcher)
+		// asks says that it is asked what it is, moved that it is another; certain
+		// that it is known after that.
+		asks, moved, certain bool
+	}{
+		{says: "a page of its kind settles it", page: tritonPage, certain: true},
+		{says: "another server is there", answers: serve, failed: failed(scrape.ReasonHTTPStatus), asks: true, moved: true, certain: true},
+		{says: "which shows JSON where the page was", answers: serve, failed: failed(scrape.ReasonContentType), asks: true, moved: true, certain: true},
+		{says: "or redirects", answers: serve, failed: failed(scrape.ReasonRedirect), asks: true, moved: true, certain: true},
+		{says: "or has nothing to say there", answers: serve, failed: failed(scrape.ReasonEmpty), asks: true, moved: true, certain: true},
+		{says: "or a page without a mark", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
+		{says: "or a page of another kind", answers: serve, page: servePage, asks: true, moved: true, certain: true},
+		{says: "the same server is there, whose page says nothing", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
+		{says: "nobody known is there", failed: failed(scrape.ReasonHTTPStatus), asks: true},
+		{says: "nobody answers", answers: serve, failed: failed(scrape.ReasonConnect)},
+		{says: "nobody answers in time", answers: serve, failed: failed(scrape.ReasonTimeout)},
+		{says: "the connection ends", answers: serve, failed: failed(scrape.ReasonReset)},
+		{says: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
+		{says: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }},
+		{says: "its kind was never known", answers: serve, page: servePage, change: func(f *Fetcher) {
+			f.Server = NewServer(target.Auto)
+			f.Server.Uncertain = true
+		}},
+		{says: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }},
+		{says: "it was asked a moment ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now() }},
+		{says: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: c.answers}
+			f := fetcher(s, target.Auto, "http://a:1")
+			f.Server = found(t, engine.Triton, "http://a:1/metrics")
+			f.Server.Uncertain = true
+			if c.change != nil {
+				c.change(f)
+			}
+			before := f.Server
+			require.Equal(t, c.moved, f.moved(t.Context(), []byte(c.page), c.failed))
+			require.Equal(t, c.asks, len(s.asked) > 0)
+			require.Equal(t, c.certain, !f.Server.Uncertain)
+			if c.moved {
+				require.Equal(t, engine.TRTLLMServe, f.Server.Engine.Kind())
+				require.Equal(t, "http://a:1/prometheus/metrics", f.Server.URL)
+				require.Equal(t, before.Epoch+1, f.Server.Epoch)
+				return
+			}
+			require.Equal(t, before.Engine, f.Server.Engine)
+			require.Equal(t, before.URL, f.Server.URL)
+			require.Equal(t, before.Epoch, f.Server.Epoch)
+		})
+	}
+}
+
+func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
+	t.Parallel()
+	api := map[string]string{"/v1/models": models}
+	for _, c := range []struct {
+		says       string
+		configured string
+		known      engine.Kind
+		up         bool
+		answers    map[string]string
+		page       string
+		kind       engine.Kind
+		mismatch   string
+	}{
+		{says: "an unknown one becomes known", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
+		{says: "also by its API, where two kinds have one page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
+		{says: "a page without a mark says nothing", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
+		{says: "after a fault another may be there", known: engine.Triton, page: servePage, kind: engine.TRTLLMServe},
+		{says: "after a fault the same may be there", known: engine.Triton, page: tritonPage, kind: engine.Triton},
+		{says: "a kind is kept that may have such a page", known: engine.TritonOpenAI, page: tritonPage, kind: engine.TritonOpenAI},
+		{says: "while it is up nobody looks", known: engine.Triton, up: true, page: servePage, kind: engine.Triton},
+		{says: "while it is up and unknown it is looked at", known: engine.Unknown, up: true, page: servePage, kind: engine.TRTLLMServe},
+		{
+			says: "what is configured stays, and is held against the page", configured: "trtllm-serve", page: nimPage, kind: engine.TRTLLMServe,
+			mismatch: "the page looks like that of nim, engine says trtllm-serve",
+		},
+		{says: "what is configured is right", configured: "nim", page: nimPage, kind: engine.NIM},
+		{says: "what is configured may have such a page", configured: "triton-openai", page: tritonPage, kind: engine.TritonOpenAI},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			f := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1/metrics")
+			if c.configured != "" {
+				f.Target.Engine, f.Server = c.configured, NewServer(c.configured)
+			} else {
+				f.Server = found(t, c.known, "http://a:1/metrics")
+			}
+			f.Up = c.up
+			before := f.Server
+			f.recognise(t.Context(), []byte(c.page))
+			require.Equal(t, c.kind, f.Server.Engine.Kind())
+			require.Equal(t, before.Engine.Kind() != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
+			require.Equal(t, c.mismatch, f.Server.Mismatch())
+			if c.mismatch != "" {
+				require.Equal(t, engine.NIM, f.Server.PageOf())
+				f.recognise(t.Context(), []byte(servePage))
+				require.Empty(t, f.Server.Mismatch(), "the right page came")
+			}
+			require.Equal(t, c.kind, f.Server.PageOf())
+		})
+	}
+}
+
+func TestAServerOfNoKnownKind(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{target.Auto, "", "something else"} {
+		s := NewServer(kind)
+		require.False(t, s.Known())
+		require.Equal(t, engine.Unknown, s.PageOf())
+		require.Empty(t, s.Mismatch())
+		require.False(t, s.become("something else"))
+		require.Zero(t, s.Epoch)
+	}
+	s := NewServer("triton")
+	require.True(t, s.Known())
+	require.False(t, s.become(engine.Triton), "it is that already")
+	require.True(t, s.become(engine.NIM))
+	require.Equal(t, 1, s.Epoch)
+}
