@@ -7,10 +7,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain has many tests run side by side, for they wait rather than compute:
-// each has servers and an exporter of its own. -parallel says otherwise.
+// TestMain has many tests run side by side: they wait rather than compute, and
+// each has servers and an exporter of its own.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	if err := flag.Set("test.parallel", sideBySide); err != nil {
 		panic(err)
 	}
 	goleak.VerifyTestMain(m)

@@ -1,0 +1,7 @@
+//go:build race
+
+package collector_test
+
+// sideBySide is how many tests run at once: with the race detector each of them
+// computes many times as much.
+const sideBySide = "3"

@@ -1,0 +1,6 @@
+//go:build !race
+
+package collector_test
+
+// sideBySide is how many tests run at once: they wait rather than compute.
+const sideBySide = "12"
