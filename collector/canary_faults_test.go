@@ -142,7 +142,7 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 
 	c.config.Canary.MaxTokens = 4
 	c.apply(c.config)
-	s := c.until("a canary that begins anew", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
+	s := c.until("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
 	require.Less(t, s["requests_total ok"], before)
 }
 

@@ -135,7 +135,7 @@ func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 	closed.Store(true)
 	l.eventually(`llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
 	for range 20 {
-		time.Sleep(100 * time.Millisecond) // Ten rounds of questions and more shall go by.
+		time.Sleep(100 * time.Millisecond) // Ten rounds of questions and more have to go by.
 		requireText(t, l.page(), `engine_version="2.64.0"`, "the same process has the same version")
 	}
 	r.Restart(0)

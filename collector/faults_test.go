@@ -83,11 +83,11 @@ func (c *faultCase) failures(page string) float64 {
 	return sum
 }
 
-// bystanders are the pools of healthy targets; one stands before all faulty
+// bystanders are the pools of healthy targets; one is before all faulty
 // ones on the page, one behind.
 func bystanders() []string { return []string{"A00", "Z99"} }
 
-// runFaults lets all cases go wrong at once beside the bystanders and then
+// runFaults lets all cases go wrong at once next to the bystanders and then
 // heals them, looking at every page on the way.
 func runFaults(t *testing.T, cases []faultCase) {
 	t.Helper()

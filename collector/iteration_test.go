@@ -20,7 +20,7 @@ func readsIterations(c *config.File) { c.Pools[0].IterationStats = true }
 // server keeps the last thousand, of seven seconds of its own time.
 const calm = 2
 
-// number is what stands behind the one series of that name, -1 for none.
+// number is the value of the one series of that name, -1 for none.
 func (s *scene) number(name string) float64 {
 	text := s.value(name)
 	if text == "" {

@@ -54,7 +54,7 @@ func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
 }
 
 // A target that is down when the exporter starts is recognised when it comes,
-// and one that another kind of server replaces is recognised anew.
+// and one that another kind of server replaces is recognised again.
 func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
 	t.Parallel()
 	h, bystander := newStage(t), newStage(t)
@@ -169,7 +169,7 @@ func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {
 	})
 }
 
-// The same file read again is the same configuration, whatever stands in it.
+// The same file read again is the same configuration, whatever is in it.
 func TestTheSameFileReadTwiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)

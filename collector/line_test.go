@@ -101,7 +101,7 @@ func pool(id string, targets ...string) config.Pool {
 	p.PoolID = id
 	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
 	// Longer than the interval, which no file may say: a machine under load
-	// shall not fail these tests.
+	// must not fail these tests.
 	p.ScrapeTimeout = model.Duration(5 * time.Second)
 	p.IdentityInterval = model.Duration(100 * time.Millisecond)
 	for i, t := range targets {

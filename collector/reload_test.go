@@ -104,7 +104,7 @@ func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 	page := l.whole(1, "p")
 	check := steady(t, "p", rawLines(page, "p"))
 	n := l.scrapes(check, "p", "a", 0)
-	// The same again, another pool beside it, and back.
+	// The same again, another pool next to it, and back.
 	for _, pools := range [][]config.Pool{
 		{staged("p", "a="+a.host())},
 		{staged("p", "a="+a.host()), staged("q", "b="+b.host())},
@@ -239,7 +239,7 @@ func listedBy(p config.Pool, service *stage) config.Pool {
 	return p
 }
 
-// Replicas that only a slow source names stay while a pool is searched anew.
+// Replicas that only a slow source names stay while a pool is searched again.
 func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 	t.Parallel()
 	a, b, c := newStage(t), newStage(t), newStage(t)

@@ -131,7 +131,7 @@ func (s *scene) turns(state string) target.Status {
 // status is the subject's.
 func (s *scene) status() target.Status { return s.line.status("subject") }
 
-// value is what stands behind the one series of the subject with that name and
+// value is that of the one series of the subject with that name and
 // those labels; empty when it is absent.
 func (s *scene) value(name string, labels ...string) string {
 	for text := range strings.Lines(s.of("subject", s.page())) {

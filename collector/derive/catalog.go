@@ -52,7 +52,7 @@ type Family struct {
 	Formula string
 	// Unit is the last word of the name where that is a unit.
 	Unit string
-	// Scope is what its series are of, Labels those beside the identity of the
+	// Scope is what its series are of, Labels those besides the identity of the
 	// replica or pool, sorted.
 	Scope  Scope
 	Labels []string

@@ -47,7 +47,7 @@ func modelFamilies() []Family {
 func modelLatencyFamilies() []Family {
 	one := func(name string, of engine.Signal, what, source string) Family {
 		return summary(name, Sampled, distribution(of),
-			what+", as Triton's summary of its last minute (source "+source+", with --metrics-config summary_latencies=true). Quantiles of several replicas can not be averaged; they are absent while no request ended.",
+			what+", as Triton's summary of its last minute (source "+source+", with --metrics-config summary_latencies=true). Quantiles of several replicas cannot be averaged; they are absent while no request ended.",
 			"microseconds / 1000000; NaN is left out")
 	}
 	return []Family{

@@ -46,7 +46,7 @@ type Known struct {
 
 // Ways out that capabilities of several kinds have.
 const (
-	cureDCGM   = "run the DCGM exporter beside it"
+	cureDCGM   = "run the DCGM exporter next to it"
 	cureHeader = "http_headers with the header of the restricted API"
 )
 

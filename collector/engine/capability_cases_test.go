@@ -145,8 +145,8 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.TRTLLMServe, engine.CanKVReuse, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
 		{engine.TRTLLMServe, engine.CanKVReuse, full + "trtllm_kv_cache_hit_rate 1\n", nil, "true, reused blocks, or the hit rate since the start"},
 		{engine.TRTLLMServe, engine.CanKVReuse, full + "trtllm_kv_cache_reused_blocks_total 1\n", nil, "true, reused blocks, or the hit rate since the start"},
-		{engine.TRTLLMServe, engine.CanGPU, full + "trtllm_gpu_memory_usage_bytes 1\n", nil, "true, gpu_memory_usage_bytes only; for the rest run the DCGM exporter beside it"},
-		{engine.TRTLLMServe, engine.CanGPU, "request_success_total 1\n", nil, "false, this release exposes nothing of its GPUs [run the DCGM exporter beside it]"},
+		{engine.TRTLLMServe, engine.CanGPU, full + "trtllm_gpu_memory_usage_bytes 1\n", nil, "true, gpu_memory_usage_bytes only; for the rest run the DCGM exporter next to it"},
+		{engine.TRTLLMServe, engine.CanGPU, "request_success_total 1\n", nil, "false, this release exposes nothing of its GPUs [run the DCGM exporter next to it]"},
 		{engine.TRTLLMServe, engine.CanTTFT, "", nil, "false, no request has ended yet; the family comes with the first"},
 		{engine.TRTLLMServe, engine.CanTTFT, "time_to_first_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, time_to_first_token_seconds, from the engine on"},
 		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family comes with the first"},
@@ -170,7 +170,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.NIM, engine.CanQuantiles, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, histograms"},
 		{engine.NIM, engine.CanKVCache, "gpu_cache_usage_perc 1\n", nil, "true, gpu_cache_usage_perc, 0 to 1 whatever its name says"},
 		{engine.NIM, engine.CanKVReuse, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it"},
-		{engine.NIM, engine.CanGPU, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it [run the DCGM exporter beside it]"},
+		{engine.NIM, engine.CanGPU, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it [run the DCGM exporter next to it]"},
 		{engine.NIM, engine.CanConfig, "gpu_cache_usage_perc 1\n", nil, "false, this kind of server does not expose its config"},
 
 		{engine.Dynamo, engine.CanTokens, front + "dynamo_frontend_output_tokens_total 1\n", nil, "true, dynamo_frontend_output_tokens_total, while tokens stream"},
@@ -194,7 +194,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Dynamo, engine.CanTPOT, worker + "trtllm_time_per_output_token_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, the engine's time_per_output_token_seconds, the mean of each request"},
 		{engine.Dynamo, engine.CanE2E, front + "dynamo_frontend_request_duration_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, request durations, errors included at the frontend"},
 		{engine.Dynamo, engine.CanQuantiles, worker + "trtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, "true, histograms"},
-		{engine.Dynamo, engine.CanGPU, front, nil, "false, Dynamo does not expose it [run the DCGM exporter beside it]"},
+		{engine.Dynamo, engine.CanGPU, front, nil, "false, Dynamo does not expose it [run the DCGM exporter next to it]"},
 		{engine.Dynamo, engine.CanConfig, front, nil, "false, this kind of server does not expose its config"},
 		{engine.Dynamo, engine.CanConfig, worker + "trtllm_model_config_info 1\n", nil, "true, the config info on its page"},
 	} {

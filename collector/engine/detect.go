@@ -43,7 +43,7 @@ func FromPage(body []byte) Kind {
 	return kind
 }
 
-// Recognise is the kind of server by its page; kinds that share a page are told
+// Recognise is the kind of server by its page; kinds that share a page are distinguished
 // apart by what else the address answers.
 func Recognise(ctx context.Context, ask Asker, address string, body []byte) Kind {
 	kind := FromPage(body)

@@ -119,7 +119,7 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, length, 0, "no kind is known for this sample")
 			if len(body) == 0 {
-				require.Equal(t, engine.Unknown, engine.FromPage(body), "an empty page tells nothing")
+				require.Equal(t, engine.Unknown, engine.FromPage(body), "an empty page says nothing")
 				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`}
 				got, _ := engine.Detect(t.Context(), server, "http://server")
 				require.Equal(t, want, got)
@@ -149,10 +149,10 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"a worker of an older Dynamo", "trtllm:request_success_total 1\n", engine.Dynamo},
 		{"its names in front of unprefixed ones", "e2e_request_latency_seconds_sum 1\ntrtllm:request_success_total 1\n", engine.Dynamo},
 		{"Dynamo in front of NIM", "dynamo_x 1\nnum_request_max 1\nrequest_finish_total 1\n", engine.Dynamo},
-		{"NIM beside Triton", "num_request_max 1\nnv_inference_count 1\n", engine.NIM},
-		{"NIM beside Triton, by its requests", "request_finish_total 1\nnv_inference_count 1\n", engine.NIM},
-		{"Triton beside trtllm-serve", "trtllm_x 1\nnv_inference_count 1\n", engine.Triton},
-		{"trtllm-serve beside an older Dynamo", "trtllm:x 1\ntrtllm_x 1\n", engine.TRTLLMServe},
+		{"NIM and Triton", "num_request_max 1\nnv_inference_count 1\n", engine.NIM},
+		{"NIM and Triton, by its requests", "request_finish_total 1\nnv_inference_count 1\n", engine.NIM},
+		{"Triton and trtllm-serve", "trtllm_x 1\nnv_inference_count 1\n", engine.Triton},
+		{"trtllm-serve and an older Dynamo", "trtllm:x 1\ntrtllm_x 1\n", engine.TRTLLMServe},
 		{"vLLM", "vllm:num_requests_running 1\n", engine.Unknown},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
 		{"nothing", "", engine.Unknown},

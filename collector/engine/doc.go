@@ -2,7 +2,7 @@
 // path, how to tell them apart, which questions say who they are, and what the
 // names of their series mean in the exporter's words.
 //
-// One value answers everything about one kind. It is in the file that bears the
+// One value answers everything about one kind. It is in the file that has the
 // kind's name, or, where that is not enough, in several that begin with it. All
 // other files hold what works for every kind; they name none and ask the value.
 //

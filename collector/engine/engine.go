@@ -51,7 +51,7 @@ type Engine interface {
 	StockVersion(f *Facts) (version string, ok bool)
 
 	// Meanings are the kind's series in our words, Answers what its API answers
-	// beside them.
+	// apart from them.
 	Meanings() []Meaning
 	Answers() []Signal
 	// Quirks are ways of the kind's numbers that rules have to know.
@@ -66,7 +66,7 @@ type Engine interface {
 	// to equal requests; checks of which nothing is known are left out.
 	Determinism(f *Facts, p *Page) []target.Check
 	// Stream says how the server can be asked for a streamed answer; where it
-	// can not, or had better not be, why, for people. Version is the server's
+	// cannot, or had better not be, why, for people. Version is the server's
 	// own, empty or "unknown" while it is not known; the page may be nil.
 	Stream(version string, p *Page) (s Stream, why string)
 

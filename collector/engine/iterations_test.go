@@ -78,8 +78,8 @@ func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 			},
 			3, 1, 6, 2, false,
 		},
-		{"the server began anew", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
-		{"the server began anew after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
+		{"the server began again", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
+		{"the server began again after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
 		{"a row that is late", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
 		{
 			"ranks of data-parallel attention",

@@ -18,7 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// mayName are the files that may name something of a server beside those of the
+// mayName are the files that may name something of a server besides those of the
 // kinds, and what: other vocabularies repeat values under the names of servers.
 var mayName = map[string]string{
 	"collector/derive/aliases.go": "vllm:",

@@ -52,7 +52,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 	for _, c := range []struct {
 		says   string
 		server answers
-		// What is told early, and in the end.
+		// What is reported early, and in the end.
 		version             string
 		models, early, last int
 	}{
@@ -79,7 +79,7 @@ func TestAQuestionThatHangsDelaysNoOther(t *testing.T) {
 				require.Len(t, f.Models, c.models)
 				require.Equal(t, c.last, configured(&f))
 				if c.says == "nothing hangs" {
-					require.Empty(t, early, "what comes at once is told once")
+					require.Empty(t, early, "what comes at once is reported once")
 					require.Empty(t, f.Problems)
 					return
 				}

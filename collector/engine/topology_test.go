@@ -159,7 +159,7 @@ func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
 		"a step more":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Steps = f[0].Steps[:2] }), nil),
 		"no ensemble":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Platform = "" }), nil),
 		"a model less":            topology(engine.Triton, facts(same)[:3], nil),
-		"an id of the operator's": topology(engine.Triton, facts(same), map[string][]string{"id": {"llm"}}),
+		"an id that the operator chose": topology(engine.Triton, facts(same), map[string][]string{"id": {"llm"}}),
 		"nothing":                 nil,
 	} {
 		require.False(t, one.Equal(other), says)

@@ -36,7 +36,7 @@ func (*tritonOpenAI) Health(ctx context.Context, ask Asker, address string) Heal
 }
 
 // Capability implements Engine: the page is Triton's, but what Triton turns on
-// by options and says over its own API is not to be had.
+// by options and says over its own API is not available.
 func (o *tritonOpenAI) Capability(name string, k *Known) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
 	c := o.tritonPage.Capability(name, k)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Pages and answers by which servers are told apart.
+// Pages and answers that distinguish servers.
 const (
 	tritonPage = "nv_inference_count 1\n"
 	servePage  = "trtllm_request_success_total 1\n"
@@ -31,7 +31,7 @@ const (
 // server answers without a network: path to body, and 404 to all other paths.
 type server struct {
 	answers map[string]string
-	// failed is why no page comes; what is asked beside pages is answered all
+	// failed is why no page comes; what is asked besides pages is answered all
 	// the same.
 	failed error
 	// takes is how long each answer takes.

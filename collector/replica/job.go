@@ -9,7 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// job is one kind of work that is done beside the replica, one piece at a time.
+// job is one kind of work that is done next to the replica, one piece at a time.
 type job struct {
 	running bool
 	// again is true when it was asked for while it ran: what it answers may be
@@ -24,12 +24,12 @@ type job struct {
 // or later.
 func (j *job) since(t time.Time) bool { return !j.answered.IsZero() && !j.answered.Before(t) }
 
-// begin does a piece of a job beside the replica: work gets no part of its
+// begin does a piece of a job next to the replica: work gets no part of its
 // state, and take is given what it brought, as the owner.
 func begin[A any](ctx context.Context, r *Replica, j *job, name string, work func(ctx context.Context) A, take func(A, error)) {
 	epoch := r.server.Epoch
 	j.running, j.again, j.began = true, false, time.Now()
-	r.owner.beside(func() {
+	r.owner.apart(func() {
 		var answer A
 		failed := r.guard(name, func() { answer = work(ctx) })
 		r.hand(ctx, epoch, func() {

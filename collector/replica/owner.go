@@ -11,7 +11,7 @@ type owner struct {
 	queue  []func()
 	busy   bool
 	closed bool
-	// jobs are what runs beside the owner.
+	// jobs are what runs next to the owner.
 	jobs sync.WaitGroup
 }
 
@@ -41,8 +41,8 @@ func (o *owner) do(work func()) {
 	o.queue, o.busy = o.queue[:0], false
 }
 
-// beside runs a job in a goroutine of its own; only the owner may call it.
-func (o *owner) beside(job func()) { o.jobs.Go(job) }
+// apart runs a job in a goroutine of its own; only the owner may call it.
+func (o *owner) apart(job func()) { o.jobs.Go(job) }
 
 // close drops what is still to do and waits for the jobs. The context of the
 // jobs has to have ended.

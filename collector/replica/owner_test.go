@@ -39,7 +39,7 @@ func TestAClosedOwnerDropsWorkAndHasNoJobs(t *testing.T) {
 	var o owner
 	release, answered := make(chan struct{}), false
 	o.do(func() {
-		o.beside(func() {
+		o.apart(func() {
 			<-release
 			o.do(func() { answered = true })
 		})

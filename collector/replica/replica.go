@@ -31,7 +31,7 @@ type Replica struct {
 	tally   tally
 }
 
-// jobs are what is done beside the replica.
+// jobs are what is done next to the replica.
 type jobs struct {
 	page, health, identity, iterations, canary job
 	// watch, if it is not nil, is called after each thing that happened.
@@ -63,7 +63,7 @@ type Schedule struct {
 	Every, Soon time.Duration
 	// Due has the work begun, at each moment, with the number of moments that
 	// have passed since the last without a call. It may do what the replica has
-	// to do just then, but waits for nothing beside.
+	// to do just then, but waits for nothing else.
 	Due func(ctx context.Context, missed uint64)
 }
 
@@ -76,7 +76,7 @@ const (
 	iterationsEvery = 5 * time.Second
 )
 
-// Schedules are what the replica has to be told to do, and when.
+// Schedules are what the replica has to do, and when.
 func (r *Replica) Schedules() []Schedule {
 	if r.target.Silent {
 		return nil

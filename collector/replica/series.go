@@ -13,7 +13,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// aboutSeries renders what is known of a replica beside its page: state,
+// aboutSeries renders what is known of a replica besides its page: state,
 // health, models. These series stay when its scrape fails.
 type aboutSeries struct {
 	out  *exposition.Computed

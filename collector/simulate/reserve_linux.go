@@ -25,7 +25,7 @@ func reserve(_ context.Context, hostport string) (addr string, hold func(), err 
 	}
 	hold = func() { _ = syscall.Close(fd) }
 	// SO_REUSEADDR lets the port be taken although connections of an earlier
-	// process linger; without it afterwards nobody else can bind beside us, and
+	// process linger; without it afterwards nobody else can bind next to us, and
 	// SO_REUSEPORT lets our own listener.
 	err = errors.Join(
 		setSocket(fd, syscall.SO_REUSEADDR, 1),

@@ -13,7 +13,7 @@ type flavour struct {
 	complete func(s *Spec)
 	// models is the repository in the order of its index: by name.
 	models []model
-	// backend makes what the LLM model publishes beside the core families; nil for
+	// backend makes what the LLM model publishes besides the core families; nil for
 	// nothing.
 	backend func(t *triton) backend
 	// queues says that requests wait in Triton's own queue and not in an executor's.
@@ -21,7 +21,7 @@ type flavour struct {
 	// configure changes the LLM model's config and returns the names and values of
 	// its parameters.
 	configure func(s Spec, config object) []string
-	// onePort serves the page on the API port in the place of Triton's own two ports.
+	// onePort serves the page on the API port instead of Triton's own two ports.
 	onePort func(t *triton, r *Replica) http.Handler
 }
 
