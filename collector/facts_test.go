@@ -134,10 +134,9 @@ func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 	l.eventually(`engine_version="2.64.0"`, `llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
 	closed.Store(true)
 	l.eventually(`llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
-	for range 20 {
-		time.Sleep(100 * time.Millisecond) // Ten rounds of questions and more have to go by.
-		requireText(t, l.page(), `engine_version="2.64.0"`, "the same process has the same version")
-	}
+	l.scrapes(func(page string) {
+		requireText(t, page, `engine_version="2.64.0"`, "the same process has the same version")
+	}, "p", "r0", 0)
 	r.Restart(0)
 	r.Advance(500 * time.Millisecond)
 	l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r0"} 0`)

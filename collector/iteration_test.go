@@ -84,7 +84,7 @@ func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
 
 	s.subject.SetRate(4)
 	s.until("a queue or none, of the newest iteration", func() bool { return s.number("llm_server_iteration_stats_queued_requests") >= 0 })
-	s.until("fifty requests", func() bool { return s.subject.Truth().Finished >= before.Finished+50 })
+	s.until("twenty requests", func() bool { return s.subject.Truth().Finished >= before.Finished+20 })
 	after := s.rest()
 
 	require.Zero(t, s.number("llm_server_iteration_stats_gaps_total"))

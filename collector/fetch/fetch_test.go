@@ -105,6 +105,7 @@ func TestAPageIsFetched(t *testing.T) {
 		require.Equal(t, 100*time.Millisecond, p.Took, "the time of the page, not of finding it")
 		require.Greater(t, p.Came.Sub(p.Start), 2*p.Took)
 		require.Equal(t, f.Start, p.Start)
+		require.Equal(t, cap(p.Body.Body), cap(f.body.memory), "the next page may use the memory")
 		p.Release()
 		require.Nil(t, p.Body.Body)
 		p.Release()

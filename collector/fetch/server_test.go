@@ -61,6 +61,13 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 			require.Equal(t, c.moved, f.moved(t.Context(), []byte(c.page), c.failed))
 			require.Equal(t, c.asks, len(s.asked) > 0)
 			require.Equal(t, c.certain, !f.Server.Uncertain)
+			if c.asks {
+				defer func() {
+					s.asked, f.Server.Uncertain = nil, true
+					f.moved(t.Context(), nil, failed(scrape.ReasonHTTPStatus))
+					require.Empty(t, s.asked, "nobody is asked twice within a short time")
+				}()
+			}
 			if c.moved {
 				require.Equal(t, engine.TRTLLMServe, f.Server.Engine.Kind())
 				require.Equal(t, "http://a:1/prometheus/metrics", f.Server.URL)

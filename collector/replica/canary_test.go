@@ -1,0 +1,171 @@
+package replica
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+const chats = "/v1/chat/completions"
+
+// asked is a replica to which the canary sends requests; two of them went well.
+func asked(t *testing.T) *stepped {
+	t.Helper()
+	s := step(t, serveAnswers("1.1.0", "one"), func(_ *target.Target, p *Pool) {
+		p.Canary = canary.DefaultConfig
+		p.Canary.Enabled, p.Canary.Interval = true, model.Duration(10*time.Second)
+		p.IdentityInterval = time.Hour
+	})
+	s.due()
+	s.send()
+	s.after(time.Minute)
+	s.due()
+	s.send()
+	require.Equal(t, 2, s.count(chats))
+	require.Equal(t, 2, s.canary.last.Answers)
+	require.True(t, s.canary.last.Alike)
+	require.Equal(t, 1, s.count("/version"))
+	s.after(time.Minute)
+	return s
+}
+
+// send has a request sent that it is time for.
+func (s *stepped) send() {
+	s.read()
+	all := s.Schedules()
+	all[len(all)-1].Due(s.ctx, 0)
+	synctest.Wait()
+}
+
+func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
+	t.Parallel()
+	t.Run("the same server is not deterministic", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := asked(t)
+			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
+			s.send()
+			require.Equal(t, 2, s.count("/version"), "asked at once")
+			require.Nil(t, s.canary.unconfirmed)
+			require.EqualValues(t, 1, s.canary.last.Changes)
+			require.Equal(t, 3, s.canary.last.Answers)
+			require.False(t, s.canary.last.Alike)
+			s.due()
+			s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
+		})
+	})
+	t.Run("another version may answer otherwise", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := asked(t)
+			s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
+			s.send()
+			require.NotNil(t, s.canary.unconfirmed, "no page has shown the new version yet")
+			require.EqualValues(t, 2, s.canary.last.Counts[canary.OK])
+			s.after(10 * time.Second)
+			s.send()
+			require.Equal(t, 3, s.count(chats), "nothing is sent meanwhile")
+			s.due()
+			require.Nil(t, s.canary.unconfirmed)
+			require.Equal(t, 4, s.count(chats), "but then")
+			require.EqualValues(t, 4, s.canary.last.Counts[canary.OK])
+			require.Zero(t, s.canary.last.Changes)
+			require.Equal(t, 2, s.canary.last.Answers, "answers of the new version only")
+		})
+	})
+	t.Run("a page that shows it is not waited for for ever", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := asked(t)
+			s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
+			s.send()
+			s.after(2*(s.target.Timeout+s.target.Interval) - time.Second)
+			s.send()
+			require.NotNil(t, s.canary.unconfirmed)
+			s.after(2 * time.Second)
+			s.send()
+			require.Nil(t, s.canary.unconfirmed)
+			require.GreaterOrEqual(t, s.canary.last.Counts[canary.OK], uint64(3))
+		})
+	})
+}
+
+func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := asked(t)
+		s.change(func(now *answering) { now.failed, now.refused = failed("connect"), true })
+		s.due()
+		require.Equal(t, "down", s.after(0).State)
+		require.Equal(t, "the replica is down", s.status.Canary.Hold)
+		s.send()
+		require.Equal(t, 2, s.count(chats))
+		s.change(func(now *answering) { *now = serveAnswers("1.1.0", "one") })
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, "ready", s.after(0).State)
+		require.Equal(t, 3, s.count(chats), "as soon as it is back")
+		s.send()
+		require.Equal(t, 3, s.count(chats), "the last one was late, so this is none")
+	})
+}
+
+func TestAReplicaRestsInSomeStates(t *testing.T) {
+	t.Parallel()
+	for state, hold := range map[assess.State]string{
+		assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
+		assess.Draining: "the replica is draining", assess.Down: "the replica is down",
+		assess.Ready: "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
+	} {
+		require.Equal(t, hold, restingIn(state), state)
+	}
+}
+
+func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says   string
+		now    answering
+		change func(*target.Target, *Pool)
+		hold   string
+	}{
+		{"an unknown server", answering{page: "x 1\n"}, func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000/x" }, "the server was not recognised yet"},
+		{"an API over gRPC", tritonAnswers(), func(t *target.Target, _ *Pool) { t.APIURL = "grpc://10.0.0.1:8001" }, "the API is asked over gRPC, streams over HTTP only"},
+		{"a Triton that may crash", func() answering {
+			now := tritonAnswers()
+			now.api["/v2"] = strings.Replace(now.api["/v2"], "2.51.0", "2.40.0", 1)
+			return now
+		}(), nil, "before 23.12 (2.41) a stream that is given up may crash Triton"},
+		{"several models", func() answering {
+			now := tritonAnswers()
+			now.api["/v2/repository/index"] = `[{"name":"a","state":"READY"},{"name":"b","state":"READY"}]`
+			return now
+		}(), nil, "set canary.model"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := step(t, c.now, func(of *target.Target, p *Pool) {
+					p.Canary = canary.DefaultConfig
+					p.Canary.Enabled = true
+					if c.change != nil {
+						c.change(of, p)
+					}
+				})
+				s.due()
+				s.send()
+				require.Contains(t, s.status.Canary.Hold, c.hold)
+				require.Nil(t, s.canary.last)
+				require.Contains(t, s.page(), "llm_server_canary_active{")
+			})
+		})
+	}
+}

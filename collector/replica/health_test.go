@@ -1,0 +1,159 @@
+package replica
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// published is the snapshot that readers see.
+func (s *stepped) published() snapshot.Snapshot { return s.shown.blocks }
+
+func TestAnAnswerAboutHealthChangesTheVerdictWithoutAPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		before := s.after(0)
+		require.Equal(t, "ready", before.State)
+		s.change(func(now *answering) {
+			now.apiTakes = 300 * time.Millisecond
+			delete(now.api, "/v2/health/live")
+			delete(now.api, "/v2/health/ready")
+			now.refused = true
+		})
+		s.after(5 * time.Second)
+		s.due()
+		page := s.after(0)
+		require.EqualValues(t, 2, page.Scrapes)
+		require.Equal(t, "ready", page.State, "the answer of before counts until there is another")
+		s.shows(`llm_server_state{engine="triton",engine_version="2.51.0",pool_id="llama-70b-prod",replica_id="r0",state="ready",trtllm_version="0.14.0"} 1`)
+
+		verdict := s.after(time.Second)
+		require.Equal(t, "draining", verdict.State)
+		require.EqualValues(t, 2, verdict.Scrapes, "without another page")
+		require.Equal(t, page.LastScrape, verdict.LastScrape)
+		s.shows(`llm_server_state{engine="triton",engine_version="2.51.0",pool_id="llama-70b-prod",replica_id="r0",state="draining",trtllm_version="0.14.0"} 1`)
+		s.shows(`nv_inference_request_success{`)
+		s.shows(`llm_server_ready{engine="triton",engine_version="2.51.0",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="0.14.0"} 0`)
+	})
+}
+
+func TestAnAnswerAboutHealthThatChangesNothingPublishesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.change(func(now *answering) { now.apiTakes = 300 * time.Millisecond })
+		s.after(5 * time.Second)
+		s.due()
+		before := s.published()
+		s.after(time.Second)
+		require.False(t, s.jobs.health.running)
+		require.Same(t, before.About, s.published().About)
+	})
+}
+
+func TestWhileAPageIsUnderWayItsVerdictIsAwaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.change(func(now *answering) {
+			now.pageTakes, now.apiTakes = 500*time.Millisecond, 300*time.Millisecond
+			now.refused = true
+		})
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, "ready", s.after(400*time.Millisecond).State, "the API has answered, the page has not")
+		status := s.after(100 * time.Millisecond)
+		require.EqualValues(t, 2, status.Scrapes)
+		require.Equal(t, "draining", status.State)
+	})
+}
+
+func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.change(func(now *answering) { now.failed, now.refused = failed(scrape.ReasonConnect), true })
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, "down", s.after(0).State)
+		s.change(func(now *answering) { *now = tritonAnswers() })
+		s.slow = map[string]time.Duration{"/v2": 500 * time.Millisecond, "/v2/health/ready": 50 * time.Millisecond}
+		s.after(5 * time.Second)
+		s.due()
+		status := s.after(100 * time.Millisecond)
+		require.False(t, s.jobs.health.running)
+		require.Equal(t, "down", status.State, "not blind: there is a page, which waits for who the server is")
+		require.Equal(t, "ready", s.after(400*time.Millisecond).State)
+	})
+}
+
+func TestAQuestionThatIsOlderThanWhatHappenedIsPutAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = 5 * time.Second })
+		s.due()
+		s.change(func(now *answering) { now.failed = failed(scrape.ReasonTimeout) })
+		s.after(5 * time.Second)
+		s.slow = map[string]time.Duration{"/v2": 2 * time.Second, "/v2/health/ready": 2 * time.Second}
+		s.due() // Asks who it is and how it is; the page fails.
+		s.change(func(now *answering) { now.failed = nil })
+		s.after(time.Second)
+		s.due() // The page is back: the answers that come are of before.
+		s.after(10 * time.Second)
+		require.Equal(t, 3, s.count("/v2"))
+		require.Equal(t, 3, s.count("/v2/health/ready"))
+	})
+}
+
+func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.pageTakes = time.Second
+		s := step(t, now, nil)
+		s.owner.do(func() { s.askHealth(s.ctx) })
+		status := s.after(0)
+		require.NotNil(t, s.answers.health)
+		require.Empty(t, status.State)
+		require.Empty(t, s.page())
+	})
+}
+
+func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
+	t.Parallel()
+	const base = "http://10.0.0.1:8000"
+	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
+	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
+	for _, c := range []struct {
+		says        string
+		heard       []engine.Health
+		seen, lived bool
+		detail      string
+	}{
+		{"one that was never there was not found", []engine.Health{refused}, false, false, "it was not found at " + base + "; set api_port"},
+		{"and is still not", []engine.Health{refused, refused}, false, false, "it was not found at " + base + "; set api_port"},
+		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
+		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
+		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Status: 503}}, true, false, ""},
+	} {
+		var a answers
+		for _, h := range c.heard {
+			a.heard(health{Health: h}, base)
+		}
+		require.Equal(t, c.seen, a.health.seen, c.says)
+		require.Equal(t, c.lived, a.health.lived, c.says)
+		require.Equal(t, c.detail, a.health.Detail, c.says)
+	}
+}

@@ -1,0 +1,162 @@
+package replica
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.pageTakes, now.apiTakes = 200*time.Millisecond, 100*time.Millisecond
+		s := step(t, now, nil)
+		s.due()
+		require.Zero(t, s.after(250*time.Millisecond).Scrapes, "the page is there, its labels are not")
+		require.Empty(t, s.page())
+		status := s.after(time.Second)
+		require.EqualValues(t, 1, status.Scrapes)
+		require.Equal(t, 200*time.Millisecond, status.LastDuration, "the time of the page, not of the API")
+		require.Less(t, status.LastSuccess.Sub(status.LastScrape), 250*time.Millisecond)
+		require.Equal(t, "ready", status.State)
+		require.Equal(t, "the API answers 200", status.StateReason)
+		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm"`)
+	})
+}
+
+func TestHowLongTheFirstPageWaits(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says    string
+		timeout time.Duration
+		waits   time.Duration
+	}{
+		{"a second", 4 * time.Second, time.Second},
+		{"half of a timeout that is shorter", time.Second, 500 * time.Millisecond},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				now := tritonAnswers()
+				now.apiTakes = never
+				s := step(t, now, func(target *target.Target, _ *Pool) { target.Timeout = c.timeout })
+				s.due()
+				require.Zero(t, s.after(c.waits-1).Scrapes)
+				status := s.after(1)
+				require.EqualValues(t, 1, status.Scrapes)
+				require.Equal(t, target.HealthUp, status.Health)
+				require.Equal(t, "ready", status.State)
+				require.Zero(t, status.LastDuration, "an API that hangs costs the scrape nothing")
+				s.shows(`nv_inference_request_success{engine="triton",engine_version="unknown"`)
+			})
+		})
+	}
+}
+
+func TestTheFirstPageWaitsUntilTheNextMomentAtTheMost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.apiTakes = never
+		s := step(t, now, nil)
+		s.due()
+		require.Zero(t, s.after(300*time.Millisecond).Scrapes)
+		s.due()
+		require.EqualValues(t, 2, s.after(0).Scrapes, "the first, and the second that waits for nothing")
+		require.Equal(t, 2, s.count("/metrics"))
+	})
+}
+
+func TestOtherPagesWaitForNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		require.EqualValues(t, 1, s.after(0).Scrapes)
+		s.change(func(now *answering) { now.apiTakes = never })
+		for n := range uint64(10) {
+			s.after(5 * time.Second)
+			s.due()
+			require.Equal(t, n+2, s.after(0).Scrapes)
+		}
+		s.shows(`engine_version="2.51.0"`)
+	})
+}
+
+func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.shows(`engine_version="2.51.0"`)
+		s.change(func(now *answering) { now.failed = failed(scrape.ReasonHTTPStatus) })
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, target.HealthDown, s.after(0).Health)
+		s.change(func(now *answering) {
+			now.failed, now.apiTakes = nil, 100*time.Millisecond
+			now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
+		})
+		s.after(5 * time.Second)
+		s.due()
+		require.EqualValues(t, 2, s.after(90*time.Millisecond).Scrapes)
+		require.EqualValues(t, 3, s.after(900*time.Millisecond).Scrapes)
+		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.60.0"`)
+		require.NotContains(t, s.page(), "2.51.0")
+	})
+}
+
+func TestAPageBeginsToBeRefused(t *testing.T) {
+	t.Parallel()
+	ready := &health{Health: engine.Health{API: engine.APIReady}}
+	for _, c := range []struct {
+		says   string
+		failed error
+		was    target.Status
+		health *health
+		begins bool
+	}{
+		{"a page that came", nil, target.Status{Health: target.HealthUp}, ready, false},
+		{"the port closed", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, ready, true},
+		{"the connection ended", failed(scrape.ReasonReset), target.Status{Health: target.HealthUp}, ready, true},
+		{"another failure says nothing of the port", failed(scrape.ReasonTimeout), target.Status{Health: target.HealthUp}, ready, false},
+		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthDown, LastReason: "connect"}, ready, false},
+		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthDown, LastReason: "reset"}, ready, true},
+		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUnknown}, ready, true},
+		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, nil, false},
+		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{Health: engine.Health{API: engine.APIRefused}}, false},
+		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{}, false},
+		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{Health: engine.Health{API: engine.APIFailed}}, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			r := &Replica{status: c.was, answers: answers{health: c.health}}
+			require.Equal(t, c.begins, r.beginsToRefuse(c.failed))
+		})
+	}
+}
+
+func TestAPageThatBeginsToBeRefusedWaitsForTheAPI(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.due()
+		s.change(func(now *answering) {
+			now.failed, now.apiTakes, now.refused = failed(scrape.ReasonConnect), 300*time.Millisecond, true
+		})
+		s.after(5 * time.Second)
+		s.due()
+		require.Equal(t, "ready", s.after(200*time.Millisecond).State, "whether the API is there is not known yet")
+		require.Equal(t, "down", s.after(100*time.Millisecond).State)
+		s.after(5 * time.Second)
+		s.due()
+		require.EqualValues(t, 3, s.after(0).Scrapes, "the next one waits for nothing")
+	})
+}
