@@ -152,15 +152,15 @@ func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
 	one := topology(engine.Triton, facts(same), nil)
 	require.True(t, one.Equal(topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].MaxBatchSize = 4 }), nil)), "no rule asks for it")
 	for says, other := range map[string]*engine.Topology{
-		"a model streams":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[3].Decoupled = true }), nil),
-		"the LLM streams":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Decoupled = true }), nil),
-		"another backend":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Backend = "vllm" }), nil),
-		"a config is not known":   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].Configured = false }), nil),
-		"a step more":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Steps = f[0].Steps[:2] }), nil),
-		"no ensemble":             topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Platform = "" }), nil),
-		"a model less":            topology(engine.Triton, facts(same)[:3], nil),
+		"a model streams":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[3].Decoupled = true }), nil),
+		"the LLM streams":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Decoupled = true }), nil),
+		"another backend":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Backend = "vllm" }), nil),
+		"a config is not known":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].Configured = false }), nil),
+		"a step more":                   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Steps = f[0].Steps[:2] }), nil),
+		"no ensemble":                   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Platform = "" }), nil),
+		"a model less":                  topology(engine.Triton, facts(same)[:3], nil),
 		"an id that the operator chose": topology(engine.Triton, facts(same), map[string][]string{"id": {"llm"}}),
-		"nothing":                 nil,
+		"nothing":                       nil,
 	} {
 		require.False(t, one.Equal(other), says)
 		if other != nil {
