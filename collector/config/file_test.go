@@ -48,7 +48,8 @@ func TestBadDocumentsNameTheKeyAndTheWayOut(t *testing.T) {
 			t.Chdir("testdata/bad")
 			_, err = config.Parse("config.yml", text)
 			require.Error(t, err)
-			got := err.Error() + "\n"
+			// A new kind of server changes no file.
+			got := strings.Replace(err.Error(), strings.Join(config.Engines(), ", "), "auto or a kind of server", 1) + "\n"
 			golden := strings.TrimSuffix(filepath.Base(path), ".yml") + ".err"
 			if *update {
 				require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))

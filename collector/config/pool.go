@@ -42,7 +42,7 @@ type Pool struct {
 	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
 	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
 	// IdentityInterval is the time between two rounds of the slow questions:
-	// versions, models, health.
+	// versions and models.
 	IdentityInterval model.Duration `yaml:"identity_interval"`
 
 	// Scheme is http or https.
