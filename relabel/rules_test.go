@@ -253,8 +253,8 @@ func TestRulesBuiltInGoWorkOnceTheyAreValidated(t *testing.T) {
 
 func TestARuleOverSeriesMayNotPretendToRenameATarget(t *testing.T) {
 	for text, want := range map[string]string{
-		`[{target_label: pool_id, replacement: x}]`:                                      `[0].target_label: "pool_id" tells targets apart`,
-		`[{action: labeldrop, regex: x}, {action: uppercase, target_label: replica_id}]`: `[1].target_label: "replica_id" tells targets apart`,
+		`[{target_label: pool_id, replacement: x}]`:                                      `[0].target_label: "pool_id" identifies targets`,
+		`[{action: labeldrop, regex: x}, {action: uppercase, target_label: replica_id}]`: `[1].target_label: "replica_id" identifies targets`,
 		`[{action: hashmod, target_label: x}]`:                                           "[0].modulus: ",
 	} {
 		r, err := decode(text)

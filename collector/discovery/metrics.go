@@ -36,7 +36,7 @@ func (m *Manager) show() (hide func()) {
 	}
 	shown := &metrics{m}
 	if err := m.reg.Register(shown); err != nil {
-		m.logger.Warn("Discovery goes on without metrics", "err", err)
+		m.logger.Warn("Discovery continues without metrics", "err", err)
 		return func() {}
 	}
 	return func() { m.reg.Unregister(shown) }

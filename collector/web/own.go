@@ -55,7 +55,7 @@ func (o *ownPage) block() *exposition.Block {
 // report logs the first of a row of failures.
 func (o *ownPage) report(err error) {
 	if err != nil && !o.failed {
-		o.logger.Error("Own metrics are not complete", "err", err)
+		o.logger.Error("Own metrics are incomplete", "err", err)
 	}
 	o.failed = err != nil
 }

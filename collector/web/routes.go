@@ -93,7 +93,7 @@ func (s *Server) finish(w *answer, r *http.Request, path string) {
 	bug := recover()
 	if bug != nil && !isAbort(bug) {
 		s.metrics.panics.Inc()
-		s.logger.Error("Request met a bug", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
+		s.logger.Error("Request panicked", "path", path, "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
 	}
 	status := w.status
 	if status == 0 {
