@@ -30,7 +30,7 @@ func withCanary(p *config.Pool) {
 	p.Canary.Timeout = model.Duration(10 * time.Second)
 	p.Canary.FirstTokenTimeout = model.Duration(5 * time.Second)
 	p.Canary.GapTimeout = model.Duration(2 * time.Second)
-	p.Canary.EndTimeout = model.Duration(500 * time.Millisecond)
+	p.Canary.EndTimeout = model.Duration(2 * time.Second)
 }
 
 // fly starts a cage; change may alter the configuration of the pool.

@@ -100,9 +100,9 @@ func pool(id string, targets ...string) config.Pool {
 	p := config.DefaultPool
 	p.PoolID = id
 	p.ScrapeInterval = model.Duration(100 * time.Millisecond)
-	// Longer than the interval, which no file may say: a machine under load
-	// must not fail these tests.
-	p.ScrapeTimeout = model.Duration(5 * time.Second)
+	// Longer than the interval, which no file may say: a machine under load must
+	// not fail these tests.
+	p.ScrapeTimeout = model.Duration(30 * time.Second)
 	p.IdentityInterval = model.Duration(100 * time.Millisecond)
 	for i, t := range targets {
 		name, address, _ := strings.Cut(t, "=")
