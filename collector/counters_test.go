@@ -74,7 +74,7 @@ func (l *line) scraped() {
 
 // rate is the derived rate of requests of the one target, -1 while there is none.
 func (l *line) rate() float64 {
-	return value(l.page(), `llm_server_requests_per_second{engine="triton",engine_version="unknown",model_id="m",pool_id="p",replica_id="r",trtllm_version="unknown"}`)
+	return value(l.page(), `llm_server_requests_per_second{engine="triton",engine_version="unknown",model="m",model_id="m",pool_id="p",replica_id="r",trtllm_version="unknown",version="1"}`)
 }
 
 // counter is the value of one of the exporter's counters about the target.

@@ -27,7 +27,7 @@ func fleet() Dashboard {
 					tokens, []query{{rateBy("pool_id, model_id", "llm_server_generation_tokens_total"), "{{pool_id}} {{model_id}}"}}, stacked),
 					graph("Requests",
 						"Requests that ended, by pool. A sudden fall while clients still send is an outage in front of the servers; see the state of the replicas.",
-						request, []query{{total("pool_id, model_id", each("llm_server_requests_per_second")), "{{pool_id}} {{model_id}}"}}, stacked)),
+						request, []query{{total("pool_id, model_id", eachEntry("llm_server_requests_per_second")), "{{pool_id}} {{model_id}}"}}, stacked)),
 				sideBySide(8, graph("Queue",
 					"Requests known to wait, by pool. While replicas are saturated it is a lower bound. Growing: add replicas or shed load; see Capacity.",
 					"short", []query{{total("pool_id, model_id", each("llm_server_queue_depth")), "{{pool_id}} {{model_id}}"}}),
@@ -42,11 +42,12 @@ func fleet() Dashboard {
 	}
 }
 
-// errorRatio is the share of failed requests by labels.
+// errorRatio is the share of requests that failed by the server's fault, by labels.
 func errorRatio(by string) string {
-	errors := "sum by (pool_id, replica_id, model_id) (max by (pool_id, replica_id, model_id, reason) (llm_server_request_error_ratio{" +
-		ofModel + `,reason!="canceled"})) * on (pool_id, replica_id, model_id) ` + each("llm_server_requests_per_second")
-	return total(by, errors) + " / (" + total(by, each("llm_server_requests_per_second")) + " > 0)"
+	const entry = "pool_id, replica_id, model_id, model, version"
+	errors := "max by (" + entry + ") (llm_server_request_error_ratio{" + ofModel + `,class="server"}) * on (` + entry + ") " +
+		eachEntry("llm_server_requests_per_second")
+	return total(by, errors) + " / (" + total(by, eachEntry("llm_server_requests_per_second")) + " > 0)"
 }
 
 // fleetNow are the numbers at the top.
@@ -59,7 +60,7 @@ func fleetNow() []Panel {
 		stat("Tokens now", "Tokens a second of requests that ended, all pools. Counted when a request ends, hence bursty.",
 			tokens, query{total("", eachRate("llm_server_generation_tokens_total")), ""}, trend),
 		stat("Requests now", "Requests a second that ended at the entry models, all pools.",
-			request, query{total("", each("llm_server_requests_per_second")), ""}, trend),
+			request, query{total("", eachEntry("llm_server_requests_per_second")), ""}, trend),
 		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
 			"short", query{total("", each("llm_server_queue_depth")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
 		stat("Saturated replicas", "Share of replicas whose executor has admitted all the requests it may; further ones wait in no metric. Red: add replicas or shed load.",
@@ -80,12 +81,12 @@ func poolTable() Panel {
 			{"Replicas", "none", known(), nil},
 			{"Serving", ratio, total("pool_id", serving()) + " / " + known(), level("red", 0.75, "orange", 1.0, "green")},
 			{"Tokens", tokens, rateBy("pool_id", "llm_server_generation_tokens_total"), nil},
-			{"Requests", request, total("pool_id", each("llm_server_requests_per_second")), nil},
+			{"Requests", request, total("pool_id", eachEntry("llm_server_requests_per_second")), nil},
 			{"Waiting", "short", total("pool_id", each("llm_server_queue_depth")), nil},
 			{"Saturation", ratio, "avg by (pool_id) (" + each("llm_server_saturation_ratio") + ")", level("green", 0.7, "orange", 0.9, "red")},
 			{"Fullest KV", ratio, "max by (pool_id) (" + each("llm_server_kv_cache_utilization_ratio") + ")", level("green", 0.85, "orange", 0.95, "red")},
 			{"TTFT p95", seconds, quantile("0.95", "pool_id", "llm_server_time_to_first_token_seconds"), nil},
-			{"Mean duration", seconds, "avg by (pool_id) (" + each("llm_server_request_duration_average_seconds") + ")", nil},
+			{"Mean duration", seconds, "avg by (pool_id) (" + eachEntry("llm_server_request_duration_average_seconds") + ")", nil},
 			{"Failed", ratio, errorRatio("pool_id"), level("green", 0.005, "orange", 0.02, "red")},
 			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})

@@ -73,7 +73,7 @@ func phases() row {
 		sideBySide(9, graph("Mean time by phase", "trtllm-serve: queue, prefill, decode of the mean request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
 			seconds, []query{phase("queue", "queue"), phase("prefill", "prefill"), phase("decode", "decode")}, stacked),
 			graph("Mean duration at the entry model", "Works for servers without histograms too. Above your objective: see the parts on the right. Absent for streaming models of Triton, whose times end when a request is handed over.",
-				seconds, []query{{"avg by (pool_id, model_id) (" + each("llm_server_request_duration_average_seconds") + ")", "{{pool_id}} {{model_id}}"}}),
+				seconds, []query{{"avg by (pool_id, model_id) (" + eachEntry("llm_server_request_duration_average_seconds") + ")", "{{pool_id}} {{model_id}}"}}),
 			graph("Time per output token, estimate", "For Triton, which does not expose it: mean duration less mean first token, by mean length. Rough; look at its trend.",
 				seconds, []query{
 					{"avg by (pool_id, model_id) (" + each("llm_server_time_per_output_token_average_seconds_estimate") + ")", "{{pool_id}} {{model_id}} estimate"},

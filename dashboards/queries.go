@@ -13,6 +13,12 @@ func each(name string) string {
 	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s{%s})", name, ofModel)
 }
 
+// eachEntry is a family of a model that clients call, of which a deployment may
+// have several.
+func eachEntry(name string) string {
+	return fmt.Sprintf("max by (pool_id, replica_id, model_id, model, version) (%s{%s})", name, ofModel)
+}
+
 // eachReplica is a family of a replica.
 func eachReplica(name string, matchers ...string) string {
 	return fmt.Sprintf("max by (pool_id, replica_id) (%s{%s})", name, with(ofReplica, matchers))
@@ -57,7 +63,7 @@ func total(by, expr string) string {
 func quantile(q, by, name string) string {
 	labels := union("le", by)
 	return fmt.Sprintf("histogram_quantile(%s, sum by (%s) (max by (%s) (rate(%s_bucket{%s}[$__rate_interval]))))",
-		q, labels, union("le, pool_id, replica_id, model_id", by), name, ofModel)
+		q, labels, union("le, pool_id, replica_id, model_id, model, version", by), name, ofModel)
 }
 
 // quantiles are the three that all latencies are shown by.
@@ -71,12 +77,12 @@ func quantiles(name string) []query {
 
 // mean is the mean of a histogram over all replicas, by labels.
 func mean(by, name string) string {
-	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
+	return fmt.Sprintf("%s / (%s > 0)", rateOfEntries(by, name+"_sum"), rateOfEntries(by, name+"_count"))
 }
 
 // buckets is a histogram over all replicas, for a heatmap.
 func buckets(name string) string {
-	return fmt.Sprintf("sum by (le) (max by (le, pool_id, replica_id, model_id) (rate(%s_bucket{%s}[$__rate_interval])))", name, ofModel)
+	return fmt.Sprintf("sum by (le) (max by (le, pool_id, replica_id, model_id, model, version) (rate(%s_bucket{%s}[$__rate_interval])))", name, ofModel)
 }
 
 // with adds matchers.

@@ -59,7 +59,7 @@ func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate
 		switch l.subject.spec.Kind {
 		case simulate.KindTritonLLMAPI, simulate.KindTritonVLLM:
 			l.relative(requests, got, float64(truth.Arrived-before.Arrived)/seconds)
-		case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo:
+		case simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo:
 			l.relative(requests, got, finished/seconds)
 		default:
 			l.relative(requests, got, (finished+failed)/seconds)

@@ -32,7 +32,7 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	opts.Window, opts.Interval, opts.Engine = time.Minute, scrapeEvery, e
 	opts.Identity = derive.Identity{
 		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
-		Topology: engine.NewTopology(e, names, facts, map[string][]string{"llama": names}),
+		Topology: engine.NewTopology(e, engine.Seen{Names: names}, facts, map[string][]string{"llama": names}),
 	}
 	d := derive.NewDeriver(opts)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})

@@ -35,7 +35,7 @@ func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*e
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e, Aliases: aliases,
 		Identity: derive.Identity{
 			Labels: labels.FromStrings("engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", "r", "trtllm_version", "1.1.0"),
-			Source: engine.SourceTable, Topology: engine.NewTopology(e, models, nil, nil),
+			Source: engine.SourceTable, Topology: engine.NewTopology(e, engine.Seen{Names: models}, nil, nil),
 		},
 	})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})

@@ -50,7 +50,7 @@ func variants() []everything {
 			all = append(all, everything{e: e, nth: nth, meanings: meanings, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
-				Topology: engine.NewTopology(e, []string{llm, resnet}, facts, nil),
+				Topology: engine.NewTopology(e, engine.Seen{Names: []string{llm, resnet}}, facts, nil),
 			}})
 		}
 	}
@@ -76,7 +76,7 @@ func (v everything) page(n int) []byte {
 		case v.only != nil && !slices.Contains(v.only, m.Signal):
 		case m.Scope == engine.OfServer:
 			writeMeaning(&b, &m, "", n)
-		case m.Scope == engine.OfModel && m.Form == engine.Single:
+		case m.Scope == engine.OfModel:
 			writeMeaning(&b, &m, resnet, n)
 			fallthrough
 		default:
@@ -173,6 +173,15 @@ func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
 		for name, series := range v.derive(t) {
 			fed[v.e.Kind()][name] = append(fed[v.e.Kind()][name], series...)
 		}
+		for _, f := range Catalogue() {
+			// A signal may hide others that make series with more labels.
+			for _, v := range alone(v, &f) {
+				if !slices.Contains(f.Engines, v.e.Kind()) {
+					continue
+				}
+				fed[v.e.Kind()][f.Name] = append(fed[v.e.Kind()][f.Name], v.derive(t)[f.Name]...)
+			}
+		}
 	}
 	for _, f := range Catalogue() {
 		if f.rule.compile == nil {
@@ -201,6 +210,9 @@ func alone(v everything, f *Family) []everything {
 			break
 		}
 		v.only = append([]engine.Signal{engine.ModelSuccess}, set...)
+		if slices.Contains(set, engine.FailuresCounted) {
+			v.only = nil // Which series show that differs from kind to kind.
+		}
 		if slices.Contains(allOf(set...).feeders(), v.e.Kind()) {
 			all = append(all, v)
 		}

@@ -1,11 +1,6 @@
 package derive
 
-import (
-	"slices"
-	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-)
+import "time"
 
 // DefaultStallAfter leaves room for one long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
@@ -16,41 +11,21 @@ const failingPages = 2
 
 // Conditions are what the numbers of a page say of a replica as a whole.
 type Conditions struct {
-	// Failing is true while requests to entry models fail and none succeeds.
-	// Cancelled requests are not failures.
+	// Failing is true while requests to entry models fail by the server's fault
+	// and none succeeds. What clients did wrong, gave up or were refused for want of
+	// room says neither.
 	Failing bool
-	// Stalled is true while an executor has had requests in flight and has done
-	// no iteration for [Options.StallAfter]. Pages that were missed in between
-	// do not matter: a counter that shows the same again did not move.
+	// Stalled is true while work has been in flight and nothing that it would move
+	// has moved for [Options.StallAfter], or longer where requests are known to take
+	// longer. Pages that were missed in between do not matter: a counter that shows
+	// the same again did not move.
 	Stalled bool
 }
 
 // watch are the columns that conditions are judged by.
 type watch struct {
 	succeeded, failed []int
-	executors         []executor
-}
-
-// executor is one engine with its requests in flight.
-type executor struct {
-	active     Eval
-	iterations []int
-}
-
-// observe prepares the judgement of conditions.
-func (p *Plan) observe() {
-	ended := func(signal engine.Signal) []int {
-		return p.counted(selected(p.all(signal), func(g *group) bool {
-			return g.role != engine.RolePart && g.labels.Get("reason") != "canceled"
-		}))
-	}
-	w := &p.program.watch
-	w.succeeded, w.failed = ended(engine.ModelSuccess), ended(engine.ModelFailed)
-	for _, g := range p.all(engine.EngineIterations) {
-		if active := p.sum(slices.Concat(p.of(engine.RequestsActive, g.id), p.of(engine.RequestsRunning, g.id))); active != nil {
-			w.executors = append(w.executors, executor{active: active, iterations: p.columnsOf(g.members)})
-		}
-	}
+	works             []work
 }
 
 // Conditions judges the page that was derived from last.
@@ -84,35 +59,31 @@ func (w *Window) lastMoved(columns []int) int64 {
 	return last
 }
 
-// watchWork follows since when each executor has had work in flight.
+// watchWork follows since when each work has been in flight.
 func (d *Deriver) watchWork() {
-	w := d.window
-	for i := range d.busy {
-		v, ok := d.program.watch.executors[i].active(w)
+	for i := range d.program.watch.works {
+		work := &d.program.watch.works[i]
+		v, ok := work.inFlight(d.window)
+		since, busy := d.busy[work.key]
 		switch {
-		case !ok || v <= 0:
-			d.busy[i] = never
-		case d.busy[i] == never:
-			d.busy[i] = w.now
+		case !ok || v < work.least:
+			delete(d.busy, work.key)
+		case !busy || since > d.window.now:
+			d.busy[work.key] = d.window.now
 		}
 	}
 }
 
-// stalled says whether any executor does no iteration with work in flight.
+// stalled says whether any work in flight moves nothing.
 func (d *Deriver) stalled() bool {
 	after := d.opts.StallAfter
 	if after == 0 {
 		after = DefaultStallAfter
 	}
-	w := d.window
-	for i, busy := range d.busy {
-		if busy == never {
-			continue
-		}
-		for _, c := range d.program.watch.executors[i].iterations {
-			if w.since[c] != never && w.now-max(w.changed[c], busy) >= int64(after) {
-				return true
-			}
+	for i := range d.program.watch.works {
+		work := &d.program.watch.works[i]
+		if since, busy := d.busy[work.key]; busy && work.stands(d.window, since, after) {
+			return true
 		}
 	}
 	return false

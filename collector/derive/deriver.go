@@ -1,8 +1,11 @@
 package derive
 
 import (
+	"maps"
+	"math"
 	"slices"
 	"time"
+	"unique"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -42,13 +45,16 @@ type Deriver struct {
 	render      func()
 	// failing counts the pages on which requests failed since one succeeded.
 	failing int
-	// busy is since when each executor has had work in flight.
-	busy []int64
+	// busy is since when each work has been in flight.
+	busy map[string]int64
+	// born are the counters that appeared, of servers whose do with their first
+	// event.
+	born map[unique.Handle[string]]struct{}
 }
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts}
+	d := &Deriver{opts: opts, busy: make(map[string]int64), born: make(map[unique.Handle[string]]struct{})}
 	d.render = func() { d.program.render(d.window, d.page, d.block) }
 	return d
 }
@@ -110,11 +116,38 @@ func (d *Deriver) compile(read *engine.Page) {
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))
+		d.window.bear(d.newborn())
 	}
 	d.out = exposition.NewComputed(d.program.series)
 	d.program.series = nil
-	if n := len(d.program.watch.executors); n != len(d.busy) {
-		d.busy = slices.Repeat([]int64{never}, n)
-	}
+	d.forgetWork()
 	d.row = make([]float64, len(d.program.places))
+}
+
+// forgetWork forgets what the page has no more.
+func (d *Deriver) forgetWork() {
+	maps.DeleteFunc(d.busy, func(key string, _ int64) bool {
+		return !slices.ContainsFunc(d.program.watch.works, func(k work) bool { return k.key == key })
+	})
+}
+
+// mostBorn bounds the counters of which it is kept that they appeared.
+const mostBorn = 4096
+
+// newborn are the counters of the new shape that the page never had before, of
+// servers on whose pages they come with their first event. One that was gone for
+// some pages and is there again is not new.
+func (d *Deriver) newborn() []int {
+	var columns []int
+	for i, key := range d.program.keys {
+		_, known := d.born[key]
+		if !d.program.appears[i] || known || len(d.born) >= mostBorn {
+			continue
+		}
+		d.born[key] = struct{}{}
+		if math.IsNaN(d.window.current[i]) {
+			columns = append(columns, i)
+		}
+	}
+	return columns
 }

@@ -54,7 +54,7 @@ func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 		Identity: derive.Identity{
 			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
-			Topology: engine.NewTopology(e, models, nil, nil),
+			Topology: engine.NewTopology(e, engine.Seen{Names: models}, nil, nil),
 		},
 	})
 	b.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
@@ -158,7 +158,8 @@ func TestDeriveQueueRequestsAndCacheOfTriton(t *testing.T) {
 	require.InDelta(t, 1, got.at(t, `saturated{model_id="ensemble"}`), 0)
 	require.InDelta(t, 0.25, got.at(t, `kv_cache_utilization_ratio{model_id="ensemble"}`), 0)
 	require.InDelta(t, 120*64, got.at(t, `kv_cache_capacity_tokens{model_id="ensemble"}`), 0)
-	require.InDelta(t, 8, got.at(t, `requests_total{model="ensemble", model_id="ensemble", version="1"}`), 0, "requests count at the ensemble, not at its parts")
+	require.InDelta(t, 7, got.at(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`), 0, "requests count at the ensemble, not at its parts")
+	require.InDelta(t, 1, got.at(t, `requests_total{class="server", model="ensemble", model_id="ensemble", version="1"}`), 0)
 	require.InDelta(t, 1, got.at(t, `info{engine_version="2.64.0", trtllm_version="1.1.0", trtllm_version_source="compatibility_table"}`), 0)
 }
 
@@ -201,7 +202,7 @@ func TestDeriveNothingFromAnExecutorThatHasNotStarted(t *testing.T) {
 			require.False(t, strings.HasPrefix(series, gauge), "%s is not known before the first iteration", series)
 		}
 	}
-	got.at(t, `requests_total{model="ensemble", model_id="ensemble", version="1"}`)
+	got.at(t, `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`)
 }
 
 func TestDeriveNothingFromAModelThatIsUnloaded(t *testing.T) {
@@ -239,7 +240,7 @@ func TestDeriveNoTokensWhereTheServerTellsNone(t *testing.T) {
 			require.NotContains(t, series, "tokens")
 			require.False(t, strings.HasPrefix(series, "queue_depth"), "pending is 0 for a backend that hands over at once")
 		}
-		require.InDelta(t, 5, got.at(t, `requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`), 0)
+		require.InDelta(t, 5, got.at(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`), 0)
 	}
 }
 
@@ -290,7 +291,7 @@ func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
 	e, _ := engine.Of(string(engine.Triton))
 	d := derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(e, models(), nil, nil)},
+		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(e, engine.Seen{Names: models()}, nil, nil)},
 		Guard: func(do func()) error {
 			guarded++
 			do()

@@ -41,7 +41,7 @@ func newRig(tb testing.TB, spec simulate.Spec, interval time.Duration) *rig {
 	for _, f := range facts {
 		names = append(names, f.Name)
 	}
-	topology := engine.NewTopology(e, names, facts, nil)
+	topology := engine.NewTopology(e, engine.Seen{Names: names}, facts, nil)
 	r := &rig{tb: tb, replica: replica, id: topology.ModelID(facts[0].Name)}
 	r.deriver = derive.NewDeriver(derive.Options{
 		Window: time.Minute, Interval: interval, Engine: e,

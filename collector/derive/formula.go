@@ -67,5 +67,32 @@ func waiting() term {
 
 // cacheUse is the share of KV cache blocks in use: computed, else as exposed.
 func cacheUse() term {
-	return either(both(total(engine.KVBlocksUsed), total(engine.KVBlocksLimit), ratio), total(engine.KVUtilization))
+	used := known(total(engine.KVBlocksUsed), total(engine.WorkerKVBlocksUsed))
+	return either(both(used, cacheLimit(), ratio), total(engine.KVUtilization))
+}
+
+// cacheLimit is how many KV cache blocks there are: those of the engine, or of
+// all workers of a router.
+func cacheLimit() term {
+	return known(total(engine.KVBlocksLimit), both(total(engine.WorkerKVBlocks), workers(), times))
+}
+
+// requestsLimit is how many requests are admitted at once, by the engine or by
+// all workers of a router.
+func requestsLimit() term {
+	return known(total(engine.RequestsLimit), both(total(engine.WorkerRequestsLimit), workers(), times))
+}
+
+// workers is how many workers a router knows the load of.
+func workers() term {
+	return term{allOf(engine.WorkerKVBlocksUsed), func(p *Plan, id string) Eval {
+		n := 0
+		for _, g := range p.of(engine.WorkerKVBlocksUsed, id) {
+			n += len(g.members)
+		}
+		if n == 0 {
+			return nil
+		}
+		return constant(float64(n))
+	}}
 }

@@ -93,32 +93,10 @@ func wrong(check Eval, w *Window) bool {
 	return ok && v > 0
 }
 
-// quiet is open while no entry of a deployment that hands its requests over
-// had any: its times and failures would be part of the others'.
-func (p *Plan) quiet(id string) int {
-	var columns []int
-	for _, g := range p.byID[signalOf{engine.ModelSuccess, id}] {
-		if g.role != engine.RolePart && p.handsOver(g.model) {
-			columns = append(columns, p.columnsOf(g.members)...)
-		}
-	}
-	if len(columns) == 0 {
-		return 0
-	}
-	return p.when("quiet "+id, func(w *Window) bool {
-		for _, c := range columns {
-			if grown, _, ok := w.Increase(c); ok && grown > 0 {
-				return false
-			}
-		}
-		return true
-	})
-}
-
-// falsified says whether a group is known to mean nothing, whatever it says:
-// times of models that hand their requests over.
+// falsified says whether a group is not known to mean what it says: times of
+// models that hand their requests over, or may do so.
 func (p *Plan) falsified(g *group) bool {
-	return durationSignal(g.signal) && p.handsOver(g.model)
+	return durationSignal(g.signal) && !p.trusted(g.model)
 }
 
 // durationSignal says whether a signal is a time that ends with the request's

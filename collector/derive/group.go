@@ -20,6 +20,7 @@ type group struct {
 	labels             labels.Labels
 	id, model, version string
 	role               engine.Role
+	class              engine.Class
 	meaning            *engine.Meaning
 	// members are the sources of a single value, buckets, quantiles, sum and
 	// count those of a distribution.
@@ -48,7 +49,7 @@ func (p *Plan) group() {
 		if !ok {
 			g = &group{
 				signal: signal, labels: lset, id: in.id, model: in.Model, version: in.Version,
-				role: p.identity.Topology.Role(in.Model), meaning: in.meaning,
+				role: p.identity.Topology.Role(in.Model), class: in.class, meaning: in.meaning,
 			}
 			at[key] = g
 			p.groups[signal] = append(p.groups[signal], g)
@@ -118,11 +119,17 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 			b.Set(to, v)
 		}
 	}
+	if in.class != "" && in.meaning.Signal != engine.ModelSuccess {
+		b.Set(labelClass, string(in.class))
+	}
 	if name, value, ok := strings.Cut(in.meaning.Const, "="); ok {
 		b.Set(name, value)
 	}
 	return b.Labels()
 }
+
+// labelClass says what became of requests.
+const labelClass = "class"
 
 // withLabel adds one label.
 func withLabel(lset labels.Labels, name, value string) labels.Labels {
@@ -141,6 +148,7 @@ func (p *Plan) column(i int) int {
 	out.places = append(out.places, in.Place)
 	out.counter = append(out.counter, in.meaning.Counter)
 	out.keys = append(out.keys, unique.Make(in.key()))
+	out.appears = append(out.appears, p.quirks.CountersAppear && in.meaning.Counter)
 	// Numbers of observations have no unit.
 	part, shift := in.meaning.Part, in.meaning.Shift
 	switch {

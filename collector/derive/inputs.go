@@ -124,6 +124,9 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 			if name, _, ok := strings.Cut(m.Const, "="); ok {
 				labels = append(labels, name)
 			}
+			if m.Outcome != nil && signal != engine.ModelSuccess {
+				labels = append(labels, labelClass)
+			}
 		}
 	}
 	return scope, labels

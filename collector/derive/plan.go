@@ -31,7 +31,12 @@ type Identity struct {
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {
-	quirks   engine.Quirks
+	quirks engine.Quirks
+	// countsFailures says that requests that failed would be on the page, where
+	// models do not count their own.
+	countsFailures bool
+	// counting are the classes of requests for which the server has counters.
+	counting []engine.Class
 	identity Identity
 	sources  []source
 	groups   map[engine.Signal][]*group
@@ -51,12 +56,14 @@ type Plan struct {
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(), identity: opts.Identity,
-		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
+		quirks: opts.Engine.Quirks(page), identity: opts.Identity,
+		countsFailures: opts.Engine.CountsFailures(page),
+		groups:         make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
 		program: &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
+	p.counting = countedClasses(opts.Engine)
 	for _, name := range page.Models() {
 		if loaded, _ := page.Loaded(name); loaded {
 			p.loaded++
@@ -66,6 +73,13 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 	p.group()
 	p.inspect()
 	return p
+}
+
+// countedClasses are the classes of requests that a kind of server counts.
+func countedClasses(e engine.Engine) []engine.Class {
+	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
+		return !slices.ContainsFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Outcome != nil && m.Outcome.Counts(class) })
+	})
 }
 
 // compile makes the program of the catalogue.
@@ -103,7 +117,9 @@ func (p *Plan) note(signal engine.Signal) {
 }
 
 // has says whether the page has a signal.
-func (p *Plan) has(signal engine.Signal) bool { return len(p.groups[signal]) > 0 }
+func (p *Plan) has(signal engine.Signal) bool {
+	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.countsFailures
+}
 
 // ids are the model ids for which the page has what is needed, sorted.
 func (p *Plan) ids(in inputs) []string {
@@ -114,7 +130,9 @@ func (p *Plan) ids(in inputs) []string {
 		}
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(id string) bool {
-		return !in.met(func(s engine.Signal) bool { return len(p.byID[signalOf{s, id}]) > 0 })
+		return !in.met(func(s engine.Signal) bool {
+			return len(p.byID[signalOf{s, id}]) > 0 || s == engine.FailuresCounted && p.countsFailures
+		})
 	})
 }
 
@@ -132,7 +150,7 @@ func (p *Plan) same(signal engine.Signal, as *group) []*group {
 // front are the groups of a signal of models that clients call, for one id: a
 // request to an ensemble counts at each of its parts again.
 func (p *Plan) front(signal engine.Signal, id string) []*group {
-	return selected(p.of(signal, id), func(g *group) bool { return g.role != engine.RolePart })
+	return selected(p.of(signal, id), func(g *group) bool { return g.role.Front() })
 }
 
 // selected are the groups that are wanted.
@@ -152,7 +170,15 @@ func (p *Plan) forModel(id string, pairs ...string) labels.Labels {
 
 // handsOver says whether a model's requests count as done when they are handed
 // over, long before the last token.
-func (p *Plan) handsOver(model string) bool { return p.identity.Topology.HandsOver(model) }
+func (p *Plan) handsOver(model string) bool {
+	return p.identity.Topology.HandsOver(model) == engine.TrustYes
+}
+
+// trusted says whether what the server counts of a model's requests is known to
+// be of whole requests.
+func (p *Plan) trusted(model string) bool {
+	return p.identity.Topology.HandsOver(model) == engine.TrustNo
+}
 
 // ensemble says whether a model is an ensemble, whose compute times are sums
 // over its steps.

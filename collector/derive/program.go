@@ -45,6 +45,8 @@ type intake struct {
 	// keys find the columns of one program in another; replicas of one kind have
 	// the same, which are kept once.
 	keys []unique.Handle[string]
+	// appears are the columns that come with their first event.
+	appears []bool
 	// judged are the places of which something may be wrong.
 	judged []judged
 }

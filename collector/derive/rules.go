@@ -64,6 +64,20 @@ func copyOf(signal engine.Signal) Rule {
 	}}
 }
 
+// copyOr passes a signal on, or gives what it comes to where the server exposes
+// only what it is made of.
+func copyOr(signal engine.Signal, t term) Rule {
+	exposed := copyOf(signal)
+	return Rule{inputs: t.inputs, like: signal, compile: func(p *Plan, f *Family) {
+		exposed.compile(p, f)
+		for _, id := range p.ids(t.inputs) {
+			if len(p.of(signal, id)) == 0 {
+				p.emit(f, p.forModel(id), 0, t.of(p, id))
+			}
+		}
+	}}
+}
+
 // byState passes two signals on as one family with label state.
 func byState(one string, first engine.Signal, other string, second engine.Signal) Rule {
 	pass := func(p *Plan, f *Family, state string, signal engine.Signal) {

@@ -42,12 +42,9 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 			}
 			page(0)
 			got := page(1)
-			series := `request_error_ratio{model_id="ensemble"}`
-			if c.reason != "" {
-				series = `request_error_ratio{model_id="ensemble", reason="other"}`
-			}
+			const series = `request_error_ratio{class="server", model="ensemble", model_id="ensemble", version="1"}`
 			require.InDelta(t, c.failed/(7+c.failed), got.at(t, series), 1e-9)
-			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model_id="ensemble"}`), 1e-9)
+			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
 		})
 	}
 }

@@ -1,78 +1,103 @@
 package derive
 
 import (
-	"slices"
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// histograms are those that a formula reads, for a model id: usually one.
+// histograms are those that a formula reads, for one front: usually one.
 type histograms struct {
 	inputs inputs
-	of     func(p *Plan, id string) []*group
+	// byModel says that they may be of single models.
+	byModel bool
+	of      func(p *Plan, id string, at front) []*group
 }
 
-// observed are the histograms of a signal.
+// observed are the histograms of a signal of an engine.
 func observed(signal engine.Signal) histograms {
-	return histograms{allOf(signal), func(p *Plan, id string) []*group { return p.of(signal, id) }}
+	return histograms{inputs: allOf(signal), of: func(p *Plan, id string, _ front) []*group { return p.of(signal, id) }}
+}
+
+// rule makes series of the histograms of one front after the other, given the
+// labels of what is made of them.
+func (h histograms) rule(more inputs, of func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels)) Rule {
+	in := h.inputs.or(more)
+	one := func(p *Plan, f *Family, id string, at front) {
+		groups := h.of(p, id, at)
+		of(p, f, id, at, groups, p.forGroups(groups, id, at))
+	}
+	if h.byModel {
+		return eachFront(in, one)
+	}
+	return eachEntry(in, func(p *Plan, f *Family, id string) { one(p, f, id, front{}) })
+}
+
+// exposed are the groups of a signal of an engine, which are of all fronts
+// together: the first of them stands for all.
+func (p *Plan) exposed(signal engine.Signal, id string, at front) []*group {
+	if at != p.fronts(id)[0] {
+		return nil
+	}
+	return p.of(signal, id)
+}
+
+// forGroups are the labels of what is made of groups: those of the front, unless
+// they are of the engine.
+func (p *Plan) forGroups(groups []*group, id string, at front, pairs ...string) labels.Labels {
+	if len(groups) == 0 || groups[0].meaning.Scope != engine.OfModel {
+		at = front{}
+	}
+	return p.forFront(id, at, pairs...)
 }
 
 // firstTokens are the times to the first token: as exposed, or the times to the
 // first response of entry models that stream.
 func firstTokens() histograms {
-	return histograms{anyOf(engine.FirstToken, engine.ModelFirstResponse), func(p *Plan, id string) []*group {
-		if exposed := p.of(engine.FirstToken, id); len(exposed) > 0 {
-			return exposed
+	return orFirstResponse(engine.FirstToken, true)
+}
+
+// wholeRequests are the times of requests: as exposed, or the times to the first
+// response of entry models that do not stream, which is their last.
+func wholeRequests() histograms {
+	return orFirstResponse(engine.RequestDuration, false)
+}
+
+// orFirstResponse are the histograms of a signal, or else the first responses of
+// models that stream, or of those that do not.
+func orFirstResponse(signal engine.Signal, streaming bool) histograms {
+	return histograms{anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, at front) []*group {
+		if len(p.of(signal, id)) > 0 {
+			return p.exposed(signal, id, at)
 		}
-		return merged(selected(p.front(engine.ModelFirstResponse, id), func(g *group) bool { return p.streams(g.model) }))
+		return selected(p.at(engine.ModelFirstResponse, id, at), func(g *group) bool {
+			streams, known := p.streams(g.model)
+			return known && streams == streaming
+		})
 	}}
 }
 
-// firstToken passes the histogram of first tokens on.
-func firstToken() Rule {
-	first := firstTokens()
-	return eachEntry(first.inputs, func(p *Plan, f *Family, id string) {
-		for _, g := range first.of(p, id) {
-			p.distribute(f, g, p.forModel(id))
+// passedOn passes histograms on, one for each front.
+func passedOn(h histograms) Rule {
+	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
+		for _, g := range groups {
+			p.distribute(f, g, lset)
 		}
 	})
 }
 
-// merged makes one histogram of those of several entries into a deployment;
-// none when their bounds differ.
-func merged(groups []*group) []*group {
-	if len(groups) < 2 {
-		return groups
-	}
-	whole := *groups[0]
-	whole.buckets = slices.Clone(whole.buckets)
-	for _, g := range groups[1:] {
-		if len(g.buckets) != len(whole.buckets) {
-			return nil
-		}
-		for i, b := range g.buckets {
-			if b.at != whole.buckets[i].at {
-				return nil
-			}
-			whole.buckets[i].members = slices.Concat(whole.buckets[i].members, b.members)
-		}
-		whole.sum, whole.count = slices.Concat(whole.sum, g.sum), slices.Concat(whole.count, g.count)
-	}
-	return []*group{&whole}
-}
-
 // streams says whether a model's first response is its first token. Where the
 // server did not say, one that has the histogram while others have not is
-// decoupled: up to 25.12 only those had it.
-func (p *Plan) streams(model string) bool {
-	if streams, known := p.identity.Topology.Streams(model); known {
-		return streams
+// decoupled: up to 25.12 only those had it; else it is not known.
+func (p *Plan) streams(model string) (streams, known bool) {
+	if streams, known = p.identity.Topology.Streams(model); known {
+		return streams, true
 	}
 	have := make(map[string]bool)
 	for _, g := range p.groups[engine.ModelFirstResponse] {
 		have[g.model] = true
 	}
-	return len(have) < p.loaded
+	return true, len(have) < p.loaded
 }
 
 // meanOver is the mean of a histogram's observations over the window.
@@ -87,7 +112,9 @@ func (p *Plan) meanOver(groups []*group) Eval {
 
 // mean is the mean of histograms over the window.
 func mean(h histograms) Rule {
-	return perEntry(term{h.inputs, func(p *Plan, id string) Eval { return p.meanOver(h.of(p, id)) }})
+	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
+		p.emit(f, lset, 0, p.meanOver(groups))
+	})
 }
 
 // durations are the signals of which [Plan.duration] is made.
@@ -95,35 +122,40 @@ func durations() inputs {
 	return anyOf(engine.RequestDuration).or(allOf(engine.ModelRequestSeconds, engine.ModelSuccess))
 }
 
-// duration is the mean time of an entry's requests over the window, and what
-// holds it back.
-func (p *Plan) duration(id string) (Eval, int) {
-	if exposed := p.meanOver(p.of(engine.RequestDuration, id)); exposed != nil {
-		return exposed, 0
+// duration is the mean time of a front's requests over the window, what it is
+// made of, and what holds it back.
+func (p *Plan) duration(id string, at front) (Eval, []*group, int) {
+	if of := p.of(engine.RequestDuration, id); len(of) > 0 {
+		of = p.exposed(engine.RequestDuration, id, at)
+		return p.meanOver(of), of, 0
 	}
-	gate := p.and(p.onlyWithout(checkFrozen, id), p.quiet(id))
-	times := selected(p.front(engine.ModelRequestSeconds, id), func(g *group) bool { return !p.falsified(g) })
-	for _, g := range times {
-		gate = p.and(gate, p.onlyWithout(checkDurations, g.model))
+	if !p.trusted(at.model) {
+		return nil, nil, 0
 	}
-	counts := selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return !p.handsOver(g.model) })
-	return quotient(p.counted(times), p.counted(counts)), gate
+	gate := p.and(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, at.model))
+	times, counts := p.at(engine.ModelRequestSeconds, id, at), p.at(engine.ModelSuccess, id, at)
+	return quotient(p.counted(times), p.counted(counts)), times, gate
 }
 
-// meanDuration is the mean time of an entry's requests.
+// meanDuration is the mean time of a front's requests.
 func meanDuration() Rule {
-	return eachEntry(durations(), func(p *Plan, f *Family, id string) {
-		e, gate := p.duration(id)
-		p.emit(f, p.forModel(id), gate, e)
+	return eachFront(durations(), func(p *Plan, f *Family, id string, at front) {
+		e, of, gate := p.duration(id, at)
+		p.emit(f, p.forGroups(of, id, at), gate, e)
 	})
 }
 
-// tokenTimeEstimate is the time between tokens from means alone.
+// tokenTimeEstimate is the time between tokens from means alone. The tokens of a
+// request are those of all fronts, so that it takes a sole one.
 func tokenTimeEstimate() Rule {
 	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens)).with(engine.FirstToken)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		whole, gate := p.duration(id)
-		first, tokens := p.meanOver(firstTokens().of(p, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
+		fronts := p.fronts(id)
+		if len(fronts) != 1 {
+			return
+		}
+		whole, _, gate := p.duration(id, fronts[0])
+		first, tokens := p.meanOver(firstTokens().of(p, id, fronts[0])), p.meanOver(p.of(engine.RequestOutputTokens, id))
 		if whole == nil || first == nil || tokens == nil {
 			return
 		}

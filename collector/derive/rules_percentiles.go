@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -17,53 +19,68 @@ type percentile struct {
 func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95}, {"99", 0.99}} }
 
 // percentiles are those of a histogram over the window, or of a summary as the
-// server gives them; not all families have a summary.
+// server gives them; not all families have a summary. There is none in the last
+// bucket, which has no end, and none of the highest that is below the mean: a few
+// requests that took far longer than all others may have brought it there.
 func percentiles(of histograms, given ...engine.Signal) Rule {
-	return eachEntry(of.inputs.or(anyOf(given...)), func(p *Plan, f *Family, id string) {
-		if groups := of.of(p, id); len(groups) == 1 {
-			if h := p.windowed(groups[0]); h != nil {
-				for _, q := range percentages() {
-					p.emit(f, p.forModel(id, "percentile", q.label), 0, func(w *Window) (float64, bool) { return h.quantile(w, q.at) })
-				}
+	return of.rule(anyOf(given...), func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels) {
+		if h, mean := p.histogramOf(groups); h != nil {
+			highest := percentages()[len(percentages())-1]
+			for _, q := range percentages() {
+				p.emit(f, withLabel(lset, "percentile", q.label), 0, func(w *Window) (float64, bool) {
+					v, ok := h.quantile(w, q.at)
+					if average, known := mean(w); ok && known && q == highest && v < average {
+						return 0, false
+					}
+					return v, ok
+				})
 			}
 			return
 		}
 		for _, signal := range given {
-			p.given(f, id, p.front(signal, id))
+			p.given(f, id, at, p.at(signal, id, at))
 		}
 	}).by("percentile")
 }
 
-// given passes quantiles of a summary on. Of several entries into a deployment
-// one may have had requests; quantiles of two cannot be made one.
-func (p *Plan) given(f *Family, id string, groups []*group) {
+// histogramOf is the one histogram of some groups with its mean, nil where there
+// is none or several.
+func (p *Plan) histogramOf(groups []*group) (*windowed, Eval) {
+	mean := p.meanOver(groups)
+	if len(groups) != 1 || mean == nil {
+		return nil, nil
+	}
+	return p.windowed(groups[0]), mean
+}
+
+// aboveBound is the share of the observations of the window that are beyond the
+// largest bound of their histogram, of which no percentile can be known.
+func aboveBound(of histograms) Rule {
+	return of.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
+		h, _ := p.histogramOf(groups)
+		if h == nil {
+			return
+		}
+		last := len(h.bounds) - 1
+		p.emit(f, lset, 0, func(w *Window) (float64, bool) {
+			if !h.read(w) || !(h.grown[last] > 0) {
+				return 0, false
+			}
+			return 1 - h.grown[last-1]/h.grown[last], true
+		})
+	})
+}
+
+// given passes the quantiles of a summary on.
+func (p *Plan) given(f *Family, id string, at front, groups []*group) {
 	for _, q := range percentages() {
-		var columns []int
-		gate := p.quiet(id)
 		for _, g := range groups {
 			i := slices.IndexFunc(g.quantiles, func(v point) bool { return v.at == q.at })
 			if i < 0 || p.falsified(g) {
 				continue
 			}
-			columns = append(columns, p.columnsOf(g.quantiles[i].members)...)
-			gate = p.and(gate, p.gateOf(g))
+			p.emit(f, p.forFront(id, at, "percentile", q.label), p.gateOf(g), combine(p.columnsOf(g.quantiles[i].members), engine.Max))
 		}
-		if len(columns) > 0 {
-			p.emit(f, p.forModel(id, "percentile", q.label), gate, theOnly(columns))
-		}
-	}
-}
-
-// theOnly is the value of the one column that has any.
-func theOnly(columns []int) Eval {
-	return func(w *Window) (float64, bool) {
-		value, n := 0.0, 0
-		for _, c := range columns {
-			if v, ok := w.Last(c); ok {
-				value, n = v, n+1
-			}
-		}
-		return value, n == 1
 	}
 }
 
@@ -109,7 +126,8 @@ func (h *windowed) read(w *Window) bool {
 }
 
 // quantile interpolates inside the bucket that the quantile falls into, as
-// Prometheus' histogram_quantile does; there is none without observations.
+// Prometheus' histogram_quantile does; there is none without observations, and
+// none in the last bucket, where that gives the largest bound.
 func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
 	last := len(h.bounds) - 1
 	if !h.read(w) || !(h.grown[last] > 0) {
@@ -118,7 +136,7 @@ func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
 	rank := q * h.grown[last]
 	i := slices.IndexFunc(h.grown, func(n float64) bool { return n >= rank })
 	if i == last {
-		return h.bounds[last-1], true
+		return 0, false
 	}
 	below, from := 0.0, 0.0
 	if i > 0 {

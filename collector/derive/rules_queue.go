@@ -48,7 +48,7 @@ func queueSplit() Rule {
 // saturated says whether the executor admits no more.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
-	return perEntry(apply(full, both(admitted(), total(engine.RequestsLimit), ratio)), (*Plan).executorGate)
+	return perEntry(apply(full, both(admitted(), requestsLimit(), ratio)), (*Plan).executorGate)
 }
 
 // batchSize is the mean in-flight batch over the window.
@@ -67,10 +67,10 @@ func batchSize() Rule {
 // was never asked is not busy, and not unknown either.
 func saturation() Rule {
 	cacheUse := cacheUse()
-	in := admitted().inputs.and(allOf(engine.RequestsLimit)).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
-		with(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization)
+	in := admitted().inputs.and(requestsLimit().inputs).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
+		with(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization).with(engine.WorkerKVBlocks, engine.WorkerKVBlocksUsed)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		demand, limit, cache := p.demand(id), p.total(engine.RequestsLimit, id), cacheUse.of(p, id)
+		demand, limit, cache := p.demand(id), requestsLimit().of(p, id), cacheUse.of(p, id)
 		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping)), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)
 			if !ok || asked <= 0 {

@@ -24,7 +24,7 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 	}
 	b.deriver.Identify(derive.Identity{
 		Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Source: engine.SourceTable,
-		Topology: engine.NewTopology(b.engine, names, models, nil),
+		Topology: engine.NewTopology(b.engine, engine.Seen{Names: names}, models, nil),
 	})
 	return b
 }
@@ -52,7 +52,7 @@ next:
 }
 
 func TestTimesAreInSecondsToTheLastDigit(t *testing.T) {
-	got := newBench(t, engine.Triton, "m").page(
+	got := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false)).page(
 		`nv_inference_request_success{model="m",version="1"} 5`,
 		`nv_inference_request_duration_us{model="m",version="1"} 1234567`,
 		`nv_inference_queue_duration_us{model="m",version="1"} 7`,
@@ -114,14 +114,16 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 
 func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
-	require.Equal(t, 1.0, got.at(t, `requests_failed_total{model="ensemble", model_id="ensemble", reason="other", version="1"}`))
+	require.Equal(t, 1.0, got.at(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
 	got = newBench(t, engine.TRTLLMServe, "m").page(
 		`trtllm_request_error_total{model_name="m",http_code="400"} 3`,
 		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 7`,
 	)
-	require.Equal(t, 3.0, got.at(t, `requests_failed_total{model_id="m", reason="http_400"}`))
-	require.Equal(t, 7.0, got.at(t, `requests_finished_total{finish_reason="stop", model_id="m"}`))
-	require.Equal(t, 10.0, got.at(t, `requests_total{model_id="m"}`))
+	require.Equal(t, 3.0, got.at(t, `requests_failed_total{class="client", model_id="m", reason="http_400"}`))
+	require.Equal(t, 7.0, got.at(t, `requests_finished_total{class="ok", finish_reason="stop", model_id="m"}`))
+	require.Equal(t, 7.0, got.at(t, `requests_total{class="ok", model_id="m"}`))
+	require.Equal(t, 3.0, got.at(t, `requests_total{class="client", model_id="m"}`))
+	require.Equal(t, 0.0, got.at(t, `requests_total{class="server", model_id="m"}`), "it comes with the first")
 }
 
 func TestZeroOfTheUnknownIsAbsent(t *testing.T) {
@@ -193,11 +195,11 @@ func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
 				require.NotContains(t, series, part)
 			}
 		}
-		got.at(t, `requests_total{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
+		got.at(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
 	}
 	got, _ := r.scrape()
 	require.Equal(t, 1.0, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="tensorrt_llm"}`))
-	got.at(t, `time_to_first_token_average_seconds{model_id="tensorrt_llm"}`, "the first response of a stream is known")
+	got.at(t, `time_to_first_token_average_seconds{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`, "the first response of a stream is known")
 }
 
 func TestPoolOfEnsemblesCountsEachRequestOnce(t *testing.T) {
@@ -231,8 +233,8 @@ func TestPoolOfEnsemblesCountsEachRequestOnce(t *testing.T) {
 
 func TestAnEntryThatIsUnloadedTakesNothingFromAnothersCounters(t *testing.T) {
 	const (
-		other = `requests_total{model="tensorrt_llm_bls", model_id="ensemble", version="1"}`
-		own   = `requests_total{model="ensemble", model_id="ensemble", version="1"}`
+		other = `requests_total{class="unknown", model="tensorrt_llm_bls", model_id="ensemble", version="1"}`
+		own   = `requests_total{class="ok", model="ensemble", model_id="ensemble", version="1"}`
 	)
 	b := newBench(t, engine.Triton, append(models(), "tensorrt_llm_bls")...)
 	bls := `nv_inference_request_success{model="tensorrt_llm_bls",version="1"} 3`
@@ -277,7 +279,8 @@ func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
 	b.page(page(100, 100, 100)...).lacks(t, p50)
 	got := b.page(page(140, 180, 200)...)
 	require.InDelta(t, 1.5, got.at(t, p50), 1e-9, "50 of 100, 10 of the 40 between 1 and 3")
-	require.InDelta(t, 3, got.at(t, p99), 1e-9, "beyond the last bound it is that bound")
+	got.lacks(t, p99, "beyond the last bound nothing is known")
+	require.InDelta(t, 0.2, got.at(t, `request_duration_above_bound_ratio{model_id="m"}`), 1e-9)
 	require.InDelta(t, 2, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 	for range 13 {
 		got = b.page(page(140, 180, 200)...)

@@ -58,8 +58,8 @@ func energyPerToken() Rule {
 }
 
 // cacheTokens are blocks in tokens.
-func cacheTokens(blocks engine.Signal) Rule {
-	return perEntry(both(total(blocks), total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
+func cacheTokens(blocks term) Rule {
+	return perEntry(both(blocks, total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
 }
 
 // reuseEstimate is the share of prompt tokens that the blocks reused hold.

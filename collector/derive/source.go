@@ -1,6 +1,10 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // source is one series of the page in one meaning, under a public model id.
 type source struct {
@@ -10,21 +14,42 @@ type source struct {
 	// a signal of their own.
 	meaning *engine.Meaning
 	id      string
+	// class is what became of the requests that it counts, empty for what counts
+	// no ended requests.
+	class engine.Class
+}
+
+// classOf is what became of the requests that a source counts, by the first
+// label that its meaning keeps.
+func classOf(s *engine.Source) engine.Class {
+	if s.Meaning.Outcome == nil {
+		return ""
+	}
+	reason := ""
+	for _, dim := range s.Meaning.Dims {
+		theirs, _ := dimension(dim)
+		if reason = s.Labels.Get(theirs); reason != "" {
+			break
+		}
+	}
+	return s.Meaning.Outcome.Class(strings.ToLower(reason))
 }
 
 // key finds the source on pages of another shape.
 func (s *source) key() string { return string(s.Meaning.Signal) + "\x00" + s.Labels.String() }
 
 // read takes the sources of a page. Series of a model that is not loaded are
-// left out, but for its failures.
+// left out, but for its failures, and so are those of the executor of a draft
+// model, whose tokens and blocks are not those of the model that it works for.
 func (p *Plan) read(page *engine.Page) {
 	for _, s := range page.Sources() {
 		meaning := s.Meaning
 		if s.Unloaded {
 			meaning = unloaded(meaning)
 		}
-		if meaning != nil {
-			p.sources = append(p.sources, source{Source: s, meaning: meaning, id: p.identity.Topology.ModelID(s.Model)})
+		draft := meaning != nil && meaning.Scope == engine.OfEngine && p.identity.Topology.Role(s.Model) == engine.RoleDraft
+		if meaning != nil && !draft {
+			p.sources = append(p.sources, source{Source: s, meaning: meaning, id: p.identity.Topology.ModelID(s.Model), class: classOf(&s)})
 		}
 	}
 }

@@ -21,7 +21,7 @@ func Unknowns() []Unknown {
 	triton := allOf(engine.ModelSuccess).feeders()
 	var late []engine.Kind
 	for _, e := range engine.All() {
-		if e.Quirks().GaugesWhenRequestsEnd {
+		if e.Quirks(nil).GaugesWhenRequestsEnd {
 			late = append(late, e.Kind())
 		}
 	}

@@ -20,6 +20,8 @@ type Window struct {
 
 	now     int64
 	current []float64
+	// unbroken is the time from which there was no restart and no gap.
+	unbroken int64
 	// since is the time from which a column is whole: no reset, restart or
 	// absence after it. A column without value has since in the future.
 	since []int64
@@ -107,7 +109,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 // our columns to its, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
 	rows, columns := w.rows, w.columns
-	w.ring, w.now, w.stats = old.ring, old.now, old.stats
+	w.ring, w.now, w.stats, w.unbroken = old.ring, old.now, old.stats, old.unbroken
 	w.rows, w.columns = rows, columns
 	for i, o := range from {
 		if o < 0 {
@@ -123,6 +125,20 @@ func (w *Window) adopt(old *Window, from []int) {
 				v = old.kept(r, o)
 			}
 			w.rows[r*w.columns+i] = v
+		}
+	}
+}
+
+// bear gives columns that no page had before the value 0 on all of them: they are
+// of counters that come with their first event.
+func (w *Window) bear(columns []int) {
+	if w.count == 0 {
+		return
+	}
+	for _, i := range columns {
+		w.current[i], w.since[i] = 0, w.unbroken
+		for r := range len(w.times) {
+			w.rows[r*w.columns+i] = 0
 		}
 	}
 }
@@ -144,6 +160,9 @@ func (w *Window) push(at int64, row []float64) bool {
 		whole = false
 	}
 	w.stats.Resets += uint64(falls)
+	if !whole {
+		w.unbroken = at
+	}
 	if whole {
 		for _, i := range w.odd {
 			w.step(int(i), row[i], at, true)

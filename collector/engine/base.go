@@ -47,18 +47,21 @@ func (b *base) SamePort() bool                           { return b.api == 0 }
 func (b *base) EmptyPage() bool                          { return b.emptyPage }
 func (b *base) MissingPageHint() string                  { return b.noPage }
 func (b *base) Answers() []Signal                        { return b.answers }
-func (b *base) Quirks() Quirks                           { return b.quirks }
+func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
 func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, "" }
 
 // Iterations and the others say that a kind has nothing of the sort.
-func (*base) Iterations() *IterationStats                         { return nil }
-func (*base) StockVersion(*Facts) (version string, ok bool)       { return "", false }
-func (*base) Meanings() []Meaning                                 { return nil }
-func (*base) Generation(*Page, *Facts) (Generation, string)       { return "", "" }
-func (*base) Determinism(*Facts, *Page) []target.Check            { return nil }
-func (*base) Health(context.Context, Asker, string) Health        { return Health{} }
-func (*base) isIt(context.Context, Asker, string) bool            { return false }
-func (*base) hint(context.Context, Asker, string) (likely string) { return "" }
+func (*base) Iterations() *IterationStats                          { return nil }
+func (*base) StockVersion(*Facts, *Page) (version string, ok bool) { return "", false }
+func (*base) Unserved(*Page, *Facts, []ModelState) string          { return "" }
+func (*base) CountsFailures(p *Page) bool                          { return p.Has(RequestsFailed) }
+func (*base) Tier(*Page) Tier                                      { return "" }
+func (*base) Meanings() []Meaning                                  { return nil }
+func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }
+func (*base) Determinism(*Facts, *Page) []target.Check             { return nil }
+func (*base) Health(context.Context, Asker, string) Health         { return Health{} }
+func (*base) isIt(context.Context, Asker, string) bool             { return false }
+func (*base) hint(context.Context, Asker, string) (likely string)  { return "" }
 
 // Ask implements Engine: most servers have OpenAI's list of models, and few say
 // their version.
@@ -80,9 +83,9 @@ func (*base) Capability(name string, k *Known) target.Check {
 // arrange implements Engine: series that name no model are of the only one, and
 // of several that are listed clients call the first, for adapters come after
 // their model.
-func (*base) arrange(t *Topology, names []string, facts []ModelFacts) {
-	if len(names) == 1 {
-		t.fallback = names[0]
+func (*base) arrange(t *Topology, seen Seen, facts []ModelFacts) {
+	if len(seen.Names) == 1 {
+		t.fallback = seen.Names[0]
 	}
 	if len(facts) > 0 {
 		t.first = facts[0].Name

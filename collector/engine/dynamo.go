@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -35,10 +36,11 @@ var _ = register(&dynamo{base{
 		{text: "dynamo_", weight: 8},
 		{text: "trtllm:", weight: 4},
 	},
-	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:   Stream{Usage: true},
 	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
 	nobody:   "unknown_model",
+	quirks:   Quirks{CountersAppear: true},
 }})
 
 // dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.
@@ -67,8 +69,12 @@ func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
 func (*dynamo) Meanings() []Meaning {
 	const f = dynamoFront
 	return append([]Meaning{
-		{Name: f + "requests_total", Label: "status", Value: "success", Signal: RequestsFinished, Counter: true, Const: "finish_reason=success"},
-		{Name: f + "requests_total", Label: "status", Value: "error", Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}},
+		{Name: f + "requests_total", Label: "status", Value: "success", Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
+		{Name: f + "requests_total", Label: "status", Value: "error", Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}, Outcome: dynamoFailures()},
+		{Name: f + "model_rejection_total", Signal: RequestsRejected, Counter: true},
+		{Name: f + "model_migration_total", Signal: RequestsMigrated, Counter: true, Dims: []string{"migration_type=type"}},
+		{Name: f + "disconnected_clients", Signal: ClientsGone, Scope: OfServer, Counter: true},
+		{Name: f + "router_queue_pending_requests", Signal: RequestsRouting},
 		{Name: f + "output_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: f + "input_sequence_tokens_sum", Signal: PromptTokens, Counter: true},
 		{Name: f + "input_sequence_tokens", Signal: RequestPromptTokens, Form: Histogram},
@@ -80,9 +86,50 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "queued_requests", Signal: RequestsWaiting},
 		{Name: f + "inflight_requests", Signal: RequestsActive},
 		{Name: dynamoRoute, Signal: ModelRoutable, Combine: Max},
-		{Name: f + "model_total_kv_blocks", Signal: KVBlocksLimit, Combine: Max},
+		{Name: f + "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max},
+		{Name: f + "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
+		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
-	}, withPrefixes("", "trtllm_", "trtllm:")...)
+		{Name: "dynamo_component_inflight_requests", Label: "dynamo_endpoint", Value: dynamoServing, Signal: RequestsActive},
+	}, dynamoEngines()...)
+}
+
+// dynamoEngines are the families of the engine inside of a worker. TensorRT-LLM's
+// own number of active requests is of its last iteration that was read; that of
+// the worker is of now.
+func dynamoEngines() []Meaning {
+	all := append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)
+	return slices.DeleteFunc(all, func(m Meaning) bool { return m.Signal == RequestsActive })
+}
+
+// dynamoFailures are the outcomes of a frontend's errors by type (seen in 1.6.1):
+// unavailable is a worker that was lost, overload the router's refusal, which is
+// counted as a rejection too.
+func dynamoFailures() *Outcome {
+	return &Outcome{Usual: ClassServer, Of: map[string]Class{
+		"validation": ClassClient, "not_found": ClassClient, "not_implemented": ClassClient,
+		"cancelled": ClassCanceled, "overload": ClassOverload,
+	}}
+}
+
+// CountsFailures implements Engine: a frontend counts them by type, which come
+// with the first of each; a worker's engine shows those that it counts.
+func (*dynamo) CountsFailures(p *Page) bool { return p.Begins(dynamoFront) || p.Has(RequestsFailed) }
+
+// Tier implements Engine.
+func (*dynamo) Tier(p *Page) Tier {
+	if p.Begins(dynamoFront) {
+		return TierFrontend
+	}
+	return TierWorker
+}
+
+// Quirks implements Engine. The gauges of the TensorRT-LLM inside of a worker are
+// those of trtllm-serve.
+func (d *dynamo) Quirks(p *Page) Quirks {
+	q := d.quirks
+	q.GaugesWhenRequestsEnd = p != nil && !p.Begins(dynamoFront) && p.Has(IterationDuration)
+	return q
 }
 
 // dynamoHealth is the answer of GET /health: a frontend lists endpoints and the

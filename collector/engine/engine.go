@@ -43,19 +43,31 @@ type Engine interface {
 	Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts
 	// Health asks whether the server is there and ready.
 	Health(ctx context.Context, ask Asker, address string) Health
+	// Unserved says why a server that is ready serves none of the models that it
+	// is there for, for people; empty where it serves one, or nothing is known.
+	// The page may be nil.
+	Unserved(p *Page, f *Facts, models []ModelState) string
 	// Iterations says where the server hands out statistics of its iterations
 	// and how to read them; nil where it does not.
 	Iterations() *IterationStats
 	// StockVersion is the TensorRT-LLM version that the stock image of a server
-	// has which answered this; false where no table says it.
-	StockVersion(f *Facts) (version string, ok bool)
+	// has which answered this and has that page; false where no table says it, or
+	// nothing shows that TensorRT-LLM is in use. The page may be nil.
+	StockVersion(f *Facts, p *Page) (version string, ok bool)
 
 	// Meanings are the kind's series in our words, Answers what its API answers
 	// apart from them.
 	Meanings() []Meaning
 	Answers() []Signal
-	// Quirks are ways of the kind's numbers that rules have to know.
-	Quirks() Quirks
+	// Quirks are ways of the numbers of a page that rules have to know, or without
+	// a page those of most pages of the kind.
+	Quirks(p *Page) Quirks
+	// CountsFailures says whether a request that failed would be counted on the
+	// page; where each model counts its own, that is known of the model.
+	CountsFailures(p *Page) bool
+	// Tier is the server's place in a pool with a router; empty for most. The page
+	// is not nil.
+	Tier(p *Page) Tier
 
 	// Generation is which of the kind's pages this is, with the reason for
 	// people. The page is not nil; facts are nil while nothing was answered.
@@ -79,7 +91,7 @@ type Engine interface {
 	hint(ctx context.Context, ask Asker, address string) string
 	// arrange orders the models of a topology: which are parts of which, and
 	// how each treats its requests.
-	arrange(t *Topology, names []string, facts []ModelFacts)
+	arrange(t *Topology, seen Seen, facts []ModelFacts)
 }
 
 // Stream is how a kind of server streams answers to its clients.

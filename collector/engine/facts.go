@@ -68,8 +68,10 @@ type ModelFacts struct {
 	Parameters map[string]string
 	// Steps are the models an ensemble is made of.
 	Steps []string
-	// Calls are models that a BLS model names in its parameters.
+	// Calls are models that a BLS model names in its parameters, Draft the one of
+	// them that proposes tokens to another.
 	Calls []string
+	Draft string
 	// ConfigHash is the SHA-256 of the config, in hexadecimal.
 	ConfigHash string
 }
@@ -179,14 +181,14 @@ func (m *ModelFacts) equal(o *ModelFacts) bool {
 // ResolveVersion chooses the TensorRT-LLM version of a replica: what the
 // operator declared, then what the server said, then what its stock image has,
 // else "unknown".
-func (f *Facts) ResolveVersion(e Engine, declared string) (version string, source VersionSource) {
+func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version string, source VersionSource) {
 	switch {
 	case declared != "":
 		return declared, SourceConfig
 	case f.TRTLLMVersion != "":
 		return f.TRTLLMVersion, f.TRTLLMSource
 	}
-	if v, ok := e.StockVersion(f); ok {
+	if v, ok := e.StockVersion(f, p); ok {
 		return v, SourceTable
 	}
 	return "unknown", SourceUnknown

@@ -177,7 +177,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 			require.True(t, f.Listed)
 			require.Equal(t, c.version, f.EngineVersion)
 			require.Len(t, f.Models, 1)
-			trtllm, source := f.ResolveVersion(of(t, c.kind), "")
+			trtllm, source := f.ResolveVersion(of(t, c.kind), nil, "")
 			require.Equal(t, c.trtllm, trtllm)
 			require.Equal(t, c.source, source)
 		})
@@ -185,6 +185,7 @@ func TestOtherServersSayWhoTheyAre(t *testing.T) {
 }
 
 func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
+	executor := readPage(t, engine.Triton, []byte("nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\",version=\"1\"} 3\n"))
 	for _, c := range []struct {
 		says     string
 		facts    engine.Facts
@@ -203,13 +204,23 @@ func TestVersionOfTensorRTLLMIsOfTheFirstSourceThatKnows(t *testing.T) {
 		{"nothing", engine.Facts{}, "", "unknown", engine.SourceUnknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			got, source := c.facts.ResolveVersion(of(t, engine.Triton), c.declared)
+			got, source := c.facts.ResolveVersion(of(t, engine.Triton), executor, c.declared)
 			require.Equal(t, c.want, got)
 			require.Equal(t, c.source, source)
 		})
 	}
+	for says, page := range map[string]*engine.Page{
+		"no page":               nil,
+		"a page without an LLM": readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n")),
+		"the vLLM backend":      readPage(t, engine.Triton, []byte("nv_inference_request_success{model=\"llama\",version=\"1\"} 3\nvllm:num_requests_running{model=\"llama\",version=\"1\"} 3\n")),
+	} {
+		f := engine.Facts{EngineVersion: "2.64.0"}
+		got, source := f.ResolveVersion(of(t, engine.Triton), page, "")
+		require.Equal(t, "unknown", got, says)
+		require.Equal(t, engine.SourceUnknown, source, says)
+	}
 	f := engine.Facts{EngineVersion: "2.64.0"}
-	_, source := f.ResolveVersion(of(t, engine.NIM), "")
+	_, source := f.ResolveVersion(of(t, engine.NIM), nil, "")
 	require.Equal(t, engine.SourceUnknown, source, "the table is of Triton's images only")
 }
 

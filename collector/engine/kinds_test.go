@@ -3,6 +3,7 @@ package engine_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,9 +30,17 @@ func TestWhatAKindSaysOfItself(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err, "run the test with -update once")
-			require.Equal(t, string(want), got)
+			before, now := strings.Split(string(want), "\n"), strings.Split(got, "\n")
+			lost, added := without(before, now), without(now, before)
+			require.Empty(t, lost, "lines of %s that are gone; these are new:\n%s", golden, strings.Join(added, "\n"))
+			require.Empty(t, added, "lines that are not in %s", golden)
 		})
 	}
+}
+
+// without are the lines that others do not have.
+func without(lines, others []string) (rest []string) {
+	return slices.DeleteFunc(slices.Clone(lines), func(l string) bool { return slices.Contains(others, l) })
 }
 
 // described is what never changes about a kind.
@@ -47,7 +56,7 @@ func described(e engine.Engine) string {
 		say("iterations: %s, of which it keeps %d", from.Path, from.Keeps)
 	}
 	say("answers: %s", e.Answers())
-	say("quirks: %+v", e.Quirks())
+	say("quirks: %+v", e.Quirks(nil))
 	stream, why := e.Stream("", nil)
 	say("stream: %+v %s", stream, why)
 	say("\nmeanings:")
@@ -77,12 +86,31 @@ func meaning(m *engine.Meaning) string {
 		{len(m.Dims) > 0, "labels " + strings.Join(m.Dims, " ")},
 		{m.DimPrefix != "", "prefix " + m.DimPrefix},
 		{m.Const != "", "always " + m.Const},
+		{m.Outcome != nil, "outcome " + outcome(m.Outcome)},
 	} {
 		if more.there {
 			parts = append(parts, more.text)
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// outcome is what becomes of requests by their reason.
+func outcome(o *engine.Outcome) string {
+	if o == nil {
+		return ""
+	}
+	words := []string{string(o.Usual)}
+	if o.Codes {
+		words = []string{"by status code"}
+	}
+	for _, reason := range slices.Sorted(maps.Keys(o.Of)) {
+		words = append(words, fmt.Sprintf("%s=%s", reason, o.Of[reason]))
+	}
+	for _, class := range o.Missed {
+		words = append(words, fmt.Sprintf("(%s in part)", class))
+	}
+	return strings.Join(words, " ")
 }
 
 func TestKindsAreFoundByTheirNames(t *testing.T) {
@@ -107,7 +135,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	require.Equal(t, "/metrics", none.MetricsPath())
 	require.True(t, none.SamePort())
 	require.Empty(t, none.Answers())
-	require.Equal(t, engine.Quirks{}, none.Quirks())
+	require.Equal(t, engine.Quirks{}, none.Quirks(nil))
 	require.Equal(t, engine.Facts{}, none.Ask(t.Context(), asked, "http://server", nil))
 	require.Equal(t, engine.Health{}, none.Health(t.Context(), asked, "http://server"))
 	require.Empty(t, asked.paths)
@@ -118,7 +146,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 	require.Empty(t, why)
 	require.Nil(t, engine.Capabilities(none, &engine.Known{Page: page}))
 	require.Empty(t, none.Determinism(nil, page))
-	_, ok := none.StockVersion(&engine.Facts{EngineVersion: "2.64.0"})
+	_, ok := none.StockVersion(&engine.Facts{EngineVersion: "2.64.0"}, nil)
 	require.False(t, ok)
 }
 

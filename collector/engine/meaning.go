@@ -76,6 +76,9 @@ type Meaning struct {
 	DimPrefix string
 	// Const is a label that is added, as "ours=value".
 	Const string
+	// Outcome says of counters of requests that ended what became of them; nil for
+	// all others.
+	Outcome *Outcome
 	// Form says how many series make the signal; Part is which of them the
 	// name is, filled in by the index.
 	Form Form

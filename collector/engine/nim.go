@@ -17,6 +17,7 @@ var _ = register(&nim{base{
 	kind: NIM, path: "/v1/metrics",
 	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	quirks:  Quirks{CountersAppear: true},
 }})
 
 // nim is NIM for LLMs 1.x.
@@ -65,8 +66,8 @@ func (*nim) Meanings() []Meaning {
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "request_finish_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}},
-		{Name: "request_failure_total", Signal: RequestsFailed, Counter: true},
+		{Name: "request_finish_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "request_failure_total", Signal: RequestsFailed, Counter: true, Outcome: &Outcome{Usual: ClassServer}},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
 		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
 		{Name: "time_per_output_token_seconds", Signal: InterToken, Form: Histogram},

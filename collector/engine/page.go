@@ -23,6 +23,8 @@ type Page struct {
 	readings []reading
 	// modelNames are all models that are named, sorted.
 	modelNames []string
+	// executors are the models that count iterations of their own, sorted.
+	executors []string
 	// loaded are the models that the server counts requests of, true for those
 	// that are loaded, whatever else of them is on the page.
 	loaded map[string]bool
@@ -154,7 +156,7 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 			continue
 		}
 		if name == "" || name != e.data().nobody {
-			unloaded := e.Quirks().SeriesOutliveModels && name != "" && !p.loaded[name]
+			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
 			p.readings = append(p.readings, reading{at, m, unloaded})
 		}
 		if p.gone(name) {
@@ -167,12 +169,22 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 		if slices.Contains(counted(), m.Signal) {
 			p.watched[m.Signal] = append(p.watched[m.Signal], at)
 		}
-		switch m.Signal { //nolint:exhaustive // Only these say it.
-		case ModelConfig:
-			p.gpuType = plainText(lset.Get("gpu_type"))
-		case ParallelConfig:
-			p.gpus, _ = strconv.Atoi(lset.Get("gpu_count"))
+		p.readInfo(m.Signal, name, lset)
+	}
+}
+
+// readInfo takes in what the labels of a series say.
+func (p *Page) readInfo(of Signal, name string, lset labels.Labels) {
+	switch of { //nolint:exhaustive // Only these say something.
+	case EngineIterations:
+		if name != "" && !slices.Contains(p.executors, name) {
+			p.executors = append(p.executors, name)
+			slices.Sort(p.executors)
 		}
+	case ModelConfig:
+		p.gpuType = plainText(lset.Get("gpu_type"))
+	case ParallelConfig:
+		p.gpus, _ = strconv.Atoi(lset.Get("gpu_count"))
 	}
 }
 
@@ -224,6 +236,14 @@ func (p *Page) ModelNames() []string {
 		return nil
 	}
 	return p.modelNames
+}
+
+// Seen are the models that the page names.
+func (p *Page) Seen() Seen {
+	if p == nil {
+		return Seen{}
+	}
+	return Seen{Names: p.modelNames, Executors: p.executors}
 }
 
 // Has says whether the page has a signal.

@@ -15,6 +15,10 @@ const (
 	RequestsLimit     Signal = "requests_limit"
 	RequestsFinished  Signal = "requests_finished_total"
 	RequestsFailed    Signal = "requests_failed_total"
+	RequestsRejected  Signal = "requests_rejected_total"
+	RequestsMigrated  Signal = "requests_migrated_total"
+	RequestsRouting   Signal = "requests_routing"
+	ClientsGone       Signal = "clients_disconnected"
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
 	PromptTokens       Signal = "prompt_tokens_total"
@@ -59,6 +63,12 @@ const (
 	SpecAcceptedPosition Signal = "spec_decode_accepted_tokens_by_position_total"
 	SpecLength           Signal = "spec_decode_acceptance_length"
 	SpecOverhead         Signal = "spec_decode_draft_overhead_ratio"
+
+	// WorkerRequestsLimit and the others are what a router knows of its workers:
+	// the limits of one, and what is used of each.
+	WorkerRequestsLimit Signal = "worker_requests_limit"
+	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
+	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
 
 	// ModelRoutable is 1 while requests for a model can be sent anywhere.
 	ModelRoutable Signal = "model_routable"
@@ -143,6 +153,9 @@ const (
 	AnswersStream Signal = "answers_stream"
 	// AnswersIterations are statistics of iterations.
 	AnswersIterations Signal = "answers_iterations"
+	// FailuresCounted says that the page of some server of the kind shows that all
+	// failures are counted: [Engine.CountsFailures].
+	FailuresCounted Signal = "failures_counted"
 )
 
 // Quirks are ways of a kind's numbers that rules have to know.
@@ -155,4 +168,10 @@ type Quirks struct {
 	// SeriesOutliveModels says that series of a model stay on the page, frozen,
 	// after its unload, all but [ModelSuccess].
 	SeriesOutliveModels bool
+	// CountersAppear says that a counter comes with its first event: one that the
+	// page does not have yet is 0.
+	CountersAppear bool
+	// RankLabel is the label by which a server with several ranks of one engine
+	// tells them apart, each of which may stall by itself; empty for others.
+	RankLabel string
 }

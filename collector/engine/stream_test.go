@@ -77,7 +77,7 @@ func TestTheModelThatClientsCall(t *testing.T) {
 		}, "", "clients may call any of chat, other; set canary.model"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			name, why := engine.NewTopology(of(t, c.kind), c.onPage, c.models, nil).EntryModel()
+			name, why := engine.NewTopology(of(t, c.kind), engine.Seen{Names: c.onPage}, c.models, nil).EntryModel()
 			require.Equal(t, c.want, name)
 			require.Equal(t, c.why, why)
 		})

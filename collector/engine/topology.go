@@ -11,17 +11,26 @@ import (
 type Role string
 
 // The roles of models. Requests are counted at entry and single models only:
-// a request to an ensemble counts at each of its parts again.
+// a request to an ensemble counts at each of its parts again. A draft model
+// proposes tokens to another, and its own count for nothing. Of models that may
+// be parts of each other, as far as is known, none counts.
 const (
-	RoleEntry  Role = "entry"
-	RolePart   Role = "part"
-	RoleSingle Role = "single"
+	RoleEntry   Role = "entry"
+	RolePart    Role = "part"
+	RoleSingle  Role = "single"
+	RoleDraft   Role = "draft"
+	RoleUnknown Role = "unknown"
 )
+
+// Front says whether clients call a model of the role.
+func (r Role) Front() bool { return r == RoleEntry || r == RoleSingle }
 
 // Topology says which models of a server belong together, under which public
 // id, which of them clients call, and how each treats its requests. It is
 // immutable.
 type Topology struct {
+	// known are the models that the server has: it lists or counts them.
+	known  map[string]bool
 	ids    map[string]string
 	roles  map[string]Role
 	models map[string]treatment
@@ -37,8 +46,13 @@ type treatment struct {
 	// it.
 	configured, streams bool
 	// handsOver and the others are explained with the methods of [Topology].
-	handsOver, ensemble, inFlight, behind bool
+	handsOver                  Trust
+	ensemble, inFlight, behind bool
 }
+
+// Seen are the models that a page names: all, and those that show an executor of
+// their own.
+type Seen struct{ Names, Executors []string }
 
 // UnnamedModel is how trtllm-serve up to 1.2 labels its only model
 // (openai_server.py, _init_llm).
@@ -46,19 +60,22 @@ const UnnamedModel = "undefined"
 
 // NewTopology orders the models of a server: those its page names, those it
 // listed, and those the operator put under a public id.
-func NewTopology(e Engine, onPage []string, facts []ModelFacts, configured map[string][]string) *Topology {
-	t := &Topology{ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment)}
-	names := slices.Clone(onPage)
+func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string][]string) *Topology {
+	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment)}
+	names := slices.Clone(seen.Names)
 	for i := range facts {
 		names = append(names, facts[i].Name)
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
 	for _, n := range names {
-		t.ids[n], t.roles[n] = n, RoleSingle
+		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	e.arrange(t, names, facts)
+	e.arrange(t, Seen{names, seen.Executors}, facts)
 	t.rename(configured)
+	for _, id := range slices.Sorted(maps.Keys(configured)) {
+		t.choose(configured[id])
+	}
 	return t
 }
 
@@ -74,7 +91,7 @@ func (t *Topology) join(entry string, parts []string) {
 	}
 	t.ids[entry] = id
 	for _, p := range parts {
-		if _, known := t.roles[p]; known && t.roles[p] != RoleEntry {
+		if t.known[p] && t.roles[p] != RoleEntry {
 			t.roles[p], t.ids[p] = RolePart, id
 		}
 	}
@@ -114,6 +131,37 @@ func (t *Topology) rename(configured map[string][]string) {
 	}
 }
 
+// choose makes one of the models that the operator put under an id the one that
+// clients call: an ensemble or BLS model, else the first of the list that the
+// server has. The others are parts, whatever they are called.
+func (t *Topology) choose(names []string) {
+	if len(names) == 0 {
+		return
+	}
+	if !slices.ContainsFunc(names, func(n string) bool { return t.roles[n] == RoleEntry }) {
+		role := RoleEntry
+		if len(names) == 1 {
+			role = RoleSingle
+		}
+		if first := t.firstKnown(names); role == RoleEntry || t.roles[first] == RoleUnknown {
+			t.roles[first] = role
+		}
+	}
+	for _, n := range names {
+		if r := t.roles[n]; len(names) > 1 && r != RoleEntry && r != RoleDraft {
+			t.roles[n] = RolePart
+		}
+	}
+}
+
+// firstKnown is the first of some names that the server has, or the first.
+func (t *Topology) firstKnown(names []string) string {
+	if i := slices.IndexFunc(names, func(n string) bool { return t.known[n] }); i >= 0 {
+		return names[i]
+	}
+	return names[0]
+}
+
 // ModelID is the public id of the server's model; a model that is not named
 // has the id of the only one there is, else "unknown".
 func (t *Topology) ModelID(model string) string {
@@ -142,8 +190,14 @@ func (t *Topology) Role(model string) Role {
 func (t *Topology) Behind(model string) bool { return t.models[model].behind }
 
 // HandsOver says whether a model's requests count as done when they were handed
-// over, long before the last token.
-func (t *Topology) HandsOver(model string) bool { return t.models[model].handsOver }
+// over, long before the last token. Servers whose models say nothing of
+// themselves do not.
+func (t *Topology) HandsOver(model string) Trust {
+	if m, ok := t.models[model]; ok {
+		return m.handsOver
+	}
+	return TrustNo
+}
 
 // Ensemble says whether a model only calls others, so that its times are sums
 // over its steps.
@@ -173,7 +227,7 @@ func (t *Topology) QueuedByCore(model string) bool {
 func (t *Topology) EntryModel() (name, why string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
-		names = t.inRole(RoleSingle)
+		names = append(t.inRole(RoleSingle), t.inRole(RoleUnknown)...)
 	}
 	switch {
 	case len(names) == 0:

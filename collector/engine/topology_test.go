@@ -72,7 +72,7 @@ func TestTopologyOfModels(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := engine.NewTopology(of(t, tc.kind), tc.page, tc.facts, tc.configured)
+			got := engine.NewTopology(of(t, tc.kind), engine.Seen{Names: tc.page}, tc.facts, tc.configured)
 			for model, id := range tc.ids {
 				require.Equal(t, id, got.ModelID(model), model)
 			}
@@ -85,7 +85,7 @@ func TestTopologyOfModels(t *testing.T) {
 			for _, model := range tc.behind {
 				require.True(t, got.Behind(model), model)
 			}
-			require.True(t, got.Equal(engine.NewTopology(of(t, tc.kind), tc.page, tc.facts, tc.configured)))
+			require.True(t, got.Equal(engine.NewTopology(of(t, tc.kind), engine.Seen{Names: tc.page}, tc.facts, tc.configured)))
 		})
 	}
 }
@@ -111,8 +111,9 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 		return all
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
-		got := engine.NewTopology(of(t, kind), nil, facts, nil)
-		require.Equal(t, []string{"llm api", "vllm"}, names(got.HandsOver))
+		got := engine.NewTopology(of(t, kind), engine.Seen{}, facts, nil)
+		require.Equal(t, []string{"llm api", "vllm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
+		require.Equal(t, []string{"not configured"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }))
 		require.Equal(t, []string{"chat"}, names(got.Ensemble))
 		require.Equal(t, []string{"cpp", "cpp streaming", "llm api", "vllm", "vllm whole", "tensorrt_llm"}, names(got.InFlight))
 		require.Equal(t, []string{"python", "onnx", "chat", "ensemble"}, names(got.QueuedByCore))
@@ -122,15 +123,15 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 			return streams
 		}))
 	}
-	byName := engine.NewTopology(of(t, engine.Triton), []string{"ensemble", "tensorrt_llm", "other"}, nil, nil)
+	byName := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"ensemble", "tensorrt_llm", "other"}}, nil, nil)
 	require.True(t, byName.Ensemble("ensemble"))
 	require.False(t, byName.Ensemble("tensorrt_llm"))
 	require.True(t, byName.InFlight("tensorrt_llm"))
 	require.False(t, byName.InFlight("other"))
 	require.False(t, byName.QueuedByCore("other"), "nothing is known of it")
-	served := engine.NewTopology(of(t, engine.TRTLLMServe), nil, facts, nil)
+	served := engine.NewTopology(of(t, engine.TRTLLMServe), engine.Seen{}, facts, nil)
 	for _, f := range facts {
-		require.False(t, served.HandsOver(f.Name) || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
+		require.False(t, served.HandsOver(f.Name) != engine.TrustNo || served.Ensemble(f.Name) || served.InFlight(f.Name) || served.QueuedByCore(f.Name), "only Triton has such models")
 	}
 }
 
@@ -146,7 +147,7 @@ func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
 		return f
 	}
 	topology := func(kind engine.Kind, f []engine.ModelFacts, ids map[string][]string) *engine.Topology {
-		return engine.NewTopology(of(t, kind), nil, f, ids)
+		return engine.NewTopology(of(t, kind), engine.Seen{}, f, ids)
 	}
 	same := func([]engine.ModelFacts) {}
 	one := topology(engine.Triton, facts(same), nil)
@@ -177,7 +178,7 @@ func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
 }
 
 func TestModelsThatWereNeverSeen(t *testing.T) {
-	got := engine.NewTopology(of(t, engine.NIM), nil, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
+	got := engine.NewTopology(of(t, engine.NIM), engine.Seen{}, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
 	require.Equal(t, "other", got.ModelID("other"))
 	require.Equal(t, engine.RoleSingle, got.Role("other"))
 	require.Equal(t, "unknown", got.ModelID(""), "of two models")
@@ -209,9 +210,112 @@ func TestIDsOfTheOperator(t *testing.T) {
 		},
 		{"a model that is not there yet", engine.Triton, nil, map[string][]string{"id": {"later"}}, map[string]string{"later": "id"}},
 	} {
-		got := engine.NewTopology(of(t, c.kind), nil, c.facts, c.ids)
+		got := engine.NewTopology(of(t, c.kind), engine.Seen{}, c.facts, c.ids)
 		for name, id := range c.want {
 			require.Equal(t, id, got.ModelID(name), "%s: %s", c.says, name)
+		}
+	}
+}
+
+// TestWhichModelsClientsCall covers what configs, names and the operator's list
+// say, and what is left open.
+func TestWhichModelsClientsCall(t *testing.T) {
+	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
+	bls := engine.ModelFacts{Name: "bls", Configured: true, Backend: "python", Calls: []string{"target", "little"}, Draft: "little"}
+	for _, c := range []struct {
+		says       string
+		seen       engine.Seen
+		facts      []engine.ModelFacts
+		configured map[string][]string
+		want       map[string]engine.Role
+	}{
+		{
+			"of the operator's list without an ensemble the first is called",
+			engine.Seen{Names: []string{"my_llm_bls", "pre", "engine", "post"}},
+			nil,
+			map[string][]string{"llama": {"my_llm_bls", "pre", "engine", "post"}},
+			map[string]engine.Role{"my_llm_bls": entry, "pre": part, "engine": part, "post": part},
+		},
+		{
+			"the first that the server has",
+			engine.Seen{Names: []string{"pre", "engine"}},
+			nil,
+			map[string][]string{"llama": {"gone", "engine", "pre"}},
+			map[string]engine.Role{"engine": entry, "pre": part, "gone": part},
+		},
+		{
+			"an ensemble of the list is called wherever it is there",
+			engine.Seen{Names: []string{"ensemble", "tensorrt_llm", "other"}},
+			nil,
+			map[string][]string{"llama": {"other", "ensemble"}},
+			map[string]engine.Role{"ensemble": entry, "tensorrt_llm": part, "other": part},
+		},
+		{
+			"a list of one leaves the others alone",
+			engine.Seen{Names: []string{"a", "b"}},
+			nil,
+			map[string][]string{"llama": {"a"}},
+			map[string]engine.Role{"a": single, "b": single},
+		},
+		{
+			"two deployments whose names have an affix, of which no config is known",
+			engine.Seen{
+				Names:     []string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"},
+				Executors: []string{"tensorrt_llm_a", "b_tensorrt_llm"},
+			},
+			nil, nil,
+			map[string]engine.Role{"ensemble_a": entry, "preprocessing_a": part, "tensorrt_llm_a": part, "postprocessing_a": part, "b_tensorrt_llm_bls": entry, "b_tensorrt_llm": part, "b_preprocessing": part},
+		},
+		{
+			"models that may be parts of each other count for none",
+			engine.Seen{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
+			nil, nil,
+			map[string]engine.Role{"front": unknown, "engine": unknown, "back": unknown},
+		},
+		{
+			"the operator says which of them is called",
+			engine.Seen{Names: []string{"front", "engine", "back"}, Executors: []string{"engine"}},
+			nil,
+			map[string][]string{"llama": {"front", "engine", "back"}},
+			map[string]engine.Role{"front": entry, "engine": part, "back": part},
+		},
+		{
+			"without an executor nothing says that models are parts",
+			engine.Seen{Names: []string{"resnet", "bert"}},
+			nil, nil,
+			map[string]engine.Role{"resnet": single, "bert": single},
+		},
+		{
+			"an executor alone is called",
+			engine.Seen{Names: []string{"engine"}, Executors: []string{"engine"}},
+			nil, nil,
+			map[string]engine.Role{"engine": single},
+		},
+		{
+			"the model that drafts is none of those that are called",
+			engine.Seen{Names: []string{"bls", "target", "little"}, Executors: []string{"target", "little"}},
+			[]engine.ModelFacts{bls, {Name: "target", Configured: true, Backend: "tensorrtllm"}, {Name: "little", Configured: true, Backend: "tensorrtllm"}},
+			nil,
+			map[string]engine.Role{"bls": entry, "target": part, "little": draft},
+		},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			got := engine.NewTopology(of(t, engine.Triton), c.seen, c.facts, c.configured)
+			for name, role := range c.want {
+				require.Equal(t, role, got.Role(name), name)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
+		got := engine.NewTopology(of(t, kind), engine.Seen{Names: []string{"ensemble", "engine", "bls", "ensemble_b", "tensorrt_llm_b"}, Executors: []string{"engine"}}, nil, nil)
+		for name, want := range map[string]engine.Trust{
+			"ensemble": engine.TrustNo, "engine": engine.TrustNo, "ensemble_b": engine.TrustNo,
+			"bls": engine.TrustUnknown, "tensorrt_llm_b": engine.TrustUnknown,
+		} {
+			require.Equal(t, want, got.HandsOver(name), "%s of %s", name, kind)
 		}
 	}
 }

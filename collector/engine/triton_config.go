@@ -93,6 +93,9 @@ func (c *modelConfig) readParameters(f *Facts, m *ModelFacts) {
 			// The BLS model of the TensorRT-LLM backend names the models it calls
 			// (tensorrtllm_backend, all_models/inflight_batcher_llm/tensorrt_llm_bls).
 			m.Calls = append(m.Calls, value)
+			if strings.Contains(key, "_draft_") {
+				m.Draft = value
+			}
 		case key == versionParameter:
 			if v := plainVersion(value); v != "" {
 				f.TRTLLMVersion, f.TRTLLMSource = v, SourceParameter

@@ -30,7 +30,7 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	var models []*ModelFacts
 	for i := range f.Models {
 		m := &f.Models[i]
-		tokenizer := m.Name == "preprocessing" || m.Name == "postprocessing"
+		tokenizer := m.Name == preprocessing || m.Name == postprocessing
 		if m.Configured && m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer {
 			models = append(models, m)
 		}

@@ -164,8 +164,8 @@ var compatibility string
 
 // StockVersion implements Engine, with NVIDIA's compatibility table. It is only
 // right for stock images: a pip upgrade or an own build is not seen.
-func (*tritonPage) StockVersion(f *Facts) (trtllm string, ok bool) {
-	if f.EngineVersion == "" {
+func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm string, ok bool) {
+	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
 		return "", false
 	}
 	for row := range strings.Lines(compatibility) {

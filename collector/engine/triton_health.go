@@ -64,6 +64,65 @@ func notLoaded(models []ModelState) string {
 	return "; not loaded: " + strings.Join(names, ", ")
 }
 
+// Unserved implements Engine: a Triton whose only LLM was unloaded is ready again,
+// and its index and page still show the models around it.
+func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
+	var gone []string
+	for _, name := range tritonLLMs(p, f) {
+		if tritonLoaded(name, p, models) {
+			return ""
+		}
+		gone = append(gone, name)
+	}
+	if len(gone) == 0 {
+		return ""
+	}
+	return "the server is ready and its LLM is not loaded: " + strings.Join(gone, ", ")
+}
+
+// tritonLLMs are the models that serve an LLM, by their configs or by what their
+// executors left on the page.
+func tritonLLMs(p *Page, f *Facts) []string {
+	all := make(map[string]bool)
+	drafts := make(map[string]bool)
+	if f != nil {
+		for i := range f.Models {
+			m := &f.Models[i]
+			drafts[m.Draft] = true
+			if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
+				all[m.Name] = true
+			}
+		}
+	}
+	if p != nil {
+		for _, r := range p.readings {
+			if r.meaning.Signal == EngineIterations {
+				all[modelOf(p.labels(r))] = true
+			}
+		}
+	}
+	for name := range drafts {
+		delete(all, name)
+	}
+	return sorted(all)
+}
+
+// tritonLoaded says whether a model is loaded: by the page, which shows at once
+// that it is not, else by the index.
+func tritonLoaded(name string, p *Page, models []ModelState) bool {
+	if loaded, known := p.Loaded(name); known {
+		return loaded
+	}
+	known := false
+	for _, m := range models {
+		if m.Name == name && m.State == ModelReady {
+			return true
+		}
+		known = known || m.Name == name
+	}
+	return !known
+}
+
 // indexEntry is one row of POST /v2/repository/index; a model that was never
 // loaded has only a name.
 type indexEntry struct {

@@ -15,12 +15,23 @@ func (*tritonPage) Meanings() []Meaning {
 	return append(append(all, backendMeanings()...), vllmMeanings()...)
 }
 
+// tritonFailures are the outcomes of Triton's failures by reason, in lower case
+// (core src/infer_request.h, FailureReason); before 24.07 they have none. What is
+// refused at max_queue_size, and who hangs up in the middle of a stream, is not
+// counted (seen on 2.51).
+func tritonFailures() *Outcome {
+	return &Outcome{
+		Usual: ClassServer, Of: map[string]Class{"rejected": ClassOverload, "canceled": ClassCanceled},
+		Missed: []Class{ClassOverload, ClassCanceled},
+	}
+}
+
 // coreMeanings are the families of Triton itself.
 func coreMeanings() []Meaning {
 	gpu := []string{"gpu_uuid=gpu_uuid"}
 	return []Meaning{
-		{Name: "nv_inference_request_success", Signal: ModelSuccess, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_request_failure", Signal: ModelFailed, Scope: OfModel, Counter: true, Dims: []string{"reason=reason"}},
+		{Name: "nv_inference_request_success", Signal: ModelSuccess, Scope: OfModel, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "nv_inference_request_failure", Signal: ModelFailed, Scope: OfModel, Counter: true, Dims: []string{"reason=reason"}, Outcome: tritonFailures()},
 		{Name: "nv_inference_count", Signal: ModelInferences, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_exec_count", Signal: ModelExecutions, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Scope: OfModel},

@@ -10,36 +10,51 @@ const (
 	platformEnsemble = "ensemble"
 	// llmName, ensembleName and postprocessing are names in TensorRT-LLM's own
 	// model repositories.
-	llmName, ensembleName, postprocessing = "tensorrt_llm", "ensemble", "postprocessing"
+	llmName, blsName, ensembleName = "tensorrt_llm", "tensorrt_llm_bls", "ensemble"
+	preprocessing, postprocessing  = "preprocessing", "postprocessing"
 )
 
 // arrange implements Engine. Ensembles and BLS models are entries, what they are
 // made of are parts and share the entry's id. What the server's configs do not
 // say is taken from the names that TensorRT-LLM's own model repositories use.
-func (*tritonPage) arrange(t *Topology, names []string, facts []ModelFacts) {
+func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	byName := make(map[string]*ModelFacts, len(facts))
 	for i := range facts {
 		byName[facts[i].Name] = &facts[i]
 	}
-	for _, n := range names {
-		t.models[n] = tritonTreatment(n, byName[n])
+	for _, n := range seen.Names {
+		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n))
 	}
-	tritonGroups(t, names, byName)
+	tritonGroups(t, seen.Names, byName)
+	tritonAffixed(t, seen.Names, byName)
+	tritonUnresolved(t, seen, byName)
+	for i := range facts {
+		if draft := facts[i].Draft; t.known[draft] {
+			t.roles[draft] = RoleDraft
+		}
+	}
 	tritonBehind(t, byName)
 }
 
 // tritonTreatment is how a model treats its requests, by its config, else by its
-// name. Decoupled models of the Python backend report when execute() returns
-// (python_backend src/pb_metric_reporter.cc), which is when they hand over.
-func tritonTreatment(name string, f *ModelFacts) treatment {
+// name, or by the executor's series that it shows on the page. Decoupled models
+// of the Python backend report when execute() returns (python_backend
+// src/pb_metric_reporter.cc), which is when they hand over.
+func tritonTreatment(name string, f *ModelFacts, executor bool) treatment {
 	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName}
 	if f == nil || !f.Configured {
+		if m.ensemble || executor || name == preprocessing || name == postprocessing {
+			m.handsOver = TrustNo
+		}
 		return m
 	}
-	m.configured, m.streams = true, f.Decoupled
-	m.handsOver = f.Decoupled && (f.Backend == backendPython || f.Backend == backendVLLM)
+	m.configured, m.streams, m.handsOver = true, f.Decoupled, TrustNo
 	m.ensemble = f.Platform == platformEnsemble
-	m.inFlight = m.inFlight || m.handsOver || f.Backend == backendCPP || f.Backend == backendVLLM
+	own := f.Backend == backendPython || f.Backend == backendVLLM
+	if f.Decoupled && own {
+		m.handsOver = TrustYes
+	}
+	m.inFlight = m.inFlight || f.Decoupled && own || f.Backend == backendCPP || f.Backend == backendVLLM
 	return m
 }
 
@@ -57,11 +72,84 @@ func tritonGroups(t *Topology, names []string, facts map[string]*ModelFacts) {
 	}
 }
 
+// tritonAffixed finds deployments of the template's models whose names have
+// something before or behind them, of models whose config is not known: a second
+// deployment on the same server.
+func tritonAffixed(t *Topology, names []string, facts map[string]*ModelFacts) {
+	groups := make(map[[2]string]map[string]string)
+	for _, n := range names {
+		if f := facts[n]; f != nil && f.Configured {
+			continue
+		}
+		if word, affix := tritonTemplate(n); word != "" {
+			if groups[affix] == nil {
+				groups[affix] = make(map[string]string)
+			}
+			groups[affix][word] = n
+		}
+	}
+	for _, group := range groups {
+		for _, front := range []string{ensembleName, blsName} {
+			entry := group[front]
+			if entry == "" || len(group) == 1 {
+				continue
+			}
+			t.join(entry, valuesBut(group, ensembleName, blsName))
+			if m := t.models[entry]; front == ensembleName {
+				m.ensemble, m.handsOver = true, TrustNo
+				t.models[entry] = m
+			}
+		}
+	}
+}
+
+// tritonTemplate is the template's model of which a name is, with what is before
+// and behind it in the name; empty for other names, and those without any.
+func tritonTemplate(name string) (word string, affix [2]string) {
+	for _, word := range []string{blsName, preprocessing, postprocessing, llmName, ensembleName} {
+		if before, behind, ok := strings.Cut(name, word); ok && before+behind != "" {
+			return word, [2]string{before, behind}
+		}
+	}
+	return "", affix
+}
+
+// valuesBut are the values of all keys but some, in order.
+func valuesBut(group map[string]string, but ...string) []string {
+	var values []string
+	for key, v := range group {
+		if !slices.Contains(but, key) {
+			values = append(values, v)
+		}
+	}
+	slices.Sort(values)
+	return values
+}
+
+// tritonUnresolved finds models that may be parts of each other: next to an
+// executor, several whose config is not known and of whom no name says what they
+// are.
+func tritonUnresolved(t *Topology, seen Seen, facts map[string]*ModelFacts) {
+	var open []string
+	for _, n := range seen.Names {
+		if f := facts[n]; t.roles[n] == RoleSingle && (f == nil || !f.Configured) {
+			open = append(open, n)
+		}
+	}
+	executor := func(n string) bool { return slices.Contains(seen.Executors, n) || n == llmName }
+	if len(open) < 2 || !slices.ContainsFunc(open, executor) {
+		return
+	}
+	for _, n := range open {
+		t.roles[n] = RoleUnknown
+	}
+}
+
 // conventional are the parts in TensorRT-LLM's model repositories
 // (tensorrtllm_backend, all_models/inflight_batcher_llm).
 func conventional(names []string) []string {
 	var parts []string
-	for _, n := range []string{"preprocessing", llmName, postprocessing} {
+	for _, n := range []string{preprocessing, llmName, postprocessing} {
 		if slices.Contains(names, n) {
 			parts = append(parts, n)
 		}

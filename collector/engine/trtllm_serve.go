@@ -44,8 +44,8 @@ var _ = register(&trtllmServe{base{
 		{text: "e2e_request_latency_seconds", weight: 3},
 		{text: "request_queue_time_seconds", weight: 3},
 	},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations},
-	quirks:  Quirks{GaugesWhenRequestsEnd: true},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
+	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 	stream:  Stream{Usage: true, Seed: true},
 }})
 
@@ -114,6 +114,11 @@ func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	}
 	return ServeIdle, "the page is empty: families come with their first sample"
 }
+
+// CountsFailures implements Engine: the counter of errors came with that of
+// cached tokens (NVIDIA/TensorRT-LLM PR 12636), which is on the page from the
+// start, while the first error brings the former.
+func (*trtllmServe) CountsFailures(p *Page) bool { return p.Has(RequestsFailed) || p.Has(CachedTokens) }
 
 // Determinism implements Engine.
 func (*trtllmServe) Determinism(_ *Facts, p *Page) []target.Check {

@@ -23,8 +23,8 @@ func withPrefixes(prefixes ...string) []Meaning {
 // requestMeanings are what trtllm-serve books when a request ends.
 func requestMeanings() []Meaning {
 	return []Meaning{
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}},
-		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, DimPrefix: "http_"},
+		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}, Outcome: finished()},
+		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, DimPrefix: "http_", Outcome: &Outcome{Codes: true}},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted, Counter: true},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},

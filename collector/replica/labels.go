@@ -61,8 +61,8 @@ func (r *Replica) identity(page *engine.Page) *identity {
 		facts = &engine.Facts{}
 	}
 	id.engineVersion = cmp.Or(r.target.EngineVersion, facts.EngineVersion, relabel.Unknown)
-	id.trtllmVersion, id.source = facts.ResolveVersion(e, r.target.TRTLLMVersion)
-	id.topology = engine.NewTopology(e, page.ModelNames(), facts.Models, r.pool.Labels.ModelIDs)
+	id.trtllmVersion, id.source = facts.ResolveVersion(e, page, r.target.TRTLLMVersion)
+	id.topology = engine.NewTopology(e, page.Seen(), facts.Models, r.pool.Labels.ModelIDs)
 	b := labels.NewBuilder(labels.FromMap(r.target.Labels))
 	b.Set(relabel.LabelEngine, string(id.kind))
 	b.Set(relabel.LabelPoolID, r.target.PoolID)

@@ -91,7 +91,7 @@ type requestCounters struct {
 	success                                reasonCounts
 	e2e, ttft, tpot, queue                 *histogram
 	prefill, decode, inference, cachedEach *histogram
-	prompt, generation, cached             uint64
+	prompt, generation, cached, failed     uint64
 }
 
 // reasonCounts counts ends by their reason, in order of first use.
@@ -132,8 +132,13 @@ func newServe(w *world, g generation) *serve {
 	}
 }
 
-func (*serve) started(*request)  {}
-func (s *serve) failed(*request) { s.wake() }
+func (*serve) started(*request) {}
+
+// failed books an error of the executor, which clients see as status 500.
+func (s *serve) failed(*request) {
+	s.booked.failed++
+	s.wake()
+}
 
 // finished books a request at its end; one whose client has left, or whose
 // stream never ended, is never booked.

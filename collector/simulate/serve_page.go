@@ -129,6 +129,11 @@ func (s *serve) writeCounters(p *page) {
 	counter := func(name, help string, v uint64) { p.one("counter", "trtllm_"+name, help, labels, float64(v)) }
 	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
 		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.cached)
+	if b.failed > 0 {
+		engine, model := s.names()
+		p.one("counter", "trtllm_request_error_total", "Total request errors, labeled by HTTP status code.",
+			pairs("engine_type", engine, "http_code", "500", "model_name", model), float64(b.failed))
+	}
 	if len(b.success) > 0 {
 		s.writeSuccess(p, "trtllm_")
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.prompt)

@@ -74,7 +74,7 @@ func (w *watched) see(t *testing.T) page {
 	p := w.page(t)
 	requireSaneRates(t, p)
 	require.Zero(t, p.only(t, "trtllm_exporter_target_restarts_total"), "the server never restarted")
-	for _, s := range p.named("llm_server_requests_total", "model", "ensemble") {
+	for _, s := range p.named("llm_server_requests_total", "model", "ensemble", "class", "ok") {
 		w.requests = append(w.requests, s.value)
 	}
 	return p

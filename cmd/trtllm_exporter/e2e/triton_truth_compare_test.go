@@ -153,12 +153,8 @@ func (c *compare) errors() {
 		may := span{failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least)}
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
 		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))
-		got := 0.0
-		for _, reason := range []string{"other", "backend", "canceled", "rejected"} {
-			got += last.value(c.t, "request_error_ratio/"+reason)
-		}
+		got := last.value(c.t, "request_error_ratio/ensemble/server")
 		require.True(c.t, may.holds(got), "%s: error ratio %g, the client saw %g, at the edges %+v", c.level, got, client, may)
-		require.Equal(c.t, got, last.value(c.t, "request_error_ratio/other"), "an ensemble gives no other reason")
 		sum.add(client, got, 100*math.Abs(got-client))
 		widest = max(widest, 100*(may.most-client), 100*(client-may.least))
 	})
@@ -174,7 +170,7 @@ func (c *compare) latency() {
 	c.windows(func(first, last reading, _ float64) {
 		client, may := c.ledger.durations(first.scraped, last.scraped, c.edge)
 		may = span{may.least - underWay.Seconds(), may.most}
-		got := last.value(c.t, "request_duration_average_seconds")
+		got := last.value(c.t, "request_duration_average_seconds/ensemble")
 		require.True(c.t, may.holds(got), "%s: mean duration %g s, the client's %g s, at the edges %+v", c.level, got, client, may)
 		sum.add(client, got, 1000*math.Abs(got-client))
 		widest = max(widest, 1000*(client-may.least), 1000*(may.most-client))

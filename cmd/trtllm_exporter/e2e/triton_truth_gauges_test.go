@@ -100,8 +100,9 @@ func (c *compare) totals(last reading) {
 	l := c.ledger
 	require.Equal(c.t, l.answered.until(end), last.value(c.t, "generation_tokens_total"))
 	require.Equal(c.t, l.asked.until(end), last.value(c.t, "prompt_tokens_total"))
-	require.Equal(c.t, 2*l.failed.until(end), last.value(c.t, "requests_failed_total/ensemble/other"))
-	require.Equal(c.t, l.finished.until(end)+2*l.failed.until(end), last.value(c.t, "requests_total/ensemble"))
+	require.Equal(c.t, 2*l.failed.until(end), last.value(c.t, "requests_failed_total/ensemble/other/server"))
+	require.Equal(c.t, l.finished.until(end), last.value(c.t, "requests_total/ensemble/ok"))
+	require.Equal(c.t, 2*l.failed.until(end), last.value(c.t, "requests_total/ensemble/server"))
 	require.Zero(c.t, last.value(c.t, "queue_depth"))
 	require.Zero(c.t, last.value(c.t, "requests_running"))
 }

@@ -36,7 +36,7 @@ func TestRequestsRefusedAtAFullQueue(t *testing.T) {
 		return p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", reason)
 	}
 	share := refused / (served + refused)
-	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "reason", "other"), 1e-9)
+	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9)
 	require.Equal(t, 2*refused, failed("other"), "as the server has it")
 	require.Zero(t, failed("rejected"))
 	require.Equal(t, served, p.only(t, "llm_server_model_requests_total", "model", "preprocessing"))
@@ -49,7 +49,7 @@ func TestRequestsRefusedAtAFullQueue(t *testing.T) {
 	for _, series := range p.named("llm_server_model_requests_failed_total", "model", "preprocessing") {
 		require.Zero(t, series.value, series.labels)
 	}
-	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "reason", "other"), 1e-9, "the entry had no more requests")
+	require.InDelta(t, share, p.only(t, "llm_server_request_error_ratio", "model_id", "ensemble", "class", "server"), 1e-9, "the entry had no more requests")
 }
 
 // burst makes n requests at the same time and counts those that were served

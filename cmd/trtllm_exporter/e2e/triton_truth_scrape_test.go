@@ -146,7 +146,7 @@ func byReplica(body []byte) (map[string]map[string]float64, error) {
 // seriesKey is the name under which a reading has a series.
 func seriesKey(l labels.Labels) string {
 	parts := []string{l.Get(model.MetricNameLabel)}
-	for _, by := range []string{"model", "reason"} {
+	for _, by := range []string{"model", "reason", "class"} {
 		if v := l.Get(by); v != "" {
 			parts = append(parts, v)
 		}

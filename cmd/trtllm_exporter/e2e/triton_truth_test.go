@@ -136,7 +136,7 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
 	c.generated()
 	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
-	c.counted("requests_per_second", "requests/s", "requests/s", l.finished, l.failed)
+	c.counted("requests_per_second/ensemble", "requests/s", "requests/s", l.finished, l.failed)
 	c.errors()
 	c.latency()
 	c.gauges()

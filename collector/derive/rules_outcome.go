@@ -1,0 +1,303 @@
+package derive
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// front is what clients call under a model id: a model of a server that counts
+// by model, in one of its versions; of other servers the id itself.
+type front struct{ model, version string }
+
+// fronts are those of a model id, in order.
+func (p *Plan) fronts(id string) []front {
+	seen := make(map[front]bool)
+	for _, signal := range []engine.Signal{
+		engine.ModelSuccess, engine.ModelFailed, engine.ModelRequestSeconds, engine.ModelRequestDuration, engine.ModelFirstResponse,
+	} {
+		for _, g := range p.byID[signalOf{signal, id}] {
+			if g.role.Front() {
+				seen[front{g.model, g.version}] = true
+			}
+		}
+	}
+	if len(seen) == 0 || p.countedByEngine(id, seen) {
+		return []front{{}}
+	}
+	all := make([]front, 0, len(seen))
+	for f := range seen {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b front) int {
+		return strings.Compare(a.model+"\x00"+a.version, b.model+"\x00"+b.version)
+	})
+	return all
+}
+
+// countedByEngine says whether an engine counts the requests of its fronts
+// itself, and the server's counts of any of them are not of whole requests.
+func (p *Plan) countedByEngine(id string, fronts map[front]bool) bool {
+	if len(p.byID[signalOf{engine.RequestsFinished, id}]) == 0 {
+		return false
+	}
+	for f := range fronts {
+		if !p.trusted(f.model) {
+			return true
+		}
+	}
+	return false
+}
+
+// at are the groups of a signal for one front.
+func (p *Plan) at(signal engine.Signal, id string, of front) []*group {
+	return selected(p.front(signal, id), func(g *group) bool {
+		return g.meaning.Scope != engine.OfModel || g.model == of.model && g.version == of.version
+	})
+}
+
+// forFront are the labels of a front, with further pairs.
+func (p *Plan) forFront(id string, of front, pairs ...string) labels.Labels {
+	if of.model != "" {
+		pairs = append(slices.Clone(pairs), "model", of.model, "version", of.version)
+	}
+	return p.forModel(id, pairs...)
+}
+
+// eachFront makes the series of one front after the other, of those model ids for
+// which the page has what is needed.
+func eachFront(in inputs, of func(p *Plan, f *Family, id string, at front)) Rule {
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
+		for _, at := range p.fronts(id) {
+			of(p, f, id, at)
+		}
+	}).by("model", "version")
+}
+
+// ended are the counters of requests that ended, well or not.
+func ended() inputs {
+	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(engine.ModelFailed)
+}
+
+// outcome is what became of the requests of one front: the counters of those that
+// ended by class. They are compared over one stretch in which all of them are
+// whole.
+type outcome struct {
+	classes map[engine.Class]*tally
+	// steps are the failures of the parts.
+	steps, all []int
+	// known says that all requests that failed are counted.
+	known bool
+	// at is the page that row, seconds, total and whole are of.
+	at             int64
+	row            int
+	seconds, total float64
+	whole          bool
+}
+
+// tally are the counters of one class: those that count each request once, and
+// those of ensembles, which count each failure twice.
+type tally struct {
+	once, twice []int
+	// partial says that the server counts only some requests of the class.
+	partial bool
+}
+
+// outcome gathers the counters of a front; nil where it has none.
+func (p *Plan) outcome(id string, of front) *outcome {
+	o := &outcome{at: -1, classes: make(map[engine.Class]*tally), known: p.countsFailures}
+	if of.model != "" {
+		o.known = p.trusted(of.model)
+	}
+	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
+		for _, g := range p.at(signal, id, of) {
+			o.take(p, g)
+		}
+	}
+	if len(o.all) == 0 {
+		return nil
+	}
+	for _, g := range p.of(engine.ModelFailed, id) {
+		if g.role == engine.RolePart {
+			o.steps = append(o.steps, p.columnsOf(g.members)...)
+		}
+	}
+	o.all = append(o.all, o.steps...)
+	return o
+}
+
+// take adds the counters of a group. An ensemble gives other as the reason of all
+// its failures, since there are reasons.
+func (o *outcome) take(p *Plan, g *group) {
+	columns := p.columnsOf(g.members)
+	c := o.classes[g.class]
+	if c == nil {
+		c = &tally{}
+		o.classes[g.class] = c
+	}
+	c.partial = c.partial || g.meaning.Outcome.Misses(g.class)
+	if g.labels.Get("reason") == "other" && p.ensemble(g.model) {
+		c.twice = append(c.twice, columns...)
+	} else {
+		c.once = append(c.once, columns...)
+	}
+	o.all = append(o.all, columns...)
+}
+
+// since is how many requests of a class ended since a row. Since 24.07, which
+// brought the reasons, an ensemble counts each of its failures when it answers
+// and again when it lets go of the request (core ensemble_scheduler.cc,
+// FinishEnsemble), whatever its steps count. One that fails while other steps
+// still run may be counted once, so what the steps counted is the least.
+func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
+	c := o.classes[class]
+	if c == nil {
+		return 0
+	}
+	n := w.grown(c.once, row)
+	if len(c.twice) > 0 {
+		whole := w.grown(c.twice, row)
+		n += min(max(whole/2, w.grown(o.steps, row)), whole)
+	}
+	return n
+}
+
+// read counts, once a page, how many requests ended over the longest stretch
+// in which all counters are whole; false when there is none.
+func (o *outcome) read(w *Window) bool {
+	if o.at == w.now {
+		return o.whole
+	}
+	o.at = w.now
+	if o.row, o.seconds, o.whole = w.common(o.all); !o.whole {
+		return false
+	}
+	o.total = 0
+	for class := range o.classes {
+		o.total += o.since(w, o.row, class)
+	}
+	return true
+}
+
+// ever says whether a request of a class was ever counted.
+func (o *outcome) ever(w *Window, class engine.Class) bool {
+	c := o.classes[class]
+	return c != nil && slices.ContainsFunc(slices.Concat(c.once, c.twice), func(column int) bool { return w.current[column] > 0 })
+}
+
+// requestRate is how many requests ended a second at the entry.
+func requestRate() Rule {
+	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
+		if o := p.outcome(id, at); o != nil {
+			p.emit(f, p.forFront(id, at), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+				if !o.read(w) {
+					return 0, false
+				}
+				return o.total / o.seconds, true
+			})
+		}
+	})
+}
+
+// errorRatio is the share of the requests that ended otherwise than well, by
+// class. It is of fronts all of whose failures are counted: entries that hand
+// their requests over never count errors after that. Where the server counts only
+// some requests of a class, it has a share once one was counted.
+func errorRatio() Rule {
+	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
+	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
+		p.note(engine.FailuresCounted)
+		o := p.outcome(id, at)
+		if o == nil || !o.known {
+			return
+		}
+		for _, class := range p.classes(o) {
+			if class == engine.ClassOK {
+				continue
+			}
+			partial := o.classes[class] != nil && o.classes[class].partial
+			p.emit(f, p.forFront(id, at, labelClass, string(class)), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+				if !o.read(w) || o.total <= 0 || partial && !o.ever(w, class) {
+					return 0, false
+				}
+				return o.since(w, o.row, class) / o.total, true
+			})
+		}
+	}).by(labelClass)
+}
+
+// classes are those of which the counters of a front say something: those that
+// the page has, and, of servers whose counters appear with their first event and
+// that count all failures, the rest too, which are 0.
+func (p *Plan) classes(o *outcome) []engine.Class {
+	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
+		zero := p.quirks.CountersAppear && p.countsFailures && p.counts(class)
+		return o.classes[class] == nil && !zero
+	})
+}
+
+// counts says whether the server has a counter for a class.
+func (p *Plan) counts(class engine.Class) bool { return slices.Contains(p.counting, class) }
+
+// requestsTotal are the requests of entry and single models by class, so that a
+// request to an ensemble counts once. Each of Triton's has a series of its own:
+// with the sum of two, one that is unloaded would look like a reset of both. Of
+// models that hand their requests over, or may do so, the class of those that
+// they took on is not known.
+func requestsTotal() Rule {
+	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
+		gate := p.held(id, without(checkFrozen), without(checkSurvived))
+		byClass := make(map[engine.Class][]*group)
+		for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
+			for _, g := range p.at(signal, id, at) {
+				byClass[g.class] = append(byClass[g.class], g)
+			}
+		}
+		o := p.outcome(id, at)
+		if o == nil {
+			return
+		}
+		for _, class := range p.classes(o) {
+			e := p.sum(byClass[class])
+			if e == nil {
+				e = constant(0)
+			}
+			if class == engine.ClassOK && at.model != "" && !o.known {
+				class = engine.ClassUnknown
+			}
+			p.emit(f, p.forFront(id, at, labelClass, string(class)), gate, e)
+		}
+	}).by(labelClass)
+}
+
+// modelRequests are the requests of each model.
+func modelRequests() Rule {
+	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, compile: func(p *Plan, f *Family) {
+		for _, s := range p.all(engine.ModelSuccess) {
+			failures := p.same(engine.ModelFailed, s)
+			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(failures)))
+		}
+	}}
+}
+
+// requestsFailed are the failures at the entry by class and reason.
+func requestsFailed() Rule {
+	return eachFront(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string, at front) {
+		byReason := make(map[[2]string][]*group)
+		for _, g := range slices.Concat(p.at(engine.ModelFailed, id, at), p.at(engine.RequestsFailed, id, at)) {
+			key := [2]string{g.labels.Get("reason"), string(g.class)}
+			byReason[key] = append(byReason[key], g)
+		}
+		keys := make([][2]string, 0, len(byReason))
+		for key := range byReason {
+			keys = append(keys, key)
+		}
+		slices.SortFunc(keys, func(a, b [2]string) int { return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1]) })
+		for _, key := range keys {
+			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), p.sum(byReason[key]))
+		}
+	}).by(labelClass, "reason")
+}

@@ -1,0 +1,201 @@
+package derive
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// work is something that has requests in flight, and what they move.
+type work struct {
+	// key finds it on pages of another shape.
+	key string
+	// inFlight is how many requests are, of which least is the fewest that say
+	// something.
+	inFlight Eval
+	least    float64
+	// moves are counters any of which moves with the work; of those in each any one
+	// that does not is enough for a stall.
+	moves, each []int
+	// longest is how long one request may take before it moves anything, in seconds;
+	// nil where something moves all the time. It has no value where that is not
+	// known.
+	longest Eval
+}
+
+// stands says whether nothing has moved for some time, with work in flight since
+// then.
+func (k *work) stands(w *Window, since int64, after time.Duration) bool {
+	if k.longest != nil {
+		v, ok := k.longest(w)
+		if !ok || math.IsInf(v, 0) {
+			return false
+		}
+		after = max(after, time.Duration(v*float64(time.Second)))
+	}
+	for _, c := range k.each {
+		if w.since[c] != never && w.now-max(w.changed[c], since) >= int64(after) {
+			return true
+		}
+	}
+	seen, last := false, since
+	for _, c := range k.moves {
+		if w.since[c] != never {
+			seen, last = true, max(last, w.changed[c])
+		}
+	}
+	return seen && w.now-last >= int64(after)
+}
+
+// observe prepares the judgement of conditions.
+func (p *Plan) observe() {
+	w := &p.program.watch
+	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
+		for _, g := range p.all(signal) {
+			switch {
+			case !g.role.Front():
+			case g.class == engine.ClassOK:
+				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
+			case g.class == engine.ClassServer:
+				w.failed = append(w.failed, p.columnsOf(g.members)...)
+			}
+		}
+	}
+	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
+		switch {
+		case len(p.of(engine.EngineIterations, id)) > 0:
+			w.works = append(w.works, p.iterating(id))
+		case p.quirks.GaugesWhenRequestsEnd:
+			w.works = append(w.works, p.ending(id)...)
+		default:
+			w.works = append(w.works, p.generating(id)...)
+		}
+	}
+	w.works = append(w.works, p.queueing()...)
+}
+
+// iterating is the work of an executor that counts its iterations.
+func (p *Plan) iterating(id string) work {
+	inFlight := p.sum(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id)))
+	return work{key: "iterations of " + id, inFlight: inFlight, least: 1, each: p.counted(p.of(engine.EngineIterations, id))}
+}
+
+// moving are the signals of an engine that move while it works: tokens, and
+// requests that end otherwise than by their client.
+func (p *Plan) moving(id string) []*group {
+	var all []*group
+	for _, signal := range []engine.Signal{engine.GenerationTokens, engine.PromptTokens, engine.RequestsFinished, engine.RequestsFailed} {
+		all = append(all, selected(p.of(signal, id), func(g *group) bool {
+			return g.class == "" || g.class == engine.ClassOK || g.class == engine.ClassServer
+		})...)
+	}
+	return all
+}
+
+// generating is the work of an engine whose tokens move while it works, of each
+// of its ranks: one that stands still is hidden by the tokens of the others.
+func (p *Plan) generating(id string) []work {
+	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
+	var works []work
+	for _, rank := range p.ranks(flying) {
+		k := work{key: "tokens of " + id + " " + rank, least: 1, inFlight: largest(p.ofRank(flying, rank)), moves: p.ofRank(p.moving(id), rank)}
+		if len(k.moves) > 0 {
+			works = append(works, k)
+		}
+	}
+	return works
+}
+
+// ranks are the ranks of some groups in order, of which one has no name where the
+// server does not count by rank.
+func (p *Plan) ranks(groups []*group) []string {
+	all := make(map[string]bool)
+	for _, g := range groups {
+		for _, m := range g.members {
+			all[p.rankOf(m)] = true
+		}
+	}
+	return sorted(all)
+}
+
+// rankOf is the rank of the engine that a source is of.
+func (p *Plan) rankOf(source int) string {
+	if p.quirks.RankLabel == "" {
+		return ""
+	}
+	return p.sources[source].Labels.Get(p.quirks.RankLabel)
+}
+
+// ofRank are the columns of groups that are of a rank, or of no rank.
+func (p *Plan) ofRank(groups []*group, rank string) []int {
+	var columns []int
+	for _, g := range groups {
+		for _, m := range g.members {
+			if of := p.rankOf(m); of == rank || of == "" {
+				columns = append(columns, p.column(m))
+			}
+		}
+	}
+	return columns
+}
+
+// ending is the work of an engine that shows something only when a request ends.
+// Its gauges then still count that request, and are of the past until the next
+// ends: nothing may move for as long as the longest request that was seen, and as
+// much again for one that is longer.
+func (p *Plan) ending(id string) []work {
+	longest, ended := p.longestSeen(id), p.moving(id)
+	if longest == nil || len(ended) == 0 {
+		return nil
+	}
+	inFlight := largest(p.counted(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))))
+	const again = 2
+	return []work{{
+		key: "ends of " + id, least: again, inFlight: inFlight, moves: p.counted(ended),
+		longest: applied(longest, func(v float64) float64 { return again * v }),
+	}}
+}
+
+// longestSeen is the bound of the last bucket that has any request of the engine,
+// nil where there is no histogram.
+func (p *Plan) longestSeen(id string) Eval {
+	groups := p.of(engine.RequestDuration, id)
+	if len(groups) != 1 || !groups[0].complete() {
+		return nil
+	}
+	buckets, divisor := groups[0].buckets, math.Pow10(groups[0].meaning.Shift)
+	columns := make([]Eval, len(buckets))
+	for i, b := range buckets {
+		columns[i] = combine(p.columnsOf(b.members), engine.Sum)
+	}
+	return func(w *Window) (float64, bool) {
+		all, ok := columns[len(columns)-1](w)
+		for i := range columns {
+			if v, there := columns[i](w); ok && there && v >= all {
+				return buckets[i].at / divisor, all > 0
+			}
+		}
+		return 0, false
+	}
+}
+
+// queueing is the work of the models that a server queues for itself: requests
+// wait, and none ends for much longer than they take.
+func (p *Plan) queueing() []work {
+	const much = 3
+	var works []work
+	for _, g := range p.all(engine.ModelPending) {
+		seconds := p.same(engine.ModelRequestSeconds, g)
+		if !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) || len(seconds) != 1 {
+			continue
+		}
+		works = append(works, work{
+			key: "queue of " + g.model + " " + g.version, least: 1, inFlight: p.last(g),
+			moves:   p.counted(slices.Concat(p.same(engine.ModelSuccess, g), p.same(engine.ModelFailed, g), p.same(engine.ModelExecutions, g))),
+			longest: applied(p.meanOf(seconds[0]), func(v float64) float64 { return much * v }),
+		})
+	}
+	return works
+}

@@ -1,0 +1,119 @@
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestWhatBecameOfRequests reads the class of each reason as the meanings of the
+// kinds have it.
+func TestWhatBecameOfRequests(t *testing.T) {
+	for _, c := range []struct {
+		kind   engine.Kind
+		signal engine.Signal
+		want   map[string]engine.Class
+	}{
+		{engine.Triton, engine.ModelSuccess, map[string]engine.Class{"": engine.ClassOK}},
+		{engine.Triton, engine.ModelFailed, map[string]engine.Class{
+			"": engine.ClassServer, "other": engine.ClassServer, "backend": engine.ClassServer,
+			"rejected": engine.ClassOverload, "canceled": engine.ClassCanceled,
+		}},
+		{engine.TRTLLMServe, engine.RequestsFinished, map[string]engine.Class{
+			"stop": engine.ClassOK, "length": engine.ClassOK, "cancelled": engine.ClassCanceled, "timeout": engine.ClassOverload, "error": engine.ClassServer,
+		}},
+		{engine.TRTLLMServe, engine.RequestsFailed, map[string]engine.Class{
+			"400": engine.ClassClient, "404": engine.ClassClient, "422": engine.ClassClient, "4xx": engine.ClassClient,
+			"429": engine.ClassOverload, "503": engine.ClassOverload, "529": engine.ClassOverload, "499": engine.ClassCanceled,
+			"500": engine.ClassServer, "502": engine.ClassServer, "5xx": engine.ClassServer, "": engine.ClassServer, "200": engine.ClassOK,
+		}},
+		{engine.NIM, engine.RequestsFailed, map[string]engine.Class{"": engine.ClassServer}},
+		{engine.NIM, engine.RequestsFinished, map[string]engine.Class{"stop": engine.ClassOK, "abort": engine.ClassCanceled}},
+		{engine.Dynamo, engine.RequestsFinished, map[string]engine.Class{"": engine.ClassOK}},
+		{engine.Dynamo, engine.RequestsFailed, map[string]engine.Class{
+			"validation": engine.ClassClient, "not_found": engine.ClassClient, "cancelled": engine.ClassCanceled,
+			"overload": engine.ClassOverload, "internal": engine.ClassServer, "unavailable": engine.ClassServer,
+		}},
+	} {
+		var of *engine.Outcome
+		for _, m := range meaningsOf(t, c.kind, c.signal) {
+			of = m.Outcome
+			break
+		}
+		require.NotNil(t, of, "%s of %s", c.signal, c.kind)
+		for reason, class := range c.want {
+			require.Equal(t, class, of.Class(reason), "%s of %s: %q", c.signal, c.kind, reason)
+			require.True(t, class == engine.ClassOK || of.Counts(class), "%s of %s counts %s", c.signal, c.kind, class)
+		}
+	}
+}
+
+// of2 are the meanings of a signal.
+func meaningsOf(t *testing.T, kind engine.Kind, signal engine.Signal) (all []engine.Meaning) {
+	t.Helper()
+	for _, m := range of(t, kind).Meanings() {
+		if m.Signal == signal {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
+	for _, e := range engine.All() {
+		for _, m := range e.Meanings() {
+			switch m.Signal {
+			case engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed:
+				require.NotNil(t, m.Outcome, "%s of %s", m.Name, e.Kind())
+			default:
+				require.Nil(t, m.Outcome, "%s of %s", m.Name, e.Kind())
+			}
+		}
+	}
+}
+
+func TestServersThatHaveAPlaceBehindOrBeforeARouter(t *testing.T) {
+	front, worker := "dynamo_frontend_disconnected_clients 0\n", "dynamo_component_uptime_seconds 3\n"
+	require.Equal(t, engine.TierFrontend, of(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(front))))
+	require.Equal(t, engine.TierWorker, of(t, engine.Dynamo).Tier(readPage(t, engine.Dynamo, []byte(worker))))
+	require.Empty(t, of(t, engine.Triton).Tier(readPage(t, engine.Triton, []byte("nv_x 1\n"))))
+	require.True(t, of(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(front))), "by labels that come with the first")
+	require.False(t, of(t, engine.Dynamo).CountsFailures(readPage(t, engine.Dynamo, []byte(worker))))
+	serve := of(t, engine.TRTLLMServe)
+	require.False(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("request_success_total{finished_reason=\"stop\"} 3\n"))), "1.1 and 1.2 have no counter of errors")
+	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_prompt_cached_tokens_total 0\n"))))
+	require.True(t, serve.CountsFailures(readPage(t, engine.TRTLLMServe, []byte("trtllm_request_error_total{http_code=\"500\"} 1\n"))))
+}
+
+func TestAServerThatIsReadyAndServesNoLLM(t *testing.T) {
+	const counted, frozen = "nv_inference_request_success{model=\"%\",version=\"1\"} 3\n", "nv_trt_llm_general_metrics{model=\"%\",general_type=\"iteration_counter\",version=\"1\"} 3\n"
+	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
+	for _, c := range []struct {
+		says   string
+		page   string
+		facts  *engine.Facts
+		models []engine.ModelState
+		want   bool
+	}{
+		{"an LLM that is loaded", counted + frozen, nil, nil, false},
+		{"one that was unloaded, by what its executor left", "nv_inference_request_failure{model=\"%\",version=\"1\"} 0\n" + frozen, nil, nil, true},
+		{"one that was unloaded, by its config", "nv_inference_request_success{model=\"pre\",version=\"1\"} 3\n", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, true},
+		{"one that was unloaded, by the index alone", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelUnavailable}}, true},
+		{"one that is ready in the index", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelReady}}, false},
+		{"one of which nothing is known", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, false},
+		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
+		{"nothing is known", "", nil, nil, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var page *engine.Page
+			if c.page != "" {
+				page = readPage(t, engine.Triton, []byte(strings.ReplaceAll(c.page, "%", "llm")))
+			}
+			why := of(t, engine.Triton).Unserved(page, c.facts, c.models)
+			require.Equal(t, c.want, why != "", why)
+		})
+	}
+}
