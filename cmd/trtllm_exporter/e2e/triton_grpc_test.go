@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -66,11 +65,9 @@ pools:
 // startWithoutHTTP starts the server with gRPC and metrics only.
 func (s *tritonServer) startWithoutHTTP(t *testing.T) {
 	t.Helper()
-	script := filepath.Join(repositoryRoot(t), "tools/triton/triton.sh")
-	ports := []string{fmt.Sprintf("HTTP_PORT=%d", s.port), fmt.Sprintf("GRPC_PORT=%d", s.port+1), fmt.Sprintf("METRICS_PORT=%d", s.port+2)}
-	s.process = startProcess(t, "triton-grpc-"+s.release.triton, ports, script, "run", s.dir, "--allow-http=false")
+	s.launch(t, "--allow-http=false")
 	within(t, time.Minute, "Triton shows its page", func() bool {
-		require.False(t, s.ended(), "Triton ended by itself")
+		s.relaunch(t)
 		status, _, err := get(t.Context(), "http://"+s.metricsAddress()+"/metrics")
 		return err == nil && status == http.StatusOK
 	})

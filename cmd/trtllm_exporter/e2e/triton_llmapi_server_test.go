@@ -89,11 +89,9 @@ func (s *llmapiServer) truthFile(model string) string {
 // start starts the server with tensorrt_llm loaded.
 func (s *llmapiServer) start(t *testing.T) {
 	t.Helper()
-	flags := []string{"--model-control-mode=explicit", "--load-model=tensorrt_llm"}
-	s.launch(t, flags...)
+	s.launch(t, "--model-control-mode=explicit", "--load-model=tensorrt_llm")
 	within(t, time.Minute, "Triton is ready", func() bool {
-		require.False(t, s.ended(), "Triton ended by itself")
-		s.launchAgain(t, flags...)
+		s.relaunch(t)
 		return s.status(t, "/v2/health/ready") == 200 && s.answers(t)
 	})
 }

@@ -27,18 +27,6 @@ func newTriton(t *testing.T, r release) *tritonServer {
 	return s
 }
 
-// launchAgain restarts a server whose models died while it loaded them,
-// which happens on a machine that is very busy (boost's lock_exception in a
-// stub) and of which the server never recovers. It has opened no port yet.
-func (s *tritonServer) launchAgain(t *testing.T, flags ...string) {
-	t.Helper()
-	if strings.Contains(s.tail(60), "Non-graceful termination detected") {
-		t.Log("the models of the server died while it loaded them")
-		s.kill(t)
-		s.launch(t, flags...)
-	}
-}
-
 // status is how an address of the server's API answers, 0 for refused, or
 // closed as that begins.
 func (s *tritonServer) status(t *testing.T, path string) int {

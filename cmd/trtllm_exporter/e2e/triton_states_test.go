@@ -48,7 +48,7 @@ func TestStatesOfTriton(t *testing.T) {
 			r := w.turns(t, "starting", started)
 			require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
 			ready := becomes(t, time.Minute, "API and page answer", func() bool {
-				s.launchAgain(t, c.flags...)
+				s.relaunch(t)
 				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
 			})
 			r = w.turns(t, "ready", ready)
