@@ -46,7 +46,7 @@ func Know(b *Basis) *Known {
 		generation, why := b.Engine.Generation(b.Page, b.Facts)
 		k.Generation, k.GenerationReason = string(generation), why
 	}
-	k.Models = describe(b)
+	k.Models = describe(&k.Basis)
 	for _, list := range Lists() {
 		k.Checks = append(k.Checks, target.CheckList{Name: list.Name, Checks: list.of(k)})
 	}

@@ -48,12 +48,12 @@ func (p *Page) Release() {
 // Fetcher asks for one page of a server, and finds out where it is and of what
 // kind. It is used once.
 type Fetcher struct {
+	// Page is what comes of it; Server is what is known so far, Start when the
+	// page is asked for.
+	Page
+
 	Scraper Scraper
 	Target  *target.Target
-	// Server is what is known so far.
-	Server Server
-	// Start is when the page is asked for.
-	Start time.Time
 	// Up is true when the scrape before succeeded.
 	Up bool
 	// Marker is text that only the exporter's own page has.
@@ -61,18 +61,16 @@ type Fetcher struct {
 	// Patience is the shortest time between two looks at which kind of server it
 	// is that failed before.
 	Patience time.Duration
-
-	took time.Duration
-	body *buffer
 }
 
 // Fetch asks for the page.
 func (f *Fetcher) Fetch(ctx context.Context) *Page {
 	ctx, cancel := context.WithTimeout(ctx, f.Target.Timeout)
 	defer cancel()
-	f.body = borrow()
-	body, err := f.ask(ctx)
-	return &Page{Server: f.Server, Body: body, Err: err, Start: f.Start, Took: f.took, Came: time.Now(), buffer: f.body}
+	f.buffer = borrow()
+	f.Body, f.Err = f.ask(ctx)
+	f.Came = time.Now()
+	return &f.Page
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server
@@ -94,9 +92,9 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 // scrape asks for one page; what it takes is the time of the scrape.
 func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, error) {
 	begun := time.Now()
-	page, err := f.Scraper.Scrape(ctx, address, f.body.memory)
-	f.took = time.Since(begun)
-	f.body.keep(page.Body)
+	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
+	f.Took = time.Since(begun)
+	f.buffer.keep(page.Body)
 	return page, err
 }
 

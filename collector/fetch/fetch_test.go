@@ -97,6 +97,7 @@ func TestAPageIsFetched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: 100 * time.Millisecond}
 		f := fetcher(s, target.Auto, "http://a:1")
+		start := f.Start
 		p := f.Fetch(t.Context())
 		require.NoError(t, p.Err)
 		require.Equal(t, tritonPage, string(p.Body.Body))
@@ -104,8 +105,8 @@ func TestAPageIsFetched(t *testing.T) {
 		require.Equal(t, 1, p.Server.Epoch)
 		require.Equal(t, 100*time.Millisecond, p.Took, "the time of the page, not of finding it")
 		require.Greater(t, p.Came.Sub(p.Start), 2*p.Took)
-		require.Equal(t, f.Start, p.Start)
-		require.Equal(t, cap(p.Body.Body), cap(f.body.memory), "the next page may use the memory")
+		require.Equal(t, start, p.Start)
+		require.Equal(t, cap(p.Body.Body), cap(p.buffer.memory), "the next page may use the memory")
 		p.Release()
 		require.Nil(t, p.Body.Body)
 		p.Release()

@@ -86,7 +86,7 @@ func pathOf(address string) string {
 // fetcher asks a server whose target has this configured kind and URL.
 func fetcher(s *server, kind, address string) *Fetcher {
 	return &Fetcher{
-		Scraper: s, Server: NewServer(kind), Start: time.Now(), Marker: marker, Patience: 30 * time.Second,
+		Page: Page{Server: NewServer(kind), Start: time.Now()}, Scraper: s, Marker: marker, Patience: 30 * time.Second,
 		Target: &target.Target{Engine: kind, MetricsURL: address, Timeout: time.Minute},
 	}
 }

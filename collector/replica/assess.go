@@ -25,9 +25,10 @@ type shown struct {
 	failed error
 	// known is what follows from page and answers; nil when that has to be seen
 	// again.
-	known  *assess.Known
-	about  aboutSeries
-	health *exposition.Computed
+	known   *assess.Known
+	about   aboutSeries
+	health  *exposition.Computed
+	counted counted
 }
 
 // assess judges the replica after a scrape, or after an answer of its API, and
@@ -40,7 +41,8 @@ func (r *Replica) assess(failed error) {
 	if !r.target.Silent {
 		r.learn(failed)
 	}
-	v := assess.Judge(r.evidence(failed))
+	e := r.evidence(failed)
+	v := assess.Judge(&e)
 	s := &r.status
 	if string(v.State) != s.State {
 		s.StateSince = time.Now()
@@ -53,10 +55,10 @@ func (r *Replica) assess(failed error) {
 // before.
 func (r *Replica) learn(failed error) {
 	b := r.basis(failed)
-	if r.shown.known.RestsOn(b) {
+	if r.shown.known.RestsOn(&b) {
 		return
 	}
-	k := assess.Know(b)
+	k := assess.Know(&b)
 	r.shown.known = k
 	s := &r.status
 	s.Generation, s.GenerationReason, s.EngineBuildVersion = k.Generation, k.GenerationReason, k.BuildVersion()
@@ -64,9 +66,9 @@ func (r *Replica) learn(failed error) {
 }
 
 // basis is what conclusions are drawn from.
-func (r *Replica) basis(failed error) *assess.Basis {
+func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
-	b := &assess.Basis{
+	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.topology, EngineVersion: id.engineVersion, TRTLLMVersion: id.trtllmVersion,
 		Facts: r.answers.facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
 		Declared: engine.Pins{
@@ -84,8 +86,8 @@ func (r *Replica) basis(failed error) *assess.Basis {
 }
 
 // evidence is what the replica is judged by.
-func (r *Replica) evidence(failed error) *assess.Evidence {
-	e := &assess.Evidence{
+func (r *Replica) evidence(failed error) assess.Evidence {
+	e := assess.Evidence{
 		Silent: r.target.Silent, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
 			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.tally.begun) < startGrace,

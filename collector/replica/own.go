@@ -13,7 +13,8 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// counted is what the exporter's own series about a target are read from.
+// counted is what the exporter's own series about a target are read from; it is
+// used again for each block.
 type counted struct {
 	status *target.Status
 	tally  *tally
@@ -95,10 +96,11 @@ func newHealthSeries(t *target.Target) *exposition.Computed {
 
 // health renders the series about the target.
 func (r *Replica) health() *exposition.Block {
-	c := counted{&r.status, &r.tally, r.numbers.stats()}
+	c := &r.shown.counted
+	*c = counted{&r.status, &r.tally, r.numbers.stats()}
 	b := r.shown.health.Block()
 	for i, s := range allOwnSeries() {
-		if v, ok := s.read(&c); ok {
+		if v, ok := s.read(c); ok {
 			b.Set(i, v)
 		}
 	}

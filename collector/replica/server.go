@@ -63,7 +63,7 @@ func (r *Replica) asker(base string) engine.Asker {
 // the server.
 func (r *Replica) fetcher() *fetch.Fetcher {
 	return &fetch.Fetcher{
-		Scraper: r.pool.Scraper, Target: r.target, Server: r.server, Start: time.Now(),
+		Page: fetch.Page{Server: r.server, Start: time.Now()}, Scraper: r.pool.Scraper, Target: r.target,
 		Up: r.status.Health == target.HealthUp, Marker: r.pool.Marker, Patience: r.pool.IdentityInterval,
 	}
 }
