@@ -12,6 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -70,7 +71,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
 		IdentityInterval: time.Duration(pc.IdentityInterval),
 		Page:             cfg.Exposition, Limits: pc.Limits.Series,
-		Labels: replica.Labels{
+		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},
 		Expect:    assess.Expectations(pc.Expect),

@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -44,8 +44,8 @@ func (v *skewValue) labels() labels.Labels {
 // newComparison takes the families' heads from the catalogue.
 func newComparison() *comparison {
 	return &comparison{
-		skew:   replica.Heads()[derive.Prefix+"pool_skew"],
-		canary: replica.Heads()[derive.Prefix+"pool_canary_outputs"],
+		skew:   series.Heads()[derive.Prefix+"pool_skew"],
+		canary: series.Heads()[derive.Prefix+"pool_canary_outputs"],
 	}
 }
 
@@ -80,14 +80,14 @@ func (c *comparison) compare(pools map[string]*compared) (block *exposition.Bloc
 		return nil, true
 	}
 	if c.out == nil || !shape {
-		series := make([]exposition.ComputedSeries, len(values))
+		all := make([]exposition.ComputedSeries, len(values))
 		for i, v := range values {
-			series[i] = exposition.ComputedSeries{Family: c.skew, Labels: v.labels()}
+			all[i] = exposition.ComputedSeries{Family: c.skew, Labels: v.labels()}
 			if v.fact == "" {
-				series[i].Family = c.canary
+				all[i].Family = c.canary
 			}
 		}
-		c.out = exposition.NewComputed(series)
+		c.out = exposition.NewComputed(all)
 	}
 	b := c.out.Block()
 	for i, v := range values {

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -140,7 +141,7 @@ func (p *pool) api(page *url.URL, address string) string {
 	if address == "" {
 		return ""
 	}
-	return p.shared.Base(cmp.Or(p.cfg.APIScheme, page.Scheme), address)
+	return api.Base(p.shared.GRPC, cmp.Or(p.cfg.APIScheme, page.Scheme), address)
 }
 
 // params are the query parameters that __param_ labels give.

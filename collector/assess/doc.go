@@ -2,7 +2,7 @@
 // canary, expectations) goes in, and one verdict comes out: state, severity, a
 // reason in one sentence and the runbook's entry, with the checks that it rests
 // on. One table says how the checks are shown, as series, on /targets and to
-// people.
+// people. What the canary may ask of a replica is judged here too.
 //
 // Everything here is a pure function: the package knows neither clocks nor
 // I/O, and no kind of server by name.

@@ -251,18 +251,6 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
 }
 
-func TestSeriesOfTheState(t *testing.T) {
-	require.Equal(t, `state{state="starting"} 0
-state{state="ready"} 0
-state{state="not_ready"} 0
-state{state="draining"} 0
-state{state="failing"} 1
-state{state="stalled"} 0
-state{state="blind"} 0
-state{state="down"} 0
-`, text(assess.StateSeries(assess.Failing, labels.EmptyLabels())))
-}
-
 func TestSkewFactsOfAReplica(t *testing.T) {
 	facts := after(t, same).Skew()
 	require.Equal(t, target.SkewFacts{

@@ -54,15 +54,6 @@ func (k *Known) modelID(name string) string {
 	return k.Topology.ModelID(name)
 }
 
-// StateSeries has one series for each state, 1 for the one that holds.
-func StateSeries(state State, own labels.Labels) []Series {
-	w := &writer{own: own, b: labels.NewBuilder(own)}
-	for _, s := range States() {
-		w.add("state", flag(s == state), "state", string(s))
-	}
-	return w.series
-}
-
 // writer collects series that begin with the labels of a replica.
 type writer struct {
 	own    labels.Labels

@@ -1,7 +1,7 @@
-// Package canary owns the canary: one small streamed request to a server, and
-// what its answer shows that no metric does. A stream that never
-// ends, dead model processes behind a ready API, and answers that changed are
-// seen by a client only.
+// Package canary owns the canary: one small streamed request to a server, what
+// its answer shows that no metric does, and the record of those so far. A stream
+// that never ends, dead model processes behind a ready API, and answers that
+// changed are seen by a client only.
 //
 // A request is bounded in every way: one request at a time, a deadline for the
 // whole and for each of its stages, a limit on what is read. Whom to ask and

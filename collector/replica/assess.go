@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -25,10 +26,8 @@ type shown struct {
 	failed error
 	// known is what follows from page and answers; nil when that has to be seen
 	// again.
-	known   *assess.Known
-	about   aboutSeries
-	health  *exposition.Computed
-	counted counted
+	known *assess.Known
+	about series.Known
 }
 
 // assess judges the replica after a scrape, or after an answer of its API, and
@@ -69,8 +68,8 @@ func (r *Replica) learn(failed error) {
 func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
-		Engine: r.server.Engine, Topology: id.topology, EngineVersion: id.engineVersion, TRTLLMVersion: id.trtllmVersion,
-		Facts: r.answers.facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
+		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
+		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
 		Declared: engine.Pins{
 			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
 			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
@@ -79,7 +78,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	if failed == nil {
 		b.Page = r.page.read
 	}
-	if h := r.answers.health; h != nil {
+	if h := r.answers.Health; h != nil {
 		b.Health = h.Health
 	}
 	return b
@@ -90,13 +89,13 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
 		Silent: r.target.Silent, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
-			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.tally.begun) < startGrace,
+			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.begun) < startGrace,
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort()},
-		Mismatch: r.server.Mismatch(), Canary: r.canary.fails(), Unmet: r.shown.known.Unmet(),
+		Mismatch: r.server.Mismatch(), Canary: r.canary.Failing(), Unmet: r.shown.known.Unmet(),
 	}
-	if h := r.answers.health; h != nil {
-		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.seen, h.lived
+	if h := r.answers.Health; h != nil {
+		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Seen, h.Lived
 	}
 	if failed != nil {
 		e.Scrape.Error, e.Scrape.Refused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
@@ -152,6 +151,13 @@ func (r *Replica) present() {
 	r.assess(nil)
 	r.publish(snapshot.Snapshot{About: r.about(), Status: r.status})
 	r.announce(&before)
+}
+
+// about renders what is known of the replica besides its page.
+func (r *Replica) about() *exposition.Block {
+	return r.shown.about.Block(&series.Facts{
+		Own: r.page.identity.Own, State: assess.State(r.status.State), Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
+	})
 }
 
 // publish has readers see a snapshot from now on.

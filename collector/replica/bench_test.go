@@ -17,7 +17,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // canned are pages of one server a few seconds apart, given in turn.
@@ -124,7 +123,7 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.
 	p := &Pool{
 		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
 		Window: time.Minute, StallAfter: 30 * time.Second, IdentityInterval: 30 * time.Second,
-		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits, Labels: Labels{Versions: relabel.VersionsSeries},
+		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits,
 	}
 	t := &target.Target{
 		PoolID: "llama-70b-prod", ReplicaID: "r0", Engine: "triton",

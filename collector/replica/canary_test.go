@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -30,8 +29,8 @@ func asked(t *testing.T) *stepped {
 	s.due()
 	s.send()
 	require.Equal(t, 2, s.count(chats))
-	require.Equal(t, 2, s.canary.last.Answers)
-	require.True(t, s.canary.last.Alike)
+	require.Equal(t, 2, s.canary.Last().Answers)
+	require.True(t, s.canary.Last().Alike)
 	require.Equal(t, 1, s.count("/version"))
 	s.after(time.Minute)
 	return s
@@ -45,6 +44,12 @@ func (s *stepped) send() {
 	synctest.Wait()
 }
 
+// waits says whether a report of the canary waits for who the server is.
+func (s *stepped) waits() bool {
+	_, _, waits := s.canary.Unconfirmed()
+	return waits
+}
+
 func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
 	t.Parallel()
 	t.Run("the same server is not deterministic", func(t *testing.T) {
@@ -54,10 +59,10 @@ func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
 			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "two") })
 			s.send()
 			require.Equal(t, 2, s.count("/version"), "asked at once")
-			require.Nil(t, s.canary.unconfirmed)
-			require.EqualValues(t, 1, s.canary.last.Changes)
-			require.Equal(t, 3, s.canary.last.Answers)
-			require.False(t, s.canary.last.Alike)
+			require.False(t, s.waits())
+			require.EqualValues(t, 1, s.canary.Last().Changes)
+			require.Equal(t, 3, s.canary.Last().Answers)
+			require.False(t, s.canary.Last().Alike)
 			s.due()
 			s.shows(`llm_server_canary_deterministic{engine="trtllm-serve",engine_version="1.1.0",model_id="llama",pool_id="llama-70b-prod",replica_id="r0",trtllm_version="1.1.0"} 0`)
 		})
@@ -68,17 +73,17 @@ func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
 			s := asked(t)
 			s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
 			s.send()
-			require.NotNil(t, s.canary.unconfirmed, "no page has shown the new version yet")
-			require.EqualValues(t, 2, s.canary.last.Counts[canary.OK])
+			require.True(t, s.waits(), "no page has shown the new version yet")
+			require.EqualValues(t, 2, s.canary.Last().Counts[canary.OK])
 			s.after(10 * time.Second)
 			s.send()
 			require.Equal(t, 3, s.count(chats), "nothing is sent meanwhile")
 			s.due()
-			require.Nil(t, s.canary.unconfirmed)
+			require.False(t, s.waits())
 			require.Equal(t, 4, s.count(chats), "but then")
-			require.EqualValues(t, 4, s.canary.last.Counts[canary.OK])
-			require.Zero(t, s.canary.last.Changes)
-			require.Equal(t, 2, s.canary.last.Answers, "answers of the new version only")
+			require.EqualValues(t, 4, s.canary.Last().Counts[canary.OK])
+			require.Zero(t, s.canary.Last().Changes)
+			require.Equal(t, 2, s.canary.Last().Answers, "answers of the new version only")
 		})
 	})
 	t.Run("a page that shows it is not waited for for ever", func(t *testing.T) {
@@ -89,11 +94,11 @@ func TestADifferentAnswerIsBelievedOnceTheServerSaidAgainWhoItIs(t *testing.T) {
 			s.send()
 			s.after(2*(s.target.Timeout+s.target.Interval) - time.Second)
 			s.send()
-			require.NotNil(t, s.canary.unconfirmed)
+			require.True(t, s.waits())
 			s.after(2 * time.Second)
 			s.send()
-			require.Nil(t, s.canary.unconfirmed)
-			require.GreaterOrEqual(t, s.canary.last.Counts[canary.OK], uint64(3))
+			require.False(t, s.waits())
+			require.GreaterOrEqual(t, s.canary.Last().Counts[canary.OK], uint64(3))
 		})
 	})
 }
@@ -116,17 +121,6 @@ func TestARequestThatIsDueWaitsUntilItMayBeSent(t *testing.T) {
 		s.send()
 		require.Equal(t, 3, s.count(chats), "the last one was late, so this is none")
 	})
-}
-
-func TestAReplicaRestsInSomeStates(t *testing.T) {
-	t.Parallel()
-	for state, hold := range map[assess.State]string{
-		assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
-		assess.Draining: "the replica is draining", assess.Down: "the replica is down",
-		assess.Ready: "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
-	} {
-		require.Equal(t, hold, restingIn(state), state)
-	}
 }
 
 func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
@@ -163,7 +157,7 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 				s.due()
 				s.send()
 				require.Contains(t, s.status.Canary.Hold, c.hold)
-				require.Nil(t, s.canary.last)
+				require.Nil(t, s.canary.Last())
 				require.Contains(t, s.page(), "llm_server_canary_active{")
 			})
 		})

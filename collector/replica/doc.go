@@ -1,6 +1,6 @@
-// Package replica owns one replica: where its server answers, the page that is
-// taken from it down the line to a published snapshot, and the questions that
-// are asked next to it.
+// Package replica owns the state of one replica: it takes a page of its server
+// down the line to a published snapshot, and has what else is asked of the
+// server asked next to that.
 //
 //	fetch -> parse -> relabel -> derive -> assess -> snapshot
 //

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -125,35 +124,8 @@ func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
 		s := step(t, now, nil)
 		s.owner.do(func() { s.askHealth(s.ctx) })
 		status := s.after(0)
-		require.NotNil(t, s.answers.health)
+		require.NotNil(t, s.answers.Health)
 		require.Empty(t, status.State)
 		require.Empty(t, s.page())
 	})
-}
-
-func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
-	t.Parallel()
-	const base = "http://10.0.0.1:8000"
-	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
-	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
-	for _, c := range []struct {
-		says        string
-		heard       []engine.Health
-		seen, lived bool
-		detail      string
-	}{
-		{"one that was never there was not found", []engine.Health{refused}, false, false, "it was not found at " + base + "; set api_port"},
-		{"and is still not", []engine.Health{refused, refused}, false, false, "it was not found at " + base + "; set api_port"},
-		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
-		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
-		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Status: 503}}, true, false, ""},
-	} {
-		var a answers
-		for _, h := range c.heard {
-			a.heard(health{Health: h}, base)
-		}
-		require.Equal(t, c.seen, a.health.seen, c.says)
-		require.Equal(t, c.lived, a.health.lived, c.says)
-		require.Equal(t, c.detail, a.health.Detail, c.says)
-	}
 }

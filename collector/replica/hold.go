@@ -48,7 +48,7 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 		return
 	case first:
 		if !r.status.LastSuccess.IsZero() {
-			r.answers.distrust()
+			r.answers.Distrust()
 		}
 		want(ctx, &r.jobs.identity, p.Start, r.askIdentity)
 	}
@@ -97,6 +97,6 @@ func (r *Replica) beginsToRefuse(failed error) bool {
 		r.status.Health == target.HealthDown && r.status.LastReason == string(reason) {
 		return false
 	}
-	h := r.answers.health
+	h := r.answers.Health
 	return h != nil && h.API != engine.APIUnknown && h.API != engine.APIRefused
 }

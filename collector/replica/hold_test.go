@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -115,12 +116,12 @@ func TestTheFirstPageAfterAFaultWaitsForWhoItsServerIsNow(t *testing.T) {
 
 func TestAPageBeginsToBeRefused(t *testing.T) {
 	t.Parallel()
-	ready := &health{Health: engine.Health{API: engine.APIReady}}
+	ready := &api.Health{Health: engine.Health{API: engine.APIReady}}
 	for _, c := range []struct {
 		says   string
 		failed error
 		was    target.Status
-		health *health
+		health *api.Health
 		begins bool
 	}{
 		{"a page that came", nil, target.Status{Health: target.HealthUp}, ready, false},
@@ -131,13 +132,13 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthDown, LastReason: "reset"}, ready, true},
 		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUnknown}, ready, true},
 		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, nil, false},
-		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{Health: engine.Health{API: engine.APIRefused}}, false},
-		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{}, false},
-		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &health{Health: engine.Health{API: engine.APIFailed}}, true},
+		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
+		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{}, false},
+		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			r := &Replica{status: c.was, answers: answers{health: c.health}}
+			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.beginsToRefuse(c.failed))
 		})
 	}

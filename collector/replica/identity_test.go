@@ -8,47 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
-
-func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const interval = 30 * time.Second
-		var a answers
-		unanswered := func(after time.Duration) string {
-			time.Sleep(after)
-			a.told(engine.Facts{}, interval)
-			return a.facts.EngineVersion
-		}
-		a.told(engine.Facts{EngineVersion: "1"}, interval)
-		require.Equal(t, "1", unanswered(1000*interval), "the same process has the same version")
-		a.distrust()
-		require.Equal(t, "1", unanswered(keepRounds*interval/2))
-		a.distrust() // The first time counts.
-		require.Equal(t, "1", unanswered(keepRounds*interval/2))
-		require.Empty(t, unanswered(1))
-		a.told(engine.Facts{EngineVersion: "2"}, interval)
-		require.Equal(t, "2", unanswered(1000*interval), "it is trusted again")
-	})
-}
-
-func TestFactsOfARoundThatIsNotOverShowAtOnce(t *testing.T) {
-	t.Parallel()
-	var a answers
-	a.early(engine.Facts{EngineVersion: "1"})
-	require.Equal(t, "1", a.facts.EngineVersion)
-	problems := []engine.Problem{{}}
-	a.told(engine.Facts{EngineVersion: "1", Problems: problems}, time.Minute)
-	before := a.facts
-	a.early(engine.Facts{EngineVersion: "1"})
-	require.Same(t, before, a.facts, "problems are those of a whole round")
-	a.early(engine.Facts{EngineVersion: "2"})
-	require.Equal(t, "2", a.facts.EngineVersion)
-	require.Equal(t, problems, a.facts.Problems)
-}
 
 func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
 	t.Parallel()
@@ -135,7 +97,7 @@ func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
 				pages(time.Minute)
 				s.change(func(now *answering) { now.api = nil })
 				c.happens(s)
-				const kept = keepRounds * 30 * time.Second
+				const kept = 10 * 30 * time.Second // As many rounds as facts are kept for.
 				pages(kept - 10*time.Second)
 				s.shows(`nv_inference_count{engine="triton",engine_version="2.51.0"`)
 				pages(2 * time.Minute)

@@ -25,7 +25,7 @@ func (r *Replica) finish(p *fetch.Page) {
 			r.assess(err)
 			next.About = r.about()
 		})
-		next.Health, next.Status = r.health(), r.status
+		next.Health, next.Status = r.tally.Block(&r.status, r.numbers.stats()), r.status
 		r.shown.failed, r.shown.blocks = err, next
 		return next
 	})
@@ -50,7 +50,7 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 		return nil, err
 	}
 	r.status.Samples = raw.Shape().Lines()
-	r.tally.count(raw.Shape().Drops())
+	r.tally.Count(raw.Shape().Drops())
 	return raw, nil
 }
 

@@ -44,5 +44,5 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 
 // complete says whether the page that was published rests on all answers.
 func (r *Replica) complete() bool {
-	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.page.identity.facts == r.answers.facts
+	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.page.identity.Facts == r.answers.Facts
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -18,7 +19,7 @@ type page struct {
 	read  *engine.Page
 	shape *exposition.Shape
 	// identity is what the labels are made of; nil before the first page.
-	identity *identity
+	identity *identity.Identity
 }
 
 // numbers are the windows that derived series are computed from.
@@ -57,6 +58,28 @@ func (r *Replica) reset() {
 	r.shown.known = nil
 }
 
+// identify brings the labels up to date with what is known now, given what the
+// replica's page says; true when they changed. Answers that come later are for
+// the next page.
+func (r *Replica) identify(page *engine.Page) bool {
+	now := r.page.identity
+	if now != nil && now.Facts == r.answers.Facts && now.Page == page {
+		return false
+	}
+	next := identity.Of(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
+	if next.Equal(now) {
+		now.Page, now.Facts = next.Page, next.Facts
+		return false
+	}
+	r.page.identity = next
+	r.status.DetectedEngine = string(r.server.PageOf())
+	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
+	r.status.VersionSource = string(next.Source)
+	r.page.cache.Relabel(next.Labeler())
+	r.numbers.deriver.Identify(next.Derived())
+	return true
+}
+
 // read parses a page and reads what it says of its server, once for each shape.
 // A page that shows the replica's identity in a new light, as the first one does
 // by the models it names, is read again with the right labels, so that no page
@@ -79,13 +102,13 @@ func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 			return failure(err)
 		}
 		read = engine.ReadPage(r.server.Engine, raw)
-		p.identity.page = read
+		p.identity.Page = read
 	}
 	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() {
 		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.URL)}
 	}
 	if p.shape != nil {
-		r.tally.reshaped++
+		r.tally.Reshaped++
 	}
 	p.shape, p.read = raw.Shape(), read
 	r.shown.known = nil

@@ -1,15 +1,14 @@
 package replica
 
 import (
-	"context"
-	"net/http"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
-	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 )
 
 // Pool is what the replicas of one pool have in common. It is shared by all of
@@ -36,7 +35,7 @@ type Pool struct {
 	// Limits bound the series of one page.
 	Limits exposition.Limits
 	// Labels says how series are labelled.
-	Labels Labels
+	Labels identity.Labels
 	// Expect is what the operator expects of every replica.
 	Expect assess.Expectations
 	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
@@ -50,32 +49,10 @@ type Pool struct {
 	Canary canary.Config
 }
 
-// Labels says how the series of a pool's replicas are labelled.
-type Labels struct {
-	Versions relabel.VersionsMode
-	Rules    relabel.Rules
-	Honor    bool
-	// ModelIDs maps a public model id to the server's names of the model and of
-	// its parts.
-	ModelIDs map[string][]string
-}
-
 // Scraper asks the servers of one pool, for their pages and for what their APIs
 // say. It is safe for concurrent use.
 type Scraper interface {
 	fetch.Scraper
 	canary.Opener
-
-	// Pass is Do over connections that are not kept; see [scrape.Client.Pass].
-	Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
-	// Leave closes what is kept open to an API that will not be asked again.
-	Leave(base string)
-}
-
-// passing asks over connections that are not kept.
-type passing struct{ Scraper }
-
-// Do implements engine.Asker.
-func (p passing) Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	return p.Pass(ctx, method, url, body, limit)
+	api.Scraper
 }

@@ -5,7 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -21,14 +24,15 @@ type Replica struct {
 
 	server  fetch.Server
 	jobs    jobs
-	answers answers
+	answers api.Answers
 	held    *held
-	canary  canaryState
+	canary  canary.Record
 	page    page
 	numbers numbers
 	shown   shown
 	status  target.Status
-	tally   tally
+	tally   series.Tally
+	begun   time.Time
 }
 
 // jobs are what is done next to the replica.
@@ -45,9 +49,9 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server: fetch.NewServer(t.Engine),
 		status: target.Status{Health: target.HealthUnknown},
-		tally:  newTally(),
+		tally:  series.NewTally(t),
+		begun:  time.Now(),
 	}
-	r.shown.health = newHealthSeries(t)
 	r.reset()
 	return r
 }
@@ -126,13 +130,13 @@ func (r *Replica) due(ctx context.Context, missed uint64) {
 		r.settle()
 	}
 	if r.status.Scrapes > 0 {
-		r.tally.skipped += missed
+		r.tally.Skipped += missed
 	}
 	switch {
 	case !r.jobs.page.running:
 		r.fetch(ctx)
 	case r.status.Scrapes > 0:
-		r.tally.skipped++
+		r.tally.Skipped++
 	}
 	want(ctx, &r.jobs.health, time.Now(), r.askHealth)
 	// Moments come a little early or late.
@@ -153,7 +157,7 @@ func (r *Replica) proceed(ctx context.Context) {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)
-	r.enterCanary(ctx)
+	r.proceedCanary(ctx)
 	if r.jobs.watch != nil {
 		r.jobs.watch()
 	}
@@ -167,6 +171,6 @@ func (r *Replica) seeRestart(ctx context.Context) {
 		return
 	}
 	r.numbers.restarts = n
-	r.answers.distrust()
+	r.answers.Distrust()
 	want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
 }

@@ -2,14 +2,10 @@ package replica
 
 import (
 	"context"
-	"net"
-	"net/url"
-	"strconv"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -23,40 +19,10 @@ func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	}
 	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
 	r.reset()
-	r.answers = answers{}
+	r.answers = api.Answers{}
 	r.jobs = jobs{page: r.jobs.page, watch: r.jobs.watch}
 	r.askHealth(ctx)
 	r.askIdentity(ctx)
-}
-
-// apiURL is the base of the server's own API; empty where there is none to ask.
-func (r *Replica) apiURL() string {
-	if !r.server.Known() {
-		return ""
-	}
-	if r.target.APIURL != "" {
-		return r.target.APIURL
-	}
-	u, err := url.Parse(r.target.MetricsURL)
-	if err != nil {
-		return ""
-	}
-	port, err := strconv.Atoi(u.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[u.Scheme]
-	}
-	return r.pool.apiAt(r.server.Engine, u, port)
-}
-
-// asker puts the questions to an API. To one that has a port of its own no
-// connection is kept: a server that ends might wait for it and speak on over it
-// as if it did not. One that shares the page's port shares its connections.
-func (r *Replica) asker(base string) engine.Asker {
-	page, err := url.Parse(r.target.MetricsURL)
-	if err == nil && base == page.Scheme+"://"+page.Host {
-		return r.pool.Scraper
-	}
-	return passing{r.pool.Scraper}
 }
 
 // fetcher asks for the replica's page; it works on a copy of what is known of
@@ -78,26 +44,4 @@ func (r *Replica) fetch(ctx context.Context) {
 		}
 		r.arrived(ctx, p)
 	})
-}
-
-// Base is the base of an API at an address, in the pool's protocol; scheme is
-// http or https.
-func (p *Pool) Base(scheme, address string) string {
-	if p.GRPC {
-		scheme = map[string]string{"http": scrape.SchemeGRPC, "https": scrape.SchemeGRPCS}[scheme]
-	}
-	return scheme + "://" + address
-}
-
-// apiAt is the base of the server's own API where neither target nor pool says
-// it, given the URL of its page and the port there; empty for none.
-func (p *Pool) apiAt(e engine.Engine, page *url.URL, metrics int) string {
-	at := func(port int) string { return net.JoinHostPort(page.Hostname(), strconv.Itoa(port)) }
-	if port, has := e.GRPCPort(metrics); p.GRPC && has && port > 0 {
-		return p.Base(page.Scheme, at(port))
-	}
-	if port := e.APIPort(metrics); port > 0 {
-		return page.Scheme + "://" + at(port)
-	}
-	return ""
 }

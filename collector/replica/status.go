@@ -1,38 +1,10 @@
 package replica
 
 import (
-	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
-
-// newTally returns a tally of nothing.
-func newTally() tally { return tally{begun: time.Now(), failures: make(map[scrape.Reason]uint64)} }
-
-// tally counts what happened to a target since its replica began.
-type tally struct {
-	begun      time.Time
-	failures   map[scrape.Reason]uint64
-	skipped    uint64
-	drops      [len(exposition.Drops{}.ByReason)]uint64
-	collisions uint64
-	timestamps uint64
-	conflicts  uint64
-	reshaped   uint64
-}
-
-// count adds one good page.
-func (t *tally) count(d exposition.Drops) {
-	for i, n := range d.ByReason {
-		t.drops[i] += uint64(n)
-	}
-	t.collisions += uint64(d.Collisions)
-	t.timestamps += uint64(d.Timestamps)
-	t.conflicts += uint64(d.Conflicts)
-}
 
 // report notes how a scrape went; failed is why there is no page.
 func (r *Replica) report(p *fetch.Page, failed error) {
@@ -50,7 +22,7 @@ func (r *Replica) report(p *fetch.Page, failed error) {
 	if reason == scrape.ReasonBodyTooLarge {
 		s.BodyBytes = -1
 	}
-	r.tally.failures[reason]++
+	r.tally.Failed(reason)
 	s.Health, s.LastError, s.LastReason = target.HealthDown, failed.Error(), string(reason)
 	if r.target.Auto() && s.LastSuccess.IsZero() {
 		// Nothing good was ever seen there: look again next time.

@@ -1,0 +1,76 @@
+package api_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
+	t.Parallel()
+	const base = "http://10.0.0.1:8000"
+	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
+	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
+	for _, c := range []struct {
+		says        string
+		heard       []engine.Health
+		seen, lived bool
+		detail      string
+	}{
+		{"one that was never there was not found", []engine.Health{refused}, false, false, "it was not found at " + base + "; set api_port"},
+		{"and is still not", []engine.Health{refused, refused}, false, false, "it was not found at " + base + "; set api_port"},
+		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
+		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
+		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Status: 503}}, true, false, ""},
+	} {
+		var a api.Answers
+		for _, h := range c.heard {
+			a.Heard(api.Health{Health: h}, base)
+		}
+		require.Equal(t, c.seen, a.Health.Seen, c.says)
+		require.Equal(t, c.lived, a.Health.Lived, c.says)
+		require.Equal(t, c.detail, a.Health.Detail, c.says)
+	}
+}
+
+func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const interval, keepRounds = 30 * time.Second, 10
+		var a api.Answers
+		unanswered := func(after time.Duration) string {
+			time.Sleep(after)
+			a.Told(engine.Facts{}, interval)
+			return a.Facts.EngineVersion
+		}
+		a.Told(engine.Facts{EngineVersion: "1"}, interval)
+		require.Equal(t, "1", unanswered(1000*interval), "the same process has the same version")
+		a.Distrust()
+		require.Equal(t, "1", unanswered(keepRounds*interval/2))
+		a.Distrust() // The first time counts.
+		require.Equal(t, "1", unanswered(keepRounds*interval/2))
+		require.Empty(t, unanswered(1))
+		a.Told(engine.Facts{EngineVersion: "2"}, interval)
+		require.Equal(t, "2", unanswered(1000*interval), "it is trusted again")
+	})
+}
+
+func TestFactsOfARoundThatIsNotOverShowAtOnce(t *testing.T) {
+	t.Parallel()
+	var a api.Answers
+	a.Early(engine.Facts{EngineVersion: "1"})
+	require.Equal(t, "1", a.Facts.EngineVersion)
+	problems := []engine.Problem{{}}
+	a.Told(engine.Facts{EngineVersion: "1", Problems: problems}, time.Minute)
+	before := a.Facts
+	a.Early(engine.Facts{EngineVersion: "1"})
+	require.Same(t, before, a.Facts, "problems are those of a whole round")
+	a.Early(engine.Facts{EngineVersion: "2"})
+	require.Equal(t, "2", a.Facts.EngineVersion)
+	require.Equal(t, problems, a.Facts.Problems)
+}

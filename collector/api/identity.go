@@ -1,0 +1,57 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Identity asks for versions and models, and reads which version built the
+// TensorRT engine in a folder, if one is given. Early is called with the facts
+// that are there while questions are still open, from any goroutine.
+func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) engine.Facts {
+	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
+	defer cancel()
+	build := buildVersion(engineDir)
+	facts := p.Engine.Ask(ctx, p.asker(), p.Base, func(facts engine.Facts) {
+		facts.BuildVersion = build
+		early(facts)
+	})
+	facts.BuildVersion = build
+	return facts
+}
+
+// buildLimit bounds an engine's config.json.
+const buildLimit = 4 << 20
+
+// buildVersion is the version of TensorRT-LLM that built the engine in a
+// folder, from its config.json (NVIDIA/TensorRT-LLM, runtime/gptJsonConfig.cpp,
+// key "version"); empty without a folder, and for what cannot be read. Engines
+// of the old builder have no such key.
+func buildVersion(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	f, err := os.Open(filepath.Join(dir, "config.json"))
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // Nothing was written.
+	text, err := io.ReadAll(io.LimitReader(f, buildLimit))
+	if err != nil {
+		return ""
+	}
+	var config struct {
+		Version string `json:"version"`
+	}
+	if json.Unmarshal(text, &config) != nil || len(config.Version) > 64 || strings.ContainsFunc(config.Version, unicode.IsControl) {
+		return ""
+	}
+	return config.Version
+}

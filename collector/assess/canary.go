@@ -1,0 +1,69 @@
+package assess
+
+import (
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+)
+
+// CanaryOrder says what the canary may ask of a replica in a state, given who it
+// is (nil when that is not known), where its API is (empty for nowhere) and the
+// server's name of the model to ask, its entry model if empty.
+func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, state State) *canary.Order {
+	o := &canary.Order{}
+	if o.Hold = compose(o, e, id, base, model); o.Hold == "" {
+		o.Hold = restingIn(state)
+	}
+	return o
+}
+
+// restingIn says why a replica in a state is left alone; empty for states in
+// which it may be asked.
+func restingIn(s State) string {
+	switch s {
+	case Starting, NotReady, Draining, Down:
+		return "the replica is " + strings.ReplaceAll(string(s), "_", " ")
+	case Ready, Failing, Stalled, Blind:
+	}
+	return ""
+}
+
+// compose fills an order in; what is in its way comes back.
+func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, model string) (hold string) {
+	if base == "" || id == nil {
+		return "the server was not recognised yet"
+	}
+	if !strings.HasPrefix(base, "http") {
+		return "the API is asked over gRPC, streams over HTTP only"
+	}
+	stream, why := e.Stream(id.EngineVersion, id.Page)
+	if why != "" {
+		return why
+	}
+	if model == "" {
+		if model, why = id.Topology.EntryModel(); why != "" {
+			return why
+		}
+	}
+	o.Question = canary.Question{Base: base, Model: model, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed}
+	o.ModelID = id.Topology.ModelID(model)
+	o.Group = strings.Join([]string{string(id.Kind), id.EngineVersion, id.TRTLLMVersion, model}, "\x00")
+	o.Identity = o.Group + "\x00" + configsOf(id, o.ModelID)
+	return ""
+}
+
+// configsOf are the hashes of the configs of all models under a public id.
+func configsOf(id *identity.Identity, modelID string) string {
+	if id.Facts == nil {
+		return ""
+	}
+	var b strings.Builder
+	for i := range id.Facts.Models {
+		if m := &id.Facts.Models[i]; id.Topology.ModelID(m.Name) == modelID {
+			b.WriteString(m.ConfigHash)
+		}
+	}
+	return b.String()
+}

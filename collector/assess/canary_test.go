@@ -1,0 +1,70 @@
+package assess_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+const api = "http://10.0.0.1:8000"
+
+// known is who a replica is by a basis.
+func known(b *assess.Basis) *identity.Identity {
+	return identity.Of(&target.Target{TRTLLMVersion: "1.1.0"}, &identity.Labels{}, b.Engine, b.Page, b.Facts)
+}
+
+func TestWhatTheCanaryMayAsk(t *testing.T) {
+	hash := strings.Repeat("0123456789abcdef", 4)
+	b := triton(t)
+	o := assess.CanaryOrder(b.Engine, known(&b), api, "llm", assess.Ready)
+	require.Equal(t, &canary.Order{
+		Question: canary.Question{Base: api, Model: "llm", Generate: true},
+		ModelID:  "llm", Group: "triton\x002.64.0\x001.1.0\x00llm", Identity: "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
+	}, o)
+	serve, ok := engine.Of("trtllm-serve")
+	require.True(t, ok)
+	b = assess.Basis{Engine: serve, Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}
+	o = assess.CanaryOrder(serve, known(&b), api, "", assess.Failing)
+	require.Equal(t, canary.Question{Base: api, Model: "llama", Usage: true, Seed: true}, o.Question, "its one model")
+	b.Facts = nil
+	o = assess.CanaryOrder(serve, known(&b), api, "llama", assess.Ready)
+	require.Empty(t, o.Hold)
+	require.Equal(t, o.Group+"\x00", o.Identity, "no config is known")
+}
+
+func TestWhenTheCanaryIsHeld(t *testing.T) {
+	for _, c := range []struct {
+		says, base, model string
+		change            func(*assess.Basis)
+		hold              string
+	}{
+		{"the API is nowhere", "", "llm", same, "the server was not recognised yet"},
+		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, "the API is asked over gRPC, streams over HTTP only"},
+		{"a stream may crash it", api, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) a stream that is given up may crash Triton"},
+		{"several models could be asked", api, "", func(b *assess.Basis) {
+			b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: "other", Version: "1", State: "READY"})
+		}, "set canary.model"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := triton(t)
+			c.change(&b)
+			require.Contains(t, assess.CanaryOrder(b.Engine, known(&b), c.base, c.model, assess.Ready).Hold, c.hold)
+		})
+	}
+	b := triton(t)
+	require.Equal(t, "the server was not recognised yet", assess.CanaryOrder(b.Engine, nil, api, "llm", assess.Down).Hold)
+	for state, hold := range map[assess.State]string{
+		assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
+		assess.Draining: "the replica is draining", assess.Down: "the replica is down",
+		assess.Ready: "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
+	} {
+		require.Equal(t, hold, assess.CanaryOrder(b.Engine, known(&b), api, "llm", state).Hold, state)
+	}
+}

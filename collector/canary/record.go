@@ -1,0 +1,112 @@
+package canary
+
+import (
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Order is what may be asked of a replica. It is immutable.
+type Order struct {
+	Question Question
+	// ModelID is the public id of the model that is asked.
+	ModelID string
+	// Identity says what server with what model answers, Group the same without
+	// configs, for the comparison inside the pool.
+	Identity, Group string
+	// Hold says why nothing is asked now; empty when requests are sent.
+	Hold string
+}
+
+// Record is what may be asked of one replica now, and what the requests so far
+// have shown. It is not safe for concurrent use.
+type Record struct {
+	// order is nil before the first page.
+	order *Order
+	book  Book
+	// last is what the last request showed, of is what it was sent for.
+	last *Summary
+	of   *Order
+	// due is true when it is time for a request that could not be sent yet.
+	due         bool
+	unconfirmed *unconfirmed
+}
+
+// unconfirmed is an answer other than those before, of a server that may have
+// been replaced by one of other versions since it was asked who it is.
+type unconfirmed struct {
+	report       Report
+	since, until time.Time
+}
+
+// Order sets what may be asked from now on.
+func (r *Record) Order(o *Order) { r.order = o }
+
+// Due notes that it is time for a request.
+func (r *Record) Due() { r.due = true }
+
+// Next is what to ask now, nil for nothing; it is asked once.
+func (r *Record) Next() *Order {
+	if !r.due || r.order == nil || r.order.Hold != "" || r.unconfirmed != nil {
+		return nil
+	}
+	r.due = false
+	return r.order
+}
+
+// Take takes a report in; false for one that has to wait, at most for so long,
+// until the server has said again who it is: see Unconfirmed.
+func (r *Record) Take(report Report, patience time.Duration) bool {
+	if r.book.Differs(report) {
+		now := time.Now()
+		r.unconfirmed = &unconfirmed{report, now, now.Add(patience)}
+		return false
+	}
+	r.enter(report)
+	return true
+}
+
+// Unconfirmed says since when a report waits and until when it may; false when
+// none does.
+func (r *Record) Unconfirmed() (since, until time.Time, waits bool) {
+	if r.unconfirmed == nil {
+		return since, until, false
+	}
+	return r.unconfirmed.since, r.unconfirmed.until, true
+}
+
+// Confirm takes in the report that waited, as one of the present order.
+func (r *Record) Confirm() {
+	report := r.unconfirmed.report
+	r.unconfirmed = nil
+	r.enter(report)
+}
+
+// enter enters a report as one of the present order.
+func (r *Record) enter(report Report) { r.last, r.of = r.book.Enter(report, r.order.Identity), r.order }
+
+// Last is what the last request showed; nil before the first.
+func (r *Record) Last() *Summary { return r.last }
+
+// Failing is what the last request says against a replica that serves; empty
+// when nothing does.
+func (r *Record) Failing() string {
+	if r.last == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
+		return ""
+	}
+	return "its canary fails: " + string(r.last.Last.Result) + ": " + r.last.Last.Reason
+}
+
+// Status is what there is to show of the canary; it needs an order.
+func (r *Record) Status() *target.Canary {
+	s := &target.Canary{Model: r.order.Question.Model, Hold: r.order.Hold}
+	if r.last == nil {
+		return s
+	}
+	last := &r.last.Last
+	s.Result, s.Reason, s.At = string(last.Result), last.Reason, last.At
+	if r.order.Hold == "" && r.of.Identity == r.order.Identity && last.Result == OK {
+		s.Group, s.Output = r.order.Group, last.Output
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package canary_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// ordered is a record with an order under an identity.
+func ordered(identity string) *canary.Record {
+	r := &canary.Record{}
+	r.Order(order(identity))
+	return r
+}
+
+// order is one that may be sent.
+func order(identity string) *canary.Order {
+	return &canary.Order{Question: canary.Question{Model: "llm"}, ModelID: "llama", Identity: identity, Group: "g"}
+}
+
+// answered is a good report.
+func answered(output string) canary.Report {
+	return canary.Report{
+		Result: canary.OK, Output: output, At: time.Now(), FirstToken: time.Second, Duration: 3 * time.Second,
+		Tail: 500 * time.Millisecond, LongestGap: 250 * time.Millisecond, Frames: 2, Tokens: 8,
+	}
+}
+
+// stall is a report of a request that failed.
+func stall() canary.Report {
+	return canary.Report{Result: canary.Stalled, Reason: "no text", At: time.Now()}
+}
+
+// rows are the series of a record as lines.
+func rows(r *canary.Record) []string {
+	var all []string
+	r.Series(func(family, modelID, result string, v float64) {
+		all = append(all, fmt.Sprintf("%s{%s,%s} %v", family, modelID, result, v))
+	})
+	return all
+}
+
+func TestARequestIsSentOnceWhenItIsDueAndMayBe(t *testing.T) {
+	r := &canary.Record{}
+	r.Due()
+	require.Nil(t, r.Next(), "there is no order")
+	held := order("a")
+	held.Hold = "the replica is down"
+	r.Order(held)
+	require.Nil(t, r.Next())
+	may := order("a")
+	r.Order(may)
+	require.Same(t, may, r.Next(), "as soon as it may be")
+	require.Nil(t, r.Next(), "once")
+}
+
+func TestADifferentAnswerWaitsUntilItIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ordered("v1")
+		require.True(t, r.Take(answered("a"), time.Minute))
+		_, _, waits := r.Unconfirmed()
+		require.False(t, waits)
+		require.False(t, r.Take(answered("b"), time.Minute))
+		since, until, waits := r.Unconfirmed()
+		require.True(t, waits)
+		require.Equal(t, time.Now(), since)
+		require.Equal(t, time.Now().Add(time.Minute), until)
+		r.Due()
+		require.Nil(t, r.Next(), "nothing is sent meanwhile")
+		r.Order(order("v2"))
+		r.Confirm()
+		require.Zero(t, r.Last().Changes, "it is of another version")
+		require.Equal(t, 1, r.Last().Answers)
+		require.NotNil(t, r.Next())
+		require.True(t, r.Take(stall(), time.Minute), "a failure is no answer")
+	})
+}
+
+func TestWhatARecordShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &canary.Record{}
+		require.Empty(t, rows(r))
+		require.Empty(t, r.Failing())
+		r.Order(order("v1"))
+		require.Equal(t, []string{"canary_active{,} 1"}, rows(r))
+		require.Equal(t, &target.Canary{Model: "llm"}, r.Status())
+		require.Empty(t, r.Failing())
+
+		r.Take(answered("a"), time.Minute)
+		first := time.Now()
+		require.Equal(t, &target.Canary{Model: "llm", Result: "ok", At: first, Group: "g", Output: "a"}, r.Status())
+		time.Sleep(time.Second)
+		r.Take(answered("a"), time.Minute)
+		time.Sleep(2 * time.Second)
+		require.Equal(t, []string{
+			"canary_active{,} 1", "canary_requests_total{llama,ok} 2", "canary_age_seconds{llama,} 2", "canary_output_changes_total{llama,} 0",
+			"canary_success{llama,} 1", "canary_time_to_first_token_seconds{llama,} 1", "canary_duration_seconds{llama,} 3", "canary_tail_seconds{llama,} 0.5",
+			"canary_tokens{llama,} 8", "canary_inter_token_latency_max_seconds{llama,} 0.25", "canary_deterministic{llama,} 1",
+		}, rows(r))
+
+		r.Take(stall(), time.Minute)
+		require.Equal(t, []string{
+			"canary_active{,} 1", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1", "canary_age_seconds{llama,} 0",
+			"canary_output_changes_total{llama,} 0", "canary_success{llama,} 0",
+		}, rows(r), "a request that failed has no times")
+		require.Equal(t, "its canary fails: stalled: no text", r.Failing())
+		require.Equal(t, &target.Canary{Model: "llm", Result: "stalled", Reason: "no text", At: time.Now()}, r.Status())
+
+		held := order("v1")
+		held.Hold = "the replica is down"
+		r.Order(held)
+		require.Equal(t, []string{
+			"canary_active{,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1", "canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
+		}, rows(r), "nor one of before it was left alone")
+		require.Empty(t, r.Failing())
+		require.Equal(t, "the replica is down", r.Status().Hold)
+	})
+}
+
+func TestAnAnswerIsComparedWithOtherReplicasWhileItIsOfThePresentServer(t *testing.T) {
+	r := ordered("v1")
+	r.Take(answered("a"), time.Minute)
+	require.Equal(t, "a", r.Status().Output)
+	r.Order(order("v2"))
+	require.Empty(t, r.Status().Output)
+	require.Empty(t, r.Status().Group)
+	held := order("v1")
+	held.Hold = "the replica is down"
+	r.Order(held)
+	require.Empty(t, r.Status().Output)
+}
+
+func TestTheLongestGapTakesTwoFramesAndDeterminismTwoAnswers(t *testing.T) {
+	r := ordered("v1")
+	one := answered("a")
+	one.Frames = 1
+	r.Take(one, time.Minute)
+	for _, row := range rows(r) {
+		require.NotContains(t, row, "inter_token")
+		require.NotContains(t, row, "deterministic")
+	}
+}

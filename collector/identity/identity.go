@@ -1,0 +1,96 @@
+package identity
+
+import (
+	"cmp"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// Labels says how the series of a pool's replicas are labelled. It is only read.
+type Labels struct {
+	Versions relabel.VersionsMode
+	Rules    relabel.Rules
+	Honor    bool
+	// ModelIDs maps a public model id to the server's names of the model and of
+	// its parts.
+	ModelIDs map[string][]string
+}
+
+// Identity is who a replica is, as far as is known. But for Page and Facts it is
+// immutable.
+type Identity struct {
+	Kind                         engine.Kind
+	EngineVersion, TRTLLMVersion string
+	Source                       engine.VersionSource
+	Topology                     *engine.Topology
+	// Own are the labels of our series about the replica.
+	Own labels.Labels
+
+	// Page and Facts are what it was made of last, nil for none.
+	Page  *engine.Page
+	Facts *engine.Facts
+
+	target *target.Target
+	how    *Labels
+}
+
+// Of puts together what is known of a replica; page and facts may be nil.
+func Of(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
+	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, how: how}
+	if facts == nil {
+		facts = &engine.Facts{}
+	}
+	id.EngineVersion = cmp.Or(t.EngineVersion, facts.EngineVersion, relabel.Unknown)
+	id.TRTLLMVersion, id.Source = facts.ResolveVersion(e, page, t.TRTLLMVersion)
+	id.Topology = engine.NewTopology(e, page.Seen(), facts.Models, how.ModelIDs)
+	b := labels.NewBuilder(labels.FromMap(t.Labels))
+	b.Set(relabel.LabelEngine, string(id.Kind))
+	b.Set(relabel.LabelPoolID, t.PoolID)
+	b.Set(relabel.LabelReplicaID, t.ReplicaID)
+	if how.Versions != relabel.VersionsInfo {
+		b.Set(relabel.LabelEngineVersion, id.EngineVersion)
+		b.Set(relabel.LabelTRTLLMVersion, id.TRTLLMVersion)
+	}
+	id.Own = b.Labels()
+	return id
+}
+
+// Equal says whether both give every series the same labels.
+func (id *Identity) Equal(o *Identity) bool {
+	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
+		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology)
+}
+
+// Labeler gives the series of the replica's page their labels.
+func (id *Identity) Labeler() exposition.Labeler {
+	rules := relabel.New(id.how.Rules, relabel.Identity{
+		Engine:        string(id.Kind),
+		EngineVersion: id.EngineVersion,
+		TRTLLMVersion: id.TRTLLMVersion,
+		PoolID:        id.target.PoolID,
+		ReplicaID:     id.target.ReplicaID,
+		Labels:        id.target.Labels,
+		ModelID:       id.Topology.ModelID,
+		Versions:      id.how.Versions,
+		HonorLabels:   id.how.Honor,
+		ModelLabels:   engine.ModelLabels(),
+	})
+	return func(in labels.Labels) exposition.Labelled {
+		out := rules.Series(in)
+		return exposition.Labelled{Labels: out.Labels, Keep: out.Keep, Drop: out.Reason, Collisions: len(out.Collisions)}
+	}
+}
+
+// Derived is what the replica's derived series carry.
+func (id *Identity) Derived() derive.Identity {
+	return derive.Identity{
+		Labels: id.Own, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
+		Source: id.Source, Topology: id.Topology,
+	}
+}

@@ -1,0 +1,83 @@
+package identity_test
+
+import (
+	"testing"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// of is who a replica in a rack is, of which something is known otherwise than
+// usual.
+func of(t *testing.T, change func(*target.Target, *identity.Labels, *engine.Facts)) *identity.Identity {
+	t.Helper()
+	e, ok := engine.Of("trtllm-serve")
+	require.True(t, ok)
+	at := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
+	how, facts := &identity.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
+	if change != nil {
+		change(at, how, facts)
+	}
+	return identity.Of(at, how, e, nil, facts)
+}
+
+func TestWhoAReplicaIs(t *testing.T) {
+	const versions = `engine="trtllm-serve", engine_version="1.1.0", `
+	for _, c := range []struct {
+		says   string
+		change func(*target.Target, *identity.Labels, *engine.Facts)
+		own    string
+	}{
+		{"what its server says", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
+		{"what the operator declares counts more", func(t *target.Target, _ *identity.Labels, _ *engine.Facts) {
+			t.EngineVersion, t.TRTLLMVersion = "2", "3"
+		}, `{engine="trtllm-serve", engine_version="2", pool_id="p", rack="r1", replica_id="r", trtllm_version="3"}`},
+		{"what is not known says so", func(_ *target.Target, _ *identity.Labels, f *engine.Facts) {
+			*f = engine.Facts{}
+		}, `{engine="trtllm-serve", engine_version="unknown", pool_id="p", rack="r1", replica_id="r", trtllm_version="unknown"}`},
+		{"versions in the info metric only", func(_ *target.Target, how *identity.Labels, _ *engine.Facts) {
+			how.Versions = relabel.VersionsInfo
+		}, `{engine="trtllm-serve", pool_id="p", rack="r1", replica_id="r"}`},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			id := of(t, c.change)
+			require.Equal(t, c.own, id.Own.String())
+			require.Equal(t, id.Own, id.Derived().Labels)
+			require.Equal(t, id.EngineVersion, id.Derived().EngineVersion)
+			require.Equal(t, id.TRTLLMVersion, id.Derived().TRTLLMVersion)
+		})
+	}
+}
+
+func TestIdentitiesAreEqualWhenTheyGiveTheSameLabels(t *testing.T) {
+	id := of(t, nil)
+	require.False(t, id.Equal(nil))
+	require.True(t, id.Equal(of(t, nil)))
+	require.True(t, id.Equal(of(t, func(_ *target.Target, _ *identity.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
+	for says, change := range map[string]func(*target.Target, *identity.Labels, *engine.Facts){
+		"another version":              func(_ *target.Target, _ *identity.Labels, f *engine.Facts) { f.EngineVersion = "2" },
+		"another TensorRT-LLM":         func(t *target.Target, _ *identity.Labels, _ *engine.Facts) { t.TRTLLMVersion = "2" },
+		"the same from another source": func(t *target.Target, _ *identity.Labels, _ *engine.Facts) { t.TRTLLMVersion = "1.1.0" },
+		"another model": func(_ *target.Target, _ *identity.Labels, f *engine.Facts) {
+			f.Models = []engine.ModelFacts{{Name: "llama"}}
+		},
+	} {
+		require.False(t, id.Equal(of(t, change)), says)
+	}
+	other := identity.Of(&target.Target{}, &identity.Labels{}, engine.None(), nil, nil)
+	require.False(t, id.Equal(other), "another kind of server")
+	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are no version")
+}
+
+func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
+	label := of(t, func(_ *target.Target, how *identity.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
+	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
+	require.True(t, out.Keep)
+	require.Equal(t, 1, out.Collisions)
+	require.Equal(t, `{__name__="x", engine="trtllm-serve", engine_version="1.1.0", exported_pool_id="theirs", model_id="public", model_name="llama", pool_id="p", rack="theirs", replica_id="r", trtllm_version="1.1.0"}`, out.Labels.String())
+}

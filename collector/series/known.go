@@ -1,0 +1,162 @@
+package series
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// Heads are the heads of the catalogue's families by name, made once for all
+// replicas.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var Heads = sync.OnceValue(func() map[string]exposition.Family {
+	heads := make(map[string]exposition.Family)
+	for _, f := range derive.Catalogue() {
+		heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
+	}
+	return heads
+})
+
+// Facts are what is known of a replica at one moment.
+type Facts struct {
+	// Own are the labels of all its series.
+	Own   labels.Labels
+	State assess.State
+	// Known is what follows from page and answers, nil for a silent replica.
+	Known   *assess.Known
+	Answers *api.Answers
+	Canary  *canary.Record
+}
+
+// Known makes the series of what is known of a replica, which stay when its
+// scrape fails. It is not safe for concurrent use; its blocks are.
+type Known struct {
+	out *exposition.Computed
+	// points are the series of the last block whose values may change with each,
+	// next those of the one that is made; fixed follow from known.
+	points, next []point
+	own          labels.Labels
+	known        *assess.Known
+	fixed        []assess.Series
+}
+
+// point is a series with its value at one moment.
+type point struct {
+	id    pointID
+	value float64
+}
+
+// pointID is the family of a series, without the common prefix, and the labels
+// that it has in addition to the replica's own; empty for none.
+type pointID struct{ family, label, value, modelID string }
+
+// Block renders what is known now. Its labels are made again only when there
+// are other series.
+func (k *Known) Block(now *Facts) *exposition.Block {
+	k.next = k.next[:0]
+	for _, s := range assess.States() {
+		k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
+	}
+	k.health(now.Answers.Health)
+	k.iterations(now.Answers.Iterations)
+	now.Canary.Series(func(family, modelID, result string, v float64) {
+		k.add(pointID{family, "result", result, modelID}, v)
+	})
+	same := slices.EqualFunc(k.points, k.next, func(a, b point) bool { return a.id == b.id })
+	k.points, k.next = k.next, k.points
+	if k.out == nil || !same || k.known != now.Known || !labels.Equal(k.own, now.Own) {
+		k.own, k.known, k.fixed = now.Own, now.Known, now.Known.Series(now.Own)
+		k.shape()
+	}
+	b := k.out.Block()
+	for i := range k.points {
+		b.Set(i, k.points[i].value)
+	}
+	for i := range k.fixed {
+		b.Set(len(k.points)+i, k.fixed[i].Value)
+	}
+	b.Seal()
+	return b
+}
+
+// shape makes the labels of all series.
+func (k *Known) shape() {
+	all := make([]exposition.ComputedSeries, 0, len(k.points)+len(k.fixed))
+	b := labels.NewBuilder(k.own)
+	for i := range k.points {
+		id := &k.points[i].id
+		b.Reset(k.own)
+		if id.value != "" {
+			b.Set(id.label, id.value)
+		}
+		if id.modelID != "" {
+			b.Set(relabel.LabelModelID, id.modelID)
+		}
+		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+id.family], Labels: b.Labels()})
+	}
+	for _, s := range k.fixed {
+		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+s.Family], Labels: s.Labels})
+	}
+	k.out = exposition.NewComputed(all)
+}
+
+// add adds one series.
+func (k *Known) add(id pointID, v float64) { k.next = append(k.next, point{id, v}) }
+
+// alone adds the one series of a family.
+func (k *Known) alone(family string, v float64) { k.add(pointID{family: family}, v) }
+
+// health are what the API said of the server's health.
+func (k *Known) health(h *api.Health) {
+	if h == nil {
+		return
+	}
+	if h.LiveKnown {
+		k.alone("live", flag(h.Live))
+	}
+	if h.API != engine.APIUnknown {
+		k.alone("ready", flag(h.API == engine.APIReady))
+		k.alone("health_check_duration_seconds", h.Took.Seconds())
+	}
+}
+
+// iterations are what was read of the iterations so far.
+func (k *Known) iterations(now *api.Iterations) {
+	if now == nil {
+		return
+	}
+	k.alone("iteration_stats_failures_total", float64(now.Failures))
+	if !now.Read {
+		return
+	}
+	k.alone("iteration_stats_read_total", float64(now.Iterations))
+	k.alone("iteration_stats_gaps_total", float64(now.Missing))
+	k.alone("iteration_stats_foreign_reader", flag(now.ForeignReader()))
+	k.alone("iteration_stats_generation_tokens_estimated_total", now.GeneratedTokens)
+	k.alone("iteration_stats_context_tokens_total", now.ContextTokens)
+	k.alone("iteration_stats_completed_requests_total", now.Completed)
+	if now.Queued != nil {
+		k.alone("iteration_stats_queued_requests", *now.Queued)
+	}
+	if now.Active != nil {
+		k.alone("iteration_stats_active_requests", *now.Active)
+	}
+}
+
+// flag is 1 for true.
+func flag(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,153 @@
+package series_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
+)
+
+// text is a block as it is on /metrics, which is given back.
+func text(b *exposition.Block) string {
+	defer b.Release()
+	var page []byte
+	for i := range b.Shape().Families() {
+		page = b.AppendFamily(page, i)
+	}
+	return string(page)
+}
+
+// facts are those of a replica of which nothing is known.
+func facts(own ...string) *series.Facts {
+	return &series.Facts{Own: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
+}
+
+// states are the series of a state.
+func states(own string, state assess.State) string {
+	var b strings.Builder
+	for _, s := range assess.States() {
+		value := "0"
+		if s == state {
+			value = "1"
+		}
+		b.WriteString("llm_server_state{" + own + `state="` + string(s) + `"} ` + value + "\n")
+	}
+	return b.String()
+}
+
+func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
+	var k series.Known
+	now := facts("pool_id", "p")
+	require.Equal(t, states(`pool_id="p",`, assess.Ready), text(k.Block(now)))
+	now.State = assess.Failing
+	require.Equal(t, states(`pool_id="p",`, assess.Failing), text(k.Block(now)))
+	now.Own = labels.FromStrings("pool_id", "q")
+	require.Equal(t, states(`pool_id="q",`, assess.Failing), text(k.Block(now)), "its labels are others")
+}
+
+func TestSeriesOfAnswersAboutHealth(t *testing.T) {
+	for _, c := range []struct {
+		says   string
+		health engine.Health
+		want   string
+	}{
+		{"nothing is known", engine.Health{}, ""},
+		{"it is ready", engine.Health{API: engine.APIReady, Live: true, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 1\nllm_server_ready 1\n"},
+		{"it is not, and has no live", engine.Health{API: engine.APINotReady}, "llm_server_health_check_duration_seconds 0.25\nllm_server_ready 0\n"},
+		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var k series.Known
+			now := facts()
+			now.Answers.Health = &api.Health{Health: c.health, Took: 250 * time.Millisecond}
+			require.Equal(t, c.want+states("", assess.Ready), text(k.Block(now)))
+		})
+	}
+}
+
+func TestSeriesOfIterations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k series.Known
+		now := facts()
+		now.Answers.Iterations = &api.Iterations{Failures: 2}
+		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), text(k.Block(now)), "none were read")
+		sums := engine.IterationSums{Iterations: 3, Missing: 1, GeneratedTokens: 5, ContextTokens: 7, Completed: 4, Queued: new(6.0), Active: new(8.0)}
+		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
+		require.Equal(t, `llm_server_iteration_stats_active_requests 8
+llm_server_iteration_stats_completed_requests_total 4
+llm_server_iteration_stats_context_tokens_total 7
+llm_server_iteration_stats_failures_total 0
+llm_server_iteration_stats_foreign_reader 0
+llm_server_iteration_stats_gaps_total 1
+llm_server_iteration_stats_generation_tokens_estimated_total 5
+llm_server_iteration_stats_queued_requests 6
+llm_server_iteration_stats_read_total 3
+`+states("", assess.Ready), text(k.Block(now)))
+		sums.Queued, sums.Active = nil, nil
+		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
+		page := text(k.Block(now))
+		require.NotContains(t, page, "queued")
+		require.NotContains(t, page, "active")
+	})
+}
+
+func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var k series.Known
+		now := facts("result", "of the target")
+		now.Canary.Order(&canary.Order{ModelID: "llama"})
+		now.Canary.Take(canary.Report{Result: canary.Stalled, At: time.Now()}, time.Minute)
+		page := text(k.Block(now))
+		require.Contains(t, page, `llm_server_canary_requests_total{model_id="llama",result="stalled"} 1`+"\n")
+		require.Contains(t, page, `llm_server_canary_success{model_id="llama",result="of the target"} 0`+"\n")
+		require.Contains(t, page, `llm_server_canary_active{result="of the target"} 1`+"\n")
+	})
+}
+
+func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
+	serve, ok := engine.Of("trtllm-serve")
+	require.True(t, ok)
+	var k series.Known
+	now := facts()
+	built := func(version string) *assess.Known {
+		return assess.Know(&assess.Basis{Engine: serve, Facts: &engine.Facts{BuildVersion: version}})
+	}
+	now.Known = built("1.0.0")
+	for range 2 {
+		require.Equal(t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), text(k.Block(now)))
+	}
+	now.Known = built("1.1.0")
+	require.Contains(t, text(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
+}
+
+func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
+	var k series.Known
+	now := facts("pool_id", "p")
+	first := k.Block(now)
+	shape := first.Shape()
+	first.Release()
+	now.State = assess.Down
+	second := k.Block(now)
+	require.Same(t, shape, second.Shape(), "only a value is another")
+	second.Release()
+	now.Answers.Health = &api.Health{Health: engine.Health{API: engine.APIReady}}
+	third := k.Block(now)
+	require.NotSame(t, shape, third.Shape())
+	third.Release()
+}
+
+func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
+	require.Len(t, series.Heads(), len(derive.Catalogue()))
+	require.NotEmpty(t, series.Heads()["llm_server_state"].Help)
+}

@@ -1,0 +1,134 @@
+package series
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// Tally counts what happened to a target, and makes the exporter's own series
+// about it. It is not safe for concurrent use; its blocks are.
+type Tally struct {
+	// Skipped are scrapes, Reshaped pages that differed from the one before in
+	// more than values.
+	Skipped, Reshaped uint64
+
+	failures   map[scrape.Reason]uint64
+	drops      [len(exposition.Drops{}.ByReason)]uint64
+	collisions uint64
+	timestamps uint64
+	conflicts  uint64
+
+	out *exposition.Computed
+	// status and stats are those of the block that is made.
+	status *target.Status
+	stats  derive.Stats
+}
+
+// NewTally returns a tally of nothing.
+func NewTally(t *target.Target) Tally {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	b.Set("pool_id", t.PoolID).Set("replica_id", t.ReplicaID)
+	all := make([]exposition.ComputedSeries, 0, len(ownSeries()))
+	for _, s := range ownSeries() {
+		f := s.metric.Family()
+		all = append(all, exposition.ComputedSeries{
+			Family: exposition.Family{Name: f.Name, Type: f.Type, Help: f.Help},
+			Labels: b.Set("reason", s.reason).Labels(),
+		})
+	}
+	return Tally{failures: make(map[scrape.Reason]uint64), out: exposition.NewComputed(all)}
+}
+
+// Count adds one good page.
+func (t *Tally) Count(d exposition.Drops) {
+	for i, n := range d.ByReason {
+		t.drops[i] += uint64(n)
+	}
+	t.collisions += uint64(d.Collisions)
+	t.timestamps += uint64(d.Timestamps)
+	t.conflicts += uint64(d.Conflicts)
+}
+
+// Failed adds one scrape that failed.
+func (t *Tally) Failed(reason scrape.Reason) { t.failures[reason]++ }
+
+// Block renders the series, given how the last scrape went and what interrupted
+// the windows of the derived series.
+func (t *Tally) Block(status *target.Status, stats derive.Stats) *exposition.Block {
+	t.status, t.stats = status, stats
+	b := t.out.Block()
+	for i, s := range ownSeries() {
+		if v, ok := s.read(t); ok {
+			b.Set(i, v)
+		}
+	}
+	b.Seal()
+	return b
+}
+
+// ownOne is one of the exporter's own series about a target; of a metric with
+// reasons each has a series. Read gives the value, false while the series is
+// absent.
+type ownOne struct {
+	metric own.Metric
+	reason string
+	read   func(t *Tally) (float64, bool)
+}
+
+// ownSeries lists them, the same for all targets. They stay when the target
+// fails. Counters by reason are absent until their reason occurs.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var ownSeries = sync.OnceValue(func() []ownOne {
+	count := func(m own.Metric, of func(t *Tally) uint64) ownOne {
+		return ownOne{m, "", func(t *Tally) (float64, bool) { return float64(of(t)), true }}
+	}
+	all := []ownOne{
+		{own.TargetUp, "", func(t *Tally) (float64, bool) { return flag(t.status.Health == target.HealthUp), true }},
+		{own.TargetScrapeDuration, "", func(t *Tally) (float64, bool) { return t.status.LastDuration.Seconds(), true }},
+		{own.TargetSamples, "", func(t *Tally) (float64, bool) {
+			return float64(t.status.Samples), t.status.Health == target.HealthUp
+		}},
+		{own.TargetBodyBytes, "", func(t *Tally) (float64, bool) { return float64(t.status.BodyBytes), t.status.BodyBytes != 0 }},
+		{own.TargetLastSuccess, "", func(t *Tally) (float64, bool) {
+			last := t.status.LastSuccess
+			return float64(last.UnixNano()) / float64(time.Second), !last.IsZero()
+		}},
+		count(own.TargetScrapes, func(t *Tally) uint64 { return t.status.Scrapes }),
+		count(own.TargetScrapesSkipped, func(t *Tally) uint64 { return t.Skipped }),
+		count(own.TargetLabelCollisions, func(t *Tally) uint64 { return t.collisions }),
+		count(own.TargetTimestampsStripped, func(t *Tally) uint64 { return t.timestamps }),
+		count(own.TargetTypeConflicts, func(t *Tally) uint64 { return t.conflicts }),
+		count(own.TargetShapeChanges, func(t *Tally) uint64 { return t.Reshaped }),
+		count(own.TargetCounterResets, func(t *Tally) uint64 { return t.stats.Resets }),
+		count(own.TargetRestarts, func(t *Tally) uint64 { return t.stats.Restarts }),
+	}
+	some := func(m own.Metric, reason string, of func(t *Tally) uint64) {
+		all = append(all, ownOne{m, reason, func(t *Tally) (float64, bool) {
+			n := of(t)
+			return float64(n), n > 0
+		}})
+	}
+	for _, reason := range scrape.Reasons() {
+		some(own.TargetScrapeFailures, string(reason), func(t *Tally) uint64 { return t.failures[reason] })
+	}
+	for i, reason := range exposition.DropReasons() {
+		some(own.TargetSeriesDropped, reason, func(t *Tally) uint64 { return t.drops[i] })
+	}
+	some(own.TargetDerivedSkipped, "clock", func(t *Tally) uint64 { return t.stats.ClockJumps })
+	some(own.TargetDerivedSkipped, "gap", func(t *Tally) uint64 { return t.stats.Gaps })
+	some(own.TargetDerivedSkipped, "histogram", func(t *Tally) uint64 { return t.stats.BrokenHistograms })
+	some(own.TargetDerivedSkipped, "negative", func(t *Tally) uint64 { return t.stats.Negative })
+	some(own.TargetDerivedSkipped, "nonfinite", func(t *Tally) uint64 { return t.stats.NonFinite })
+	some(own.TargetDerivedSkipped, "reset", func(t *Tally) uint64 { return t.stats.Resets })
+	some(own.TargetDerivedSkipped, "restart", func(t *Tally) uint64 { return t.stats.Restarts })
+	return all
+})
