@@ -240,13 +240,16 @@ func BenchmarkPage(b *testing.B) {
 			if coding != exposition.Identity {
 				name = string(coding)
 			}
-			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding) })
+			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, "") })
+			b.Run(fmt.Sprintf("way=escaped/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, "{\"odd.name\"} 1\n") })
 			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
 		}
 	}
 }
 
-func benchmarkPage(b *testing.B, n int, coding exposition.Encoding) {
+// benchmarkPage writes the page for a reader who does not take UTF-8 names; one
+// more target may have one.
+func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, odd string) {
 	b.Helper()
 	var (
 		blocks     []*exposition.Block
@@ -258,10 +261,14 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding) {
 	for _, t := range benchTargets(b, simulate.BenchTRTLLM, n) {
 		blocks = append(blocks, t.block)
 	}
+	if odd != "" {
+		blocks = append(blocks, parse(b, exposition.Options{}, odd))
+	}
+	format := expfmt.FmtText.WithEscapingScheme(model.UnderscoreEscaping)
 	b.ReportAllocs()
 	for b.Loop() {
 		size = 0
-		l := merger.Layout(blocks)
+		l := merger.Layout(blocks).In(format)
 		w, err := compressor.Start(coding, &size)
 		require.NoError(b, err)
 		if l.TextLength(blocks, nil) == 0 {

@@ -127,6 +127,22 @@ func (s *segment) append(dst []byte, b *Block) []byte {
 	return dst
 }
 
+// length is the number of bytes that append appends.
+func (s *segment) length(b *Block) int64 {
+	size, start := int64(0), uint32(0)
+	for i := range s.lines {
+		line := &s.lines[i]
+		if v := b.spans[line.value]; v.end > v.start {
+			size += int64(line.end-start) + int64(v.end-v.start) + 1
+			if line.cut < line.end {
+				size += int64(len(s.own))
+			}
+		}
+		start = line.end
+	}
+	return size
+}
+
 // Samples is the number of lines of the block that carry a value.
 func (b *Block) Samples() int {
 	n := 0

@@ -49,12 +49,16 @@ u 1
 `
 
 // encode writes the page of one body in a format.
-func encode(t *testing.T, body string, format expfmt.Format, own []*dto.MetricFamily, only func(string) bool) []byte {
+func encode(t *testing.T, body string, format expfmt.Format, only func(string) bool) []byte {
 	t.Helper()
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
 	var m exposition.Merger
 	var out bytes.Buffer
-	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, own, format, only))
+	l := m.Layout(blocks)
+	require.NoError(t, l.WriteFormat(&out, blocks, format, only))
+	if format.FormatType() == expfmt.TypeTextPlain {
+		require.EqualValues(t, out.Len(), l.In(format).TextLength(blocks, only), "the foretold length of the page")
+	}
 	return out.Bytes()
 }
 
@@ -66,7 +70,7 @@ func formatOf(typ expfmt.FormatType, scheme model.EscapingScheme) expfmt.Format 
 func TestTextIsReadBackToTheSameSamples(t *testing.T) {
 	want := mustReadings(t, everyType)
 	requireReadable(t, want, reExpose(t, exposition.Options{}, everyType))
-	slow := encode(t, everyType, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil, nil)
+	slow := encode(t, everyType, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil)
 	require.Equal(t, want, mustReadings(t, string(slow)), "the slow text encoder")
 	mfs, err := families(reExpose(t, exposition.Options{}, everyType))
 	require.NoError(t, err)
@@ -75,7 +79,7 @@ func TestTextIsReadBackToTheSameSamples(t *testing.T) {
 }
 
 func TestOpenMetricsIsReadBackToTheSameSamples(t *testing.T) {
-	page := encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil)
+	page := encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil)
 	require.True(t, strings.HasSuffix(string(page), "# EOF\n"))
 	got, err := readings(page, openMetrics)
 	require.NoError(t, err)
@@ -102,7 +106,7 @@ func TestInOpenMetricsCountersWithoutTotalLoseTheirType(t *testing.T) {
 	text := types([]byte(reExpose(t, exposition.Options{}, everyType)), "text/plain")
 	require.Equal(t, model.MetricTypeCounter, text["nv_inference_count"])
 	require.Equal(t, model.MetricTypeCounter, text["c_total"])
-	om := types(encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil), openMetrics)
+	om := types(encode(t, everyType, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil), openMetrics)
 	require.Equal(t, model.MetricTypeUnknown, om["nv_inference_count"], "which is why text wins by default")
 	require.Equal(t, model.MetricTypeCounter, om["c"])
 }
@@ -124,7 +128,7 @@ func decode(t *testing.T, page []byte) map[string]*dto.MetricFamily {
 }
 
 func TestProtobufIsReadBackToTheSameSamples(t *testing.T) {
-	mfs := decode(t, encode(t, everyType, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil, nil))
+	mfs := decode(t, encode(t, everyType, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil))
 	want, err := families(everyType)
 	require.NoError(t, err)
 	require.Len(t, mfs, len(want))
@@ -143,7 +147,7 @@ func TestProtobufOfHistogramsThatAreNotWhole(t *testing.T) {
 	body := "# TYPE a histogram\na_bucket{le=\"1\"} 1.5\na_bucket{le=\"+Inf\"} 2\n" +
 		"a_bucket{x=\"f\",le=\"+Inf\"} 2.5\na_count{x=\"c\"} 0.5\na_sum{x=\"s\"} 3\n" +
 		"# TYPE b summary\nb_count NaN\nb{quantile=\"0.5\"} 1\n"
-	mfs := decode(t, encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil, nil))
+	mfs := decode(t, encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil))
 	m := mfs["a"].Metric
 	require.Len(t, m, 4)
 	require.Equal(t, 1.5, m[0].Histogram.Bucket[0].GetCumulativeCountFloat())
@@ -155,25 +159,13 @@ func TestProtobufOfHistogramsThatAreNotWhole(t *testing.T) {
 	require.Nil(t, mfs["b"].Metric[0].Summary.SampleCount, "what is no number of observations is none")
 }
 
-func TestOwnFamiliesFollowThoseOfTheBlocks(t *testing.T) {
-	own := []*dto.MetricFamily{
-		{Name: new("own_up"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
-		{Name: new("own_down"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(0.0)}}}},
-	}
-	text := formatOf(expfmt.TypeTextPlain, model.NoEscaping)
-	page := string(encode(t, "a 1\nb 2\n", text, own, func(name string) bool { return name != "a" && name != "own_down" }))
-	require.Equal(t, "# TYPE b untyped\nb 2\n# TYPE own_up gauge\nown_up 1\n", page)
-}
-
 func TestEncodersReportBrokenReaders(t *testing.T) {
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
 	var m exposition.Merger
 	l := m.Layout(blocks)
 	format := formatOf(expfmt.TypeProtoDelim, model.NoEscaping)
-	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, nil, format, nil), errBroken)
-	own := []*dto.MetricFamily{{Name: new("own"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}}}
-	nothing := func(name string) bool { return name == "own" }
-	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, own, format, nothing), errBroken)
+	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, format, nil), errBroken)
+	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil), errBroken)
 }
 
 func TestUTF8NamesAreEscapedForWhoDoesNotAsk(t *testing.T) {
@@ -181,9 +173,9 @@ func TestUTF8NamesAreEscapedForWhoDoesNotAsk(t *testing.T) {
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
 	var m exposition.Merger
 	require.True(t, m.Layout(blocks).NeedsUTF8())
-	require.Equal(t, "# TYPE a_b counter\na_b{x_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil, nil)))
-	require.Equal(t, "# TYPE U__a_2e_b counter\nU__a_2e_b{U__x_20_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.ValueEncodingEscaping), nil, nil)))
-	require.Equal(t, render(t, &m, blocks...), string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil, nil)), "both encoders say the same")
+	require.Equal(t, "# TYPE a_b counter\na_b{x_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil)))
+	require.Equal(t, "# TYPE U__a_2e_b counter\nU__a_2e_b{U__x_20_y=\"1\"} 1\n", string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.ValueEncodingEscaping), nil)))
+	require.Equal(t, render(t, &m, blocks...), string(encode(t, body, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil)), "both encoders say the same")
 }
 
 func TestOnlyPagesWithOddNamesNeedUTF8(t *testing.T) {
@@ -217,7 +209,7 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 			blocks := []*exposition.Block{parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, c.body)}
 			var m exposition.Merger
 			var out bytes.Buffer
-			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
+			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
 			require.Equal(t, c.want, out.String())
 		})
 	}
@@ -225,15 +217,9 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 
 func TestAFamilyThatAFormatRefusesDoesNotTakeOthersWithIt(t *testing.T) {
 	body := "# TYPE a gauge\na 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n# TYPE z gauge\nz 1\n"
-	page := string(encode(t, body, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil, nil))
+	page := string(encode(t, body, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
 	require.Equal(t, "# TYPE a gauge\na 1.0\n# TYPE h histogram\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\n# TYPE z gauge\nz 1.0\n# EOF\n",
 		strings.Replace(page, "h_sum{x=\"1\"} 0.0\n", "", 1))
-	own := []*dto.MetricFamily{
-		{Name: new("broken"), Type: dto.MetricType_COUNTER.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
-		{Name: new("own"), Type: dto.MetricType_GAUGE.Enum(), Metric: []*dto.Metric{{Gauge: &dto.Gauge{Value: new(1.0)}}}},
-	}
-	page = string(encode(t, "a 1\n", formatOf(expfmt.TypeTextPlain, model.NoEscaping), own, nil))
-	require.Equal(t, "# TYPE a untyped\na 1\n# TYPE own gauge\nown 1\n", page)
 }
 
 func TestComputedBlocks(t *testing.T) {
@@ -276,7 +262,7 @@ func TestComputedBlocks(t *testing.T) {
 	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")
 	var out bytes.Buffer
 	blocks := []*exposition.Block{again}
-	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.NewFormat(expfmt.TypeProtoDelim), nil))
+	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, expfmt.NewFormat(expfmt.TypeProtoDelim), nil))
 	require.Zero(t, out.Len())
 }
 

@@ -82,15 +82,15 @@ func FuzzParse(f *testing.F) {
 		var out bytes.Buffer
 		var m exposition.Merger
 		blocks := []*exposition.Block{b}
-		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.FmtProtoDelim, nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, expfmt.FmtProtoDelim, nil))
 		out.Reset()
-		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
 		_, err = readings(out.Bytes(), "")
 		require.NoError(t, err, out.String())
 		_, err = families(out.String())
 		require.NoError(t, err, out.String())
 		out.Reset()
-		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
 		again, err := readings(out.Bytes(), openMetrics)
 		require.NoError(t, err, out.String())
 		for _, word := range []string{"histogram", "summary", "le", "quantile"} {
@@ -221,7 +221,7 @@ func FuzzEncode(f *testing.F) {
 		var out bytes.Buffer
 		var m exposition.Merger
 		blocks := []*exposition.Block{b}
-		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, expfmt.FmtOpenMetrics_1_0_0+"; escaping=underscores", nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, expfmt.FmtOpenMetrics_1_0_0+"; escaping=underscores", nil))
 		_, err = readings(out.Bytes(), openMetrics)
 		require.NoError(t, err, out.String())
 	})
@@ -241,7 +241,7 @@ func FuzzNegotiate(f *testing.F) {
 		var out bytes.Buffer
 		var m exposition.Merger
 		blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
-		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, nil, got.Expfmt, nil))
+		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, got.Expfmt, nil))
 		require.Contains(t, []exposition.Encoding{exposition.Identity, exposition.Gzip, exposition.Zstd}, exposition.NegotiateEncoding(coding))
 	})
 }

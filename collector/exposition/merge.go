@@ -1,9 +1,12 @@
 package exposition
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
 
@@ -16,11 +19,24 @@ type Merger struct {
 // Layout is the plan of one page: which families it has, which HELP and TYPE
 // each carries, and which lines of which block are in it.
 type Layout struct {
-	shapes   []*Shape
+	in     dialect
+	shapes []*Shape
+	// parts are the families of each shape in the dialect, nil for those of the
+	// shape itself; the whole is nil when all are.
+	parts    [][]part
 	families []mergedFamily
 	heads    map[string]*head
 	utf8     bool
 	stats    MergeStats
+	others   others
+}
+
+// others are the layouts of the same page in other dialects, and what those of
+// the page before said in theirs.
+type others struct {
+	mu     sync.Mutex
+	of     map[dialect]*Layout
+	before map[dialect]map[string]*head
 }
 
 // MergeStats counts what targets disagree on.
@@ -38,6 +54,9 @@ type mergedFamily struct {
 	*head
 
 	refs []ref
+	// mixed says that a line of it may belong to a family that is asked for by
+	// another name.
+	mixed bool
 }
 
 // head is what is written once for a family.
@@ -82,32 +101,108 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 	if m.last != nil && m.last.fits(blocks) {
 		return m.last
 	}
-	l := &Layout{shapes: make([]*Shape, len(blocks)), heads: make(map[string]*head)}
-	index := make(map[string]int)
-	for bi, b := range blocks {
-		l.shapes[bi] = b.shape
-		l.utf8 = l.utf8 || b.shape.utf8
-		for fi := range b.shape.families {
-			name := b.shape.families[fi].Name
-			at, ok := index[name]
-			if !ok {
-				at = len(l.families)
-				index[name] = at
-				l.families = append(l.families, mergedFamily{})
-			}
-			l.families[at].refs = append(l.families[at].refs, ref{block: int32(bi), family: int32(fi), segment: b.shape.segment(fi)})
-		}
+	shapes := make([]*Shape, len(blocks))
+	for i, b := range blocks {
+		shapes[i] = b.shape
 	}
-	for i := range l.families {
-		l.settle(&l.families[i], m.last)
+	var before map[string]*head
+	if m.last != nil {
+		before = m.last.heads
 	}
-	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.Name, b.Name) })
-	l.separate(m.last)
-	for i := range l.families {
-		l.heads[l.families[i].Name] = l.families[i].head
-	}
+	l := plan(shapes, dialect{}, before)
+	l.others.before = m.last.said()
 	m.last = l
 	return l
+}
+
+// In is the same page for readers of a format. Pages that are the same in both
+// formats have one layout.
+func (l *Layout) In(format expfmt.Format) *Layout {
+	d := dialectOf(format)
+	if !l.utf8 {
+		d.scheme = model.NoEscaping
+	}
+	if d == l.in {
+		return l
+	}
+	l.others.mu.Lock()
+	defer l.others.mu.Unlock()
+	if other, ok := l.others.of[d]; ok {
+		return other
+	}
+	other := plan(l.shapes, d, l.others.before[d])
+	if l.others.of == nil {
+		l.others.of = make(map[dialect]*Layout)
+	}
+	l.others.of[d] = other
+	return other
+}
+
+// said gives the heads of the page in other dialects, for the next page.
+func (l *Layout) said() map[dialect]map[string]*head {
+	if l == nil {
+		return nil
+	}
+	l.others.mu.Lock()
+	defer l.others.mu.Unlock()
+	if len(l.others.of) == 0 {
+		return l.others.before
+	}
+	said := make(map[dialect]map[string]*head)
+	maps.Copy(said, l.others.before)
+	for d, other := range l.others.of {
+		said[d] = other.heads
+	}
+	return said
+}
+
+// plan plans the page of blocks of the shapes in a dialect, after a page with
+// the given heads.
+func plan(shapes []*Shape, d dialect, before map[string]*head) *Layout {
+	l := &Layout{in: d, shapes: shapes, heads: make(map[string]*head)}
+	l.gather()
+	for i := range l.families {
+		l.settle(&l.families[i], before)
+	}
+	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.Name, b.Name) })
+	l.separate(before)
+	for i := range l.families {
+		f := &l.families[i]
+		l.heads[f.Name] = f.head
+		f.mixed = l.parts != nil && slices.ContainsFunc(f.refs, func(r ref) bool { return l.asked(&r) != f.Name })
+	}
+	return l
+}
+
+// gather brings the families of all shapes together by name.
+func (l *Layout) gather() {
+	index := make(map[string]int)
+	add := func(name string, r ref) {
+		at, ok := index[name]
+		if !ok {
+			at = len(l.families)
+			index[name] = at
+			l.families = append(l.families, mergedFamily{})
+		}
+		l.families[at].refs = append(l.families[at].refs, r)
+	}
+	for bi, s := range l.shapes {
+		l.utf8 = l.utf8 || s.utf8
+		parts := s.in(l.in)
+		if parts == nil {
+			for fi := range s.families {
+				add(s.families[fi].Name, ref{block: int32(bi), family: int32(fi), segment: s.segment(fi)})
+			}
+			continue
+		}
+		if l.parts == nil {
+			l.parts = make([][]part, len(l.shapes))
+		}
+		l.parts[bi] = parts
+		for fi := range parts {
+			add(parts[fi].Name, ref{block: int32(bi), family: int32(fi), segment: parts[fi].segment})
+		}
+	}
 }
 
 // fits says whether the blocks have the shapes the layout was made for.
@@ -124,16 +219,34 @@ func (l *Layout) fits(blocks []*Block) bool {
 }
 
 // source is the family a ref points to.
-func (l *Layout) source(r ref) *Family { return &l.shapes[r.block].families[r.family] }
+func (l *Layout) source(r ref) *Family {
+	if p := l.part(&r); p != nil {
+		return &p.Family
+	}
+	return &l.shapes[r.block].families[r.family]
+}
+
+// part is the part a ref points to, nil when it is a family of the shape.
+func (l *Layout) part(r *ref) *part {
+	if len(l.parts) == 0 || l.parts[r.block] == nil {
+		return nil
+	}
+	return &l.parts[r.block][r.family]
+}
+
+// asked is the name by which a reader asks for the lines of a ref.
+func (l *Layout) asked(r *ref) string {
+	if p := l.part(r); p != nil {
+		return p.asked
+	}
+	return l.shapes[r.block].families[r.family].Name
+}
 
 // settle chooses HELP and TYPE of a family and drops lines of another kind.
-func (l *Layout) settle(f *mergedFamily, last *Layout) {
+func (l *Layout) settle(f *mergedFamily, last map[string]*head) {
 	first := l.source(f.refs[0])
 	won := Family{Name: first.Name, Type: first.Type, Unit: first.Unit, Help: first.Help}
-	var before *head
-	if last != nil {
-		before = last.heads[won.Name]
-	}
+	before := last[won.Name]
 	if !l.agree(f, before) {
 		was := Family{}
 		if before != nil {
@@ -195,7 +308,7 @@ func (l *Layout) keep(f *mergedFamily, won *Family) {
 		if s.Type != won.Type {
 			typ = 1
 			if !scalar(s.Type) || !scalar(won.Type) {
-				l.stats.SeriesDropped += s.end - s.first
+				l.stats.SeriesDropped += len(r.lines)
 				continue
 			}
 		}
@@ -212,7 +325,7 @@ func scalar(t model.MetricType) bool {
 }
 
 // separate drops the families whose names are sample names of another.
-func (l *Layout) separate(last *Layout) {
+func (l *Layout) separate(last map[string]*head) {
 	at := make(map[string]int, len(l.families))
 	for i := range l.families {
 		at[l.families[i].Name] = i
@@ -238,8 +351,7 @@ func (l *Layout) separate(last *Layout) {
 			continue
 		}
 		for _, r := range l.families[i].refs {
-			s := l.source(r)
-			l.stats.SeriesDropped += s.end - s.first
+			l.stats.SeriesDropped += len(r.lines)
 		}
 	}
 	l.families = kept
@@ -247,12 +359,12 @@ func (l *Layout) separate(last *Layout) {
 
 // yields says whether family i gives way to one that is named like a sample of
 // it: when more targets have that one, or as many and it was there first.
-func (l *Layout) yields(last *Layout, i, other int) bool {
+func (l *Layout) yields(last map[string]*head, i, other int) bool {
 	mine, theirs := len(l.families[i].refs), len(l.families[other].refs)
 	if mine != theirs {
 		return mine < theirs
 	}
-	return last.had(l.families[other].Name) && !last.had(l.families[i].Name)
+	return last[l.families[other].Name] != nil && last[l.families[i].Name] == nil
 }
 
 // clashing gives the places of the families that are named like a sample of
@@ -270,9 +382,6 @@ func clashing(at map[string]int, f *mergedFamily) []int {
 	}
 	return found
 }
-
-// had says whether the family was on the page; a nil layout had none.
-func (l *Layout) had(name string) bool { return l != nil && l.heads[name] != nil }
 
 // appendHead renders HELP and TYPE; a family without help has no HELP line.
 func appendHead(dst []byte, f *Family) []byte {

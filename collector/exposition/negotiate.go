@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 )
 
 // Format is the format of one answer.
@@ -14,8 +13,8 @@ type Format struct {
 	Expfmt expfmt.Format
 	// ContentType is what the answer says of itself.
 	ContentType string
-	// Text says that the fast encoder of [Layout.WriteText] writes it: text
-	// format 0.0.4 without names to escape.
+	// Text says that it is written by [Layout.WriteText], of the layout that
+	// [Layout.In] gives for Expfmt.
 	Text bool
 }
 
@@ -43,8 +42,7 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	default:
 	}
 	if utf8 {
-		// The fast encoder quotes names but does not escape them.
-		return Format{Expfmt: f, ContentType: string(f), Text: f.ToEscapingScheme() == model.NoEscaping}
+		return Format{Expfmt: f, ContentType: string(f), Text: true}
 	}
 	return Format{Expfmt: f, ContentType: textContentType, Text: true}
 }

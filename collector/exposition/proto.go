@@ -14,31 +14,25 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// WriteFormat writes the page in any format that expfmt knows, families of
-// the exporter's own registry behind those of the blocks. It builds every
+// WriteFormat writes the page in any format that can be negotiated: text with
+// the writer of [Layout.WriteText], the rest with expfmt, which builds every
 // family each time and is meant for the few clients that cannot take text. What
 // the format has no place for, such as histograms with fractional counts in
-// OpenMetrics or names that are equal once escaped, is left out.
-func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, own []*dto.MetricFamily, format expfmt.Format, only func(name string) bool) error {
+// OpenMetrics, is left out.
+func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, format expfmt.Format, only func(name string) bool) error {
+	l = l.In(format)
+	if format.FormatType() == expfmt.TypeTextPlain {
+		_, err := l.WriteText(w, blocks, nil, only)
+		return err
+	}
 	p := newPageEncoder(w, format)
-	names := l.escaping(format.ToEscapingScheme())
 	wholeCounts := format.FormatType() == expfmt.TypeOpenMetrics
 	for i := range l.families {
 		f := &l.families[i]
-		if only != nil && !only(f.Name) || !names.admits(&f.Family) {
+		if !f.selected(only) {
 			continue
 		}
-		mf := f.message(blocks, wholeCounts)
-		names.prune(mf)
-		if err := p.encode(mf); err != nil {
-			return err
-		}
-	}
-	for _, mf := range own {
-		if only != nil && !only(mf.GetName()) {
-			continue
-		}
-		if err := p.encode(mf); err != nil {
+		if err := p.encode(l.message(f, blocks, wholeCounts, only)); err != nil {
 			return err
 		}
 	}
@@ -88,7 +82,7 @@ func (p *pageEncoder) close() error {
 
 // message builds one family as protobuf message. With wholeCounts histograms
 // that count in fractions are left out.
-func (f *mergedFamily) message(blocks []*Block, wholeCounts bool) *dto.MetricFamily {
+func (l *Layout) message(f *mergedFamily, blocks []*Block, wholeCounts bool, only func(name string) bool) *dto.MetricFamily {
 	typ := messageType(f.Type)
 	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
 	if f.Help != "" {
@@ -98,12 +92,16 @@ func (f *mergedFamily) message(blocks []*Block, wholeCounts bool) *dto.MetricFam
 		mf.Unit = new(f.Unit)
 	}
 	g := grouper{family: mf, name: f.Name, typ: f.Type, byLabels: make(map[string]*dto.Metric)}
-	for _, r := range f.refs {
-		b := blocks[r.block]
-		first, end := b.shape.families[r.family].Lines()
-		for n := first; n < end; n++ {
-			if v, ok := b.Value(n); ok {
-				g.add(b.shape.Labels(n), v)
+	for j := range f.refs {
+		r := &f.refs[j]
+		if f.mixed && only != nil && !only(l.asked(r)) {
+			continue
+		}
+		data, spans := blocks[r.block].data, blocks[r.block].spans
+		for _, one := range r.entries() {
+			span := spans[one.value]
+			if v, ok := number(data[span.start:span.end]); ok {
+				g.add(one.labels, v)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unique"
 
 	"github.com/prometheus/common/model"
@@ -43,6 +44,12 @@ type Shape struct {
 	drops   Drops
 	utf8    bool
 	watched []Watched
+	// dialects are the families as readers of other formats get them, made
+	// when the first asks.
+	dialects struct {
+		mu sync.Mutex
+		of map[dialect][]part
+	}
 }
 
 // Watched is a series that [Options.Watch] asked for, as the server wrote it:

@@ -7,41 +7,54 @@ import "io"
 const flushAt = 128 << 10
 
 // WriteText writes the page of the blocks, in the order the layout was made
-// for, in text format 0.0.4. The buffer is scratch memory and is returned for
+// for, in the text format that the layout is for; see [Layout.In]. The buffer is scratch memory and is returned for
 // the next page.
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
+	var err error
 	for i := range l.families {
 		f := &l.families[i]
-		if only != nil && !only(f.Name) {
+		if !f.selected(only) {
 			continue
 		}
-		head := len(buf)
-		buf = append(buf, f.text...)
-		empty := len(buf)
-		wrote := false
-		for j := range f.refs {
-			r := &f.refs[j]
-			buf = r.append(buf, blocks[r.block])
-			if len(buf) < flushAt || !wrote && len(buf) == empty {
-				continue
-			}
-			if _, err := w.Write(buf); err != nil {
-				return buf, err
-			}
-			wrote = true
-			buf = buf[:0]
-		}
-		if !wrote && len(buf) == empty {
-			// Computed families may have nothing to say; then they are absent.
-			buf = buf[:head]
+		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
+			return buf, err
 		}
 	}
 	if len(buf) == 0 {
 		return buf, nil
 	}
-	_, err := w.Write(buf)
+	_, err = w.Write(buf)
 	return buf, err
+}
+
+// writeFamily appends one family to what is to be written, and writes it out
+// when it is enough.
+func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
+	head := len(buf)
+	buf = append(buf, f.text...)
+	empty := len(buf)
+	wrote := false
+	for j := range f.refs {
+		r := &f.refs[j]
+		if f.mixed && only != nil && !only(l.asked(r)) {
+			continue
+		}
+		buf = r.append(buf, blocks[r.block])
+		if len(buf) < flushAt || !wrote && len(buf) == empty {
+			continue
+		}
+		if _, err := w.Write(buf); err != nil {
+			return buf, err
+		}
+		wrote = true
+		buf = buf[:0]
+	}
+	if !wrote && len(buf) == empty {
+		// Computed families may have nothing to say; then they are absent.
+		buf = buf[:head]
+	}
+	return buf, nil
 }
 
 // TextLength is the number of bytes that WriteText will write.
@@ -49,17 +62,37 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 	total := int64(0)
 	for i := range l.families {
 		f := &l.families[i]
-		if only != nil && !only(f.Name) {
+		if !f.selected(only) {
 			continue
 		}
 		size := int64(0)
 		for j := range f.refs {
 			r := &f.refs[j]
-			size += int64(blocks[r.block].sizes[r.family])
+			if f.mixed && only != nil && !only(l.asked(r)) {
+				continue
+			}
+			size += l.length(r, blocks[r.block])
 		}
 		if size > 0 {
 			total += size + int64(len(f.text))
 		}
 	}
 	return total
+}
+
+// length is the number of bytes of the lines of a ref.
+func (l *Layout) length(r *ref, b *Block) int64 {
+	p := l.part(r)
+	switch {
+	case p == nil:
+		return int64(b.sizes[r.family])
+	case p.same >= 0:
+		return int64(b.sizes[p.same])
+	}
+	return r.length(b)
+}
+
+// selected says whether a family is asked for; nil asks for all.
+func (f *mergedFamily) selected(only func(name string) bool) bool {
+	return only == nil || f.mixed || only(f.Name)
 }

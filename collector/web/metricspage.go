@@ -51,11 +51,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *select
 	if !format.Text {
 		return false
 	}
+	layout := sheet.layout.In(format.Expfmt)
 	w.Header().Set("Content-Type", format.ContentType)
-	w.Header().Set("Content-Length", strconv.FormatInt(sheet.layout.TextLength(sheet.blocks, sheet.only), 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(layout.TextLength(sheet.blocks, sheet.only), 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_ = s.pages.writeText(w, sheet)
+		_ = s.pages.writeText(w, sheet, layout)
 	}
 	return true
 }

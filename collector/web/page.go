@@ -211,9 +211,9 @@ func (p *pages) encode(to io.Writer, s *sheet, format *exposition.Format, e expo
 		return err
 	}
 	if format.Text {
-		err = p.writeText(w, s)
+		err = p.writeText(w, s, s.layout.In(format.Expfmt))
 	} else {
-		err = s.layout.WriteFormat(w, s.blocks, nil, format.Expfmt, s.only)
+		err = s.layout.WriteFormat(w, s.blocks, format.Expfmt, s.only)
 	}
 	if err != nil {
 		return err
@@ -222,13 +222,13 @@ func (p *pages) encode(to io.Writer, s *sheet, format *exposition.Format, e expo
 }
 
 // writeText writes a page as plain text, with memory of earlier pages.
-func (p *pages) writeText(w io.Writer, s *sheet) error {
+func (p *pages) writeText(w io.Writer, s *sheet, l *exposition.Layout) error {
 	buf, ok := p.scratch.Get().(*[]byte)
 	if !ok {
 		buf = &[]byte{}
 	}
 	var err error
-	*buf, err = s.layout.WriteText(w, s.blocks, *buf, s.only)
+	*buf, err = l.WriteText(w, s.blocks, *buf, s.only)
 	p.scratch.Put(buf)
 	return err
 }

@@ -1,0 +1,219 @@
+package exposition_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// textFormats are all text formats that a reader can be given.
+func textFormats() map[string]expfmt.Format {
+	formats := make(map[string]expfmt.Format)
+	for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.DotsEscaping, model.ValueEncodingEscaping} {
+		formats["text "+scheme.String()] = formatOf(expfmt.TypeTextPlain, scheme)
+	}
+	return formats
+}
+
+// restrict is what a page says of one replica: its lines, and the heads of the
+// families that have any.
+func restrict(page, replica string) string {
+	var out strings.Builder
+	head := ""
+	inHead := false
+	for line := range strings.Lines(page) {
+		switch {
+		case strings.HasPrefix(line, "# "):
+			if !inHead {
+				head = ""
+			}
+			head, inHead = head+line, true
+		case strings.Contains(line, `r="`+replica+`"`):
+			out.WriteString(head + line)
+			head, inHead = "", false
+		default:
+			inHead = false
+		}
+	}
+	return out.String()
+}
+
+// sampleLines are the lines of a page that are samples, in the order of their
+// text.
+func sampleLines(page string) []string {
+	lines := slices.Collect(strings.Lines(page))
+	return slices.Sorted(slices.Values(slices.DeleteFunc(lines, func(line string) bool { return line[0] == '#' })))
+}
+
+// generator makes pages at random.
+type generator struct {
+	*rand.Rand
+
+	// conflicting lets two pages say different things of a family.
+	conflicting bool
+}
+
+// generatedNames are names of families; some are equal once escaped.
+var generatedNames = []string{
+	"a", "a_b", "a.b", "a-b", "a:b", "b_total", "b.total", "c_seconds", "d", "d.e", "d_e", "h.i_seconds", "ünter", "z",
+}
+
+// page is one page. What it says of a family depends on the family's escaped
+// name alone, unless pages may conflict.
+func (g *generator) page() string {
+	var out strings.Builder
+	for _, i := range g.Perm(len(generatedNames))[:1+g.IntN(len(generatedNames)-1)] {
+		g.family(&out, generatedNames[i])
+	}
+	return out.String()
+}
+
+// family writes one family.
+func (g *generator) family(out *strings.Builder, name string) {
+	escaped := model.EscapeName(name, model.UnderscoreEscaping)
+	as := len(escaped) + int(escaped[len(escaped)-1])
+	if g.conflicting {
+		as = g.IntN(100)
+	}
+	typ := []string{"counter", "gauge", "histogram", "summary", "untyped"}[as%5]
+	if !g.conflicting || g.IntN(3) > 0 {
+		fmt.Fprintf(out, "# HELP %s help %d %s\n", quoteName(name), as%3, strings.Repeat("long ", as%2*100))
+	}
+	if !g.conflicting || g.IntN(3) > 0 {
+		fmt.Fprintf(out, "# TYPE %s %s\n", quoteName(name), typ)
+	}
+	for x := range 1 + g.IntN(3) {
+		g.samples(out, name, typ, fmt.Sprintf(`%s="%d"`, []string{"x", `"x.y"`, "x_y", `"x:y"`}[g.IntN(4)], x))
+	}
+}
+
+// samples writes the samples of one series, or of one histogram or summary, of
+// which a part may be missing.
+func (g *generator) samples(out *strings.Builder, name, typ, label string) {
+	one := func(suffix, more string, value int) {
+		if !g.conflicting && suffix != "_count" || g.IntN(5) > 0 {
+			fmt.Fprintf(out, "%s %d\n", seriesOf(name+suffix, label+more), value)
+		}
+	}
+	n := g.IntN(100)
+	switch typ {
+	case "histogram":
+		one("_bucket", `,le="1"`, n)
+		one("_bucket", `,le="+Inf"`, 2*n)
+		one("_sum", "", 3*n)
+		one("_count", "", 2*n)
+	case "summary":
+		one("", `,quantile="0.5"`, n)
+		one("_sum", "", 3*n)
+		one("_count", "", n)
+	default:
+		one("", "", n)
+	}
+}
+
+// quoteName is a name as HELP and TYPE have it.
+func quoteName(name string) string {
+	if model.LegacyValidation.IsValidMetricName(name) {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// seriesOf is a series as a sample line has it.
+func seriesOf(name, labels string) string {
+	if model.LegacyValidation.IsValidMetricName(name) {
+		return name + "{" + labels + "}"
+	}
+	return "{" + strconv.Quote(name) + "," + labels + "}"
+}
+
+// pageIn is the page of the blocks in a format.
+func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) string {
+	tb.Helper()
+	var m exposition.Merger
+	var out bytes.Buffer
+	l := m.Layout(blocks)
+	require.NoError(tb, l.WriteFormat(&out, blocks, format, nil))
+	if format.FormatType() != expfmt.TypeProtoDelim {
+		require.EqualValues(tb, out.Len(), l.In(format).TextLength(blocks, nil), "the foretold length of the page")
+	}
+	return out.String()
+}
+
+// TestNoTargetChangesTheLinesOfAnother holds the page of two targets, reduced
+// to one of them, against the page of that one alone: heads and lines, byte for
+// byte, in every text format.
+func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
+	for seed := range uint64(300) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 0))}
+		blocks := merged(t, g.page(), g.page(), g.page())
+		for name, format := range textFormats() {
+			page := pageIn(t, format, blocks...)
+			for i, b := range blocks {
+				replica := string(rune('a' + i))
+				require.Equal(t, pageIn(t, format, b), restrict(page, replica), "seed %d, %s, replica %s", seed, name, replica)
+			}
+			got, err := readings([]byte(page), "")
+			require.NoError(t, err)
+			require.Len(t, got, len(sampleLines(page)))
+			_, err = families(page)
+			require.NoError(t, err, page)
+		}
+	}
+}
+
+func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
+	const usual = "# HELP a_b help\n# TYPE a_b counter\na_b 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n"
+	for _, c := range []struct{ name, odd, underscores string }{
+		{"a dotted name", "{\"x.y\"} 1\n", "x_y{r=\"b\"} 1\n"},
+		{"a name that becomes a bystander's", "{\"a.b\"} 7\n", "a_b{r=\"b\"} 7\n"},
+		{"of two that become equal one stays", "{\"a.b\"} 7\na_b 8\n", "a_b{r=\"b\"} 8\n"},
+		{"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n", "a_b{r=\"b\",x=\"1\"} 7\na_b{r=\"b\"} 8\n"},
+		{"a label that becomes another", "a_b{\"x.y\"=\"1\",x_y=\"2\"} 7\na_b 8\n", "a_b{r=\"b\"} 8\n"},
+		{"a histogram that becomes a bystander's", "# TYPE \"h\" histogram\nh_bucket{\"l.e\"=\"1\",le=\"+Inf\"} 1\n", "h_bucket{l_e=\"1\",le=\"+Inf\",r=\"b\"} 1\n"},
+		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "i_j_bucket{le=\"1\",r=\"b\"} 1\n"},
+		{"a huge HELP", "# HELP a_b " + strings.Repeat("x", 1<<20) + "\n{\"q.r\"} 1\na_b 1\n", "a_b{r=\"b\"} 1\nq_r{r=\"b\"} 1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			blocks := merged(t, usual, c.odd)
+			for name, format := range textFormats() {
+				page := pageIn(t, format, blocks...)
+				require.Equal(t, pageIn(t, format, blocks[0]), restrict(page, "a"), name)
+				if name == "text underscores" {
+					require.Equal(t, sampleLines(c.underscores), sampleLines(restrict(page, "b")))
+				}
+			}
+		})
+	}
+}
+
+func TestEscapedFamiliesAreAskedForByTheirNames(t *testing.T) {
+	format := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
+	body := "{\"a.b\",x=\"1\"} 1\na_b 2\n{\"c.d\"} 3\n"
+	for asked, want := range map[string]string{
+		"a.b": "# TYPE a_b untyped\na_b{x=\"1\"} 1\n", "a_b": "# TYPE a_b untyped\na_b 2\n", "c.d": "# TYPE c_d untyped\nc_d 3\n", "c_d": "",
+	} {
+		require.Equal(t, want, string(encode(t, body, format, func(name string) bool { return name == asked })), asked)
+	}
+}
+
+func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
+	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
+	var m exposition.Merger
+	ordinary := m.Layout(merged(t, "a 1\n"))
+	require.Same(t, ordinary, ordinary.In(underscores), "nothing to escape")
+	odd := m.Layout(merged(t, "a 1\n", "{\"a.b\"} 1\n"))
+	require.Same(t, odd, odd.In(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
+	require.NotSame(t, odd, odd.In(underscores))
+	require.Same(t, odd.In(underscores), odd.In(formatOf(expfmt.TypeProtoDelim, model.UnderscoreEscaping)))
+}

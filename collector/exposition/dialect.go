@@ -1,0 +1,224 @@
+package exposition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// dialect is what a reader's format makes of names; its zero value is the text
+// format with names as they are, in which every shape is kept.
+type dialect struct {
+	// scheme is how names beyond the legacy character set are escaped.
+	scheme model.EscapingScheme
+}
+
+// dialectOf is the dialect of a format. It is asked for once a page, and so reads
+// the one parameter in place.
+func dialectOf(f expfmt.Format) dialect {
+	_, escaping, _ := strings.Cut(string(f), model.EscapingKey+"=")
+	escaping, _, _ = strings.Cut(escaping, ";")
+	scheme, err := model.ToEscapingScheme(strings.TrimSpace(escaping))
+	if err != nil {
+		scheme = model.NameEscapingScheme
+	}
+	return dialect{scheme: scheme}
+}
+
+// part is one family of a shape as a dialect has it: other prefixes, perhaps,
+// before the same values.
+type part struct {
+	Family
+	segment
+	// asked is the name that selects the family, which is that of the shape.
+	asked string
+	// same is the number of the family of the shape that has the same lines, -1
+	// for none.
+	same int32
+}
+
+// in gives the families of the shape in a dialect; nil says that they are the
+// shape's own. They are made once and kept with the shape.
+func (s *Shape) in(d dialect) []part {
+	if d == (dialect{}) || !s.utf8 {
+		return nil
+	}
+	s.dialects.mu.Lock()
+	defer s.dialects.mu.Unlock()
+	if parts, ok := s.dialects.of[d]; ok {
+		return parts
+	}
+	parts := make([]part, len(s.families))
+	for i := range s.families {
+		parts[i] = part{Family: s.families[i], segment: s.segment(i), asked: s.families[i].Name, same: int32(i)}
+	}
+	if d.scheme != model.NoEscaping {
+		parts = escape(parts, d.scheme)
+	}
+	if s.dialects.of == nil {
+		s.dialects.of = make(map[dialect][]part)
+	}
+	s.dialects.of[d] = parts
+	return parts
+}
+
+// entry is one line of a segment that is rearranged.
+type entry struct {
+	labels labels.Labels
+	value  uint32
+}
+
+// entries reads the lines of a segment back.
+func (s *segment) entries() []entry {
+	all := make([]entry, len(s.lines))
+	var buf []byte
+	start := uint32(0)
+	for i := range s.lines {
+		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
+		all[i] = entry{labels: labelsOf(buf), value: s.lines[i].value}
+		start = s.lines[i].end
+	}
+	return all
+}
+
+// render is the segment of the entries in their order.
+func render(entries []entry) segment {
+	all := make([]series, len(entries))
+	for i := range entries {
+		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
+	}
+	share := newSharer(all)
+	seg := segment{own: share.own, lines: make([]line, len(entries))}
+	for i := range entries {
+		seg.lines[i] = share.add(all[i].prefix)
+		seg.lines[i].value = entries[i].value
+	}
+	seg.text = share.family().Value()
+	return seg
+}
+
+// sampleNames are the names that samples of a family may have.
+func sampleNames(name string, typ model.MetricType) []string {
+	switch typ {
+	case model.MetricTypeHistogram:
+		return []string{name, name + "_bucket", name + "_count", name + "_sum"}
+	case model.MetricTypeSummary:
+		return []string{name, name + "_count", name + "_sum"}
+	default:
+		return []string{name}
+	}
+}
+
+// escape gives the families the names that a reader gets who does not take
+// those beyond the legacy character set. What becomes equal to another series
+// of the same target is left out, odd names before ordinary ones; between
+// targets nothing is, for their series differ in identity.
+func escape(parts []part, scheme model.EscapingScheme) []part {
+	e := escaper{scheme: scheme, taken: make(map[string]bool), seen: make(map[string]bool)}
+	for i := range parts {
+		if p := &parts[i]; model.LegacyValidation.IsValidMetricName(p.Name) {
+			e.take(p.Name, p.Type)
+			e.ordinary(&p.segment)
+		}
+	}
+	kept := parts[:0]
+	for i := range parts {
+		if p := parts[i]; e.part(&p) {
+			kept = append(kept, p)
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b part) int { return strings.Compare(a.Name, b.Name) })
+	return kept
+}
+
+// escaper escapes the names of one shape.
+type escaper struct {
+	scheme model.EscapingScheme
+	// taken are the sample names of families, true for those of a histogram or
+	// summary; seen are the prefixes of lines.
+	taken, seen map[string]bool
+}
+
+// take notes the sample names of a family.
+func (e *escaper) take(name string, typ model.MetricType) {
+	for _, sample := range sampleNames(name, typ) {
+		e.taken[sample] = e.taken[sample] || !scalar(typ)
+	}
+}
+
+// ordinary notes the lines that need no escaping.
+func (e *escaper) ordinary(s *segment) {
+	var buf []byte
+	start := uint32(0)
+	for i := range s.lines {
+		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
+		start = s.lines[i].end
+		if !quotedName(string(buf)) {
+			e.seen[string(buf)] = true
+		}
+	}
+}
+
+// part escapes one family; false when nothing of it is left.
+func (e *escaper) part(p *part) bool {
+	odd := !model.LegacyValidation.IsValidMetricName(p.Name)
+	name := p.Name
+	if odd {
+		name = model.EscapeName(p.Name, e.scheme)
+		for _, sample := range sampleNames(name, p.Type) {
+			if distribution, ok := e.taken[sample]; ok && (distribution || !scalar(p.Type)) {
+				return false
+			}
+		}
+		e.take(name, p.Type)
+	}
+	entries, changed := p.entries(), odd
+	kept := entries[:0]
+	for _, one := range entries {
+		escaped, ok := e.labels(one.labels, p.Name, name)
+		if !ok {
+			changed = true
+			continue
+		}
+		if odd || !labels.Equal(escaped, one.labels) {
+			changed = true
+			prefix := string(appendPrefix(nil, escaped))
+			if e.seen[prefix] {
+				continue
+			}
+			e.seen[prefix] = true
+		}
+		kept = append(kept, entry{labels: escaped, value: one.value})
+	}
+	if changed {
+		p.Name, p.segment, p.same = name, render(kept), -1
+	}
+	return len(kept) > 0
+}
+
+// labels escapes the names of one series of a family; false when two of them
+// become equal. A colon is replaced before, for the escaping takes names of
+// labels for names of metrics, in which colons may stay.
+func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labels.Labels, bool) {
+	b := labels.NewScratchBuilder(lset.Len())
+	seen, distinct := make(map[string]bool, lset.Len()), true
+	lset.Range(func(l labels.Label) {
+		switch {
+		case l.Name == model.MetricNameLabel:
+			l.Value = escapedFamily + strings.TrimPrefix(l.Value, family)
+		case !model.LegacyValidation.IsValidLabelName(l.Name):
+			l.Name = strings.ReplaceAll(l.Name, ":", "_")
+			if !model.LegacyValidation.IsValidLabelName(l.Name) {
+				l.Name = model.EscapeName(l.Name, e.scheme)
+			}
+		}
+		distinct = distinct && !seen[l.Name]
+		seen[l.Name] = true
+		b.Add(l.Name, l.Value)
+	})
+	b.Sort()
+	return b.Labels(), distinct
+}
