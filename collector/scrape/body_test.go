@@ -201,7 +201,7 @@ func TestRequestOfAPage(t *testing.T) {
 	bounded, free := server.requests()[0], server.requests()[1]
 	require.Equal(t, "GET", bounded.Method)
 	require.Equal(t, "/metrics", bounded.URL.Path)
-	require.Equal(t, "text/plain;version=0.0.4;q=0.9,application/openmetrics-text;version=1.0.0;q=0.5,*/*;q=0.1", bounded.Header.Get("Accept"))
+	require.Equal(t, "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1", bounded.Header.Get("Accept"))
 	require.Equal(t, "gzip", bounded.Header.Get("Accept-Encoding"))
 	require.Regexp(t, `^trtllm_exporter/.+`, bounded.Header.Get("User-Agent"))
 	require.Equal(t, "1", bounded.Header.Get(scrape.HopHeader))
