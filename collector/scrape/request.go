@@ -22,8 +22,7 @@ const (
 	// acceptPage asks for text alone: prometheus_client (0.26, as in vLLM and
 	// SGLang) takes no notice of q, answers OpenMetrics to whoever names it, and
 	// writes TYPE of sglang:x over samples of sglang_x there. As text a name comes
-	// as it is; servers that know other characters in names are told to keep them
-	// too. A server that has OpenMetrics only is free to send it.
+	// as it is, with other characters too where a server can write them. A server that has OpenMetrics only is free to send it.
 	acceptPage    = "text/plain;version=0.0.4;escaping=allow-utf-8,*/*;q=0.1"
 	acceptJSON    = "application/json,*/*;q=0.1"
 	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
