@@ -91,6 +91,9 @@ func printTarget(w io.Writer, t *target.Target, s *target.Status) {
 	p := &sheet{Writer: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
 	p.row(t.ReplicaID, t.MetricsURL)
 	p.row("engine", orUnknown(s.DetectedEngine))
+	if s.EngineEvidence != "" {
+		p.row("recognised by", s.EngineEvidence)
+	}
 	if s.Generation != "" {
 		p.row("generation", s.Generation+": "+s.GenerationReason)
 	}

@@ -18,11 +18,11 @@ type base struct {
 	// noPage says why a server may have no page.
 	noPage string
 
-	// marks show the kind on a page. A kind whose page is that of another has
-	// none, but pageOf. Detection asks for what kinds of a higher priority have
-	// before that of others.
+	// marks show the kind on a page; pageOf are the kinds whose pages it may
+	// have instead, and is then known by its API. Detection asks for what kinds of
+	// a higher priority have before that of others.
 	marks    []mark
-	pageOf   Kind
+	pageOf   []Kind
 	priority int
 
 	answers []Signal
@@ -60,7 +60,7 @@ func (*base) Meanings() []Meaning                                  { return nil 
 func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }
 func (*base) Determinism(*Facts, *Page) []target.Check             { return nil }
 func (*base) Health(context.Context, Asker, string) Health         { return Health{} }
-func (*base) isIt(context.Context, Asker, string) bool             { return false }
+func (*base) isIt(context.Context, Asker, string) string           { return "" }
 func (*base) hint(context.Context, Asker, string) (likely string)  { return "" }
 
 // Ask implements Engine: most servers have OpenAI's list of models, and few say

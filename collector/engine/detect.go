@@ -9,6 +9,15 @@ import (
 	"strings"
 )
 
+// Found is what detection found at an address.
+type Found struct {
+	Kind Kind
+	// Path is where the kind has its page.
+	Path string
+	// Evidence says what showed the kind, for people; empty where nothing did.
+	Evidence string
+}
+
 // mark is a text by which a page shows its kind of server.
 type mark struct {
 	// text begins the name of a sample or family, or is anywhere on the page.
@@ -29,69 +38,121 @@ func (m *mark) on(body []byte) bool {
 		bytes.Contains(body, []byte("# TYPE "+m.text))
 }
 
+// words are the mark for people.
+func (m *mark) words() string {
+	if m.anywhere {
+		return "the page has " + m.text
+	}
+	return "the page has names that begin with " + m.text
+}
+
 // FromPage is the kind of server by the marks on its page, Unknown when there
 // are none.
-func FromPage(body []byte) Kind {
-	kind, most := Unknown, 0
+func FromPage(body []byte) Kind { return fromPage(body).Kind }
+
+// fromPage is the kind whose mark on the page weighs most.
+func fromPage(body []byte) Found {
+	found, most := Found{Kind: Unknown}, 0
 	for _, e := range registry {
 		for _, m := range e.data().marks {
 			if m.weight > most && m.on(body) {
-				kind, most = e.Kind(), m.weight
+				found, most = Found{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: m.words()}, m.weight
 			}
 		}
 	}
-	return kind
+	return found
 }
 
-// Recognise is the kind of server by its page; kinds that share a page are distinguished
-// apart by what else the address answers.
-func Recognise(ctx context.Context, ask Asker, address string, body []byte) Kind {
-	kind := FromPage(body)
-	if kind == Unknown {
-		return Unknown
-	}
+// Recognise finds the kind of server by its page; kinds that may have the page
+// of another are known by what else the address answers.
+func Recognise(ctx context.Context, ask Asker, address string, body []byte) Found {
+	return recognise(ctx, remember(ask), address, body)
+}
+
+// recognise is Recognise with an asker that remembers.
+func recognise(ctx context.Context, ask Asker, address string, body []byte) Found {
+	found := fromPage(body)
 	for _, e := range registry {
-		if e.data().pageOf == kind && e.isIt(ctx, ask, address) {
-			return e.Kind()
+		if !slices.Contains(e.data().pageOf, found.Kind) {
+			continue
+		}
+		if why := e.isIt(ctx, ask, address); why != "" {
+			return Found{e.Kind(), e.MetricsPath(), found.Evidence + "; " + why}
 		}
 	}
-	return kind
+	return found
 }
 
 // Alike says whether both kinds may show the same page.
-func Alike(a, b Kind) bool { return pageOf(a) == pageOf(b) }
+func Alike(a, b Kind) bool {
+	pages := pagesOf(b)
+	return slices.ContainsFunc(pagesOf(a), func(k Kind) bool { return slices.Contains(pages, k) })
+}
 
-// pageOf is the kind whose page a kind has.
-func pageOf(kind Kind) Kind {
-	if e, ok := Of(string(kind)); ok && e.data().pageOf != "" {
+// pagesOf are the kinds of which a kind's page may be.
+func pagesOf(kind Kind) []Kind {
+	e, ok := Of(string(kind))
+	switch {
+	case !ok:
+		return []Kind{kind}
+	case len(e.data().marks) == 0:
 		return e.data().pageOf
 	}
-	return kind
+	return append([]Kind{kind}, e.data().pageOf...)
 }
 
 // pageLimit bounds a page that is read only to be recognised.
 const pageLimit = 16 << 20
 
 // Detect asks a server, given by scheme, host and port of its page, what it is,
-// and where its page is. Only content counts: some servers answer every path
-// with 200. Unknown means that nothing known answered.
-func Detect(ctx context.Context, ask Asker, address string) (kind Kind, path string) {
-	order := All()
-	slices.SortStableFunc(order, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
-	asked := make(map[string]bool)
-	for _, e := range order {
+// and where its page is: by its page, then by what only one kind answers. Only
+// content counts: some servers answer every path with 200. Unknown means that
+// nothing known answered.
+func Detect(ctx context.Context, ask Asker, address string) Found {
+	ask = remember(ask)
+	seen := make(map[string]bool)
+	for _, e := range byPriority() {
 		path := e.MetricsPath()
-		if !asked[path] {
-			asked[path] = true
-			if kind := Recognise(ctx, ask, address, pageAt(ctx, ask, address+path)); kind != Unknown {
-				return kind, path
+		if !seen[path] {
+			seen[path] = true
+			if found := recognise(ctx, ask, address, pageAt(ctx, ask, address+path)); found.Kind != Unknown {
+				found.Path = path
+				return found
 			}
 		}
-		if e.data().pageOf == "" && e.isIt(ctx, ask, address) {
-			return e.Kind(), path
+		if why := answersAs(ctx, e, ask, address); why != "" {
+			return Found{e.Kind(), path, why}
 		}
 	}
-	return Unknown, ""
+	return Found{Kind: Unknown}
+}
+
+// FromAPI finds the kind of a server whose page shows none, by what only one kind
+// answers.
+func FromAPI(ctx context.Context, ask Asker, address string) Found {
+	ask = remember(ask)
+	for _, e := range byPriority() {
+		if why := answersAs(ctx, e, ask, address); why != "" {
+			return Found{e.Kind(), e.MetricsPath(), why}
+		}
+	}
+	return Found{Kind: Unknown}
+}
+
+// answersAs says what an address answers that only servers of a kind do, whatever
+// their page; empty for none.
+func answersAs(ctx context.Context, e Engine, ask Asker, address string) string {
+	if len(e.data().marks) == 0 {
+		return ""
+	}
+	return e.isIt(ctx, ask, address)
+}
+
+// byPriority are the kinds in the order in which detection asks for them.
+func byPriority() []Engine {
+	order := All()
+	slices.SortStableFunc(order, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
+	return order
 }
 
 // pageAt is what answers under a URL; nil unless it is 200.
@@ -114,21 +175,54 @@ func Hint(ctx context.Context, ask Asker, address string) string {
 	return ""
 }
 
-// FromURL guesses the kind by the path of the page alone: one that a single kind
-// has.
-func FromURL(path string) Kind {
-	kind := Unknown
-	for _, e := range registry {
-		if !strings.HasPrefix(path, e.MetricsPath()) {
-			continue
-		}
-		if kind != Unknown {
-			return Unknown
-		}
-		kind = e.Kind()
+// FromEmptyPage is the kind of a server that has a page without a sample at that
+// path: the one kind that has its page there, if such a page is a good one of it
+// and the address does not answer every path so.
+func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
+	found := Found{Kind: Unknown}
+	q := &questions{ask: ask, base: address}
+	if pageAt(ctx, ask, address+"/version") != nil && q.version(ctx) == "" {
+		return found
 	}
-	return kind
+	for _, e := range registry {
+		switch {
+		case strings.TrimSuffix(path, "/") != e.MetricsPath():
+		case found.Kind != Unknown:
+			return Found{Kind: Unknown}
+		case e.EmptyPage():
+			found = Found{e.Kind(), path, "a page without samples is at " + path}
+		}
+	}
+	return found
 }
 
 // ModelLabels are the labels by which servers name a model.
 func ModelLabels() []string { return []string{"model", "model_name"} }
+
+// memory puts each question once: several kinds are known by the same answer.
+type memory struct {
+	Asker
+
+	answers map[string]answer
+}
+
+// answer is what came of a question.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+	err    error
+}
+
+// remember gives an asker that puts each question once.
+func remember(ask Asker) Asker { return &memory{ask, make(map[string]answer)} }
+
+// Do implements Asker.
+func (m *memory) Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	a, known := m.answers[method+url]
+	if !known {
+		a.status, a.header, a.body, a.err = m.Asker.Do(ctx, method, url, body, limit)
+		m.answers[method+url] = a
+	}
+	return a.status, a.header, a.body, a.err
+}

@@ -47,9 +47,10 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 			if c.api {
 				base = r.APIURL()
 			}
-			kind, path := engine.Detect(t.Context(), newNetwork(t), base)
-			require.Equal(t, c.kind, kind)
-			require.Equal(t, c.path, path)
+			found := engine.Detect(t.Context(), newNetwork(t), base)
+			require.Equal(t, c.kind, found.Kind)
+			require.Equal(t, c.path, found.Path)
+			require.Equal(t, c.kind != engine.Unknown, found.Evidence != "")
 		})
 	}
 }
@@ -70,9 +71,8 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 		"names in comments":  {"/metrics": "# HELP other like nv_inference_count\nother 1\n"},
 	} {
 		t.Run(says, func(t *testing.T) {
-			kind, path := engine.Detect(t.Context(), server, "http://server")
-			require.Equal(t, engine.Unknown, kind)
-			require.Empty(t, path)
+			require.Equal(t, engine.Found{Kind: engine.Unknown}, engine.Detect(t.Context(), server, "http://server"))
+			require.Equal(t, engine.Found{Kind: engine.Unknown}, engine.FromAPI(t.Context(), server, "http://server"))
 		})
 	}
 }
@@ -80,8 +80,7 @@ func TestServersThatAreNoneOfOursStayUnknown(t *testing.T) {
 func TestTheServersJSONIsNeverAsked(t *testing.T) {
 	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindServe}, 0))
 	asked := &recorder{network: newNetwork(t)}
-	kind, _ := engine.Detect(t.Context(), asked, r.APIURL())
-	require.Equal(t, engine.TRTLLMServe, kind)
+	require.Equal(t, engine.TRTLLMServe, engine.Detect(t.Context(), asked, r.APIURL()).Kind)
 	require.NotContains(t, asked.paths, "/metrics", "reading it takes iterations away from other readers")
 }
 
@@ -120,9 +119,8 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 			require.GreaterOrEqual(t, length, 0, "no kind is known for this sample")
 			if len(body) == 0 {
 				require.Equal(t, engine.Unknown, engine.FromPage(body), "an empty page says nothing")
-				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`}
-				got, _ := engine.Detect(t.Context(), server, "http://server")
-				require.Equal(t, want, got)
+				server := answers{"/prometheus/metrics": "", "/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}
+				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server").Kind)
 				return
 			}
 			require.Equal(t, want, engine.FromPage(body))
@@ -138,7 +136,8 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"Triton", "nv_inference_count 1\n", engine.Triton},
 		{"Triton with vLLM inside", "vllm:prompt_tokens_total 1\nnv_inference_count 1\n", engine.Triton},
 		{"a name in the first line", "trtllm_request_success_total 1\n", engine.TRTLLMServe},
-		{"a name in a later line", "x 1\nrequest_success_total 1\n", engine.TRTLLMServe},
+		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
+		{"a name that anybody may have", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
 		{"a family without samples", "# TYPE request_queue_time_seconds histogram\n", engine.TRTLLMServe},
 		{"the first release", "e2e_request_latency_seconds_sum 1\n", engine.TRTLLMServe},
 		{"NIM shows names of trtllm-serve's too", "e2e_request_latency_seconds_sum 1\nnum_request_max 1\n", engine.NIM},
@@ -161,9 +160,13 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 	}
 }
 
+// serveModels are the models that a trtllm-serve lists.
+const serveModels = `{"object":"list","data":[{"id":"m","object":"model","owned_by":"tensorrt_llm"}]}`
+
 func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 	const page, models = "nv_inference_count 1\n", `{"data":[{"id":"m"}]}`
 	const ours = "/prometheus/metrics /version /metrics /v1/models /v1/metrics"
+	const others = "/prometheus/metrics /v1/models /metrics"
 	for _, c := range []struct {
 		says   string
 		server answers
@@ -171,32 +174,32 @@ func TestWhatDetectionAsksAndInWhichOrder(t *testing.T) {
 		kind   engine.Kind
 		path   string
 	}{
-		{"nothing answers", answers{}, "/prometheus/metrics /version /metrics /v1/metrics", engine.Unknown, ""},
+		{"nothing answers", answers{}, others + " /v1/metrics", engine.Unknown, ""},
 		{"trtllm-serve with its page", answers{"/prometheus/metrics": "trtllm_x 1\n"}, "/prometheus/metrics", engine.TRTLLMServe, "/prometheus/metrics"},
-		{"trtllm-serve without", answers{"/version": `{"version":"1.1.0"}`}, "/prometheus/metrics /version", engine.TRTLLMServe, "/prometheus/metrics"},
-		{"a version of nothing", answers{"/version": `{}`, "/metrics": page}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
-		{"Triton behind OpenAI's API", answers{"/metrics": page, "/v1/models": models}, "/prometheus/metrics /version /metrics /v1/models", engine.TritonOpenAI, "/metrics"},
-		{"Triton whose port answers anything", answers{"/metrics": page, "*": ""}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
-		{"an API that lists no models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, "/prometheus/metrics /version /metrics /v1/models", engine.Triton, "/metrics"},
-		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, "/prometheus/metrics /version /metrics", engine.Dynamo, "/metrics"},
-		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, "/prometheus/metrics /version /metrics /v1/metrics", engine.NIM, "/v1/metrics"},
+		{"trtllm-serve without", answers{"/version": `{"version":"1.1.0"}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version", engine.TRTLLMServe, "/prometheus/metrics"},
+		{"a version alone", answers{"/version": `{"version":"1.1.0"}`, "/metrics": page}, others, engine.Triton, "/metrics"},
+		{"a version of nothing", answers{"/version": `{}`, "/v1/models": serveModels}, "/prometheus/metrics /v1/models /version /metrics /v1/metrics", engine.Unknown, ""},
+		{"Triton behind OpenAI's API", answers{"/metrics": page, "/v1/models": models}, others, engine.TritonOpenAI, "/metrics"},
+		{"Triton whose port answers anything", answers{"/metrics": page, "*": ""}, others, engine.Triton, "/metrics"},
+		{"an API that lists no models", answers{"/metrics": page, "/v1/models": `{"data":[]}`}, others, engine.Triton, "/metrics"},
+		{"Dynamo", answers{"/metrics": "dynamo_x 1\n", "/v1/models": models}, others, engine.Dynamo, "/metrics"},
+		{"NIM", answers{"/v1/metrics": "num_request_max 1\n", "/v1/models": models}, others + " /v1/metrics", engine.NIM, "/v1/metrics"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			asked := &listener{answers: c.server}
-			kind, path := engine.Detect(t.Context(), asked, "http://server")
+			found := engine.Detect(t.Context(), asked, "http://server")
 			// Where kinds of no case here have their pages does not matter.
 			asked.paths = slices.DeleteFunc(asked.paths, func(path string) bool { return !strings.Contains(ours, path) })
 			require.Equal(t, c.asked, strings.Join(asked.paths, " "))
-			require.Equal(t, c.kind, kind)
-			require.Equal(t, c.path, path)
+			require.Equal(t, c.kind, found.Kind)
+			require.Equal(t, c.path, found.Path)
 		})
 	}
 }
 
 func TestAnswersAreBounded(t *testing.T) {
 	asked := &listener{answers: answers{"/metrics": "nv_inference_count 1\n"}}
-	kind, _ := engine.Detect(t.Context(), asked, "http://server")
-	require.Equal(t, engine.Triton, kind)
+	require.Equal(t, engine.Triton, engine.Detect(t.Context(), asked, "http://server").Kind)
 	for i, path := range asked.paths {
 		want := int64(4 << 20)
 		if strings.HasSuffix(path, "/metrics") {
@@ -209,7 +212,7 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
 	const page = "nv_inference_count 1\n"
 	recognised := func(server answers, page string) engine.Kind {
-		return engine.Recognise(t.Context(), server, "http://server", []byte(page))
+		return engine.Recognise(t.Context(), server, "http://server", []byte(page)).Kind
 	}
 	models := answers{"/v1/models": `{"data":[{"id":"m"}]}`}
 	require.Equal(t, engine.TritonOpenAI, recognised(models, page))

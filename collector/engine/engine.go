@@ -85,8 +85,9 @@ type Engine interface {
 	// data are the answers that never change.
 	data() *base
 	// isIt asks the address of a page for what only this kind answers: of all
-	// kinds, or, for one whose page is another's, of those with that page.
-	isIt(ctx context.Context, ask Asker, address string) bool
+	// kinds, or, for one without marks, of those with its page. It says what that
+	// was, for people; empty when it is not of this kind.
+	isIt(ctx context.Context, ask Asker, address string) string
 	// hint says what an address without a known page may be, for people.
 	hint(ctx context.Context, ask Asker, address string) string
 	// arrange orders the models of a topology: which are parts of which, and

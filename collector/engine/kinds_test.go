@@ -160,11 +160,23 @@ func TestKindsThatShareAPageAreAlike(t *testing.T) {
 	}
 }
 
-func TestAPathThatOneKindHasNamesTheKind(t *testing.T) {
-	for path, want := range map[string]engine.Kind{
-		"/prometheus/metrics": engine.TRTLLMServe, "/prometheus/metrics/": engine.TRTLLMServe, "/v1/metrics": engine.NIM,
-		"/metrics": engine.Unknown, "/": engine.Unknown, "": engine.Unknown, "/prometheus": engine.Unknown,
+func TestAnEmptyPageAtThePathOfOneKindShowsTheKind(t *testing.T) {
+	triton := answers{"*": ""}
+	for _, c := range []struct {
+		server answers
+		path   string
+		want   engine.Kind
+	}{
+		{answers{}, "/prometheus/metrics", engine.TRTLLMServe},
+		{answers{"/version": `{"version":"1.1.0"}`}, "/prometheus/metrics/", engine.TRTLLMServe},
+		{triton, "/prometheus/metrics", engine.Unknown},
+		{answers{}, "/v1/metrics", engine.Unknown},
+		{answers{}, "/metrics", engine.Unknown},
+		{answers{}, "/", engine.Unknown},
+		{answers{}, "", engine.Unknown},
 	} {
-		require.Equal(t, want, engine.FromURL(path), path)
+		found := engine.FromEmptyPage(t.Context(), c.server, "http://server", c.path)
+		require.Equal(t, c.want, found.Kind, c.path)
+		require.Equal(t, c.want != engine.Unknown, found.Evidence != "")
 	}
 }

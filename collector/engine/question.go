@@ -120,8 +120,40 @@ func plainText(s string) string {
 // modelList is the answer of GET /v1/models.
 type modelList struct {
 	Data []struct {
-		ID string `json:"id"`
+		ID      string `json:"id"`
+		OwnedBy string `json:"owned_by"`
 	} `json:"data"`
+}
+
+// owner is who owns the first model that a server lists; most servers write
+// their own name there.
+func (q *questions) owner(ctx context.Context) string {
+	var list modelList
+	if _, ok := q.get(ctx, "/v1/models", &list); !ok || len(list.Data) == 0 {
+		return ""
+	}
+	return list.Data[0].OwnedBy
+}
+
+// version is what GET /version says, empty when it does not. Servers of several
+// kinds answer it in the same words, so that it shows none of them.
+func (q *questions) version(ctx context.Context) string {
+	var v struct {
+		Version string `json:"version"`
+	}
+	if _, ok := q.get(ctx, "/version", &v); !ok {
+		return ""
+	}
+	return plainVersion(v.Version)
+}
+
+// ownedBy says that a server answers /version and lists models of that owner, in
+// words for people; empty when it does not.
+func (q *questions) ownedBy(ctx context.Context, owner string) string {
+	if q.owner(ctx) != owner || q.version(ctx) == "" {
+		return ""
+	}
+	return "/v1/models lists models owned by " + owner + ", and /version answers"
 }
 
 // askModels reads the OpenAI model list, the last of the questions of a round.

@@ -12,7 +12,7 @@ const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
 	kind: TritonOpenAI, path: "/metrics",
-	pageOf:  Triton,
+	pageOf:  []Kind{Triton},
 	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:  Stream{Usage: true},
 })})
@@ -22,11 +22,13 @@ var _ = register(&tritonOpenAI{newTritonPage(base{
 type tritonOpenAI struct{ tritonPage }
 
 // isIt implements Engine: Triton's port of metrics has no list of models.
-func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) bool {
+func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) string {
 	var list modelList
 	q := &questions{ask: ask, base: address}
-	_, ok := q.get(ctx, "/v1/models", &list)
-	return ok && len(list.Data) > 0
+	if _, ok := q.get(ctx, "/v1/models", &list); !ok || len(list.Data) == 0 {
+		return ""
+	}
+	return "/v1/models lists models on the port of the page"
 }
 
 // Health implements Engine.

@@ -40,7 +40,7 @@ var _ = register(&trtllmServe{base{
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	marks: []mark{
 		{text: servePrefix, weight: 5},
-		{text: "request_success_total", weight: 3},
+		{text: `request_success_total{engine_type=`, weight: 3},
 		{text: "e2e_request_latency_seconds", weight: 3},
 		{text: "request_queue_time_seconds", weight: 3},
 	},
@@ -52,32 +52,18 @@ var _ = register(&trtllmServe{base{
 // trtllmServe is TensorRT-LLM's own OpenAI server.
 type trtllmServe struct{ base }
 
-// serveVersion is the answer of GET /version.
-type serveVersion struct {
-	Version string `json:"version"`
-}
-
-// askVersion is the server's version, which is TensorRT-LLM's; empty when it
-// does not say.
-func (*trtllmServe) askVersion(ctx context.Context, q *questions) string {
-	var v serveVersion
-	if _, ok := q.get(ctx, "/version", &v); !ok {
-		return ""
-	}
-	return v.Version
-}
-
-// isIt implements Engine: only trtllm-serve says its version there.
-func (s *trtllmServe) isIt(ctx context.Context, ask Asker, address string) bool {
-	return s.askVersion(ctx, &questions{ask: ask, base: address}) != ""
+// isIt implements Engine (openai_protocol.py, ModelCard).
+func (*trtllmServe) isIt(ctx context.Context, ask Asker, address string) string {
+	q := &questions{ask: ask, base: address}
+	return q.ownedBy(ctx, "tensorrt_llm")
 }
 
 // Ask implements Engine. GET /health is not asked here: newer servers may end
 // themselves over it (openai_server.py, fatal executor errors).
-func (s *trtllmServe) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
+func (*trtllmServe) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: address}
-	if v := plainVersion(s.askVersion(ctx, q)); v != "" {
+	if v := q.version(ctx); v != "" {
 		f.EngineVersion, f.TRTLLMVersion, f.TRTLLMSource = v, v, SourceServer
 	}
 	q.askModels(ctx, &f)

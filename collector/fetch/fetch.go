@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -61,6 +60,9 @@ type Fetcher struct {
 	// Patience is the shortest time between two looks at which kind of server it
 	// is that failed before.
 	Patience time.Duration
+
+	// stranger is true when the server was looked for and is of no known kind.
+	stranger bool
 }
 
 // Fetch asks for the page.
@@ -83,8 +85,9 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 	if f.moved(ctx, page.Body, err) {
 		page, err = f.scrape(ctx, f.Server.URL)
 	}
-	if err == nil {
-		f.recognise(ctx, page.Body)
+	f.recognise(ctx, page.Body, err)
+	if f.stranger {
+		err = f.unrecognised(ctx, page.Body, err)
 	}
 	return page, err
 }
@@ -99,7 +102,8 @@ func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, erro
 }
 
 // locate finds out where the page is and what kind of server shows it, unless
-// the target says so.
+// the target says so. A server of which nothing is known has its page where most
+// have it.
 func (f *Fetcher) locate(ctx context.Context) error {
 	if f.Server.URL != "" {
 		return nil
@@ -109,9 +113,6 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		return &scrape.Error{Reason: scrape.ReasonProtocol, Err: err}
 	}
 	if !pathless(u) {
-		if !f.Server.Known() {
-			f.Server.become(engine.FromURL(u.Path))
-		}
 		f.Server.URL = u.String()
 		return nil
 	}
@@ -120,29 +121,43 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		f.Server.URL = u.String() + f.Server.Engine.MetricsPath()
 		return nil
 	}
-	kind, path := engine.Detect(ctx, f.Scraper, u.String())
-	if kind == engine.Unknown {
-		return f.unrecognised(ctx, u)
+	f.Server.asked = time.Now()
+	found := engine.Detect(ctx, f.Scraper, u.String())
+	if f.stranger = found.Kind == engine.Unknown; f.stranger {
+		found.Path = engine.None().MetricsPath()
 	}
-	f.Server.become(kind)
-	f.Server.URL = u.String() + path
+	f.Server.become(found)
+	f.Server.URL = u.String() + found.Path
 	return nil
 }
 
-// unrecognised says why no known server is at an address; the failure of its page
-// says that best.
-func (f *Fetcher) unrecognised(ctx context.Context, u *url.URL) error {
-	page, err := f.scrape(ctx, u.String()+"/metrics")
-	switch {
-	case err == nil && bytes.Contains(page.Body, []byte(f.Marker)):
-		err = &scrape.Error{Reason: scrape.ReasonSelfScrape, Err: exposition.ErrSelfScrape}
-	case err == nil:
-		err = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", u.Redacted())}
+// unrecognised says why there is no page of a stranger: it has none, or none with
+// a sample, or the address is a known server's, but not that of its page. The
+// server is looked for again then.
+func (f *Fetcher) unrecognised(ctx context.Context, body []byte, failed error) error {
+	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
+		return failed
 	}
-	if hint := engine.Hint(ctx, f.Scraper, u.String()); hint != "" {
-		err = &scrape.Error{Reason: scrape.ReasonOf(err), Err: fmt.Errorf("%w; %s", err, hint)}
+	hint := engine.Hint(ctx, f.Scraper, f.base())
+	if failed == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
+		failed = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", f.redacted())}
 	}
-	return err
+	if hint != "" {
+		failed = &scrape.Error{Reason: scrape.ReasonOf(failed), Err: fmt.Errorf("%w; %s", failed, hint)}
+	}
+	if failed != nil {
+		f.Server.URL = ""
+	}
+	return failed
+}
+
+// redacted is the page's URL without path, for people.
+func (f *Fetcher) redacted() string {
+	u, err := url.Parse(f.base())
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
 }
 
 // moved looks again at a server that failed before and answers now, with a page
@@ -150,7 +165,7 @@ func (f *Fetcher) unrecognised(ctx context.Context, u *url.URL) error {
 // the page has to be asked for again. The server is asked no more often than
 // about its identity.
 func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
-	if !f.Server.Known() || !f.Server.Uncertain || !f.Target.Auto() || !answering(failed) {
+	if !f.Server.Uncertain || !f.Target.Auto() || !answering(failed) || failed == nil && !f.Server.Known() {
 		return false
 	}
 	u, err := url.Parse(f.Target.MetricsURL)
@@ -167,36 +182,63 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	}
 	f.Server.asked = time.Now()
 	u.Path = ""
-	kind, path := engine.Detect(ctx, f.Scraper, u.String())
-	if kind == engine.Unknown {
+	found := engine.Detect(ctx, f.Scraper, u.String())
+	if found.Kind == engine.Unknown {
 		return false
 	}
 	f.Server.Uncertain = false
-	if !f.Server.become(kind) {
+	if !f.Server.become(found) {
 		return false
 	}
-	f.Server.URL = u.String() + path
+	f.Server.URL = u.String() + found.Path
 	return true
 }
 
-// recognise settles the kind of a server whose path was configured by what is on
-// its page, and sees when the page is of another kind than is configured. It
-// looks at a page that is new, or back after a fault.
-func (f *Fetcher) recognise(ctx context.Context, body []byte) {
-	if f.Server.Known() && f.Up {
+// recognise settles the kind of a server by what is on its page, else by what
+// its API answers, and sees when the page is of another kind than is configured.
+// It looks at a page that is new, or back after a fault.
+func (f *Fetcher) recognise(ctx context.Context, body []byte, failed error) {
+	if f.Server.Known() && f.Up || !answering(failed) {
 		return
 	}
 	seen := engine.FromPage(body)
-	if seen == engine.Unknown {
+	switch {
+	case seen == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
-	}
-	if f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), seen) {
-		if u, err := url.Parse(f.Server.URL); err == nil {
-			seen = engine.Recognise(ctx, f.Scraper, u.Scheme+"://"+u.Host, body)
-		}
-		f.Server.become(seen)
+	case seen == engine.Unknown:
+		seen = f.byAPI(ctx, body, failed)
+	case f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), seen):
+		found := engine.Recognise(ctx, f.Scraper, f.base(), body)
+		f.Server.become(found)
+		seen = found.Kind
 	}
 	f.Server.pageOf = seen
+}
+
+// byAPI settles the kind of a server whose page shows none. The server is asked
+// no more often than about its identity.
+func (f *Fetcher) byAPI(ctx context.Context, body []byte, failed error) engine.Kind {
+	if time.Since(f.Server.asked) < f.Patience {
+		return engine.Unknown
+	}
+	f.Server.asked = time.Now()
+	base := f.base()
+	found := engine.FromAPI(ctx, f.Scraper, base)
+	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
+		found = engine.FromEmptyPage(ctx, f.Scraper, base, u.Path)
+	}
+	f.Server.become(found)
+	return found.Kind
+}
+
+// base is the page's URL without path and query.
+func (f *Fetcher) base() string {
+	u, err := url.Parse(f.Server.URL)
+	if err != nil {
+		return ""
+	}
+	u.Path, u.RawQuery = "", ""
+	return u.String()
 }
 
 // answering says whether a server answered at all, be it with a failure.

@@ -25,8 +25,9 @@ func TestWhereThePageIs(t *testing.T) {
 		found engine.Kind
 		url   string
 	}{
-		{"a path that only one kind has says the kind", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.TRTLLMServe, "http://a:1/prometheus/metrics"},
-		{"a path that several kinds have says none", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
+		{"a path alone says no kind", target.Auto, "http://a:1/prometheus/metrics", nil, false, engine.Unknown, "http://a:1/prometheus/metrics"},
+		{"nor does one that several kinds have", target.Auto, "http://a:1/metrics?x=y", nil, false, engine.Unknown, "http://a:1/metrics?x=y"},
+		{"a stranger has its page where most have it", target.Auto, "http://a:1", nil, true, engine.Unknown, "http://a:1/metrics"},
 		{"the operator's path stays, whatever the kind", "nim", "http://a:1/x", nil, false, engine.NIM, "http://a:1/x"},
 		{"a kind that is configured has its own path", "nim", "http://a:1", nil, false, engine.NIM, "http://a:1/v1/metrics"},
 		{"a slash is no path", "triton", "http://a:1/", nil, false, engine.Triton, "http://a:1/metrics"},
@@ -70,9 +71,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 	}{
 		{"the failure of the page says it best", nil, refused, scrape.ReasonConnect, "connect: nobody listens"},
 		{"no page at all", nil, nil, scrape.ReasonHTTPStatus, "http_status (404): 404"},
-		{"a page of something else", map[string]string{"/metrics": "node_load1 1\n"}, nil, scrape.ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
-		{"an empty page", map[string]string{"/metrics": ""}, nil, scrape.ReasonEmpty, "no page of a known server"},
-		{"our own page", map[string]string{"/metrics": "x 1\n" + marker}, nil, scrape.ReasonSelfScrape, "self_scrape: "},
+		{"an empty page", map[string]string{"/metrics": ""}, nil, scrape.ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
 		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "8002"},
 		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, scrape.ReasonEmpty, "8002"},
 	} {
@@ -92,6 +91,35 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 	}
 }
 
+func TestThePageOfAStrangerIsFetchedAsItIs(t *testing.T) {
+	t.Parallel()
+	for says, page := range map[string]string{
+		"a page of something else":          "node_load1 1\n",
+		"our own page, which no line takes": "x 1\n" + marker,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: map[string]string{"/metrics": page, "/version": `{"version":"0.32.0"}`}}
+			f := fetcher(s, target.Auto, "http://a:1")
+			p := f.Fetch(t.Context())
+			defer p.Release()
+			require.NoError(t, p.Err)
+			require.Equal(t, page, string(p.Body.Body))
+			require.False(t, p.Server.Known())
+			require.Empty(t, p.Server.Evidence)
+			require.Equal(t, []string{"/metrics"}, s.scraped)
+
+			asked := len(s.asked)
+			f = fetcher(s, target.Auto, "http://a:1")
+			f.Server = p.Server
+			again := f.Fetch(t.Context())
+			defer again.Release()
+			require.NoError(t, again.Err)
+			require.Len(t, s.asked, asked, "it is not looked for at every scrape")
+		})
+	}
+}
+
 func TestAPageIsFetched(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,6 +130,7 @@ func TestAPageIsFetched(t *testing.T) {
 		require.NoError(t, p.Err)
 		require.Equal(t, tritonPage, string(p.Body.Body))
 		require.Equal(t, engine.Triton, p.Server.Engine.Kind())
+		require.Equal(t, "the page has names that begin with nv_", p.Server.Evidence)
 		require.Equal(t, 1, p.Server.Epoch)
 		require.Equal(t, 100*time.Millisecond, p.Took, "the time of the page, not of finding it")
 		require.Greater(t, p.Came.Sub(p.Start), 2*p.Took)

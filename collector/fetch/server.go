@@ -11,6 +11,8 @@ type Server struct {
 	// Engine is its kind; Epoch counts the kinds that were there.
 	Engine engine.Engine
 	Epoch  int
+	// Evidence says what showed the kind, for people; empty where nothing did.
+	Evidence string
 	// URL is where its page is; empty while that is not known.
 	URL string
 	// Uncertain is true from a failure until a page or the server shows again of
@@ -24,10 +26,15 @@ type Server struct {
 // Known says whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
-// become takes a kind of server for the present one; true when it is another.
-func (s *Server) become(kind engine.Kind) bool {
-	e, ok := engine.Of(string(kind))
-	if !ok || kind == s.Engine.Kind() {
+// become takes what was found for the present server; true when it is of another
+// kind.
+func (s *Server) become(found engine.Found) bool {
+	e, ok := engine.Of(string(found.Kind))
+	if !ok {
+		return false
+	}
+	s.Evidence = found.Evidence
+	if found.Kind == s.Engine.Kind() {
 		return false
 	}
 	s.Engine = e

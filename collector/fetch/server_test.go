@@ -40,10 +40,14 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 		{says: "the connection ends", answers: serve, failed: failed(scrape.ReasonReset)},
 		{says: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
 		{says: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }},
-		{says: "its kind was never known", answers: serve, page: servePage, change: func(f *Fetcher) {
+		{says: "a stranger with a page stays, unless that shows what it is", answers: serve, page: servePage, change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}},
+		{says: "where a stranger was somebody known is", answers: serve, failed: failed(scrape.ReasonHTTPStatus), change: func(f *Fetcher) {
+			f.Server = NewServer(target.Auto)
+			f.Server.Uncertain = true
+		}, asks: true, moved: true, certain: true},
 		{says: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }},
 		{says: "it was asked a moment ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now() }},
 		{says: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
@@ -84,6 +88,9 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 	t.Parallel()
 	api := map[string]string{"/v1/models": models}
+	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
+	missing := &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errors.New("refused")}
 	for _, c := range []struct {
 		says       string
 		configured string
@@ -91,9 +98,14 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 		up         bool
 		answers    map[string]string
 		page       string
+		failed     error
 		kind       engine.Kind
 		mismatch   string
 	}{
+		{says: "an unknown one becomes known by its API", known: engine.Unknown, answers: serveAPI, page: "x 1\n", kind: engine.TRTLLMServe},
+		{says: "also when it has no page", known: engine.Unknown, answers: serveAPI, failed: missing, kind: engine.TRTLLMServe},
+		{says: "nobody is asked who does not answer", known: engine.Unknown, answers: serveAPI, failed: refused, kind: engine.Unknown},
+		{says: "a version alone says nothing", known: engine.Unknown, answers: map[string]string{"/version": `{"version":"1"}`}, page: "x 1\n", kind: engine.Unknown},
 		{says: "an unknown one becomes known", known: engine.Unknown, page: tritonPage, kind: engine.Triton},
 		{says: "also by its API, where two kinds have one page", known: engine.Unknown, answers: api, page: tritonPage, kind: engine.TritonOpenAI},
 		{says: "a page without a mark says nothing", known: engine.Unknown, page: "x 1\n", kind: engine.Unknown},
@@ -119,13 +131,13 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 			}
 			f.Up = c.up
 			before := f.Server
-			f.recognise(t.Context(), []byte(c.page))
+			f.recognise(t.Context(), []byte(c.page), c.failed)
 			require.Equal(t, c.kind, f.Server.Engine.Kind())
 			require.Equal(t, before.Engine.Kind() != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
 			require.Equal(t, c.mismatch, f.Server.Mismatch())
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageOf())
-				f.recognise(t.Context(), []byte(servePage))
+				f.recognise(t.Context(), []byte(servePage), nil)
 				require.Empty(t, f.Server.Mismatch(), "the right page came")
 			}
 			require.Equal(t, c.kind, f.Server.PageOf())
@@ -140,12 +152,14 @@ func TestAServerOfNoKnownKind(t *testing.T) {
 		require.False(t, s.Known())
 		require.Equal(t, engine.Unknown, s.PageOf())
 		require.Empty(t, s.Mismatch())
-		require.False(t, s.become("something else"))
+		require.False(t, s.become(engine.Found{Kind: "something else", Evidence: "x"}))
+		require.Empty(t, s.Evidence)
 		require.Zero(t, s.Epoch)
 	}
 	s := NewServer("triton")
 	require.True(t, s.Known())
-	require.False(t, s.become(engine.Triton), "it is that already")
-	require.True(t, s.become(engine.NIM))
+	require.False(t, s.become(engine.Found{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
+	require.Equal(t, "its page", s.Evidence)
+	require.True(t, s.become(engine.Found{Kind: engine.NIM}))
 	require.Equal(t, 1, s.Epoch)
 }

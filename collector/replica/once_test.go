@@ -46,9 +46,14 @@ func TestScrapingOnce(t *testing.T) {
 			scrapes: 2, health: target.HealthUp, version: "unknown", state: "ready",
 		},
 		{
-			says: "is one where nobody known is", change: func(now *answering) { now.page, now.api = "x 1\n", nil },
+			says: "is one where nobody known is", change: func(now *answering) { now.page, now.api = "", nil },
 			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
 			scrapes: 1, health: target.HealthDown, reason: "empty", version: "unknown", state: "down",
+		},
+		{
+			says: "is the page of a stranger, who has no API to wait for", change: func(now *answering) { now.page, now.api = "x 1\n", nil },
+			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
+			scrapes: 1, health: target.HealthUp, version: "unknown", state: "ready",
 		},
 		{
 			says: "is none of a silent target", target: func(t *target.Target, _ *Pool) { t.Silent = true },

@@ -11,6 +11,7 @@ func (r *Replica) report(p *fetch.Page, failed error) {
 	s := &r.status
 	s.LastScrape, s.LastDuration = p.Start, p.Took
 	s.Scrapes++
+	s.EngineEvidence = r.server.Evidence
 	if failed == nil {
 		s.Health, s.LastSuccess, s.LastError, s.LastReason = target.HealthUp, p.Came, "", ""
 		return

@@ -72,6 +72,9 @@ type Status struct {
 	TRTLLMVersion  string
 	VersionSource  string
 	DetectedEngine string
+	// EngineEvidence says what showed the kind of the server, for people; empty
+	// where nothing did, as with a kind that is configured.
+	EngineEvidence string
 	// State is what the replica is doing, with the reason for people, and
 	// since when.
 	State       string

@@ -22,6 +22,7 @@ type targetState struct {
 	Runbook        string            `json:"runbook,omitempty"`
 	Engine         string            `json:"engine"`
 	DetectedEngine string            `json:"detected_engine,omitempty"`
+	EngineEvidence string            `json:"engine_evidence,omitempty"`
 	EngineVersion  string            `json:"engine_version,omitempty"`
 	TRTLLMVersion  string            `json:"trtllm_version,omitempty"`
 	VersionSource  string            `json:"trtllm_version_source,omitempty"`
@@ -114,7 +115,7 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
 		State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince),
 		Severity: status.Severity, Runbook: status.Runbook,
-		Engine: t.Engine, DetectedEngine: status.DetectedEngine,
+		Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence,
 		EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource,
 		MetricsURL: address(t.MetricsURL), Labels: t.Labels,
 		Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(),
