@@ -95,6 +95,10 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of string, n int) {
 	if m.Label != "" {
 		pairs = append(pairs, fmt.Sprintf("%s=%q", m.Label, m.Value))
 	}
+	for _, where := range m.Where {
+		label, value, _ := strings.Cut(where, "=")
+		pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.TrimSuffix(value, "*")))
+	}
 	for _, dim := range m.Dims {
 		theirs, _ := dimension(dim)
 		pairs = append(pairs, theirs+`="x"`)

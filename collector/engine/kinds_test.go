@@ -87,6 +87,10 @@ func meaning(m *engine.Meaning) string {
 		{m.DimPrefix != "", "prefix " + m.DimPrefix},
 		{m.Const != "", "always " + m.Const},
 		{m.Outcome != nil, "outcome " + outcome(m.Outcome)},
+		{len(m.Where) > 0, "where " + strings.Join(m.Where, " ")},
+		{len(m.Unless) > 0, "unless " + strings.Join(m.Unless, " ")},
+		{len(m.Copies) > 0, "one of each " + strings.Join(m.Copies, " ")},
+		{m.Rank != "", "ranks by " + m.Rank},
 	} {
 		if more.there {
 			parts = append(parts, more.text)
@@ -151,10 +155,16 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 }
 
 func TestKindsThatShareAPageAreAlike(t *testing.T) {
-	kinds := []engine.Kind{engine.Triton, engine.TritonOpenAI, engine.TRTLLMServe, engine.NIM, engine.Dynamo, engine.Unknown}
+	same := map[engine.Kind][]engine.Kind{
+		engine.TritonOpenAI: {engine.Triton},
+	}
+	kinds := []engine.Kind{engine.Unknown}
+	for _, e := range engine.All() {
+		kinds = append(kinds, e.Kind())
+	}
 	for _, a := range kinds {
 		for _, b := range kinds {
-			shared := (a == engine.Triton || a == engine.TritonOpenAI) && (b == engine.Triton || b == engine.TritonOpenAI)
+			shared := slices.Contains(same[a], b) || slices.Contains(same[b], a)
 			require.Equal(t, a == b || shared, engine.Alike(a, b), "%s and %s", a, b)
 		}
 	}

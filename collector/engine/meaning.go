@@ -1,6 +1,12 @@
 package engine
 
-import "sync"
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prometheus/prometheus/model/labels"
+)
 
 // Scope says what a signal is of.
 type Scope uint8
@@ -57,6 +63,18 @@ type Meaning struct {
 	Name string
 	// Label and Value select series of the name; empty takes all of them.
 	Label, Value string
+	// Where selects further: labels that series must have, as "label=value", or
+	// "label=begin*" for values that begin so.
+	Where []string
+	// Unless are names, as in Name, next to which the series says nothing new:
+	// those of newer releases for the same, which some show side by side.
+	Unless []string
+	// Copies are labels by whose values a server repeats one number, as each rank
+	// of a tensor-parallel engine does; one of the series counts.
+	Copies []string
+	// Rank is the label of data-parallel ranks: engines inside one server, each
+	// with requests of its own, of which one may stand still while others work.
+	Rank string
 	// Signal is our word for it. Shift is by how many decimal places its
 	// values move to be in seconds, bytes, joules or a ratio: 6 for
 	// microseconds, 3 for milliseconds.
@@ -108,6 +126,7 @@ func newIndex(e Engine) Index {
 	index := make(Index)
 	add := func(m Meaning, suffix string, part Part, counter bool) {
 		m.Name += suffix
+		m.Unless = suffixed(m.Unless, suffix)
 		m.Part, m.Counter = part, counter
 		index[m.Name] = append(index[m.Name], m)
 	}
@@ -126,4 +145,27 @@ func newIndex(e Engine) Index {
 		}
 	}
 	return index
+}
+
+// suffixed are names with a suffix, in a list of their own.
+func suffixed(names []string, suffix string) []string {
+	var all []string
+	for _, name := range names {
+		all = append(all, name+suffix)
+	}
+	return all
+}
+
+// selects says whether a series of the name is one that the meaning is of.
+func (m *Meaning) selects(lset labels.Labels) bool {
+	if m.Label != "" && lset.Get(m.Label) != m.Value {
+		return false
+	}
+	return !slices.ContainsFunc(m.Where, func(where string) bool {
+		label, value, _ := strings.Cut(where, "=")
+		if begin, ok := strings.CutSuffix(value, "*"); ok {
+			return !strings.HasPrefix(lset.Get(label), begin)
+		}
+		return lset.Get(label) != value
+	})
 }

@@ -93,11 +93,12 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 	}
 	index := IndexOf(e)
 	p.readModels(index)
+	once := newRepeats(index, p.shape.Watched())
 	bounds := make(map[string]map[string]bool)
 	for i := range p.shape.Watched() {
 		lset := p.shape.Watched()[i].Labels
 		name := modelOf(lset)
-		p.readSeries(e, index[lset.Get(model.MetricNameLabel)], i, name)
+		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name)
 		if p.gone(name) {
 			continue
 		}
@@ -152,7 +153,7 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 	lset := p.shape.Watched()[at].Labels
 	for i := range meanings {
 		m := &meanings[i]
-		if m.Label != "" && lset.Get(m.Label) != m.Value {
+		if !m.selects(lset) {
 			continue
 		}
 		if name == "" || name != e.data().nobody {
