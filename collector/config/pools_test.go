@@ -56,7 +56,7 @@ func TestEveryMistakeIsNamedInOnePass(t *testing.T) {
 	cfg.Identity.Versions = "nowhere"
 	pool := &cfg.Pools[0]
 	pool.PoolID = ""
-	pool.Engine = "vllm"
+	pool.Engine = "no-such-kind"
 	pool.APIPort = -1
 	pool.RelabelConfigs = relabel.Rules{nil}
 	pool.Limits.Series.Samples = -1
