@@ -95,13 +95,18 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of string, n int) {
 	if m.Label != "" {
 		pairs = append(pairs, fmt.Sprintf("%s=%q", m.Label, m.Value))
 	}
+	given := make(map[string]bool)
 	for _, where := range m.Where {
 		label, value, _ := strings.Cut(where, "=")
-		pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.TrimSuffix(value, "*")))
+		given[label] = true
+		if value != "" {
+			pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.Replace(value, "*", "00", 1)))
+		}
 	}
 	for _, dim := range m.Dims {
-		theirs, _ := dimension(dim)
-		pairs = append(pairs, theirs+`="x"`)
+		if theirs, _ := dimension(dim); !given[theirs] {
+			pairs = append(pairs, theirs+`="x"`)
+		}
 	}
 	write := func(suffix string, v float64, more ...string) {
 		fmt.Fprintf(b, "%s%s{%s} %v\n", m.Name, suffix, strings.Join(append(more, pairs...), ","), v)

@@ -79,7 +79,7 @@ func eachFront(in inputs, of func(p *Plan, f *Family, id string, at front)) Rule
 
 // ended are the counters of requests that ended, well or not.
 func ended() inputs {
-	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(engine.ModelFailed)
+	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(engine.ModelFailed, engine.RequestsAborted)
 }
 
 // outcome is what became of the requests of one front: the counters of those that
@@ -102,6 +102,8 @@ type outcome struct {
 // those of ensembles, which count each failure twice.
 type tally struct {
 	once, twice []int
+	// less are requests that are counted in another class as well.
+	less []int
 	// partial says that the server counts only some requests of the class.
 	partial bool
 }
@@ -120,6 +122,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	if len(o.all) == 0 {
 		return nil
 	}
+	o.abort(p, id)
 	for _, g := range p.of(engine.ModelFailed, id) {
 		if g.role == engine.RolePart {
 			o.steps = append(o.steps, p.columnsOf(g.members)...)
@@ -127,6 +130,17 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	}
 	o.all = append(o.all, o.steps...)
 	return o
+}
+
+// abort takes requests that were aborted, which the server counts as finished as
+// well, from those that ended well.
+func (o *outcome) abort(p *Plan, id string) {
+	aborted := p.counted(p.of(engine.RequestsAborted, id))
+	if ended := o.classes[engine.ClassOK]; ended != nil && len(aborted) > 0 {
+		ended.less = aborted
+		o.classes[engine.ClassCanceled] = &tally{once: aborted}
+		o.all = append(o.all, aborted...)
+	}
 }
 
 // take adds the counters of a group. An ensemble gives other as the reason of all
@@ -157,7 +171,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	if c == nil {
 		return 0
 	}
-	n := w.grown(c.once, row)
+	n := max(w.grown(c.once, row)-w.grown(c.less, row), 0)
 	if len(c.twice) > 0 {
 		whole := w.grown(c.twice, row)
 		n += min(max(whole/2, w.grown(o.steps, row)), whole)
@@ -207,7 +221,7 @@ func requestRate() Rule {
 // their requests over never count errors after that. Where the server counts only
 // some requests of a class, it has a share once one was counted.
 func errorRatio() Rule {
-	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
+	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(engine.RequestsAborted)
 	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
 		p.note(engine.FailuresCounted)
 		o := p.outcome(id, at)
@@ -260,10 +274,15 @@ func requestsTotal() Rule {
 		if o == nil {
 			return
 		}
+		aborted := p.of(engine.RequestsAborted, id)
+		byClass[engine.ClassCanceled] = append(byClass[engine.ClassCanceled], aborted...)
 		for _, class := range p.classes(o) {
 			e := p.sum(byClass[class])
 			if e == nil {
 				e = constant(0)
+			}
+			if class == engine.ClassOK && len(aborted) > 0 {
+				e = excess(e, p.sum(aborted))
 			}
 			if class == engine.ClassOK && at.model != "" && !o.known {
 				class = engine.ClassUnknown

@@ -1,8 +1,11 @@
 package derive
 
 import (
+	"fmt"
+	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -16,9 +19,8 @@ type work struct {
 	// something.
 	inFlight Eval
 	least    float64
-	// moves are counters any of which moves with the work; of those in each any one
-	// that does not is enough for a stall.
-	moves, each []int
+	// moves are counters any of which moves with the work.
+	moves []int
 	// longest is how long one request may take before it moves anything, in seconds;
 	// nil where something moves all the time. It has no value where that is not
 	// known.
@@ -34,11 +36,6 @@ func (k *work) stands(w *Window, since int64, after time.Duration) bool {
 			return false
 		}
 		after = max(after, time.Duration(v*float64(time.Second)))
-	}
-	for _, c := range k.each {
-		if w.since[c] != never && w.now-max(w.changed[c], since) >= int64(after) {
-			return true
-		}
 	}
 	seen, last := false, since
 	for _, c := range k.moves {
@@ -66,7 +63,7 @@ func (p *Plan) observe() {
 	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
 		switch {
 		case len(p.of(engine.EngineIterations, id)) > 0:
-			w.works = append(w.works, p.iterating(id))
+			w.works = append(w.works, p.iterating(id)...)
 		case p.quirks.GaugesWhenRequestsEnd:
 			w.works = append(w.works, p.ending(id)...)
 		default:
@@ -76,17 +73,28 @@ func (p *Plan) observe() {
 	w.works = append(w.works, p.queueing()...)
 }
 
-// iterating is the work of an executor that counts its iterations.
-func (p *Plan) iterating(id string) work {
-	inFlight := p.sum(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id)))
-	return work{key: "iterations of " + id, inFlight: inFlight, least: 1, each: p.counted(p.of(engine.EngineIterations, id))}
+// iterating is the work of an executor that counts its iterations, of each of its
+// ranks.
+func (p *Plan) iterating(id string) []work {
+	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))
+	var works []work
+	for _, of := range p.ranks(flying) {
+		works = append(works, work{
+			key: fmt.Sprint("iterations of ", id, of), least: 1,
+			inFlight: combine(p.ofRank(flying, of), engine.Sum), moves: p.ofRank(p.of(engine.EngineIterations, id), of),
+		})
+	}
+	return works
 }
 
 // moving are the signals of an engine that move while it works: tokens, and
 // requests that end otherwise than by their client.
 func (p *Plan) moving(id string) []*group {
 	var all []*group
-	for _, signal := range []engine.Signal{engine.GenerationTokens, engine.PromptTokens, engine.RequestsFinished, engine.RequestsFailed} {
+	for _, signal := range []engine.Signal{
+		engine.GenerationTokensLive, engine.PromptTokensLive, engine.GenerationTokens, engine.PromptTokens,
+		engine.RequestsFinished, engine.RequestsFailed,
+	} {
 		all = append(all, selected(p.of(signal, id), func(g *group) bool {
 			return g.class == "" || g.class == engine.ClassOK || g.class == engine.ClassServer
 		})...)
@@ -99,8 +107,8 @@ func (p *Plan) moving(id string) []*group {
 func (p *Plan) generating(id string) []work {
 	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
 	var works []work
-	for _, rank := range p.ranks(flying) {
-		k := work{key: "tokens of " + id + " " + rank, least: 1, inFlight: largest(p.ofRank(flying, rank)), moves: p.ofRank(p.moving(id), rank)}
+	for _, of := range p.ranks(flying) {
+		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: largest(p.ofRank(flying, of)), moves: p.ofRank(p.moving(id), of)}
 		if len(k.moves) > 0 {
 			works = append(works, k)
 		}
@@ -108,32 +116,40 @@ func (p *Plan) generating(id string) []work {
 	return works
 }
 
-// ranks are the ranks of some groups in order, of which one has no name where the
-// server does not count by rank.
-func (p *Plan) ranks(groups []*group) []string {
-	all := make(map[string]bool)
+// rank is one of the engines behind a model id: of a model, and a data-parallel
+// rank of it; empty where the server makes no difference.
+type rank struct{ model, number string }
+
+// ranks are the ranks of some groups in order.
+func (p *Plan) ranks(groups []*group) []rank {
+	all := make(map[rank]bool)
 	for _, g := range groups {
 		for _, m := range g.members {
 			all[p.rankOf(m)] = true
 		}
 	}
-	return sorted(all)
+	return slices.SortedFunc(maps.Keys(all), func(a, b rank) int {
+		return strings.Compare(a.model+"\x00"+a.number, b.model+"\x00"+b.number)
+	})
 }
 
-// rankOf is the rank of the engine that a source is of.
-func (p *Plan) rankOf(source int) string {
-	if p.quirks.RankLabel == "" {
-		return ""
+// rankOf is the rank that a source is of.
+func (p *Plan) rankOf(source int) rank {
+	in := &p.sources[source]
+	of := rank{model: in.Model}
+	if in.meaning.Rank != "" {
+		of.number = in.Labels.Get(in.meaning.Rank)
 	}
-	return p.sources[source].Labels.Get(p.quirks.RankLabel)
+	return of
 }
 
-// ofRank are the columns of groups that are of a rank, or of no rank.
-func (p *Plan) ofRank(groups []*group, rank string) []int {
+// ofRank are the columns of groups that are of a rank, or of several together.
+func (p *Plan) ofRank(groups []*group, wanted rank) []int {
 	var columns []int
 	for _, g := range groups {
 		for _, m := range g.members {
-			if of := p.rankOf(m); of == rank || of == "" {
+			of := p.rankOf(m)
+			if (of.model == wanted.model || of.model == "") && (of.number == wanted.number || of.number == "") {
 				columns = append(columns, p.column(m))
 			}
 		}

@@ -209,6 +209,8 @@ func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 		engine.TritonOpenAI: "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TRTLLMServe:  "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
 		engine.NIM:          "false, /v1/metrics answers 404; NIM 2 and later are not built on TensorRT-LLM",
+		engine.VLLM:         "false, /metrics answers 404",
+		engine.SGLang:       "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
 		engine.Dynamo:       "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
 	} {
 		missing := &engine.Known{MissingPage: true}

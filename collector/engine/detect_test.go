@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -96,12 +97,24 @@ var sampleKinds = []struct {
 	{"dynamo", engine.Dynamo},
 	{"nim", engine.NIM},
 	{"real-dynamo", engine.Dynamo},
-	{"real-sglang", engine.Unknown},
+	{"real-sglang", engine.SGLang},
 	{"real-triton", engine.Triton},
-	{"real-vllm", engine.Unknown},
+	{"real-vllm", engine.VLLM},
+	// Its page is of no kind, and it is known by its API.
+	{"real-vllm-0.32.0-disable-log-stats", engine.VLLM},
 	{"triton", engine.Triton},
 	{"trtllm-prometheus", engine.TRTLLMServe},
 	{"trtllm", engine.Triton},
+}
+
+// apisOfKinds are what real servers answer besides their pages.
+var apisOfKinds = map[engine.Kind]answers{
+	engine.Triton:      {"*": ""},
+	engine.TRTLLMServe: {"/v1/models": serveModels, "/version": `{"version":"1.1.0"}`, "/metrics": "[]"},
+	engine.VLLM:        {"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`, "/version": `{"version":"0.32.0"}`},
+	engine.SGLang:      {"/v1/models": `{"data":[{"id":"tiny","owned_by":"sglang"}]}`, "/model_info": `{"model_path":"tiny"}`},
+	engine.NIM:         {"/v1/models": `{"data":[{"id":"m","owned_by":"system"}]}`, "/v1/version": `{"release":"1.0.0"}`},
+	engine.Dynamo:      {"/v1/models": `{"data":[{"id":"m","owned_by":"nvidia"}]}`, "/health": `{}`},
 }
 
 func TestEverySamplePageIsRecognised(t *testing.T) {
@@ -123,7 +136,16 @@ func TestEverySamplePageIsRecognised(t *testing.T) {
 				require.Equal(t, want, engine.Detect(t.Context(), server, "http://server").Kind)
 				return
 			}
-			require.Equal(t, want, engine.FromPage(body))
+			server := maps.Clone(apisOfKinds[want])
+			if server == nil {
+				server = answers{}
+			}
+			server[of(t, want).MetricsPath()] = string(body)
+			found := engine.Detect(t.Context(), server, "http://server")
+			require.Equal(t, want, found.Kind, found.Evidence)
+			if !strings.Contains(name, "disable-log-stats") {
+				require.Equal(t, want, engine.FromPage(body))
+			}
 		})
 	}
 }
@@ -152,7 +174,9 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"NIM and Triton, by its requests", "request_finish_total 1\nnv_inference_count 1\n", engine.NIM},
 		{"Triton and trtllm-serve", "trtllm_x 1\nnv_inference_count 1\n", engine.Triton},
 		{"trtllm-serve and an older Dynamo", "trtllm:x 1\ntrtllm_x 1\n", engine.TRTLLMServe},
-		{"vLLM", "vllm:num_requests_running 1\n", engine.Unknown},
+		{"vLLM", "vllm:num_requests_running 1\n", engine.VLLM},
+		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\n", engine.VLLM},
+		{"SGLang", "# TYPE sglang:num_running_reqs gauge\n", engine.SGLang},
 		{"a name within a name", "my_nv_inference_count 1\nmy_trtllm_x 1\n", engine.Unknown},
 		{"nothing", "", engine.Unknown},
 	} {

@@ -99,6 +99,9 @@ var sampleGenerations = []struct {
 	{"real-dynamo-frontend", engine.DynamoFrontend},
 	{"real-dynamo-worker", engine.DynamoWorker},
 	{"dynamo-", engine.DynamoWorker},
+	{"real-sglang-0.5.23", engine.SGLangLive},
+	{"real-vllm-0.12", engine.VLLMPlain},
+	{"real-vllm-0.32", engine.VLLMCached},
 }
 
 func TestGenerationsOfSamplePages(t *testing.T) {

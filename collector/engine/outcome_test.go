@@ -66,7 +66,7 @@ func TestEveryCounterOfEndedRequestsSaysWhatBecameOfThem(t *testing.T) {
 	for _, e := range engine.All() {
 		for _, m := range e.Meanings() {
 			switch m.Signal {
-			case engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed:
+			case engine.ModelSuccess, engine.ModelFailed, engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted:
 				require.NotNil(t, m.Outcome, "%s of %s", m.Name, e.Kind())
 			default:
 				require.Nil(t, m.Outcome, "%s of %s", m.Name, e.Kind())

@@ -21,11 +21,30 @@ const (
 	ClientsGone       Signal = "clients_disconnected"
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
+	RequestsWaitingReason Signal = "requests_waiting_by_reason"
+	// Preemptions are requests that lost their place in the batch to others, for
+	// want of KV cache.
+	Preemptions Signal = "preemptions_total"
+	// RequestsPreempted are those of the last step that the server reports.
+	RequestsPreempted Signal = "requests_preempted"
+	// RequestsAborted are requests that were given up, and are among those that
+	// finished.
+	RequestsAborted Signal = "requests_aborted_total"
+
 	PromptTokens       Signal = "prompt_tokens_total"
 	GenerationTokens   Signal = "generation_tokens_total"
 	CachedTokens       Signal = "prompt_tokens_cached_total"
 	CachedTokensByTier Signal = "prompt_tokens_cached_by_tier_total"
 
+	// PromptTokensLive and GenerationTokensLive move while requests run, where
+	// PromptTokens and GenerationTokens move when they end; the first generated
+	// token of each request is missing.
+	PromptTokensLive     Signal = "prompt_tokens_live_total"
+	GenerationTokensLive Signal = "generation_tokens_live_total"
+
+	KVTokensLimit      Signal = "kv_cache_tokens_limit"
+	KVTokensUsed       Signal = "kv_cache_tokens_used"
+	KVTokensFree       Signal = "kv_cache_tokens_free"
 	KVBlocksLimit      Signal = "kv_cache_blocks_limit"
 	KVBlocksUsed       Signal = "kv_cache_blocks_used"
 	KVBlocksFree       Signal = "kv_cache_blocks_free"
@@ -69,6 +88,12 @@ const (
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
+
+	// EngineAwake is 0 while an engine has given its memory away until it is woken.
+	EngineAwake Signal = "engine_awake"
+	// AdaptersWritten is when adapters were last in use as the labels say, as a
+	// Unix time: of several series the latest holds.
+	AdaptersWritten Signal = "adapters_written_timestamp_seconds"
 
 	// ModelRoutable is 1 while requests for a model can be sent anywhere.
 	ModelRoutable Signal = "model_routable"
@@ -171,7 +196,4 @@ type Quirks struct {
 	// CountersAppear says that a counter comes with its first event: one that the
 	// page does not have yet is 0.
 	CountersAppear bool
-	// RankLabel is the label by which a server with several ranks of one engine
-	// tells them apart, each of which may stall by itself; empty for others.
-	RankLabel string
 }

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// SGLang is SGLang's own server. Page and API share a port.
+const SGLang Kind = "sglang"
+
+// The generations of SGLang's page.
+const (
+	// SGLangLive counts tokens while requests run (seen in 0.5.23).
+	SGLangLive Generation = "with live token counters"
+	// SGLangPlain counts them when requests end only.
+	SGLangPlain Generation = "without live token counters"
+)
+
+// sglangPrefix begins the names of its series.
+const sglangPrefix = "sglang:"
+
+var _ = register(&sglang{base{
+	kind: SGLang, path: "/metrics", priority: -1,
+	noPage:  "SGLang has the page only with --enable-metrics",
+	marks:   []mark{{text: sglangPrefix, weight: 2}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:  Stream{Usage: true, Seed: true},
+	quirks:  Quirks{CountersAppear: true},
+}})
+
+// sglang is SGLang's own server.
+type sglang struct{ base }
+
+// isIt implements Engine (seen in 0.5.23).
+func (*sglang) isIt(ctx context.Context, ask Asker, address string) string {
+	q := &questions{ask: ask, base: address}
+	if q.owner(ctx) != "sglang" {
+		return ""
+	}
+	for _, path := range []string{"/model_info", "/get_model_info"} {
+		var info struct {
+			Path string `json:"model_path"`
+			Name string `json:"served_model_name"`
+		}
+		if _, ok := q.get(ctx, path, &info); ok && info.Path+info.Name != "" {
+			return "/v1/models lists models owned by sglang, and " + path + " answers"
+		}
+	}
+	return ""
+}
+
+// Ask implements Engine. /version is not there. What says the version may hang
+// while the scheduler does, so it is asked last; older releases have it under
+// another path.
+func (*sglang) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
+	var f Facts
+	q := &questions{ask: ask, base: address}
+	q.askModels(ctx, &f)
+	if early != nil {
+		early(f)
+	}
+	var info struct {
+		Version string `json:"version"`
+	}
+	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
+		_, _ = q.get(ctx, "/get_server_info", &info)
+	}
+	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
+	return f
+}
+
+// Health implements Engine. /health and /health_generate are not asked: each
+// sends a request of one token through the engine, answers after a second and
+// holds its place in the queue. The list of models is answered whatever the
+// engine does; that it stands still is seen on the page.
+func (*sglang) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+"/v1/models")
+	if h.Status == http.StatusOK {
+		h.Detail = "the API lists its models"
+	}
+	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, h.API != APIUnknown
+	return h
+}
+
+// CountsFailures implements Engine: the API counts its answers by status once it
+// gave one, as to the question for this page.
+func (*sglang) CountsFailures(p *Page) bool { return p.Shows(sglangPrefix + sglangAnswers) }
+
+// Generation implements Engine.
+func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) { return sglangGeneration(p) }
+
+// sglangGeneration is which of SGLang's pages a page is, whichever server shows
+// it.
+func sglangGeneration(p *Page) (Generation, string) {
+	if p.Has(GenerationTokensLive) {
+		return SGLangLive, "the page has realtime_tokens_total"
+	}
+	return SGLangPlain, "the page has no realtime_tokens_total"
+}
+
+// Capability implements Engine.
+func (s *sglang) Capability(name string, k *Known) target.Check {
+	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
+	case name == CanHealth && answers:
+		return target.Yes(name, "the API lists its models, whatever the engine does; /health costs a request each time and is not asked")
+	case name == CanHealth:
+		return s.base.Capability(name, k)
+	case k.Page == nil:
+		return target.No(name, "/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
+	}
+	return named(name, judgeSGLang(name, k.Page))
+}
+
+// judgeSGLang judges what a page of SGLang shows, whichever server shows it.
+func judgeSGLang(name string, p *Page) target.Check {
+	if c, ok := p.firstOf(name, []source{
+		{CanTokens, GenerationTokens, "generation_tokens_total, when a request ends"},
+		{CanLiveTokens, GenerationTokensLive, "realtime_tokens_total, all but the first token of each request"},
+		{CanQueue, RequestsWaiting, "num_queue_reqs and num_grammar_queue_reqs"},
+		{CanRunning, RequestsRunning, "num_running_reqs, read every some steps"},
+		{CanTTFT, FirstToken, "time_to_first_token_seconds of streamed requests"},
+		{CanTPOT, OutputToken, "request_time_per_output_token_seconds, the mean of each request"},
+		{CanTPOT, InterToken, "inter_token_latency_seconds of streamed requests, token by token"},
+		{CanE2E, RequestDuration, "e2e_request_latency_seconds, with requests of clients that left"},
+		{CanQuantiles, RequestDuration, "histograms, when a request ends"},
+		{CanKVCache, KVUtilization, "token_usage, rounded to 2 digits"},
+		{CanKVReuse, CachedTokens, "cached_tokens_total, when a request ends"},
+	}); ok {
+		return c
+	}
+	switch name {
+	case CanGPU:
+		return no("SGLang does not expose it", cureDCGM)
+	case CanConfig:
+		return no("SGLang does not expose its config on the page", "")
+	case CanTTFT:
+		return no("no streamed request had its first token yet", "")
+	case CanKVReuse:
+		return no("no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", "")
+	case CanLiveTokens:
+		return no("this release counts tokens when a request ends", "a later SGLang")
+	}
+	return no("not on the page yet; families come with the first request", "")
+}

@@ -1,0 +1,105 @@
+package engine
+
+import "slices"
+
+// Meanings implements Engine.
+func (*sglang) Meanings() []Meaning { return sglangMeanings() }
+
+// sglangMeanings are the series of SGLang (seen in 0.5.23, and its source). What
+// requests are counted by has label is_streaming and no rank.
+func sglangMeanings() []Meaning {
+	all := slices.Concat(sglangRequests(), sglangTokens(), sglangLatencies(), sglangCache(), sglangEngine())
+	for i := range all {
+		all[i].Name = sglangPrefix + all[i].Name
+	}
+	return all
+}
+
+// sglangOf makes a meaning one of the scheduler's. Each data-parallel rank counts
+// for itself; the ranks that work on one batch together say the same, where
+// --enable-metrics-for-all-schedulers has all of them speak. With priorities the
+// series without one is the sum of the others.
+func sglangOf(all ...Meaning) []Meaning {
+	for i := range all {
+		all[i].Rank = "dp_rank"
+		all[i].Copies = []string{"moe_ep_rank", "pid", "pp_rank", "tp_rank"}
+		all[i].Where = append(all[i].Where, "priority=")
+	}
+	return all
+}
+
+// sglangAnswers counts the API's answers by status.
+const sglangAnswers = "http_responses_total"
+
+// sglangRequests are the requests. Aborted ones are among those that ended.
+func sglangRequests() []Meaning {
+	all := append(sglangOf(
+		Meaning{Name: "num_running_reqs", Signal: RequestsRunning},
+		Meaning{Name: "num_queue_reqs", Signal: RequestsWaiting},
+		Meaning{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
+		Meaning{Name: "num_paused_reqs", Signal: RequestsPaused},
+		Meaning{Name: "num_retracted_reqs", Signal: RequestsPreempted},
+	), []Meaning{
+		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled}},
+	}...)
+	for _, class := range []string{"4", "5"} {
+		for _, endpoint := range []string{"/v1/*", "/generate*"} {
+			all = append(all, Meaning{
+				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*"},
+				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, DimPrefix: "http_", Outcome: &Outcome{Codes: true},
+			})
+		}
+	}
+	return all
+}
+
+// sglangTokens are the tokens: those that requests are booked with when they end,
+// and those of each step or so, where the first token of a request is missing.
+func sglangTokens() []Meaning {
+	return append(sglangOf(
+		Meaning{Name: "realtime_tokens_total", Label: "mode", Value: "decode", Signal: GenerationTokensLive, Counter: true},
+		Meaning{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
+		Meaning{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
+	), []Meaning{
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
+		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
+		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=tier"}},
+		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
+		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
+	}...)
+}
+
+// sglangLatencies are the histograms of times. The first token of a request that
+// is not streamed counts when all of its answer is there, so that only streamed
+// ones say something. The time in the queue has health questions too.
+func sglangLatencies() []Meaning {
+	return append(sglangOf(
+		Meaning{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
+	), []Meaning{
+		{Name: "time_to_first_token_seconds", Label: "is_streaming", Value: "true", Signal: FirstToken, Form: Histogram},
+		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
+	}...)
+}
+
+// sglangCache is the KV cache, in tokens and in pages of tokens. What could be
+// used again counts as free.
+func sglangCache() []Meaning {
+	return sglangOf(
+		Meaning{Name: "token_usage", Signal: KVUtilization, Combine: Max},
+		Meaning{Name: "kv_used_tokens", Signal: KVTokensUsed},
+		Meaning{Name: "kv_available_tokens", Signal: KVTokensFree},
+		Meaning{Name: "kv_evictable_tokens", Signal: KVTokensFree},
+		Meaning{Name: "max_total_num_tokens", Signal: KVTokensLimit},
+		Meaning{Name: "num_pages", Signal: KVBlocksLimit},
+		Meaning{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
+	)
+}
+
+// sglangEngine are the passes through the model, by how they were run.
+func sglangEngine() []Meaning {
+	return sglangOf(Meaning{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true})
+}

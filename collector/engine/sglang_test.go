@@ -1,0 +1,128 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestWhatPagesOfSGLangMean(t *testing.T) {
+	for _, c := range []struct {
+		says, page string
+		want       map[string]float64
+	}{
+		{
+			"data-parallel ranks add up, ranks of one batch say the same",
+			`sglang:num_running_reqs{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 4
+sglang:num_running_reqs{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4
+sglang:num_running_reqs{dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 3
+sglang:num_running_reqs{dp_rank="1",moe_ep_rank="0",pp_rank="1",tp_rank="1"} 3
+sglang:token_usage{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.25
+sglang:token_usage{dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.75
+sglang:realtime_tokens_total{dp_rank="0",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 10
+sglang:realtime_tokens_total{dp_rank="0",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 10
+sglang:realtime_tokens_total{dp_rank="1",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 20
+sglang:realtime_tokens_total{dp_rank="0",mode="prefill_compute",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 5
+sglang:realtime_tokens_total{dp_rank="0",mode="prefill_cache",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 2
+`,
+			map[string]float64{
+				"requests_running": 7, "kv_cache_utilization_ratio": 0.75, "generation_tokens_live_total": 30, "prompt_tokens_live_total": 7,
+			},
+		},
+		{
+			"with priorities the series without one is the whole",
+			`sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="",tp_rank="0"} 5
+sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="0",tp_rank="0"} 2
+sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="1",tp_rank="0"} 3
+sglang:num_grammar_queue_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="0"} 1
+`,
+			map[string]float64{"requests_waiting": 6},
+		},
+		{
+			"requests with and without a stream add up, first tokens are of streams",
+			`sglang:num_requests_total{is_streaming="false"} 2
+sglang:num_requests_total{is_streaming="true"} 5
+sglang:num_aborted_requests_total 1
+# TYPE sglang:time_to_first_token_seconds histogram
+sglang:time_to_first_token_seconds_bucket{is_streaming="false",le="+Inf"} 2
+sglang:time_to_first_token_seconds_count{is_streaming="false"} 2
+sglang:time_to_first_token_seconds_bucket{is_streaming="true",le="+Inf"} 5
+sglang:time_to_first_token_seconds_count{is_streaming="true"} 5
+# TYPE sglang:e2e_request_latency_seconds histogram
+sglang:e2e_request_latency_seconds_bucket{is_streaming="false",le="+Inf"} 2
+sglang:e2e_request_latency_seconds_count{is_streaming="false"} 2
+sglang:e2e_request_latency_seconds_bucket{is_streaming="true",le="+Inf"} 5
+sglang:e2e_request_latency_seconds_count{is_streaming="true"} 5
+`,
+			map[string]float64{
+				"requests_finished_total": 7, "requests_aborted_total": 1, "time_to_first_token_seconds_count": 5, "request_duration_seconds_count": 7,
+			},
+		},
+		{
+			"failures are those of requests to the engine",
+			`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} 9
+sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} 2
+sglang:http_responses_total{endpoint="/generate",method="POST",status_code="404"} 1
+sglang:http_responses_total{endpoint="/v1/chat/completions",method="POST",status_code="503"} 4
+sglang:http_responses_total{endpoint="/health",method="GET",status_code="503"} 50
+sglang:http_responses_total{endpoint="/version",method="GET",status_code="404"} 50
+`,
+			map[string]float64{"requests_failed_total reason=400": 2, "requests_failed_total reason=404": 1, "requests_failed_total reason=503": 4},
+		},
+	} {
+		shows(t, valuesOf(t, engine.SGLang, []byte(c.page)), c.want, c.says)
+	}
+}
+
+func TestWhichOfTheSameSeriesCountsDoesNotHangOnTheirOrder(t *testing.T) {
+	const zero = `sglang:num_running_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4` + "\n"
+	const one = `sglang:num_running_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="1"} 5` + "\n"
+	for _, page := range []string{zero + one, one + zero} {
+		require.InDelta(t, 4, valuesOf(t, engine.SGLang, []byte(page))["requests_running"], 0)
+	}
+}
+
+func TestWhatRealPagesOfSGLangMean(t *testing.T) {
+	for name, want := range map[string]map[string]float64{
+		"real-sglang-0.5.23-dp2-under-load.prom": {
+			"requests_running": 8, "requests_waiting": 6, "kv_cache_utilization_ratio": 0.06,
+			"kv_cache_tokens_used": 520, "kv_cache_tokens_limit": 8192, "kv_cache_tokens_free": 2 * (3823 + 13), "kv_cache_block_tokens": 1,
+			"requests_finished_total": 2, "prompt_tokens_total": 12, "generation_tokens_total": 16,
+			"time_to_first_token_seconds_count": 8, "request_duration_seconds_count": 2, "requests_aborted_total": -1,
+			"spec_decode_acceptance_length": 0,
+		},
+		"real-sglang-0.5.23-after-disconnect.prom": {
+			"requests_aborted_total": 6, "prompt_tokens_cached_total": 90, "prompt_tokens_cached_by_tier_total tier=device": 90,
+		},
+		"real-sglang-0.5.23-scheduler-stopped.prom": {"requests_running": 4, "requests_waiting": 4},
+	} {
+		shows(t, sampleValues(t, engine.SGLang, name), want, name)
+	}
+}
+
+func TestWhatSGLangSaysOfItself(t *testing.T) {
+	server := answers{
+		"/server_info": `{"version":"0.5.23","model_path":"/m"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"sglang"}]}`,
+		"/model_info": `{"served_model_name":"m"}`,
+	}
+	f := ask(t, engine.SGLang, server)
+	require.Equal(t, "0.5.23", f.EngineVersion)
+	require.Empty(t, f.TRTLLMVersion)
+	require.Empty(t, f.Problems)
+	delete(server, "/server_info")
+	server["/get_server_info"] = `{"version":"0.4.0"}`
+	require.Equal(t, "0.4.0", ask(t, engine.SGLang, server).EngineVersion)
+}
+
+func TestHealthOfSGLangCostsNoRequest(t *testing.T) {
+	asked := &listener{answers: answers{"/v1/models": `{"data":[{"id":"m"}]}`, "/health": "", "/health_generate": ""}}
+	e := of(t, engine.SGLang)
+	require.Equal(t, engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Status: 200, Detail: "the API lists its models"}, e.Health(t.Context(), asked, "http://server"))
+	engine.Detect(t.Context(), asked, "http://server")
+	e.Ask(t.Context(), asked, "http://server", nil)
+	require.False(t, slices.ContainsFunc(asked.paths, func(path string) bool { return path == "/health" || path == "/health_generate" }))
+	require.Equal(t, engine.APIRefused, e.Health(t.Context(), answers{"*": refuses}, "http://server").API)
+}

@@ -1,0 +1,115 @@
+package engine_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// valuesOf are what the meanings of a kind make of a page: series that mean the
+// same put together, by their signal and what they keep of their labels. Of
+// distributions they are the sums and counts.
+func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
+	t.Helper()
+	e := of(t, kind)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	block := cache.Block()
+	defer block.Release()
+	require.NoError(t, cache.Parse(block, bytes.Clone(body), ""))
+	values := make(map[string]float64)
+	for _, s := range engine.ReadPage(e, block).Sources() {
+		name, v := string(s.Meaning.Signal), block.Number(s.Place)
+		switch s.Meaning.Part {
+		case engine.PartBucket, engine.PartQuantile:
+			continue
+		case engine.PartSum:
+			name += "_sum"
+		case engine.PartCount:
+			name += "_count"
+		case engine.PartValue:
+		}
+		words := []string{name}
+		for _, dim := range s.Meaning.Dims {
+			theirs, ours, renamed := strings.Cut(dim, "=")
+			if !renamed {
+				ours = theirs
+			}
+			words = append(words, ours+"="+s.Labels.Get(theirs))
+		}
+		if s.Meaning.Const != "" {
+			words = append(words, s.Meaning.Const)
+		}
+		name = strings.Join(words, " ")
+		if before, there := values[name]; there && s.Meaning.Combine == engine.Max {
+			values[name] = max(before, v)
+			continue
+		}
+		values[name] += v
+	}
+	return values
+}
+
+// sampleValues are the values of a page that is no part of the project.
+func sampleValues(t *testing.T, kind engine.Kind, name string) map[string]float64 {
+	t.Helper()
+	body, err := os.ReadFile(samples(t, name)[0])
+	require.NoError(t, err)
+	return valuesOf(t, kind, body)
+}
+
+// shows says that values have these among them; one below 0 says that it is not
+// there.
+func shows(t *testing.T, got, want map[string]float64, of string) {
+	t.Helper()
+	for name, v := range want {
+		if v < 0 {
+			require.NotContains(t, got, name, of)
+			continue
+		}
+		require.Contains(t, got, name, of)
+		require.InDelta(t, v, got[name], 1e-9, "%s: %s", of, name)
+	}
+}
+
+// TestCapabilitiesOfNewSamplePages holds what is said of each page against what
+// the page has.
+func TestCapabilitiesOfNewSamplePages(t *testing.T) {
+	for _, c := range []struct {
+		pattern string
+		kind    engine.Kind
+		has     string
+	}{
+		{"real-vllm-0.12.0-*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse config"},
+		{"real-vllm-0.32.0-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse config"},
+		{"real-vllm-0.32.0-api2-before*.prom", engine.VLLM, "tokens live_tokens ttft tpot e2e quantiles kv_reuse config"},
+		{"real-vllm-0.32.0-api2-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse config"},
+		{"real-vllm-0.32.0-disable-log-stats.prom", engine.VLLM, ""},
+		{"real-sglang-0.5.23-idle.prom", engine.SGLang, "tokens live_tokens queue running tpot e2e quantiles kv_cache"},
+		{"real-sglang-0.5.23-after-load.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache"},
+		{"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse"},
+		{"real-sglang-0.5.23-dp2*.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache"},
+		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache"},
+	} {
+		for _, file := range samples(t, c.pattern) {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				body, err := os.ReadFile(file)
+				require.NoError(t, err)
+				var has []string
+				for _, check := range engine.Capabilities(of(t, c.kind), &engine.Known{Page: readPage(t, c.kind, body)}) {
+					require.NotEmpty(t, check.Reason, check.Name)
+					if check.OK {
+						has = append(has, check.Name)
+					}
+				}
+				require.Equal(t, c.has, strings.Join(has, " "))
+			})
+		}
+	}
+}

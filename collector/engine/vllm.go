@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// VLLM is vLLM's own OpenAI server. Page and API share a port.
+const VLLM Kind = "vllm"
+
+// The generations of vLLM's page, by the names that came and went.
+const (
+	// VLLMOld has names of the GPU's KV cache only, as 0.8 to 0.9.1.
+	VLLMOld Generation = "names of the GPU cache"
+	// VLLMBoth has them next to those that replaced them, as 0.9.2 to 0.11.
+	VLLMBoth Generation = "names of the GPU cache and of the KV cache"
+	// VLLMPlain has the new ones alone, as 0.11 to 0.15.
+	VLLMPlain Generation = "names of the KV cache"
+	// VLLMCached counts cached prompt tokens, as 0.16 and later.
+	VLLMCached Generation = "names of the KV cache with cached tokens"
+	// VLLMSilent has no series of the engine.
+	VLLMSilent Generation = "without engine statistics"
+)
+
+// Series of the servers that have vLLM inside begin so as well, next to names of
+// their own, which weigh more.
+var _ = register(&vllm{base{
+	kind: VLLM, path: "/metrics", priority: -1,
+	marks:   []mark{{text: vllmPrefix, weight: 2}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:  Stream{Usage: true, Seed: true},
+	quirks:  Quirks{CountersAppear: true},
+}})
+
+// vllm is vLLM's own OpenAI server.
+type vllm struct{ base }
+
+// isIt implements Engine, for servers whose page says nothing of the engine
+// (vllm/entrypoints/openai, ModelCard).
+func (*vllm) isIt(ctx context.Context, ask Asker, address string) string {
+	q := &questions{ask: ask, base: address}
+	return q.ownedBy(ctx, "vllm")
+}
+
+// Ask implements Engine.
+func (*vllm) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
+	var f Facts
+	q := &questions{ask: ask, base: address}
+	f.EngineVersion = q.version(ctx)
+	q.askModels(ctx, &f)
+	return f
+}
+
+// Health implements Engine. 503 says that the engine's process was seen to die,
+// a moment before the server ends; while that process hangs, sleeps or drains the
+// answer is 200 (seen in 0.32.0: for up to 301 s).
+func (*vllm) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+"/health")
+	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, h.API != APIUnknown
+	return h
+}
+
+// Generation implements Engine.
+func (*vllm) Generation(p *Page, _ *Facts) (Generation, string) { return vllmGeneration(p) }
+
+// vllmGeneration is which of vLLM's pages a page is, whichever server shows it.
+func vllmGeneration(p *Page) (Generation, string) {
+	old, now := p.Shows("vllm:gpu_cache_usage_perc"), p.Shows("vllm:kv_cache_usage_perc")
+	switch {
+	case p.Shows("vllm:prompt_tokens_cached_total"):
+		return VLLMCached, "the page has prompt_tokens_cached_total"
+	case old && now:
+		return VLLMBoth, "the page has gpu_cache_usage_perc and kv_cache_usage_perc"
+	case old:
+		return VLLMOld, "the page has gpu_cache_usage_perc and no kv_cache_usage_perc"
+	case p.Begins(vllmPrefix):
+		return VLLMPlain, "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"
+	}
+	return VLLMSilent, "the page has no names that begin with vllm:"
+}
+
+// CountsFailures implements Engine: the API counts its answers by status once it
+// gave one, as to the question for this page.
+func (*vllm) CountsFailures(p *Page) bool { return p.Shows(vllmAnswers) }
+
+// arrange implements Engine: series name the base model or none, and the server
+// lists that before its adapters.
+func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {
+	v.base.arrange(t, seen, facts)
+	if len(facts) > 0 {
+		t.fallback = facts[0].Name
+	}
+}
+
+// Capability implements Engine.
+func (v *vllm) Capability(name string, k *Known) target.Check {
+	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
+	case name == CanHealth && answers:
+		return target.Yes(name, "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows")
+	case name == CanHealth:
+		return v.base.Capability(name, k)
+	case k.Page == nil:
+		return target.No(name, "/metrics answers 404", "")
+	}
+	return named(name, judgeVLLM(name, k.Page))
+}
+
+// judgeVLLM judges what a page of vLLM shows, whichever server shows it.
+func judgeVLLM(name string, p *Page) target.Check {
+	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
+		return no(why+": the server was started with --disable-log-stats", "start vLLM without --disable-log-stats")
+	}
+	if c, ok := p.firstOf(name, []source{
+		{CanTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
+		{CanLiveTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
+		{CanQueue, RequestsWaiting, "num_requests_waiting"},
+		{CanRunning, RequestsRunning, "num_requests_running"},
+		{CanTTFT, FirstToken, "time_to_first_token_seconds"},
+		{CanTPOT, OutputToken, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0"},
+		{CanTPOT, InterToken, "the time between tokens, token by token"},
+		{CanE2E, RequestDuration, "e2e_request_latency_seconds, without requests of clients that left"},
+		{CanQuantiles, RequestDuration, "histograms"},
+		{CanKVCache, KVUtilization, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say"},
+		{CanKVReuse, CachedTokens, "prompt tokens that were found in the prefix cache"},
+		{CanConfig, CacheConfig, "cache_config_info on its page, of the KV cache only"},
+	}); ok {
+		return c
+	}
+	switch name {
+	case CanGPU:
+		return no("vLLM does not expose it", cureDCGM)
+	case CanQueue, CanRunning, CanKVCache:
+		return no("no engine has reported yet: with several API processes gauges come with the first request", "")
+	case CanTPOT:
+		return no("this release does not measure it", "vLLM 0.8 or later")
+	case CanKVReuse:
+		return no("this release does not count cached tokens", "vLLM 0.8 or later")
+	case CanConfig:
+		return no("the page has no cache_config_info", "")
+	}
+	return no("not on the page yet; families come with the first request", "")
+}

@@ -1,0 +1,184 @@
+package engine_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestWhatPagesOfVLLMMean(t *testing.T) {
+	for _, c := range []struct {
+		says, page string
+		want       map[string]float64
+	}{
+		{
+			"ranks add up, but for the use of their caches",
+			`vllm:num_requests_running{engine="0",model_name="m"} 4
+vllm:num_requests_running{engine="1",model_name="m"} 3
+vllm:num_requests_waiting{engine="0",model_name="m"} 2
+vllm:num_requests_waiting{engine="1",model_name="m"} 1
+vllm:generation_tokens_total{engine="0",model_name="m"} 10
+vllm:generation_tokens_total{engine="1",model_name="m"} 20
+vllm:iteration_tokens_total_count{engine="0",model_name="m"} 5
+vllm:iteration_tokens_total_count{engine="1",model_name="m"} 6
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.25
+vllm:kv_cache_usage_perc{engine="1",model_name="m"} 0.75
+`,
+			map[string]float64{
+				"requests_running": 7, "requests_waiting": 3, "generation_tokens_total": 30, "engine_iterations_total": 11,
+				"kv_cache_utilization_ratio": 0.75,
+			},
+		},
+		{
+			"0.8: time per output token is the time between tokens",
+			`vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:gpu_prefix_cache_hits_total{engine="0",model_name="m"} 16
+# TYPE vllm:time_per_output_token_seconds histogram
+vllm:time_per_output_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 5
+vllm:time_per_output_token_seconds_sum{engine="0",model_name="m"} 1
+vllm:time_per_output_token_seconds_count{engine="0",model_name="m"} 5
+`,
+			map[string]float64{
+				"kv_cache_utilization_ratio": 0.5, "prompt_tokens_cached_total": 16,
+				"inter_token_latency_seconds_count": 5, "time_per_output_token_seconds_count": -1,
+			},
+		},
+		{
+			"0.10.2: what has two names counts once",
+			`vllm:gpu_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:kv_cache_usage_perc{engine="0",model_name="m"} 0.5
+vllm:gpu_prefix_cache_hits_total{engine="0",model_name="m"} 16
+vllm:prefix_cache_hits_total{engine="0",model_name="m"} 16
+# TYPE vllm:time_per_output_token_seconds histogram
+vllm:time_per_output_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 5
+vllm:time_per_output_token_seconds_sum{engine="0",model_name="m"} 1
+vllm:time_per_output_token_seconds_count{engine="0",model_name="m"} 5
+# TYPE vllm:inter_token_latency_seconds histogram
+vllm:inter_token_latency_seconds_bucket{engine="0",le="+Inf",model_name="m"} 5
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 1
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 5
+`,
+			map[string]float64{
+				"kv_cache_utilization_ratio": 0.5, "prompt_tokens_cached_total": 16,
+				"inter_token_latency_seconds_sum": 1, "inter_token_latency_seconds_count": 5,
+			},
+		},
+		{
+			"0.16: cached tokens by their own name, and by where they were",
+			`vllm:prefix_cache_hits_total{engine="0",model_name="m"} 99
+vllm:prompt_tokens_cached_total{engine="0",model_name="m"} 16
+vllm:prompt_tokens_cached_by_source_total{engine="0",model_name="m",source="device"} 12
+vllm:prompt_tokens_cached_by_source_total{engine="0",model_name="m",source="host"} 4
+`,
+			map[string]float64{
+				"prompt_tokens_cached_total": 16, "prompt_tokens_cached_by_tier_total tier=device": 12,
+				"prompt_tokens_cached_by_tier_total tier=host": 4,
+			},
+		},
+		{
+			"failures are those of requests to the engine",
+			`http_requests_total{handler="/v1/completions",method="POST",status="2xx"} 100
+http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 3
+http_requests_total{handler="/v1/chat/completions",method="POST",status="4xx"} 2
+http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 7
+http_requests_total{handler="/invocations",method="POST",status="5xx"} 1
+http_requests_total{handler="none",method="GET",status="4xx"} 50
+http_requests_total{handler="/v1/models",method="GET",status="4xx"} 50
+http_requests_total{handler="/health",method="GET",status="5xx"} 50
+vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 8
+`,
+			map[string]float64{
+				"requests_failed_total reason=4xx": 5, "requests_failed_total reason=5xx": 8,
+				"requests_failed_total reason=max_num_queued_reqs": 8,
+			},
+		},
+		{
+			"an engine that sleeps",
+			`vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="awake"} 0
+vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="weights_offloaded"} 1
+`,
+			map[string]float64{"engine_awake": 0},
+		},
+	} {
+		shows(t, valuesOf(t, engine.VLLM, []byte(c.page)), c.want, c.says)
+	}
+}
+
+func TestWhatRealPagesOfVLLMMean(t *testing.T) {
+	for name, want := range map[string]map[string]float64{
+		"real-vllm-0.32.0-dp2-under-load.prom": {
+			"requests_running": 8, "requests_waiting": 21, "prompt_tokens_total": 288, "generation_tokens_total": 241,
+			"requests_finished_total finish_reason=length": 1, "engine_iterations_total": 218,
+			"inter_token_latency_seconds_count": 234, "time_to_first_token_seconds_count": 9,
+			"request_duration_seconds_count": 1, "kv_cache_utilization_ratio": 0.0117647058823529, "engine_awake": 1,
+			"requests_waiting_by_reason reason=capacity": 21,
+		},
+		"real-vllm-0.32.0-api2-before-any-request.prom": {"requests_running": -1, "generation_tokens_total": 0},
+		"real-vllm-0.32.0-sleeping.prom":                {"engine_awake": 0},
+		"real-vllm-0.32.0-admission-rejections.prom":    {"requests_failed_total reason=max_num_queued_reqs": 8},
+		"real-vllm-0.32.0-after-load.prom": {
+			"requests_running": 0, "requests_waiting": 0,
+			"kv_cache_config_info page_size=128 cache_dtype=auto enable_block_reuse=True num_gpu_blocks=341": 1,
+		},
+		"real-vllm-0.32.0-disable-log-stats.prom": {"requests_running": -1, "generation_tokens_total": -1},
+	} {
+		shows(t, sampleValues(t, engine.VLLM, name), want, name)
+	}
+	// Both names of the time between tokens are on the page, with the same values.
+	name := "real-vllm-0.12.0-after.prom"
+	values := sampleValues(t, engine.VLLM, name)
+	require.InDelta(t, values["generation_tokens_total"]-values["time_to_first_token_seconds_count"], values["inter_token_latency_seconds_count"], 0, name)
+}
+
+func TestGenerationsOfVLLM(t *testing.T) {
+	for page, want := range map[string]engine.Generation{
+		"vllm:gpu_cache_usage_perc 0\n":                                                  engine.VLLMOld,
+		"vllm:gpu_cache_usage_perc 0\nvllm:kv_cache_usage_perc 0\n":                      engine.VLLMBoth,
+		"vllm:kv_cache_usage_perc 0\n":                                                   engine.VLLMPlain,
+		"vllm:kv_cache_usage_perc 0\nvllm:prompt_tokens_cached_total 0\n":                engine.VLLMCached,
+		"http_requests_total{handler=\"/v1/x\",method=\"POST\",status=\"2xx\"} 1\nx 1\n": engine.VLLMSilent,
+	} {
+		got, why := of(t, engine.VLLM).Generation(readPage(t, engine.VLLM, []byte(page)), nil)
+		require.Equal(t, want, got, page)
+		require.NotEmpty(t, why)
+	}
+}
+
+func TestWhatVLLMSaysOfItself(t *testing.T) {
+	server := answers{
+		"/version": `{"version":"0.32.0"}`, "/health": "",
+		"/v1/models": `{"data":[{"id":"base","owned_by":"vllm"},{"id":"ad1","owned_by":"vllm","parent":"base"}]}`,
+	}
+	f := ask(t, engine.VLLM, server)
+	require.Equal(t, "0.32.0", f.EngineVersion)
+	require.Empty(t, f.TRTLLMVersion, "its version is not TensorRT-LLM's")
+	require.Empty(t, f.Problems)
+	e := of(t, engine.VLLM)
+	_, ok := e.StockVersion(&f, nil)
+	require.False(t, ok)
+	top := engine.NewTopology(e, engine.Seen{Names: []string{"base"}}, f.Models, nil)
+	require.Equal(t, "base", top.ModelID(""), "series without a model are of the base model, not of an adapter")
+	name, why := top.EntryModel()
+	require.Equal(t, "base", name, why)
+
+	require.Equal(t, engine.APIReady, e.Health(t.Context(), server, "http://server").API)
+	dead := e.Health(t.Context(), answers{"/health": refuses}, "http://server")
+	require.Equal(t, engine.APIRefused, dead.API)
+	require.False(t, dead.Live)
+}
+
+func TestWaysOutForVLLM(t *testing.T) {
+	silent := &engine.Known{Page: readPage(t, engine.VLLM, []byte("process_start_time_seconds 1\n"))}
+	require.Equal(t,
+		"false, the page has no names that begin with vllm:: the server was started with --disable-log-stats [start vLLM without --disable-log-stats]",
+		capability(t, engine.VLLM, engine.CanTokens, silent))
+	require.Equal(t, "false, vLLM does not expose it [run the DCGM exporter next to it]", capability(t, engine.VLLM, engine.CanGPU, silent))
+	body, err := os.ReadFile(samples(t, "real-vllm-0.32.0-api2-before-any-request.prom")[0])
+	require.NoError(t, err)
+	early := &engine.Known{Page: readPage(t, engine.VLLM, body), Health: engine.Health{API: engine.APIReady}}
+	require.Equal(t, "false, no engine has reported yet: with several API processes gauges come with the first request", capability(t, engine.VLLM, engine.CanQueue, early))
+	require.Equal(t, "true, the API answers; it says ready for up to 301 s while the engine hangs, which the page shows", capability(t, engine.VLLM, engine.CanHealth, early))
+}
