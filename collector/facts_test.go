@@ -186,11 +186,11 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 	all := pool("followers", "f0=127.0.0.1:1")
 	all.Silent = true
 	l := startLine(t, p, all)
-	page := l.eventually(
-		`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`,
-		`llm_server_state{engine="unknown",engine_version="unknown",pool_id="p",replica_id="follower",state="ready",trtllm_version="unknown"} 1`,
-		`llm_server_state{engine="unknown",engine_version="unknown",pool_id="followers",replica_id="f0",state="ready",trtllm_version="unknown"} 1`,
-	)
+	page := l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="leader"} 1`)
+	for pool, replica := range map[string]string{"p": "follower", "followers": "f0"} {
+		requireNoText(t, page, fmt.Sprintf(`llm_server_state{engine="unknown",engine_version="unknown",pool_id=%q,replica_id=%q`, pool, replica), "a rank that binds no port serves for nobody")
+		require.Equal(t, "silent", l.status(replica).State)
+	}
 	requireNoText(t, page, `trtllm_exporter_target_up{pool_id="p",replica_id="follower"}`)
 	requireNoText(t, page, `trtllm_exporter_target_scrapes_total{pool_id="followers"`)
 	require.True(t, l.Ready())
@@ -201,7 +201,7 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 		}
 	}
 	status, _ := scrapedOnce(t, all)
-	require.Equal(t, "ready", status.State)
+	require.Equal(t, "silent", status.State)
 }
 
 func TestASilentLabelThatIsNoTruthValueLeavesTheTargetOut(t *testing.T) {

@@ -173,7 +173,7 @@ func TestAServerThatStandsStillIsStalled(t *testing.T) {
 	s.turns("ready")
 	s.until("work in flight", func() bool { return s.number("llm_server_requests_running") > 0 })
 	s.subject.Stall(true)
-	require.Contains(t, s.turns("stalled").StateReason, "no iteration")
+	require.Contains(t, s.turns("stalled").StateReason, "nothing moves")
 	require.Equal(t, "1", s.value("llm_server_live"))
 	s.subject.Stall(false)
 	s.turns("ready")
@@ -219,7 +219,7 @@ func TestAReloadOfAModel(t *testing.T) {
 	s.turns("not_ready")
 	s.subject.Advance(long)
 	s.until("model unavailable", llm("unavailable"))
-	s.turns("ready")
+	require.Contains(t, s.turns("unserved").StateReason, "its LLM is not loaded: tensorrt_llm")
 	var page string
 	s.until("nothing is derived from what is left", func() bool {
 		page = s.of("subject", s.page())

@@ -9,9 +9,13 @@ type State string
 
 // The states of a replica; exactly one holds.
 const (
+	// Silent is a rank that binds no port: it has no state of its own, and is not
+	// among States.
+	Silent   State = "silent"
 	Starting State = "starting"
 	Ready    State = "ready"
 	NotReady State = "not_ready"
+	Unserved State = "unserved"
 	Draining State = "draining"
 	Failing  State = "failing"
 	Stalled  State = "stalled"
@@ -21,7 +25,7 @@ const (
 
 // States lists all states.
 func States() []State {
-	return []State{Starting, Ready, NotReady, Draining, Failing, Stalled, Blind, Down}
+	return []State{Starting, Ready, NotReady, Unserved, Draining, Failing, Stalled, Blind, Down}
 }
 
 // Evidence is what is known of a replica at one moment.
@@ -36,6 +40,9 @@ type Evidence struct {
 	// and no iteration happens, Unrouted while requests for none of the models
 	// can be sent anywhere; all as the page's numbers say.
 	Failing, Stalled, Unrouted bool
+	// Unserved says why a server that is ready serves none of its models; empty
+	// where it serves one.
+	Unserved string
 	// Mismatch says how the page differs from that of the configured kind of
 	// server, Canary how the last request of the canary failed, Unmet what the
 	// pool expects and the replica is not; empty where nothing is wrong.
@@ -71,7 +78,7 @@ type API struct {
 // the API drains, and both ports refuse while models load.
 func (e *Evidence) state() (State, string) {
 	if e.Silent {
-		return Ready, "this rank binds no port; its leader speaks for it"
+		return Silent, "this rank binds no port; its leader speaks for it"
 	}
 	if !e.Scrape.OK {
 		return e.withoutPage()
@@ -88,11 +95,13 @@ func (e *Evidence) state() (State, string) {
 		return NotReady, api.Detail
 	case e.Unrouted:
 		return NotReady, "the page says that no worker serves any of its models"
+	case e.Unserved != "":
+		return Unserved, e.Unserved
 	case e.Stalled && (!e.Failing || e.Was != Failing):
 		// Of failing and stalled the first to hold is the cause: the gauges of a
 		// model whose processes died stand still, and the requests to one that
 		// stands still fail in the end.
-		return Stalled, "requests are in flight and no iteration happens"
+		return Stalled, "requests are in flight and nothing moves: no iteration, no token, no end"
 	case e.Failing:
 		return Failing, "requests only fail, whatever the API says"
 	case api.API == engine.APIReady:

@@ -30,14 +30,19 @@ func TestStateOfAReplica(t *testing.T) {
 		{"ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}}, assess.Ready, "the API said so"},
 		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
 		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "only this is known"},
+		{
+			"ready, and the LLM is not loaded",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"},
+			assess.Unserved, "its LLM is gone",
+		},
 		{"not ready and a page", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APINotReady)}}, assess.NotReady, "the API said so"},
 		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is ending"},
 		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "only this is known"},
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "only this is known"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "whatever the API says"},
-		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true}, assess.Stalled, "no iteration happens"},
+		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true}, assess.Stalled, "nothing moves"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
-		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true}, assess.Stalled, "no iteration happens"},
+		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true}, assess.Stalled, "nothing moves"},
 		{
 			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens until the end.
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
@@ -58,7 +63,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
 		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
-		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Ready, "binds no port"},
+		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			v := assess.Judge(&c.e)
@@ -117,7 +122,8 @@ func TestEveryEntryOfTheRunbookIsThere(t *testing.T) {
 
 func TestOnlyAReplicaThatServesIsWell(t *testing.T) {
 	severities := assess.Severities()
-	require.Len(t, severities, len(assess.States()))
+	require.Len(t, severities, len(assess.States())+1)
+	require.Equal(t, assess.OK, severities[assess.Silent], "nothing is wrong with a rank that binds no port")
 	for _, s := range assess.States() {
 		require.Equal(t, s == assess.Ready, severities[s] == assess.OK, s)
 	}

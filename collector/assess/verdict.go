@@ -32,10 +32,12 @@ type consequence struct {
 func consequences() map[State]consequence {
 	return map[State]consequence{
 		Ready:    {OK, ""},
+		Silent:   {OK, ""},
 		Starting: {Look, "LLMReplicaStartingLong"},
 		Draining: {Look, "LLMReplicaDrainingLong"},
 		Blind:    {Look, "LLMReplicaBlind"},
 		NotReady: {Broken, "LLMReplicaNotReady"},
+		Unserved: {Broken, "LLMReplicaNotReady"},
 		Failing:  {Broken, "LLMReplicaFailing"},
 		Stalled:  {Broken, "LLMReplicaStalled"},
 		Down:     {Broken, "LLMReplicaDown"},

@@ -22,6 +22,10 @@ type Labels struct {
 	ModelIDs map[string][]string
 }
 
+// LabelTier says, on our series about a replica, whether it is the frontend or a
+// worker of a pool with a router; others have none.
+const LabelTier = "tier"
+
 // Identity is who a replica is, as far as is known. But for Page and Facts it is
 // immutable.
 type Identity struct {
@@ -57,6 +61,11 @@ func Of(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts
 		b.Set(relabel.LabelEngineVersion, id.EngineVersion)
 		b.Set(relabel.LabelTRTLLMVersion, id.TRTLLMVersion)
 	}
+	if page != nil {
+		if tier := e.Tier(page); tier != "" {
+			b.Set(LabelTier, string(tier))
+		}
+	}
 	id.Own = b.Labels()
 	return id
 }
@@ -64,7 +73,7 @@ func Of(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts
 // Equal says whether both give every series the same labels.
 func (id *Identity) Equal(o *Identity) bool {
 	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
-		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology)
+		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Own, o.Own)
 }
 
 // Labeler gives the series of the replica's page their labels.

@@ -104,6 +104,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	c := r.numbers.deriver.Conditions()
 	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
+	e.Unserved = r.server.Engine.Unserved(r.page.read, r.answers.Facts, e.API.Models)
 	return e
 }
 

@@ -57,7 +57,7 @@ func TestScrapingOnce(t *testing.T) {
 		},
 		{
 			says: "is none of a silent target", target: func(t *target.Target, _ *Pool) { t.Silent = true },
-			health: target.HealthUnknown, version: "unknown", state: "ready",
+			health: target.HealthUnknown, version: "unknown", state: "silent",
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -64,8 +64,10 @@ type pointID struct{ family, label, value, modelID string }
 // are other series.
 func (k *Known) Block(now *Facts) *exposition.Block {
 	k.next = k.next[:0]
-	for _, s := range assess.States() {
-		k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
+	if now.State != assess.Silent {
+		for _, s := range assess.States() {
+			k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
+		}
 	}
 	k.health(now.Answers.Health)
 	k.iterations(now.Answers.Iterations)
