@@ -72,6 +72,7 @@ var generatedNames = []string{
 // name alone, unless pages may conflict.
 func (g *generator) page() string {
 	var out strings.Builder
+	out.WriteString("up 1\n")
 	for _, i := range g.Perm(len(generatedNames))[:1+g.IntN(len(generatedNames)-1)] {
 		g.family(&out, generatedNames[i])
 	}
@@ -168,6 +169,29 @@ func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 			require.Len(t, got, len(sampleLines(page)))
 			_, err = families(page)
 			require.NoError(t, err, page)
+		}
+	}
+}
+
+// TestConflictsDegradeTheTypeNeverTheData does the same with targets that say
+// different things of one family. Then the property covers the lines of samples
+// and not HELP, TYPE and the order of families: all that a target shows alone
+// is on the page with others too, in the same words.
+func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
+	for seed := range uint64(500) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true}
+		blocks := merged(t, g.page(), g.page(), g.page())
+		for name, format := range textFormats() {
+			page := pageIn(t, format, blocks...)
+			for i, b := range blocks {
+				replica := string(rune('a' + i))
+				require.Equal(t, sampleLines(pageIn(t, format, b)), sampleLines(restrict(page, replica)), "seed %d, %s, replica %s", seed, name, replica)
+			}
+			_, err := families(page)
+			require.NoError(t, err, page)
+			again := parse(t, exposition.Options{}, page)
+			require.Empty(t, dropped(again.Shape().Drops()), "our own page read again")
+			require.Equal(t, sampleLines(page), sampleLines(render(t, &exposition.Merger{}, again)))
 		}
 	}
 }

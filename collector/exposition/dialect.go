@@ -38,6 +38,9 @@ type part struct {
 	// same is the number of the family of the shape that has the same lines, -1
 	// for none.
 	same int32
+	// roles say what each line is in the histogram or summary, where it depends
+	// on its value whether it can be written; nil where it does not.
+	roles []role
 }
 
 // in gives the families of the shape in a dialect; nil says that they are the
@@ -63,53 +66,6 @@ func (s *Shape) in(d dialect) []part {
 	}
 	s.dialects.of[d] = parts
 	return parts
-}
-
-// entry is one line of a segment that is rearranged.
-type entry struct {
-	labels labels.Labels
-	value  uint32
-}
-
-// entries reads the lines of a segment back.
-func (s *segment) entries() []entry {
-	all := make([]entry, len(s.lines))
-	var buf []byte
-	start := uint32(0)
-	for i := range s.lines {
-		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
-		all[i] = entry{labels: labelsOf(buf), value: s.lines[i].value}
-		start = s.lines[i].end
-	}
-	return all
-}
-
-// render is the segment of the entries in their order.
-func render(entries []entry) segment {
-	all := make([]series, len(entries))
-	for i := range entries {
-		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
-	}
-	share := newSharer(all)
-	seg := segment{own: share.own, lines: make([]line, len(entries))}
-	for i := range entries {
-		seg.lines[i] = share.add(all[i].prefix)
-		seg.lines[i].value = entries[i].value
-	}
-	seg.text = share.family().Value()
-	return seg
-}
-
-// sampleNames are the names that samples of a family may have.
-func sampleNames(name string, typ model.MetricType) []string {
-	switch typ {
-	case model.MetricTypeHistogram:
-		return []string{name, name + "_bucket", name + "_count", name + "_sum"}
-	case model.MetricTypeSummary:
-		return []string{name, name + "_count", name + "_sum"}
-	default:
-		return []string{name}
-	}
 }
 
 // escape gives the families the names that a reader gets who does not take

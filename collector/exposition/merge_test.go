@@ -50,29 +50,34 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 a gauge has no place in a histogram", "# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
-			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_sum{r=\"a\"} 1\n",
-			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"S06 a histogram is untyped by sample name where a gauge has its name", "# TYPE x histogram\nx_count 1\nx_sum 1\n", "# TYPE x gauge\nx 2\n",
+			"# TYPE x gauge\nx{r=\"b\"} 2\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 nor a histogram in a gauge", "# TYPE x gauge\nx 2\n", "# TYPE x histogram\nx_count 1\nx_sum 1\n",
-			"# TYPE x gauge\nx{r=\"a\"} 2\n",
-			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 2},
+			"S06 whoever comes first", "# TYPE x gauge\nx 2\n", "# HELP x h\n# TYPE x histogram\nx_count 1\nx_sum 1\n",
+			"# TYPE x gauge\nx{r=\"a\"} 2\n# TYPE x_count untyped\nx_count{r=\"b\"} 1\n# TYPE x_sum untyped\nx_sum{r=\"b\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S06 nor a summary in a histogram", "# TYPE x histogram\nx_count 1\n", "# TYPE x summary\nx_count 2\n",
-			"# TYPE x histogram\nx_count{r=\"a\"} 1\n",
-			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"S06 what a summary and a histogram have in common stays together", "# TYPE x histogram\nx_count 1\n", "# TYPE x summary\nx_count 2\n",
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
-			"S07 a gauge x_count gives way to the summary x", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
-			"# TYPE x summary\nx_count{r=\"a\"} 1\n",
-			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"S06 quantiles have no place in a histogram", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\n", "# TYPE x summary\nx{quantile=\"0.5\"} 7\nx_count 2\n",
+			"# TYPE x untyped\nx{quantile=\"0.5\",r=\"b\"} 7\n# TYPE x_bucket untyped\nx_bucket{le=\"+Inf\",r=\"a\"} 1\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
+			exposition.MergeStats{TypeConflicts: 1},
+		},
+		{
+			"S07 a gauge x_count becomes part of the summary x", "# TYPE x summary\nx_count 1\n", "# TYPE x_count gauge\nx_count 2\n",
+			"# TYPE x summary\nx_count{r=\"a\"} 1\nx_count{r=\"b\"} 2\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
 			"S07 also when it comes first in a fresh page", "# TYPE x_count gauge\nx_count 2\n", "# TYPE x summary\nx_count 1\n",
-			"# TYPE x summary\nx_count{r=\"b\"} 1\n",
-			exposition.MergeStats{TypeConflicts: 1, SeriesDropped: 1},
+			"# TYPE x summary\nx_count{r=\"a\"} 2\nx_count{r=\"b\"} 1\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
 			"S07 a summary has no buckets to clash with", "# TYPE x summary\nx_sum 1\n", "# TYPE x_bucket gauge\nx_bucket 2\n",
@@ -80,9 +85,24 @@ func TestMergeOfTwoTargets(t *testing.T) {
 			exposition.MergeStats{},
 		},
 		{
-			"S07 a histogram has", "# TYPE x histogram\nx_sum 1\n", "x_bucket 2\nx_sum 3\nx_count 4\n",
-			"# TYPE x histogram\nx_sum{r=\"a\"} 1\n",
-			exposition.MergeStats{TypeConflicts: 3, SeriesDropped: 3},
+			"S07 a histogram has, and those of no bound are none of it", "# TYPE x histogram\nx_sum 1\n", "x_bucket 2\nx_sum 3\nx_count 4\n",
+			"# TYPE x_bucket untyped\nx_bucket{r=\"b\"} 2\n# TYPE x_count untyped\nx_count{r=\"b\"} 4\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\nx_sum{r=\"b\"} 3\n",
+			exposition.MergeStats{TypeConflicts: 1},
+		},
+		{
+			"a stated type beats an absent one", "x 1\ny_bucket{le=\"+Inf\"} 2\ny_count 2\n", "# TYPE x gauge\nx 2\n# TYPE y histogram\ny_bucket{le=\"+Inf\"} 3\ny_count 3\n",
+			"# TYPE x gauge\nx{r=\"a\"} 1\nx{r=\"b\"} 2\n# TYPE y histogram\ny_bucket{le=\"+Inf\",r=\"a\"} 2\ny_count{r=\"a\"} 2\ny_bucket{le=\"+Inf\",r=\"b\"} 3\ny_count{r=\"b\"} 3\n",
+			exposition.MergeStats{},
+		},
+		{
+			"numbers of observations below zero would make the page unreadable", "# TYPE x histogram\nx_count 1\n", "x_count -1\nx_sum -2\n",
+			"# TYPE x histogram\nx_count{r=\"a\"} 1\nx_sum{r=\"b\"} -2\n",
+			exposition.MergeStats{},
+		},
+		{
+			"one target says both", "# TYPE x summary\nx_sum 1\n# TYPE x_count gauge\nx_count 2\n", "# HELP x h\n# TYPE x summary\nx_sum 3\n",
+			"# HELP x h\n# TYPE x summary\nx_sum{r=\"a\"} 1\nx_count{r=\"a\"} 2\nx_sum{r=\"b\"} 3\n",
+			exposition.MergeStats{TypeConflicts: 1},
 		},
 		{
 			"S08 all series are kept under one HELP", "# HELP x one\nx 1\n", "# HELP x two\nx 2\n",
@@ -132,7 +152,7 @@ func TestOneTargetIsOutvotedFromTheStart(t *testing.T) {
 	for _, c := range []struct{ name, odd, common, want string }{
 		{
 			"by TYPE, though it comes first", "# TYPE x histogram\nx_count 1\n", "# TYPE x counter\nx 2\n",
-			"# TYPE x counter\nx{r=\"b\"} 2\nx{r=\"c\"} 2\n",
+			"# TYPE x counter\nx{r=\"b\"} 2\nx{r=\"c\"} 2\n# TYPE x_count untyped\nx_count{r=\"a\"} 1\n",
 		},
 		{
 			"by HELP", "# HELP x odd\nx 1\n", "# HELP x common\nx 2\n",
@@ -140,7 +160,7 @@ func TestOneTargetIsOutvotedFromTheStart(t *testing.T) {
 		},
 		{
 			"by a name that is a sample of its summary", "# TYPE x summary\nx_sum 1\n", "# TYPE x_count counter\nx_count 2\n",
-			"# TYPE x_count counter\nx_count{r=\"b\"} 2\nx_count{r=\"c\"} 2\n",
+			"# TYPE x_count counter\nx_count{r=\"b\"} 2\nx_count{r=\"c\"} 2\n# TYPE x_sum untyped\nx_sum{r=\"a\"} 1\n",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -159,7 +179,6 @@ func TestABystanderDoesNotNoticeWhatAnotherTargetStartsToSay(t *testing.T) {
 		{"no HELP", strings.Replace(usual, "# HELP x help\n", "", 1)},
 		{"no metadata", "x 1\ny_count 1\ny_sum 2\nz_count 3\n"},
 		{"a histogram where a gauge was", "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_sum 1\nx_count 1\n"},
-		{"a gauge where a summary was", "# TYPE y gauge\ny 1\n"},
 		{"a gauge named like a sample of the summary", "# TYPE y_count gauge\ny_count 1\n# TYPE y_sum gauge\ny_sum 7\n"},
 		{"a summary with a sample named like the counter", "# TYPE z summary\nz_count 1\nz_sum 1\n"},
 		{"both at once", "# TYPE z histogram\nz_count 1\n# TYPE y_sum gauge\ny_sum 7\n# TYPE x summary\nx_sum 1\n"},
@@ -180,6 +199,11 @@ func TestABystanderDoesNotNoticeWhatAnotherTargetStartsToSay(t *testing.T) {
 							require.Equal(t, headsAndLines(before, replica), headsAndLines(after, replica))
 						}
 					}
+					if c.says != "" {
+						replica := string(rune('a' + bad))
+						alone := reExpose(t, replicaOptions(replica), c.says)
+						require.Equal(t, sampleLines(alone), sampleLines(restrict(after, replica)), "nor does it lose anything itself")
+					}
 					requireReadable(t, mustReadings(t, after), after)
 				}
 				bodies[bad] = usual
@@ -187,6 +211,59 @@ func TestABystanderDoesNotNoticeWhatAnotherTargetStartsToSay(t *testing.T) {
 			})
 		}
 	}
+}
+
+func TestOnlyTheTypeIsLostWhereATargetCannotBePartOfASummary(t *testing.T) {
+	const usual = "# HELP y help\n# TYPE y summary\ny{quantile=\"0.5\"} 1\ny_count 1\ny_sum 2\n"
+	var m exposition.Merger
+	before := render(t, &m, merged(t, usual, usual, usual)...)
+	page := render(t, &m, merged(t, usual, "# TYPE y gauge\ny 1\n", usual)...)
+	require.Equal(t, "# HELP y help\n# TYPE y gauge\ny{quantile=\"0.5\",r=\"a\"} 1\ny{r=\"b\"} 1\ny{quantile=\"0.5\",r=\"c\"} 1\n"+
+		"# TYPE y_count untyped\ny_count{r=\"a\"} 1\ny_count{r=\"c\"} 1\n# TYPE y_sum untyped\ny_sum{r=\"a\"} 2\ny_sum{r=\"c\"} 2\n", page)
+	require.Equal(t, before, render(t, &m, merged(t, usual, usual, usual)...))
+}
+
+func TestTheTargetThatDiffersIsNamed(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		bodies []string
+		want   []exposition.Difference
+	}{
+		{"nobody differs", []string{"# TYPE x gauge\nx 1\n", "x 1\n", "# HELP x h\nx 1\n"}, nil},
+		{"by TYPE", []string{"# TYPE x gauge\nx 1\n", "# TYPE x counter\nx 1\n", "# TYPE x counter\nx 1\n"}, []exposition.Difference{{Family: "x", Kind: "type", Block: 0, Says: "gauge"}}},
+		{"by HELP", []string{"# HELP x h\nx 1\n", "# HELP x i\nx 1\n", "x 1\n"}, []exposition.Difference{{Family: "x", Kind: "help", Block: 1, Says: "i"}}},
+		{"by a name that is a sample's", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Difference{{Family: "x_sum", Kind: "type", Block: 1, Says: "gauge"}}},
+		{"by a summary whose sample's name most have", []string{"# TYPE x summary\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n", "# TYPE x_sum gauge\nx_sum 1\n"}, []exposition.Difference{{Family: "x", Kind: "type", Block: 0, Says: "summary"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var m exposition.Merger
+			l := m.Layout(merged(t, c.bodies...))
+			require.Equal(t, c.want, l.Differences())
+		})
+	}
+	t.Run("by UNIT", func(t *testing.T) {
+		var blocks []*exposition.Block
+		for _, unit := range []string{"seconds", "s_seconds"} {
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), "# TYPE x_s_seconds gauge\n# UNIT x_s_seconds "+unit+"\nx_s_seconds 1\n# EOF\n", openMetrics)
+			require.NoError(t, err)
+			blocks = append(blocks, b)
+		}
+		var m exposition.Merger
+		l := m.Layout(blocks)
+		require.Equal(t, []exposition.Difference{{Family: "x_s_seconds", Kind: "unit", Block: 1, Says: "s_seconds"}}, l.Differences())
+		require.Equal(t, exposition.MergeStats{UnitConflicts: 1}, l.Stats())
+	})
+	t.Run("of very many the first hundred are named", func(t *testing.T) {
+		var one, other strings.Builder
+		for i := range 200 {
+			fmt.Fprintf(&one, "# TYPE x%d gauge\nx%d 1\n", i, i)
+			fmt.Fprintf(&other, "# TYPE x%d counter\nx%d 1\n", i, i)
+		}
+		var m exposition.Merger
+		l := m.Layout(merged(t, one.String(), other.String()))
+		require.Len(t, l.Differences(), 100)
+		require.Equal(t, 200, l.Stats().TypeConflicts)
+	})
 }
 
 func TestALayoutServesUntilAShapeChanges(t *testing.T) {

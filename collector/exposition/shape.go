@@ -49,7 +49,17 @@ type Shape struct {
 	dialects struct {
 		mu sync.Mutex
 		of map[dialect][]part
+		// split are families by sample name, for pages on which targets
+		// disagree.
+		split map[splitKey][]part
 	}
+}
+
+// splitKey names a family of a shape in a dialect.
+type splitKey struct {
+	dialect
+
+	family int32
 }
 
 // Watched is a series that [Options.Watch] asked for, as the server wrote it:

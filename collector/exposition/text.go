@@ -40,7 +40,11 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		if f.mixed && only != nil && !only(l.asked(r)) {
 			continue
 		}
-		buf = r.append(buf, blocks[r.block])
+		if f.judged && l.judged(r) {
+			buf = l.part(r).append(buf, blocks[r.block])
+		} else {
+			buf = r.append(buf, blocks[r.block])
+		}
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -88,6 +92,8 @@ func (l *Layout) length(r *ref, b *Block) int64 {
 		return int64(b.sizes[r.family])
 	case p.same >= 0:
 		return int64(b.sizes[p.same])
+	case p.roles != nil:
+		return int64(len(p.append(nil, b)))
 	}
 	return r.length(b)
 }

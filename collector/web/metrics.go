@@ -41,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 
 // merged notes what the targets of the whole page disagree on.
 func (m *metrics) merged(s exposition.MergeStats) {
-	m.conflicts.WithLabelValues("help").Set(float64(s.HelpConflicts))
-	m.conflicts.WithLabelValues("type").Set(float64(s.TypeConflicts))
-	m.dropped.Set(float64(s.SeriesDropped))
+	m.conflicts.WithLabelValues(exposition.DiffersHelp).Set(float64(s.HelpConflicts))
+	m.conflicts.WithLabelValues(exposition.DiffersType).Set(float64(s.TypeConflicts))
+	m.conflicts.WithLabelValues(exposition.DiffersUnit).Set(float64(s.UnitConflicts))
 }
