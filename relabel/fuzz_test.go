@@ -104,6 +104,12 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 			b.Set(name, set[name])
 		}
 	}
+	return after(b, r, id)
+}
+
+// after says what is left of labels, by way of Prometheus' own rules, with who
+// the target is put back; nil when the series is not to be kept.
+func after(b *labels.Builder, r relabel.Rules, id relabel.Identity) map[string]string {
 	if !prometheus.ProcessBuilder(b, r...) {
 		return nil
 	}
@@ -119,6 +125,14 @@ func want(in labels.Labels, r relabel.Rules, id relabel.Identity) map[string]str
 		return nil
 	}
 	return out
+}
+
+// left are the labels of a series that is kept.
+func left(res relabel.Result) map[string]string {
+	if !res.Keep {
+		return nil
+	}
+	return res.Labels.Map()
 }
 
 // collides says whether a labelmap of the rules may send two labels to one
@@ -177,6 +191,17 @@ func FuzzRules(f *testing.F) {
 			}
 			if res.Keep && !collides(r) {
 				require.Equal(t, wanted, res.Labels.Map(), "%s: %s", text, in)
+			}
+
+			// A series of ours has the identity already.
+			own := labels.NewBuilder(in).Set("pool_id", id.PoolID).Set("replica_id", id.ReplicaID).Labels()
+			mine := series.Own(own)
+			require.Equal(t, mine.Reason == "", mine.Keep)
+			require.Empty(t, mine.Collisions)
+			if !collides(r) {
+				wanted := after(labels.NewBuilder(own), r, id)
+				require.Equal(t, wanted != nil, mine.Keep, "%s: %s: %s", text, own, mine.Reason)
+				require.Equal(t, wanted, left(mine), "%s: %s", text, own)
 			}
 			in = d.labels()
 		}

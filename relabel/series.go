@@ -76,7 +76,18 @@ func New(rules Rules, id Identity) *Relabeler {
 // which rules use among themselves, are removed at the end, the name aside.
 func (r *Relabeler) Series(in labels.Labels) Result {
 	r.builder.Reset(in)
-	res := Result{Collisions: r.identify(in)}
+	return r.apply(Result{Collisions: r.identify(in)})
+}
+
+// Own applies the rules to a series of the exporter about the target, which has
+// the identity already; the same exceptions hold.
+func (r *Relabeler) Own(in labels.Labels) Result {
+	r.builder.Reset(in)
+	return r.apply(Result{})
+}
+
+// apply applies the rules to the labels in the builder.
+func (r *Relabeler) apply(res Result) Result {
 	if len(r.rules) > 0 {
 		if !prometheus.ProcessBuilder(r.builder, r.rules...) {
 			res.Reason = ReasonDropped

@@ -118,7 +118,7 @@ func (d *Deriver) compile(read *engine.Page) {
 		d.window.adopt(window, d.program.from(before))
 		d.window.bear(d.newborn())
 	}
-	d.out = exposition.NewComputed(d.program.series)
+	d.out = exposition.NewRelabelled(d.program.series, d.opts.Identity.Relabel, read.Shape())
 	d.program.series = nil
 	d.forgetWork()
 	d.row = make([]float64, len(d.program.places))

@@ -26,6 +26,8 @@ type Identity struct {
 	Source                       engine.VersionSource
 	// Topology gives model ids and roles, and says how models treat requests.
 	Topology *engine.Topology
+	// Relabel gives the series their labels at last; nil leaves them.
+	Relabel exposition.Labeler
 }
 
 // Plan is what the rules make of one shape of a target's page. It is used up

@@ -41,7 +41,14 @@ func NewComputed(all []ComputedSeries) *Computed {
 		buf = appendPrefix(buf[:0], builder.Labels())
 		b.series = append(b.series, series{family: family, prefix: string(buf), value: i})
 	}
-	return &Computed{shape: b.build(), pool: &blockPool{}}
+	return newComputed(b, len(all))
+}
+
+// newComputed makes blocks of so many values, with the series of a builder.
+func newComputed(b *shapeBuilder, values int) *Computed {
+	shape := b.build()
+	shape.values = values
+	return &Computed{shape: shape, pool: &blockPool{}}
 }
 
 // Block lends a block in which every value is absent; the caller holds its
@@ -56,7 +63,7 @@ func (c *Computed) Block() *Block {
 
 // Clear makes every value of a computed block absent.
 func (b *Block) Clear() {
-	n := len(b.shape.lines)
+	n := b.shape.values
 	if cap(b.spans) < n {
 		b.spans = make([]Span, n)
 	}

@@ -39,6 +39,8 @@ type line struct{ end, cut, value uint32 }
 type Shape struct {
 	families []Family
 	lines    []line
+	// values are how many values a block of computed series has.
+	values int
 	// own is the replica's own part of the prefixes.
 	own     string
 	drops   Drops

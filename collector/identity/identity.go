@@ -76,6 +76,22 @@ func (id *Identity) Equal(o *Identity) bool {
 		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Own, o.Own)
 }
 
+// OwnLabeler gives our series about a target their labels, which have the
+// identity already; nil where the pool has no rules. It is not safe for
+// concurrent use.
+func OwnLabeler(t *target.Target, how *Labels) exposition.Labeler {
+	if len(how.Rules) == 0 {
+		return nil
+	}
+	rules := relabel.New(how.Rules, relabel.Identity{PoolID: t.PoolID, ReplicaID: t.ReplicaID})
+	return func(in labels.Labels) exposition.Labelled { return labelled(rules.Own(in)) }
+}
+
+// labelled is what became of a series.
+func labelled(r relabel.Result) exposition.Labelled {
+	return exposition.Labelled{Labels: r.Labels, Keep: r.Keep, Drop: r.Reason, Collisions: len(r.Collisions)}
+}
+
 // Labeler gives the series of the replica's page their labels.
 func (id *Identity) Labeler() exposition.Labeler {
 	rules := relabel.New(id.how.Rules, relabel.Identity{
@@ -90,16 +106,13 @@ func (id *Identity) Labeler() exposition.Labeler {
 		HonorLabels:   id.how.Honor,
 		ModelLabels:   engine.ModelLabels(),
 	})
-	return func(in labels.Labels) exposition.Labelled {
-		out := rules.Series(in)
-		return exposition.Labelled{Labels: out.Labels, Keep: out.Keep, Drop: out.Reason, Collisions: len(out.Collisions)}
-	}
+	return func(in labels.Labels) exposition.Labelled { return labelled(rules.Series(in)) }
 }
 
 // Derived is what the replica's derived series carry.
 func (id *Identity) Derived() derive.Identity {
 	return derive.Identity{
 		Labels: id.Own, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Source: id.Source, Topology: id.Topology,
+		Source: id.Source, Topology: id.Topology, Relabel: OwnLabeler(id.target, id.how),
 	}
 }

@@ -136,12 +136,13 @@ func (r *Replica) reassess() {
 		return
 	}
 	next := r.shown.blocks
-	for _, b := range []*exposition.Block{next.Raw, next.Derived, next.Health} {
+	for _, b := range []*exposition.Block{next.Raw, next.Derived} {
 		if b != nil {
 			b.Retain()
 		}
 	}
-	next.About, next.Status = r.about(), r.status
+	next.About = r.about(&next)
+	next.Health, next.Status = r.own(&next), r.status
 	r.publish(next)
 	r.announce(&before)
 }
@@ -150,15 +151,31 @@ func (r *Replica) reassess() {
 func (r *Replica) present() {
 	before := r.status
 	r.assess(nil)
-	r.publish(snapshot.Snapshot{About: r.about(), Status: r.status})
+	r.publish(snapshot.Snapshot{About: r.about(&snapshot.Snapshot{}), Status: r.status})
 	r.announce(&before)
 }
 
-// about renders what is known of the replica besides its page.
-func (r *Replica) about() *exposition.Block {
+// about renders what is known of the replica besides its page, to be shown with
+// the blocks of the page.
+func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&series.Facts{
 		Own: r.page.identity.Own, State: assess.State(r.status.State), Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
+		Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
 	})
+}
+
+// own renders what happened at the replica's scrapes, to be shown with the
+// other blocks.
+func (r *Replica) own(with *snapshot.Snapshot) *exposition.Block {
+	return r.tally.Block(&r.status, r.numbers.stats(), [...]*exposition.Shape{shape(with.Raw), shape(with.Derived), shape(with.About)})
+}
+
+// shape is that of a block, nil for none.
+func shape(b *exposition.Block) *exposition.Shape {
+	if b == nil {
+		return nil
+	}
+	return b.Shape()
 }
 
 // publish has readers see a snapshot from now on.

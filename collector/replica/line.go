@@ -23,9 +23,9 @@ func (r *Replica) finish(p *fetch.Page) {
 		r.report(p, err)
 		_ = r.guard("assess", func() {
 			r.assess(err)
-			next.About = r.about()
+			next.About = r.about(&next)
 		})
-		next.Health, next.Status = r.tally.Block(&r.status, r.numbers.stats()), r.status
+		next.Health, next.Status = r.own(&next), r.status
 		r.shown.failed, r.shown.blocks = err, next
 		return next
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -44,12 +45,14 @@ type jobs struct {
 
 // New returns a replica that has not been scraped; it publishes in the slot.
 func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
+	label := identity.OwnLabeler(t, &p.Labels)
 	r := &Replica{
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server: fetch.NewServer(t.Engine),
 		status: target.Status{Health: target.HealthUnknown},
-		tally:  series.NewTally(t),
+		tally:  series.NewTally(t, label),
+		shown:  shown{about: series.NewKnown(label)},
 		begun:  time.Now(),
 	}
 	r.reset()

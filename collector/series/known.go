@@ -36,12 +36,17 @@ type Facts struct {
 	Known   *assess.Known
 	Answers *api.Answers
 	Canary  *canary.Record
+	// Before are the shapes of the blocks whose series are before these, nil for
+	// none.
+	Before [2]*exposition.Shape
 }
 
 // Known makes the series of what is known of a replica, which stay when its
 // scrape fails. It is not safe for concurrent use; its blocks are.
 type Known struct {
-	out *exposition.Computed
+	label  exposition.Labeler
+	before [2]*exposition.Shape
+	out    *exposition.Computed
 	// points are the series of the last block whose values may change with each,
 	// next those of the one that is made; fixed follow from known.
 	points, next []point
@@ -60,6 +65,10 @@ type point struct {
 // that it has in addition to the replica's own; empty for none.
 type pointID struct{ family, label, value, modelID string }
 
+// NewKnown returns the series of one replica, which get their labels from a
+// labeler, nil for none.
+func NewKnown(label exposition.Labeler) Known { return Known{label: label} }
+
 // Block renders what is known now. Its labels are made again only when there
 // are other series.
 func (k *Known) Block(now *Facts) *exposition.Block {
@@ -76,8 +85,8 @@ func (k *Known) Block(now *Facts) *exposition.Block {
 	})
 	same := slices.EqualFunc(k.points, k.next, func(a, b point) bool { return a.id == b.id })
 	k.points, k.next = k.next, k.points
-	if k.out == nil || !same || k.known != now.Known || !labels.Equal(k.own, now.Own) {
-		k.own, k.known, k.fixed = now.Own, now.Known, now.Known.Series(now.Own)
+	if k.out == nil || !same || k.known != now.Known || !labels.Equal(k.own, now.Own) || k.label != nil && k.before != now.Before {
+		k.own, k.known, k.fixed, k.before = now.Own, now.Known, now.Known.Series(now.Own), now.Before
 		k.shape()
 	}
 	b := k.out.Block()
@@ -109,7 +118,7 @@ func (k *Known) shape() {
 	for _, s := range k.fixed {
 		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+s.Family], Labels: s.Labels})
 	}
-	k.out = exposition.NewComputed(all)
+	k.out = exposition.NewRelabelled(all, k.label, k.before[:]...)
 }
 
 // add adds one series.

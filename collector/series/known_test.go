@@ -151,3 +151,31 @@ func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
 	require.Len(t, series.Heads(), len(derive.Catalogue()))
 	require.NotEmpty(t, series.Heads()["llm_server_state"].Help)
 }
+
+// dropping drops the series that have a label, and calls all others x.
+func dropping(name string) exposition.Labeler {
+	return func(in labels.Labels) exposition.Labelled {
+		return exposition.Labelled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
+	}
+}
+
+// shown is the shape of a page.
+func shown(t *testing.T, page string) *exposition.Shape {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{})
+	b := cache.Block()
+	defer b.Release()
+	require.NoError(t, cache.Parse(b, []byte(page), ""))
+	return b.Shape()
+}
+
+func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
+	k := series.NewKnown(dropping("state"))
+	now := facts("pool_id", "p")
+	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
+	require.Equal(t, "x{pool_id=\"p\"} 1\n", text(k.Block(now)))
+	now.Before[1] = shown(t, "x{pool_id=\"p\"} 7\n")
+	require.Empty(t, text(k.Block(now)))
+	now.Before[1] = nil
+	require.Equal(t, "x{pool_id=\"p\"} 1\n", text(k.Block(now)))
+}

@@ -26,25 +26,19 @@ type Tally struct {
 	timestamps uint64
 	conflicts  uint64
 
-	out *exposition.Computed
+	target *target.Target
+	label  exposition.Labeler
+	before [3]*exposition.Shape
+	out    *exposition.Computed
 	// status and stats are those of the block that is made.
 	status *target.Status
 	stats  derive.Stats
 }
 
-// NewTally returns a tally of nothing.
-func NewTally(t *target.Target) Tally {
-	b := labels.NewBuilder(labels.EmptyLabels())
-	b.Set("pool_id", t.PoolID).Set("replica_id", t.ReplicaID)
-	all := make([]exposition.ComputedSeries, 0, len(ownSeries()))
-	for _, s := range ownSeries() {
-		f := s.metric.Family()
-		all = append(all, exposition.ComputedSeries{
-			Family: exposition.Family{Name: f.Name, Type: f.Type, Help: f.Help},
-			Labels: b.Set("reason", s.reason).Labels(),
-		})
-	}
-	return Tally{failures: make(map[scrape.Reason]uint64), out: exposition.NewComputed(all)}
+// NewTally returns a tally of nothing, whose series get their labels from a
+// labeler, nil for none.
+func NewTally(t *target.Target, label exposition.Labeler) Tally {
+	return Tally{failures: make(map[scrape.Reason]uint64), target: t, label: label}
 }
 
 // Count adds one good page.
@@ -60,10 +54,15 @@ func (t *Tally) Count(d exposition.Drops) {
 // Failed adds one scrape that failed.
 func (t *Tally) Failed(reason scrape.Reason) { t.failures[reason]++ }
 
-// Block renders the series, given how the last scrape went and what interrupted
-// the windows of the derived series.
-func (t *Tally) Block(status *target.Status, stats derive.Stats) *exposition.Block {
+// Block renders the series, given how the last scrape went, what interrupted the
+// windows of the derived series, and the shapes of the blocks whose series are
+// before these, nil for none.
+func (t *Tally) Block(status *target.Status, stats derive.Stats, before [3]*exposition.Shape) *exposition.Block {
 	t.status, t.stats = status, stats
+	if t.out == nil || t.label != nil && t.before != before {
+		t.before = before
+		t.shape()
+	}
 	b := t.out.Block()
 	for i, s := range ownSeries() {
 		if v, ok := s.read(t); ok {
@@ -72,6 +71,21 @@ func (t *Tally) Block(status *target.Status, stats derive.Stats) *exposition.Blo
 	}
 	b.Seal()
 	return b
+}
+
+// shape makes the labels of all series.
+func (t *Tally) shape() {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	b.Set("pool_id", t.target.PoolID).Set("replica_id", t.target.ReplicaID)
+	all := make([]exposition.ComputedSeries, 0, len(ownSeries()))
+	for _, s := range ownSeries() {
+		f := s.metric.Family()
+		all = append(all, exposition.ComputedSeries{
+			Family: exposition.Family{Name: f.Name, Type: f.Type, Help: f.Help},
+			Labels: b.Set("reason", s.reason).Labels(),
+		})
+	}
+	t.out = exposition.NewRelabelled(all, t.label, t.before[:]...)
 }
 
 // ownOne is one of the exporter's own series about a target; of a metric with

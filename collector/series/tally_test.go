@@ -19,6 +19,9 @@ func bare(b *exposition.Block) string {
 	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
 }
 
+// none says that no block is before that of a tally.
+var none [3]*exposition.Shape
+
 const nothing = `counter_resets_total 0
 label_collisions_total 0
 restarts_total 0
@@ -32,15 +35,15 @@ up 0
 `
 
 func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
-	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"})
-	b := tally.Block(&target.Status{}, derive.Stats{})
+	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	b := tally.Block(&target.Status{}, derive.Stats{}, none)
 	b.Retain()
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
 	require.Equal(t, nothing, bare(b))
 }
 
 func TestWhatHappenedToATargetIsCounted(t *testing.T) {
-	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"})
+	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
 	tally.Skipped, tally.Reshaped = 1, 2
 	drops := exposition.Drops{Collisions: 3, Timestamps: 4, Conflicts: 5}
 	for i := range drops.ByReason {
@@ -86,10 +89,21 @@ shape_changes_total 2
 timestamps_stripped_total 8
 type_conflicts_total 10
 up 1
-`, bare(tally.Block(up, stats)))
+`, bare(tally.Block(up, stats, none)))
 	down := &target.Status{Health: target.HealthDown, Samples: 7, BodyBytes: -1}
-	page := bare(tally.Block(down, derive.Stats{}))
+	page := bare(tally.Block(down, derive.Stats{}, none))
 	require.NotContains(t, page, "scrape_samples", "there is no page")
 	require.Contains(t, page, "body_bytes -1\n", "it was over the limit")
 	require.NotContains(t, page, "derived_skipped")
+}
+
+func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
+	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
+	up := &target.Status{Health: target.HealthUp}
+	const one = `x{pool_id="p",replica_id="r"}`
+	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{}, none)), "of equal ones the first")
+	before := none
+	before[2] = shown(t, one+" 7\n")
+	require.Empty(t, text(tally.Block(up, derive.Stats{}, before)))
+	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{}, none)))
 }

@@ -1,0 +1,69 @@
+package exposition
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// NewRelabelled is [NewComputed] for series that get their labels from a
+// labeler, as those of a page do, once; nil leaves them as they are. Series that
+// it drops, that are not valid then, or that equal one that is there already
+// are absent, whatever they are set to. There already are those of the shapes
+// before, and of equal ones the first. A series that gets another name belongs
+// to the family of that name, or is untyped, as on a page that is parsed.
+func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Computed {
+	if label == nil {
+		return NewComputed(all)
+	}
+	var meta metadata
+	for i := range all {
+		f := &all[i].Family
+		m := meta.get(f.Name)
+		m.help, m.unit, m.typ, m.now = f.Help, f.Unit, f.Type, f.Type
+	}
+	b := &shapeBuilder{series: make([]series, 0, len(all))}
+	line := liner{opts: &Options{Label: label}}
+	builder := labels.NewBuilder(labels.EmptyLabels())
+	seen := make(map[string]struct{}, len(all))
+	for i := range all {
+		builder.Reset(all[i].Labels)
+		builder.Set(model.MetricNameLabel, all[i].Family.Name+all[i].Suffix)
+		k := line.render(builder.Labels())
+		if k.drop != "" {
+			continue
+		}
+		families := len(b.families)
+		family := meta.place(b, kindText, k.name)
+		if len(b.families) > families {
+			note(seen, before, b.families[family].Name)
+		}
+		identity, drop := k.lint(&b.families[family])
+		if _, twice := seen[identity]; drop != "" || twice {
+			continue
+		}
+		seen[identity] = struct{}{}
+		b.series = append(b.series, series{family: family, prefix: k.prefix, value: i})
+	}
+	return newComputed(b, len(all))
+}
+
+// note notes the series of a family that shapes have.
+func note(seen map[string]struct{}, shapes []*Shape, name string) {
+	for _, s := range shapes {
+		if s == nil {
+			continue
+		}
+		i, has := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int { return strings.Compare(f.Name, name) })
+		if !has {
+			continue
+		}
+		seg, start := s.segment(i), uint32(0)
+		for n := range seg.lines {
+			seen[string(seg.appendPrefix(nil, start, &seg.lines[n]))] = struct{}{}
+			start = seg.lines[n].end
+		}
+	}
+}

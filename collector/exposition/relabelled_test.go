@@ -1,0 +1,116 @@
+package exposition_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// ours are series as the exporter makes them: a gauge with two, a counter and a
+// histogram.
+func ours() []exposition.ComputedSeries {
+	gauge := exposition.Family{Name: "depth", Type: model.MetricTypeGauge, Help: "Requests."}
+	counter := exposition.Family{Name: "done_total", Type: model.MetricTypeCounter, Help: "Requests done."}
+	histogram := exposition.Family{Name: "wait", Type: model.MetricTypeHistogram, Help: "Waiting."}
+	return []exposition.ComputedSeries{
+		{Family: gauge, Labels: labels.FromStrings("side", "left")},
+		{Family: gauge, Labels: labels.FromStrings("side", "right")},
+		{Family: counter, Labels: labels.EmptyLabels()},
+		{Family: histogram, Suffix: "_bucket", Labels: labels.FromStrings("le", "1")},
+		{Family: histogram, Suffix: "_bucket", Labels: labels.FromStrings("le", "+Inf")},
+		{Family: histogram, Suffix: "_sum", Labels: labels.EmptyLabels()},
+		{Family: histogram, Suffix: "_count", Labels: labels.EmptyLabels()},
+	}
+}
+
+// pageOf is a page of computed series, with their numbers for values.
+func pageOf(t *testing.T, c *exposition.Computed, values int) string {
+	t.Helper()
+	b := c.Block()
+	defer b.Release()
+	for i := range values {
+		b.Set(i, float64(i))
+	}
+	b.Seal()
+	var text strings.Builder
+	blocks := []*exposition.Block{b}
+	_, err := new(exposition.Merger).Layout(blocks).WriteText(&text, blocks, nil, nil)
+	require.NoError(t, err)
+	return text.String()
+}
+
+// renamed gives the series of a name another.
+func renamed(from, to string) exposition.Labeler {
+	return func(in labels.Labels) exposition.Labelled {
+		b := labels.NewBuilder(in)
+		if in.Get(model.MetricNameLabel) == from {
+			b.Set(model.MetricNameLabel, to)
+		}
+		return exposition.Labelled{Labels: b.Labels(), Keep: true}
+	}
+}
+
+// without takes a label away.
+func without(name string) exposition.Labeler {
+	return func(in labels.Labels) exposition.Labelled {
+		return exposition.Labelled{Labels: labels.NewBuilder(in).Del(name).Labels(), Keep: true}
+	}
+}
+
+func TestComputedSeriesAreRelabelled(t *testing.T) {
+	const (
+		depth = "# HELP depth Requests.\n# TYPE depth gauge\ndepth{side=\"left\"} 0\ndepth{side=\"right\"} 1\n"
+		done  = "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total 2\n"
+		wait  = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 3\nwait_bucket{le=\"+Inf\"} 4\nwait_sum 5\nwait_count 6\n"
+	)
+	for _, c := range []struct {
+		says  string
+		label exposition.Labeler
+		want  string
+	}{
+		{"no labeler", nil, depth + done + wait},
+		{"none that does anything", without("other"), depth + done + wait},
+		{"one that drops a family", func(in labels.Labels) exposition.Labelled {
+			return exposition.Labelled{Labels: in, Keep: in.Get(model.MetricNameLabel) != "depth"}
+		}, done + wait},
+		{"of series that become equal the first stays", without("side"), "# HELP depth Requests.\n# TYPE depth gauge\ndepth 0\n" + done + wait},
+		{"another name is untyped", renamed("depth", "x"), done + wait + "# TYPE x untyped\nx{side=\"left\"} 0\nx{side=\"right\"} 1\n"},
+		{"a name that is there has its family", renamed("depth", "done_total"), "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{side=\"left\"} 0\ndone_total{side=\"right\"} 1\ndone_total 2\n" + wait},
+		{"a bucket without a bound is none", without("le"), depth + done + "# HELP wait Waiting.\n# TYPE wait histogram\nwait_sum 5\nwait_count 6\n"},
+		{"no name", renamed("depth", ""), done + wait},
+		{"a name that no reader can read", renamed("depth", "a\x00"), done + wait},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			require.Equal(t, c.want, pageOf(t, exposition.NewRelabelled(ours(), c.label), len(ours())))
+		})
+	}
+}
+
+func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
+	gauge := exposition.Family{Name: "x", Type: model.MetricTypeGauge}
+	before := exposition.NewComputed([]exposition.ComputedSeries{
+		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "up")},
+		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "left")},
+	}).Block()
+	defer before.Release()
+	all := ours()[:3]
+	for i := range all {
+		all[i].Labels = labels.NewBuilder(all[i].Labels).Set("replica_id", "r").Labels()
+	}
+	to := renamed("depth", "x")
+	require.Equal(t, "# HELP done_total Requests done.\n# TYPE done_total counter\ndone_total{replica_id=\"r\"} 2\n# TYPE x untyped\nx{replica_id=\"r\",side=\"right\"} 1\n",
+		pageOf(t, exposition.NewRelabelled(all, to, nil, before.Shape()), len(all)))
+	require.Contains(t, pageOf(t, exposition.NewRelabelled(all, to), len(all)), `side="left"} 0`)
+	require.Contains(t, pageOf(t, exposition.NewRelabelled(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
+}
+
+func TestASeriesThatIsAbsentMayBeSet(t *testing.T) {
+	all := ours()
+	c := exposition.NewRelabelled(all, func(in labels.Labels) exposition.Labelled { return exposition.Labelled{Labels: in} })
+	require.Empty(t, pageOf(t, c, len(all)))
+}

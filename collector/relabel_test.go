@@ -1,0 +1,229 @@
+package collector_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	prometheus "github.com/prometheus/prometheus/model/relabel"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// rules reads metric_relabel_configs.
+func rules(t *testing.T, text string) relabel.Rules {
+	t.Helper()
+	var r relabel.Rules
+	require.NoError(t, yaml.Unmarshal([]byte(text), &r))
+	require.NoError(t, r.ValidateSeries())
+	return r
+}
+
+// samples are the values of the series of a page by the text of their labels.
+func samples(t *testing.T, page string) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		require.NotContains(t, all, line[:at], "a series twice")
+		all[line[:at]] = strings.TrimSpace(line[at:])
+	}
+	return all
+}
+
+// inPrometheus is what Prometheus' own rules make of the series of a replica;
+// nil for a series that they drop. Pool and replica are put back.
+func inPrometheus(t *testing.T, r relabel.Rules, in labels.Labels) *labels.Labels {
+	t.Helper()
+	b := labels.NewBuilder(in)
+	if !prometheus.ProcessBuilder(b, r...) {
+		return nil
+	}
+	b.Set("pool_id", in.Get("pool_id")).Set("replica_id", in.Get("replica_id"))
+	b.Range(func(l labels.Label) {
+		if strings.HasPrefix(l.Name, "__") && l.Name != model.MetricNameLabel {
+			b.Del(l.Name)
+		}
+	})
+	out := b.Labels()
+	if out.Get(model.MetricNameLabel) == "" {
+		return nil
+	}
+	return &out
+}
+
+// metric reads the labels of a series as it is on a page.
+func metric(t *testing.T, text string) labels.Labels {
+	t.Helper()
+	lset, err := parser.NewParser(parser.Options{}).ParseMetric(text)
+	require.NoError(t, err, text)
+	return lset
+}
+
+// counting are the samples of which a rule changes the value: how many series
+// of the page were dropped.
+const counting = "trtllm_exporter_target_series_dropped_total"
+
+// requireAsInPrometheus requires a page with rules to have the series that
+// Prometheus' own rules make of the page without, each once, and with a value
+// that it may have.
+func requireAsInPrometheus(t *testing.T, r relabel.Rules, without, with string) {
+	t.Helper()
+	requireValid(t, with)
+	got := make(map[string]string)
+	for text, value := range samples(t, with) {
+		got[metric(t, text).String()] = value
+	}
+	want := make(map[string][]string)
+	for text, value := range samples(t, without) {
+		in := metric(t, text)
+		out := &in
+		if in.Has("replica_id") {
+			out = inPrometheus(t, r, in)
+		}
+		if out != nil && in.Get(model.MetricNameLabel) != counting {
+			want[out.String()] = append(want[out.String()], value)
+		}
+	}
+	for series, values := range want {
+		require.Contains(t, got, series)
+		require.Contains(t, values, got[series], series)
+	}
+	for series := range got {
+		if !strings.Contains(series, counting) {
+			require.Contains(t, want, series, "there is one more")
+		}
+	}
+}
+
+// worker is a Triton that ends a request a second. Its page has more for some
+// time.
+func worker(more func(second int) string) *puppet {
+	begun := time.Now()
+	return &puppet{api: tritonAPI, page: func(string) (string, error) {
+		second := int(time.Since(begun).Seconds())
+		page := strings.ReplaceAll(tritonPage, `"1"} 100`, `"1"} `+strconv.Itoa(100+second))
+		return page + more(second), nil
+	}}
+}
+
+func TestRulesForSeriesDoToAllOfAReplicaWhatTheyDoInPrometheus(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ says, rules string }{
+		{"drop a derived family", `[{source_labels: [__name__], regex: llm_server_requests_total, action: drop}]`},
+		{"drop part of a derived histogram's samples", `[{source_labels: [__name__], regex: llm_server_.*_sum, action: drop}]`},
+		{"drop some of what is known of a replica", `[{source_labels: [__name__, state], regex: llm_server_state;(down|blind), action: drop}]`},
+		{"drop some of the exporter's own", `[{source_labels: [__name__], regex: trtllm_exporter_target_scrape.*, action: drop}]`},
+		{"drop all", `[{source_labels: [__name__], regex: .*, action: drop}]`},
+		{"keep the server's own", `[{source_labels: [__name__], regex: nv_.*, action: keep}]`},
+		{"keep what is derived", `[{source_labels: [__name__], regex: llm_server_.*, action: keep}]`},
+		{"identity labels may go", `[{regex: engine|.*_version, action: labeldrop}]`},
+		{"but who it is stays", `[{regex: pool_id|replica_id, action: labeldrop}]`},
+		{"a label more", `[{source_labels: [pool_id, replica_id], separator: /, target_label: who}]`},
+		{"a label of a hash", `[{source_labels: [__name__], target_label: part, action: hashmod, modulus: 7}]`},
+		{"a label by way of another that is removed", `[{source_labels: [__name__], target_label: __tmp, regex: "(...).*"}, {source_labels: [__tmp], target_label: begins}]`},
+		{"labels that get another name", `[{regex: (engine|state|reason), action: labelmap, replacement: the_$1}, {regex: engine|state|reason, action: labeldrop}]`},
+		{"capitals", `[{source_labels: [engine], target_label: engine, action: uppercase}]`},
+		{"equal labels", `[{source_labels: [state], target_label: engine, action: dropequal}]`},
+		{"another prefix for what is derived and what is the exporter's own", `[{source_labels: [__name__], regex: (llm_server|trtllm_exporter_target)_(.*), target_label: __name__, replacement: fleet_$2}]`},
+		{"a derived family becomes another", `[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, replacement: llm_server_requests_failed_total}]`},
+		{"a name that is not of the old characters", `[{source_labels: [__name__], regex: llm_server_(.*), target_label: __name__, replacement: "llm.$1"}]`},
+		{"no name is left", `[{source_labels: [__name__], regex: llm_server_state, target_label: __name__, replacement: ""}]`},
+		{"states become equal", `[{source_labels: [__name__], regex: llm_server_.*, target_label: state, replacement: ""}]`},
+		{"a derived series equals one of the page", `[{source_labels: [__name__], regex: llm_server_requests_total, target_label: __name__, replacement: nv_inference_count}]`},
+		{"what is known equals what is derived", `[{source_labels: [__name__], regex: llm_server_(state|ready|live|info|queue_depth|health_check_duration_seconds), target_label: __name__, replacement: x},
+			{source_labels: [__name__], regex: x, target_label: state, replacement: ""}, {source_labels: [__name__], regex: x, target_label: trtllm_version_source, replacement: ""}]`},
+		{"what is the exporter's own equals what is known", `[{source_labels: [__name__], regex: trtllm_exporter_target_up|llm_server_ready, target_label: __name__, replacement: x},
+			{source_labels: [__name__], regex: x, target_label: engine, replacement: ""}, {source_labels: [__name__], regex: x, target_label: engine_version, replacement: ""}, {source_labels: [__name__], regex: x, target_label: trtllm_version, replacement: ""}]`},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := worker(func(second int) string {
+					if second < 15 {
+						return ""
+					}
+					return `x{engine="theirs"} 1` + "\n" + `nv_inference_count{model="tensorrt_llm",version="1"} 5` + "\n"
+				})
+				pages := func(r relabel.Rules) *line {
+					pool := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
+					pool.MetricRelabelConfigs = r
+					return led(t, p, pool)
+				}
+				r := rules(t, c.rules)
+				without, with := pages(nil), pages(r)
+				for range 2 {
+					time.Sleep(12 * time.Second)
+					synctest.Wait()
+					plain := without.page()
+					requireText(t, plain, "llm_server_requests_total{")
+					requireText(t, plain, "trtllm_exporter_target_up{")
+					requireAsInPrometheus(t, r, plain, with.page())
+				}
+			})
+		})
+	}
+}
+
+func TestAReplicasOwnSeriesGiveWayToThoseOfItsPageThatComeLater(t *testing.T) {
+	t.Parallel()
+	for _, family := range []string{"llm_server_ready", "trtllm_exporter_target_up", "llm_server_ready|trtllm_exporter_target_up"} {
+		t.Run(family, func(t *testing.T) {
+			t.Parallel()
+			testGivingWay(t, family)
+		})
+	}
+}
+
+// testGivingWay has a rule give the one series of families, which is 1, a name
+// that the page has later.
+func testGivingWay(t *testing.T, families string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		p := worker(func(second int) string {
+			if second < 10 || second >= 20 {
+				return ""
+			}
+			return "x 7\n"
+		})
+		pool := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
+		pool.MetricRelabelConfigs = rules(t, `[{source_labels: [__name__], regex: `+families+`, target_label: __name__, replacement: x}, {regex: engine.*|trtllm_version, action: labeldrop}]`)
+		l := led(t, p, pool)
+		const series = `x{pool_id="p",replica_id="a"}`
+		time.Sleep(time.Second)
+		for _, value := range []string{"1", "7", "1"} {
+			time.Sleep(8 * time.Second)
+			synctest.Wait()
+			require.Equal(t, value, samples(t, l.page())[series])
+			time.Sleep(2 * time.Second)
+		}
+	})
+}
+
+func TestAReplicaThatIsSilentHasRulesToo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		pool := func(r relabel.Rules) config.Pool {
+			p := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
+			p.Silent, p.MetricRelabelConfigs = true, r
+			return p
+		}
+		r := rules(t, `[{source_labels: [state], regex: ready, action: keep}]`)
+		without, with := led(t, &puppet{}, pool(nil)), led(t, &puppet{}, pool(r))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		requireAsInPrometheus(t, r, without.page(), with.page())
+		require.Len(t, samples(t, with.page()), 1)
+	})
+}
