@@ -61,6 +61,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		Store: store, Registry: registry, Logger: logger,
 		Exposition: func() exposition.Config { return e.current.Load().Exposition },
 		ConfigText: func() string { return e.current.Load().String() },
+		Pools:      e.pools,
 		Ready:      c.Ready,
 		Reload:     e.reload,
 	})
@@ -146,6 +147,16 @@ func (e *exporter) reload() error {
 	}
 	e.logger.Info("Configuration reloaded", "pools", len(next.Pools))
 	return nil
+}
+
+// pools are the ids of the pools of the current configuration.
+func (e *exporter) pools() []string {
+	pools := e.current.Load().Pools
+	ids := make([]string, len(pools))
+	for i := range pools {
+		ids[i] = pools[i].PoolID
+	}
+	return ids
 }
 
 // apply makes a configuration the current one.

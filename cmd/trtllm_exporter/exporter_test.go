@@ -126,6 +126,24 @@ func TestReloadsUnderLoadNeverEmptyThePage(t *testing.T) {
 	require.Positive(t, pages.Load())
 }
 
+func TestAPoolIsKnownWhileItIsConfigured(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yml")
+	server := staticServer(t)
+	text := twoPools(server, server, 0) + "  - pool_id: empty\n    static_configs: [ { targets: ['" + server + "'] } ]\n    relabel_configs: [ { action: drop } ]\n"
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	e, _ := running(t, func() (*config.File, error) { return config.Load(file) })
+	ready(t, e)
+	body, err := page(e, "/metrics?pool_id=empty")
+	require.NoError(t, err)
+	require.Empty(t, body, "it has no replicas")
+	_, err = page(e, "/metrics?pool_id=nope")
+	require.ErrorContains(t, err, "status 404")
+	require.NoError(t, os.WriteFile(file, []byte(twoPools(server, server, 0)), 0o600))
+	require.NoError(t, e.reload())
+	_, err = page(e, "/metrics?pool_id=empty")
+	require.ErrorContains(t, err, "status 404", "it is configured no more")
+}
+
 func TestBadReloadsChangeNothing(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yml")

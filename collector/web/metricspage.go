@@ -19,6 +19,10 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", name), http.StatusNotFound)
 		return
 	}
+	if id := q.unknownPool(s.opts.Store, s.opts.Pools); id != "" {
+		http.Error(w, fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", id), http.StatusNotFound)
+		return
+	}
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
 	selected := s.pages.selection(q)
 	o := s.pages.negotiate(r.Header)

@@ -161,7 +161,9 @@ func TestProtobufPageHoldsTargetsAndOwnMetrics(t *testing.T) {
 }
 
 func TestSelectionsOfThePage(t *testing.T) {
-	h := handler(t, threeReplicas(t).options())
+	options := threeReplicas(t).options()
+	options.Pools = func() []string { return []string{"a", "none"} }
+	h := handler(t, options)
 	for _, c := range []struct {
 		name, query string
 		with        []string
@@ -204,6 +206,21 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 
 	require.Equal(t, http.StatusNotFound, w.Code)
 	require.Contains(t, w.Body.String(), `"a/r9"`)
+}
+
+func TestAnUnknownPoolIsNotFound(t *testing.T) {
+	for _, configured := range []func() []string{nil, func() []string { return []string{"a", "none"} }} {
+		options := threeReplicas(t).options()
+		options.Pools = configured
+		h := handler(t, options)
+		for _, query := range []string{"?pool_id=nope", "?pool_id=a&pool_id=nope", "?pool_id=nope&target=a/r0"} {
+			w := get(h, "/metrics"+query)
+
+			require.Equal(t, http.StatusNotFound, w.Code, query)
+			require.Contains(t, w.Body.String(), `"nope"`)
+		}
+		require.Equal(t, http.StatusOK, get(h, "/metrics?pool_id=b").Code, "it has a replica")
+	}
 }
 
 func TestManySelectionsKeepWorking(t *testing.T) {

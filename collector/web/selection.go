@@ -95,6 +95,28 @@ func (q *query) unknown(store *snapshot.Store) string {
 	return missing[0]
 }
 
+// unknownPool is the first pool asked for that is neither configured nor has a
+// replica; empty when all are there. A pool without replicas is known: it
+// may have some again.
+func (q *query) unknownPool(store *snapshot.Store, configured func() []string) string {
+	if len(q.pools) == 0 {
+		return ""
+	}
+	var known []string
+	if configured != nil {
+		known = configured()
+	}
+	for _, slot := range store.Slots() {
+		known = append(known, slot.Target().PoolID)
+	}
+	for _, id := range q.pools {
+		if !slices.Contains(known, id) {
+			return id
+		}
+	}
+	return ""
+}
+
 // contains searches a sorted list.
 func contains(sorted []string, s string) bool {
 	_, ok := slices.BinarySearch(sorted, s)

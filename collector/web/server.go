@@ -54,6 +54,9 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Exposition is the configuration in force at the moment of the call.
 	Exposition func() exposition.Config
+	// Pools are the ids of the pools of the configuration, with replicas or
+	// without; nil knows only those with replicas.
+	Pools func() []string
 	// Ready says whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready func() bool
