@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
@@ -211,19 +210,14 @@ func testGivingWay(t *testing.T, families string) {
 	})
 }
 
-func TestAReplicaThatIsSilentHasRulesToo(t *testing.T) {
+func TestAReplicaThatIsSilentHasNoSeries(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		pool := func(r relabel.Rules) config.Pool {
-			p := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
-			p.Silent, p.MetricRelabelConfigs = true, r
-			return p
-		}
-		r := rules(t, `[{source_labels: [state], regex: ready, action: keep}]`)
-		without, with := led(t, &puppet{}, pool(nil)), led(t, &puppet{}, pool(r))
+		p := everySeconds("p", 5, "a=10.0.0.1:8002|10.0.0.1:8000")
+		p.Silent = true
+		l := led(t, &puppet{}, p)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		requireAsInPrometheus(t, r, without.page(), with.page())
-		require.Len(t, samples(t, with.page()), 1)
+		require.Empty(t, samples(t, l.page()))
 	})
 }
