@@ -101,6 +101,8 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
 		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
 		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},
+		{"of two that matter alike the first counts", with(serving(), func(e *assess.Evidence) { e.Mismatch, e.Unmet = "a", "b" }), assess.Look, "", "the API answers 200; a; b"},
+		{"and so its state", with(failed, func(e *assess.Evidence) { e.Canary = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 		{"what is broken stays the reason of its state", with(failed, func(e *assess.Evidence) { e.Unmet = "a" }), assess.Broken, "LLMReplicaDown", "timeout; a"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
