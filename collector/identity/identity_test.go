@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
+	prometheus "github.com/prometheus/prometheus/model/relabel"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -80,4 +81,17 @@ func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
 	require.True(t, out.Keep)
 	require.Equal(t, 1, out.Collisions)
 	require.Equal(t, `{__name__="x", engine="trtllm-serve", engine_version="1.1.0", exported_pool_id="theirs", model_id="public", model_name="llama", pool_id="p", rack="theirs", replica_id="r", trtllm_version="1.1.0"}`, out.Labels.String())
+}
+
+func TestOurOwnSeriesHaveTheirLabelsAlready(t *testing.T) {
+	at := &target.Target{PoolID: "p", ReplicaID: "r"}
+	require.Nil(t, identity.OwnLabeler(at, &identity.Labels{}), "there are no rules")
+	drop := prometheus.DefaultRelabelConfig
+	drop.Action, drop.Regex = "labeldrop", prometheus.MustNewRegexp("pool_id|rack")
+	rules := relabel.Rules{&drop}
+	require.NoError(t, rules.Validate())
+	out := identity.OwnLabeler(at, &identity.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
+	require.True(t, out.Keep)
+	require.Zero(t, out.Collisions)
+	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())
 }

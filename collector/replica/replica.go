@@ -33,7 +33,6 @@ type Replica struct {
 	shown   shown
 	status  target.Status
 	tally   series.Tally
-	begun   time.Time
 }
 
 // jobs are what is done next to the replica.
@@ -53,7 +52,6 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		status: target.Status{Health: target.HealthUnknown},
 		tally:  series.NewTally(t, label),
 		shown:  shown{about: series.NewKnown(label)},
-		begun:  time.Now(),
 	}
 	r.reset()
 	return r

@@ -16,6 +16,8 @@ import (
 // Tally counts what happened to a target, and makes the exporter's own series
 // about it. It is not safe for concurrent use; its blocks are.
 type Tally struct {
+	// Begun is when it began to count.
+	Begun time.Time
 	// Skipped are scrapes, Reshaped pages that differed from the one before in
 	// more than values.
 	Skipped, Reshaped uint64
@@ -38,7 +40,7 @@ type Tally struct {
 // NewTally returns a tally of nothing, whose series get their labels from a
 // labeler, nil for none.
 func NewTally(t *target.Target, label exposition.Labeler) Tally {
-	return Tally{failures: make(map[scrape.Reason]uint64), target: t, label: label}
+	return Tally{Begun: time.Now(), failures: make(map[scrape.Reason]uint64), target: t, label: label}
 }
 
 // Count adds one good page.
