@@ -5,6 +5,12 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // executorFamilies are the iterations of the executor.
 func executorFamilies() []Family {
 	return []Family{
+		gauge("engine_awake", Exact, copyOf(engine.EngineAwake),
+			"0 while the engine sleeps: it has given its memory away and serves nothing until it is woken (source vllm:engine_sleep_state).",
+			exposed),
+		gauge("adapters_info", Sampled, adapters(),
+			"1 with the LoRA adapters that run and wait, as the server wrote them last (source vllm:lora_requests_info).",
+			"the label set with the latest time"),
 		counter("engine_iterations_total", Exact, copyOf(engine.EngineIterations),
 			"Iterations of the executor since the model was loaded (source general_type=iteration_counter, typed gauge by the server). Does not grow while idle.",
 			"iteration_counter"),

@@ -105,7 +105,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of string, n int) {
 	}
 	for _, dim := range m.Dims {
 		if theirs, _ := dimension(dim); !given[theirs] {
-			pairs = append(pairs, theirs+`="x"`)
+			pairs = append(pairs, theirs+`="7"`)
 		}
 	}
 	write := func(suffix string, v float64, more ...string) {

@@ -1,6 +1,10 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+import (
+	"strconv"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
 
 // term is one number of a formula, for a model id: the signals that it is made
 // of, and how. It is nil where the page has too few of them.
@@ -65,16 +69,54 @@ func waiting() term {
 	return known(total(engine.RequestsWaiting), both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
 }
 
-// cacheUse is the share of KV cache blocks in use: computed, else as exposed.
+// cacheUse is the share of the KV cache in use: computed of blocks or tokens, else
+// as exposed.
 func cacheUse() term {
 	used := known(total(engine.KVBlocksUsed), total(engine.WorkerKVBlocksUsed))
-	return either(both(used, cacheLimit(), ratio), total(engine.KVUtilization))
+	computed := known(both(used, cacheLimit(), ratio), both(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
+	return either(computed, total(engine.KVUtilization))
 }
 
-// cacheLimit is how many KV cache blocks there are: those of the engine, or of
-// all workers of a router.
+// cacheLimit is how many KV cache blocks there are: those of the engine, of all
+// workers of a router, or as labels state.
 func cacheLimit() term {
-	return known(total(engine.KVBlocksLimit), both(total(engine.WorkerKVBlocks), workers(), times))
+	return known(known(total(engine.KVBlocksLimit), both(total(engine.WorkerKVBlocks), workers(), times)), statedBlocks())
+}
+
+// blockTokens is how many tokens a block of the KV cache holds.
+func blockTokens() term { return known(total(engine.KVBlockTokens), stated("block_tokens", 0)) }
+
+// cacheFree is for how many tokens the KV cache has room.
+func cacheFree() term {
+	return known(both(total(engine.KVBlocksFree), total(engine.KVBlockTokens), times), total(engine.KVTokensFree))
+}
+
+// statedBlocks is how many blocks the labels of a cache's config state, of which
+// the engine keeps one for itself (vLLM, block_pool.py: the null block).
+func statedBlocks() term { return stated("blocks", -1) }
+
+// stated is what a label of a cache's config states, and more, added up over the
+// ranks of the engine if it is a number of blocks.
+func stated(label string, more float64) term {
+	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
+		sum, n := 0.0, 0
+		for _, g := range p.of(engine.CacheStated, id) {
+			v, err := strconv.ParseFloat(g.labels.Get(label), 64)
+			if err != nil {
+				return nil
+			}
+			if ranks := float64(len(g.members)); label == "blocks" {
+				sum += (v + more) * ranks
+			} else {
+				sum = v
+			}
+			n++
+		}
+		if n == 0 {
+			return nil
+		}
+		return constant(sum)
+	}}
 }
 
 // requestsLimit is how many requests are admitted at once, by the engine or by

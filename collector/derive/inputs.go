@@ -67,6 +67,9 @@ func (in inputs) met(has func(engine.Signal) bool) bool {
 	return !slices.ContainsFunc(in.without, has) && (len(in.enough) == 0 || slices.ContainsFunc(in.enough, enough))
 }
 
+// all are the signals of the inputs, in no order.
+func (in inputs) all() []engine.Signal { return slices.Concat(append(in.enough, in.more)...) }
+
 // feeders are the kinds of servers that have what the inputs need, from their
 // pages and their APIs.
 func (in inputs) feeders() []engine.Kind {

@@ -14,6 +14,29 @@ func executedBatch() Rule {
 	}}
 }
 
+// adapters is 1 with the labels of the last of several sets, each of which says
+// when it was written.
+func adapters() Rule {
+	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, compile: func(p *Plan, f *Family) {
+		groups := p.all(engine.AdaptersWritten)
+		latest := make([]Eval, len(groups))
+		for i, g := range groups {
+			latest[i] = p.last(g)
+		}
+		for i, g := range groups {
+			p.emit(f, g.labels, 0, func(w *Window) (float64, bool) {
+				own, ok := latest[i](w)
+				for n, other := range latest {
+					if v, there := other(w); there && g.id == groups[n].id && v > own {
+						return 0, false
+					}
+				}
+				return 1, ok
+			})
+		}
+	}}
+}
+
 // queueCompute is time in queue by time of computing.
 func queueCompute() Rule {
 	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)

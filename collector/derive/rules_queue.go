@@ -68,7 +68,7 @@ func batchSize() Rule {
 func saturation() Rule {
 	cacheUse := cacheUse()
 	in := admitted().inputs.and(requestsLimit().inputs).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
-		with(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization).with(engine.WorkerKVBlocks, engine.WorkerKVBlocksUsed)
+		with(cacheUse.inputs.all()...)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		demand, limit, cache := p.demand(id), requestsLimit().of(p, id), cacheUse.of(p, id)
 		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping)), func(w *Window) (float64, bool) {

@@ -26,6 +26,9 @@ func (b *bench) facts(models ...engine.ModelFacts) *bench {
 		Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Source: engine.SourceTable,
 		Topology: engine.NewTopology(b.engine, engine.Seen{Names: names}, models, nil),
 	})
+	if b.seldom != nil {
+		b.seldom.facts(models...)
+	}
 	return b
 }
 

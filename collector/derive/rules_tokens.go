@@ -57,10 +57,8 @@ func energyPerToken() Rule {
 	})
 }
 
-// cacheTokens are blocks in tokens.
-func cacheTokens(blocks term) Rule {
-	return perEntry(both(blocks, total(engine.KVBlockTokens), times), (*Plan).executorGate, without(checkBlocks))
-}
+// tokensOf are the tokens that blocks of the cache hold.
+func tokensOf(tokens term) Rule { return perEntry(tokens, (*Plan).executorGate, without(checkBlocks)) }
 
 // reuseEstimate is the share of prompt tokens that the blocks reused hold.
 func reuseEstimate() Rule {

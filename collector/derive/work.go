@@ -81,7 +81,7 @@ func (p *Plan) iterating(id string) []work {
 	for _, of := range p.ranks(flying) {
 		works = append(works, work{
 			key: fmt.Sprint("iterations of ", id, of), least: 1,
-			inFlight: combine(p.ofRank(flying, of), engine.Sum), moves: p.ofRank(p.of(engine.EngineIterations, id), of),
+			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)), moves: p.ofRank(p.of(engine.EngineIterations, id), of),
 		})
 	}
 	return works
@@ -108,7 +108,7 @@ func (p *Plan) generating(id string) []work {
 	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
 	var works []work
 	for _, of := range p.ranks(flying) {
-		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: largest(p.ofRank(flying, of)), moves: p.ofRank(p.moving(id), of)}
+		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, largest(p.ofRank(flying, of))), moves: p.ofRank(p.moving(id), of)}
 		if len(k.moves) > 0 {
 			works = append(works, k)
 		}
@@ -119,6 +119,21 @@ func (p *Plan) generating(id string) []work {
 // rank is one of the engines behind a model id: of a model, and a data-parallel
 // rank of it; empty where the server makes no difference.
 type rank struct{ model, number string }
+
+// awake has a value only while an engine does not sleep.
+func (p *Plan) awake(id string, of rank, e Eval) Eval {
+	states := p.ofRank(p.of(engine.EngineAwake, id), of)
+	if len(states) == 0 {
+		return e
+	}
+	awake := largest(states)
+	return func(w *Window) (float64, bool) {
+		if v, ok := awake(w); ok && v <= 0 {
+			return 0, false
+		}
+		return e(w)
+	}
+}
 
 // ranks are the ranks of some groups in order.
 func (p *Plan) ranks(groups []*group) []rank {

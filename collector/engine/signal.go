@@ -42,6 +42,9 @@ const (
 	PromptTokensLive     Signal = "prompt_tokens_live_total"
 	GenerationTokensLive Signal = "generation_tokens_live_total"
 
+	// CacheStated has labels that state how many blocks the KV cache has, and how
+	// many tokens each holds.
+	CacheStated        Signal = "kv_cache_stated_info"
 	KVTokensLimit      Signal = "kv_cache_tokens_limit"
 	KVTokensUsed       Signal = "kv_cache_tokens_used"
 	KVTokensFree       Signal = "kv_cache_tokens_free"

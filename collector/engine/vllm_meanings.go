@@ -111,6 +111,10 @@ func vllmEngine() []Meaning {
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Label: "sleep_state", Value: "awake", Signal: EngineAwake, Combine: Max, Rank: vllmRank},
 		{
+			Name: "cache_config_info", Signal: CacheStated, Combine: Max, Rank: vllmRank,
+			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens"},
+		},
+		{
 			Name: "cache_config_info", Signal: CacheConfig, Combine: Max,
 			Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"},
 		},

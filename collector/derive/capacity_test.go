@@ -1,0 +1,120 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestWhatAnEngineIsLimitedBy covers each resource, and which of two that are
+// scarce counts.
+func TestWhatAnEngineIsLimitedBy(t *testing.T) {
+	type gauges struct{ active, waiting, context, paused, used, pending int }
+	for _, c := range []struct {
+		says string
+		now  gauges
+		want string
+	}{
+		{"nothing waits", gauges{active: 3, used: 30}, "none"},
+		{"the batch is full", gauges{active: 8, used: 30}, "slots"},
+		{"the cache is full", gauges{active: 4, waiting: 2, used: 97}, "kv_cache"},
+		{"a full cache for which nobody waits", gauges{active: 4, used: 97}, "none"},
+		{"requests were paused for the cache", gauges{active: 8, paused: 1, used: 60}, "kv_cache"},
+		{"prefills let others wait", gauges{active: 5, waiting: 2, context: 1, used: 30}, "prefill"},
+		{"Triton's queue before an engine with room", gauges{active: 3, used: 30, pending: 4}, "core_queue"},
+		{"nothing explains it", gauges{active: 3, waiting: 2, used: 30}, "unknown"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
+			got := b.page(
+				`nv_inference_request_success{model="llm",version="1"} 5`,
+				fmt.Sprintf(`nv_inference_pending_request_count{model="llm",version="1"} %d`, c.now.pending),
+				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, c.now.active),
+				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} %d`, c.now.waiting),
+				fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="context",version="1"} %d`, c.now.context),
+				`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
+				fmt.Sprintf(`nv_trt_llm_inflight_batcher_metrics{inflight_batcher_specific_metric="paused_requests",model="llm",version="1"} %d`, c.now.paused),
+				fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="llm",version="1"} %d`, c.now.used),
+				`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="llm",version="1"} 100`,
+			)
+			for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
+				want := 0.0
+				if resource == c.want {
+					want = 1
+				}
+				require.Equal(t, want, got.at(t, fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)), resource)
+			}
+		})
+	}
+}
+
+// TestHeadroomIsOfWhatIsScarcest has 8 places and 100 blocks of 64 tokens, and
+// requests of 100 tokens in and 60 out.
+func TestHeadroomIsOfWhatIsScarcest(t *testing.T) {
+	page := func(n, active, free int) []string {
+		hist := func(name, kind string, mean int) []string {
+			return []string{
+				fmt.Sprintf(`%s_bucket{model="llm",response_metric_type=%q,version="1",le="+Inf"} %d`, name, kind, n),
+				fmt.Sprintf(`%s_sum{model="llm",response_metric_type=%q,version="1"} %d`, name, kind, mean*n),
+				fmt.Sprintf(`%s_count{model="llm",response_metric_type=%q,version="1"} %d`, name, kind, n),
+			}
+		}
+		all := []string{
+			fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
+			fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, active),
+			`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
+			fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="free",model="llm",version="1"} %d`, free),
+			`nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="tokens_per",model="llm",version="1"} 64`,
+		}
+		all = append(all, hist("nv_llm_input_token_len", "total_input_tokens", 100)...)
+		return append(all, hist("nv_llm_output_token_len", "total_output_tokens", 60)...)
+	}
+	const series = `headroom_requests{model_id="llm"}`
+	b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
+	require.Equal(t, 6.0, b.page(page(10, 2, 5)...).at(t, series), "of lengths nothing is known yet: places alone")
+	require.Equal(t, 2.0, b.page(page(20, 2, 5)...).at(t, series), "320 free tokens hold two of 160")
+	require.Equal(t, 6.0, b.page(page(30, 2, 90)...).at(t, series))
+	require.Zero(t, b.page(page(40, 9, 90)...).at(t, series), "more than the limit is none")
+}
+
+// TestWhatTheExecutorHidesIsEstimated has an ensemble in which 24 requests are all
+// the time, of which the executor shows 4.
+func TestWhatTheExecutorHidesIsEstimated(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...).facts(
+		engine.ModelFacts{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm", "postprocessing"}},
+		engine.ModelFacts{Name: "tensorrt_llm"},
+	)
+	page := func(n int) values {
+		const each = 5 // One page is five seconds, one request 24 times a fifth of a second.
+		return b.page(
+			fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 5*each*n),
+			fmt.Sprintf(`nv_inference_request_duration_us{model="ensemble",version="1"} %d`, 24*each*n*1_000_000),
+			fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm",version="1"} %d`, 5*each*n),
+			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 4`,
+			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 4`,
+		)
+	}
+	page(1).lacks(t, `queue_hidden_requests_estimate{model_id="ensemble"}`, "one page makes no rate")
+	require.InDelta(t, 20, page(2).at(t, `queue_hidden_requests_estimate{model_id="ensemble"}`), 1e-9)
+}
+
+// TestALatencyThatMeasuresFewRequestsSaysSo has 200 requests that ended, of which
+// 50 were streamed.
+func TestALatencyThatMeasuresFewRequestsSaysSo(t *testing.T) {
+	page := func(n int) []string {
+		return []string{
+			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, 50*n),
+			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="false"} %d`, 150*n),
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_bucket{model_name="m",is_streaming="true",le="+Inf"} %d`, 50*n),
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_sum{model_name="m",is_streaming="true"} %d`, 50*n),
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_count{model_name="m",is_streaming="true"} %d`, 50*n),
+			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, 200*n),
+		}
+	}
+	b := newBench(t, engine.SGLang, "m")
+	b.page(page(1)...)
+	require.InDelta(t, 0.25, b.page(page(2)...).at(t, `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`), 1e-9)
+}

@@ -1,0 +1,164 @@
+package derive
+
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// hiddenQueue estimates how many requests wait where no metric shows them: by
+// Little's law the time of all requests that ended, by time, is how many were in
+// the server, and those that the executor and the core show are not hidden. It is
+// of the sole front of an executor; with several the time of one holds that of
+// the others' requests.
+func hiddenQueue() Rule {
+	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive).with(engine.ModelPending)
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
+		fronts := p.fronts(id)
+		active := p.single(engine.RequestsActive, id)
+		if len(fronts) != 1 || active < 0 || !p.trusted(fronts[0].model) {
+			return
+		}
+		inside := rates(p.counted(p.at(engine.ModelRequestSeconds, id, fronts[0])))
+		if inside == nil {
+			return
+		}
+		pending := p.pending(id)
+		gate := p.and(p.executorGate(id), p.and(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, fronts[0].model)))
+		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
+			all, okAll := inside(w)
+			shown, okShown := w.Mean(active)
+			waits, _ := given(pending, w)
+			return max(all-shown-waits, 0), okAll && okShown
+		})
+	})
+}
+
+// headroom is how many more requests fit in: free places of the batch, and of
+// the KV cache as many as its free tokens hold of the mean request.
+func headroom() Rule {
+	free, limit := cacheFree(), requestsLimit()
+	in := admitted().inputs.and(limit.inputs).with(engine.RequestPromptTokens, engine.RequestOutputTokens).
+		with(engine.KVBlocksFree, engine.KVBlockTokens, engine.KVTokensFree)
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
+		busy, most, tokens := admitted().of(p, id), limit.of(p, id), free.of(p, id)
+		prompt, output := p.meanOver(p.of(engine.RequestPromptTokens, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
+		p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
+			now, okNow := busy(w)
+			all, okAll := most(w)
+			v := max(all-now, 0)
+			left, okLeft := given(tokens, w)
+			in, okIn := given(prompt, w)
+			out, okOut := given(output, w)
+			if okLeft && okIn && okOut && in+out > 0 {
+				v = min(v, left/(in+out))
+			}
+			return v, okNow && okAll && all > 0
+		})
+	})
+}
+
+// The resources that may limit an engine.
+const (
+	limitedByCache   = "kv_cache"
+	limitedBySlots   = "slots"
+	limitedByPrefill = "prefill"
+	limitedByCore    = "core_queue"
+	limitedByNothing = "none"
+	limitedByUnknown = "unknown"
+)
+
+// limits are the values that say what an engine is limited by.
+type limits struct{ admitted, most, waits, core, cache, paused, prefill Eval }
+
+// by is the resource for want of which requests wait, false where it is not
+// known: a KV cache that is full, or for which requests were paused, before the
+// batch that it keeps from filling; then prefills, which let others wait although
+// both have room; then the server's own queue before an engine with room.
+func (l *limits) by(w *Window) (string, bool) {
+	const full = 0.95
+	now, okNow := given(l.admitted, w)
+	most, okMost := given(l.most, w)
+	waits, okWaits := given(l.waits, w)
+	if !okWaits || !okNow {
+		return "", false
+	}
+	core, _ := given(l.core, w)
+	cache, _ := given(l.cache, w)
+	paused, _ := given(l.paused, w)
+	prefill, _ := given(l.prefill, w)
+	saturated := okMost && most > 0 && now >= most
+	switch {
+	case paused > 0 || cache >= full && waits > 0:
+		return limitedByCache, true
+	case saturated:
+		return limitedBySlots, true
+	case waits > 0 && prefill > 0:
+		return limitedByPrefill, true
+	case waits > 0:
+		return limitedByUnknown, true
+	case core > 0:
+		return limitedByCore, true
+	}
+	return limitedByNothing, true
+}
+
+// limitedBy is 1 for the resource that limits the engine now.
+func limitedBy() Rule {
+	waits, cache := waiting(), cacheUse()
+	in := admitted().inputs.and(waits.inputs).with(engine.ModelPending, engine.RequestsPaused, engine.RequestsPreempted, engine.RequestsPrefill).
+		with(requestsLimit().inputs.all()...).with(cache.inputs.all()...)
+	return eachEntry(in, func(p *Plan, f *Family, id string) {
+		l := &limits{
+			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: p.pending(id),
+			cache: cache.of(p, id), paused: p.sum(slices.Concat(p.of(engine.RequestsPaused, id), p.of(engine.RequestsPreempted, id))),
+			prefill: p.total(engine.RequestsPrefill, id),
+		}
+		for _, resource := range []string{limitedBySlots, limitedByCache, limitedByPrefill, limitedByCore, limitedByNothing, limitedByUnknown} {
+			p.emit(f, p.forModel(id, "resource", resource), p.executorGate(id), func(w *Window) (float64, bool) {
+				by, ok := l.by(w)
+				return flag(by == resource), ok
+			})
+		}
+	}).by("resource")
+}
+
+// measured are the latencies of which the share of requests that they measured
+// is shown, by the word of the family's name.
+func measured() map[string]histograms {
+	return map[string]histograms{
+		"request_duration": wholeRequests(), "time_to_first_token": firstTokens(),
+		"time_per_output_token": observed(engine.OutputToken), "request_queue": observed(engine.RequestQueue),
+	}
+}
+
+// coverage is the share of the requests that ended over the window which a
+// latency measured: what is not measured, nobody sees.
+func coverage() Rule {
+	in := inputs{}
+	for _, name := range sorted(measured()) {
+		in = in.or(measured()[name].inputs)
+	}
+	return eachFront(in.and(ended()), func(p *Plan, f *Family, id string, at front) {
+		o := p.outcome(id, at)
+		if o == nil {
+			return
+		}
+		for _, name := range sorted(measured()) {
+			var counts []int
+			for _, g := range measured()[name].of(p, id, at) {
+				counts = append(counts, p.columnsOf(g.count)...)
+			}
+			if len(counts) == 0 {
+				continue
+			}
+			p.emit(f, p.forFront(id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+				seen, _, ok := w.Increase(counts...)
+				if !ok || !o.read(w) || o.total <= 0 {
+					return 0, false
+				}
+				return min(seen/o.total, 1), true
+			})
+		}
+	}).by("signal")
+}
