@@ -106,6 +106,20 @@ func (s *Slot) Status() target.Status {
 	return s.current.Status
 }
 
+// Derived lends our series about the replica with their values; nil while its
+// page fails or its pool does not have them. The caller releases the block.
+func (s *Slot) Derived() *exposition.Block {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.current.Derived
+	if b == nil {
+		return nil
+	}
+	b.Settle()
+	b.Retain()
+	return b
+}
+
 // pin returns the current snapshot with a reference for the caller; its blocks
 // have their values.
 func (s *Slot) pin() Snapshot {

@@ -330,3 +330,21 @@ func TestReadersWaitWhileASnapshotTakesThePlaceOfAnother(t *testing.T) {
 	})
 	require.Contains(t, <-read, "} 2\n")
 }
+
+func TestDerivedSeriesAreLentWhileTheyArePublished(t *testing.T) {
+	s := snapshot.NewStore()
+	slot := add(t, s, replica("p", "a"))
+	require.Nil(t, slot.Derived(), "nothing was published")
+	made := newSource("derived", "a")
+	slot.Publish(snapshot.Snapshot{Derived: made.block(7)})
+
+	lent := slot.Derived()
+	slot.Publish(snapshot.Snapshot{})
+
+	v, ok := lent.Value(0)
+	require.True(t, ok, "what is lent outlives the snapshot")
+	require.InDelta(t, 7, v, 0)
+	require.Nil(t, slot.Derived(), "a page that fails has none")
+	lent.Release()
+	require.Same(t, lent, made.block(8), "what was given back serves again")
+}

@@ -1,0 +1,140 @@
+package history
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// Figures are the numbers of one replica at one moment; NaN is a number that is
+// not known.
+type Figures struct {
+	// Tokens are generated tokens a second, Waiting and Running requests, Limit
+	// how many may run; all are sums over the models of the replica.
+	Tokens, Waiting, Running, Limit float64
+	// Cache is the share of the KV cache in use, FirstToken and Duration are mean
+	// seconds to the first token and of a whole request, Failed is the share of
+	// requests that fail; of several models each is the worst.
+	Cache, FirstToken, Duration, Failed float64
+}
+
+// unknownFigures are those of a replica without numbers.
+func unknownFigures() Figures {
+	nan := math.NaN()
+	return Figures{nan, nan, nan, nan, nan, nan, nan, nan}
+}
+
+// errorFamily has a series for each reason, and maybe class, of failure.
+const errorFamily = "llm_server_request_error_ratio"
+
+// reading is a family with the figure that it gives.
+type reading struct {
+	family string
+	figure func(f *Figures) *float64
+	// worst takes the largest value of several models, not their sum.
+	worst bool
+}
+
+// readings are all figures but the share of failures.
+func readings() []reading {
+	return []reading{
+		{"llm_server_generation_tokens_per_second", func(f *Figures) *float64 { return &f.Tokens }, false},
+		{"llm_server_queue_depth", func(f *Figures) *float64 { return &f.Waiting }, false},
+		{"llm_server_requests_running", func(f *Figures) *float64 { return &f.Running }, false},
+		{"llm_server_requests_limit", func(f *Figures) *float64 { return &f.Limit }, false},
+		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) *float64 { return &f.Cache }, true},
+		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) *float64 { return &f.FirstToken }, true},
+		{"llm_server_request_duration_average_seconds", func(f *Figures) *float64 { return &f.Duration }, true},
+	}
+}
+
+// places are the lines of the figures in the blocks of one shape, looked for once.
+type places struct {
+	shape *exposition.Shape
+	// plain are half-open ranges of lines, one for each of the readings; failures
+	// are the lines of each model that count as its failures.
+	plain    [][2]int
+	failures [][]int
+}
+
+// find looks for the figures in a shape.
+func find(s *exposition.Shape) *places {
+	p := &places{shape: s}
+	for _, r := range readings() {
+		first, end := lines(s, r.family)
+		p.plain = append(p.plain, [2]int{first, end})
+	}
+	p.failures = failures(s)
+	return p
+}
+
+// lines is the half-open range of a family's lines; empty when it is not there.
+func lines(s *exposition.Shape, family string) (first, end int) {
+	all := s.Families()
+	i, ok := slices.BinarySearchFunc(all, family, func(f exposition.Family, name string) int { return strings.Compare(f.Name, name) })
+	if !ok {
+		return 0, 0
+	}
+	return all[i].Lines()
+}
+
+// failures are the series that count as failures, by model: those that are the
+// server's own where the series say so, else all but requests that their clients
+// canceled.
+func failures(s *exposition.Shape) [][]int {
+	var models []string
+	var byModel [][]int
+	first, end := lines(s, errorFamily)
+	for n := first; n < end; n++ {
+		l := s.Labels(n)
+		if class := l.Get("class"); class != "" && class != "server" || class == "" && l.Get("reason") == "canceled" {
+			continue
+		}
+		model := l.Get("model_id")
+		i := slices.Index(models, model)
+		if i < 0 {
+			i = len(models)
+			models, byModel = append(models, model), append(byModel, nil)
+		}
+		byModel[i] = append(byModel[i], n)
+	}
+	return byModel
+}
+
+// read takes the figures out of a block of the shape.
+func (p *places) read(b *exposition.Block) Figures {
+	f := unknownFigures()
+	for i, r := range readings() {
+		to := r.figure(&f)
+		for n := p.plain[i][0]; n < p.plain[i][1]; n++ {
+			v, ok := b.Value(n)
+			switch {
+			case !ok || math.IsNaN(v) || math.IsInf(v, 0):
+			case math.IsNaN(*to):
+				*to = v
+			case r.worst:
+				*to = max(*to, v)
+			default:
+				*to += v
+			}
+		}
+	}
+	for _, model := range p.failures {
+		if share, ok := sum(b, model); ok && !(share <= f.Failed) {
+			f.Failed = share
+		}
+	}
+	return f
+}
+
+// sum adds up lines; false when none has a value.
+func sum(b *exposition.Block, lines []int) (total float64, ok bool) {
+	for _, n := range lines {
+		if v, has := b.Value(n); has && !math.IsNaN(v) && !math.IsInf(v, 0) {
+			total, ok = total+v, true
+		}
+	}
+	return total, ok
+}

@@ -1,0 +1,165 @@
+package history_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
+)
+
+// follow runs a history for as long as the test lasts.
+func follow(t *testing.T, h *history.History) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.Follow(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-ended
+	})
+}
+
+func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		slot.Publish(tokens(10))
+		follow(t, h)
+		synctest.Wait()
+		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(40)} {
+			slot.Publish(next)
+			time.Sleep(history.Every)
+			synctest.Wait()
+		}
+
+		require.Equal(t, []float64{10, 20, -1, 40}, shown(h.Recent("a/r0").Tokens), "a number that is not known leaves a gap")
+		require.Equal(t, []float64{-1, -1, -1, -1}, shown(h.Recent("a/r0").Waiting))
+		require.Empty(t, h.Recent("a/other").Tokens)
+	})
+}
+
+func TestTenMinutesAreKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		follow(t, h)
+		synctest.Wait()
+		for n := range 300 {
+			slot.Publish(tokens(float64(n)))
+			time.Sleep(history.Every)
+			synctest.Wait()
+		}
+
+		kept := h.Recent("a/r0").Tokens
+		require.Len(t, kept, int(10*time.Minute/history.Every))
+		require.InDelta(t, 299, kept[len(kept)-1], 0)
+		require.InDelta(t, 180, kept[0], 0)
+	})
+}
+
+func TestReplicasThatAreGoneAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		slot.Publish(tokens(1))
+		h := history.New(store)
+		follow(t, h)
+		synctest.Wait()
+		require.NotEmpty(t, h.Recent("a/r0").Changes)
+
+		store.Remove(slot)
+		time.Sleep(history.Every)
+		synctest.Wait()
+		require.Equal(t, history.Recent{}, h.Recent("a/r0"))
+	})
+}
+
+func TestStatesAreKeptAsTheyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		follow(t, h)
+		synctest.Wait()
+		began := time.Now()
+		since := began
+		for _, step := range []struct {
+			state, severity, reason string
+			same                    bool
+		}{
+			{"starting", "look", "nothing listens yet", false},
+			{"ready", "ok", "the API answers 200", false},
+			{"ready", "ok", "the API answers 204", true},
+			{"ready", "broken", "its canary fails", true},
+			{"ready", "ok", "the API answers 200", true},
+			{"failing", "broken", strings.Repeat("é", 400), false},
+		} {
+			if !step.same {
+				since = time.Now()
+			}
+			slot.Publish(snapshot.Snapshot{Status: target.Status{
+				State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since, LastScrape: time.Now(),
+			}})
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+		}
+
+		var seen []string
+		for _, c := range h.Recent("a/r0").Changes {
+			seen = append(seen, fmt.Sprint(c.At.Sub(began), " ", c.State, " ", c.Severity))
+		}
+		require.Equal(t, []string{"0s starting look", "2s ready ok", "6s ready broken", "8s ready ok", "10s failing broken"}, seen)
+		last := h.Recent("a/r0").Changes[4].Reason
+		require.LessOrEqual(t, len(last), 520, "a reason is bounded")
+		require.True(t, strings.HasSuffix(last, "é…"))
+	})
+}
+
+func TestStatesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		follow(t, h)
+		for n := range 50 {
+			slot.Publish(snapshot.Snapshot{Status: target.Status{State: fmt.Sprint("s", n), StateSince: time.Now()}})
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+
+		changes := h.Recent("a/r0").Changes
+		require.Len(t, changes, 20)
+		require.Equal(t, "s49", changes[19].State)
+		require.Equal(t, "s30", changes[0].State)
+	})
+}
+
+func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		follow(t, h)
+		failed := time.Now()
+		slot.Publish(snapshot.Snapshot{Status: target.Status{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}})
+		time.Sleep(2 * time.Second)
+		slot.Publish(tokens(1))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+
+		require.Equal(t, history.Failure{At: failed, Reason: "timeout", Text: "no answer in 4s"}, h.Recent("a/r0").Failure)
+	})
+}
