@@ -26,6 +26,7 @@ func TestTheFirstPageWaitsForWhoItsServerIs(t *testing.T) {
 		require.EqualValues(t, 1, status.Scrapes)
 		require.Equal(t, 200*time.Millisecond, status.LastDuration, "the time of the page, not of the API")
 		require.Less(t, status.LastSuccess.Sub(status.LastScrape), 250*time.Millisecond)
+		require.Equal(t, "http://10.0.0.1:8000/metrics", status.PageURL)
 		require.Equal(t, "ready", status.State)
 		require.Equal(t, "the API answers 200", status.StateReason)
 		s.shows(`nv_inference_request_success{engine="triton",engine_version="2.51.0",model="tensorrt_llm"`)

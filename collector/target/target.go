@@ -58,7 +58,9 @@ const (
 
 // Status is a copy of what is known of a target's scrapes at one moment.
 type Status struct {
-	Health         Health
+	Health Health
+	// PageURL is where the page was asked for last; empty before the first time.
+	PageURL        string
 	LastScrape     time.Time
 	LastSuccess    time.Time
 	LastDuration   time.Duration
