@@ -15,6 +15,7 @@ import (
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/common/version"
 
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -49,6 +50,10 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	if err != nil {
 		return nil, err
 	}
+	values, err := alerts.DefaultValues()
+	if err != nil {
+		return nil, fmt.Errorf("address of the runbook: %w", err)
+	}
 	store := snapshot.NewStore()
 	c, err := collector.New(collector.Options{Store: store, Logger: logger, Registerer: registry})
 	if err != nil {
@@ -57,7 +62,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	e := &exporter{logger: logger, load: load, collector: c, reloads: reloads}
 	e.server, err = web.New(ctx, web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
-		MaxInFlight: flags.inFlight, Version: version.Version,
+		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: values["runbook"],
 		Store: store, Registry: registry, Logger: logger,
 		Exposition: func() exposition.Config { return e.current.Load().Exposition },
 		ConfigText: func() string { return e.current.Load().String() },

@@ -1,6 +1,9 @@
 package web
 
-import "net"
+import (
+	"context"
+	"net"
+)
 
 // Listen replaces the server's listeners by one of the test's.
 func (s *Server) Listen(l net.Listener) {
@@ -13,3 +16,6 @@ const (
 	WriteTimeout      = writeTimeout
 	ReadHeaderTimeout = readHeaderTimeout
 )
+
+// Follow takes samples for the pages, as Run does.
+func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }

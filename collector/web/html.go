@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"embed"
-	"html/template"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,54 +15,71 @@ import (
 //go:embed templates
 var assets embed.FS
 
-// pageView is what every HTML page needs.
-type pageView struct {
+// frame is what every HTML page needs.
+type frame struct {
 	Title     string
 	Version   string
 	Lifecycle bool
 	Ready     bool
-	Summary   counts
-	Pools     []poolState
 	now       time.Time
 }
 
-// serveIndex shows what there is.
-func (s *Server) serveIndex(w http.ResponseWriter, _ *http.Request) {
-	doc := readTargets(s.opts.Store.Slots())
-	view := s.targetsView(doc, time.Now())
-	view.Title = "trtllm_exporter"
-	s.render(w, "index.html", view)
-}
-
-// serveStyle is the one asset of the pages.
-func (*Server) serveStyle(w http.ResponseWriter, _ *http.Request) {
-	css, err := assets.ReadFile("templates/style.css")
-	if err != nil {
-		http.Error(w, "The style sheet is missing", http.StatusInternalServerError)
-		return
+// frame is that of a page at that moment.
+func (s *Server) frame(title string, now time.Time) frame {
+	return frame{
+		Title: title, Version: s.opts.Version, Lifecycle: s.opts.EnableLifecycle,
+		Ready: s.ready() && !s.draining.Load(), now: now,
 	}
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	w.Header().Set("Cache-Control", "max-age=3600")
-	_, _ = w.Write(css)
 }
 
-// targetsView is what the pages show of the replicas at that moment.
+// pageView is the page of the targets.
+type pageView struct {
+	frame
+
+	Verdict verdict
+	Summary counts
+	Pools   []poolState
+}
+
+// serveAsset serves a file that the pages load.
+func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		text, err := assets.ReadFile("templates/" + name)
+		if err != nil {
+			http.Error(w, "The file "+name+" is missing", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", contentType)
+		w.Header().Set("Cache-Control", "max-age=3600")
+		_, _ = w.Write(text)
+	}
+}
+
+// targetsView is what the page of the targets shows at that moment.
 func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
 	return &pageView{
-		Title: "Targets - trtllm_exporter", Version: s.opts.Version, Lifecycle: s.opts.EnableLifecycle,
-		Ready: s.ready() && !s.draining.Load(), Summary: doc.Summary, Pools: byPool(doc.Targets), now: now,
+		frame:   s.frame("Targets - trtllm_exporter", now),
+		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets),
 	}
+}
+
+// judged are all replicas with what the verdict on the fleet needs of them.
+func (s *Server) judged() []*replica {
+	slots := s.opts.Store.Slots()
+	all := make([]*replica, len(slots))
+	for i, slot := range slots {
+		r := &replica{Target: slot.Target(), status: slot.Status()}
+		r.condition = conditionOf(&r.status)
+		all[i] = r
+	}
+	return all
 }
 
 // render writes a page only when all of it could be made. Every value goes
 // through html/template, for names and errors come from the targets.
-func (s *Server) render(w http.ResponseWriter, name string, view *pageView) {
-	t, err := template.New(name).ParseFS(assets, "templates/"+name, "templates/frame.html")
+func (s *Server) render(w http.ResponseWriter, name string, view any) {
 	var out bytes.Buffer
-	if err == nil {
-		err = t.Execute(&out, view)
-	}
-	if err != nil {
+	if err := s.templates.ExecuteTemplate(&out, name, view); err != nil {
 		s.logger.Error("HTML page could not be rendered", "page", name, "err", err)
 		http.Error(w, "The page could not be rendered", http.StatusInternalServerError)
 		return
@@ -74,7 +90,7 @@ func (s *Server) render(w http.ResponseWriter, name string, view *pageView) {
 }
 
 // Ago says how long ago a moment was.
-func (v *pageView) Ago(t *time.Time) string {
+func (v *frame) Ago(t *time.Time) string {
 	if t == nil {
 		return "never"
 	}
@@ -96,7 +112,7 @@ func (v *pageView) Ago(t *time.Time) string {
 }
 
 // Since says how long something has lasted.
-func (v *pageView) Since(t *time.Time) string {
+func (v *frame) Since(t *time.Time) string {
 	return strings.TrimSuffix(v.Ago(t), " ago")
 }
 
@@ -175,17 +191,7 @@ func (t *targetState) detected() string {
 func (t *targetState) Key() string { return t.PoolID + "/" + t.ReplicaID }
 
 // Count is the number of samples with digits in groups.
-func (t *targetState) Count() string {
-	digits := strconv.Itoa(t.Samples)
-	var b strings.Builder
-	for i, d := range digits {
-		if i > 0 && (len(digits)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(d)
-	}
-	return b.String()
-}
+func (t *targetState) Count() string { return inGroups(strconv.Itoa(t.Samples)) }
 
 // IsUp says whether the last scrape was good.
 func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
@@ -198,6 +204,12 @@ func (t *targetState) Word() string {
 // Tone is the colour of the word: that of the scrape, but nothing that does not
 // serve is green, and what is starting is not red yet.
 func (t *targetState) Tone() target.Health {
+	if t.IsUp() && t.Severity == broken.String() {
+		return target.HealthDown
+	}
+	if t.IsUp() && t.Severity == look.String() {
+		return target.HealthUnknown
+	}
 	if t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
 		return target.HealthUnknown
 	}

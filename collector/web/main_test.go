@@ -32,11 +32,16 @@ type fleet struct {
 	store  *snapshot.Store
 	caches map[string]*exposition.Cache
 	slots  map[string]*snapshot.Slot
+	// computed make the blocks of derived series.
+	computed map[string]*exposition.Computed
 }
 
 func newFleet(tb testing.TB) *fleet {
 	tb.Helper()
-	return &fleet{t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{}}
+	return &fleet{
+		t: tb, store: snapshot.NewStore(), caches: map[string]*exposition.Cache{}, slots: map[string]*snapshot.Slot{},
+		computed: map[string]*exposition.Computed{},
+	}
 }
 
 // page publishes a good scrape of a replica, which is made when it is new.
@@ -48,7 +53,7 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	require.NoError(f.t, cache.Parse(b, []byte(body), ""))
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
 		Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(),
-		State: "ready", StateSince: time.Now().Add(-5 * time.Minute),
+		State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute),
 		LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3,
 		DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table",
 	}})
@@ -60,7 +65,7 @@ func (f *fleet) fail(pool, replica, reason, err string) {
 	f.t.Helper()
 	f.slot(pool, replica).Publish(snapshot.Snapshot{Status: target.Status{
 		Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second),
-		State: "down", StateReason: "both ports refuse", StateSince: time.Now().Add(-85 * time.Second),
+		State: "down", StateReason: "both ports refuse", Severity: "broken", Runbook: "LLMReplicaDown", StateSince: time.Now().Add(-85 * time.Second),
 		LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18,
 	}})
 }
@@ -91,6 +96,7 @@ func (f *fleet) options() web.Options {
 	return web.Options{
 		ListenAddresses: []string{"127.0.0.1:0"},
 		Version:         "1.2.3",
+		Runbook:         "https://example.org/runbook.md",
 		Store:           f.store,
 		Registry:        prometheus.NewRegistry(),
 		Exposition:      func() exposition.Config { return exposition.DefaultConfig },

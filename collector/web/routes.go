@@ -10,8 +10,10 @@ import (
 	"strings"
 )
 
-// contentPolicy lets a page load our own style sheet and nothing else.
-const contentPolicy = "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+// contentPolicy lets a page load our own style sheet and script, ask us again,
+// and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src data:; " +
+	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // route is one path.
 type route struct {
@@ -25,8 +27,10 @@ type route struct {
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
-		"/":          {methods: read, serve: s.serveIndex},
-		"/style.css": {methods: read, serve: s.serveStyle},
+		"/":          {methods: read, gated: true, serve: s.serveFleet},
+		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
+		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
+		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
 		"/targets":   {methods: read, gated: true, serve: s.serveTargets},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},

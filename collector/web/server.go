@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"log/slog"
 	"net"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // Bounds of one connection; a reader that keeps to none of them is cut off.
@@ -46,6 +48,8 @@ type Options struct {
 	MaxInFlight int
 	// Version is shown to people.
 	Version string
+	// Runbook is the address whose sections say what to do; empty links to none.
+	Runbook string
 
 	// Store holds the snapshots to serve.
 	Store *snapshot.Store
@@ -75,6 +79,8 @@ type Server struct {
 	metrics   *metrics
 	pages     *pages
 	gate      *gate
+	history   *history.History
+	templates *template.Template
 	listeners []net.Listener
 	draining  atomic.Bool
 	wasReady  atomic.Bool
@@ -95,13 +101,19 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	templates, err := template.ParseFS(assets, "templates/*.html")
+	if err != nil {
+		return nil, fmt.Errorf("templates of the pages: %w", err)
+	}
 	logger := opts.Logger.With("component", "web")
 	s := &Server{
-		opts:    opts,
-		logger:  logger,
-		metrics: m,
-		gate:    newGate(opts.MaxInFlight),
-		pages:   newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
+		opts:      opts,
+		logger:    logger,
+		metrics:   m,
+		gate:      newGate(opts.MaxInFlight),
+		pages:     newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
+		history:   history.New(opts.Store),
+		templates: templates,
 	}
 	if err := s.bind(ctx); err != nil {
 		s.Close()
@@ -164,6 +176,9 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, len(s.listeners))
 	servers := make([]*http.Server, len(s.listeners))
 	var running sync.WaitGroup
+	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopFollowing()
+	running.Go(func() { s.history.Follow(following) })
 	for i, l := range s.listeners {
 		// One server a listener, for the toolkit wraps the handler in place.
 		server := s.newHTTPServer(handler)
@@ -180,6 +195,7 @@ func (s *Server) Run(ctx context.Context) error {
 	case err = <-failed:
 	}
 	s.drain(ctx, servers)
+	stopFollowing()
 	running.Wait()
 	return err
 }

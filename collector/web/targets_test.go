@@ -3,6 +3,7 @@ package web_test
 import (
 	"encoding/json"
 	"flag"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,6 +40,7 @@ func mixedFleet(t *testing.T) *fleet {
 	draining := f.page("llama-70b-prod", "r2", tritonPage(2))
 	status := draining.Status()
 	status.State, status.StateReason = "not_ready", "the server says it is not ready: a model is loading"
+	status.Severity, status.Runbook = "broken", "LLMReplicaNotReady"
 	draining.Publish(snapshot.Snapshot{Status: status})
 	f.slot("mixtral-canary", "r0")
 	return f
@@ -97,7 +99,10 @@ func TestSecretsOfURLsAreNeverShown(t *testing.T) {
 	opts.EnableLifecycle = true
 	h := handler(t, opts)
 
-	for _, path := range []string{"/", "/targets", "/targets?format=json", "/sd", "/config", "/metrics"} {
+	for _, path := range []string{
+		"/", "/?q=llama", "/replica?target=llama-70b-prod/r0", "/replica?target=llama-70b-prod/r1",
+		"/targets", "/targets?format=json", "/sd", "/config", "/metrics",
+	} {
 		require.NotContains(t, get(h, path).Body.String(), "hunter2", path)
 	}
 }
@@ -108,16 +113,20 @@ func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	f.fail(evil, evil, evil, evil)
 	status := f.slots[evil+"/"+evil].Status()
 	status.EngineVersion, status.TRTLLMVersion, status.VersionSource, status.DetectedEngine = evil, evil, evil, evil
-	status.State, status.StateReason = evil, evil
+	status.State, status.StateReason, status.LastError, status.LastReason = evil, evil, evil, evil
+	status.Models = []target.Model{{Name: evil, ModelID: evil, Role: evil, State: evil, Backend: evil}}
+	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{{Name: evil, Reason: evil, Cure: evil}}}}
+	status.Canary = &target.Canary{Model: evil, Hold: evil, Result: evil, Reason: evil}
 	f.slots[evil+"/"+evil].Publish(snapshot.Snapshot{Status: status})
 	h := handler(t, f.options())
 
-	for _, path := range []string{"/", "/targets"} {
+	mine := url.QueryEscape(evil + "/" + evil)
+	for _, path := range []string{"/", "/?pool=" + url.QueryEscape(evil), "/?q=" + url.QueryEscape(evil), "/replica?target=" + mine, "/targets"} {
 		body := get(h, path).Body.String()
 		require.NotContains(t, body, "<script>", path)
 		require.NotContains(t, body, "<img", path)
+		require.Contains(t, body, "&lt;script&gt;", path)
 	}
-	require.Contains(t, get(h, "/targets").Body.String(), "&lt;script&gt;")
 	require.NotContains(t, get(h, "/targets?format=json").Body.String(), "<script>")
 }
 

@@ -167,7 +167,7 @@ func (h *History) track(key string) *track {
 	return t
 }
 
-// add puts a sample in the place of the oldest once there are enough.
+// add replaces the oldest sample once there are enough.
 func (t *track) add(s sample) {
 	if len(t.samples) < samplesKept {
 		t.samples = append(t.samples, s)

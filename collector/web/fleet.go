@@ -1,0 +1,177 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
+)
+
+// The bounds of the page of the fleet, which keep it small and quick for
+// thousands of replicas. What is beyond them is a link away.
+const (
+	// rowsUnfolded is how many replicas are all shown; of more, those that serve
+	// are folded to one line for each pool.
+	rowsUnfolded = 60
+	// rowsShown is the most rows of one page.
+	rowsShown = 150
+	// rowsOfPool is the most rows of a pool whose replicas are folded, finesOfPool
+	// how many of those that serve are among them unless there are manyPools.
+	rowsOfPool  = 15
+	finesOfPool = 5
+	manyPools   = 8
+	// poolsListed is the most pools that are named.
+	poolsListed = 1000
+	// searchableFrom is how many replicas are found without a search.
+	searchableFrom = 15
+)
+
+// fleetView is the page of the fleet.
+type fleetView struct {
+	frame
+
+	Verdict  verdict
+	Problems []*problem
+	// MoreProblems is how many are beyond the bound, at MoreLink.
+	MoreProblems int
+	MoreLink     string
+	Filter       filter
+	// Total is the whole fleet, Found what the filter takes of it.
+	Total, Found int
+	// Searchable says whether there are enough replicas for a search.
+	Searchable bool
+	Pools      []*poolView
+	// Rest are pools of which only the sums are shown.
+	Rest     []*poolView
+	RestMore int
+	// Before and After are addresses of the other rows.
+	Before, After string
+	Refresh       int
+}
+
+// serveFleet shows the verdict, what is wrong, and every pool.
+func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
+	s.render(w, "fleet.html", s.fleetView(readFilter(r.URL.Query()), time.Now()))
+}
+
+// fleetView is the fleet at that moment, as far as the filter takes it.
+func (s *Server) fleetView(f filter, now time.Time) *fleetView {
+	slots := s.opts.Store.Slots()
+	all := make([]*replica, 0, len(slots))
+	byPool := map[string][]*replica{}
+	for _, slot := range slots {
+		r := s.readReplica(slot)
+		all = append(all, r)
+		byPool[r.PoolID] = append(byPool[r.PoolID], r)
+	}
+	for _, pool := range byPool {
+		markOdd(pool)
+	}
+	v := &fleetView{
+		frame: s.frame("trtllm_exporter", now), Verdict: judgeFleet(all, now), Filter: f, Total: len(all),
+		Searchable: len(all) > searchableFrom || f.Active(), Refresh: int(history.Every.Seconds()),
+	}
+	v.Title = v.Verdict.Headline + " – trtllm_exporter"
+	slices.SortFunc(all, compareReplicas)
+	if f.Active() {
+		all = slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(&f) })
+	}
+	v.Found = len(all)
+	v.Problems, v.MoreProblems = s.problems(all, now)
+	v.MoreLink = filter{State: broken.String()}.link()
+	v.fill(poolViews(all, byPool), s.history)
+	return v
+}
+
+// States are what a filter can ask for: severities, then states.
+func (*fleetView) States() []string {
+	words := []string{broken.String(), look.String(), untried.String(), fine.String()}
+	for _, s := range assess.States() {
+		words = append(words, string(s))
+	}
+	return words
+}
+
+// FoundText is how many replicas the filter takes.
+func (v *fleetView) FoundText() string {
+	return inGroups(strconv.Itoa(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
+}
+
+// fill takes the rows that there is room for.
+func (v *fleetView) fill(pools []*poolView, past *history.History) {
+	switch {
+	case v.Filter.Active():
+		v.page(pools)
+	case v.Found <= rowsUnfolded:
+		v.Pools = pools
+	default:
+		v.fold(pools)
+	}
+	var shown []*replica
+	for _, p := range v.Pools {
+		shown = append(shown, p.Rows...)
+	}
+	if len(v.Rest) > poolsListed {
+		v.Rest, v.RestMore = v.Rest[:poolsListed], len(v.Rest)-poolsListed
+	}
+	drawAll(shown, past)
+}
+
+// page takes the rows from the one that was asked for on.
+func (v *fleetView) page(pools []*poolView) {
+	from, left := v.Filter.From, rowsShown
+	for _, p := range pools {
+		if from >= len(p.Rows) {
+			from -= len(p.Rows)
+			continue
+		}
+		if left == 0 {
+			break
+		}
+		end := min(from+left, len(p.Rows))
+		left -= end - from
+		p.Rows, from = p.Rows[from:end], 0
+		v.Pools = append(v.Pools, p)
+	}
+	if v.Filter.From > 0 {
+		v.Before = v.Filter.at(max(v.Filter.From-rowsShown, 0))
+	}
+	if next := v.Filter.From + rowsShown; next < v.Found {
+		v.After = v.Filter.at(next)
+	}
+}
+
+// fold leaves most replicas that serve away, and shows only the sums of pools
+// for which there is no room.
+func (v *fleetView) fold(pools []*poolView) {
+	left, fines := rowsShown, finesOfPool
+	if len(pools) > manyPools {
+		fines = 0
+	}
+	for _, p := range pools {
+		p.fold(fines)
+		// The head of a table takes as much room as a row.
+		left -= len(p.Rows) + 1
+		if left < 0 || len(p.Rows) == 0 {
+			v.Rest = append(v.Rest, p)
+			continue
+		}
+		v.Pools = append(v.Pools, p)
+	}
+}
+
+// drawAll draws the last minutes of the rows that are shown, at one scale of time.
+func drawAll(rows []*replica, past *history.History) {
+	recent, longest := make([]history.Recent, len(rows)), 0
+	for i, r := range rows {
+		recent[i] = past.Recent(r.Key())
+		longest = max(longest, len(recent[i].Tokens))
+	}
+	for i, r := range rows {
+		r.Tokens = draw(recent[i].Tokens, longest, "Tokens/s")
+		r.Waiting = draw(recent[i].Waiting, longest, "Waiting")
+	}
+}

@@ -1,0 +1,261 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestTheFleetDuringAnIncident(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.slot("new", "r0")
+		began := serving()
+		h := followed(t, f.options(), 31*time.Second, func(second int) {
+			now := func(s target.Status) target.Status {
+				s.StateSince = began.StateSince
+				return s
+			}
+			n := busy(1000 + float64(second%10)*20)
+			f.publish("llama-70b-prod", "r2", now(serving()), n)
+			f.publish("llama-70b-prod", "r1", now(failing()), &numbers{350, 16, 32, 32, 1, 0.02, 12, 0.785})
+			f.publish("qwen", "r0", now(serving()), busy(3000))
+			f.publish("qwen", "r1", now(canaryFailing()), nil)
+			f.publish("qwen", "r2", now(unreachable("10.0.0.1:8002")), nil)
+			switch second {
+			case 0:
+				f.publish("llama-70b-prod", "r10", now(serving()), n)
+			case 10:
+				f.publish("llama-70b-prod", "r10", unreachable("10.0.0.1:8002"), nil)
+			case 18:
+				s := mismatching()
+				s.StateSince = s.LastScrape
+				f.publish("llama-70b-prod", "r10", s, n)
+			}
+		})
+
+		w := get(h, "/")
+
+		require.Equal(t, "text/html; charset=utf-8", w.Header().Get("Content-Type"))
+		golden(t, "fleet.html", w.Body.String())
+		golden(t, "replica.html", get(h, "/replica?target=llama-70b-prod/r10").Body.String())
+	})
+}
+
+func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
+	for _, c := range []struct {
+		want     string
+		tone     string
+		replicas []target.Status
+	}{
+		{"No replica is known.", "untried", nil},
+		{"The one replica serves.", "fine", []target.Status{serving()}},
+		{"The one replica does not serve.", "broken", []target.Status{stalled()}},
+		{"All 3 replicas serve.", "fine", []target.Status{serving(), serving(), serving()}},
+		{"1 of 3 replicas does not serve. 1 needs a look.", "broken", []target.Status{mismatching(), serving(), failing()}},
+		{"2 of 3 replicas do not serve. 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
+		{"2 of 3 replicas need a look.", "look", []target.Status{mismatching(), serving(), mismatching()}},
+		{"1 of 2 replicas was not tried yet.", "untried", []target.Status{{}, serving()}},
+	} {
+		t.Run(c.want, func(t *testing.T) {
+			f := newFleet(t)
+			for i, s := range c.replicas {
+				f.publish("a", strconv.Itoa(i), s, nil)
+			}
+			h := handler(t, f.options())
+
+			for _, path := range []string{"/", "/targets"} {
+				page := get(h, path, "Accept", "text/html").Body.String()
+				require.Contains(t, page, `class="tone `+c.tone+`"`, path)
+				require.Contains(t, plainText(page), c.want, path)
+			}
+		})
+	}
+}
+
+func TestWhatIsWrongIsNamedFirstAndCountsNowhereAsServing(t *testing.T) {
+	for _, c := range []struct {
+		name, word, runbook, reason string
+		status                      target.Status
+	}{
+		{"a failing replica", "failing", "llmreplicafailing", "Requests only fail, whatever the API says.", failing()},
+		{"a stalled replica", "stalled", "llmreplicastalled", "Requests are in flight and no iteration happens.", stalled()},
+		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "its canary fails: never_ended", canaryFailing()},
+		{
+			"a replica that is not as expected", "check", "llmexpectationmismatch",
+			"it is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(),
+		},
+		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002")},
+		{"a blind exporter", "blind", "llmreplicablind", "The page does not answer.", verdict("blind", "look", "LLMReplicaBlind", "the page does not answer")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t)
+			f.publish("llama", "good", serving(), busy(10))
+			f.publish("llama", "bad", c.status, busy(10))
+
+			page := get(handler(t, f.options()), "/").Body.String()
+
+			problems := part(t, page, `<div id="problems">`, "</div>")
+			require.Equal(t, 1, strings.Count(problems, "<li>"))
+			require.Contains(t, problems, `>`+c.word+`</span>`)
+			require.Contains(t, problems, `<a href="replica?target=llama%2Fbad">llama / bad</a>`)
+			require.Contains(t, problems, c.reason)
+			require.Contains(t, problems, `href="https://example.org/runbook.md#`+c.runbook+`"`)
+			require.Contains(t, problems, "for 3 min")
+			require.Contains(t, page, "1 of 2 serving, 1 ")
+			require.NotContains(t, page, "2 of 2")
+			require.Equal(t, 1, strings.Count(page, `"pill fine"`), "only the good one is green")
+			require.Less(t, strings.Index(page, ">bad<"), strings.Index(page, ">good<"), "the worst comes first")
+		})
+	}
+}
+
+func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", target.Status{}, nil)
+	page := get(handler(t, f.options()), "/").Body.String()
+
+	require.NotContains(t, page, "fine")
+	require.Contains(t, page, "0 of 1 serving, 1 not tried yet · – tokens/s · – waiting")
+	row := part(t, page, "<tbody>", "</tbody>")
+	require.Equal(t, 8, strings.Count(row, "–"), "seven numbers and the version")
+	require.NotContains(t, row, ">0")
+
+	f.publish("a", "r1", serving(), busy(10))
+	require.Contains(t, get(handler(t, f.options()), "/").Body.String(), "≥ 10 tokens/s", "a sum without all its parts is at least that")
+}
+
+func TestEqualErrorsAreOneProblem(t *testing.T) {
+	f := newFleet(t)
+	for i := range 30 {
+		slot, err := f.store.Add(&target.Target{
+			PoolID: "a", ReplicaID: "r" + strconv.Itoa(i), Engine: "auto", MetricsURL: fmt.Sprintf("http://gpu-%d.example:8002/metrics", i),
+		})
+		require.NoError(t, err)
+		slot.Publish(snapshot.Snapshot{Status: unreachable(fmt.Sprintf("gpu-%d.example:8002", i))})
+	}
+	f.publish("a", "s", failing(), nil)
+
+	problems := part(t, get(handler(t, f.options()), "/").Body.String(), `<div id="problems">`, "</div>")
+
+	require.Equal(t, 2, strings.Count(problems, "<li>"))
+	require.Contains(t, plainText(problems), "a / r0, a / r1 and 28 more")
+	require.Contains(t, problems, `<a href="./?state=down">and 28 more</a>`)
+}
+
+func TestOfVersionsTheOddOneIsMarked(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		versions []string
+		want     int
+	}{
+		{"all equal", []string{"1", "1", "1"}, 0},
+		{"one of three", []string{"1", "2", "1"}, 1},
+		{"none has a majority", []string{"1", "2"}, 2},
+		{"one that is not known differs from nothing", []string{"1", "unknown", "1"}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t)
+			for i, v := range c.versions {
+				s := serving()
+				s.EngineVersion, s.TRTLLMVersion = v, v
+				f.publish("a", strconv.Itoa(i), s, nil)
+			}
+			require.Equal(t, c.want, strings.Count(get(handler(t, f.options()), "/").Body.String(), ">differs<"))
+		})
+	}
+}
+
+func TestReplicasAreSortedAsPeopleSortThem(t *testing.T) {
+	f := newFleet(t)
+	for _, name := range []string{"r10", "r2", "r1", "r02", "a-3-1", "a-3-10", "a-3-9", "r"} {
+		f.publish("a", name, serving(), nil)
+	}
+	require.Equal(t, []string{"a-3-1", "a-3-9", "a-3-10", "r", "r1", "r02", "r2", "r10"}, names(get(handler(t, f.options()), "/").Body.String()))
+}
+
+func TestAFilterTakesAPartOfTheFleet(t *testing.T) {
+	f := newFleet(t)
+	f.publish("llama", "r0", serving(), nil)
+	f.publish("llama", "r1", failing(), nil)
+	f.publish("llama", "r2", canaryFailing(), nil)
+	f.publish("qwen", "r3", mismatching(), nil)
+	f.slot("qwen", "r4")
+	h := handler(t, f.options())
+	for query, want := range map[string][]string{
+		"pool=llama":                    {"r1", "r2", "r0"},
+		"state=failing":                 {"r1"},
+		"state=broken":                  {"r1", "r2"},
+		"state=look":                    {"r3"},
+		"state=ok":                      {"r0"},
+		"state=unknown":                 {"r4"},
+		"q=WHATEVER":                    {"r1"},
+		"q=zone%3Deu":                   {"r1", "r2", "r0", "r3", "r4"},
+		"q=1.2.0":                       {"r3"},
+		"pool=llama&state=broken&q=r2":  {"r2"},
+		"q=nothing":                     nil,
+		"from=-3&state=ok":              {"r0"},
+		"from=a&state=ok":               {"r0"},
+		"from=99999999999999&state=ok":  nil,
+		"q=%3Cscript%3E&state=%22%3E%3": nil,
+	} {
+		t.Run(query, func(t *testing.T) {
+			w := get(h, "/?"+query)
+			require.Equal(t, http.StatusOK, w.Code)
+			page := w.Body.String()
+			require.Equal(t, want, names(page))
+			require.Contains(t, plainText(page), "2 of 5 replicas do not serve.", "the verdict is on the whole fleet")
+			require.NotContains(t, page, "<script>")
+		})
+	}
+}
+
+func TestDataThatIsOldSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.publish("a", "r0", serving(), nil)
+		h := handler(t, f.options())
+		require.Contains(t, get(h, "/").Body.String(), `<p id="age">Data 0 s old</p>`)
+
+		time.Sleep(19 * time.Second)
+		require.Contains(t, get(h, "/").Body.String(), `<p id="age">Data 19 s old</p>`)
+
+		time.Sleep(time.Second)
+		require.Contains(t, get(h, "/").Body.String(), `<p id="age" class="late">Data 20 s old: 1 replica was not asked in time</p>`)
+	})
+}
+
+func TestPagesLoadNothingFromElsewhere(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", failing(), busy(1))
+	h := handler(t, f.options())
+	for _, path := range []string{"/", "/replica?target=a/r0"} {
+		w := get(h, path)
+		policy := w.Header().Get("Content-Security-Policy")
+		require.Contains(t, policy, "default-src 'none'")
+		require.NotContains(t, policy, "unsafe")
+		page := w.Body.String()
+		require.NotContains(t, page, "style=", "the policy refuses it")
+		require.NotContains(t, page, " onclick")
+		for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(page, -1) {
+			u, err := url.Parse(m[1])
+			require.NoError(t, err)
+			require.False(t, u.IsAbs() && u.Host != "example.org" && u.Scheme != "data", "%s of %s", m[1], path)
+			require.False(t, strings.HasPrefix(m[1], "/"), "%s of %s breaks behind a proxy with a prefix", m[1], path)
+		}
+	}
+	for path, kind := range map[string]string{"/live.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8"} {
+		require.Equal(t, kind, get(h, path).Header().Get("Content-Type"))
+	}
+}

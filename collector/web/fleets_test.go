@@ -1,0 +1,184 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// verdicts are statuses as the collector publishes them.
+func verdict(state, severity, runbook, reason string) target.Status {
+	now := time.Now()
+	return target.Status{
+		Health: target.HealthUp, State: state, Severity: severity, Runbook: runbook, StateReason: reason,
+		StateSince: now.Add(-3 * time.Minute), LastScrape: now, LastSuccess: now, LastDuration: 12 * time.Millisecond, Scrapes: 3,
+		DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility_table",
+	}
+}
+
+func serving() target.Status { return verdict("ready", "ok", "", "the API answers 200") }
+
+func failing() target.Status {
+	return verdict("failing", "broken", "LLMReplicaFailing", "requests only fail, whatever the API says")
+}
+
+func stalled() target.Status {
+	return verdict("stalled", "broken", "LLMReplicaStalled", "requests are in flight and no iteration happens")
+}
+
+func canaryFailing() target.Status {
+	return verdict("ready", "broken", "LLMCanaryFailing", "the API answers 200; its canary fails: never_ended: 8 frames with text came")
+}
+
+func mismatching() target.Status {
+	s := verdict("ready", "look", "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: trtllm_version")
+	s.TRTLLMVersion = "1.2.0"
+	s.Checks = []target.CheckList{{Name: "expectations", Checks: []target.Check{{Name: "trtllm_version", Reason: "it is 1.2.0, expected is 1.1.0"}}}}
+	return s
+}
+
+// unreachable has an error that names the replica's own address.
+func unreachable(address string) target.Status {
+	s := verdict("down", "broken", "LLMReplicaDown", "Get \"http://"+address+"/metrics\": dial tcp "+address+": connect: connection refused")
+	s.Health, s.LastReason, s.LastError = target.HealthDown, "connect", s.StateReason
+	return s
+}
+
+// numbers are those of a replica, in the order of the page.
+type numbers struct{ tokens, waiting, running, limit, cache, firstToken, duration, failed float64 }
+
+// publish publishes a replica with its numbers; nil has none.
+func (f *fleet) publish(pool, replica string, status target.Status, n *numbers) *snapshot.Slot {
+	f.t.Helper()
+	slot := f.slot(pool, replica)
+	next := snapshot.Snapshot{Status: status}
+	if n != nil {
+		next.Derived = f.derived(slot.Target().Key(), n)
+	}
+	slot.Publish(next)
+	return slot
+}
+
+// derived is a block of the numbers.
+func (f *fleet) derived(key string, n *numbers) *exposition.Block {
+	if f.computed[key] == nil {
+		var series []exposition.ComputedSeries
+		for _, name := range []string{
+			"generation_tokens_per_second", "queue_depth", "requests_running", "requests_limit", "kv_cache_utilization_ratio",
+			"time_to_first_token_average_seconds", "request_duration_average_seconds", "request_error_ratio",
+		} {
+			family := exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}
+			series = append(series, exposition.ComputedSeries{Family: family, Labels: labels.FromStrings("model_id", "m")})
+		}
+		f.computed[key] = exposition.NewComputed(series)
+	}
+	b := f.computed[key].Block()
+	for i, v := range []float64{n.tokens, n.waiting, n.running, n.limit, n.cache, n.firstToken, n.duration, n.failed} {
+		b.Set(i, v)
+	}
+	b.Seal()
+	return b
+}
+
+// busy are the numbers of a replica at work.
+func busy(tokens float64) *numbers { return &numbers{tokens, 4, 24, 32, 0.31, 0.21, 4.4, 0} }
+
+// followed is a handler whose pages have seen the fleet for some time, while
+// each second was called.
+func followed(t *testing.T, opts web.Options, length time.Duration, each func(second int)) http.Handler {
+	t.Helper()
+	s, err := web.New(t.Context(), opts)
+	require.NoError(t, err)
+	s.Close()
+	each(0)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.Follow(ctx)
+	}()
+	for second := range int(length.Seconds()) {
+		synctest.Wait()
+		each(second)
+		time.Sleep(time.Second)
+		synctest.Wait()
+	}
+	cancel()
+	<-ended
+	return s.Handler()
+}
+
+// crowd is a fleet of a thousand; every fiftieth has each of the things that may
+// be wrong.
+func crowd(tb testing.TB, pools int, of func(i int) target.Status) *fleet {
+	tb.Helper()
+	f := newFleet(tb)
+	for i := range 1000 {
+		var n *numbers
+		status := of(i)
+		if status.Health == target.HealthUp {
+			n = busy(float64(i))
+		}
+		f.publish(fmt.Sprintf("pool-with-a-usual-name-%d", i%pools), fmt.Sprintf("triton-llama-70b-6f7d9c8b5-%d", i), status, n)
+	}
+	return f
+}
+
+// mixed has one in ten replicas that does not serve.
+func mixed(i int) target.Status {
+	switch i % 50 {
+	case 1:
+		return failing()
+	case 2:
+		return unreachable("10.0.0.1:8002")
+	case 3:
+		return canaryFailing()
+	case 4:
+		return mismatching()
+	case 5:
+		return target.Status{}
+	default:
+		return serving()
+	}
+}
+
+// tags are what is between angle brackets.
+var tags = regexp.MustCompile(`<[^>]*>`)
+
+// plainText is a page without its markup.
+func plainText(page string) string {
+	return strings.Join(strings.Fields(tags.ReplaceAllString(page, "")), " ")
+}
+
+// part is what is between two texts of a page.
+func part(t *testing.T, page, from, to string) string {
+	t.Helper()
+	_, page, ok := strings.Cut(page, from)
+	require.True(t, ok, from)
+	page, _, ok = strings.Cut(page, to)
+	require.True(t, ok, to)
+	return page
+}
+
+// names are the replicas of a page in their order.
+func names(page string) []string {
+	var all []string
+	for _, m := range regexp.MustCompile(`<th scope="row"><a href="replica\?[^"]*">([^<]*)<`).FindAllStringSubmatch(page, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}

@@ -1,0 +1,107 @@
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// origin is a label of a replica's series with where its value comes from.
+type origin struct{ Name, Value, From string }
+
+// origins are those of all labels that the exporter adds.
+func origins(r *replica) []origin {
+	all := []origin{
+		{"pool_id", r.PoolID, "pool_id of the pool in the configuration, or label pool_id of the target"},
+		{"replica_id", r.ReplicaID, "label replica_id of the target, or the name of its pod"},
+		engineOrigin(r),
+		versionOrigin(r),
+		libraryOrigin(r),
+	}
+	if u, err := url.Parse(r.MetricsURL); err == nil && u.Host == r.ReplicaID {
+		all[1].From = "address of the target, as nothing else names it: set label replica_id"
+	}
+	var models []string
+	for _, m := range r.status.Models {
+		if !slices.Contains(models, m.ModelID) {
+			models = append(models, m.ModelID)
+		}
+	}
+	if len(models) > 0 {
+		all = append(all, origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
+	}
+	var further []origin
+	for name, value := range r.Labels {
+		further = append(further, origin{name, value, "label of the target, from discovery or relabel_configs"})
+	}
+	slices.SortFunc(further, func(a, b origin) int { return cmp.Compare(a.Name, b.Name) })
+	return append(all, further...)
+}
+
+// engineOrigin says how the kind of server is known.
+func engineOrigin(r *replica) origin {
+	detected := known(r.status.DetectedEngine)
+	if !r.Auto() {
+		from := "engine of the pool, or label engine of the target"
+		if detected != "" && detected != r.Engine {
+			from += "; its page is that of " + detected
+		}
+		return origin{"engine", r.Engine, from}
+	}
+	if detected == "" {
+		return origin{"engine", unknown, "the server has not been recognised yet"}
+	}
+	return origin{"engine", detected, "recognised by the server's page and API"}
+}
+
+// versionOrigin says how the version of the server is known.
+func versionOrigin(r *replica) origin {
+	switch {
+	case r.EngineVersion != "":
+		return origin{"engine_version", r.EngineVersion, "engine_version of the pool, or label of the target"}
+	case known(r.status.EngineVersion) == "":
+		return origin{"engine_version", unknown, "the server's API does not say it: declare engine_version"}
+	}
+	return origin{"engine_version", r.status.EngineVersion, "answer of the server's API"}
+}
+
+// libraryOrigin says how the version of TensorRT-LLM is known.
+func libraryOrigin(r *replica) origin {
+	from := map[string]string{
+		"config":              "trtllm_version of the pool, or label of the target",
+		"version_endpoint":    "answer of the server's API",
+		"model_parameter":     "parameter of a model's configuration",
+		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
+	}[r.status.VersionSource]
+	if known(r.status.TRTLLMVersion) == "" {
+		return origin{"trtllm_version", unknown, "nothing says it: declare trtllm_version"}
+	}
+	return origin{"trtllm_version", r.status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.status.VersionSource, "_", " "))}
+}
+
+// command is one that repeats what the exporter does.
+type command struct{ What, Line string }
+
+// commands repeat the scrape, without anything secret.
+func commands(r *replica) []command {
+	if r.Silent {
+		return nil
+	}
+	raw := cmp.Or(r.status.PageURL, r.MetricsURL)
+	page := address(raw)
+	what := "The same page"
+	if page != raw {
+		what += " (the configuration adds a user or a query, which is left out here)"
+	}
+	return []command{
+		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
+		{"What the server exposes, and what would make it expose more", "trtllm_exporter doctor " + quoted(page)},
+	}
+}
+
+// quoted is a word of a shell's command line.
+func quoted(word string) string {
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

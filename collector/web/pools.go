@@ -1,0 +1,104 @@
+package web
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// poolView is one pool of the page of the fleet.
+type poolView struct {
+	Name string
+	// Rows are the replicas that are shown, the worst first.
+	Rows []*replica
+	// Folded says how many are not, Link is where all of the pool are.
+	Folded, Link string
+	// Tokens and Waiting are sums over the pool, whatever is shown of it.
+	Tokens, Waiting quantity
+
+	total int
+	count [fine + 1]int
+}
+
+// poolViews groups the replicas that a filter took, the worst pool first; the
+// sums are over all of byPool.
+func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
+	views := map[string]*poolView{}
+	var pools []*poolView
+	for _, r := range taken {
+		p := views[r.PoolID]
+		if p == nil {
+			p = newPoolView(r.PoolID, byPool[r.PoolID])
+			views[r.PoolID] = p
+			pools = append(pools, p)
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	slices.SortFunc(pools, func(a, b *poolView) int {
+		return cmp.Or(cmp.Compare(a.worst(), b.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), natural(a.Name, b.Name))
+	})
+	return pools
+}
+
+// newPoolView sums a pool up.
+func newPoolView(name string, all []*replica) *poolView {
+	p := &poolView{Name: name, Link: filter{Pool: name}.link(), total: len(all)}
+	tokens, waiting := make([]float64, len(all)), make([]float64, len(all))
+	for i, r := range all {
+		p.count[r.condition]++
+		tokens[i], waiting[i] = r.figures.Tokens, r.figures.Waiting
+	}
+	p.Tokens, p.Waiting = total(tokens), total(waiting)
+	return p
+}
+
+// worst is the condition of the worst replica.
+func (p *poolView) worst() condition {
+	for c, n := range p.count {
+		if n > 0 {
+			return condition(c)
+		}
+	}
+	return fine
+}
+
+// shareBroken is the share of replicas that do not serve.
+func (p *poolView) shareBroken() float64 { return float64(p.count[broken]) / float64(max(p.total, 1)) }
+
+// Tone is the colour of the pool.
+func (p *poolView) Tone() string { return p.worst().Tone() }
+
+// Tally says how many serve, and of all others why they are not among them.
+func (p *poolView) Tally() string {
+	said := []string{inGroups(strconv.Itoa(p.count[fine])) + " of " + inGroups(strconv.Itoa(p.total)) + " serving"}
+	for _, of := range []struct {
+		condition condition
+		one, many string
+	}{
+		{broken, " does not", " do not"}, {look, " needs a look", " need a look"}, {untried, " not tried yet", " not tried yet"},
+	} {
+		if n := p.count[of.condition]; n > 0 {
+			said = append(said, inGroups(strconv.Itoa(n))+verb(n, of.one, of.many))
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// fold leaves most of the rows away that need nobody's attention, but for so
+// many, and those beyond the bound.
+func (p *poolView) fold(fines int) {
+	end := slices.IndexFunc(p.Rows, func(r *replica) bool { return r.condition == fine })
+	if end < 0 {
+		end = len(p.Rows)
+	}
+	end = min(end+fines, len(p.Rows), rowsOfPool)
+	if end == len(p.Rows) {
+		return
+	}
+	p.Folded = plural(len(p.Rows)-end, "more replica", "more replicas")
+	if p.Rows[end].condition == fine {
+		p.Folded = plural(len(p.Rows)-end, "more replica that serves", "more replicas that serve")
+	}
+	p.Rows = p.Rows[:end]
+}

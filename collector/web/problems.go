@@ -1,0 +1,119 @@
+package web
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// The bounds of the list of problems; all are reached by a filter.
+const (
+	problemsShown = 12
+	namesShown    = 2
+)
+
+// problem is what is wrong with one replica, or with several alike.
+type problem struct {
+	*replica
+
+	// Since is how long it has been so, of the first one.
+	Since string
+	// Reason is a sentence, Runbook the address of what to do; empty where there
+	// is none.
+	Reason, Runbook string
+	// Others are further replicas with the same problem, More how many are not
+	// named, at Link.
+	Others []*replica
+	More   int
+	Link   string
+}
+
+// problems are those of replicas that come the worst first, with equal ones
+// together; more is how many are beyond the bound.
+func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more int) {
+	clean, addresses := newScrubber(), regexp.MustCompile(addressPattern)
+	byKind := map[string]*problem{}
+	for _, r := range all {
+		if r.condition != broken && r.condition != look {
+			continue
+		}
+		reason := clean.text(r.status.StateReason + unmet(&r.status))
+		key := strings.Join([]string{r.Word(), r.status.Runbook, anonymous(reason, r, addresses)}, "\x00")
+		if same := byKind[key]; same != nil {
+			same.add(r)
+			continue
+		}
+		if len(shown) == problemsShown {
+			more++
+			continue
+		}
+		p := &problem{replica: r, Reason: brief(sentence(reason)), Runbook: s.runbook(r.status.Runbook)}
+		if !r.status.StateSince.IsZero() {
+			p.Since = age(now.Sub(r.status.StateSince))
+		}
+		p.Link = filter{State: stateOf(r)}.link()
+		byKind[key] = p
+		shown = append(shown, p)
+	}
+	return shown, more
+}
+
+// unmet says how a replica is not as its pool expects; the reason of its state
+// says only in what.
+func unmet(s *target.Status) string {
+	var how []string
+	for _, c := range target.ListOf(s.Checks, assess.Expected) {
+		if !c.OK {
+			how = append(how, c.Reason)
+		}
+	}
+	if len(how) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(how, "; ") + ")"
+}
+
+// add names a further replica with the same problem.
+func (p *problem) add(r *replica) {
+	if len(p.Others)+1 < namesShown {
+		p.Others = append(p.Others, r)
+		return
+	}
+	p.More++
+}
+
+// stateOf is the filter that finds replicas like this one: by severity where the
+// state does not say what is wrong.
+func stateOf(r *replica) string {
+	if r.status.State == stateReady {
+		return r.condition.String()
+	}
+	return r.status.State
+}
+
+// addressPattern is an IPv4 address with a port.
+const addressPattern = `\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`
+
+// anonymous is a reason without what only this replica has in it, so that equal
+// problems are seen to be equal.
+func anonymous(reason string, r *replica, addresses *regexp.Regexp) string {
+	for _, raw := range []string{r.MetricsURL, r.APIURL} {
+		if u, err := url.Parse(raw); err == nil && u.Host != "" {
+			reason = strings.ReplaceAll(reason, u.Host, "*")
+			reason = strings.ReplaceAll(reason, u.Hostname(), "*")
+		}
+	}
+	return addresses.ReplaceAllString(reason, "*")
+}
+
+// runbook is the address of an entry; empty where there is none.
+func (s *Server) runbook(entry string) string {
+	if entry == "" || s.opts.Runbook == "" {
+		return ""
+	}
+	return s.opts.Runbook + "#" + strings.ToLower(entry)
+}

@@ -1,0 +1,153 @@
+package web
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
+)
+
+// replica is one replica at one moment, as the pages of the fleet show it.
+type replica struct {
+	*target.Target
+
+	status    target.Status
+	condition condition
+	figures   history.Figures
+	// Odd says that the versions are not those of most of the pool.
+	Odd bool
+	// Tokens and Waiting are drawn for the rows that are shown only.
+	Tokens, Waiting *spark
+}
+
+// readReplica copies what is known of a replica.
+func (s *Server) readReplica(slot *snapshot.Slot) *replica {
+	r := &replica{Target: slot.Target(), status: slot.Status(), figures: s.history.Figures(slot)}
+	r.condition = conditionOf(&r.status)
+	return r
+}
+
+// Tone and Word say what the replica is doing, in colour and in words.
+func (r *replica) Tone() string { return r.condition.Tone() }
+
+// Word is the state for people.
+func (r *replica) Word() string { return stateWord(&r.status, r.condition) }
+
+// Page is the address of the replica's own page.
+func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
+
+// TokensNow is generated tokens a second.
+func (r *replica) TokensNow() quantity { return quantity{value: r.figures.Tokens} }
+
+// WaitingNow is how many requests are known to wait.
+func (r *replica) WaitingNow() quantity { return quantity{value: r.figures.Waiting} }
+
+// Running is the requests that run, of those that may.
+func (r *replica) Running() gauge {
+	f := &r.figures
+	text := quantity{value: f.Running}.String()
+	if history.Known(f.Running) && history.Known(f.Limit) {
+		return share(f.Running/max(f.Limit, 1), text+" / "+grouped(f.Limit))
+	}
+	return gauge{Text: text}
+}
+
+// Cache is the use of the KV cache.
+func (r *replica) Cache() gauge { return share(r.figures.Cache, percent(r.figures.Cache)) }
+
+// FirstToken, Duration and Failed are shown as text.
+func (r *replica) FirstToken() string { return seconds(r.figures.FirstToken) }
+
+// Duration is the mean time of a request.
+func (r *replica) Duration() string { return seconds(r.figures.Duration) }
+
+// Failed is the share of requests that the server failed.
+func (r *replica) Failed() string { return percent(r.figures.Failed) }
+
+// Fails says whether that share is worth a colour.
+func (r *replica) Fails() bool { return r.figures.Failed >= 0.01 }
+
+// Server is the version of the server, of TensorRT-LLM where only that is known.
+func (r *replica) Server() string {
+	return cmp.Or(known(r.status.EngineVersion), known(r.status.TRTLLMVersion), nothing)
+}
+
+// Library is the version of TensorRT-LLM where the server has one of its own.
+func (r *replica) Library() string {
+	if v := known(r.status.TRTLLMVersion); v != r.Server() {
+		return v
+	}
+	return ""
+}
+
+// release is equal for replicas of equal versions; empty where none is known.
+func (r *replica) release() string {
+	return strings.TrimSpace(strings.TrimPrefix(r.Server(), nothing) + " " + r.Library())
+}
+
+// known is a version, empty when it is not known.
+func known(version string) string {
+	if version == unknown {
+		return ""
+	}
+	return version
+}
+
+// matches says whether a filter takes the replica.
+func (r *replica) matches(f *filter) bool {
+	if f.Pool != "" && r.PoolID != f.Pool {
+		return false
+	}
+	if f.State != "" && f.State != r.condition.String() && f.State != r.status.State {
+		return false
+	}
+	if f.Text == "" {
+		return true
+	}
+	word := strings.ToLower(f.Text)
+	for _, text := range []string{r.PoolID, r.ReplicaID, r.Word(), r.release(), r.status.StateReason, r.status.DetectedEngine, address(r.MetricsURL)} {
+		if strings.Contains(strings.ToLower(text), word) {
+			return true
+		}
+	}
+	for name, value := range r.Labels {
+		if strings.Contains(strings.ToLower(name+"="+value), word) {
+			return true
+		}
+	}
+	return false
+}
+
+// compareReplicas orders the worst first, and by name what is as bad.
+func compareReplicas(a, b *replica) int {
+	return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(stateRank(a.status.State), stateRank(b.status.State)),
+		natural(a.PoolID, b.PoolID), natural(a.ReplicaID, b.ReplicaID))
+}
+
+// markOdd marks the replicas of a pool whose versions are not those of most of
+// it; where no version has a majority, all that are known.
+func markOdd(pool []*replica) {
+	count, versions := map[string]int{}, 0
+	for _, r := range pool {
+		if v := r.release(); v != "" {
+			count[v]++
+			versions++
+		}
+	}
+	for _, r := range pool {
+		n := count[r.release()]
+		r.Odd = n > 0 && len(count) > 1 && 2*n <= versions
+	}
+}
+
+// lastTried is when the replica was last asked, zero for one that never is.
+func (r *replica) lastTried() time.Time { return r.status.LastScrape }
+
+// late says that the replica should have been asked again by now.
+func (r *replica) late(now time.Time) bool {
+	return !r.Silent && !r.lastTried().IsZero() && now.Sub(r.lastTried()) > 3*r.Interval+r.Timeout
+}

@@ -1,0 +1,191 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
+)
+
+// replicaView is the page of one replica.
+type replicaView struct {
+	frame
+	*replica
+
+	// State has what the JSON of /targets says of the replica, without secrets.
+	State targetState
+	// Reason, Since and Runbook are why it is in that state.
+	Reason, Since, Runbook string
+	Labels                 []origin
+	Changes                []change
+	Failure                *failure
+	// Lists are what the server does not expose, what is not as expected, and so on.
+	Lists    []checks
+	Commands []command
+	Refresh  int
+}
+
+// change is a line of the history of states.
+type change struct {
+	At, Lasted, Word, Tone, Reason string
+}
+
+// failure is the last scrape that failed.
+type failure struct {
+	At, Reason, Text string
+	// Over says that scrapes have succeeded since.
+	Over bool
+}
+
+// checks is a list of checks with those that are not met.
+type checks struct {
+	// Title is what not being met means, Others how many are met.
+	Title, Others string
+	NotOK         []target.Check
+}
+
+// serveReplica shows all that is known of the one replica that target names.
+func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
+	key := r.URL.Query().Get("target")
+	slot := s.slot(key)
+	if slot == nil {
+		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)
+		return
+	}
+	s.render(w, "replica.html", s.replicaView(slot, time.Now()))
+}
+
+// slot finds a replica by its key; nil when there is none.
+func (s *Server) slot(key string) *snapshot.Slot {
+	for _, slot := range s.opts.Store.Slots() {
+		if slot.Target().Key() == key {
+			return slot
+		}
+	}
+	return nil
+}
+
+// replicaView is what is known of a replica at that moment.
+func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
+	clean := newScrubber()
+	r := s.readReplica(slot)
+	r.Odd = s.odd(r)
+	recent := s.history.Recent(r.Key())
+	r.Tokens = draw(recent.Tokens, len(recent.Tokens), "Tokens/s")
+	r.Waiting = draw(recent.Waiting, len(recent.Waiting), "Waiting")
+	v := &replicaView{
+		frame: s.frame(r.Key()+" – trtllm_exporter", now), replica: r,
+		State:  readTarget(r.Target, r.status, clean),
+		Reason: sentence(clean.text(r.status.StateReason)), Runbook: s.runbook(r.status.Runbook),
+		Labels: origins(r), Commands: commands(r), Refresh: int(history.Every.Seconds()),
+	}
+	if !r.status.StateSince.IsZero() {
+		v.Since = age(now.Sub(r.status.StateSince))
+	}
+	v.Changes = changes(recent.Changes, clean, now)
+	v.Failure = lastFailure(r, &recent, clean, v)
+	v.Lists = notMet(v.State.Checks)
+	return v
+}
+
+// odd says whether the versions of the replica are not those of most of its pool.
+func (s *Server) odd(r *replica) bool {
+	pool := []*replica{r}
+	for _, other := range s.judged() {
+		if other.PoolID == r.PoolID && other.ReplicaID != r.ReplicaID {
+			pool = append(pool, other)
+		}
+	}
+	markOdd(pool)
+	return r.Odd
+}
+
+// changes are the history of states, the newest first.
+func changes(past []history.Change, clean scrubber, now time.Time) []change {
+	all := make([]change, 0, len(past))
+	until := now
+	for _, c := range slices.Backward(past) {
+		s := target.Status{State: c.State, Severity: c.Severity}
+		condition := conditionOf(&s)
+		all = append(all, change{
+			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&s, condition), Tone: condition.Tone(),
+			Reason: sentence(clean.text(c.Reason)),
+		})
+		until = c.At
+	}
+	return all
+}
+
+// lastFailure is that of the status, or one that is over and was noted; nil when
+// there was none.
+func lastFailure(r *replica, recent *history.Recent, clean scrubber, v *replicaView) *failure {
+	if s := &r.status; s.LastError != "" {
+		return &failure{At: v.Ago(&s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
+	}
+	if f := &recent.Failure; f.Text != "" {
+		return &failure{At: v.Ago(&f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
+	}
+	return nil
+}
+
+// notMet are the lists with what is not met in them.
+func notMet(lists []target.CheckList) []checks {
+	titles := map[string][3]string{
+		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},
+		assess.Capabilities: {"What the server does not expose", "other is exposed", "others are exposed"},
+		assess.Determinism:  {"What may make equal requests answer differently", "other condition holds", "other conditions hold"},
+		assess.Unanswered:   {"What the server did not answer", "", ""},
+	}
+	var all []checks
+	for _, list := range lists {
+		title := titles[list.Name]
+		c := checks{Title: cmp.Or(title[0], list.Name)}
+		met := 0
+		for _, one := range list.Checks {
+			if one.OK {
+				met++
+				continue
+			}
+			c.NotOK = append(c.NotOK, one)
+		}
+		if met > 0 {
+			c.Others = plural(met, title[1], title[2])
+		}
+		if len(c.NotOK) > 0 {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// stamp is a moment in UTC.
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// PoolLink is the address of the pool.
+func (v *replicaView) PoolLink() string { return filter{Pool: v.PoolID}.link() }
+
+// Scraped says how the scrapes of the replica went.
+func (v *replicaView) Scraped() string {
+	t := &v.State
+	if t.LastScrape == nil {
+		if v.Silent {
+			return "never: it binds no port"
+		}
+		return "not yet"
+	}
+	said := []string{v.Ago(t.LastScrape), "took " + t.Took(), "every " + v.Interval.String()}
+	if t.Failures > 0 {
+		said = append(said, inGroups(strconv.FormatUint(t.Failures, 10))+" of "+inGroups(strconv.FormatUint(t.Scrapes, 10))+" failed")
+	} else {
+		said = append(said, plural(int(t.Scrapes), "scrape", "scrapes")+", none failed")
+	}
+	return strings.Join(said, ", ")
+}

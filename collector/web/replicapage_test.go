@@ -1,0 +1,140 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// replicaPage is the page of one replica.
+func replicaPage(t *testing.T, tg *target.Target, status target.Status) string {
+	t.Helper()
+	f := newFleet(t)
+	slot, err := f.store.Add(tg)
+	require.NoError(t, err)
+	slot.Publish(snapshot.Snapshot{Status: status})
+	w := get(handler(t, f.options()), "/replica?target="+tg.Key())
+	require.Equal(t, http.StatusOK, w.Code)
+	return w.Body.String()
+}
+
+func TestAReplicaThatIsNotThereIsNotFound(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", serving(), nil)
+	h := handler(t, f.options())
+	for _, path := range []string{"/replica", "/replica?target=", "/replica?target=a", "/replica?target=a/r1", "/replica?target=%3Cscript%3E"} {
+		w := get(h, path)
+		require.Equal(t, http.StatusNotFound, w.Code, path)
+		require.Equal(t, "text/plain; charset=utf-8", w.Header().Get("Content-Type"), path)
+	}
+}
+
+func TestAReplicasPageSaysWhatTheServerDoesNotExpose(t *testing.T) {
+	h := handler(t, knownFleet(t).options())
+	text := plainText(get(h, "/replica?target=llama/r0").Body.String())
+	for _, want := range []string{
+		"What the server does not expose 1 other is exposed",
+		"ttftthe histogram is offTo change it: --metrics-config histogram_latencies=true",
+		"Not as its pool expects trtllm_versionit is 1.1.0, expected is 1.2.0",
+		"What may make equal requests answer differently",
+		"What the server did not answer GET /v2no answer from http://10.0.0.1:8000/v2",
+		"tensorrt_llmready, part of llama",
+	} {
+		require.Contains(t, text, want)
+	}
+	require.NotContains(t, text, "hunter2")
+}
+
+func TestAReplicasPageHasTheWholeLastError(t *testing.T) {
+	whole := strings.Repeat("a very long error ", 200) + "and its end"
+	s := unreachable("10.0.0.1:8002")
+	s.LastError, s.StateReason = whole, whole
+	f := newFleet(t)
+	f.publish("a", "r0", s, nil)
+	h := handler(t, f.options())
+
+	require.Contains(t, get(h, "/replica?target=a/r0").Body.String(), "<b>connect</b> <code>"+whole+"</code>")
+	require.NotContains(t, get(h, "/").Body.String(), "and its end", "the fleet has its front only")
+}
+
+func TestLabelsAreShownWithWhereTheyComeFrom(t *testing.T) {
+	known := target.Status{
+		State: "ready", Severity: "ok", DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter",
+		Models: []target.Model{{Name: "tensorrt_llm", ModelID: "llama"}, {Name: "ensemble", ModelID: "llama"}, {Name: "x", ModelID: "mixtral"}},
+	}
+	for _, c := range []struct {
+		name   string
+		target target.Target
+		status target.Status
+		want   []string
+	}{
+		{
+			"found out", target.Target{Engine: "auto", ReplicaID: "r0"}, known, []string{
+				"replica_id r0 label replica_id of the target, or the name of its pod",
+				"engine triton recognised by the server's page and API",
+				"engine_version 2.64.0 answer of the server's API",
+				"trtllm_version 1.1.0 parameter of a model's configuration",
+				"model_id llama, mixtral models of the server",
+			},
+		},
+		{
+			"declared",
+			target.Target{Engine: "dynamo", ReplicaID: "r0", EngineVersion: "2.64.0", Labels: map[string]string{"zone": "eu", "gpu": "h100"}},
+			known,
+			[]string{
+				"engine dynamo engine of the pool, or label engine of the target; its page is that of triton",
+				"engine_version 2.64.0 engine_version of the pool, or label of the target",
+				"gpu h100 label of the target, from discovery or relabel_configs zone eu label of the target",
+			},
+		},
+		{
+			"not known",
+			target.Target{Engine: "auto", ReplicaID: "10.0.0.1:8002", MetricsURL: "http://10.0.0.1:8002/metrics"},
+			target.Status{EngineVersion: "unknown", TRTLLMVersion: "unknown", VersionSource: "unknown"},
+			[]string{
+				"replica_id 10.0.0.1:8002 address of the target, as nothing else names it",
+				"engine unknown the server has not been recognised yet",
+				"engine_version unknown the server's API does not say it: declare engine_version",
+				"trtllm_version unknown nothing says it: declare trtllm_version",
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.target.PoolID = "a"
+			page := strings.ReplaceAll(replicaPage(t, &c.target, c.status), "&#39;", "'")
+			text := plainText(strings.NewReplacer("<td>", " ", "<br>", " ").Replace(page))
+			for _, want := range c.want {
+				require.Contains(t, text, want)
+			}
+		})
+	}
+}
+
+func TestTheCommandThatRepeatsTheScrapeIsSafeAndHasNoSecret(t *testing.T) {
+	for _, c := range []struct {
+		name, url, page, want string
+	}{
+		{"the page as it was found", "http://gpu:8002", "http://gpu:8002/metrics", "The same page curl -sS --max-time 4 'http://gpu:8002/metrics'"},
+		{
+			"with a password", "http://user:hunter2@gpu:8002/metrics?token=hunter2", "",
+			"The same page (the configuration adds a user or a query, which is left out here) curl -sS --max-time 4 'http://gpu:8002/metrics'",
+		},
+		{"with a quote that would end the word", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			page := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Engine: "auto", MetricsURL: c.url, Timeout: 4e9}, target.Status{PageURL: c.page})
+			text := strings.ReplaceAll(plainText(strings.ReplaceAll(page, "<br>", " ")), "&#39;", "'")
+			require.Contains(t, text, c.want)
+			require.NotContains(t, page, "hunter2")
+			require.Contains(t, text, "trtllm_exporter doctor 'http://gpu:8002/")
+		})
+	}
+	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{State: "ready", Severity: "ok"})
+	require.NotContains(t, silent, "curl")
+	require.Contains(t, silent, "never: it binds no port")
+}

@@ -1,0 +1,117 @@
+package web
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
+)
+
+// spark is a small drawing of the last minutes of one number.
+type spark struct {
+	// Line and Area are paths in a box of Width by sparkHeight.
+	Line, Area string
+	Width      int
+	Label      string
+}
+
+// The size of the box in which a spark is drawn; the page stretches it.
+const (
+	sparkHeight = 20
+	sparkPoints = 60
+)
+
+// draw draws samples, the oldest first, in a box that is as wide as the longest
+// of the sparks that are next to each other; nil without any that is known.
+func draw(samples []float64, longest int, of string) *spark {
+	step := (longest + sparkPoints - 1) / sparkPoints
+	if step == 0 {
+		return nil
+	}
+	points := thin(samples, step)
+	top, some := 0.0, false
+	for _, v := range points {
+		if !math.IsNaN(v) {
+			top, some = max(top, v), true
+		}
+	}
+	if !some || len(points) < 2 {
+		return nil
+	}
+	width := (longest+step-1)/step - 1
+	s := &spark{Width: width, Label: of + ", last " + age(time.Duration(len(samples))*history.Every) + ": highest " + grouped(top)}
+	s.trace(points, width-len(points)+1, top)
+	return s
+}
+
+// thin takes the mean of each so many samples, counted from the newest.
+func thin(samples []float64, step int) []float64 {
+	points := make([]float64, (len(samples)+step-1)/step)
+	for i := range points {
+		end := len(samples) - (len(points)-1-i)*step
+		points[i] = mean(samples[max(end-step, 0):end])
+	}
+	return points
+}
+
+// mean is that of what is known.
+func mean(values []float64) float64 {
+	sum, n := 0.0, 0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			sum, n = sum+v, n+1
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// trace draws the points from x on, with a gap where a number is not known.
+func (s *spark) trace(points []float64, x int, top float64) {
+	var line, area []byte
+	before := -1
+	for i, v := range points {
+		if math.IsNaN(v) {
+			area = closeArea(area, before)
+			before = -1
+			continue
+		}
+		y := level(v, top)
+		if before < 0 {
+			line = move(line, 'M', x+i, y)
+			area = move(area, 'M', x+i, sparkHeight)
+			area = move(area, 'L', x+i, y)
+		} else {
+			line = move(line, 'l', 1, y-before)
+			area = move(area, 'l', 1, y-before)
+		}
+		before = y
+	}
+	s.Line, s.Area = string(line), string(closeArea(area, before))
+}
+
+// level is how far from the top of the box a value is drawn; the line keeps off
+// the edges.
+func level(v, top float64) int {
+	if top <= 0 {
+		return sparkHeight - 1
+	}
+	return sparkHeight - 1 - int(math.Round(max(v, 0)/top*(sparkHeight-2)))
+}
+
+func move(path []byte, how byte, x, y int) []byte {
+	path = strconv.AppendInt(append(path, how), int64(x), 10)
+	return strconv.AppendInt(append(path, ' '), int64(y), 10)
+}
+
+// closeArea ends the area under a line.
+func closeArea(path []byte, y int) []byte {
+	if y < 0 {
+		return path
+	}
+	path = append(path, 'v')
+	return append(strconv.AppendInt(path, int64(sparkHeight-y), 10), 'z')
+}

@@ -1,0 +1,59 @@
+// Brings the page up to date without a reload. Without this script it shows
+// what was true when it was loaded.
+(() => {
+  "use strict";
+  const every = Number(document.currentScript.dataset.every) * 1000;
+  const parts = ["verdict", "numbers", "problems", "failure", "changes", "fleet"];
+  const opened = new Date();
+  let last = opened;
+
+  const busy = () => document.hidden || !getSelection().isCollapsed;
+
+  // put replaces a part that has changed, and gives the focus back to its link.
+  const put = (now, next) => {
+    if (now.innerHTML === next.innerHTML) return;
+    const href = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
+    now.replaceChildren(...next.childNodes);
+    if (href) now.querySelector(`a[href="${CSS.escape(href)}"]`)?.focus({ preventScroll: true });
+  };
+
+  // say replaces the sentence only when it is another, for screen readers read it out.
+  const refresh = (page) => {
+    for (const id of parts) {
+      const now = document.getElementById(id), next = page.getElementById(id);
+      if (!now || !next) continue;
+      if (id !== "verdict") { put(now, next); continue; }
+      for (const child of [...next.children]) {
+        const old = [...now.children].find((c) => c.tagName === child.tagName);
+        if (old && old.outerHTML !== child.outerHTML) {
+          if (old.getAttribute("role") === "status") put(old, child);
+          else old.replaceWith(child);
+        }
+      }
+    }
+    document.title = page.title;
+  };
+
+  const lost = () => {
+    const age = document.getElementById("age");
+    if (!age) return;
+    age.className = "late";
+    age.textContent = `The exporter has not answered since ${last.toLocaleTimeString()}; this is what it said then.`;
+  };
+
+  const ask = async () => {
+    if (!busy()) {
+      try {
+        const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store", signal: AbortSignal.timeout(10000) });
+        if (!answer.ok) throw new Error(answer.status);
+        const text = await answer.text();
+        if (!busy()) refresh(new DOMParser().parseFromString(text, "text/html"));
+        last = new Date();
+      } catch {
+        lost();
+      }
+    }
+    setTimeout(ask, every);
+  };
+  setTimeout(ask, every);
+})();

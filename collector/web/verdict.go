@@ -1,0 +1,90 @@
+package web
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// verdict is what is said of the whole fleet.
+type verdict struct {
+	Tone string
+	// Headline is the worst that is true, Rest what else is not fine.
+	Headline, Rest string
+	// Age is how old the data is, Late says that it is older than it should be.
+	Age  string
+	Late bool
+}
+
+// judgeFleet sums the verdicts on all replicas up.
+func judgeFleet(all []*replica, now time.Time) verdict {
+	var count [fine + 1]int
+	var v verdict
+	var oldest time.Time
+	late := 0
+	for _, r := range all {
+		count[r.condition]++
+		if at := r.lastTried(); !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+			oldest = at
+		}
+		if r.late(now) {
+			late++
+		}
+	}
+	if !oldest.IsZero() {
+		v.Age = "Data " + age(now.Sub(oldest)) + " old"
+	}
+	if v.Late = late > 0; v.Late {
+		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
+	}
+	v.speak(count, len(all))
+	return v
+}
+
+// speak puts counts into words.
+func (v *verdict) speak(count [fine + 1]int, total int) {
+	of := func(n int) string {
+		if total == 1 {
+			return "The one replica"
+		}
+		return inGroups(strconv.Itoa(n)) + " of " + plural(total, "replica", "replicas")
+	}
+	var said []string
+	if n := count[broken]; n > 0 {
+		said = append(said, of(n)+verb(n, " does not serve.", " do not serve."))
+		v.Tone = broken.Tone()
+	}
+	if n := count[look]; n > 0 {
+		who := inGroups(strconv.Itoa(n))
+		if len(said) == 0 {
+			who = of(n)
+			v.Tone = look.Tone()
+		}
+		said = append(said, who+verb(n, " needs a look.", " need a look."))
+	}
+	if n := count[untried]; n > 0 {
+		who := inGroups(strconv.Itoa(n))
+		if len(said) == 0 {
+			who = of(n)
+			v.Tone = untried.Tone()
+		}
+		said = append(said, who+verb(n, " was not tried yet.", " were not tried yet."))
+	}
+	switch {
+	case total == 0:
+		said, v.Tone = []string{"No replica is known."}, untried.Tone()
+	case len(said) == 0 && total == 1:
+		said, v.Tone = []string{"The one replica serves."}, fine.Tone()
+	case len(said) == 0:
+		said, v.Tone = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}, fine.Tone()
+	}
+	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
+}
+
+// verb agrees with a number.
+func verb(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
