@@ -53,6 +53,9 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.Path
 		found, ok := routes[path]
+		if !ok {
+			path, found, ok = s.probeRoute(r)
+		}
 		if !ok || path == otherPath {
 			path, found = otherPath, routes[otherPath]
 		}

@@ -1,0 +1,130 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+)
+
+// The paths of the probes: of one replica by its names, and of the only one.
+const (
+	probesPath = "/-/replicas/"
+	probePath  = "/-/replica/"
+)
+
+// probeRoute is the route of a path below one of those of the probes; false for
+// any other path.
+func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool) {
+	for _, label := range []string{probesPath, probePath} {
+		if _, below := strings.CutPrefix(r.URL.EscapedPath(), label); below {
+			return label, route{methods: []string{http.MethodGet, http.MethodHead}, serve: s.serveProbe}, true
+		}
+	}
+	return "", route{}, false
+}
+
+// serveProbe says to a kubelet or a balancer whether a replica serves. What this
+// exporter cannot know is never held against the replica: it passes.
+func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
+	slot, question, problem := s.probed(r.URL.EscapedPath())
+	switch {
+	case problem != "" && !s.ready():
+		say(w, http.StatusOK, "Not judged: not every target was tried yet.")
+		return
+	case problem != "":
+		say(w, http.StatusNotFound, problem)
+		return
+	}
+	subject := &replica{Target: slot.Target(), status: slot.Status()}
+	subject.condition = conditionOf(&subject.status)
+	now := time.Now()
+	if why := subject.notJudged(now); why != "" {
+		say(w, http.StatusOK, "Not judged: "+why)
+		return
+	}
+	reason := sentence(scrub(subject.status.StateReason))
+	yes, no, fails := "Ready: ", "Not ready: ", subject.unready()
+	if question == "live" {
+		yes, no, fails = "Live: ", "Not live: ", subject.stuck()
+	}
+	if fails {
+		say(w, http.StatusServiceUnavailable, no+reason)
+		return
+	}
+	say(w, http.StatusOK, yes+reason)
+}
+
+// probed is the replica that a path names, with what is asked; problem says why
+// there is none.
+func (s *Server) probed(path string) (slot *snapshot.Slot, question, problem string) {
+	if rest, ok := strings.CutPrefix(path, probePath); ok {
+		slots := s.opts.Store.Slots()
+		if len(slots) != 1 {
+			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask %sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
+		}
+		slot, question = slots[0], rest
+	} else {
+		parts := strings.Split(strings.TrimPrefix(path, probesPath), "/")
+		if len(parts) != 3 {
+			return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live"
+		}
+		pool, err1 := url.PathUnescape(parts[0])
+		name, err2 := url.PathUnescape(parts[1])
+		key := pool + "/" + name
+		if slot, question = s.slot(key), parts[2]; slot == nil || err1 != nil || err2 != nil {
+			return nil, "", fmt.Sprintf("No replica is named %q; / lists them", key)
+		}
+	}
+	if question != "ready" && question != "live" {
+		return nil, "", "The path ends in /ready or /live"
+	}
+	return slot, question, ""
+}
+
+// notJudged says why the exporter knows too little of a replica to speak against
+// it; empty when it knows enough.
+func (r *replica) notJudged(now time.Time) string {
+	s := &r.status
+	switch {
+	case r.condition == untried || !r.Silent && s.LastScrape.IsZero():
+		return "it was not tried yet."
+	case r.late(now):
+		return "this exporter has not asked it for " + age(now.Sub(s.LastScrape)) + "."
+	case s.State == "blind":
+		return "its API answers and its page does not."
+	case s.State == "down" && !gone(s.LastReason):
+		return "its page cannot be read (" + s.LastReason + "), which says little of its requests."
+	case s.State == "down" && r.onceMissed(now):
+		return "one scrape was missed."
+	}
+	return ""
+}
+
+// gone says whether a reason for which scrapes fail is that of a server which
+// answers nobody: other reasons may be the exporter's own, or only the page's.
+func gone(reason string) bool {
+	return reason == "connect" || reason == "timeout" || reason == "reset"
+}
+
+// onceMissed says that the replica was fine so lately that not more than one
+// scrape can have failed since.
+func (r *replica) onceMissed(now time.Time) bool {
+	last := r.status.LastSuccess
+	return !last.IsZero() && now.Sub(last) <= 2*r.Interval+r.Timeout
+}
+
+// unready says that requests should go elsewhere.
+func (r *replica) unready() bool {
+	s := r.status.State
+	return r.condition == broken || s == stateStarting || s == "draining"
+}
+
+// stuck says that only a restart helps: no request is served and the server does
+// not end by itself.
+func (r *replica) stuck() bool {
+	return r.status.State == "stalled" || r.status.State == "failing"
+}

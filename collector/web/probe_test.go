@@ -1,0 +1,123 @@
+package web_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// missed is a replica whose scrapes have failed for that long, after one that
+// was good.
+func missed(reason string, since time.Duration) target.Status {
+	s := unreachable("10.0.0.1:8002")
+	s.LastReason, s.LastSuccess = reason, time.Now().Add(-since)
+	return s
+}
+
+func TestProbesFollowTheVerdict(t *testing.T) {
+	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
+	look := func(state, reason string) target.Status { return verdict(state, "look", "", reason) }
+	never := func() target.Status {
+		s := missed("connect", 0)
+		s.LastSuccess = time.Time{}
+		return s
+	}
+	for _, c := range []struct {
+		name        string
+		status      func() target.Status
+		ready, live int
+		says        string
+	}{
+		{"a replica that serves, idle or not", serving, ok, ok, "Ready: The API answers 200."},
+		{"every request fails", failing, fails, fails, "Not ready: Requests only fail, whatever the API says."},
+		{"work that stands still", stalled, fails, fails, "Not ready: Requests are in flight and no iteration happens."},
+		{"streams that never end", canaryFailing, fails, ok, "Not ready: The API answers 200; its canary fails: never_ended"},
+		{"its own API says no", func() target.Status { return verdict("not_ready", "broken", "", "the API answers 503") }, fails, ok, "Not ready: The API answers 503."},
+		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
+		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
+		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
+		{"a page that does not answer while the API does", func() target.Status { return look("blind", "the API answers") }, ok, ok, "Not judged: its API answers and its page does not."},
+		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
+		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
+		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
+		{"two scrapes that were missed", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
+		{"nothing listens any more", func() target.Status { return missed("connect", time.Minute) }, fails, ok, "Not ready: Get \"http"},
+		{"nothing ever listened", never, fails, ok, "Not ready: Get \"http"},
+		{"a name that does not resolve", func() target.Status { return missed("dns", time.Hour) }, ok, ok, "Not judged: its page cannot be read (dns)"},
+		{"an exporter without file descriptors", func() target.Status { return missed("resource", time.Hour) }, ok, ok, "Not judged: its page cannot be read (resource)"},
+		{"a page that is too large", func() target.Status { return missed("body_too_large", time.Hour) }, ok, ok, "Not judged: its page cannot be read"},
+		{"an exporter that has stopped asking", func() target.Status {
+			s := failing()
+			s.LastScrape = s.LastScrape.Add(-time.Minute)
+			return s
+		}, ok, ok, "Not judged: this exporter has not asked it for 1 min."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				f.publish("llama", "r0", c.status(), nil)
+				h := handler(t, f.options())
+
+				ready := get(h, "/-/replicas/llama/r0/ready")
+				live := get(h, "/-/replicas/llama/r0/live")
+
+				require.Equal(t, c.ready, ready.Code, ready.Body.String())
+				require.Equal(t, c.live, live.Code, live.Body.String())
+				require.True(t, strings.HasPrefix(ready.Body.String(), c.says), ready.Body.String())
+				require.Equal(t, "no-store", ready.Header().Get("Cache-Control"))
+				require.Equal(t, ready.Body.String(), get(h, "/-/replica/ready").Body.String(), "the only one needs no name")
+			})
+		})
+	}
+}
+
+func TestARankWithoutPortsIsNotHeldUp(t *testing.T) {
+	f := newFleet(t)
+	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
+	require.NoError(t, err)
+	slot.Publish(snapshot.Snapshot{Status: target.Status{State: "ready", Severity: "ok", StateReason: "this rank binds no port"}})
+
+	w := get(handler(t, f.options()), "/-/replicas/a/rank%201%2F2/ready")
+
+	require.Equal(t, http.StatusOK, w.Code)
+	require.Equal(t, "Ready: This rank binds no port.\n", w.Body.String())
+}
+
+func TestAProbeOfNoReplica(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", serving(), nil)
+	f.publish("a", "r1", serving(), nil)
+	opts := f.options()
+	known := false
+	opts.Ready = func() bool { return known }
+	h := handler(t, opts)
+	paths := map[string]string{
+		"/-/replicas/a/r2/ready":   `No replica is named "a/r2"; / lists them`,
+		"/-/replicas/a/r0":         "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live",
+		"/-/replicas/a/r0/healthy": "The path ends in /ready or /live",
+		"/-/replica/ready":         "/-/replica/ is for an exporter of one replica, this one has 2: ask /-/replicas/POOL/REPLICA/ready",
+	}
+	for path := range paths {
+		w := get(h, path)
+		require.Equal(t, http.StatusOK, w.Code, "an exporter that has just started says nothing against a replica: %s", path)
+		require.Equal(t, "Not judged: not every target was tried yet.\n", w.Body.String())
+	}
+	known = true
+	for path, want := range paths {
+		w := get(h, path)
+		require.Equal(t, http.StatusNotFound, w.Code, path)
+		require.Equal(t, want+"\n", w.Body.String())
+	}
+	require.Equal(t, http.StatusMethodNotAllowed, ask(h, http.MethodPost, "/-/replicas/a/r0/ready").Code)
+	count, err := testutil.GatherAndCount(opts.Registry, "trtllm_exporter_http_requests_total")
+	require.NoError(t, err)
+	require.LessOrEqual(t, count, 6, "paths of replicas make no series of their own")
+}
