@@ -2,10 +2,12 @@ package web
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -23,12 +25,12 @@ const (
 
 // conditionOf reads the severity of a verdict.
 func conditionOf(s *target.Status) condition {
-	switch s.Severity {
-	case "broken":
+	switch assess.Severity(s.Severity) {
+	case assess.Broken:
 		return broken
-	case "look":
+	case assess.Look:
 		return look
-	case "ok":
+	case assess.OK:
 		return fine
 	default:
 		return untried
@@ -42,7 +44,7 @@ func (c condition) Tone() string {
 
 // String is the word of a filter.
 func (c condition) String() string {
-	return [...]string{"broken", "look", "unknown", "ok"}[c]
+	return [...]string{string(assess.Broken), string(assess.Look), unknown, string(assess.OK)}[c]
 }
 
 // stateWord is what a replica is doing, in a word or two. One that is ready and
@@ -62,12 +64,10 @@ func stateWord(s *target.Status, c condition) string {
 // stateRank orders replicas of one condition: what is certain to serve nothing
 // first.
 func stateRank(state string) int {
-	for i, s := range [...]string{"down", "failing", "stalled", "not_ready", "blind", "draining", stateStarting} {
-		if s == state {
-			return i
-		}
+	worstFirst := []assess.State{
+		assess.Down, assess.Failing, assess.Stalled, assess.NotReady, assess.Blind, assess.Draining, assess.Starting, assess.Ready,
 	}
-	return 99
+	return slices.Index(worstFirst, assess.State(state))
 }
 
 // sentence makes one of a reason, which is written as part of one.

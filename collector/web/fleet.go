@@ -81,7 +81,9 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	}
 	v.Found = len(all)
 	v.Problems, v.MoreProblems = s.problems(all, now)
-	v.MoreLink = filter{State: broken.String()}.link()
+	if v.MoreProblems > 0 {
+		v.MoreLink = filter{State: v.Problems[len(v.Problems)-1].condition.String()}.link()
+	}
 	v.fill(poolViews(all, byPool), s.history)
 	return v
 }

@@ -31,7 +31,11 @@ func TestTheFleetDuringAnIncident(t *testing.T) {
 			f.publish("llama-70b-prod", "r2", now(serving()), n)
 			f.publish("llama-70b-prod", "r1", now(failing()), &numbers{350, 16, 32, 32, 1, 0.02, 12, 0.785})
 			f.publish("qwen", "r0", now(serving()), busy(3000))
-			f.publish("qwen", "r1", now(canaryFailing()), nil)
+			canary := serving()
+			if second >= 20 {
+				canary = canaryFailing()
+			}
+			f.publish("qwen", "r1", now(canary), nil)
 			f.publish("qwen", "r2", now(unreachable("10.0.0.1:8002")), nil)
 			switch second {
 			case 0:
@@ -91,10 +95,10 @@ func TestWhatIsWrongIsNamedFirstAndCountsNowhereAsServing(t *testing.T) {
 	}{
 		{"a failing replica", "failing", "llmreplicafailing", "Requests only fail, whatever the API says.", failing()},
 		{"a stalled replica", "stalled", "llmreplicastalled", "Requests are in flight and no iteration happens.", stalled()},
-		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "its canary fails: never_ended", canaryFailing()},
+		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing()},
 		{
 			"a replica that is not as expected", "check", "llmexpectationmismatch",
-			"it is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(),
+			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(),
 		},
 		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002")},
 		{"a blind exporter", "blind", "llmreplicablind", "The page does not answer.", verdict("blind", "look", "LLMReplicaBlind", "the page does not answer")},
@@ -112,7 +116,11 @@ func TestWhatIsWrongIsNamedFirstAndCountsNowhereAsServing(t *testing.T) {
 			require.Contains(t, problems, `<a href="replica?target=llama%2Fbad">llama / bad</a>`)
 			require.Contains(t, problems, c.reason)
 			require.Contains(t, problems, `href="https://example.org/runbook.md#`+c.runbook+`"`)
-			require.Contains(t, problems, "for 3 min")
+			if c.status.State != "ready" {
+				require.Contains(t, problems, "for 3 min")
+			} else {
+				require.NotContains(t, problems, "for 3 min", "it is ready for so long, not wrong")
+			}
 			require.Contains(t, page, "1 of 2 serving, 1 ")
 			require.NotContains(t, page, "2 of 2")
 			require.Equal(t, 1, strings.Count(page, `"pill fine"`), "only the good one is green")

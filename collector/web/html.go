@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -232,6 +233,6 @@ func (c *canaryState) fails() bool {
 
 // The states of a replica that serves and of one that will.
 const (
-	stateReady    = "ready"
-	stateStarting = "starting"
+	stateReady    = string(assess.Ready)
+	stateStarting = string(assess.Starting)
 )

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -88,17 +89,17 @@ func (s *Server) probed(path string) (slot *snapshot.Slot, question, problem str
 // notJudged says why the exporter knows too little of a replica to speak against
 // it; empty when it knows enough.
 func (r *replica) notJudged(now time.Time) string {
-	s := &r.status
+	s, state := &r.status, assess.State(r.status.State)
 	switch {
 	case r.condition == untried || !r.Silent && s.LastScrape.IsZero():
 		return "it was not tried yet."
 	case r.late(now):
 		return "this exporter has not asked it for " + age(now.Sub(s.LastScrape)) + "."
-	case s.State == "blind":
+	case state == assess.Blind:
 		return "its API answers and its page does not."
-	case s.State == "down" && !gone(s.LastReason):
+	case state == assess.Down && !gone(s.LastReason):
 		return "its page cannot be read (" + s.LastReason + "), which says little of its requests."
-	case s.State == "down" && r.onceMissed(now):
+	case state == assess.Down && r.onceMissed(now):
 		return "one scrape was missed."
 	}
 	return ""
@@ -119,12 +120,13 @@ func (r *replica) onceMissed(now time.Time) bool {
 
 // unready says that requests should go elsewhere.
 func (r *replica) unready() bool {
-	s := r.status.State
-	return r.condition == broken || s == stateStarting || s == "draining"
+	state := assess.State(r.status.State)
+	return r.condition == broken || state == assess.Starting || state == assess.Draining
 }
 
 // stuck says that only a restart helps: no request is served and the server does
 // not end by itself.
 func (r *replica) stuck() bool {
-	return r.status.State == "stalled" || r.status.State == "failing"
+	state := assess.State(r.status.State)
+	return state == assess.Stalled || state == assess.Failing
 }

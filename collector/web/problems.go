@@ -41,7 +41,7 @@ func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more
 		if r.condition != broken && r.condition != look {
 			continue
 		}
-		reason := clean.text(r.status.StateReason + unmet(&r.status))
+		reason := clean.text(wrong(&r.status))
 		key := strings.Join([]string{r.Word(), r.status.Runbook, anonymous(reason, r, addresses)}, "\x00")
 		if same := byKind[key]; same != nil {
 			same.add(r)
@@ -52,8 +52,8 @@ func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more
 			continue
 		}
 		p := &problem{replica: r, Reason: brief(sentence(reason)), Runbook: s.runbook(r.status.Runbook)}
-		if !r.status.StateSince.IsZero() {
-			p.Since = age(now.Sub(r.status.StateSince))
+		if since := s.since(r); !since.IsZero() {
+			p.Since = age(now.Sub(since))
 		}
 		p.Link = filter{State: stateOf(r)}.link()
 		byKind[key] = p
@@ -62,19 +62,34 @@ func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more
 	return shown, more
 }
 
-// unmet says how a replica is not as its pool expects; the reason of its state
-// says only in what.
-func unmet(s *target.Status) string {
+// since is when the verdict on a replica began, zero when that is not known. A
+// status dates its state only, which something wrong with a replica that is ready
+// does not change.
+func (s *Server) since(r *replica) time.Time {
+	if r.status.State != stateReady {
+		return r.status.StateSince
+	}
+	changes := s.history.Recent(r.Key()).Changes
+	if n := len(changes); n > 0 && changes[n-1].State == r.status.State && changes[n-1].Severity == r.status.Severity {
+		return changes[n-1].At
+	}
+	return time.Time{}
+}
+
+// wrong is the reason without what is fine about a replica that is ready, and
+// with how it is not as its pool expects, of which the reason says only in what.
+func wrong(s *target.Status) string {
 	var how []string
 	for _, c := range target.ListOf(s.Checks, assess.Expected) {
 		if !c.OK {
 			how = append(how, c.Reason)
 		}
 	}
-	if len(how) == 0 {
-		return ""
+	reason := strings.TrimPrefix(s.StateReason, "the API answers 200; ")
+	if len(how) > 0 {
+		reason += " (" + strings.Join(how, "; ") + ")"
 	}
-	return " (" + strings.Join(how, "; ") + ")"
+	return reason
 }
 
 // add names a further replica with the same problem.

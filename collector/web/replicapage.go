@@ -87,8 +87,8 @@ func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
 		Reason: sentence(clean.text(r.status.StateReason)), Runbook: s.runbook(r.status.Runbook),
 		Labels: origins(r), Commands: commands(r), Refresh: int(history.Every.Seconds()),
 	}
-	if !r.status.StateSince.IsZero() {
-		v.Since = age(now.Sub(r.status.StateSince))
+	if since := s.since(r); !since.IsZero() {
+		v.Since = age(now.Sub(since))
 	}
 	v.Changes = changes(recent.Changes, clean, now)
 	v.Failure = lastFailure(r, &recent, clean, v)
