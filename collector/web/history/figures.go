@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prometheus/prometheus/model/labels"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -84,7 +86,7 @@ func lines(s *exposition.Shape, family string) (first, end int) {
 // server's own where the series say so, else all but requests that their clients
 // canceled.
 func failures(s *exposition.Shape) [][]int {
-	var models []string
+	var models []labels.Labels
 	var byModel [][]int
 	first, end := lines(s, errorFamily)
 	for n := first; n < end; n++ {
@@ -92,8 +94,8 @@ func failures(s *exposition.Shape) [][]int {
 		if class := l.Get("class"); class != "" && class != "server" || class == "" && l.Get("reason") == "canceled" {
 			continue
 		}
-		model := l.Get("model_id")
-		i := slices.Index(models, model)
+		model := labels.NewBuilder(l).Del("class", "reason").Labels()
+		i := slices.IndexFunc(models, func(m labels.Labels) bool { return labels.Equal(m, model) })
 		if i < 0 {
 			i = len(models)
 			models, byModel = append(models, model), append(byModel, nil)

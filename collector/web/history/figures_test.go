@@ -61,6 +61,14 @@ func TestFiguresOfAReplica(t *testing.T) {
 			func(f history.Figures) float64 { return f.Failed }, 0.4,
 		},
 		{
+			"entry models of one deployment are models of their own",
+			[]series{
+				{"request_error_ratio", []string{"class", "server", "model", "ensemble", "model_id", "one"}, 0.7},
+				{"request_error_ratio", []string{"class", "server", "model", "bls", "model_id", "one"}, 0.6},
+			},
+			func(f history.Figures) float64 { return f.Failed }, 0.7,
+		},
+		{
 			"where series have a class only the server's failures count",
 			[]series{failed("one", "400", "client", 0.3), failed("one", "500", "server", 0.05), failed("one", "429", "overload", 0.2)},
 			func(f history.Figures) float64 { return f.Failed }, 0.05,
