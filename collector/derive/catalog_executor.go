@@ -5,6 +5,9 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // executorFamilies are the iterations of the executor.
 func executorFamilies() []Family {
 	return []Family{
+		gauge("engine_heartbeat_timestamp_seconds", Exact, copyOf(engine.EngineHeartbeat),
+			"When the metrics module of Triton's LLM-API backend last read the engine, as a Unix time; while it stands still the gauges of the engine are absent (source nv_llmapi_heartbeat_timestamp_seconds).",
+			exposed),
 		gauge("engine_awake", Exact, copyOf(engine.EngineAwake),
 			"0 while the engine sleeps: it has given its memory away and serves nothing until it is woken (source vllm:engine_sleep_state).",
 			exposed),

@@ -53,17 +53,30 @@ func (p *Plan) gateOf(g *group) int {
 
 // executorGate holds back an engine's gauges until its first iteration:
 // TensorRT-LLM shows all of them as 0, the limit of requests too, from load
-// until then.
+// until then. It holds them back as well while what measures the engine stands
+// still.
 func (p *Plan) executorGate(id string) int {
 	flapping := p.checks[checkFlapping+id].eval
 	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
-	if limit == nil && flapping == nil {
+	beats := p.counted(p.byID[signalOf{engine.EngineHeartbeat, id}])
+	if limit == nil && flapping == nil && len(beats) == 0 {
 		return 0
 	}
 	return p.when("executor "+id, func(w *Window) bool {
 		most, ok := given(limit, w)
-		return !(ok && most <= 0) && !wrong(flapping, w)
+		return !(ok && most <= 0) && !wrong(flapping, w) && (len(beats) == 0 || w.beating(beats))
 	})
+}
+
+// beating says whether any of the heartbeats moved lately.
+func (w *Window) beating(beats []int) bool {
+	const patience = 3
+	for _, c := range beats {
+		if v, ok := w.Last(c); ok && v > 0 && w.now-w.changed[c] <= patience*w.gap {
+			return true
+		}
+	}
+	return false
 }
 
 // onlyWithout is open while an anomaly is not there.

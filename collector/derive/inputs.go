@@ -15,9 +15,6 @@ type inputs struct {
 	enough [][]engine.Signal
 	// more are signals that count where they are there.
 	more []engine.Signal
-	// without are signals next to which there is no value: servers that have one
-	// have something better, and are not said to feed the family.
-	without []engine.Signal
 }
 
 // allOf are inputs all of which are needed.
@@ -34,12 +31,12 @@ func anyOf(signals ...engine.Signal) inputs {
 
 // or are inputs either of which are enough.
 func (in inputs) or(o inputs) inputs {
-	return inputs{slices.Concat(in.enough, o.enough), slices.Concat(in.more, o.more), slices.Concat(in.without, o.without)}
+	return inputs{slices.Concat(in.enough, o.enough), slices.Concat(in.more, o.more)}
 }
 
 // and are inputs both of which are needed.
 func (in inputs) and(o inputs) inputs {
-	both := inputs{more: slices.Concat(in.more, o.more), without: slices.Concat(in.without, o.without)}
+	both := inputs{more: slices.Concat(in.more, o.more)}
 	for _, a := range in.enough {
 		for _, b := range o.enough {
 			both.enough = append(both.enough, slices.Concat(a, b))
@@ -54,17 +51,11 @@ func (in inputs) with(signals ...engine.Signal) inputs {
 	return in
 }
 
-// unless adds signals next to which there is no value.
-func (in inputs) unless(signals ...engine.Signal) inputs {
-	in.without = slices.Concat(in.without, signals)
-	return in
-}
-
 // met says whether the inputs are there, given which signals are.
 func (in inputs) met(has func(engine.Signal) bool) bool {
 	lacks := func(s engine.Signal) bool { return !has(s) }
 	enough := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
-	return !slices.ContainsFunc(in.without, has) && (len(in.enough) == 0 || slices.ContainsFunc(in.enough, enough))
+	return len(in.enough) == 0 || slices.ContainsFunc(in.enough, enough)
 }
 
 // all are the signals of the inputs, in no order.

@@ -38,10 +38,10 @@ func (p *Plan) fronts(id string) []front {
 	return all
 }
 
-// countedByEngine says whether an engine counts the requests of its fronts
-// itself, and the server's counts of any of them are not of whole requests.
+// countedByEngine says whether what measures an engine counts the requests of its
+// fronts, of some of which the server's counts are not of whole requests.
 func (p *Plan) countedByEngine(id string, fronts map[front]bool) bool {
-	if len(p.byID[signalOf{engine.RequestsFinished, id}]) == 0 {
+	if !p.countsFailures || len(p.byID[signalOf{engine.EngineIterations, id}]) == 0 {
 		return false
 	}
 	for f := range fronts {

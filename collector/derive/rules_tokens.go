@@ -60,12 +60,18 @@ func energyPerToken() Rule {
 // tokensOf are the tokens that blocks of the cache hold.
 func tokensOf(tokens term) Rule { return perEntry(tokens, (*Plan).executorGate, without(checkBlocks)) }
 
-// reuseEstimate is the share of prompt tokens that the blocks reused hold.
+// reuseEstimate is the share of prompt tokens that the blocks reused hold. Next to
+// the blocks that were missed, which give the share itself, there is none.
 func reuseEstimate() Rule {
 	reused := both(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), times)
 	share := apply(func(v float64) float64 { return min(v, 1) }, both(reused, rate(engine.PromptTokens), ratio))
-	share.inputs = share.inputs.unless(engine.KVBlocksMissed)
-	return perEntry(share, without(checkFlapping))
+	in := share.inputs.with(engine.KVBlocksMissed)
+	return perEntry(term{in, func(p *Plan, id string) Eval {
+		if len(p.of(engine.KVBlocksMissed, id)) > 0 {
+			return nil
+		}
+		return share.of(p, id)
+	}}, without(checkFlapping))
 }
 
 // lastIteration is a timestamp whose unit changed with the release.

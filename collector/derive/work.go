@@ -81,22 +81,28 @@ func (p *Plan) iterating(id string) []work {
 	for _, of := range p.ranks(flying) {
 		works = append(works, work{
 			key: fmt.Sprint("iterations of ", id, of), least: 1,
-			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)), moves: p.ofRank(p.of(engine.EngineIterations, id), of),
+			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)), moves: append(p.ofRank(p.of(engine.EngineIterations, id), of), p.ofRank(p.tokens(id), of)...),
 		})
 	}
 	return works
 }
 
+// tokens are the counters of tokens of an engine. What reads its iterations may
+// stop while it goes on.
+func (p *Plan) tokens(id string) []*group {
+	return slices.Concat(
+		p.of(engine.GenerationTokensLive, id), p.of(engine.PromptTokensLive, id),
+		p.of(engine.GenerationTokens, id), p.of(engine.PromptTokens, id),
+	)
+}
+
 // moving are the signals of an engine that move while it works: tokens, and
 // requests that end otherwise than by their client.
 func (p *Plan) moving(id string) []*group {
-	var all []*group
-	for _, signal := range []engine.Signal{
-		engine.GenerationTokensLive, engine.PromptTokensLive, engine.GenerationTokens, engine.PromptTokens,
-		engine.RequestsFinished, engine.RequestsFailed,
-	} {
+	all := p.tokens(id)
+	for _, signal := range []engine.Signal{engine.RequestsFinished, engine.RequestsFailed} {
 		all = append(all, selected(p.of(signal, id), func(g *group) bool {
-			return g.class == "" || g.class == engine.ClassOK || g.class == engine.ClassServer
+			return g.class == engine.ClassOK || g.class == engine.ClassServer
 		})...)
 	}
 	return all

@@ -31,6 +31,9 @@ type base struct {
 	// prefixes begin names that say something of the server although no rule
 	// reads them.
 	prefixes []string
+	// wrapper begins the names of what is measured around a model, which shows
+	// nothing of how the model treats its requests.
+	wrapper string
 	// nobody is the model under which a server counts requests for models that
 	// it does not serve.
 	nobody string

@@ -79,8 +79,8 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			says: "LLM-API model", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI},
 			has: "health config",
 			cures: map[string]string{
-				engine.CanTokens: "use trtllm-serve", engine.CanQueue: "use trtllm-serve", engine.CanKVCache: "use trtllm-serve",
-				engine.CanE2E: "use trtllm-serve",
+				engine.CanTokens: "deploy/triton/llmapi", engine.CanQueue: "deploy/triton/llmapi", engine.CanKVCache: "deploy/triton/llmapi",
+				engine.CanE2E: "deploy/triton/llmapi", engine.CanTPOT: "deploy/triton/llmapi",
 			},
 		},
 		{

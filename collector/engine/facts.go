@@ -33,6 +33,7 @@ const (
 	SourceConfig    VersionSource = "config"
 	SourceServer    VersionSource = "version_endpoint"
 	SourceParameter VersionSource = "model_parameter"
+	SourcePage      VersionSource = "metrics_page"
 	SourceTable     VersionSource = "compatibility_table"
 	SourceUnknown   VersionSource = "unknown"
 )
@@ -187,6 +188,9 @@ func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version stri
 		return declared, SourceConfig
 	case f.TRTLLMVersion != "":
 		return f.TRTLLMVersion, f.TRTLLMSource
+	}
+	if p != nil && p.version != "" {
+		return p.version, SourcePage
 	}
 	if v, ok := e.StockVersion(f, p); ok {
 		return v, SourceTable

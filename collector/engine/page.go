@@ -32,6 +32,8 @@ type Page struct {
 	// gone.
 	names   map[string]bool
 	signals map[Signal]bool
+	// version is that of TensorRT-LLM, if the page states it.
+	version string
 	// gpuType is what the server says of its GPUs, gpus how many there are.
 	gpuType string
 	gpus    int
@@ -170,7 +172,9 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 		if slices.Contains(counted(), m.Signal) {
 			p.watched[m.Signal] = append(p.watched[m.Signal], at)
 		}
-		p.readInfo(m.Signal, name, lset)
+		if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
+			p.readInfo(m.Signal, name, lset)
+		}
 	}
 }
 
@@ -182,6 +186,8 @@ func (p *Page) readInfo(of Signal, name string, lset labels.Labels) {
 			p.executors = append(p.executors, name)
 			slices.Sort(p.executors)
 		}
+	case StatedVersion:
+		p.version = plainVersion(lset.Get("tensorrt_llm_version"))
 	case ModelConfig:
 		p.gpuType = plainText(lset.Get("gpu_type"))
 	case ParallelConfig:

@@ -66,9 +66,13 @@ const (
 	KVTransferSeconds  Signal = "kv_cache_transfer_seconds_total"
 	Disaggregated      Signal = "disaggregated_requests_total"
 
-	EngineMemory      Signal = "engine_memory_bytes"
-	EngineIterations  Signal = "engine_iterations_total"
-	EngineLastIter    Signal = "engine_last_iteration_timestamp_seconds"
+	EngineMemory     Signal = "engine_memory_bytes"
+	EngineIterations Signal = "engine_iterations_total"
+	EngineLastIter   Signal = "engine_last_iteration_timestamp_seconds"
+	// EngineHeartbeat is when what measures an engine last read it: while it stands
+	// still, so does all that it shows. StatedVersion names TensorRT-LLM's version.
+	EngineHeartbeat   Signal = "engine_heartbeat_timestamp_seconds"
+	StatedVersion     Signal = "stated_version_info"
 	IterationDuration Signal = "engine_iteration_duration_seconds"
 	ContextTokens     Signal = "iteration_context_tokens"
 	DecodedAverage    Signal = "iteration_decoded_tokens_average"

@@ -29,9 +29,21 @@ type tritonPage struct{ base }
 // newTritonPage adds to a kind what servers with Triton's page have in common.
 func newTritonPage(b base) tritonPage {
 	b.quirks = Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true}
-	b.prefixes = []string{vllmPrefix}
+	b.prefixes, b.wrapper = []string{vllmPrefix}, modulePrefix
 	return tritonPage{b}
 }
+
+// Quirks implements Engine. The counters of the metrics module come with their
+// first event.
+func (t *tritonPage) Quirks(p *Page) Quirks {
+	q := t.quirks
+	q.CountersAppear = hasModule(p)
+	return q
+}
+
+// CountsFailures implements Engine: the metrics module counts all requests of its
+// model; of others each model's own failures are what counts.
+func (*tritonPage) CountsFailures(p *Page) bool { return hasModule(p) }
 
 // vllmPrefix begins the names of Triton's vLLM backend.
 const vllmPrefix = "vllm:"

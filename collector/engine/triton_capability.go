@@ -27,12 +27,18 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 	if p == nil {
 		return no("the page answers 404", "metrics_path: /metrics")
 	}
+	if hasModule(p) && name != CanGPU {
+		return judgeModule(name, p)
+	}
 	switch name {
 	case CanTTFT:
 		return t.judgeFirst(k)
 	case CanTPOT:
 		if p.Has(InterToken) {
 			return yes("vllm:time_per_output_token_seconds, token by token")
+		}
+		if set, _ := tritonSet(p, k.Facts); set == setLLMAPI {
+			return no("the LLM-API backend publishes no LLM metrics", cureModule)
 		}
 		return no("Triton has no time per output token", cureClient)
 	case CanE2E:
@@ -86,7 +92,7 @@ func (*tritonPage) noExecutor(name string, k *Known) target.Check {
 	}
 	switch set {
 	case setLLMAPI:
-		return no("the LLM-API backend publishes no LLM metrics", cureClient)
+		return no("the LLM-API backend publishes no LLM metrics", cureModule)
 	case setCore:
 		if p.Begins(vllmPrefix) {
 			return no("Triton's vLLM backend does not publish it", "")
@@ -145,7 +151,7 @@ func (*tritonPage) judgeDuration(k *Known) target.Check {
 	case !p.Has(ModelRequestSeconds):
 		return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 	case set == setLLMAPI:
-		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureClient)
+		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureModule)
 	}
 	return yes("nv_inference_request_duration_us of the entry model, as a mean")
 }

@@ -12,7 +12,7 @@ func (*tritonPage) Generation(p *Page, f *Facts) (Generation, string) {
 	return Generation("metric set " + string(set)), why
 }
 
-// metricSet is one of the four sets of series that a Triton may show, by the
+// metricSet is one of the five sets of series that a Triton may show, by the
 // backend of the LLM model.
 type metricSet string
 
@@ -27,6 +27,8 @@ const (
 	setLLMAPI metricSet = "C"
 	// setCore is D: no TensorRT-LLM at all, or the vLLM backend.
 	setCore metricSet = "D"
+	// setModule is E: the LLM-API model with the metrics module.
+	setModule metricSet = "E"
 )
 
 // The releases of Triton that brought the series by which the sets are
@@ -50,6 +52,9 @@ const (
 // for people. What the server says of its models is believed first; the page
 // alone is not enough only for A and B before 24.08.
 func tritonSet(p *Page, f *Facts) (metricSet, string) {
+	if hasModule(p) {
+		return setModule, "the page has nv_llmapi_*, of the metrics module for the LLM-API backend"
+	}
 	llm, executor := tritonLLM(f, p), tritonExecutor(p)
 	if llm != nil && llm.Configured {
 		switch {

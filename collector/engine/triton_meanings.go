@@ -12,7 +12,7 @@ const (
 // the TensorRT-LLM backend's custom_metrics_reporter.cc.
 func (*tritonPage) Meanings() []Meaning {
 	all := append(coreMeanings(), latencyMeanings()...)
-	return append(append(all, backendMeanings()...), vllmMeanings()...)
+	return append(append(append(all, besideModule(backendMeanings())...), moduleMeanings()...), vllmMeanings()...)
 }
 
 // tritonFailures are the outcomes of Triton's failures by reason, in lower case

@@ -73,6 +73,7 @@ func libraryOrigin(r *replica) origin {
 		"config":              "trtllm_version of the pool, or label of the target",
 		"version_endpoint":    "answer of the server's API",
 		"model_parameter":     "parameter of a model's configuration",
+		"metrics_page":        "its own page",
 		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
 	}[r.status.VersionSource]
 	if known(r.status.TRTLLMVersion) == "" {

@@ -1,0 +1,100 @@
+package engine
+
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+
+const (
+	// modulePrefix begins the names of the metrics module for the LLM-API backend
+	// (deploy/triton/llmapi/trtllm_metrics.py), which measures the engine and its
+	// requests from inside of a model that publishes nothing itself.
+	modulePrefix = "nv_llmapi_"
+	// moduleEnded counts the requests that ended, by what became of them.
+	moduleEnded = modulePrefix + "requests_ended_total"
+	// moduleRank is the label of the instances of a model, each of which has an
+	// engine of its own.
+	moduleRank = "model_instance"
+	// moduleBeat is when the module last read the engine.
+	moduleBeat = modulePrefix + "heartbeat_timestamp_seconds"
+)
+
+// moduleMeanings are the families of the metrics module, next to those that it
+// publishes under the names of the former C++ backend. Its latencies are counters
+// of buckets, for Triton's own histograms cost a message for each token.
+func moduleMeanings() []Meaning {
+	all := []Meaning{
+		{Name: "requests_in_flight", Signal: RequestsActive, Rank: moduleRank},
+		{Name: "requests_waiting", Signal: RequestsWaiting, Rank: moduleRank},
+		{Name: "iterations_total", Signal: EngineIterations, Counter: true, Rank: moduleRank},
+		{Name: "heartbeat_timestamp_seconds", Signal: EngineHeartbeat, Combine: Max},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: moduleRank},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: moduleRank},
+		{Name: "prefill_tokens_total", Signal: PromptTokensLive, Counter: true, Rank: moduleRank},
+		{Name: "requests_preempted_total", Signal: Preemptions, Counter: true},
+		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused, Counter: true},
+		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed, Counter: true},
+		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
+		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
+		{Name: "info", Signal: StatedVersion, Combine: Max},
+	}
+	reason := []string{"finish_reason"}
+	for _, class := range []Class{ClassOK, ClassCanceled} {
+		all = append(all, Meaning{
+			Name: "requests_ended_total", Where: []string{"class=" + string(class)}, Signal: RequestsFinished, Counter: true,
+			Dims: reason, Outcome: &Outcome{Usual: class},
+		})
+	}
+	for _, class := range []Class{ClassClient, ClassOverload, ClassServer} {
+		all = append(all, Meaning{
+			Name: "requests_ended_total", Where: []string{"class=" + string(class)}, Signal: RequestsFailed, Counter: true,
+			Dims: []string{"finish_reason=reason"}, Outcome: &Outcome{Usual: class},
+		})
+	}
+	for i := range all {
+		all[i].Name = modulePrefix + all[i].Name
+	}
+	return all
+}
+
+// besideModule are the backend's meanings without those that the module measures
+// better itself: it counts requests at the server, and tokens as they come.
+func besideModule(all []Meaning) []Meaning {
+	better := map[Signal]string{
+		RequestsActive: "requests_in_flight", RequestsWaiting: "requests_waiting", EngineIterations: "iterations_total",
+		PromptTokens: "prompt_tokens_total", GenerationTokens: "generation_tokens_total", KVBlocksReused: "kv_cache_reused_blocks_total",
+	}
+	for i := range all {
+		if name, ok := better[all[i].Signal]; ok {
+			all[i].Unless = append(all[i].Unless, modulePrefix+name)
+		}
+	}
+	return all
+}
+
+// hasModule says whether the page is of a model with the metrics module.
+func hasModule(p *Page) bool { return p.Shows(moduleBeat) }
+
+// cureModule is the way out where the LLM-API backend publishes nothing.
+const cureModule = "the metrics module of deploy/triton/llmapi, three lines in the model's folder"
+
+// judgeModule judges what the metrics module exposes.
+func judgeModule(name string, p *Page) target.Check {
+	if c, ok := p.firstOf(name, []source{
+		{CanTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
+		{CanLiveTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
+		{CanQueue, RequestsWaiting, "nv_llmapi_requests_waiting: all that the engine has and does not run"},
+		{CanRunning, RequestsRunning, "the executor's scheduled requests, of its last iteration"},
+		{CanTTFT, FirstToken, "nv_llmapi_time_to_first_token_seconds of streamed requests"},
+		{CanTPOT, InterToken, "nv_llmapi_inter_token_latency_seconds, token by token"},
+		{CanE2E, RequestDuration, "nv_llmapi_request_duration_seconds of requests that ended well"},
+		{CanQuantiles, RequestDuration, "histograms of the metrics module"},
+		{CanKVCache, KVBlocksUsed, "used and all blocks of the KV cache"},
+		{CanKVReuse, KVBlocksReused, "nv_llmapi_kv_cache_reused_blocks_total"},
+	}); ok {
+		return c
+	}
+	switch name {
+	case CanQueue, CanRunning, CanKVCache, CanKVReuse:
+		return no("the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml")
+	}
+	return no("no request has ended yet", "")
+}
