@@ -1,7 +1,6 @@
 package exposition
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -43,33 +42,41 @@ func render(entries []entry) segment {
 	return seg
 }
 
-// sampleNames are the names that samples of a family may have.
-func sampleNames(name string, typ model.MetricType) []string {
+// sampleNames are the names that belong to a family in the dialect, its own
+// first.
+func (d dialect) sampleNames(name string, typ model.MetricType) []string {
+	var suffixes []string
+	base := name
 	switch typ {
 	case model.MetricTypeHistogram:
-		return []string{name, name + "_bucket", name + "_count", name + "_sum"}
+		suffixes = []string{"_bucket", "_count", "_sum", "_created"}
 	case model.MetricTypeSummary:
-		return []string{name, name + "_count", name + "_sum"}
+		suffixes = []string{"_count", "_sum", "_created"}
+	case model.MetricTypeCounter:
+		var total bool
+		if base, total = strings.CutSuffix(name, "_total"); total && d.openMetrics {
+			return []string{name, base, base + "_created"}
+		}
 	default:
-		return []string{name}
 	}
+	names := []string{name}
+	for _, suffix := range suffixes {
+		if d.openMetrics || suffix != "_created" {
+			names = append(names, base+suffix)
+		}
+	}
+	return names
+}
+
+// compound says whether the dialect has several sample names in a family.
+func (d dialect) compound(name string, typ model.MetricType) bool {
+	return !scalar(typ) || d.openMetrics && typ == model.MetricTypeCounter && strings.HasSuffix(name, "_total")
 }
 
 // scalar says whether a family of that type has single values for samples.
 func scalar(t model.MetricType) bool {
 	return t != model.MetricTypeHistogram && t != model.MetricTypeSummary
 }
-
-// role is what a line is in a histogram or summary.
-type role uint8
-
-const (
-	roleSum role = iota
-	// roleCount and roleBucket are numbers of observations.
-	roleCount
-	roleBucket
-	roleQuantile
-)
 
 // split gives the lines of a family as families by sample name, which are
 // untyped, for what a target says of the whole is not true of them.
@@ -91,45 +98,4 @@ func split(f *Family, s *segment, asked string) []part {
 		}
 	}
 	return parts
-}
-
-// arrange makes lines part of a histogram or summary; false when one of them
-// cannot be.
-func arrange(f Family, entries []entry, asked string) (part, bool) {
-	seen := make(map[string]bool, len(entries))
-	order := make([]labels.Labels, len(entries))
-	place := make([]int, len(entries))
-	for i := range entries {
-		k := known{labels: entries[i].labels, name: entries[i].labels.Get(model.MetricNameLabel)}
-		k.prefix = string(appendPrefix(nil, k.labels))
-		identity, drop := k.lint(&f)
-		if drop != "" || seen[identity] {
-			return part{}, false
-		}
-		seen[identity] = true
-		order[i], place[i] = k.order(f.Type), i
-	}
-	slices.SortStableFunc(place, func(x, y int) int { return labels.Compare(order[x], order[y]) })
-	p := part{Family: f, asked: asked, same: -1, roles: make([]role, len(entries))}
-	sorted := make([]entry, len(entries))
-	for i, at := range place {
-		sorted[i] = entries[at]
-		p.roles[i] = roleOf(f.Name, sorted[i].labels.Get(model.MetricNameLabel))
-	}
-	p.segment = render(sorted)
-	return p, true
-}
-
-// roleOf is the role of a sample name in a family.
-func roleOf(family, sample string) role {
-	switch strings.TrimPrefix(sample, family) {
-	case "_bucket":
-		return roleBucket
-	case "_count":
-		return roleCount
-	case "_sum":
-		return roleSum
-	default:
-		return roleQuantile
-	}
 }

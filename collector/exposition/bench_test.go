@@ -234,22 +234,26 @@ func messages(body []byte, replica string) ([]*dto.MetricFamily, error) {
 
 // BenchmarkPage writes the merged page of many targets of 226 samples.
 func BenchmarkPage(b *testing.B) {
+	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	for _, n := range []int{1, 64, 1000} {
 		for _, coding := range []exposition.Encoding{exposition.Identity, exposition.Gzip} {
 			name := "plain"
 			if coding != exposition.Identity {
 				name = string(coding)
 			}
-			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, "") })
-			b.Run(fmt.Sprintf("way=escaped/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, "{\"odd.name\"} 1\n") })
+			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "") })
+			b.Run(fmt.Sprintf("way=escaped/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "{\"odd.name\"} 1\n") })
+			b.Run(fmt.Sprintf("way=openmetrics/targets=%d/coding=%s", n, name), func(b *testing.B) {
+				benchmarkPage(b, n, coding, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), "")
+			})
 			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
 		}
 	}
 }
 
 // benchmarkPage writes the page for a reader who does not take UTF-8 names; one
-// more target may have one.
-func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, odd string) {
+// more target may have some.
+func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format, odd string) {
 	b.Helper()
 	var (
 		blocks     []*exposition.Block
@@ -264,7 +268,6 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, odd string) 
 	if odd != "" {
 		blocks = append(blocks, parse(b, exposition.Options{}, odd))
 	}
-	format := expfmt.FmtText.WithEscapingScheme(model.UnderscoreEscaping)
 	b.ReportAllocs()
 	for b.Loop() {
 		size = 0

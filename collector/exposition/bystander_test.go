@@ -21,6 +21,7 @@ func textFormats() map[string]expfmt.Format {
 	formats := make(map[string]expfmt.Format)
 	for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.DotsEscaping, model.ValueEncodingEscaping} {
 		formats["text "+scheme.String()] = formatOf(expfmt.TypeTextPlain, scheme)
+		formats["OpenMetrics "+scheme.String()] = formatOf(expfmt.TypeOpenMetrics, scheme)
 	}
 	return formats
 }
@@ -45,6 +46,9 @@ func restrict(page, replica string) string {
 			inHead = false
 		}
 	}
+	if strings.HasSuffix(page, "# EOF\n") {
+		out.WriteString("# EOF\n")
+	}
 	return out.String()
 }
 
@@ -59,8 +63,9 @@ func sampleLines(page string) []string {
 type generator struct {
 	*rand.Rand
 
-	// conflicting lets two pages say different things of a family.
-	conflicting bool
+	// conflicting lets two pages say different things of a family, partial leaves
+	// out parts of histograms and summaries.
+	conflicting, partial bool
 }
 
 // generatedNames are names of families; some are equal once escaped.
@@ -102,7 +107,7 @@ func (g *generator) family(out *strings.Builder, name string) {
 // which a part may be missing.
 func (g *generator) samples(out *strings.Builder, name, typ, label string) {
 	one := func(suffix, more string, value int) {
-		if !g.conflicting && suffix != "_count" || g.IntN(5) > 0 {
+		if !g.partial || g.IntN(5) > 0 {
 			fmt.Fprintf(out, "%s %d\n", seriesOf(name+suffix, label+more), value)
 		}
 	}
@@ -153,23 +158,36 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 
 // TestNoTargetChangesTheLinesOfAnother holds the page of two targets, reduced
 // to one of them, against the page of that one alone: heads and lines, byte for
-// byte, in every text format.
+// byte, in every text format. In OpenMetrics a histogram that is not whole is
+// untyped, which is a conflict of types.
 func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
-	for seed := range uint64(300) {
-		g := generator{Rand: rand.New(rand.NewPCG(seed, 0))}
+	for seed := range uint64(100) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
 		for name, format := range textFormats() {
+			if g.partial && format.FormatType() == expfmt.TypeOpenMetrics {
+				continue
+			}
 			page := pageIn(t, format, blocks...)
 			for i, b := range blocks {
 				replica := string(rune('a' + i))
 				require.Equal(t, pageIn(t, format, b), restrict(page, replica), "seed %d, %s, replica %s", seed, name, replica)
 			}
-			got, err := readings([]byte(page), "")
-			require.NoError(t, err)
-			require.Len(t, got, len(sampleLines(page)))
-			_, err = families(page)
-			require.NoError(t, err, page)
+			requireReaders(t, page, format)
 		}
+	}
+}
+
+// requireReaders requires a page to be one to all readers of its format, and to
+// have as many samples as lines.
+func requireReaders(t *testing.T, page string, format expfmt.Format) {
+	t.Helper()
+	got, err := readings([]byte(page), string(format))
+	require.NoError(t, err, page)
+	require.Len(t, got, len(sampleLines(page)))
+	if format.FormatType() == expfmt.TypeTextPlain {
+		_, err = families(page)
+		require.NoError(t, err, page)
 	}
 }
 
@@ -178,8 +196,8 @@ func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 // and not HELP, TYPE and the order of families: all that a target shows alone
 // is on the page with others too, in the same words.
 func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
-	for seed := range uint64(500) {
-		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true}
+	for seed := range uint64(150) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true, partial: true}
 		blocks := merged(t, g.page(), g.page(), g.page())
 		for name, format := range textFormats() {
 			page := pageIn(t, format, blocks...)
@@ -187,8 +205,10 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 				replica := string(rune('a' + i))
 				require.Equal(t, sampleLines(pageIn(t, format, b)), sampleLines(restrict(page, replica)), "seed %d, %s, replica %s", seed, name, replica)
 			}
-			_, err := families(page)
-			require.NoError(t, err, page)
+			requireReaders(t, page, format)
+			if format.FormatType() == expfmt.TypeOpenMetrics {
+				continue
+			}
 			again := parse(t, exposition.Options{}, page)
 			require.Empty(t, dropped(again.Shape().Drops()), "our own page read again")
 			require.Equal(t, sampleLines(page), sampleLines(render(t, &exposition.Merger{}, again)))
@@ -212,7 +232,10 @@ func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
 			blocks := merged(t, usual, c.odd)
 			for name, format := range textFormats() {
 				page := pageIn(t, format, blocks...)
-				require.Equal(t, pageIn(t, format, blocks[0]), restrict(page, "a"), name)
+				require.Equal(t, sampleLines(pageIn(t, format, blocks[0])), sampleLines(restrict(page, "a")), name)
+				if format.FormatType() == expfmt.TypeTextPlain {
+					require.Equal(t, pageIn(t, format, blocks[0]), restrict(page, "a"), name)
+				}
 				if name == "text underscores" {
 					require.Equal(t, sampleLines(c.underscores), sampleLines(restrict(page, "b")))
 				}

@@ -93,6 +93,7 @@ func (l *Layout) resolve(index map[string]int, before map[string]*head) {
 			moved = r.intruders(i) || moved
 		}
 	}
+	r.guard()
 	if l.moved == nil {
 		return
 	}
@@ -100,6 +101,23 @@ func (l *Layout) resolve(index map[string]int, before map[string]*head) {
 	for i := range l.families {
 		l.families[i].typ = r.elect(i)
 		slices.SortStableFunc(l.families[i].refs, func(a, b ref) int { return cmp.Compare(a.block, b.block) })
+	}
+}
+
+// guard has the values judged of single lines that their own target does not
+// call a counter where OpenMetrics wants those of counters.
+func (r *resolver) guard() {
+	for i := range r.families {
+		f := &r.families[i]
+		if scalar(f.typ) && r.in.compound(f.name, f.typ) {
+			for j := range f.refs {
+				if p := *r.part(&f.refs[j]); p.judge == judgeNothing {
+					p.judge = judgeOpenMetrics
+					r.moved = append(r.moved, p)
+					f.refs[j].family = ^int32(len(r.moved) - 1)
+				}
+			}
+		}
 	}
 }
 
@@ -136,15 +154,23 @@ func (r *resolver) count(name string) {
 // type.
 func (r *resolver) losers(i int) bool {
 	won := r.families[i].typ
-	return r.splitWhere(i, func(typ model.MetricType) bool { return !scalar(typ) && typ != won })
+	return r.splitWhere(i, func(one *ref) bool { return r.compound(one) && r.source(one).Type != won })
 }
 
-// splitWhere splits the refs of family i whose type is to be.
-func (r *resolver) splitWhere(i int, where func(model.MetricType) bool) bool {
+// compound says whether a ref has more sample names than the family's.
+func (l *Layout) compound(r *ref) bool {
+	if p := l.part(r); p != nil && p.roles != nil {
+		return true
+	}
+	return !scalar(l.source(r).Type)
+}
+
+// splitWhere splits some refs of family i.
+func (r *resolver) splitWhere(i int, where func(*ref) bool) bool {
 	f := &r.families[i]
 	var out []ref
 	f.refs = slices.DeleteFunc(f.refs, func(one ref) bool {
-		if !where(r.source(&one).Type) {
+		if !where(&one) {
 			return false
 		}
 		out = append(out, one)

@@ -1,7 +1,6 @@
 package exposition_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"io/fs"
 	"maps"
@@ -226,35 +225,24 @@ func requirePromise(t *testing.T, c faultBody, body string) {
 }
 
 func TestOpenMetricsSuite(t *testing.T) {
-	root := shared(t, "corpora/openmetrics/tests/testdata/parsers")
-	cases, err := os.ReadDir(root)
-	require.NoError(t, err)
-	good, bad := 0, 0
-	for _, c := range cases {
-		body, err := os.ReadFile(filepath.Join(root, c.Name(), "metrics"))
-		require.NoError(t, err)
-		raw, err := os.ReadFile(filepath.Join(root, c.Name(), "test.json"))
-		require.NoError(t, err)
-		var verdict struct {
-			ShouldParse bool `json:"shouldParse"`
-		}
-		require.NoError(t, json.Unmarshal(raw, &verdict))
-		t.Run(c.Name(), func(t *testing.T) {
-			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), string(body), openMetrics)
-			if verdict.ShouldParse {
-				good++
+	bodies, good := suite(t)
+	count := map[bool]int{}
+	for name, body := range bodies {
+		t.Run(name, func(t *testing.T) {
+			count[good[name]]++
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, openMetrics)
+			if good[name] {
 				require.NoError(t, err)
-				want, err := readings(bytes.Clone(body), openMetrics)
+				want, err := readings([]byte(body), openMetrics)
 				require.NoError(t, err)
-				requireSameSamples(t, want, string(body), openMetrics)
+				requireSameSamples(t, want, body, openMetrics)
 				return
 			}
-			bad++
 			if err == nil {
 				page := render(t, &exposition.Merger{}, b)
 				requireReadable(t, mustReadings(t, page), page)
 			}
 		})
 	}
-	require.Equal(t, []int{44, 167}, []int{good, bad}, "good and bad cases")
+	require.Equal(t, map[bool]int{true: 44, false: 167}, count, "good and bad cases")
 }

@@ -12,6 +12,7 @@ import (
 // dialect is what a reader's format makes of names; its zero value is the text
 // format with names as they are, in which every shape is kept.
 type dialect struct {
+	openMetrics bool
 	// scheme is how names beyond the legacy character set are escaped.
 	scheme model.EscapingScheme
 }
@@ -25,7 +26,7 @@ func dialectOf(f expfmt.Format) dialect {
 	if err != nil {
 		scheme = model.NameEscapingScheme
 	}
-	return dialect{scheme: scheme}
+	return dialect{openMetrics: strings.HasPrefix(string(f), expfmt.OpenMetricsType), scheme: scheme}
 }
 
 // part is one family of a shape as a dialect has it: other prefixes, perhaps,
@@ -38,15 +39,19 @@ type part struct {
 	// same is the number of the family of the shape that has the same lines, -1
 	// for none.
 	same int32
-	// roles say what each line is in the histogram or summary, where it depends
-	// on its value whether it can be written; nil where it does not.
+	// judge says which values are written, and roles what the lines are in a
+	// family that has several for one set of labels.
+	judge judge
 	roles []role
 }
 
 // in gives the families of the shape in a dialect; nil says that they are the
 // shape's own. They are made once and kept with the shape.
 func (s *Shape) in(d dialect) []part {
-	if d == (dialect{}) || !s.utf8 {
+	if !s.utf8 {
+		d.scheme = model.NoEscaping
+	}
+	if d == (dialect{}) {
 		return nil
 	}
 	s.dialects.mu.Lock()
@@ -60,6 +65,9 @@ func (s *Shape) in(d dialect) []part {
 	}
 	if d.scheme != model.NoEscaping {
 		parts = escape(parts, d.scheme)
+	}
+	if d.openMetrics {
+		parts = openMetrics(parts)
 	}
 	if s.dialects.of == nil {
 		s.dialects.of = make(map[dialect][]part)
@@ -100,7 +108,7 @@ type escaper struct {
 
 // take notes the sample names of a family.
 func (e *escaper) take(name string, typ model.MetricType) {
-	for _, sample := range sampleNames(name, typ) {
+	for _, sample := range (dialect{}).sampleNames(name, typ) {
 		e.taken[sample] = e.taken[sample] || !scalar(typ)
 	}
 }
@@ -124,7 +132,7 @@ func (e *escaper) part(p *part) bool {
 	name := p.Name
 	if odd {
 		name = model.EscapeName(p.Name, e.scheme)
-		for _, sample := range sampleNames(name, p.Type) {
+		for _, sample := range (dialect{}).sampleNames(name, p.Type) {
 			if distribution, ok := e.taken[sample]; ok && (distribution || !scalar(p.Type)) {
 				return false
 			}

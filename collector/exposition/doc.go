@@ -16,7 +16,21 @@
 // # From blocks to page
 //
 // A [Merger] lays many blocks out as one page, family by family, and writes
-// HELP and TYPE once. Its rules are written at [Merger.Layout].
+// HELP and TYPE once. Its rules are written at [Merger.Layout]. One writer serves
+// all text: what OpenMetrics and readers without UTF-8 names get other than the
+// rest is made once for a shape, see [Layout.In]. Protobuf is expfmt's.
+//
+// # What targets owe each other
+//
+// The page of many targets, reduced to the lines of one, is the page of that one
+// alone, byte for byte, in every text format. HELP, TYPE and UNIT are said once
+// for all: where targets disagree on them, the property holds for the lines of
+// samples, whose families may lose their type and come in another order. So it
+// does in OpenMetrics where one target's histogram is not whole. Two exceptions
+// keep the page readable: a negative number of observations, or in OpenMetrics a
+// counter that is negative or no number, is left out where only other targets
+// call its family a histogram or a counter; and a histogram that does not add up
+// is left out of OpenMetrics as long as its family has its type.
 //
 // # What never reaches the page
 //

@@ -56,7 +56,7 @@ func encode(t *testing.T, body string, format expfmt.Format, only func(string) b
 	var out bytes.Buffer
 	l := m.Layout(blocks)
 	require.NoError(t, l.WriteFormat(&out, blocks, format, only))
-	if format.FormatType() == expfmt.TypeTextPlain {
+	if format.FormatType() != expfmt.TypeProtoDelim {
 		require.EqualValues(t, out.Len(), l.In(format).TextLength(blocks, only), "the foretold length of the page")
 	}
 	return out.Bytes()
@@ -143,20 +143,23 @@ func TestProtobufIsReadBackToTheSameSamples(t *testing.T) {
 	require.Equal(t, dto.MetricType_COUNTER, mfs["nv_inference_count"].GetType(), "in protobuf counters keep their type")
 }
 
-func TestProtobufOfHistogramsThatAreNotWhole(t *testing.T) {
+// protobufType is the content type of protobuf pages.
+const protobufType = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
+
+func TestWhatIsNotWholeIsUntypedInProtobufAndLosesAndInventsNothing(t *testing.T) {
 	body := "# TYPE a histogram\na_bucket{le=\"1\"} 1.5\na_bucket{le=\"+Inf\"} 2\n" +
 		"a_bucket{x=\"f\",le=\"+Inf\"} 2.5\na_count{x=\"c\"} 0.5\na_sum{x=\"s\"} 3\n" +
-		"# TYPE b summary\nb_count NaN\nb{quantile=\"0.5\"} 1\n"
-	mfs := decode(t, encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil))
-	m := mfs["a"].Metric
-	require.Len(t, m, 4)
-	require.Equal(t, 1.5, m[0].Histogram.Bucket[0].GetCumulativeCountFloat())
-	require.EqualValues(t, 2, m[0].Histogram.GetSampleCount(), "a missing count is the last bucket's")
-	require.Equal(t, 0.5, m[1].Histogram.GetSampleCountFloat())
-	require.Equal(t, 2.5, m[2].Histogram.GetSampleCountFloat())
-	require.Nil(t, m[3].Histogram.SampleCount, "absent is absent")
-	require.Nil(t, m[0].Histogram.SampleSum)
-	require.Nil(t, mfs["b"].Metric[0].Summary.SampleCount, "what is no number of observations is none")
+		"a_bucket{x=\"w\",le=\"+Inf\"} 2\na_count{x=\"w\"} 2\na_sum{x=\"w\"} 4\n" +
+		"# TYPE b summary\nb_count NaN\nb{quantile=\"0.5\"} 1\nb_count{x=\"w\"} 1\nb_sum{x=\"w\"} 2\nb{x=\"w\",quantile=\"0.5\"} 2\n"
+	page := encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil)
+	mfs := decode(t, page)
+	require.Len(t, mfs["a"].Metric, 1)
+	require.EqualValues(t, 2, mfs["a"].Metric[0].Histogram.GetSampleCount())
+	require.Len(t, mfs["b"].Metric, 1)
+	require.Equal(t, dto.MetricType_UNTYPED, mfs["a_bucket"].GetType())
+	got, err := readings(page, protobufType)
+	require.NoError(t, err)
+	require.Equal(t, mustReadings(t, body), got)
 }
 
 func TestEncodersReportBrokenReaders(t *testing.T) {
@@ -215,11 +218,58 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 	}
 }
 
-func TestAFamilyThatAFormatRefusesDoesNotTakeOthersWithIt(t *testing.T) {
-	body := "# TYPE a gauge\na 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n# TYPE z gauge\nz 1\n"
-	page := string(encode(t, body, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
-	require.Equal(t, "# TYPE a gauge\na 1.0\n# TYPE h histogram\nh_bucket{x=\"1\",le=\"+Inf\"} 2\nh_count{x=\"1\"} 2\n# TYPE z gauge\nz 1.0\n# EOF\n",
-		strings.Replace(page, "h_sum{x=\"1\"} 0.0\n", "", 1))
+func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
+	whole := func(sample, count string) string {
+		return "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} " + sample + "\nh_count " + count + "\nh_sum 3\n"
+	}
+	for _, c := range []struct{ name, body, want string }{
+		{"numbers as the server wrote them", "# TYPE a gauge\na 1e3\n", "# TYPE a gauge\na 1e3\n"},
+		{"bounds as readers spell them", "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_count 2\nh_sum 3\n", "# TYPE h histogram\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_count 2\nh_sum 3\n"},
+		{"buckets in the order of their bounds", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_bucket{le=\"1.0\"} 1\n", "# TYPE h histogram\nh_bucket{le=\"1.0\"} 1\nh_bucket{le=\"+Inf\"} 2\n"},
+		{"a histogram that is not whole untyped by sample name", "# TYPE h histogram\nh_bucket{le=\"1\"} 0.5\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n", "# TYPE h_bucket unknown\nh_bucket{le=\"1\"} 0.5\n# TYPE h_count unknown\nh_count{x=\"1\"} 2\nh_count{x=\"2\"} NaN\n"},
+		{"no sum where there is no count", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 2\n# TYPE h_sum unknown\nh_sum 3\n"},
+		{"no histogram that was read while it moved", whole("2", "3") + "# TYPE a gauge\na 1\n", "# TYPE a gauge\na 1\n"},
+		{"no histogram that counts in fractions", whole("2.5", "2.5"), ""},
+		{"no histogram whose buckets fall", whole("0", "0"), ""},
+		{"a summary without its sum", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n", "# TYPE s summary\ns{quantile=\"0.5\"} NaN\ns_count 1\n"},
+		{"no summary of quantiles above one", "# TYPE s summary\ns{quantile=\"50\"} 1\ns_count 1\n", "# TYPE s unknown\ns{quantile=\"50\"} 1\n# TYPE s_count unknown\ns_count 1\n"},
+		{"no quantile below zero", "# TYPE s summary\ns{quantile=\"0.5\"} -1\ns_count 1\n", "# TYPE s summary\ns_count 1\n"},
+		{"no counter that is no number or below zero", "# TYPE a_total counter\na_total{x=\"1\"} NaN\na_total{x=\"2\"} -1\na_total{x=\"3\"} +Inf\n", "# TYPE a counter\na_total{x=\"3\"} +Inf\n"},
+		{"a counter and a gauge of one name, as Go's own metrics have", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total counter\ngo_memstats_alloc_bytes_total 2\n", "# TYPE go_memstats_alloc_bytes gauge\ngo_memstats_alloc_bytes 1\n# TYPE go_memstats_alloc_bytes_total unknown\ngo_memstats_alloc_bytes_total 2\n"},
+		{"a counter whose name is that of a sample", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total counter\nh_count_total 1\n", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_count_total unknown\nh_count_total 1\n"},
+		{"times of creation with what was created", "# TYPE a_total counter\na_total{x=\"1\"} 1\na_total{x=\"2\"} 2\n# TYPE a_created gauge\na_created{x=\"1\"} 1.5e9\na_created{x=\"2\"} 1.6e9\n", "# TYPE a counter\na_total{x=\"1\"} 1\na_created{x=\"1\"} 1.5e9\na_total{x=\"2\"} 2\na_created{x=\"2\"} 1.6e9\n"},
+		{"times of creation that do not fit a histogram", "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n", "# TYPE h_bucket unknown\nh_bucket{le=\"+Inf\"} 1\n# TYPE h_created gauge\nh_created{x=\"1\"} 7\n"},
+		{"a counter that is named like nothing", "# TYPE _total counter\n_total 1\n", "# TYPE _total unknown\n_total 1\n"},
+		{"HELP with quotes", "# HELP a say \"x\"\\n\na 1\n", "# HELP a say \\\"x\\\"\\n\n# TYPE a unknown\na 1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			page := encode(t, c.body, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil)
+			require.Equal(t, c.want+"# EOF\n", string(page))
+			_, err := readings(page, openMetrics)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestUnitIsWhereItIsTheEndOfTheName(t *testing.T) {
+	for _, c := range []struct{ name, family, want string }{
+		{"a gauge", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n", "# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n"},
+		{"a counter", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n"},
+		{"a counter that has lost its type", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n# TYPE b_seconds_total unknown\n", "# TYPE a_seconds counter\n# UNIT a_seconds seconds\na_seconds_total 1\n# TYPE b_seconds gauge\nb_seconds 1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), c.family+"# EOF\n", openMetrics)
+			require.NoError(t, err)
+			require.Equal(t, c.want+"# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b))
+		})
+	}
+	counter := exposition.Family{Name: "a_total", Unit: "seconds", Type: model.MetricTypeCounter}
+	c := exposition.NewComputed([]exposition.ComputedSeries{{Family: counter}})
+	b := c.Block()
+	b.Set(0, 1)
+	b.Seal()
+	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
+	require.Nil(t, decode(t, []byte(pageIn(t, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), b)))["a_total"].Unit)
 }
 
 func TestComputedBlocks(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -93,20 +92,12 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
 		again, err := readings(out.Bytes(), openMetrics)
 		require.NoError(t, err, out.String())
-		for _, word := range []string{"histogram", "summary", "le", "quantile"} {
-			if strings.Contains(body, word) {
-				// Messages complete what is not whole and hold no odd counts.
-				return
-			}
+		for _, one := range again {
+			require.Contains(t, got, one)
 		}
-		for i, one := range got {
-			// The library's encoder has no negative zero.
-			if series, ok := strings.CutSuffix(one, " 8000000000000000"); ok {
-				got[i] = series + " 0000000000000000"
-			}
+		if !strings.Contains(body, "histogram") && !strings.Contains(body, "summary") && !strings.Contains(body, "counter") {
+			require.Equal(t, got, again, "the samples in OpenMetrics")
 		}
-		slices.Sort(got)
-		require.Equal(t, got, again, "the samples in OpenMetrics")
 	})
 }
 
@@ -236,7 +227,7 @@ func FuzzNegotiate(f *testing.F) {
 	f.Add("text/plain;q=0", "zstd;q=nan, *;q=0.5", true, true)
 	f.Fuzz(func(t *testing.T, accept, coding string, om, utf bool) {
 		got := exposition.Negotiate(http.Header{"Accept": {accept}}, om, utf)
-		require.Equal(t, got.Text, got.Text && strings.HasPrefix(got.ContentType, "text/plain"))
+		require.Equal(t, got.Text, !strings.Contains(got.ContentType, "protobuf"))
 		require.NotEqual(t, expfmt.TypeUnknown, got.Expfmt.FormatType())
 		var out bytes.Buffer
 		var m exposition.Merger

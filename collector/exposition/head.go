@@ -1,7 +1,5 @@
 package exposition
 
-import "github.com/prometheus/common/model"
-
 // head is what is written once for a family.
 type head struct {
 	Family
@@ -28,7 +26,7 @@ func (l *Layout) settle(f *mergedFamily, before *head) {
 		f.head = before
 		return
 	}
-	f.head = &head{Family: won, text: appendHead(nil, &won)}
+	f.head = &head{Family: won, text: l.in.appendHead(nil, &won)}
 }
 
 // agree says whether all blocks have the same HELP and UNIT, as nearly always,
@@ -65,22 +63,4 @@ func mostSaid[T ~string](refs []ref, before T, say func(*ref) T) T {
 		}
 	}
 	return best
-}
-
-// appendHead renders HELP and TYPE; a family without help has no HELP line.
-func appendHead(dst []byte, f *Family) []byte {
-	name := []byte(f.Name)
-	if !model.LegacyValidation.IsValidMetricName(f.Name) {
-		name = appendQuoted(nil, f.Name)
-	}
-	if f.Help != "" {
-		dst = append(append(append(dst, "# HELP "...), name...), ' ')
-		dst = append(append(dst, helpEscaper.Replace(f.Help)...), '\n')
-	}
-	dst = append(append(append(dst, "# TYPE "...), name...), ' ')
-	typ := string(f.Type)
-	if f.Type == model.MetricTypeUnknown {
-		typ = "untyped"
-	}
-	return append(append(dst, typ...), '\n')
 }

@@ -2,20 +2,22 @@ package exposition
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 )
 
-// intruders makes the lines that are named like samples of the histogram or
-// summary i part of it, or splits it when that cannot be.
+// intruders makes the lines that are named like samples of family i part of it,
+// or splits the family when that cannot be.
 func (r *resolver) intruders(i int) bool {
 	f := &r.families[i]
-	if scalar(f.typ) || len(f.refs) == 0 {
+	if !r.in.compound(f.name, f.typ) || len(f.refs) == 0 {
 		return false
 	}
 	from := []int{i}
 	found, yields := r.hasScalars(f), false
-	for _, name := range sampleNames(f.name, f.typ)[1:] {
+	for _, name := range r.in.sampleNames(f.name, f.typ)[1:] {
 		other, ok := r.index[name]
 		if !ok || len(r.families[other].refs) == 0 {
 			continue
@@ -24,18 +26,44 @@ func (r *resolver) intruders(i int) bool {
 		from = append(from, other)
 		yields = r.clash(i, other) || yields
 	}
+	if r.shadowed(f) {
+		found, yields = true, true
+	}
 	if !found || !yields && r.absorb(i, from) {
 		return found
 	}
 	r.count(f.name)
-	r.splitWhere(i, func(typ model.MetricType) bool { return !scalar(typ) })
+	won := f.typ
+	r.splitWhere(i, func(one *ref) bool { return r.compound(one) || r.source(one).Type == won })
 	r.families[i].typ = r.elect(i)
 	return true
 }
 
-// hasScalars says whether single values are in the family.
+// shadowed says whether the name that a counter has in OpenMetrics, without
+// "_total", is that of a sample of another family.
+func (r *resolver) shadowed(f *mergedFamily) bool {
+	base, _ := strings.CutSuffix(f.name, "_total")
+	if f.typ != model.MetricTypeCounter {
+		return false
+	}
+	for _, suffix := range []string{"_bucket", "_count", "_sum", "_created"} {
+		parent, ok := strings.CutSuffix(base, suffix)
+		if !ok {
+			continue
+		}
+		for _, name := range []string{parent, parent + "_total"} {
+			at, ok := r.index[name]
+			if ok && len(r.families[at].refs) > 0 && slices.Contains(r.in.sampleNames(name, r.families[at].typ), base) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasScalars says whether single values are in the histogram or summary.
 func (r *resolver) hasScalars(f *mergedFamily) bool {
-	return slices.ContainsFunc(f.refs, func(one ref) bool { return scalar(r.source(&one).Type) })
+	return !scalar(f.typ) && slices.ContainsFunc(f.refs, func(one ref) bool { return scalar(r.source(&one).Type) })
 }
 
 // clash says whether family i gives way to one that is named like a sample of
@@ -59,7 +87,7 @@ func (r *resolver) clash(i, other int) (yields bool) {
 // it was there first.
 func (r *resolver) yields(f, o *mergedFamily) bool {
 	switch {
-	case !scalar(o.typ):
+	case r.in.compound(o.name, o.typ) || f.typ == model.MetricTypeCounter && o.typ != model.MetricTypeUnknown:
 		return true
 	case o.typ == model.MetricTypeUnknown:
 		return false
@@ -74,16 +102,16 @@ func (r *resolver) yields(f, o *mergedFamily) bool {
 func (r *resolver) absorb(i int, from []int) bool {
 	whole := Family{Name: r.families[i].name, Type: r.families[i].typ}
 	var parts []part
-	blocks, lines := r.intruding(from)
+	blocks, lines := r.intruding(from, whole.Type)
 	for _, block := range blocks {
 		own := whole
 		for j := range r.families[i].refs {
-			if one := &r.families[i].refs[j]; one.block == block && !scalar(r.source(one).Type) {
+			if one := &r.families[i].refs[j]; one.block == block && r.source(one).Type == whole.Type {
 				own = *r.source(one)
 			}
 		}
-		p, ok := arrange(own, lines[block], whole.Name)
-		if !ok {
+		p, ok := r.in.arrange(own, lines[block], whole.Name)
+		if !ok || r.in.openMetrics && !sameLines(&p.segment, lines[block]) {
 			return false
 		}
 		parts = append(parts, p)
@@ -98,14 +126,25 @@ func (r *resolver) absorb(i int, from []int) bool {
 	return true
 }
 
-// intruding gives the blocks that have single values in one of the families,
-// and all their lines in them.
-func (r *resolver) intruding(families []int) (blocks []int32, lines map[int32][]entry) {
+// sameLines says whether the lines of a segment are still those of the entries,
+// in any order: a target's lines do not change their words for another's sake.
+func sameLines(s *segment, entries []entry) bool {
+	was := make(map[uint32]labels.Labels, len(entries))
+	for _, one := range entries {
+		was[one.value] = one.labels
+	}
+	return !slices.ContainsFunc(s.entries(), func(one entry) bool { return !labels.Equal(one.labels, was[one.value]) })
+}
+
+// intruding gives the blocks that have lines in one of the families that are not
+// yet part of the first, which is of the type, and all their lines in them.
+func (r *resolver) intruding(families []int, typ model.MetricType) (blocks []int32, lines map[int32][]entry) {
 	lines = make(map[int32][]entry)
 	for _, at := range families {
 		for j := range r.families[at].refs {
 			one := &r.families[at].refs[j]
-			if scalar(r.source(one).Type) && lines[one.block] == nil {
+			intrudes := at != families[0] || !scalar(typ) && scalar(r.source(one).Type)
+			if intrudes && lines[one.block] == nil {
 				blocks = append(blocks, one.block)
 				lines[one.block] = []entry{}
 			}

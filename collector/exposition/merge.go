@@ -253,5 +253,5 @@ func (l *Layout) asked(r *ref) string {
 // written.
 func (l *Layout) judged(r *ref) bool {
 	p := l.part(r)
-	return p != nil && p.roles != nil
+	return p != nil && p.judge != judgeNothing
 }

@@ -32,7 +32,7 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	switch f.FormatType() {
 	case expfmt.TypeOpenMetrics:
 		if openMetrics || !acceptsText(header) {
-			return Format{Expfmt: f, ContentType: string(f)}
+			return Format{Expfmt: f, ContentType: string(f), Text: true}
 		}
 		text := header.Clone()
 		text.Set("Accept", withoutOpenMetrics(header))

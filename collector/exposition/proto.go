@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -14,29 +13,30 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 )
 
-// WriteFormat writes the page in any format that can be negotiated: text with
-// the writer of [Layout.WriteText], the rest with expfmt, which builds every
-// family each time and is meant for the few clients that cannot take text. What
-// the format has no place for, such as histograms with fractional counts in
-// OpenMetrics, is left out.
+// WriteFormat writes the page in any format that can be negotiated: text and
+// OpenMetrics with the writer of [Layout.WriteText], protobuf with expfmt, which
+// builds every family each time and is meant for the few clients that ask for it.
 func (l *Layout) WriteFormat(w io.Writer, blocks []*Block, format expfmt.Format, only func(name string) bool) error {
-	l = l.In(format)
-	if format.FormatType() == expfmt.TypeTextPlain {
-		_, err := l.WriteText(w, blocks, nil, only)
+	switch format.FormatType() {
+	case expfmt.TypeTextPlain, expfmt.TypeOpenMetrics:
+		_, err := l.In(format).WriteText(w, blocks, nil, only)
 		return err
+	default:
 	}
+	l = l.In(format)
 	p := newPageEncoder(w, format)
-	wholeCounts := format.FormatType() == expfmt.TypeOpenMetrics
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		if err := p.encode(l.message(f, blocks, wholeCounts, only)); err != nil {
-			return err
+		for _, mf := range l.messages(f, blocks, only) {
+			if err := p.encode(mf); err != nil {
+				return err
+			}
 		}
 	}
-	return p.close()
+	return nil
 }
 
 // pageEncoder writes one page family by family, each whole or not at all.
@@ -66,32 +66,11 @@ func (p *pageEncoder) encode(mf *dto.MetricFamily) error {
 	return err
 }
 
-// close writes the end of the page, which OpenMetrics has.
-func (p *pageEncoder) close() error {
-	closer, ok := p.enc.(expfmt.Closer)
-	if !ok {
-		return nil
-	}
-	p.buf.Reset()
-	if err := closer.Close(); err != nil {
-		return err
-	}
-	_, err := p.w.Write(p.buf.Bytes())
-	return err
-}
-
-// message builds one family as protobuf message. With wholeCounts histograms
-// that count in fractions are left out.
-func (l *Layout) message(f *mergedFamily, blocks []*Block, wholeCounts bool, only func(name string) bool) *dto.MetricFamily {
-	typ := messageType(f.Type)
-	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
-	if f.Help != "" {
-		mf.Help = new(f.Help)
-	}
-	if f.Unit != "" {
-		mf.Unit = new(f.Unit)
-	}
-	g := grouper{family: mf, name: f.Name, typ: f.Type, byLabels: make(map[string]*dto.Metric)}
+// messages builds one family as protobuf message. What is not whole of a
+// histogram or summary follows untyped by sample name, for readers take what a
+// message lacks for zero.
+func (l *Layout) messages(f *mergedFamily, blocks []*Block, only func(name string) bool) []*dto.MetricFamily {
+	g := grouper{typ: f.Type, family: message(&f.Family), name: f.Name, byLabels: make(map[string]*group)}
 	for j := range f.refs {
 		r := &f.refs[j]
 		if f.mixed && only != nil && !only(l.asked(r)) {
@@ -105,9 +84,18 @@ func (l *Layout) message(f *mergedFamily, blocks []*Block, wholeCounts bool, onl
 			}
 		}
 	}
-	g.finish()
-	if wholeCounts {
-		mf.Metric = slices.DeleteFunc(mf.Metric, fractional)
+	return g.finish()
+}
+
+// message is an empty family.
+func message(f *Family) *dto.MetricFamily {
+	typ := messageType(f.Type)
+	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
+	if f.Help != "" {
+		mf.Help = new(f.Help)
+	}
+	if f.Unit != "" && strings.HasSuffix(strings.TrimSuffix(f.Name, "_total"), "_"+f.Unit) {
+		mf.Unit = new(f.Unit)
 	}
 	return mf
 }
@@ -133,115 +121,140 @@ type grouper struct {
 	family   *dto.MetricFamily
 	name     string
 	typ      model.MetricType
-	byLabels map[string]*dto.Metric
+	groups   []*group
+	byLabels map[string]*group
 	key      []byte
+}
+
+// group are the samples of one histogram or summary.
+type group struct {
+	labels []labels.Labels
+	values []float64
 }
 
 // add takes one sample.
 func (g *grouper) add(lset labels.Labels, v float64) {
-	switch g.typ {
-	case model.MetricTypeHistogram:
-		g.histogram(lset, v)
-	case model.MetricTypeSummary:
-		g.summary(lset, v)
-	default:
-		m := metric(lset, "")
-		switch g.typ {
-		case model.MetricTypeCounter:
-			m.Counter = &dto.Counter{Value: &v}
-		case model.MetricTypeGauge:
-			m.Gauge = &dto.Gauge{Value: &v}
-		default:
-			m.Untyped = &dto.Untyped{Value: &v}
-		}
-		g.family.Metric = append(g.family.Metric, m)
+	if scalar(g.typ) {
+		g.family.Metric = append(g.family.Metric, single(lset, g.typ, v))
+		return
 	}
-}
-
-// histogram adds one sample of a classic histogram.
-func (g *grouper) histogram(lset labels.Labels, v float64) {
-	m := g.group(lset, model.BucketLabel)
-	if m.Histogram == nil {
-		m.Histogram = &dto.Histogram{}
+	without := model.BucketLabel
+	if g.typ == model.MetricTypeSummary {
+		without = model.QuantileLabel
 	}
-	whole, isWhole := count(v)
-	switch strings.TrimPrefix(lset.Get(model.MetricNameLabel), g.name) {
-	case "_count":
-		if isWhole {
-			m.Histogram.SampleCount = &whole
-		} else {
-			m.Histogram.SampleCountFloat = &v
-		}
-	case "_sum":
-		m.Histogram.SampleSum = &v
-	case "_bucket":
-		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
-		if err != nil {
-			return
-		}
-		bucket := &dto.Bucket{UpperBound: &bound}
-		if isWhole {
-			bucket.CumulativeCount = &whole
-		} else {
-			bucket.CumulativeCountFloat = &v
-		}
-		m.Histogram.Bucket = append(m.Histogram.Bucket, bucket)
-	}
-}
-
-// summary adds one sample of a summary.
-func (g *grouper) summary(lset labels.Labels, v float64) {
-	m := g.group(lset, model.QuantileLabel)
-	if m.Summary == nil {
-		m.Summary = &dto.Summary{}
-	}
-	switch strings.TrimPrefix(lset.Get(model.MetricNameLabel), g.name) {
-	case "_count":
-		if n, ok := count(v); ok {
-			m.Summary.SampleCount = &n
-		}
-	case "_sum":
-		m.Summary.SampleSum = &v
-	case "":
-		q, err := strconv.ParseFloat(lset.Get(model.QuantileLabel), 64)
-		if err == nil {
-			m.Summary.Quantile = append(m.Summary.Quantile, &dto.Quantile{Quantile: &q, Value: &v})
-		}
-	}
-}
-
-// group finds the metric of all labels but one.
-func (g *grouper) group(lset labels.Labels, without string) *dto.Metric {
 	// The names must be sorted.
 	g.key = lset.BytesWithoutLabels(g.key[:0], model.MetricNameLabel, without)
-	if m, ok := g.byLabels[string(g.key)]; ok {
-		return m
+	one, ok := g.byLabels[string(g.key)]
+	if !ok {
+		one = &group{}
+		g.byLabels[string(g.key)] = one
+		g.groups = append(g.groups, one)
 	}
-	m := metric(lset, without)
-	g.byLabels[string(g.key)] = m
-	g.family.Metric = append(g.family.Metric, m)
+	one.labels, one.values = append(one.labels, lset), append(one.values, v)
+}
+
+// single is a metric of one value.
+func single(lset labels.Labels, typ model.MetricType, v float64) *dto.Metric {
+	m := metric(lset, "")
+	switch typ {
+	case model.MetricTypeCounter:
+		m.Counter = &dto.Counter{Value: &v}
+	case model.MetricTypeGauge:
+		m.Gauge = &dto.Gauge{Value: &v}
+	default:
+		m.Untyped = &dto.Untyped{Value: &v}
+	}
 	return m
 }
 
-// finish completes histograms that lack a count with their last bucket's.
-func (g *grouper) finish() {
-	for _, m := range g.family.Metric {
-		h := m.Histogram
-		if h == nil || h.SampleCount != nil || h.SampleCountFloat != nil || len(h.Bucket) == 0 {
+// finish gives the family and those of what is not whole.
+func (g *grouper) finish() []*dto.MetricFamily {
+	all := []*dto.MetricFamily{g.family}
+	byName := make(map[string]*dto.MetricFamily)
+	for _, one := range g.groups {
+		m := one.histogram(g.name)
+		if g.typ == model.MetricTypeSummary {
+			m = one.summary(g.name)
+		}
+		if m != nil {
+			g.family.Metric = append(g.family.Metric, m)
 			continue
 		}
-		last := h.Bucket[len(h.Bucket)-1]
-		h.SampleCount, h.SampleCountFloat = last.CumulativeCount, last.CumulativeCountFloat
+		for i, lset := range one.labels {
+			name := lset.Get(model.MetricNameLabel)
+			mf := byName[name]
+			if mf == nil {
+				mf = message(&Family{Name: name, Type: model.MetricTypeUnknown})
+				byName[name] = mf
+				all = append(all, mf)
+			}
+			mf.Metric = append(mf.Metric, single(lset, model.MetricTypeUnknown, one.values[i]))
+		}
 	}
+	return all
 }
 
-// fractional says whether a metric is a histogram with a number of
-// observations that is not whole.
-func fractional(m *dto.Metric) bool {
-	h := m.Histogram
-	return h != nil && (h.SampleCountFloat != nil || slices.ContainsFunc(h.Bucket, func(b *dto.Bucket) bool {
-		return b.CumulativeCountFloat != nil
-	}))
+// histogram is the group as a classic histogram; nil when it is not whole.
+func (g *group) histogram(name string) *dto.Metric {
+	h := &dto.Histogram{}
+	unbounded := false
+	for i, lset := range g.labels {
+		v := g.values[i]
+		if sample := lset.Get(model.MetricNameLabel); sample == name+"_sum" {
+			h.SampleSum = &v
+			continue
+		}
+		n, ok := count(v)
+		if !ok {
+			return nil
+		}
+		if lset.Get(model.MetricNameLabel) == name+"_count" {
+			h.SampleCount = &n
+			continue
+		}
+		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
+		if err != nil {
+			return nil
+		}
+		unbounded = unbounded || math.IsInf(bound, 1)
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &n})
+	}
+	if h.SampleCount == nil || h.SampleSum == nil || !unbounded {
+		return nil
+	}
+	m := metric(g.labels[0], model.BucketLabel)
+	m.Histogram = h
+	return m
+}
+
+// summary is the group as a summary; nil when it is not whole.
+func (g *group) summary(name string) *dto.Metric {
+	s := &dto.Summary{}
+	for i, lset := range g.labels {
+		v := g.values[i]
+		switch lset.Get(model.MetricNameLabel) {
+		case name + "_count":
+			n, ok := count(v)
+			if !ok {
+				return nil
+			}
+			s.SampleCount = &n
+		case name + "_sum":
+			s.SampleSum = &v
+		default:
+			q, err := strconv.ParseFloat(lset.Get(model.QuantileLabel), 64)
+			if err != nil {
+				return nil
+			}
+			s.Quantile = append(s.Quantile, &dto.Quantile{Quantile: &q, Value: &v})
+		}
+	}
+	if s.SampleCount == nil || s.SampleSum == nil {
+		return nil
+	}
+	m := metric(g.labels[0], model.QuantileLabel)
+	m.Summary = s
+	return m
 }
 
 // count is a whole number of observations; false for anything else.

@@ -6,6 +6,9 @@ import "io"
 // keep writes few, small enough to stay in the processor's cache.
 const flushAt = 128 << 10
 
+// endOfPage is the last line of a page in OpenMetrics.
+const endOfPage = "# EOF\n"
+
 // WriteText writes the page of the blocks, in the order the layout was made
 // for, in the text format that the layout is for; see [Layout.In]. The buffer is scratch memory and is returned for
 // the next page.
@@ -20,6 +23,9 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
 			return buf, err
 		}
+	}
+	if l.in.openMetrics {
+		buf = append(buf, endOfPage...)
 	}
 	if len(buf) == 0 {
 		return buf, nil
@@ -63,7 +69,7 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	total := int64(0)
+	total, scratch := int64(0), []byte(nil)
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
@@ -75,27 +81,34 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 			if f.mixed && only != nil && !only(l.asked(r)) {
 				continue
 			}
-			size += l.length(r, blocks[r.block])
+			var more int64
+			more, scratch = l.length(r, blocks[r.block], scratch)
+			size += more
 		}
 		if size > 0 {
 			total += size + int64(len(f.text))
 		}
 	}
+	if l.in.openMetrics {
+		total += int64(len(endOfPage))
+	}
 	return total
 }
 
-// length is the number of bytes of the lines of a ref.
-func (l *Layout) length(r *ref, b *Block) int64 {
+// length is the number of bytes of the lines of a ref, which are written to the
+// scratch memory where there is no other way to know it.
+func (l *Layout) length(r *ref, b *Block, scratch []byte) (int64, []byte) {
 	p := l.part(r)
 	switch {
 	case p == nil:
-		return int64(b.sizes[r.family])
+		return int64(b.sizes[r.family]), scratch
+	case p.judge != judgeNothing:
+		scratch = p.append(scratch[:0], b)
+		return int64(len(scratch)), scratch
 	case p.same >= 0:
-		return int64(b.sizes[p.same])
-	case p.roles != nil:
-		return int64(len(p.append(nil, b)))
+		return int64(b.sizes[p.same]), scratch
 	}
-	return r.length(b)
+	return r.length(b), scratch
 }
 
 // selected says whether a family is asked for; nil asks for all.
