@@ -113,6 +113,7 @@ func TestFaultsOfBodies(t *testing.T) {
 		{name: "B13-octets", play: faulty(simulate.FaultContentType), reason: scrape.ReasonContentType},
 		{name: "B14 JSON", play: faulty(simulate.FaultJSON), reason: scrape.ReasonContentType},
 		{name: "B15 no content type", play: typed("", tritonPage), shows: []string{`trtllm_exporter_target_up{pool_id="B15",replica_id="bad"} 1`}},
+		{name: "B12-openmetrics a page without samples that says it is whole", play: typed("application/openmetrics-text; version=1.0.0", "# TYPE a gauge\n# EOF\n")},
 		{name: "B16 OpenMetrics without end", play: typed("application/openmetrics-text; version=1.0.0", "# TYPE a gauge\na 1\n"), reason: scrape.ReasonParse},
 		{name: "B17 one long line", play: body(`a{b="` + strings.Repeat("x", 1<<19) + "\"} 1\n"), reason: scrape.ReasonLabelLimit},
 		{name: "B18 too many samples", play: body(repeated(1001)), reason: scrape.ReasonSampleLimit, prepare: limits(func(c *config.Limits) {

@@ -139,6 +139,13 @@ func kindOf(contentType string) (kind, error) {
 	return 0, fmt.Errorf("%w %q: a page is text/plain or application/openmetrics-text", ErrContentType, contentType)
 }
 
+// SaysItsEnd says whether pages of a content type end with a line that says so,
+// as those of OpenMetrics do: then one without samples is whole.
+func SaysItsEnd(contentType string) bool {
+	k, err := kindOf(contentType)
+	return err == nil && k == kindOpenMetrics
+}
+
 // match is the fast path: it compares the text between values with the last
 // body's and takes the values, and what numbers they are, into the block. False
 // leaves the body to the slow path.

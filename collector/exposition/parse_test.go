@@ -343,3 +343,10 @@ func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 	}
 	require.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, calls, "only the last page is remembered")
 }
+
+func TestPagesOfOpenMetricsSayTheirEnd(t *testing.T) {
+	require.True(t, exposition.SaysItsEnd(openMetrics))
+	for _, other := range []string{"", "text/plain", "text/html", "application/json"} {
+		require.False(t, exposition.SaysItsEnd(other), other)
+	}
+}

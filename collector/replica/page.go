@@ -104,7 +104,7 @@ func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 		read = engine.ReadPage(r.server.Engine, raw)
 		p.identity.Page = read
 	}
-	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() {
+	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() && !exposition.SaysItsEnd(body.ContentType) {
 		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.URL)}
 	}
 	if p.shape != nil {
