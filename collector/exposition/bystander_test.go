@@ -216,6 +216,31 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	}
 }
 
+// TestNoTargetChangesWhatAnotherHasInProtobuf does the same with the samples that
+// Prometheus reads of messages.
+func TestNoTargetChangesWhatAnotherHasInProtobuf(t *testing.T) {
+	of := func(blocks []*exposition.Block, scheme model.EscapingScheme, replica string) []string {
+		all, err := readings([]byte(pageIn(t, formatOf(expfmt.TypeProtoDelim, scheme), blocks...)), protobufType)
+		require.NoError(t, err)
+		return slices.DeleteFunc(all, func(one string) bool { return !strings.Contains(one, `r="`+replica+`"`) })
+	}
+	for seed := range uint64(100) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 2)), conflicting: true, partial: true}
+		blocks := merged(t, g.page(), g.page(), g.page())
+		for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.ValueEncodingEscaping} {
+			for i := range blocks {
+				replica := string(rune('a' + i))
+				alone := of(blocks[i:i+1], scheme, replica)
+				require.NotEmpty(t, alone)
+				require.Equal(t, alone, of(blocks, scheme, replica), "seed %d, %s, replica %s", seed, scheme, replica)
+				if scheme == model.NoEscaping {
+					require.Equal(t, mustReadings(t, pageIn(t, formatOf(expfmt.TypeTextPlain, scheme), blocks[i])), alone, "and as in text")
+				}
+			}
+		}
+	}
+}
+
 func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
 	const usual = "# HELP a_b help\n# TYPE a_b counter\na_b 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n"
 	for _, c := range []struct{ name, odd, underscores string }{

@@ -101,6 +101,41 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
+// FuzzTwoTargets puts two bodies on one page: in every text format it is a page
+// to all readers, and in text both targets have the lines that they have alone.
+func FuzzTwoTargets(f *testing.F) {
+	f.Add("# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_sum 1\na_count 2\n", "# TYPE a gauge\na 1\na_count 2\n", false)
+	f.Add("# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n", "a{quantile=\"0.5\"} 1\na_count -1\n", false)
+	f.Add("# TYPE a counter\na_total 1\na_created 1\n", "# TYPE a gauge\na 1\n# TYPE a_created gauge\na_created{x=\"1\"} 1\n", true)
+	f.Add("{\"a.b\"} 1\n", "# TYPE a_b summary\na_b_sum 1\n# TYPE \"a.b_sum\" counter\n{\"a.b_sum\"} 2\n", false)
+	for i, body := range seeds(f) {
+		f.Add(body, mutate(body, uint64(i)), false)
+	}
+	f.Fuzz(func(t *testing.T, first, second string, om bool) {
+		var blocks []*exposition.Block
+		for i, body := range []string{first, second} {
+			if om {
+				body += "# EOF\n"
+			}
+			b, err := parseWith(t, exposition.NewCache(replicaOptions(string(rune('a'+i)))), body, contentTypeOf(om))
+			if err != nil {
+				return
+			}
+			blocks = append(blocks, b)
+		}
+		for name, format := range textFormats() {
+			page := pageIn(t, format, blocks...)
+			requireReaders(t, page, format)
+			if format.FormatType() == expfmt.TypeOpenMetrics || strings.Contains(first+second, "-") {
+				// Values may be left out.
+				continue
+			}
+			alone := sampleLines(pageIn(t, format, blocks[0]) + pageIn(t, format, blocks[1]))
+			require.Equal(t, alone, sampleLines(page), "the lines in %s", name)
+		}
+	})
+}
+
 // mutate changes a body in a few places, most of them values.
 func mutate(body string, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 1))
