@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -253,16 +254,24 @@ func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {
 
 func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	f := newFleet(t)
-	f.page("a", "r0", "# TYPE x counter\nx 1\n")
-	h := handler(t, f.options())
+	f.page("a", "r0", "# HELP x one\n# TYPE x counter\nx 1\n")
+	var log bytes.Buffer
+	opts := f.options()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	h := handler(t, opts)
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
+	require.NotContains(t, log.String(), "differs")
 
-	f.page("a", "r1", "# TYPE x gauge\nx 2\n")
+	f.page("a", "r1", "# HELP x secret\n# TYPE x gauge\nx 2\n")
 	page := get(h, "/metrics").Body.String()
+	get(h, "/metrics")
+	require.Equal(t, 1, strings.Count(log.String(), `msg="Target differs from others" component=web pool_id=a replica_id=r1 family=x in=type says=gauge`), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), `in=help says="another text"`), log.String())
+	require.NotContains(t, log.String(), "secret")
 
 	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
-	require.Contains(t, page, "# TYPE x counter\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
-	f.page("a", "r1", "# TYPE x counter\nx 2\n")
+	require.Contains(t, page, "# HELP x one\n# TYPE x counter\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
+	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
 }
 

@@ -30,6 +30,7 @@ func (p *pages) lay(s *selection) *sheet {
 	}
 	p.metrics.pageBytes.Set(float64(sh.layout.TextLength(sh.blocks, nil)))
 	if p.conflictsChanged(sh.layout.Stats()) {
+		p.nameDifferences(sh)
 		if sh.own != nil {
 			sh.own.Release()
 		}
@@ -62,6 +63,23 @@ func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
 	p.conflicts = now
 	p.metrics.merged(now)
 	return true
+}
+
+// mostDifferences bounds what is logged of one page.
+const mostDifferences = 10
+
+// nameDifferences logs which targets say something else of a family than the
+// page. HELP is not repeated: it may be long, and hold what a log must not.
+func (p *pages) nameDifferences(sh *sheet) {
+	all := sh.layout.Differences()
+	for _, d := range all[:min(len(all), mostDifferences)] {
+		target := sh.blocks[d.Block].Shape().Labels(0)
+		says := d.Says
+		if d.Kind == exposition.DiffersHelp {
+			says = "another text"
+		}
+		p.own.logger.Info("Target differs from others", "pool_id", target.Get("pool_id"), "replica_id", target.Get("replica_id"), "family", d.Family, "in", d.Kind, "says", says)
+	}
 }
 
 // release gives the blocks back.
