@@ -289,3 +289,21 @@ func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
 	require.NotSame(t, odd, odd.In(underscores))
 	require.Same(t, odd.In(underscores), odd.In(formatOf(expfmt.TypeProtoDelim, model.UnderscoreEscaping)))
 }
+
+func TestAPageInAnotherFormatRemembersTheOneBefore(t *testing.T) {
+	const usual, other = "# TYPE \"x.y\" counter\n{\"x.y\"} 1\n", "# TYPE \"x.y\" gauge\n{\"x.y\"} 1\n"
+	var m exposition.Merger
+	for _, bodies := range [][]string{{"", usual}, {"up 1\n", usual}, {other, usual}, {other, usual, "up 1\n"}} {
+		blocks := merged(t, bodies...)
+		for name, format := range textFormats() {
+			if name == "text underscores" || name == "text allow-utf-8" {
+				var out bytes.Buffer
+				_, err := m.Layout(blocks).In(format).WriteText(&out, blocks, nil, nil)
+				require.NoError(t, err)
+				require.Contains(t, out.String(), " counter\n", "among equals the type that was there stays, %s", name)
+			}
+		}
+	}
+	blocks := merged(t, other, usual)
+	require.Contains(t, pageIn(t, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), blocks...), " gauge\n", "on a first page it is the first's")
+}
