@@ -39,6 +39,7 @@ func kinds() map[string]simulate.Spec {
 		"triton-python-25.12":      {Kind: simulate.KindTritonPython},
 		"triton-python-24.06":      {Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
 		"triton-llmapi":            {Kind: simulate.KindTritonLLMAPI},
+		"triton-llmapi-module":     {Kind: simulate.KindTritonLLMAPIModule},
 		"triton-core":              {Kind: simulate.KindTritonCore},
 		"triton-vllm":              {Kind: simulate.KindTritonVLLM},
 		"triton-main":              {Kind: simulate.KindTriton, EngineVersion: "2.73.0dev"},

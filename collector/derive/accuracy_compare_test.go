@@ -22,7 +22,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(lag, got, generated)
 		}
 		switch l.subject.spec.Kind {
-		case simulate.KindNIM, simulate.KindTritonVLLM:
+		case simulate.KindNIM, simulate.KindTritonVLLM, simulate.KindTritonLLMAPIModule:
 			l.relative(liveTokens, got, generated)
 		case simulate.KindServe, simulate.KindDynamo:
 			l.relative(tokens, got, over(truth.GenerationTokens, before.GenerationTokens))
@@ -36,6 +36,7 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
 		case simulate.KindServe:
 			l.relative(prompt, got, over(truth.PromptTokens, before.PromptTokens))
+		case simulate.KindTritonLLMAPIModule: // Counted with the first token, which the truth does not book.
 		default:
 			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
 		}
@@ -149,6 +150,8 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
 	case simulate.KindNIM, simulate.KindTritonVLLM:
 		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, short)
+	case simulate.KindTritonLLMAPIModule:
+		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
 	case simulate.KindTritonLLMAPI, simulate.KindTritonCore:
 	default:
 		if l.load.name != "idle" {
@@ -156,7 +159,7 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		}
 		if l.load.name == "half" {
 			for _, p := range []float64{0.5, 0.95} {
-				if got, ok := values[percentileName(r, "request_duration_percentile_seconds", p)]; ok {
+				if got, ok := values[r.percentile(values, "request_duration_percentile_seconds", p)]; ok {
 					l.relative(summaryE2E, got, quantileOf(window, e2e, p))
 				}
 			}
@@ -167,7 +170,7 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 // buckets compares percentiles by the buckets they fall into.
 func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, family string, window []simulate.Latency, of func(simulate.Latency) time.Duration, bounds []float64) {
 	for _, p := range []float64{0.5, 0.95, 0.99} {
-		got, ok := values[percentileName(r, family, p)]
+		got, ok := values[r.percentile(values, family, p)]
 		want := quantileOf(window, of, p)
 		if !ok || want == 0 {
 			continue
@@ -178,8 +181,8 @@ func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, family s
 	}
 }
 
-func percentileName(r *rig, family string, p float64) string {
-	return fmt.Sprintf(`%s{model_id=%q, percentile="%.0f"}`, family, r.id, 100*p)
+func (r *rig) percentile(values map[string]float64, family string, p float64) string {
+	return r.series(values, family, fmt.Sprintf(`, percentile="%.0f"`, 100*p))
 }
 
 // quantileOf is the quantile of what was observed, times of 0 left out.

@@ -74,6 +74,7 @@ func subjects() []subject {
 		{"Triton A 24.01", full(simulate.KindTriton, "2.42.0")},
 		{"Triton B 25.12", full(simulate.KindTritonPython, "2.64.0")},
 		{"Triton C 25.12", full(simulate.KindTritonLLMAPI, "2.64.0")},
+		{"Triton E 25.12", full(simulate.KindTritonLLMAPIModule, "2.64.0")},
 		{"Triton D 25.12", simulate.Spec{Kind: simulate.KindTritonCore, EngineVersion: "2.64.0"}},
 		{"Triton D vLLM", full(simulate.KindTritonVLLM, "2.64.0")},
 		{"trtllm-serve 1.3", simulate.Spec{Kind: simulate.KindServe}},

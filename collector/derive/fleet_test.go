@@ -68,7 +68,7 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 		return engine.NIM, served
 	case simulate.KindDynamo:
 		return engine.Dynamo, served
-	case simulate.KindTritonLLMAPI:
+	case simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule:
 		return engine.Triton, []engine.ModelFacts{model("tensorrt_llm", "python", true)}
 	case simulate.KindTritonVLLM:
 		return engine.Triton, []engine.ModelFacts{model("vllm_model", "vllm", true)}
@@ -175,6 +175,22 @@ func (v values) near(series string) []string {
 
 // of is the value of a family of the entry model.
 func (r *rig) of(values map[string]float64, family string) (float64, bool) {
-	v, ok := values[family+`{model_id="`+r.id+`"}`]
+	v, ok := values[r.series(values, family, "")]
 	return v, ok
+}
+
+// has says whether a series has a value.
+func has(values map[string]float64, series string) bool {
+	_, ok := values[series]
+	return ok
+}
+
+// series is the name of the series of a family of the entry model, with further
+// labels: of Triton it names the model too.
+func (r *rig) series(values map[string]float64, family, more string) string {
+	plain := fmt.Sprintf(`%s{model_id=%q%s}`, family, r.id, more)
+	if own := fmt.Sprintf(`%s{model=%q, model_id=%q%s, version="1"}`, family, r.id, r.id, more); has(values, own) {
+		return own
+	}
+	return plain
 }

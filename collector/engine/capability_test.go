@@ -84,6 +84,10 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			},
 		},
 		{
+			says: "LLM-API model with the metrics module", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, GPUs: 1},
+			has: "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse gpu health config",
+		},
+		{
 			says: "no LLM", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonCore},
 			has: "queue e2e health config",
 		},

@@ -27,6 +27,7 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 		{says: "C++ backend", spec: simulate.Spec{Kind: simulate.KindTriton}, kind: engine.Triton, path: "/metrics"},
 		{says: "names of 23.11", spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, kind: engine.Triton, path: "/metrics"},
 		{says: "Python executor", spec: simulate.Spec{Kind: simulate.KindTritonPython}, kind: engine.Triton, path: "/metrics"},
+		{says: "LLM-API model with the metrics module", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, kind: engine.Triton, path: "/metrics"},
 		{says: "LLM-API model", spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI}, kind: engine.Triton, path: "/metrics"},
 		{says: "no LLM", spec: simulate.Spec{Kind: simulate.KindTritonCore}, kind: engine.Triton, path: "/metrics"},
 		{says: "vLLM backend", spec: simulate.Spec{Kind: simulate.KindTritonVLLM}, kind: engine.Triton, path: "/metrics"},

@@ -29,6 +29,7 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 		{"B of 24.08", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.49.0"}, "metric set B", "metric set B", "engine parameters"},
 		{"B of 24.06 has no series", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"}, "metric set B", "metric set C", "engine parameters"},
 		{"C", simulate.Spec{Kind: simulate.KindTritonLLMAPI}, "metric set C", "metric set C", "LLM-API"},
+		{"E", simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, "metric set E", "metric set E", "metrics module"},
 		{"D", simulate.Spec{Kind: simulate.KindTritonCore}, "metric set D", "metric set D", "core series only"},
 		{"D of vLLM", simulate.Spec{Kind: simulate.KindTritonVLLM}, "metric set D", "metric set D", "vllm:*"},
 	} {

@@ -20,9 +20,9 @@ func TestEveryModelOfEveryTritonHasAConfig(t *testing.T) {
 			"tensorrt_llm": {"tensorrtllm", ""}, "tensorrt_llm_bls": {"python", ""},
 		},
 		simulate.KindTritonPython: {"tensorrt_llm": {"python", ""}},
-		simulate.KindTritonLLMAPI: {"tensorrt_llm": {"python", ""}},
-		simulate.KindTritonVLLM:   {"vllm_model": {"vllm", ""}},
-		simulate.KindTritonCore:   {"resnet50": {"onnxruntime", "onnxruntime_onnx"}, "densenet_onnx": {"onnxruntime", "onnxruntime_onnx"}},
+		simulate.KindTritonLLMAPI: {"tensorrt_llm": {"python", ""}}, simulate.KindTritonLLMAPIModule: {"tensorrt_llm": {"python", ""}},
+		simulate.KindTritonVLLM: {"vllm_model": {"vllm", ""}},
+		simulate.KindTritonCore: {"resnet50": {"onnxruntime", "onnxruntime_onnx"}, "densenet_onnx": {"onnxruntime", "onnxruntime_onnx"}},
 	} {
 		r := listening(t, simulate.Spec{Kind: kind, StaticBatching: true, DeclareVersion: true})
 		for model, names := range want {

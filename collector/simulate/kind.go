@@ -12,17 +12,18 @@ type Kind string
 // begin with its name; here is its entry and no more.
 func kinds() map[Kind]software {
 	return map[Kind]software{
-		KindTriton:       tritonTRTLLM(),
-		KindTritonPython: tritonPython(),
-		KindTritonLLMAPI: tritonLLMAPI(),
-		KindTritonCore:   tritonCore(),
-		KindTritonVLLM:   tritonVLLM(),
-		KindTritonOpenAI: tritonOpenAI(),
-		KindServe:        serveNewest(),
-		KindServeGen2:    serveFirstPrefixed(),
-		KindServeOld:     serveOld(),
-		KindNIM:          nimSoftware(),
-		KindDynamo:       dynamoSoftware(),
+		KindTriton:             tritonTRTLLM(),
+		KindTritonPython:       tritonPython(),
+		KindTritonLLMAPI:       tritonLLMAPI(),
+		KindTritonLLMAPIModule: tritonLLMAPIModule(),
+		KindTritonCore:         tritonCore(),
+		KindTritonVLLM:         tritonVLLM(),
+		KindTritonOpenAI:       tritonOpenAI(),
+		KindServe:              serveNewest(),
+		KindServeGen2:          serveFirstPrefixed(),
+		KindServeOld:           serveOld(),
+		KindNIM:                nimSoftware(),
+		KindDynamo:             dynamoSoftware(),
 	}
 }
 

@@ -3,7 +3,10 @@ package simulate
 // KindTritonLLMAPI is an LLM API (PyTorch) model, with nv_inference_* only: set C.
 const KindTritonLLMAPI Kind = "triton-llmapi"
 
-func tritonLLMAPI() software {
+func tritonLLMAPI() software { return llmapiFlavour().software() }
+
+// llmapiFlavour is the model repository of the LLM API.
+func llmapiFlavour() flavour {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },
 		models: []model{{
@@ -16,5 +19,5 @@ func tritonLLMAPI() software {
 			config["output"] = []object{tensor("text_output", "TYPE_STRING", -1)}
 			return nil
 		},
-	}.software()
+	}
 }

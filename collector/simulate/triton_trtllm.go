@@ -51,8 +51,10 @@ func configureTRTLLM(s Spec, _ object) []string {
 // its statistics thread found it, and the token histograms.
 type trtllm struct {
 	silent
-	t             *triton
-	python        bool
+	t      *triton
+	python bool
+	// module says that the metrics module of the LLM API writes the families.
+	module        bool
 	sampled       iteration
 	input, output *histogram
 }
@@ -147,14 +149,14 @@ func (b *trtllm) blocks() []value {
 		{"used", float64(it.kvUsed)},
 		{"tokens_per", b.constant(float64(b.t.w.spec.Engine.TokensPerBlock))},
 	}
-	if v >= triton2410 && !b.python {
+	if v >= triton2410 && (b.module || !b.python) {
 		values = append(values, value{"reused", float64(it.kv.reused)})
 	}
 	if v < triton2504 {
 		return values
 	}
 	fraction := float64(it.kvUsed) / max(1, all)
-	if !b.python {
+	if b.module || !b.python {
 		// The C++ backend passes numbers through std::to_string: six decimals.
 		fraction = math.Round(fraction*1e6) / 1e6
 	}
@@ -183,7 +185,7 @@ func (b *trtllm) writeBatcher(p *page, suffix string) {
 // timestamp is the time of the last iteration in the unit of the release.
 func (b *trtllm) timestamp() float64 {
 	wall := b.t.w.start.Add(b.sampled.at)
-	if b.t.version >= triton2408 && !b.python {
+	if b.t.version >= triton2408 && (b.module || !b.python) {
 		return float64(wall.UnixMicro())
 	}
 	return float64(wall.Unix())

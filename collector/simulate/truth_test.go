@@ -15,7 +15,7 @@ import (
 
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
-		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonCore,
+		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
 		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
 		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo,
 	}

@@ -1,0 +1,113 @@
+package simulate
+
+// KindTritonLLMAPIModule is an LLM API model with the metrics module of
+// deploy/triton/llmapi around it.
+const KindTritonLLMAPIModule Kind = "triton-llmapi-module"
+
+func tritonLLMAPIModule() software {
+	f := llmapiFlavour()
+	f.backend = func(t *triton) backend {
+		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
+		b.reset()
+		b.ttft = newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
+		b.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20, 40, 80)
+		b.e2e = newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
+		return b
+	}
+	return f.software()
+}
+
+// llmapiModule is what the metrics module publishes: the families of the former
+// C++ backend, and its own for what these never had.
+type llmapiModule struct {
+	trtllm
+	iterations, prompt, generation, prefill, preempted uint64
+	reused, missed                                     uint64
+	ended                                              reasonCounts
+	failures                                           uint64
+	ttft, itl, e2e                                     *histogram
+}
+
+// reloaded changes nothing: the counters of the module outlive its model.
+func (*llmapiModule) reloaded() {}
+
+func (b *llmapiModule) started(r *request) {
+	b.prompt += uint64(r.prompt)
+	b.ttft.observe(seconds(r.arrived, r.firstToken))
+}
+
+func (b *llmapiModule) finished(r *request) {
+	if r.stuck {
+		return
+	}
+	b.trtllm.finished(r)
+	b.ended.add(r.reason)
+	b.e2e.observe(seconds(r.arrived, r.lastToken))
+}
+
+func (b *llmapiModule) failed(r *request) {
+	b.trtllm.finished(r)
+	b.failures++
+}
+
+func (b *llmapiModule) iterated(it *iteration) {
+	b.iterations++
+	b.generation += uint64(it.tokens)
+	b.prefill += uint64(it.contextTokens)
+	b.preempted += uint64(it.paused)
+	b.reused, b.missed = uint64(it.kv.reused), uint64(it.kv.missed)
+	b.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
+}
+
+func (b *llmapiModule) counters(p *page) {
+	if !b.printed() {
+		return
+	}
+	own := modelLabels("tensorrt_llm")
+	counter := func(name, help string, v uint64) { p.one("counter", "nv_llmapi_"+name, help, own, float64(v)) }
+	counter("iterations_total", "Iterations of the engine whose statistics were read.", b.iterations)
+	counter("generation_tokens_total", "Generated tokens, counted as they come.", b.generation)
+	counter("prompt_tokens_total", "Tokens of prompts, counted with a request's first output.", b.prompt)
+	counter("prefill_tokens_total", "Tokens that context requests computed, added up over iterations.", b.prefill)
+	counter("requests_preempted_total", "Requests that an iteration paused, added up over iterations.", b.preempted)
+	counter("kv_cache_reused_blocks_total", "KV cache blocks that were found in the cache.", b.reused)
+	counter("kv_cache_missed_blocks_total", "KV cache blocks that were looked for and not found.", b.missed)
+	counter("module_errors_total", "Errors inside the metrics module; each kind is in Triton's log once.", 0)
+	p.family("counter", "nv_llmapi_requests_ended_total", "Requests that ended, by class and by the engine's finish reason.")
+	class := func(class, reason string, n float64) {
+		p.add(pairs("class", class, "finish_reason", reason, "model", "tensorrt_llm", "version", "1"), n)
+	}
+	for _, e := range b.ended {
+		class("ok", e.reason, e.n)
+	}
+	if b.failures > 0 {
+		class("server", "error", float64(b.failures))
+	}
+	b.latency(p, "nv_llmapi_time_to_first_token_seconds", b.ttft)
+	b.latency(p, "nv_llmapi_inter_token_latency_seconds", b.itl)
+	b.latency(p, "nv_llmapi_request_duration_seconds", b.e2e)
+}
+
+// latency writes a histogram as the module does: as counters, for Triton's own
+// histograms would cost it a message for each token.
+func (*llmapiModule) latency(p *page, name string, h *histogram) {
+	p.family("counter", name+"_bucket", "Buckets of a latency, by the server's clock.")
+	p.name = name
+	p.buckets(modelLabels("tensorrt_llm"), h)
+	p.one("counter", name+"_sum", "Sum of a latency, by the server's clock.", modelLabels("tensorrt_llm"), h.sum)
+	p.one("counter", name+"_count", "Number of observations of a latency.", modelLabels("tensorrt_llm"), float64(h.n))
+}
+
+func (b *llmapiModule) gauges(p *page) {
+	b.trtllm.gauges(p)
+	if !b.printed() {
+		return
+	}
+	own, e := modelLabels("tensorrt_llm"), b.t.w.engine
+	gauge := func(name, help string, v float64) { p.one("gauge", "nv_llmapi_"+name, help, own, v) }
+	p.one("gauge", "nv_llmapi_info", "Versions of the metrics module and of TensorRT-LLM; 0 when the model is unloaded.",
+		pairs("model", "tensorrt_llm", "module_version", "1", "tensorrt_llm_version", b.t.w.spec.TRTLLMVersion, "version", "1"), 1)
+	gauge("heartbeat_timestamp_seconds", "When the module last read the engine.", float64(b.t.w.start.Add(b.t.w.now).Unix()))
+	gauge("requests_in_flight", "Requests that have arrived and not ended, counted at the server.", float64(e.inFlight()))
+	gauge("requests_waiting", "Requests that the engine has and does not run.", float64(max(0, e.inFlight()-b.sampled.scheduled)))
+}
