@@ -159,7 +159,8 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 		{engine.TRTLLMServe, engine.CanConfig, "trtllm_model_config_info 1\n", nil, "true, the config info on its page"},
 
-		{engine.NIM, engine.CanTokens, "", nil, "false, not on the page yet; families come with the first request"},
+		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
+		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families come with the first request"},
 		{engine.NIM, engine.CanTokens, "generation_tokens_total 1\n", nil, "true, generation_tokens_total, with each iteration"},
 		{engine.NIM, engine.CanLiveTokens, "generation_tokens_total 1\n", nil, "true, generation_tokens_total, with each iteration"},
 		{engine.NIM, engine.CanQueue, "num_requests_waiting 1\n", nil, "true, num_requests_waiting"},
@@ -208,7 +209,7 @@ func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 		engine.Triton:       "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TritonOpenAI: "false, the page answers 404 [metrics_path: /metrics]",
 		engine.TRTLLMServe:  "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
-		engine.NIM:          "false, /v1/metrics answers 404; NIM 2 and later are not built on TensorRT-LLM",
+		engine.NIM:          "false, /v1/metrics answers 404",
 		engine.VLLM:         "false, /metrics answers 404",
 		engine.SGLang:       "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
 		engine.Dynamo:       "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",

@@ -157,6 +157,7 @@ func TestNothingIsAskedOfAServerThatWasNotRecognised(t *testing.T) {
 func TestKindsThatShareAPageAreAlike(t *testing.T) {
 	same := map[engine.Kind][]engine.Kind{
 		engine.TritonOpenAI: {engine.Triton},
+		engine.NIM:          {engine.VLLM, engine.SGLang},
 	}
 	kinds := []engine.Kind{engine.Unknown}
 	for _, e := range engine.All() {

@@ -2,31 +2,62 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// NIM is NIM for LLMs 1.x; later ones are not built on TensorRT-LLM.
+// NIM is NIM for LLMs, a shell around an engine: 1.x has names of its own on its
+// page, 2.x passes on that of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
-// NIMFirst is NIM 1.x.
-const NIMFirst Generation = "1.x"
+// The generations of NIM, by the names on its page.
+const (
+	NIMFirst  Generation = "1.x"
+	NIMVLLM   Generation = "2.x with vLLM"
+	NIMSGLang Generation = "2.x with SGLang"
+	// NIMSilent has no names of any engine.
+	NIMSilent Generation = "without engine statistics"
+)
 
 var _ = register(&nim{base{
 	kind: NIM, path: "/v1/metrics",
+	pageOf:  []Kind{VLLM, SGLang},
 	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	quirks:  Quirks{CountersAppear: true},
 }})
 
-// nim is NIM for LLMs 1.x.
+// nim is NIM for LLMs.
 type nim struct{ base }
 
 // release is the answer of GET /v1/version: NIM's own release, not
 // TensorRT-LLM's.
 type release struct {
 	Release string `json:"release"`
+}
+
+// isIt implements Engine: what NIM adds to the API of the engine inside.
+func (*nim) isIt(ctx context.Context, ask Asker, address string) string {
+	q := &questions{ask: ask, base: address}
+	var r release
+	if _, ok := q.get(ctx, "/v1/version", &r); ok && r.Release != "" {
+		return "/v1/version names a release of NIM"
+	}
+	var about metadata
+	if _, ok := q.get(ctx, "/v1/metadata", &about); ok && len(about.ModelInfo)+len(about.AssetInfo)+len(about.LicenseInfo) > 0 {
+		return "/v1/metadata says what is in the container"
+	}
+	return ""
+}
+
+// metadata is the answer of GET /v1/metadata, as far as it shows NIM.
+type metadata struct {
+	ModelInfo   json.RawMessage `json:"modelInfo"`
+	AssetInfo   json.RawMessage `json:"assetInfo"`
+	LicenseInfo json.RawMessage `json:"licenseInfo"`
 }
 
 // Ask implements Engine.
@@ -50,15 +81,57 @@ func (*nim) Health(ctx context.Context, ask Asker, address string) Health {
 	return h
 }
 
-// Generation implements Engine.
-func (*nim) Generation(*Page, *Facts) (Generation, string) {
-	return NIMFirst, "the page has the names of NIM 1.x"
+// inside is the engine whose page a NIM passes on; nil where it is NIM's own.
+func (*nim) inside(p *Page) Engine {
+	for prefix, kind := range map[string]Kind{vllmPrefix: VLLM, sglangPrefix: SGLang} {
+		if e, ok := Of(string(kind)); ok && p.Begins(prefix) {
+			return e
+		}
+	}
+	return nil
 }
 
-// Meanings implements Engine. Token counters move with each iteration here,
-// and the time per output token is observed token by token, unlike
-// trtllm-serve's of the same name.
+// CountsFailures implements Engine.
+func (n *nim) CountsFailures(p *Page) bool {
+	if e := n.inside(p); e != nil {
+		return e.CountsFailures(p)
+	}
+	return n.base.CountsFailures(p)
+}
+
+// Unserved implements Engine.
+func (*nim) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
+
+// Stream implements Engine. The vLLM of 1.x refused keys that it did not know.
+func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
+	if e := n.inside(p); e != nil {
+		return e.Stream("", p)
+	}
+	return n.stream, ""
+}
+
+// Generation implements Engine.
+func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
+	switch {
+	case p.Begins(vllmPrefix):
+		return NIMVLLM, "the page has the names of vLLM"
+	case p.Begins(sglangPrefix):
+		return NIMSGLang, "the page has the names of SGLang"
+	case slices.ContainsFunc(nimFirstMeanings(), func(m Meaning) bool { return p.Shows(m.Name) || p.Shows(m.Name+"_bucket") }):
+		return NIMFirst, "the page has the names of NIM 1.x"
+	}
+	return NIMSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
+}
+
+// Meanings implements Engine. No name of one engine is that of another.
 func (*nim) Meanings() []Meaning {
+	return slices.Concat(nimFirstMeanings(), vllmPageMeanings(), sglangMeanings())
+}
+
+// nimFirstMeanings are the series of 1.x. Token counters move with each iteration
+// here, and the time per output token is observed token by token, unlike
+// trtllm-serve's of the same name.
+func nimFirstMeanings() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting},
@@ -78,16 +151,25 @@ func (*nim) Meanings() []Meaning {
 
 // Capability implements Engine.
 func (n *nim) Capability(name string, k *Known) target.Check {
-	if name == CanHealth || name == CanConfig {
+	if name == CanHealth || name == CanConfig && !k.Page.Has(CacheConfig) {
 		return n.base.Capability(name, k)
 	}
 	return named(name, n.judge(name, k.Page))
 }
 
-// judge judges what the page shows.
-func (*nim) judge(name string, p *Page) target.Check {
+// judge judges what the page shows, by the engine whose names it has.
+func (n *nim) judge(name string, p *Page) target.Check {
 	if p == nil {
-		return no("/v1/metrics answers 404; NIM 2 and later are not built on TensorRT-LLM", "")
+		return no("/v1/metrics answers 404", "")
+	}
+	switch n.inside(p).(type) {
+	case *vllm:
+		return judgeVLLM(name, p)
+	case *sglang:
+		return judgeSGLang(name, p)
+	}
+	if generation, why := n.Generation(p, nil); generation == NIMSilent {
+		return no(why, "")
 	}
 	if c, ok := p.firstOf(name, []source{
 		{CanTokens, GenerationTokens, "generation_tokens_total, with each iteration"},

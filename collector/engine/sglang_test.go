@@ -74,6 +74,7 @@ sglang:http_responses_total{endpoint="/version",method="GET",status_code="404"} 
 		},
 	} {
 		shows(t, valuesOf(t, engine.SGLang, []byte(c.page)), c.want, c.says)
+		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.says+", in a NIM")
 	}
 }
 

@@ -84,6 +84,18 @@ func vllmGeneration(p *Page) (Generation, string) {
 // gave one, as to the question for this page.
 func (*vllm) CountsFailures(p *Page) bool { return p.Shows(vllmAnswers) }
 
+// Unserved implements Engine.
+func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
+
+// vllmUnserved says that all engines of a page of vLLM sleep: requests hang until
+// they are woken, and /health is 200 (seen in 0.32.0).
+func vllmUnserved(p *Page) string {
+	if p.Has(EngineAwake) && p.values[EngineAwake] <= 0 {
+		return "its engines sleep until they are woken"
+	}
+	return ""
+}
+
 // arrange implements Engine: series name the base model or none, and the server
 // lists that before its adapters.
 func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"os"
 	"testing"
 
@@ -104,6 +105,7 @@ vllm:engine_sleep_state{engine="0",model_name="m",sleep_state="weights_offloaded
 		},
 	} {
 		shows(t, valuesOf(t, engine.VLLM, []byte(c.page)), c.want, c.says)
+		shows(t, valuesOf(t, engine.NIM, []byte(c.page)), c.want, c.says+", in a NIM")
 	}
 }
 
@@ -131,6 +133,19 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 	name := "real-vllm-0.12.0-after.prom"
 	values := sampleValues(t, engine.VLLM, name)
 	require.InDelta(t, values["generation_tokens_total"]-values["time_to_first_token_seconds_count"], values["inter_token_latency_seconds_count"], 0, name)
+}
+
+func TestAVLLMThatSleepsServesNothing(t *testing.T) {
+	const awake = "vllm:engine_sleep_state{engine=%q,sleep_state=\"awake\"} %d\n"
+	asleep := fmt.Sprintf(awake, "0", 0)
+	for page, want := range map[string]string{
+		"vllm:num_requests_running 1\n":     "",
+		asleep:                              "its engines sleep until they are woken",
+		asleep + fmt.Sprintf(awake, "1", 1): "",
+	} {
+		require.Equal(t, want, of(t, engine.VLLM).Unserved(readPage(t, engine.VLLM, []byte(page)), nil, nil), page)
+	}
+	require.Empty(t, of(t, engine.VLLM).Unserved(nil, nil, nil))
 }
 
 func TestGenerationsOfVLLM(t *testing.T) {
