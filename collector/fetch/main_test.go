@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,9 +53,12 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	if s.failed != nil {
 		return scrape.Page{}, s.failed
 	}
-	body, ok := s.answers[path]
-	if !ok {
+	body, ok := s.answer(path)
+	switch {
+	case !ok:
 		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+	case body != "" && strings.ContainsRune("<[{", rune(body[0])):
+		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonContentType, Err: errors.New("no text page")}
 	}
 	return scrape.Page{Body: append(buf[:0], body...)}, nil
 }
@@ -68,11 +72,19 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	case <-ctx.Done():
 		return 0, nil, nil, ctx.Err()
 	}
-	body, ok := s.answers[path]
+	body, ok := s.answer(path)
 	if !ok {
 		return http.StatusNotFound, http.Header{}, nil, nil
 	}
 	return http.StatusOK, http.Header{}, []byte(body), nil
+}
+
+// answer is the body for a path; * is that for all others.
+func (s *server) answer(path string) (body string, ok bool) {
+	if body, ok = s.answers[path]; !ok {
+		body, ok = s.answers["*"]
+	}
+	return body, ok
 }
 
 func pathOf(address string) string {

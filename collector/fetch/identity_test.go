@@ -1,0 +1,136 @@
+package fetch
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// api is what a server answers besides its page.
+func api(paths ...map[string]string) map[string]string {
+	all := make(map[string]string)
+	for _, p := range paths {
+		maps.Copy(all, p)
+	}
+	return all
+}
+
+// lists are models with an owner.
+func lists(owner string) map[string]string {
+	return map[string]string{"/v1/models": `{"object":"list","data":[{"id":"m","object":"model","owned_by":"` + owner + `"}]}`}
+}
+
+// at is one answer.
+func at(path, body string) map[string]string { return map[string]string{path: body} }
+
+// TestEveryServerIsWhatItIs goes over the kinds of servers, their generations, the
+// ways to name their address, and servers that resemble them: a wrong identity
+// is worse than none.
+func TestEveryServerIsWhatItIs(t *testing.T) {
+	t.Parallel()
+	const (
+		serve11   = "# TYPE e2e_request_latency_seconds histogram\nrequest_success_total{engine_type=\"undefined\",finished_reason=\"stop\",model_name=\"undefined\"} 1.0\n"
+		serveNow  = "trtllm_model_config_info{engine_type=\"pytorch\"} 1.0\n"
+		vllmOld   = "vllm:gpu_cache_usage_perc{engine=\"0\",model_name=\"m\"} 0.0\n"
+		vllmNow   = "python_info 1.0\nvllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0.0\n"
+		vllmTypes = "# HELP vllm:num_requests_running x\n# TYPE vllm:num_requests_running gauge\n"
+		silent    = "python_info 1.0\nprocess_start_time_seconds 1.0\nhttp_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"2xx\"} 1.0\n"
+		sglangNow = "sglang:num_running_reqs{engine_type=\"unified\",model_name=\"m\"} 0.0\n"
+		worker    = "dynamo_component_uptime_seconds 1\n"
+		json      = `[{"iter":1}]`
+	)
+	version := at("/version", `{"version":"1.1.0"}`)
+	serveAPI := api(lists("tensorrt_llm"), version, at("/metrics", json), at("/health", ""))
+	vllmAPI := api(lists("vllm"), version, at("/health", ""), at("/ping", ""))
+	sglangAPI := api(lists("sglang"), at("/model_info", `{"model_path":"/m","served_model_name":"m"}`))
+	nimAPI := api(lists("vllm"), at("/v1/version", `{"release":"2.0.0","api":"2.0.0"}`), at("/v1/health/ready", `{}`))
+	for _, c := range []struct {
+		says    string
+		answers map[string]string
+		// page is the path of its page, and kind what is found whichever way the
+		// address is given.
+		page string
+		kind engine.Kind
+	}{
+		{"Triton, metrics port", api(at("/metrics", tritonPage), at("*", "")), "/metrics", engine.Triton},
+		{"Triton with vLLM inside", at("/metrics", "vllm:num_requests_running 1\n"+tritonPage), "/metrics", engine.Triton},
+		{"Triton, API port", at("/v2", tritonAPI), "/metrics", engine.Unknown},
+		{"Triton, gRPC port", nil, "/metrics", engine.Unknown},
+		{"Triton's OpenAI frontend", api(at("/metrics", tritonPage), lists("Triton Inference Server")), "/metrics", engine.TritonOpenAI},
+		{"trtllm-serve 1.1, idle", api(serveAPI, at("/prometheus/metrics", "")), "/prometheus/metrics", engine.TRTLLMServe},
+		{"trtllm-serve 1.1, busy", api(serveAPI, at("/prometheus/metrics", serve11)), "/prometheus/metrics", engine.TRTLLMServe},
+		{"trtllm-serve 1.3", api(serveAPI, at("/prometheus/metrics", serveNow)), "/prometheus/metrics", engine.TRTLLMServe},
+		{"trtllm-serve without its page", serveAPI, "/prometheus/metrics", engine.TRTLLMServe},
+		{"NIM 1.x", api(at("/v1/metrics", nimPage), lists("system"), at("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)), "/v1/metrics", engine.NIM},
+		{"NIM 1.x, page only", at("/v1/metrics", nimPage), "/v1/metrics", engine.NIM},
+		{"NIM 2 with vLLM", api(nimAPI, at("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
+		{"NIM 2 with SGLang", api(nimAPI, at("/v1/metrics", sglangNow)), "/v1/metrics", engine.NIM},
+		{"NIM 2 without statistics", api(nimAPI, at("/v1/metrics", silent)), "/v1/metrics", engine.NIM},
+		{"NIM 2 without a page", nimAPI, "/v1/metrics", engine.NIM},
+		{"NIM 2 by its metadata", api(lists("vllm"), at("/v1/metadata", `{"modelInfo":[{"shortName":"m"}]}`), at("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
+		{"NIM 2, health port", at("/v1/health/live", `{}`), "/v1/metrics", engine.Unknown},
+		{"Dynamo, frontend", api(at("/metrics", "dynamo_frontend_model_ready 1\n"), lists("nvidia"), at("/health", `{"instances":[]}`)), "/metrics", engine.Dynamo},
+		{"Dynamo, worker with TensorRT-LLM", at("/metrics", worker+"trtllm_request_success_total{engine_type=\"trtllm\"} 1.0\n"), "/metrics", engine.Dynamo},
+		{"Dynamo, worker with vLLM", at("/metrics", vllmNow+worker), "/metrics", engine.Dynamo},
+		{"Dynamo, worker with SGLang", at("/metrics", sglangNow+worker), "/metrics", engine.Dynamo},
+		{"vLLM 0.8", api(vllmAPI, at("/metrics", vllmOld)), "/metrics", engine.VLLM},
+		{"vLLM 0.32", api(vllmAPI, at("/metrics", vllmNow)), "/metrics", engine.VLLM},
+		{"vLLM, page only", at("/metrics", vllmNow), "/metrics", engine.VLLM},
+		{"vLLM, several API processes before the first request", api(vllmAPI, at("/metrics", vllmTypes)), "/metrics", engine.VLLM},
+		{"vLLM without statistics", api(vllmAPI, at("/metrics", silent)), "/metrics", engine.VLLM},
+		{"SGLang", api(sglangAPI, at("/metrics", sglangNow)), "/metrics", engine.SGLang},
+		{"SGLang without a page", sglangAPI, "/metrics", engine.SGLang},
+		{"SGLang of old", api(lists("sglang"), at("/get_model_info", `{"model_path":"/m"}`)), "/metrics", engine.SGLang},
+
+		{"llama.cpp", api(lists("llamacpp"), at("/metrics", "llamacpp:prompt_tokens_total 1\n"), at("/health", `{"status":"ok"}`)), "/metrics", engine.Unknown},
+		{"TGI", api(at("/metrics", "tgi_request_success 1\ntgi_queue_size 0\n"), at("/info", `{"version":"3.0.0"}`), at("/health", "")), "/metrics", engine.Unknown},
+		{"LMDeploy", api(lists("lmdeploy"), at("/metrics", "lmdeploy:num_requests_running 1\n"), version), "/metrics", engine.Unknown},
+		{"Ray Serve with vLLM", api(lists("my-organization"), at("/metrics", "ray_vllm:num_requests_running 1\nray_serve_num_http_requests 1\n")), "/metrics", engine.Unknown},
+		{"a gateway before vLLM", api(lists("vllm"), at("/metrics", "gateway_requests_total 1\n")), "/metrics", engine.Unknown},
+		{"a gateway before SGLang", api(lists("sglang"), at("/metrics", "gateway_requests_total 1\n"), version), "/metrics", engine.Unknown},
+		{"a stranger with a version", api(version, at("/metrics", "x 1\n")), "/metrics", engine.Unknown},
+		{"a stranger with a version and no page", version, "/metrics", engine.Unknown},
+		{"a stranger whose page is where trtllm-serve has it", at("/prometheus/metrics", "x 1\n"), "/prometheus/metrics", engine.Unknown},
+		{"a stranger whose page is where NIM has it", at("/v1/metrics", "x 1\n"), "/v1/metrics", engine.Unknown},
+		{"a stranger with common names", at("/metrics", "request_success_total{code=\"200\"} 1\nhttp_requests_total 1\n"), "/metrics", engine.Unknown},
+		{"nginx", at("*", "<html><body>Welcome to nginx!</body></html>"), "/metrics", engine.Unknown},
+		{"an API that answers all with JSON", at("*", `{"message":"ok","version":"1"}`), "/metrics", engine.Unknown},
+		{"a port that answers all with nothing", at("*", ""), "/prometheus/metrics", engine.Unknown},
+	} {
+		for _, form := range []string{"http://a:1", "http://a:1/", "http://a:1" + c.page} {
+			t.Run(c.says+" at "+form, func(t *testing.T) {
+				t.Parallel()
+				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context())
+				defer p.Release()
+				require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
+				require.Equal(t, c.kind != engine.Unknown, p.Server.Evidence != "")
+				if c.kind != engine.Unknown {
+					require.Equal(t, "http://a:1"+c.page, p.Server.URL)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatShowsTheKindIsSaid(t *testing.T) {
+	t.Parallel()
+	nim := api(at("/v1/version", `{"release":"2.0.0"}`), at("/v1/metrics", "vllm:num_requests_running 1\n"))
+	for _, c := range []struct {
+		answers map[string]string
+		want    string
+	}{
+		{at("/metrics", "vllm:num_requests_running 1\n"), "the page has names that begin with vllm:"},
+		{at("/metrics", "trtllm_x{engine_type=\"trtllm\"} 1\n"), `the page has engine_type="trtllm"`},
+		{nim, "the page has names that begin with vllm:; /v1/version names a release of NIM"},
+		{api(lists("vllm"), at("/version", `{"version":"1"}`)), "/v1/models lists models owned by vllm, and /version answers"},
+		{api(lists("sglang"), at("/model_info", `{"served_model_name":"m"}`)), "/v1/models lists models owned by sglang, and /model_info answers"},
+	} {
+		p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1").Fetch(t.Context())
+		require.Equal(t, c.want, p.Server.Evidence)
+		p.Release()
+	}
+}
