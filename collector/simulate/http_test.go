@@ -161,6 +161,8 @@ func TestStreamsAreAnsweredTokenByToken(t *testing.T) {
 		{"Triton", simulate.Spec{Streaming: true}, "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, `"text_output":"`, "}"},
 		{"trtllm-serve chat", simulate.Spec{Kind: simulate.KindServe}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true,"stream_options":{"include_usage":true}}`, `"content":"`, "data: [DONE]"},
 		{"Triton's OpenAI frontend", simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
+		{"vLLM", simulate.Spec{Kind: simulate.KindVLLM}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
+		{"SGLang", simulate.Spec{Kind: simulate.KindSGLang}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
 		{"Dynamo", simulate.Spec{Kind: simulate.KindDynamo}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

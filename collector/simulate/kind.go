@@ -24,6 +24,8 @@ func kinds() map[Kind]software {
 		KindServeOld:           serveOld(),
 		KindNIM:                nimSoftware(),
 		KindDynamo:             dynamoSoftware(),
+		KindVLLM:               vllmServerSoftware(),
+		KindSGLang:             sglangSoftware(),
 	}
 }
 

@@ -1,7 +1,6 @@
 package simulate
 
 import (
-	"compress/gzip"
 	"net/http"
 	"strings"
 	"time"
@@ -34,36 +33,9 @@ func (s *serve) health(*http.Request) (status int, body any) {
 	return http.StatusOK, nil
 }
 
-// prometheus answers as prometheus_client's ASGI application: chunked, gzip for
-// whoever names it (even with q=0), OpenMetrics for whoever accepts it.
+// prometheus answers as prometheus_client's ASGI application.
 func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request) {
-	openMetrics := strings.Contains(req.Header.Get("Accept"), "application/openmetrics-text")
-	var body []byte
-	r.locked(s, func() {
-		// A restricted registry knows nothing in multiprocess mode.
-		if !s.w.emptyPage && !req.URL.Query().Has("name[]") {
-			body = s.render(openMetrics)
-		}
-	})
-	h := w.Header()
-	h.Set("Content-Type", prometheusText)
-	if openMetrics {
-		h.Set("Content-Type", "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores")
-	}
-	compress := strings.Contains(req.Header.Get("Accept-Encoding"), "gzip")
-	if compress {
-		h.Set("Content-Encoding", "gzip")
-	}
-	w.WriteHeader(http.StatusOK)
-	// Without a length and with an early flush the body is sent in chunks.
-	_ = http.NewResponseController(w).Flush()
-	if compress {
-		z := gzip.NewWriter(w)
-		_, _ = z.Write(body)
-		_ = z.Close()
-		return
-	}
-	_, _ = w.Write(body)
+	r.asgiPage(s, w, req, s.render)
 }
 
 // statistics is GET /metrics: JSON iteration records, each handed out once. A

@@ -29,8 +29,8 @@ type Spec struct {
 	// Speed is the simulated seconds per real second, at most 1000; 0 leaves time to
 	// Advance.
 	Speed float64
-	// EngineVersion is Triton's, NIM's or Dynamo's version; TRTLLMVersion the
-	// version of TensorRT-LLM inside (for trtllm-serve the only one).
+	// EngineVersion is the version of Triton, NIM, Dynamo, vLLM or SGLang;
+	// TRTLLMVersion the version of TensorRT-LLM inside (for trtllm-serve the only one).
 	EngineVersion, TRTLLMVersion string
 	// Model is the served model name of servers that have one.
 	Model    string
@@ -46,8 +46,9 @@ type Spec struct {
 	StaticBatching bool
 	// DeclareVersion puts a trtllm_version parameter into the model config.
 	DeclareVersion bool
-	// NoPerfMetrics is trtllm-serve without return_perf_metrics; NoIterationStats
-	// is it without enable_iter_perf_stats.
+	// NoPerfMetrics is trtllm-serve without return_perf_metrics, vLLM with
+	// --disable-log-stats or SGLang without --enable-metrics; NoIterationStats is
+	// trtllm-serve without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
 	// LoadDuration is the time from process start to open ports, ModelLoad that
 	// of a model loaded by API, UnloadDuration that of an unload.

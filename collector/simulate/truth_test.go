@@ -17,7 +17,7 @@ func everyKind() []simulate.Kind {
 	return []simulate.Kind{
 		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
 		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
-		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo,
+		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
 	}
 }
 
