@@ -53,6 +53,10 @@ func kinds() map[string]simulate.Spec {
 		"nim-1.0":                  {Kind: simulate.KindNIM},
 		"dynamo-worker":            {Kind: simulate.KindDynamo},
 		"dynamo-frontend":          {Kind: simulate.KindDynamo},
+		"vllm-0.32":                {Kind: simulate.KindVLLM},
+		"vllm-0.32-silent":         {Kind: simulate.KindVLLM, NoPerfMetrics: true},
+		"sglang-0.5":               {Kind: simulate.KindSGLang},
+		"sglang-0.5-no-page":       {Kind: simulate.KindSGLang, NoPerfMetrics: true},
 	}
 }
 

@@ -28,6 +28,8 @@ type base struct {
 	answers []Signal
 	quirks  Quirks
 	stream  Stream
+	// foreign says that TensorRT-LLM is never inside.
+	foreign bool
 	// prefixes begin names that say something of the server although no rule
 	// reads them.
 	prefixes []string

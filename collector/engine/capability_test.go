@@ -103,6 +103,21 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			},
 		},
 		{
+			says: "vLLM", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM},
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse health config",
+			cures: map[string]string{engine.CanGPU: "DCGM"},
+		},
+		{
+			says: "vLLM without statistics", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true},
+			has:   "health",
+			cures: map[string]string{engine.CanTokens: "without --disable-log-stats", engine.CanQueue: "without --disable-log-stats"},
+		},
+		{
+			says: "SGLang", kind: engine.SGLang, spec: simulate.Spec{Kind: simulate.KindSGLang},
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache health",
+			cures: map[string]string{engine.CanGPU: "DCGM"},
+		},
+		{
 			says: "trtllm-serve 1.3", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe},
 			has:   "tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse gpu health config",
 			cures: map[string]string{engine.CanLiveTokens: "iteration_stats: true"},

@@ -41,6 +41,10 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 		{says: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
 		{says: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
 		{says: "Dynamo frontend", spec: simulate.Spec{Kind: simulate.KindDynamo}, api: true, kind: engine.Dynamo, path: "/metrics"},
+		{says: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
+		{says: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
+		{says: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
+		{says: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, NoPerfMetrics: true}, kind: engine.SGLang, path: "/metrics"},
 		{says: "the API port of Triton shows no page", spec: simulate.Spec{Kind: simulate.KindTriton}, api: true, kind: engine.Unknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {

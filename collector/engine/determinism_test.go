@@ -198,3 +198,11 @@ func TestDeterminismOfTRTLLMServe(t *testing.T) {
 		require.Empty(t, of(t, kind).Determinism(nil, nil))
 	}
 }
+
+func TestAServerWithoutTensorRTLLMNeedsNoVersionOfIt(t *testing.T) {
+	for _, kind := range []engine.Kind{engine.VLLM, engine.SGLang} {
+		e := of(t, kind)
+		require.Equal(t, []target.Check{target.No(engine.CheckVersions, "declare or expect engine_version", "")}, engine.Determinism(e, nil, nil, engine.Pins{}))
+		require.Equal(t, []target.Check{target.Yes(engine.CheckVersions, "its versions are declared or expected")}, engine.Determinism(e, nil, nil, engine.Pins{EngineVersion: true}))
+	}
+}

@@ -27,6 +27,7 @@ var _ = register(&sglang{base{
 	marks:   []mark{{text: sglangPrefix, weight: 2}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:  Stream{Usage: true, Seed: true},
+	foreign: true,
 	quirks:  Quirks{CountersAppear: true},
 }})
 

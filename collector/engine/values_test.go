@@ -2,15 +2,19 @@ package engine_test
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // valuesOf are what the meanings of a kind make of a page: series that mean the
@@ -110,6 +114,27 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 				}
 				require.Equal(t, c.has, strings.Join(has, " "))
 			})
+		}
+	}
+}
+
+// TestSimulatedPagesHaveTheSignalsOfRealOnes holds the simulated servers against
+// captured pages of the same servers after some requests.
+func TestSimulatedPagesHaveTheSignalsOfRealOnes(t *testing.T) {
+	load := simulate.Workload{Rate: 4, SharedPrefix: 0.5, AbandonRate: 0.2, ErrorRate: 0.1}
+	for file, c := range map[string]struct {
+		kind engine.Kind
+		spec simulate.Spec
+	}{
+		"real-vllm-0.32.0-after-errors.prom":       {engine.VLLM, simulate.Spec{Kind: simulate.KindVLLM, Workload: load}},
+		"real-sglang-0.5.23-after-disconnect.prom": {engine.SGLang, simulate.Spec{Kind: simulate.KindSGLang, Workload: load}},
+	} {
+		captured := sampleValues(t, c.kind, file)
+		simulated := valuesOf(t, c.kind, replica(t, c.spec, time.Minute).Page())
+		for name := range captured {
+			signal, _, _ := strings.Cut(name, " ")
+			has := slices.ContainsFunc(slices.Collect(maps.Keys(simulated)), func(s string) bool { return s == signal || strings.HasPrefix(s, signal+" ") })
+			require.True(t, has, "%s of %s", signal, c.kind)
 		}
 	}
 }

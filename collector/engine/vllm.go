@@ -30,6 +30,7 @@ var _ = register(&vllm{base{
 	marks:   []mark{{text: vllmPrefix, weight: 2}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:  Stream{Usage: true, Seed: true},
+	foreign: true,
 	quirks:  Quirks{CountersAppear: true},
 }})
 
@@ -77,7 +78,7 @@ func vllmGeneration(p *Page) (Generation, string) {
 	case p.Begins(vllmPrefix):
 		return VLLMPlain, "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"
 	}
-	return VLLMSilent, "the page has no names that begin with vllm:"
+	return VLLMSilent, "the page has no series of the engine"
 }
 
 // CountsFailures implements Engine: the API counts its answers by status once it
