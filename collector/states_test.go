@@ -165,18 +165,51 @@ func TestAServerWithDeadStubsIsFailing(t *testing.T) {
 
 func TestAServerThatStandsStillIsStalled(t *testing.T) {
 	t.Parallel()
-	// So many requests that some are always in flight: what an idle executor
-	// is given when it stands still, its metrics do not show.
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *config.File) {
-		c.Global.StallAfter = model.Duration(500 * time.Millisecond)
-	})
-	s.turns("ready")
-	s.until("work in flight", func() bool { return s.number("llm_server_requests_running") > 0 })
-	s.subject.Stall(true)
-	require.Contains(t, s.turns("stalled").StateReason, "nothing moves")
-	require.Equal(t, "1", s.value("llm_server_live"))
-	s.subject.Stall(false)
-	s.turns("ready")
+	for _, kind := range []simulate.Kind{simulate.KindTriton, simulate.KindVLLM, simulate.KindSGLang} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			// So many requests that some are always in flight: what an idle executor
+			// is given when it stands still, its metrics do not show.
+			s := play(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *config.File) {
+				c.Global.StallAfter = model.Duration(500 * time.Millisecond)
+			})
+			s.turns("ready")
+			s.until("work in flight", func() bool { return s.number("llm_server_requests_running") > 0 })
+			s.subject.Stall(true)
+			require.Contains(t, s.turns("stalled").StateReason, "nothing moves")
+			require.Equal(t, "1", s.value("llm_server_live"))
+			s.subject.Stall(false)
+			s.turns("ready")
+		})
+	}
+}
+
+func TestNamesOfPythonServersStayTheirOwn(t *testing.T) {
+	t.Parallel()
+	for kind, names := range map[simulate.Kind][]string{
+		simulate.KindVLLM:   {`vllm:generation_tokens_total{engine="vllm"`, `exported_engine="0"`, `# TYPE vllm:generation_tokens_total counter`},
+		simulate.KindSGLang: {`sglang:generation_tokens_total{engine="sglang"`, `# TYPE sglang:generation_tokens_total counter`},
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := play(t, simulate.Spec{Kind: kind}, nil)
+			s.turns("ready")
+			s.until("load, tokens, latencies and cache in our words", func() bool {
+				for _, name := range []string{"requests_running", "requests_waiting", "generation_tokens_total", "time_to_first_token_seconds_count", "kv_cache_utilization_ratio"} {
+					if s.value("llm_server_"+name, `model_id="tiny-llama"`) == "" {
+						return false
+					}
+				}
+				return true
+			})
+			page := s.page()
+			for _, text := range names {
+				requireText(t, page, text)
+			}
+			requireNoText(t, page, "sglang_", "colons stay colons")
+			requireNoText(t, page, "vllm_generation", "colons stay colons")
+		})
+	}
 }
 
 func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
