@@ -82,7 +82,8 @@ func vllmGeneration(p *Page) (Generation, string) {
 }
 
 // CountsFailures implements Engine: the API counts its answers by status once it
-// gave one, as to the question for this page.
+// gave one, as to the question for its models; those to questions for the page and
+// about health it leaves out (entrypoints/serve/instrumentator/metrics.py).
 func (*vllm) CountsFailures(p *Page) bool { return p.Shows(vllmAnswers) }
 
 // Unserved implements Engine.

@@ -27,7 +27,10 @@ func vllmPageMeanings() []Meaning {
 const vllmRank = "engine"
 
 // vllmRequests are the requests. One whose client left is in no counter of
-// those that ended; each of several answers or prompts of one request counts.
+// those that ended; each of several answers or prompts of one request counts. A
+// rejected request that is not streamed is answered 503, and so is among the
+// answers by status too (exceptions.py, QueueOverflowError); a streamed one has
+// its error inside a 200.
 func vllmRequests() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},
