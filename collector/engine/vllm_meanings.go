@@ -39,6 +39,7 @@ func vllmRequests() []Meaning {
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
 		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload}},
+		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 	}
 }
 

@@ -120,7 +120,7 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 		},
 		"real-vllm-0.32.0-api2-before-any-request.prom": {"requests_running": -1, "generation_tokens_total": 0},
 		"real-vllm-0.32.0-sleeping.prom":                {"engine_awake": 0},
-		"real-vllm-0.32.0-admission-rejections.prom":    {"requests_failed_total reason=max_num_queued_reqs": 8},
+		"real-vllm-0.32.0-admission-rejections.prom":    {"requests_failed_total reason=max_num_queued_reqs": 8, "requests_rejected_total": 8},
 		"real-vllm-0.32.0-after-load.prom": {
 			"requests_running": 0, "requests_waiting": 0,
 			"kv_cache_config_info page_size=128 cache_dtype=auto enable_block_reuse=True num_gpu_blocks=341": 1,
