@@ -24,6 +24,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	serving.declare(cmd)
 	length := cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").Duration()
 	speed := cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64()
+	mixed := cmd.Flag("mixed", "Add a pool of one model that vLLM, SGLang, trtllm-serve and Triton serve.").Bool()
 	return cmd.FullCommand(), func() error {
 		return untilSignal(func(ctx context.Context) error {
 			if *length > 0 {
@@ -31,15 +32,19 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 				ctx, cancel = context.WithTimeout(ctx, *length)
 				defer cancel()
 			}
-			return demo(ctx, out, &serving, *speed)
+			spec := simulate.DemoFleet(*speed)
+			if *mixed {
+				spec = simulate.MixedFleet(*speed)
+			}
+			return demo(ctx, out, &serving, spec)
 		})
 	}
 }
 
 // demo runs the fleet and an exporter that scrapes it.
-func demo(ctx context.Context, out *output, flags *webFlags, speed float64) error {
+func demo(ctx context.Context, out *output, flags *webFlags, spec simulate.FleetSpec) error {
 	// The fleet outlives ctx, so that nothing fails while the exporter stops.
-	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), simulate.DemoFleet(speed))
+	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), spec)
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -58,13 +63,17 @@ func demo(ctx context.Context, out *output, flags *webFlags, speed float64) erro
 }
 
 // demoText is the configuration of a fleet. What is expected of a pool is what
-// its first replica runs, so that the one of an older release stands out.
+// its first replica runs, so that the one of an older release is noticed; one
+// without TensorRT-LLM expects nothing.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
 	for _, pool := range fleet.Pools() {
-		fmt.Fprintf(&b, "  - pool_id: %q\n    expect: { trtllm_version: %q }\n    canary: { enabled: true, interval: 10s }\n    static_configs:\n",
-			pool.Name, pool.Replicas[0].Spec().TRTLLMVersion)
+		fmt.Fprintf(&b, "  - pool_id: %q\n", pool.Name)
+		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
+			fmt.Fprintf(&b, "    expect: { trtllm_version: %q }\n", version)
+		}
+		b.WriteString("    canary: { enabled: true, interval: 10s }\n    static_configs:\n")
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
 				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())

@@ -44,3 +44,19 @@ func DemoFleet(speed float64) FleetSpec {
 	}
 	return FleetSpec{Pools: []PoolSpec{llama, qwen}}
 }
+
+// MixedFleet is [DemoFleet] with a third pool, in which one model is served by
+// engines of four kinds.
+func MixedFleet(speed float64) FleetSpec {
+	fleet, mixed := DemoFleet(speed), PoolSpec{Name: "mistral-24b-mixed"}
+	for i, kind := range []Kind{KindVLLM, KindSGLang, KindServe, KindTriton} {
+		mixed.Replicas = append(mixed.Replicas, Spec{
+			Name: fmt.Sprintf("mistral-24b-%d", i), Kind: kind, Seed: uint64(30 + i), Speed: speed,
+			Model: "mistral-24b", GPUs: 1, Streaming: true,
+			Workload: Workload{Rate: 6, PromptTokens: 400, OutputTokens: 150, SharedPrefix: 0.4, AbandonRate: 0.02},
+			Engine:   Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+		})
+	}
+	fleet.Pools = append(fleet.Pools, mixed)
+	return fleet
+}

@@ -34,6 +34,20 @@ func TestDemoFleetMovesWithinSeconds(t *testing.T) {
 	}
 }
 
+func TestTheMixedFleetHasOnePoolOfSeveralKinds(t *testing.T) {
+	plain, mixed := simulate.DemoFleet(1), simulate.MixedFleet(1)
+	require.Len(t, mixed.Pools, len(plain.Pools)+1)
+	require.Equal(t, plain.Pools[1].Name, mixed.Pools[1].Name)
+	kinds := map[simulate.Kind]bool{}
+	for _, spec := range mixed.Pools[2].Replicas {
+		r := newReplica(t, spec)
+		r.Advance(time.Minute)
+		require.Greater(t, r.Truth().Finished, uint64(50), spec.Name)
+		kinds[spec.Kind] = true
+	}
+	require.Len(t, kinds, 4)
+}
+
 func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {
 	for _, pool := range simulate.DemoFleet(0).Pools {
 		for _, spec := range pool.Replicas {
