@@ -1,0 +1,107 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// moved looks again at a server that failed before and answers now, with a page
+// or without one: another kind of server may be there. True when it is, so that
+// the page has to be asked for again. The server is asked no more often than
+// about its identity.
+func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
+	if !f.Server.Uncertain || !f.Target.Auto() || !answering(failed) || failed == nil && !f.Server.Known() {
+		return false
+	}
+	u, err := url.Parse(f.Target.MetricsURL)
+	if err != nil || !pathless(u) {
+		// The operator's path stays; recognise sees what its page shows.
+		return false
+	}
+	if seen := engine.FromPage(body); seen != engine.Unknown && engine.Alike(f.Server.Engine.Kind(), seen) {
+		f.Server.Uncertain = false
+		return false
+	}
+	if time.Since(f.Server.asked) < f.Patience {
+		return false
+	}
+	f.Server.asked = time.Now()
+	u.Path = ""
+	found := engine.Detect(ctx, f.Scraper, u.String())
+	if found.Kind == engine.Unknown {
+		return false
+	}
+	f.Server.Uncertain = false
+	if !f.Server.become(found) {
+		return false
+	}
+	f.Server.URL = u.String() + found.Path
+	return true
+}
+
+// recognise settles the kind of a server by what is on its page, else by what
+// its API answers, and sees when the page is of another kind than is configured.
+// It looks at a page that is new, or back after a fault.
+func (f *Fetcher) recognise(ctx context.Context, body []byte, failed error) {
+	if f.Server.Known() && f.Up || !answering(failed) {
+		return
+	}
+	seen := engine.FromPage(body)
+	switch {
+	case seen == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
+		return
+	case seen == engine.Unknown:
+		seen = f.byAPI(ctx, body, failed)
+	case f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), seen):
+		found := engine.Recognise(ctx, f.Scraper, f.base(), body)
+		f.Server.become(found)
+		seen = found.Kind
+	}
+	f.Server.pageOf = seen
+}
+
+// byAPI settles the kind of a server whose page shows none. The server is asked
+// no more often than about its identity.
+func (f *Fetcher) byAPI(ctx context.Context, body []byte, failed error) engine.Kind {
+	if time.Since(f.Server.asked) < f.Patience {
+		return engine.Unknown
+	}
+	f.Server.asked = time.Now()
+	base := f.base()
+	found := engine.FromAPI(ctx, f.Scraper, base)
+	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
+		found = engine.FromEmptyPage(ctx, f.Scraper, base, u.Path)
+	}
+	f.Server.become(found)
+	return found.Kind
+}
+
+// base is the page's URL without path and query.
+func (f *Fetcher) base() string {
+	u, err := url.Parse(f.Server.URL)
+	if err != nil {
+		return ""
+	}
+	u.Path, u.RawQuery = "", ""
+	return u.String()
+}
+
+// answering says whether a server answered at all, be it with a failure.
+func answering(failed error) bool {
+	if failed == nil {
+		return true
+	}
+	switch scrape.ReasonOf(failed) { //nolint:exhaustive // The others say nothing of who answers.
+	case scrape.ReasonHTTPStatus, scrape.ReasonContentType, scrape.ReasonRedirect, scrape.ReasonEmpty:
+		return true
+	}
+	return false
+}
+
+// pathless says whether the target leaves the path of its page to the engine.
+func pathless(u *url.URL) bool { return u.Path == "" || u.Path == "/" }

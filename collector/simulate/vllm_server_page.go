@@ -1,0 +1,157 @@
+package simulate
+
+import "strconv"
+
+func (s *vllmServer) page() []byte {
+	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}}, s: s}
+	p.process()
+	if !s.w.spec.NoPerfMetrics {
+		p.load()
+		p.tokens()
+		p.requests()
+		p.config()
+	}
+	p.http()
+	return p.bytes()
+}
+
+// vllmWriter writes the page; each counter and histogram has a second family with
+// the time of its creation.
+type vllmWriter struct {
+	page
+
+	s *vllmServer
+}
+
+// of are the labels of the engine, with further ones that come between or after
+// them by name.
+func (p *vllmWriter) of(pairsMore ...string) string {
+	all := append([]string{"engine", "0", "model_name", p.s.w.spec.Model}, pairsMore...)
+	if len(pairsMore) > 0 && pairsMore[0] < "model_name" {
+		all = append(append([]string{"engine", "0"}, pairsMore...), "model_name", p.s.w.spec.Model)
+	}
+	return pairs(all...)
+}
+
+// counter writes a counter of the engine, by the values of a label if it has one.
+func (p *vllmWriter) counter(name, help, label string, values []string, of func(value string) uint64) {
+	labels := func(value string) string {
+		if label == "" {
+			return p.of()
+		}
+		return p.of(label, value)
+	}
+	p.family("counter", "vllm:"+name+"_total", help)
+	for _, v := range values {
+		p.add(labels(v), float64(of(v)))
+	}
+	p.family("gauge", "vllm:"+name+"_created", help)
+	for _, v := range values {
+		p.add(labels(v), p.s.born())
+	}
+}
+
+// count is a counter without a label of its own.
+func (p *vllmWriter) count(name, help string, v uint64) {
+	p.counter(name, help, "", []string{""}, func(string) uint64 { return v })
+}
+
+// born is when the process made its counters.
+func (s *vllmServer) born() float64 { return float64(s.w.start.Add(s.w.up).UnixMilli()) / 1e3 }
+
+func (p *vllmWriter) gauge(name, help string, v float64) {
+	p.one("gauge", "vllm:"+name, help, p.of(), v)
+}
+
+func (p *vllmWriter) each(name, help string, h *histogram) {
+	p.histogram("vllm:"+name, help, p.of(), h)
+	p.one("gauge", "vllm:"+name+"_created", help, p.of(), p.s.born())
+}
+
+func (p *vllmWriter) process() {
+	p.one("gauge", "python_info", "Python platform information",
+		pairs("implementation", "CPython", "major", "3", "minor", "12", "patchlevel", "1", "version", "3.12.1"), 1)
+	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "", p.s.born())
+}
+
+func (p *vllmWriter) load() {
+	s, inFlight := p.s, p.s.w.engine.inFlight()
+	running := min(s.last.scheduled, inFlight)
+	p.gauge("num_requests_running", "Number of requests in model execution batches.", float64(running))
+	p.gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(inFlight-running))
+	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
+	p.add(p.of("reason", "capacity"), float64(inFlight-running))
+	p.add(p.of("reason", "deferred"), 0)
+	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = 1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
+	p.add(p.of("sleep_state", "awake"), 1)
+	p.add(p.of("sleep_state", "weights_offloaded"), 0)
+	p.add(p.of("sleep_state", "discard_all"), 0)
+	used := min(float64(s.w.engine.kv.used)/float64(s.w.spec.Engine.KVBlocks-1), 1)
+	p.gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", used)
+}
+
+func (p *vllmWriter) tokens() {
+	s := p.s
+	p.count("prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", s.prompt)
+	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.cached)
+	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.preempted)
+	p.count("prompt_tokens", "Number of prefill tokens processed.", s.prompt)
+	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", "source",
+		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
+			return map[string]uint64{"local_compute": s.prompt - s.cached, "local_cache_hit": s.cached}[source]
+		})
+	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.cached)
+	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", "source",
+		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
+			return map[string]uint64{"device": s.cached}[source]
+		})
+	p.count("generation_tokens", "Number of generation tokens processed.", s.generation)
+}
+
+func (p *vllmWriter) requests() {
+	s := p.s
+	p.counter("request_success", "Count of successfully processed requests.", "finished_reason",
+		[]string{"stop", "length", "abort", "error", "repetition"}, func(reason string) uint64 { return s.finishedBy[reason] })
+	const rejections = "Number of admission attempts rejected by a queue limit, by reason."
+	for _, part := range []struct {
+		kind, suffix string
+		v            float64
+	}{{"counter", "_total", 0}, {"gauge", "_created", s.born()}} {
+		p.family(part.kind, "vllm:admission_rejections"+part.suffix, rejections)
+		for _, reason := range []string{"max_num_queued_reqs", "max_num_queued_tokens"} {
+			p.add(pairs("model_name", s.w.spec.Model, "reason", reason), part.v)
+		}
+	}
+	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
+	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
+	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.steps)
+	p.each("request_params_n", "Histogram of the n request parameter.", s.params)
+	p.each("time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ttft)
+	p.each("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.itl)
+	p.each("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", s.tpot)
+	p.each("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", s.e2e)
+	p.each("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", s.queue)
+	p.each("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", s.inference)
+	p.each("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", s.prefill)
+	p.each("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", s.decode)
+	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptedEach)
+	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding cached tokens).", s.computedEach)
+}
+
+// config writes some of the labels of the real one, of which each release has
+// more.
+func (p *vllmWriter) config() {
+	cfg := p.s.w.spec.Engine
+	p.one("gauge", "vllm:cache_config_info", "Information of the LLMEngine CacheConfig", pairs(
+		"block_size", strconv.Itoa(cfg.TokensPerBlock), "cache_dtype", "auto", "enable_prefix_caching", "True", "engine", "0",
+		"gpu_memory_utilization", "0.92", "num_cpu_blocks", "None", "num_gpu_blocks", strconv.Itoa(cfg.KVBlocks)), 1)
+}
+
+func (p *vllmWriter) http() {
+	p.family("counter", "http_requests_total", "Total number of requests by method, status and handler.")
+	for _, status := range []string{"2xx", "4xx", "5xx"} {
+		if n := p.s.answered[status]; n > 0 {
+			p.add(pairs("handler", "/v1/chat/completions", "method", "POST", "status", status), float64(n))
+		}
+	}
+}
