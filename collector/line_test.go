@@ -256,7 +256,10 @@ func TestLineOfTheDemoFleet(t *testing.T) {
 		for _, label := range []string{`engine="`, `engine_version="`, `trtllm_version="`, `pool_id="`, `replica_id="`} {
 			require.Contains(t, line, label)
 		}
-		require.NotContains(t, strings.Replace(line, `class="unknown"`, "", 1), `"unknown"`)
+		for _, known := range []string{`class="unknown"`, `resource="unknown"`} {
+			line = strings.Replace(line, known, "", 1)
+		}
+		require.NotContains(t, line, `"unknown"`)
 	}
 	require.True(t, l.Ready())
 }

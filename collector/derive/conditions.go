@@ -24,8 +24,9 @@ type Conditions struct {
 
 // watch are the columns that conditions are judged by.
 type watch struct {
-	succeeded, failed []int
-	works             []work
+	// excused are requests that are not the server's fault and may be among failed.
+	succeeded, failed, excused []int
+	works                      []work
 }
 
 // Conditions judges the page that was derived from last.
@@ -43,7 +44,7 @@ func (d *Deriver) watchFailures() {
 	switch {
 	case w.lastMoved(by.succeeded) == w.now || w.now-max(failed, 0) > w.length:
 		d.failing = 0
-	case failed == w.now:
+	case failed == w.now && w.lastMoved(by.excused) < w.now:
 		d.failing++
 	}
 }

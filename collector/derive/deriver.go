@@ -116,8 +116,8 @@ func (d *Deriver) compile(read *engine.Page) {
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))
-		d.window.bear(d.newborn())
 	}
+	d.window.bear(d.newborn())
 	d.out = exposition.NewRelabelled(d.program.series, d.opts.Identity.Relabel, read.Shape())
 	d.program.series = nil
 	d.forgetWork()

@@ -77,10 +77,12 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 	return p
 }
 
-// countedClasses are the classes of requests that a kind of server counts.
+// countedClasses are the classes of which a kind of server counts all requests.
 func countedClasses(e engine.Engine) []engine.Class {
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
-		return !slices.ContainsFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Outcome != nil && m.Outcome.Counts(class) })
+		return !slices.ContainsFunc(e.Meanings(), func(m engine.Meaning) bool {
+			return m.Outcome != nil && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
+		})
 	})
 }
 

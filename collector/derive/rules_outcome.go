@@ -123,6 +123,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		return nil
 	}
 	o.abort(p, id)
+	o.once(p, id, of)
 	for _, g := range p.of(engine.ModelFailed, id) {
 		if g.role == engine.RolePart {
 			o.steps = append(o.steps, p.columnsOf(g.members)...)
@@ -140,6 +141,17 @@ func (o *outcome) abort(p *Plan, id string) {
 		ended.less = aborted
 		o.classes[engine.ClassCanceled] = &tally{once: aborted}
 		o.all = append(o.all, aborted...)
+	}
+}
+
+// once takes requests that another counter has under another class as well from
+// that class. Some may not be among them, as streamed ones that failed inside of
+// an answer of 200: then the class shows too few, never too many.
+func (o *outcome) once(p *Plan, id string, of front) {
+	for _, g := range p.at(engine.RequestsFailed, id, of) {
+		if also := o.classes[g.meaning.Outcome.Also]; also != nil {
+			also.less = append(also.less, p.columnsOf(g.members)...)
+		}
 	}
 }
 

@@ -57,6 +57,8 @@ func (p *Plan) observe() {
 				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
 			case g.class == engine.ClassServer:
 				w.failed = append(w.failed, p.columnsOf(g.members)...)
+			case g.meaning.Outcome.Also == engine.ClassServer:
+				w.excused = append(w.excused, p.columnsOf(g.members)...)
 			}
 		}
 	}

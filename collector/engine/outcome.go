@@ -39,6 +39,9 @@ type Outcome struct {
 	Codes bool
 	// Missed are classes of which the server counts only some requests.
 	Missed []Class
+	// Also is a class under which another counter has the same requests, empty for
+	// none.
+	Also Class
 }
 
 // Misses says whether the server counts only some requests of a class.

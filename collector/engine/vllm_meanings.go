@@ -37,10 +37,18 @@ func vllmRequests() []Meaning {
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload}},
+		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: vllmFinished()},
+		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Also: ClassServer}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 	}
+}
+
+// vllmFinished are the outcomes of requests by finish reason. One whose client
+// left is not among them, although there is a reason for it.
+func vllmFinished() *Outcome {
+	o := finished()
+	o.Missed = []Class{ClassCanceled}
+	return o
 }
 
 // vllmAnswers counts the API's answers by the first digit of their status.

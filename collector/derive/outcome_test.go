@@ -1,0 +1,92 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestARequestThatTwoCountersHaveIsOneRequest has a vLLM that rejects requests: one
+// that is not streamed is answered 503, and so is among the failures too.
+func TestARequestThatTwoCountersHaveIsOneRequest(t *testing.T) {
+	page := func(finished, rejected, failed int) []string {
+		return []string{
+			`http_requests_total{handler="/metrics",method="GET",status="2xx"} 5`,
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, finished),
+			`vllm:request_success_total{engine="0",finished_reason="abort",model_name="m"} 0`,
+			fmt.Sprintf(`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} %d`, rejected),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, failed),
+		}
+	}
+	b := newBench(t, engine.VLLM, "m")
+	b.page(page(10, 0, 0)...)
+	got := b.page(page(20, 6, 10)...)
+	require.InDelta(t, 6.0/20, got.at(t, `request_error_ratio{class="overload", model_id="m"}`), 1e-9)
+	require.InDelta(t, 4.0/20, got.at(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9, "ten were answered 5xx, six of them for want of room")
+	require.Zero(t, got.at(t, `request_error_ratio{class="client", model_id="m"}`), "its counter comes with the first")
+	got.lacks(t, `request_error_ratio{class="canceled", model_id="m"}`, "who left is not counted")
+	for n := range 5 {
+		b.page(page(20, 6+n, 10+n)...)
+	}
+	require.False(t, b.deriver.Conditions().Failing, "a server that is full does not fail")
+	for n := range 3 {
+		b.page(page(20, 10, 14+n)...)
+	}
+	require.True(t, b.deriver.Conditions().Failing)
+}
+
+// TestTheFirstFailureOfAServerIsSeen has servers whose counters come with their
+// first event.
+func TestTheFirstFailureOfAServerIsSeen(t *testing.T) {
+	const good, bad = `trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, `trtllm_request_error_total{model_name="m",http_code="500"} %d`
+	idle := `trtllm_prompt_cached_tokens_total{model_name="m"} 0`
+	const ratio = `request_error_ratio{class="server", model_id="m"}`
+	t.Run("after successes", func(t *testing.T) {
+		b := newBench(t, engine.TRTLLMServe, "m")
+		b.page(idle, fmt.Sprintf(good, 6))
+		require.InDelta(t, 0.25, b.page(idle, fmt.Sprintf(good, 9), fmt.Sprintf(bad, 1)).at(t, ratio), 1e-9)
+	})
+	t.Run("from the start", func(t *testing.T) {
+		b := newBench(t, engine.TRTLLMServe, "m")
+		b.page(idle)
+		require.InDelta(t, 1, b.page(idle, fmt.Sprintf(bad, 4)).at(t, ratio), 1e-9)
+		require.False(t, b.deriver.Conditions().Failing, "one page may be one bad client")
+		b.page(idle, fmt.Sprintf(bad, 8))
+		require.True(t, b.deriver.Conditions().Failing)
+	})
+	t.Run("not of a page that is the first", func(t *testing.T) {
+		b := newBench(t, engine.TRTLLMServe, "m")
+		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio)
+		b.page(idle, fmt.Sprintf(bad, 400)).lacks(t, ratio, "when they failed nobody knows")
+		require.False(t, b.deriver.Conditions().Failing)
+	})
+	t.Run("not of a counter that was away", func(t *testing.T) {
+		b := newBench(t, engine.TRTLLMServe, "m")
+		b.page(idle, fmt.Sprintf(good, 6), fmt.Sprintf(bad, 400))
+		b.page(idle, fmt.Sprintf(good, 7))
+		b.page(idle, fmt.Sprintf(good, 8), fmt.Sprintf(bad, 400)).lacks(t, ratio, "it did not grow by 400")
+		require.False(t, b.deriver.Conditions().Failing)
+	})
+}
+
+// TestAbortedRequestsAreNotAmongThoseThatEndedWell has ten requests that ended, of
+// which SGLang aborted four.
+func TestAbortedRequestsAreNotAmongThoseThatEndedWell(t *testing.T) {
+	page := func(ended, aborted int) []string {
+		return []string{
+			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, ended),
+			fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="m"} %d`, aborted),
+			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`,
+		}
+	}
+	b := newBench(t, engine.SGLang, "m")
+	b.page(page(5, 1)...)
+	got := b.page(page(15, 5)...)
+	require.InDelta(t, 2, got.at(t, `requests_per_second{model_id="m"}`), 1e-9)
+	require.InDelta(t, 0.4, got.at(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9)
+	require.Equal(t, 10.0, got.at(t, `requests_total{class="ok", model_id="m"}`))
+	require.Equal(t, 5.0, got.at(t, `requests_total{class="canceled", model_id="m"}`))
+}
