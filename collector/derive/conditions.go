@@ -83,7 +83,7 @@ func (d *Deriver) stalled() bool {
 	}
 	for i := range d.program.watch.works {
 		work := &d.program.watch.works[i]
-		if since, busy := d.busy[work.key]; busy && work.stands(d.window, since, after) {
+		if since, busy := d.busy[work.key]; busy && work.still(d.window, since, after) {
 			return true
 		}
 	}

@@ -117,7 +117,7 @@ func (d *Deriver) compile(read *engine.Page) {
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))
 	}
-	d.window.bear(d.newborn())
+	d.window.begin(d.newborn())
 	d.out = exposition.NewRelabelled(d.program.series, d.opts.Identity.Relabel, read.Shape())
 	d.program.series = nil
 	d.forgetWork()

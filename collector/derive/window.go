@@ -129,9 +129,9 @@ func (w *Window) adopt(old *Window, from []int) {
 	}
 }
 
-// bear gives columns that no page had before the value 0 on all of them: they are
+// begin gives columns that no page had before the value 0 on all of them: they are
 // of counters that come with their first event.
-func (w *Window) bear(columns []int) {
+func (w *Window) begin(columns []int) {
 	if w.count == 0 {
 		return
 	}

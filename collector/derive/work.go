@@ -27,9 +27,9 @@ type work struct {
 	longest Eval
 }
 
-// stands says whether nothing has moved for some time, with work in flight since
+// still says whether nothing has moved for some time, with work in flight since
 // then.
-func (k *work) stands(w *Window, since int64, after time.Duration) bool {
+func (k *work) still(w *Window, since int64, after time.Duration) bool {
 	if k.longest != nil {
 		v, ok := k.longest(w)
 		if !ok || math.IsInf(v, 0) {

@@ -230,7 +230,7 @@ func TestWhichModelsClientsCall(t *testing.T) {
 		want       map[string]engine.Role
 	}{
 		{
-			"of the operator's list without an ensemble the first is called",
+			"without an ensemble the first of the list is called",
 			engine.Seen{Names: []string{"my_llm_bls", "pre", "engine", "post"}},
 			nil,
 			map[string][]string{"llama": {"my_llm_bls", "pre", "engine", "post"}},

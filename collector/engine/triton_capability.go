@@ -105,7 +105,7 @@ func (*tritonPage) noExecutor(name string, k *Known) target.Check {
 		case name == CanKVReuse:
 			return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
 		}
-	case setCPP:
+	case setCPP, setModule:
 	}
 	switch name {
 	case CanTokens:

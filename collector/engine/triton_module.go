@@ -7,8 +7,6 @@ const (
 	// (deploy/triton/llmapi/trtllm_metrics.py), which measures the engine and its
 	// requests from inside of a model that publishes nothing itself.
 	modulePrefix = "nv_llmapi_"
-	// moduleEnded counts the requests that ended, by what became of them.
-	moduleEnded = modulePrefix + "requests_ended_total"
 	// moduleRank is the label of the instances of a model, each of which has an
 	// engine of its own.
 	moduleRank = "model_instance"

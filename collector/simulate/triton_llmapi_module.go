@@ -55,7 +55,7 @@ func (b *llmapiModule) iterated(it *iteration) {
 	b.generation += uint64(it.tokens)
 	b.prefill += uint64(it.contextTokens)
 	b.preempted += uint64(it.paused)
-	b.reused, b.missed = uint64(it.kv.reused), uint64(it.kv.missed)
+	b.reused, b.missed = it.kv.reused, it.kv.missed
 	b.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
 }
 
