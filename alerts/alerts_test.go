@@ -110,7 +110,8 @@ func TestThresholdsCanBeOverridden(t *testing.T) {
 	require.NoError(t, err)
 	text, err := alerts.Render(v)
 	require.NoError(t, err)
-	require.Contains(t, string(text), "llm_server_kv_cache_utilization_ratio[5m])) > 0.8\n")
+	require.Contains(t, string(text), ") > 0.8\n")
+	require.NotContains(t, string(rendered(t)), ") > 0.8\n")
 	require.NotContains(t, string(text), "${")
 	require.NotEqual(t, string(rendered(t)), string(text))
 

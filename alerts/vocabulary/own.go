@@ -24,7 +24,7 @@ func Own() Vocabulary {
 		f := m.Family()
 		switch {
 		case m.AboutTarget():
-			f.Labels = append(f.Labels, "pool_id", "replica_id")
+			f.Labels = append(f.Labels, "pool_id", "replica_id", "tier")
 		case m.ByPool():
 			f.Labels = append(f.Labels, "pool_id")
 		}

@@ -43,9 +43,10 @@ func New() Vocabulary {
 	return v
 }
 
-// identity are the labels of everything that a target says.
+// identity are the labels of everything that a target says. Only kinds of
+// servers with a router have a tier.
 func identity() []string {
-	return []string{"engine", "engine_version", "pool_id", "replica_id", "trtllm_version"}
+	return []string{"engine", "engine_version", "pool_id", "replica_id", "tier", "trtllm_version"}
 }
 
 // add takes a family in, with the labels that Prometheus gives its series.
