@@ -5,6 +5,8 @@ const (
 	ratio   = "percentunit"
 	seconds = "s"
 	request = "reqps"
+
+	firstToken = "time_to_first_token_seconds"
 )
 
 // fleet is the first look at all pools.
@@ -24,30 +26,25 @@ func fleet() Dashboard {
 			section("Traffic",
 				sideBySide(8, graph("Generated tokens",
 					"Tokens of requests that ended, by pool. A fall with a steady request rate means slower generation: see Latency & SLO; a fall to zero with requests running is a stall.",
-					tokens, []query{{rateBy("pool_id, model_id", "llm_server_generation_tokens_total"), "{{pool_id}} {{model_id}}"}}, stacked),
+					tokens, []query{{pool("generation_tokens:rate"), "{{pool_id}} {{model_id}}"}}, stacked),
 					graph("Requests",
 						"Requests that ended, by pool. A sudden fall while clients still send is an outage in front of the servers; see the state of the replicas.",
-						request, []query{{total("pool_id, model_id", eachEntry("llm_server_requests_per_second")), "{{pool_id}} {{model_id}}"}}, stacked)),
+						request, []query{{pool("requests:rate"), "{{pool_id}} {{model_id}}"}}, stacked)),
 				sideBySide(8, graph("Queue",
 					"Requests known to wait, by pool. While replicas are saturated it is a lower bound. Growing: add replicas or shed load; see Capacity.",
-					"short", []query{{total("pool_id, model_id", each("llm_server_queue_depth")), "{{pool_id}} {{model_id}}"}}),
+					"short", []query{{pool("queue_depth:sum"), "{{pool_id}} {{model_id}}"}}),
 					graph("Time to first token, p95",
-						"95 % of requests had their first token within this time. Above your objective: see the phases on Latency & SLO; with full replicas it is too little capacity.",
-						seconds, []query{{quantile("0.95", "pool_id, model_id", "llm_server_time_to_first_token_seconds"), "{{pool_id}} {{model_id}}"}}),
+						"95 % of requests had their first token within this time; p95 >: later than the largest bound that the servers count. Above your objective: see the phases on Latency & SLO; with full replicas it is too little capacity.",
+						seconds, []query{
+							{quantile("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}}"},
+							{beyond("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}} p95 >"},
+						}),
 					graph("Failed requests",
-						"Share of requests that failed, by pool, without those that clients cancelled. Any red line: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
-						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
+						"Share of requests that failed by the server's fault, by pool: not what clients asked wrongly or cancelled, nor what was refused for want of room. Any red line: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
 			),
 		},
 	}
-}
-
-// errorRatio is the share of requests that failed by the server's fault, by labels.
-func errorRatio(by string) string {
-	const entry = "pool_id, replica_id, model_id, model, version"
-	errors := "max by (" + entry + ") (llm_server_request_error_ratio{" + ofModel + `,class="server"}) * on (` + entry + ") " +
-		eachEntry("llm_server_requests_per_second")
-	return total(by, errors) + " / (" + total(by, eachEntry("llm_server_requests_per_second")) + " > 0)"
 }
 
 // fleetNow are the numbers at the top.
@@ -58,15 +55,15 @@ func fleetNow() []Panel {
 		stat("Alerts firing", "Alerts of the shipped rules that fire now. Red: open the Alertmanager; causes mute their symptoms there, so start with what it shows.",
 			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or vector(0)`, ""}, levels("green", 1.0, "red"), filled),
 		stat("Tokens now", "Tokens a second of requests that ended, all pools. Counted when a request ends, hence bursty.",
-			tokens, query{total("", eachRate("llm_server_generation_tokens_total")), ""}, trend),
+			tokens, query{total("", pool("generation_tokens:rate")), ""}, trend),
 		stat("Requests now", "Requests a second that ended at the entry models, all pools.",
-			request, query{total("", eachEntry("llm_server_requests_per_second")), ""}, trend),
+			request, query{total("", pool("requests:rate")), ""}, trend),
 		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
-			"short", query{total("", each("llm_server_queue_depth")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
+			"short", query{total("", pool("queue_depth:sum")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
 		stat("Saturated replicas", "Share of replicas whose executor has admitted all the requests it may; further ones wait in no metric. Red: add replicas or shed load.",
-			ratio, query{"avg(" + each("llm_server_saturated") + ")", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+			ratio, query{"avg(max by (pool_id, replica_id, model_id) (" + fromEngines(ofModels("llm_server_saturated")) + "))", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
 		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
-			ratio, query{"max(" + each("llm_server_kv_cache_utilization_ratio") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
+			ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
 		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: equal requests may get unequal answers; see Versions & determinism.",
 			"none", query{"count(max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or vector(0)", ""}, levels("green", 1.0, "red")),
 	}
@@ -75,19 +72,20 @@ func fleetNow() []Panel {
 // poolTable has a line for each pool.
 func poolTable() Panel {
 	level := colored
-	p := table("Pools", "One line for each pool. Red cells say where to look: serving and state on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
+	p := table("Pools", "One line for each pool, whatever replicas are chosen. Red cells say where to look: serving and state on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
 		[][2]string{{"pool_id", "Pool"}},
 		[]column{
 			{"Replicas", "none", known(), nil},
 			{"Serving", ratio, total("pool_id", serving()) + " / " + known(), level("red", 0.75, "orange", 1.0, "green")},
-			{"Tokens", tokens, rateBy("pool_id", "llm_server_generation_tokens_total"), nil},
-			{"Requests", request, total("pool_id", eachEntry("llm_server_requests_per_second")), nil},
-			{"Waiting", "short", total("pool_id", each("llm_server_queue_depth")), nil},
-			{"Saturation", ratio, "avg by (pool_id) (" + each("llm_server_saturation_ratio") + ")", level("green", 0.7, "orange", 0.9, "red")},
-			{"Fullest KV", ratio, "max by (pool_id) (" + each("llm_server_kv_cache_utilization_ratio") + ")", level("green", 0.85, "orange", 0.95, "red")},
-			{"TTFT p95", seconds, quantile("0.95", "pool_id", "llm_server_time_to_first_token_seconds"), nil},
-			{"Mean duration", seconds, "avg by (pool_id) (" + eachEntry("llm_server_request_duration_average_seconds") + ")", nil},
-			{"Failed", ratio, errorRatio("pool_id"), level("green", 0.005, "orange", 0.02, "red")},
+			{"Tokens", tokens, total("pool_id", pool("generation_tokens:rate")), nil},
+			{"Requests", request, total("pool_id", pool("requests:rate")), nil},
+			{"Waiting", "short", total("pool_id", pool("queue_depth:sum")), nil},
+			{"Saturation", ratio, "max by (pool_id) (" + pool("saturation_ratio:avg") + ")", level("green", 0.7, "orange", 0.9, "red")},
+			{"Fullest KV", ratio, "max by (pool_id) (" + pool("kv_cache_utilization_ratio:max") + ")", level("green", 0.85, "orange", 0.95, "red")},
+			{"TTFT p95", seconds, quantile("0.95", "pool_id", firstToken), nil},
+			{"TTFT p95 >", seconds, beyond("0.95", "pool_id", firstToken), nil},
+			{"Mean duration", seconds, "avg by (pool_id) (max by (pool_id, replica_id, model_id, model, version) (" + fromClients(ofModels("llm_server_request_duration_average_seconds")) + "))", nil},
+			{"Failed", ratio, notOK("pool_id", "server"), level("green", 0.005, "orange", 0.02, "red")},
 			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")

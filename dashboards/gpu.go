@@ -8,7 +8,7 @@ func gpu() Dashboard {
 		return fmt.Sprintf("max by (pool_id, replica_id, gpu_uuid) (%s{%s})", name, ofReplica)
 	}
 	energy := fmt.Sprintf("sum by (pool_id) (max by (pool_id, replica_id, gpu_uuid) (rate(llm_server_gpu_energy_joules_total{%s}[$__rate_interval])))", ofReplica)
-	produced := rateBy("pool_id", "llm_server_generation_tokens_total")
+	produced := total("pool_id", pool("generation_tokens:rate"))
 	name := "{{pool_id}} / {{replica_id}} {{gpu_uuid}}"
 	return Dashboard{
 		UID: "trtllm-gpu", Title: "LLM servers / GPU & energy",

@@ -1,6 +1,9 @@
 package dashboards
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // latency is how long requests take, and the objectives for it.
 func latency() Dashboard {
@@ -10,24 +13,28 @@ func latency() Dashboard {
 		Templating:  variables(),
 		rows: []row{
 			objectives(),
-			percentileRow("Time to first token", "llm_server_time_to_first_token_seconds",
+			percentileRow("Time to first token", firstToken,
 				"Time from arrival to the first token. Above your objective: see queue and prefill under Phases; queue grows when replicas are full, prefill with longer prompts or a colder cache. Triton exposes it for entry models that stream, with histogram_latencies=true."),
-			percentileRow("Time per output token", "llm_server_time_per_output_token_seconds",
-				"Mean time between the tokens of a request. Above your objective: the batch is large or the GPU slower than usual; see batch fill on Capacity and power on GPU & energy."),
-			percentileRow("Whole request", "llm_server_request_duration_seconds",
+			percentileRow("Time between tokens", "inter_token_latency_seconds",
+				"Time between two tokens, one observation a token (NIM, Dynamo, vLLM, SGLang). Above your objective: the batch is large, or long prefills of other requests come in between; see batch fill on Capacity. Its tail shows the pauses that a mean by request hides."),
+			percentileRow("Time per output token", "time_per_output_token_seconds",
+				"Mean time between the tokens of a request, one observation a request (trtllm-serve, vLLM, SGLang). Above your objective: the batch is large or the GPU slower than usual; see batch fill on Capacity and power on GPU & energy."),
+			percentileRow("Whole request", "request_duration_seconds",
 				"Time from arrival to the last token. Grows with the length of answers: compare with generated tokens under Lengths before you look for a fault."),
 			phases(),
 			section("Lengths and ends",
 				sideBySide(8, graph("Prompt length", "Mean prompt tokens of a request. Growing prompts make first tokens later and fill the KV cache; find the client.",
-					"short", []query{{mean("pool_id, model_id", "llm_server_request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
+					"short", []query{{meanOfClients("llm_server_request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Answer length", "Mean generated tokens of a request. A jump to the maximum means that answers are cut off at the limit: look at stop tokens and templates.",
-						"short", []query{{mean("pool_id, model_id", "llm_server_request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
+						"short", []query{{meanOfClients("llm_server_request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Finish reasons", "Why requests finished. More of length: answers are cut off at max_tokens; more of cancelled: clients give up waiting.",
-						request, []query{{rateBy("pool_id, finish_reason", "llm_server_requests_finished_total"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
-				sideBySide(8, graph("Failed requests by reason", "Failures at the entry models. Any line: find the replica and the model on Replica, and its log.",
-					request, []query{{rateOfEntries("pool_id, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{reason}}"}}, stacked),
-					graph("Share of failed requests", "Without those that clients cancelled. Red: the availability objective burns; take the failing replica out first.",
-						ratio, []query{{errorRatio("pool_id, model_id"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
+						request, []query{{rateOfClients("pool_id, replica_id, model_id", "pool_id, finish_reason", "llm_server_requests_finished_total"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
+				sideBySide(8, graph("Ended requests by class", "What became of requests: ok, client (the client's mistake), canceled, overload (refused for want of room), server (failed by the server's fault), unknown (only accepting them is counted). More of client: a client or a template changed; more of overload: see Capacity.",
+					request, []query{{total("pool_id, class", byClass("requests:rate")), "{{pool_id}} {{class}}"}}, stacked),
+					graph("Requests that did not end well, by reason", "At the entry models, by class and reason. Any line of class server: find the replica and the model on Replica, and its log.",
+						request, []query{{rateOfClients("pool_id, replica_id, model_id, model, version", "pool_id, class, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{class}} {{reason}}"}}, stacked),
+					graph("Share of failed requests", "Failed by the server's fault: not what clients asked wrongly or cancelled, nor what was refused for want of room. Red: the availability objective burns; take the failing replica out first.",
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
 			),
 		},
 	}
@@ -50,14 +57,18 @@ func objectives() row {
 				"none", []query{burn("crawl_short", "6h"), burn("crawl_long", "3d")}, levels("green", 1.0, "orange", 3.0, "red"), lines)))
 }
 
-// percentileRow is a histogram as percentiles, by replica and as a heatmap.
+// percentileRow is a recorded histogram as percentiles, by replica, what is
+// above its largest bound, and as a heatmap.
 func percentileRow(title, name, advice string) row {
+	family := "llm_server_" + strings.TrimSuffix(name, "_seconds")
 	return section(title,
-		sideBySide(9, graph(title+", percentiles", advice, seconds, quantiles(name)),
-			graph(title+", p95 by replica", "A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths.",
-				seconds, []query{{quantile("0.95", "pool_id, replica_id", name), "{{pool_id}} / {{replica_id}}"}}),
-			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: choose replicas above to see which.",
-				seconds, buckets(name))))
+		sideBySide(9, graph(title+", percentiles", advice+" A percentile above the largest bound of the histogram has no value: p99 > is that bound.", seconds, quantiles(name)),
+			graph(title+", above the largest bound", "Share of what took longer than the largest bound that the server counts, by replica, over the exporter's window; how much longer is not known. Above 0.01 there is no p99, above 0.05 no p95: look at the mean, and for requests that hang.",
+				ratio, []query{{"max by (pool_id, replica_id) (" + family + "_above_bound_ratio{" + ofModel + "})", "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.01, "orange", 0.05, "red"), lines, atMost(1))),
+		sideBySide(9, graph(title+", p95 by replica", "Over the exporter's window. A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths. No line: no requests, or p95 is above the largest bound.",
+			seconds, []query{{"max by (pool_id, replica_id) (" + family + `_percentile_seconds{` + ofModel + `,percentile="95"})`, "{{pool_id}} / {{replica_id}}"}}),
+			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: see p95 by replica. Choose pools of one kind of server: others have other buckets.",
+				seconds, bucketsUpTo("le", name))))
 }
 
 // phases is where the time goes.

@@ -96,6 +96,7 @@ func timeline(title, description string, q query, states []Outcome) Panel {
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Custom = &FieldLook{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
+	levels("gray")(&p)
 	mapped(states)(&p)
 	return p
 }

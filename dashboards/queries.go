@@ -13,6 +13,11 @@ func each(name string) string {
 	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s{%s})", name, ofModel)
 }
 
+// ofModels is a family of a model with a matcher more.
+func ofModels(name string) func(matcher string) string {
+	return func(matcher string) string { return fmt.Sprintf("%s{%s}", name, with(ofModel, []string{matcher})) }
+}
+
 // eachEntry is a family of a model that clients call, of which a deployment may
 // have several.
 func eachEntry(name string) string {
@@ -22,6 +27,13 @@ func eachEntry(name string) string {
 // eachReplica is a family of a replica.
 func eachReplica(name string, matchers ...string) string {
 	return fmt.Sprintf("max by (pool_id, replica_id) (%s{%s})", name, with(ofReplica, matchers))
+}
+
+// ofReplicas is a family of a replica with a matcher more.
+func ofReplicas(name string, matchers ...string) func(matcher string) string {
+	return func(matcher string) string {
+		return fmt.Sprintf("%s{%s}", name, with(ofReplica, append(matchers, matcher)))
+	}
 }
 
 // eachTarget is a gauge that the exporter says of a target.
@@ -36,19 +48,18 @@ func eachRate(name string) string {
 
 // rateBy is the sum over replicas of a counter's rate, by labels.
 func rateBy(by, name string) string {
-	return rateOver("pool_id, replica_id, model_id", by, name)
+	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id", by), rate(name))
 }
 
 // rateOfEntries is [rateBy] of a counter of entry models, of which a deployment
 // may have several.
 func rateOfEntries(by, name string) string {
-	return rateOver("pool_id, replica_id, model_id, model, version", by, name)
+	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union("pool_id, replica_id, model_id, model, version", by), rate(name))
 }
 
-// rateOver is the sum of a counter's rate by labels, over series that differ in
-// others; what two exporters serve of one counts once.
-func rateOver(series, by, name string) string {
-	return fmt.Sprintf("sum by (%s) (max by (%s) (rate(%s{%s}[$__rate_interval])))", by, union(series, by), name, ofModel)
+// rate is a counter's rate in the interval that the panel shows.
+func rate(name string, matchers ...string) string {
+	return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, with(ofModel, matchers))
 }
 
 // total adds up an expression by labels; none is all of it.
@@ -59,30 +70,9 @@ func total(by, expr string) string {
 	return fmt.Sprintf("sum by (%s) (%s)", by, expr)
 }
 
-// quantile is a quantile of a histogram over all replicas, by labels.
-func quantile(q, by, name string) string {
-	labels := union("le", by)
-	return fmt.Sprintf("histogram_quantile(%s, sum by (%s) (max by (%s) (rate(%s_bucket{%s}[$__rate_interval]))))",
-		q, labels, union("le, pool_id, replica_id, model_id, model, version", by), name, ofModel)
-}
-
-// quantiles are the three that all latencies are shown by.
-func quantiles(name string) []query {
-	var all []query
-	for _, q := range [][2]string{{"0.5", "p50"}, {"0.95", "p95"}, {"0.99", "p99"}} {
-		all = append(all, query{quantile(q[0], "pool_id, model_id", name), "{{pool_id}} {{model_id}} " + q[1]})
-	}
-	return all
-}
-
-// mean is the mean of a histogram over all replicas, by labels.
+// mean is the mean of a histogram over replicas, by labels.
 func mean(by, name string) string {
-	return fmt.Sprintf("%s / (%s > 0)", rateOfEntries(by, name+"_sum"), rateOfEntries(by, name+"_count"))
-}
-
-// buckets is a histogram over all replicas, for a heatmap.
-func buckets(name string) string {
-	return fmt.Sprintf("sum by (le) (max by (le, pool_id, replica_id, model_id, model, version) (rate(%s_bucket{%s}[$__rate_interval])))", name, ofModel)
+	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
 }
 
 // with adds matchers.
@@ -105,15 +95,17 @@ func union(labels, more string) string {
 	return strings.Join(have, ", ")
 }
 
-// states are those of llm_server_state, in the order of their numbers.
+// states are those of llm_server_state, in the order of their numbers. Where
+// none holds nothing is known, which is grey and never green.
 func states() []Outcome {
 	return []Outcome{
-		{},
+		{Text: "unknown", Color: "gray"},
 		{Text: "ready", Color: "green"},
 		{Text: "blind", Color: "yellow"},
 		{Text: "starting", Color: "blue"},
 		{Text: "draining", Color: "purple"},
 		{Text: "not_ready", Color: "orange"},
+		{Text: "unserved", Color: "light-red"},
 		{Text: "failing", Color: "semi-dark-red"},
 		{Text: "stalled", Color: "dark-red"},
 		{Text: "down", Color: "red"},
@@ -121,15 +113,14 @@ func states() []Outcome {
 }
 
 // numbered is one number for the state that holds, from families with a series
-// of 0 or 1 for each state.
+// of 0 or 1 for each state. Of two states that two exporters see it is the
+// later one.
 func numbered(by, name, selector string, states []Outcome) string {
 	var parts []string
-	for i, s := range states {
-		if s.Text != "" {
-			parts = append(parts, fmt.Sprintf("%d * max by (%s) (%s{%s,state=%q})", i, by, name, selector, s.Text))
-		}
+	for i, s := range states[1:] {
+		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, selector, s.Text))
 	}
-	return strings.Join(parts, " + ")
+	return fmt.Sprintf("max by (%s) (%s)", by, strings.Join(parts, " or "))
 }
 
 // serving is 1 for each replica that serves requests.

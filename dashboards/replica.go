@@ -25,7 +25,24 @@ func replica() Dashboard {
 
 // modelStates are those of llm_server_model_state.
 func modelStates() []Outcome {
-	return []Outcome{{}, {Text: "ready", Color: "green"}, {Text: "loading", Color: "blue"}, {Text: "unloading", Color: "purple"}, {Text: "unavailable", Color: "red"}}
+	return []Outcome{{Text: "unknown", Color: "gray"}, {Text: "ready", Color: "green"}, {Text: "loading", Color: "blue"}, {Text: "unloading", Color: "purple"}, {Text: "unavailable", Color: "red"}}
+}
+
+// percentiles are those of a latency over the exporter's window, with the mean.
+// The 99th percentile below the mean says nothing: what makes the mean is beyond.
+func percentiles(name string) []query {
+	by := func(labels, suffix, matchers string) string {
+		return fmt.Sprintf("max by (%s) (llm_server_%s_%s_seconds{%s%s})", labels, name, suffix, ofModel, matchers)
+	}
+	const one = "replica_id, percentile"
+	return []query{
+		{
+			fmt.Sprintf("%s unless (%s < on (replica_id) group_left () %s)",
+				by(one, "percentile", ""), by(one, "percentile", `,percentile="99"`), by("replica_id", "average", "")),
+			"{{replica_id}} p{{percentile}}",
+		},
+		{by("replica_id", "average", ""), "{{replica_id}} mean"},
+	}
 }
 
 // replicaNow are the numbers at the top.
@@ -58,19 +75,21 @@ func replicaRequests() row {
 				count("active", "admitted"), count("prefill", "prefill"), count("decode", "decode"),
 				count("waiting", "waiting"), count("paused", "paused"), count("limit", "limit"),
 			}),
-			graph("Ended", "Requests that ended, and those that failed by reason. Only failures: it is failing; take it out of the load balancer.",
+			graph("Ended", "Requests that ended, by class, and those that did not end well by reason. Only class server: it is failing; take it out of the load balancer.",
 				request, []query{
-					{eachEntry("llm_server_requests_per_second"), "{{replica_id}} ended"},
-					{rateOfEntries("replica_id, reason", "llm_server_requests_failed_total"), "{{replica_id}} failed {{reason}}"},
+					{rateOfEntries("replica_id, class", "llm_server_requests_total"), "{{replica_id}} {{class}}"},
+					{rateOfEntries("replica_id, class, reason", "llm_server_requests_failed_total"), "{{replica_id}} {{class}} {{reason}}"},
 				}),
 			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: it does no iterations, or a request does not end; LLMReplicaDrainingLong.",
 				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{replica_id}}"}})),
 		sideBySide(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
 			seconds, []query{{eachEntry("llm_server_request_duration_average_seconds"), "{{replica_id}}"}}),
-			graph("First token", "Percentiles over the exporter's window. Late: full batch, or long prompts.",
-				seconds, []query{{"max by (replica_id, percentile) (llm_server_time_to_first_token_percentile_seconds{" + ofModel + "})", "{{replica_id}} p{{percentile}}"}}),
-			graph("Time per output token", "Percentiles over the exporter's window. Grows with the batch; alone at one replica: power or thermal limits.",
-				seconds, []query{{"max by (replica_id, percentile) (llm_server_time_per_output_token_percentile_seconds{" + ofModel + "})", "{{replica_id}} p{{percentile}}"}})))
+			graph("First token", "Percentiles and mean over the exporter's window. Late: full batch, or long prompts. A percentile above the histogram's largest bound has no value.",
+				seconds, percentiles("time_to_first_token")),
+			graph("Time between tokens", "Of each token, where the server counts it so (NIM, Dynamo, vLLM, SGLang). A tail far above the mean: long prefills of other requests come in between.",
+				seconds, percentiles("inter_token_latency")),
+			graph("Time per output token", "Mean of each request, where the server counts it so (trtllm-serve, vLLM, SGLang). Grows with the batch; alone at one replica: power or thermal limits.",
+				seconds, percentiles("time_per_output_token"))))
 }
 
 func replicaTokens() row {

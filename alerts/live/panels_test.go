@@ -4,6 +4,7 @@ package live
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,34 @@ import (
 // dashboard, panel and reference, with the reason.
 func expectedEmpty() map[string]string {
 	return map[string]string{
-		"trtllm-exporter / Series dropped / A":         "no server breaks a limit here",
-		"trtllm-replica / Disaggregated transfers / A": "no server here is disaggregated",
+		"trtllm-exporter / Series dropped / A":                              "no server breaks a limit here",
+		"trtllm-replica / Disaggregated transfers / A":                      "no server here is disaggregated",
+		"trtllm-capacity / Refused for want of room / B":                    "no server here is a router",
+		"trtllm-latency / Time between tokens, percentiles / A":             noTokens,
+		"trtllm-latency / Time between tokens, percentiles / B":             noTokens,
+		"trtllm-latency / Time between tokens, percentiles / C":             noTokens,
+		"trtllm-latency / Time between tokens, percentiles / D":             noTokens,
+		"trtllm-latency / Time between tokens, percentiles / E":             noTokens,
+		"trtllm-latency / Time between tokens, above the largest bound / A": noTokens,
+		"trtllm-latency / Time between tokens, p95 by replica / A":          noTokens,
+		"trtllm-latency / Time between tokens, distribution / A":            noTokens,
+		"trtllm-replica / Time between tokens / A":                          noTokens,
+		"trtllm-replica / Time between tokens / B":                          noTokens,
+	}
+}
+
+const noTokens = "no server here counts the time between two tokens"
+
+// rare are queries that have data only while something is above the largest
+// bound of its histogram, or refused for want of room.
+func rare() []string {
+	return []string{
+		"trtllm-fleet / Pools / I",
+		"trtllm-fleet / Time to first token, p95 / B",
+		"trtllm-latency / Time to first token, percentiles / E",
+		"trtllm-latency / Time per output token, percentiles / E",
+		"trtllm-latency / Whole request, percentiles / E",
+		"trtllm-capacity / Refused for want of room / A",
 	}
 }
 
@@ -50,7 +77,7 @@ func (*stack) complete(t *testing.T, before, after map[string]bool) {
 			require.False(t, before[query] || after[query], "%s has data and is listed as empty", query)
 			continue
 		}
-		if !before[query] && !after[query] {
+		if !before[query] && !after[query] && !slices.Contains(rare(), query) {
 			t.Errorf("%s has no data", query)
 		}
 	}

@@ -37,7 +37,7 @@ func consequences() map[State]consequence {
 		Draining: {Look, "LLMReplicaDrainingLong"},
 		Blind:    {Look, "LLMReplicaBlind"},
 		NotReady: {Broken, "LLMReplicaNotReady"},
-		Unserved: {Broken, "LLMReplicaNotReady"},
+		Unserved: {Broken, "LLMReplicaUnserved"},
 		Failing:  {Broken, "LLMReplicaFailing"},
 		Stalled:  {Broken, "LLMReplicaStalled"},
 		Down:     {Broken, "LLMReplicaDown"},
