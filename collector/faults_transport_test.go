@@ -124,6 +124,11 @@ func TestFaultsOfBodies(t *testing.T) {
 			`pool_id="B20",replica_id="bad",trtllm_version="unknown"} 1234`,
 		}},
 		{name: "B20-cut", play: faulty(simulate.FaultCut), reason: scrape.ReasonParse},
+		{
+			name: "B22 cut at a line end without framing", reason: scrape.ReasonTruncated,
+			play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + tritonPage[:strings.Index(tritonPage, "# HELP nv_gpu_utilization")]),
+		},
+		{name: "B22-close", play: wire(ok + "Connection: close" + end + strings.Join(strings.SplitAfter(tritonPage, "\n")[:14], "")), reason: scrape.ReasonTruncated},
 		{name: "B21-binary", play: faulty(simulate.FaultBinary), reason: scrape.ReasonParse},
 		{name: "B21-bad-line", play: faulty(simulate.FaultBadLine), reason: scrape.ReasonParse},
 	})

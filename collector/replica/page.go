@@ -20,6 +20,8 @@ type page struct {
 	shape *exposition.Shape
 	// identity is what the labels are made of; nil before the first page.
 	identity *identity.Identity
+	// cut is where the pages before may have been cut.
+	cut cut
 }
 
 // numbers are the windows that derived series are computed from.
@@ -86,6 +88,9 @@ func (r *Replica) identify(page *engine.Page) bool {
 // is ever mixed.
 func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 	p := &r.page
+	if err := r.whole(&body); err != nil {
+		return err
+	}
 	r.identify(p.read)
 	if err := p.cache.Parse(raw, body.Body, body.ContentType); err != nil {
 		return failure(err)

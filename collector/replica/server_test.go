@@ -37,6 +37,7 @@ type server struct {
 // answering is how a server answers at some time.
 type answering struct {
 	page      string
+	unframed  bool
 	failed    error
 	pageTakes time.Duration
 	// api are the bodies by path, 404 for all others; refused says that nothing
@@ -127,7 +128,7 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	if now.failed != nil {
 		return scrape.Page{}, now.failed
 	}
-	return scrape.Page{Body: append(buf[:0], now.page...), ContentType: "text/plain"}, nil
+	return scrape.Page{Body: append(buf[:0], now.page...), ContentType: "text/plain", Unframed: now.unframed}, nil
 }
 
 // Do implements Scraper.

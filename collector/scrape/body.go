@@ -88,16 +88,23 @@ func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
 
 // checkEnd refuses a body that may be cut: it ends with its connection, as in
 // HTTP/1.0, where an end cannot be distinguished from a cut, and does not end as
-// a page does. Whether a page may be empty depends on the kind of server, which
+// a page does; one that ends with a line is compared with the page before it, by
+// whoever has that. Whether a page may be empty depends on the kind of server, which
 // this package does not know: Triton's is empty on a wrong path, trtllm-serve's
 // before the first request.
-func checkEnd(resp *http.Response, body []byte) *Error {
-	framed := resp.ContentLength >= 0 || resp.ProtoMajor > 1 || len(resp.TransferEncoding) > 0 || resp.Header.Get("Content-Encoding") != ""
-	if !framed && len(body) == 0 {
+func checkEnd(page *Page) *Error {
+	body := page.Body
+	if page.Unframed && len(body) == 0 {
 		return failf(ReasonEmpty, "", "the page is empty; Triton answers so on every path but /metrics: check metrics_path")
 	}
-	if framed || bytes.HasSuffix(body, []byte("\n")) || bytes.HasSuffix(body, []byte("# EOF")) {
+	if !page.Unframed || bytes.HasSuffix(body, []byte("\n")) || bytes.HasSuffix(body, []byte("# EOF")) {
 		return nil
 	}
 	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be cut; have the server send Content-Length or chunks", len(body))
+}
+
+// unframed says whether only the end of the connection ends a body. A compressed
+// one has an end of its own, with a checksum.
+func unframed(resp *http.Response) bool {
+	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && resp.Header.Get("Content-Encoding") == ""
 }

@@ -22,6 +22,10 @@ type Page struct {
 	ContentType string
 	// WireBytes is the size of the body as it came, before decompression.
 	WireBytes int64
+	// Unframed is true when nothing but the end of the connection ends the body,
+	// so that a part of a page which ends with a line looks like a whole
+	// one: HTTP/1 without Content-Length, chunks or compression.
+	Unframed bool
 	// Duration is the time from the first byte out to the last byte in.
 	Duration time.Duration
 }
@@ -143,7 +147,8 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	return checkEnd(resp, page.Body)
+	page.Unframed = unframed(resp)
+	return checkEnd(page)
 }
 
 // closeBody ends a response. A body that was not read to its end takes the
