@@ -36,17 +36,29 @@ func (h *held) drop() {
 }
 
 // arrived takes over what a scrape found at the address, and publishes the page
-// unless it has to wait for the server's API: the first page, and the first
-// after a fault, for what its labels are made of; one that begins to be refused
-// for whether the API still answers. Other pages never wait.
+// unless it has to wait for the server's API: the first page, the first after a
+// fault and that of a process that began again, for what its labels are made of;
+// one that begins to be refused for whether the API still answers. Other pages never wait.
 func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 	r.found(ctx, p.Server)
 	first := p.Err == nil && r.status.Health != target.HealthUp
 	switch {
-	case !r.server.Known() || r.apiURL() == "", !first && !r.beginsToRefuse(p.Err):
+	case !r.server.Known() || r.apiURL() == "":
 		r.finish(p)
 		return
-	case first:
+	case !first && p.Err == nil:
+		raw, err := r.parse(p)
+		if err != nil || !r.another(raw) {
+			r.conclude(p, raw, err)
+			return
+		}
+		raw.Release()
+		first = true
+	case !first && !r.beginsToRefuse(p.Err):
+		r.finish(p)
+		return
+	}
+	if first {
 		if !r.status.LastSuccess.IsZero() {
 			r.answers.Distrust()
 		}

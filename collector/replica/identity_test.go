@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,6 +62,75 @@ func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
 		require.Equal(t, 2, s.count("/v2"), "once for each start")
 		s.shows(`nv_inference_count{engine="triton",engine_version="2.60.0"`)
 		require.NotContains(t, s.page(), "2.51.0")
+	})
+}
+
+// The restart is over before the next page, which is the first sign of it.
+func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
+	t.Parallel()
+	const (
+		many  = "nv_inference_request_success{model=\"m\"} 100\nnv_inference_count{model=\"m\"} 200\nnv_inference_exec_count{model=\"m\"} 300\n"
+		other = "nv_inference_request_failure{model=\"m\"} 0\n"
+	)
+	lower := strings.NewReplacer("00\n", "\n")
+	for _, c := range []struct {
+		says, before, page string
+		another            bool
+	}{
+		{"all counters fall", many, lower.Replace(many), true},
+		{"the only counter falls", "nv_inference_count{model=\"m\"} 200\n", "nv_inference_count{model=\"m\"} 2\n", true},
+		{"they fall on a page of another shape", many, lower.Replace(many) + other, true},
+		{"none of them is there yet", many, "nv_energy_consumption{gpu_uuid=\"GPU-1\"} 0\n", true},
+		{"one of them falls", many, strings.Replace(many, "300", "3", 1), false},
+		{"all grow", many, strings.ReplaceAll(many, "00\n", "01\n"), false},
+		{"a counter is new", many, many + other, false},
+		{"none counted anything before", lower.Replace(strings.NewReplacer("1", "0", "2", "0", "3", "0").Replace(many)), many, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				now := tritonAnswers()
+				now.page = c.before
+				s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
+				s.due()
+				s.after(5 * time.Second)
+				s.shows(`engine_version="2.51.0"`)
+				s.change(func(now *answering) {
+					now.page, now.apiTakes = c.page, 200*time.Millisecond
+					now.api["/v2"] = `{"name":"triton","version":"2.60.0","extensions":["statistics"]}`
+				})
+				s.due()
+				status := s.after(0)
+				if !c.another {
+					require.EqualValues(t, 2, status.Scrapes, "such a page waits for nothing")
+					require.Equal(t, 1, s.count("/v2"))
+					return
+				}
+				require.EqualValues(t, 1, status.Scrapes, "the page waits for whose it is")
+				status = s.after(time.Second)
+				require.EqualValues(t, 2, status.Scrapes)
+				require.Equal(t, target.HealthUp, status.Health)
+				require.Equal(t, "2.60.0", status.EngineVersion)
+				require.NotContains(t, s.page(), "2.51.0")
+				require.Equal(t, 2, s.count("/v2"), "asked once for it")
+			})
+		})
+	}
+}
+
+func TestACounterThatAlwaysFallsHoldsUpNoMoreThanEverySecondPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.apiTakes = never
+		s := step(t, now, nil)
+		for n := range 8 {
+			s.change(func(now *answering) { now.page = fmt.Sprintf("nv_inference_count{model=\"m\"} %d\n", 100-n) })
+			s.due()
+			waits := s.after(0).Scrapes == uint64(n)
+			require.Equal(t, n == 0 || n%2 == 1, waits, "page %d", n)
+			require.EqualValues(t, n+1, s.after(5*time.Second).Scrapes)
+		}
 	})
 }
 

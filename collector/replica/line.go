@@ -14,7 +14,16 @@ import (
 // published before: see [snapshot.Slot.Update].
 func (r *Replica) finish(p *fetch.Page) {
 	raw, err := r.parse(p)
+	r.conclude(p, raw, err)
+}
+
+// conclude publishes a page that was parsed.
+func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 	p.Release()
+	if err == nil {
+		r.tally.Count(raw.Shape().Drops())
+		r.page.marks.take(raw, r.page.read)
+	}
 	before := r.status
 	r.slot.Update(func() (next snapshot.Snapshot) {
 		if err == nil {
@@ -50,7 +59,6 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 		return nil, err
 	}
 	r.status.Samples = raw.Shape().Lines()
-	r.tally.Count(raw.Shape().Drops())
 	return raw, nil
 }
 

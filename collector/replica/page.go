@@ -22,6 +22,8 @@ type page struct {
 	identity *identity.Identity
 	// cut is where the pages before may have been cut.
 	cut cut
+	// marks are what a restart is seen by before its page is published.
+	marks marks
 }
 
 // numbers are the windows that derived series are computed from.

@@ -163,15 +163,3 @@ func (r *Replica) proceed(ctx context.Context) {
 		r.jobs.watch()
 	}
 }
-
-// seeRestart has the server asked who it is when its numbers show that it
-// started again: it may be of another version.
-func (r *Replica) seeRestart(ctx context.Context) {
-	n := r.numbers.stats().Restarts
-	if n == r.numbers.restarts {
-		return
-	}
-	r.numbers.restarts = n
-	r.answers.Distrust()
-	want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
-}
