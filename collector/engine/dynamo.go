@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -90,16 +89,7 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
 		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
-		{Name: "dynamo_component_inflight_requests", Label: "dynamo_endpoint", Value: dynamoServing, Signal: RequestsActive},
-	}, dynamoEngines()...)
-}
-
-// dynamoEngines are the families of the engine inside of a worker. TensorRT-LLM's
-// own number of active requests is of its last iteration that was read; that of
-// the worker is of now.
-func dynamoEngines() []Meaning {
-	all := append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)
-	return slices.DeleteFunc(all, func(m Meaning) bool { return m.Signal == RequestsActive })
+	}, append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)...)
 }
 
 // dynamoFailures are the outcomes of a frontend's errors by type (seen in 1.6.1):
@@ -124,11 +114,13 @@ func (*dynamo) Tier(p *Page) Tier {
 	return TierWorker
 }
 
-// Quirks implements Engine. The gauges of the TensorRT-LLM inside of a worker are
-// those of trtllm-serve.
+// Quirks implements Engine. What a frontend has queued is a part of what it has in
+// flight (seen in 1.6.1: 8 of 24). The gauges of the TensorRT-LLM inside of a
+// worker are those of trtllm-serve.
 func (d *dynamo) Quirks(p *Page) Quirks {
-	q := d.quirks
-	q.GaugesWhenRequestsEnd = p != nil && !p.Begins(dynamoFront) && p.Has(IterationDuration)
+	q, front := d.quirks, p.Begins(dynamoFront)
+	q.ActiveHoldsWaiting = front
+	q.GaugesWhenRequestsEnd = p != nil && !front && p.Has(IterationDuration)
 	return q
 }
 

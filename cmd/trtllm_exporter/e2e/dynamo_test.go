@@ -175,7 +175,17 @@ func (s *scene) load(t *testing.T) {
 		running := p.named("llm_server_requests_active", "replica_id", "w0")
 		return len(queue) == 1 && queue[0].value == waiting && len(running) == 1 && running[0].value == dynamoSlots
 	})
+	p := s.exporter.page(t)
+	for replica, tier := range map[string]string{"f0": "frontend", "w0": "worker"} {
+		require.NotEmpty(t, p.named("llm_server_state", "replica_id", replica, "tier", tier), "one quantity is of one tier")
+	}
 	require.Equal(t, (dynamoSlots+waiting)*250, load.wait(t))
+	within(t, 10*time.Second, "all of them ended well", func() bool {
+		p := s.exporter.page(t)
+		ok := p.named("llm_server_requests_total", "replica_id", "f0", "class", "ok", "model_id", dynamoModel)
+		bad := p.named("llm_server_request_error_ratio", "replica_id", "f0", "class", "server", "model_id", dynamoModel)
+		return len(ok) == 1 && ok[0].value >= dynamoSlots+waiting && len(bad) == 1 && bad[0].value == 0
+	})
 }
 
 func (s *scene) killed(t *testing.T) {

@@ -1,0 +1,119 @@
+//go:build e2e_triton && linux
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheExporterReadsTheMetricsModule holds what the exporter makes of a model
+// with the metrics module to what clients saw: tokens and requests to the last
+// one, the engine's queue, a failing and a frozen engine, and an unload.
+func TestTheExporterReadsTheMetricsModule(t *testing.T) {
+	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
+	s.start(t)
+	found := doctor(t, s.tritonServer)
+	require.Zero(t, found.code, found.stdout+found.stderr)
+	require.Contains(t, found.stdout, "metric set E")
+	require.Contains(t, found.stdout, "live_tokens  yes")
+
+	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+global: { scrape_interval: 1s, scrape_timeout: 1s, window: 10s, stall_after: 3s }
+pools:
+  - pool_id: real
+    identity_interval: 2s
+    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
+`, s.metricsAddress()))
+	inState := func(state string) func() bool {
+		return func() bool {
+			shown := e.page(t).named("llm_server_state", "state", state)
+			return len(shown) == 1 && shown[0].value == 1
+		}
+	}
+	within(t, 20*time.Second, "it is ready", inState("ready"))
+
+	questions := make([]question, 12) // Four run, the others wait.
+	for i := range questions {
+		questions[i] = ask(10, 60, i%2 == 0)
+	}
+	over := s.background(t, questions...)
+	within(t, 10*time.Second, "four run, eight wait, tokens come", func() bool {
+		p := e.page(t)
+		live := p.named("llm_server_generation_tokens_per_second")
+		return sum(p, "llm_server_requests_running") == 4 && sum(p, "llm_server_queue_depth") == 8 &&
+			sum(p, "llm_server_requests_active") == 12 && len(live) == 1 && live[0].value > 0
+	})
+	require.NoError(t, <-over)
+	within(t, 10*time.Second, "all is counted", func() bool {
+		p := e.page(t)
+		return sum(p, "llm_server_generation_tokens_total") == 720 && sum(p, "llm_server_requests_total", "class", "ok") == 12
+	})
+	p := e.page(t)
+	require.Equal(t, 120.0, p.only(t, "llm_server_prompt_tokens_total"))
+	require.Equal(t, 12.0, p.only(t, "llm_server_request_duration_seconds_count"))
+	require.Equal(t, 6.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
+	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
+	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
+
+	stop := failing(t, s)
+	within(t, 20*time.Second, "it fails", inState("failing"))
+	require.Greater(t, sum(e.page(t), "llm_server_request_error_ratio", "class", "server"), 0.0)
+	stop()
+	s.sendAll(t, ask(5, 5, true))
+	within(t, 20*time.Second, "it serves again", inState("ready"))
+
+	over = s.background(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
+	within(t, 12*time.Second, "it is stalled", inState("stalled"))
+	require.NoError(t, <-over)
+	within(t, 20*time.Second, "it goes on", inState("ready"))
+
+	s.unload(t, "tensorrt_llm")
+	within(t, 20*time.Second, "its LLM is not loaded", inState("unserved"))
+	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
+	s.load(t, "tensorrt_llm")
+	within(t, 20*time.Second, "it is back", inState("ready"))
+}
+
+// sum adds up a page's series of a name.
+func sum(p page, name string, pairs ...string) float64 {
+	total := 0.0
+	for _, s := range p.named(name, pairs...) {
+		total += s.value
+	}
+	return total
+}
+
+// failing sends requests that fail until it is stopped.
+func failing(t *testing.T, s *llmapiServer) (stop func()) {
+	t.Helper()
+	ended, over := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(300 * time.Millisecond):
+				_, _ = s.sendEach(t.Context(), ask(5, 5, true, "!boom"))
+			}
+		}
+	}()
+	return func() {
+		close(ended)
+		<-over
+	}
+}
+
+// TestDoctorNamesTheMetricsModule wants the cure where the backend publishes
+// nothing.
+func TestDoctorNamesTheMetricsModule(t *testing.T) {
+	s := newLLMAPI(t, releases()[0], false, nil)
+	s.start(t)
+	found := doctor(t, s.tritonServer)
+	require.Contains(t, found.stdout, "metric set C")
+	require.Contains(t, found.stdout, "deploy/triton/llmapi")
+}
