@@ -1,6 +1,9 @@
 package derive
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // DefaultStallAfter leaves room for one long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
@@ -24,9 +27,10 @@ type Conditions struct {
 
 // watch are the columns that conditions are judged by.
 type watch struct {
-	// excused are requests that are not the server's fault and may be among failed.
-	succeeded, failed, excused []int
-	works                      []work
+	succeeded, failed []int
+	// refused are requests that count among those that failed as well.
+	refused []int
+	works   []work
 }
 
 // Conditions judges the page that was derived from last.
@@ -34,30 +38,38 @@ func (d *Deriver) Conditions() Conditions {
 	if d.program == nil {
 		return Conditions{}
 	}
-	return Conditions{Failing: d.failing >= failingPages, Stalled: d.stalled()}
+	recent := d.window.now-d.failedAt <= d.window.length
+	return Conditions{Failing: d.failing >= failingPages && recent, Stalled: d.stalled()}
 }
 
-// watchFailures follows successes and failures from page to page.
+// watchFailures follows successes and failures from page to page. Over pages that
+// were missed, or a time without requests, what failed before still counts: only
+// a success shows that it is over.
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
-	failed := w.lastMoved(by.failed)
 	switch {
-	case w.lastMoved(by.succeeded) == w.now || w.now-max(failed, 0) > w.length:
+	case w.differs(by.succeeded):
 		d.failing = 0
-	case failed == w.now && w.lastMoved(by.excused) < w.now:
+	case w.moved(by.failed) > w.moved(by.refused):
 		d.failing++
+		d.failedAt = w.now
 	}
 }
 
-// lastMoved is when any of the counters last grew, -1 for never.
-func (w *Window) lastMoved(columns []int) int64 {
-	last := int64(-1)
+// differs says whether any of the counters has another value than on the page
+// before, even if it is not known what went on in between.
+func (w *Window) differs(columns []int) bool {
+	return slices.ContainsFunc(columns, func(c int) bool { return w.changed[c] == w.now && w.current[c] > 0 })
+}
+
+// moved is how much counters that are whole grew since the page before.
+func (w *Window) moved(columns []int) (grown float64) {
 	for _, c := range columns {
-		if w.since[c] < w.changed[c] {
-			last = max(last, w.changed[c])
+		if w.since[c] < w.changed[c] && w.changed[c] == w.now {
+			grown += w.current[c] - w.Before(c)
 		}
 	}
-	return last
+	return grown
 }
 
 // watchWork follows since when each work has been in flight.

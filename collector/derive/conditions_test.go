@@ -101,6 +101,30 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 			require.Equal(t, tc.want, b.deriver.Conditions().Failing)
 		})
 	}
+	t.Run("scrapes that were missed", func(t *testing.T) {
+		b := newBench(t, engine.Triton, models()...)
+		for _, p := range [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}} {
+			ended(b, p[0], p[1], p[2])
+		}
+		b.now += 20 * time.Second
+		ended(b, 7, 5, 0)
+		require.True(t, b.deriver.Conditions().Failing, "nothing succeeded meanwhile")
+		b.now += 20 * time.Second
+		ended(b, 8, 5, 0)
+		require.False(t, b.deriver.Conditions().Failing, "something did")
+	})
+	t.Run("a request in each of two windows", func(t *testing.T) {
+		b := newBench(t, engine.Triton, models()...)
+		ended(b, 7, 0, 0)
+		for failed := range 2 {
+			require.False(t, b.deriver.Conditions().Failing)
+			for range 18 {
+				ended(b, 7, failed, 0)
+			}
+			ended(b, 7, failed+1, 0)
+		}
+		require.True(t, b.deriver.Conditions().Failing)
+	})
 	t.Run("failures that ended a window ago", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
 		for _, p := range [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}} {

@@ -43,8 +43,10 @@ type Deriver struct {
 	// page and block are what render, made once, works on.
 	page, block *exposition.Block
 	render      func()
-	// failing counts the pages on which requests failed since one succeeded.
-	failing int
+	// failing counts the pages on which requests failed since one succeeded, of
+	// which failedAt is the time of the last.
+	failing  int
+	failedAt int64
 	// busy is since when each work has been in flight.
 	busy map[string]int64
 	// born are the counters that appeared, of servers whose do with their first

@@ -77,11 +77,13 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 	return p
 }
 
-// countedClasses are the classes of which a kind of server counts all requests.
+// countedClasses are the classes of requests of which a kind of server counts
+// all, with counters that may come with their first event: what is refused and
+// counted again elsewhere has a counter of its own from the start, or none.
 func countedClasses(e engine.Engine) []engine.Class {
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
 		return !slices.ContainsFunc(e.Meanings(), func(m engine.Meaning) bool {
-			return m.Outcome != nil && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
+			return m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
 		})
 	})
 }

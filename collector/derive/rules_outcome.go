@@ -123,7 +123,6 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		return nil
 	}
 	o.abort(p, id)
-	o.once(p, id, of)
 	for _, g := range p.of(engine.ModelFailed, id) {
 		if g.role == engine.RolePart {
 			o.steps = append(o.steps, p.columnsOf(g.members)...)
@@ -144,27 +143,23 @@ func (o *outcome) abort(p *Plan, id string) {
 	}
 }
 
-// once takes requests that another counter has under another class as well from
-// that class. Some may not be among them, as streamed ones that failed inside of
-// an answer of 200: then the class shows too few, never too many.
-func (o *outcome) once(p *Plan, id string, of front) {
-	for _, g := range p.at(engine.RequestsFailed, id, of) {
-		if also := o.classes[g.meaning.Outcome.Also]; also != nil {
-			also.less = append(also.less, p.columnsOf(g.members)...)
-		}
+// of are the counters of a class.
+func (o *outcome) of(class engine.Class) *tally {
+	if o.classes[class] == nil {
+		o.classes[class] = &tally{}
 	}
+	return o.classes[class]
 }
 
 // take adds the counters of a group. An ensemble gives other as the reason of all
 // its failures, since there are reasons.
 func (o *outcome) take(p *Plan, g *group) {
 	columns := p.columnsOf(g.members)
-	c := o.classes[g.class]
-	if c == nil {
-		c = &tally{}
-		o.classes[g.class] = c
-	}
+	c := o.of(g.class)
 	c.partial = c.partial || g.meaning.Outcome.Misses(g.class)
+	if again := g.meaning.Outcome.Again; again != "" {
+		o.of(again).less = append(o.of(again).less, columns...)
+	}
 	if g.labels.Get("reason") == "other" && p.ensemble(g.model) {
 		c.twice = append(c.twice, columns...)
 	} else {

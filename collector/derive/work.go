@@ -57,8 +57,8 @@ func (p *Plan) observe() {
 				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
 			case g.class == engine.ClassServer:
 				w.failed = append(w.failed, p.columnsOf(g.members)...)
-			case g.meaning.Outcome.Also == engine.ClassServer:
-				w.excused = append(w.excused, p.columnsOf(g.members)...)
+			case g.meaning.Outcome.Again == engine.ClassServer:
+				w.refused = append(w.refused, p.columnsOf(g.members)...)
 			}
 		}
 	}
@@ -69,7 +69,13 @@ func (p *Plan) observe() {
 		case p.quirks.GaugesWhenRequestsEnd:
 			w.works = append(w.works, p.ending(id)...)
 		default:
-			w.works = append(w.works, p.generating(id)...)
+			works := p.generating(id)
+			if len(works) == 0 {
+				// What counts requests in flight is in front of the engine, of which
+				// something moves only when a request ends.
+				works = p.ending(id)
+			}
+			w.works = append(w.works, works...)
 		}
 	}
 	w.works = append(w.works, p.queueing()...)
@@ -181,9 +187,9 @@ func (p *Plan) ofRank(groups []*group, wanted rank) []int {
 }
 
 // ending is the work of an engine that shows something only when a request ends.
-// Its gauges then still count that request, and are of the past until the next
-// ends: nothing may move for as long as the longest request that was seen, and as
-// much again for one that is longer.
+// Nothing may move for as long as the longest request that was seen, and as much
+// again for one that is longer. Gauges that are read then too still count the
+// request that ended, and are of the past until the next ends.
 func (p *Plan) ending(id string) []work {
 	longest, ended := p.longestSeen(id), p.moving(id)
 	if longest == nil || len(ended) == 0 {
@@ -191,8 +197,12 @@ func (p *Plan) ending(id string) []work {
 	}
 	inFlight := largest(p.counted(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))))
 	const again = 2
+	least := 1.0
+	if p.quirks.GaugesWhenRequestsEnd {
+		least = again
+	}
 	return []work{{
-		key: "ends of " + id, least: again, inFlight: inFlight, moves: p.counted(ended),
+		key: "ends of " + id, least: least, inFlight: inFlight, moves: p.counted(ended),
 		longest: applied(longest, func(v float64) float64 { return again * v }),
 	}}
 }

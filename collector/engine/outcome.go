@@ -39,9 +39,9 @@ type Outcome struct {
 	Codes bool
 	// Missed are classes of which the server counts only some requests.
 	Missed []Class
-	// Also is a class under which another counter has the same requests, empty for
-	// none.
-	Also Class
+	// Again is the class under which other counters may count the same requests
+	// once more; empty for none.
+	Again Class
 }
 
 // Misses says whether the server counts only some requests of a class.
@@ -84,12 +84,15 @@ func classOfCode(code string) Class {
 
 // finished are the outcomes of requests that a server counts as finished, by
 // their finish reason: engines count what was aborted or ended with an error
-// there too.
+// there too, but not every client that left, and nothing that they refused.
 func finished() *Outcome {
-	return &Outcome{Usual: ClassOK, Of: map[string]Class{
-		"abort": ClassCanceled, "aborted": ClassCanceled, "canceled": ClassCanceled, "cancelled": ClassCanceled,
-		"error": ClassServer, "timeout": ClassOverload,
-	}}
+	return &Outcome{
+		Usual: ClassOK, Of: map[string]Class{
+			"abort": ClassCanceled, "aborted": ClassCanceled, "canceled": ClassCanceled, "cancelled": ClassCanceled,
+			"error": ClassServer, "timeout": ClassOverload,
+		},
+		Missed: []Class{ClassCanceled, ClassOverload},
+	}
 }
 
 // Trust says whether something that a server exposes can be believed.

@@ -37,34 +37,32 @@ func vllmRequests() []Meaning {
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: vllmFinished()},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Also: ClassServer}},
+		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: ClassServer}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 	}
-}
-
-// vllmFinished are the outcomes of requests by finish reason. One whose client
-// left is not among them, although there is a reason for it.
-func vllmFinished() *Outcome {
-	o := finished()
-	o.Missed = []Class{ClassCanceled}
-	return o
 }
 
 // vllmAnswers counts the API's answers by the first digit of their status.
 const vllmAnswers = "http_requests_total"
 
-// vllmHTTP are the requests that ended with an HTTP status of failure. Errors
-// inside a stream come after a 200 and are counted nowhere, and neither are
+// vllmHTTP are the requests that ended with an HTTP status of failure, and where
+// the engine counts none, with --disable-log-stats, those that ended well. Errors
+// inside a stream come after a 200 and are counted nowhere else, and neither are
 // clients that left.
 func vllmHTTP() []Meaning {
 	var all []Meaning
-	for _, status := range []string{"4xx", "5xx"} {
-		for _, handler := range []string{"/v1/*", "/invocations*"} {
+	for _, handler := range []string{"/v1/*", "/invocations*"} {
+		all = append(all, Meaning{
+			Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=2xx"},
+			Unless: []string{vllmPage("request_success_total")},
+			Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK},
+		})
+		for _, status := range []string{"4xx", "5xx"} {
 			all = append(all, Meaning{
 				Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=" + status},
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"}, DimPrefix: "http_",
-				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}},
+				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 			})
 		}
 	}

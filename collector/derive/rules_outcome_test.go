@@ -1,0 +1,93 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestACounterThatWasGoneDidNotCountAllAgain has servers whose counters come with
+// their first event: one that is not on a single page is not new.
+func TestACounterThatWasGoneDidNotCountAllAgain(t *testing.T) {
+	page := func(n int) []string {
+		lines := []string{`trtllm_prompt_cached_tokens_total{model_name="llama"} 0`}
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf(`trtllm_request_success_total{finished_reason="stop",model_name="llama"} %d`, n))
+		}
+		return lines
+	}
+	b := newBench(t, engine.TRTLLMServe, "llama")
+	b.page(page(1000)...)
+	b.page(page(0)...)
+	got := b.page(page(1010)...)
+	got.lacks(t, `requests_per_second{model_id="llama"}`, "what went on meanwhile is not known")
+	require.InDelta(t, 2, b.page(page(1020)...).at(t, `requests_per_second{model_id="llama"}`), 1e-9)
+}
+
+// TestAnAbortMayBeCountedBeforeTheEnd has more requests aborted over a window
+// than ended.
+func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
+	page := func(ended, aborted int) []string {
+		return []string{
+			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1`,
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="tiny"} %d`, ended),
+			fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, aborted),
+		}
+	}
+	b := newBench(t, engine.SGLang, "tiny")
+	b.page(page(100, 10)...)
+	got := b.page(page(103, 15)...)
+	require.InDelta(t, 1, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9)
+	require.InDelta(t, 1, got.at(t, `requests_per_second{model_id="tiny"}`), 1e-9)
+	got = b.page(page(110, 15)...)
+	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9, "5 of the 10 that ended")
+}
+
+// TestOneOfTwoEntriesFails has two deployments on one Triton: the ratio of the
+// one that fails is its own, and the replica still serves.
+func TestOneOfTwoEntriesFails(t *testing.T) {
+	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false))
+	for n := range 4 {
+		got := b.page(
+			fmt.Sprintf(`nv_inference_request_success{model="good",version="1"} %d`, 10*n),
+			`nv_inference_request_success{model="bad",version="1"} 0`,
+			`nv_inference_request_failure{model="good",reason="BACKEND",version="1"} 0`,
+			fmt.Sprintf(`nv_inference_request_duration_us{model="good",version="1"} %d`, 1000*n),
+			`nv_inference_request_duration_us{model="bad",version="1"} 0`,
+			fmt.Sprintf(`nv_inference_request_failure{model="bad",reason="BACKEND",version="1"} %d`, 5*n),
+		)
+		if n > 0 {
+			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`), 1e-9)
+			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`), 1e-9)
+			require.InDelta(t, 1, got.at(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
+		}
+	}
+	require.False(t, b.deriver.Conditions().Failing)
+}
+
+// TestRefusalsAreNoFailuresOfTheServer has a vLLM that refuses requests for want
+// of room, which answers with a status of its own and counts it again.
+func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
+	page := func(ok, refused, answered5xx int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} %d`, ok),
+			fmt.Sprintf(`vllm:admission_rejections_total{model_name="tiny",reason="max_num_queued_reqs"} %d`, refused),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, answered5xx),
+		}
+	}
+	b := newBench(t, engine.VLLM, "tiny")
+	for n := range 4 {
+		got := b.page(page(7, 8*n, 6*n)...)
+		if n > 0 {
+			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="overload", model_id="tiny"}`), 1e-9)
+			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model_id="tiny"}`), 1e-9)
+		}
+	}
+	require.False(t, b.deriver.Conditions().Failing, "all were refused, none failed")
+	b.page(page(7, 24, 25)...)
+	b.page(page(7, 24, 30)...)
+	require.True(t, b.deriver.Conditions().Failing)
+}
