@@ -1,21 +1,21 @@
 package main
 
 import (
-	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
 )
 
 // Exit codes of doctor other than exitOK.
@@ -34,133 +34,216 @@ type findings struct {
 // Unwrap gives the reason.
 func (f findings) Unwrap() error { return f.error }
 
+// doctorFlags say which servers doctor looks at, and how.
+type doctorFlags struct {
+	urls         []string
+	file, poolID string
+	access       accessFlags
+	apiPort      int
+	timeout      time.Duration
+	json         bool
+}
+
 // declareDoctor declares the subcommand that says what servers expose.
 func declareDoctor(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("doctor", "Say of each server what it is, what it exposes, and which flag turns on what it does not expose. Exit code 0: it exposes everything; 1: something is missing; 2: a server cannot be reached.")
-	urls := cmd.Arg("url", "URL of a server, as http://host:8002.").Required().Strings()
-	port := cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").Int()
-	timeout := cmd.Flag("timeout", "Time that one answer may take.").Default("4s").Duration()
+	cmd := app.Command("doctor", "Say of each server what it is, what it exposes, which flag turns on what it does not expose, and where its page is if not here. "+
+		"Exit code 0: it exposes all that it can; 1: something is missing that can be turned on, or a server is not well; 2: a server has no page that can be reached, or the command line is wrong.")
+	var f doctorFlags
+	cmd.Arg("url", "Server, as host:port or http://host:8002.").StringsVar(&f.urls)
+	cmd.Flag("config.file", "Configuration file, whose pool says how servers are asked: TLS, credentials, api_port.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)
+	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
+	cmd.Flag("timeout", "Time that one answer may take.").Default("4s").DurationVar(&f.timeout)
+	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
+	f.access.declare(cmd)
 	return cmd.FullCommand(), func() error {
-		f, err := onceOf(*urls, *timeout, *port)
+		if err := f.check(); err != nil {
+			return usageError{err}
+		}
+		file, err := f.load()
 		if err != nil {
 			return err
 		}
-		return untilSignal(func(ctx context.Context) error { return examine(ctx, out, f) })
+		return untilSignal(func(ctx context.Context) error { return f.examine(ctx, out, file) })
 	}
 }
 
-// examine asks all targets once and prints what is known of them.
-func examine(ctx context.Context, out *output, f *config.File) error {
-	c, store, err := out.once(f)
-	if err != nil {
-		return err
+// check says which flags contradict each other.
+func (f *doctorFlags) check() error {
+	switch {
+	case len(f.urls) == 0:
+		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor localhost:8002")
+	case f.file == "" && f.poolID != "":
+		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
+	case f.file != "" && f.access.given():
+		return errors.New("--config.file and flags for TLS or credentials are both given; the pool of the file has these as keys")
+	case f.timeout <= 0:
+		return errors.New("--timeout must be longer than 0")
 	}
+	return f.access.check()
+}
+
+// load makes a configuration of the servers that are named.
+func (f *doctorFlags) load() (*config.File, error) {
+	pool, err := f.pool()
+	if err != nil {
+		return nil, err
+	}
+	urls := make([]string, len(f.urls))
+	for i, u := range f.urls {
+		if !strings.Contains(u, "://") {
+			u = pool.Scheme + "://" + u
+		}
+		urls[i] = u
+	}
+	file, err := onceOf(urls, f.timeout, pool)
+	if err != nil {
+		return nil, usageError{errors.New(asArgument.Replace(err.Error()))}
+	}
+	return file, nil
+}
+
+// asArgument takes off an error what it says of a flag and a file that were not
+// given.
+var asArgument = strings.NewReplacer("--target: ", "", "--target ", "", "pools[0].", "")
+
+// pool says how the servers are asked.
+func (f *doctorFlags) pool() (config.Pool, error) {
+	pool := config.DefaultPool
+	if f.file != "" {
+		file, err := config.Load(f.file)
+		if err != nil {
+			return pool, findings{err, exitUnreachable}
+		}
+		if pool, err = poolOf(file, f.poolID); err != nil {
+			return pool, usageError{err}
+		}
+	} else {
+		f.access.apply(&pool)
+		if f.access.tls() {
+			pool.Scheme = "https"
+		}
+	}
+	if f.apiPort != 0 {
+		pool.APIPort = f.apiPort
+	}
+	return pool, nil
+}
+
+// poolOf is the pool of that name, or the first, without its targets.
+func poolOf(file *config.File, id string) (config.Pool, error) {
+	var known []string
+	for i := range file.Pools {
+		pool := file.Pools[i]
+		if id == "" || pool.PoolID == id {
+			pool.Discovery, pool.RelabelConfigs = config.DefaultPool.Discovery, nil
+			return pool, nil
+		}
+		known = append(known, pool.PoolID)
+	}
+	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(known, ", "))
+}
+
+// examine asks all servers once and prints what is known of them.
+func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
+	c, store, err := out.once(file)
+	if err != nil {
+		return findings{err, exitUnreachable}
+	}
+	pool := &file.Pools[0]
 	const rounds = 5 // Detection, page, answers, and the page again.
-	ctx, cancel := context.WithTimeout(ctx, rounds*time.Duration(f.Pools[0].ScrapeTimeout)*time.Duration(len(f.Pools[0].Discovery.StaticConfigs)))
+	scraping, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(pool.Discovery.StaticConfigs)))
 	defer cancel()
 	// A target that fails is a finding like others.
-	_ = c.ScrapeOnce(ctx)
-	missing, unreachable := 0, 0
-	var text bytes.Buffer
-	for i, slot := range store.Slots() {
-		if i > 0 {
-			text.WriteByte('\n')
-		}
-		status := slot.Status()
-		printTarget(&text, slot.Target(), &status)
-		capabilities := target.ListOf(status.Checks, assess.Capabilities)
-		if len(capabilities) == 0 {
-			unreachable++
-		}
-		missing += len(target.NotMet(capabilities))
+	_ = c.ScrapeOnce(scraping)
+	doctor, err := diagnose.New(pool.HTTP, f.timeout) //nolint:contextcheck // It lives longer than one request.
+	if err != nil {
+		return findings{err, exitUnreachable}
 	}
-	if _, err := out.stdout.Write(text.Bytes()); err != nil {
-		return err
+	defer doctor.Close()
+	var r report
+	for _, slot := range store.Slots() {
+		status := slot.Status()
+		r.add(slot.Target(), &status, doctor.Look(ctx, slot.Target(), &status))
+	}
+	r.conclude(f)
+	return r.print(out.stdout, f.json)
+}
+
+// conclude says what to run next.
+func (r *report) conclude(f *doctorFlags) {
+	var all, failing, flags []string
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		all = append(all, s.URL)
+		if s.unreachable {
+			failing = append(failing, s.elsewhere())
+			if f.file == "" && s.Problem != nil && s.Problem.Flags != "" && !slices.Contains(flags, s.Problem.Flags) {
+				flags = append(flags, s.Problem.Flags)
+			}
+		}
 	}
 	switch {
-	case unreachable > 0:
-		return findings{fmt.Errorf("%d of %d servers cannot be reached", unreachable, len(store.Slots())), exitUnreachable}
-	case missing > 0:
-		return findings{errors.New(strconv.Itoa(missing) + " capabilities are missing"), exitMissing}
+	case len(failing) > 0:
+		r.Next = []string{f.again(append(flags, failing...))}
+	case f.file != "":
+		r.Next = []string{program + " --config.file " + f.file}
+	case f.access.given() && len(all) == 1:
+		r.Next = []string{program + " --config.file " + program + ".yml"}
+		if u, err := url.Parse(all[0]); err == nil {
+			r.File = f.access.document(u.Scheme, u.Host)
+		}
+	default:
+		r.Next = []string{program + " --target " + strings.Join(all, " --target ")}
 	}
-	return nil
+	if r.missing > 0 && r.unreachable == 0 {
+		r.Next = append(r.Next, f.again(all))
+	}
 }
 
-// printTarget prints one server.
-func printTarget(w io.Writer, t *target.Target, s *target.Status) {
-	p := &sheet{Writer: tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)}
-	p.row(t.ReplicaID, t.MetricsURL)
-	p.row("engine", orUnknown(s.DetectedEngine))
-	if s.EngineEvidence != "" {
-		p.row("recognised by", s.EngineEvidence)
-	}
-	if s.Generation != "" {
-		p.row("generation", s.Generation+": "+s.GenerationReason)
-	}
-	p.row("engine version", orUnknown(s.EngineVersion))
-	p.row("TensorRT-LLM", orUnknown(s.TRTLLMVersion)+" (source: "+orUnknown(s.VersionSource)+")")
-	p.row("state", s.State+": "+s.StateReason)
-	if s.LastError != "" {
-		p.row("page", s.LastError)
-	}
-	for _, q := range target.ListOf(s.Checks, assess.Unanswered) {
-		p.row("not answered", q.Name+": "+q.Reason)
-	}
-	if len(s.Models) > 0 {
-		p.row()
-		p.row("MODEL", "ROLE", "MODEL ID", "STATE", "BACKEND", "BATCH", "INSTANCES")
-		for i := range s.Models {
-			m := &s.Models[i]
-			p.row(m.Name, m.Role, m.ModelID, m.State, m.Backend+m.Platform, howMany(m.MaxBatchSize), howMany(m.Instances))
+// again is the command that looks at these addresses with the same flags.
+func (f *doctorFlags) again(urls []string) string {
+	words := []string{program, "doctor"}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, "--"+name, value)
 		}
 	}
-	for _, list := range assess.Lists() {
-		if list.Family != "" {
-			p.checks(list.Title, list.Question, target.ListOf(s.Checks, list.Name))
+	flag("config.file", f.file)
+	flag("pool-id", f.poolID)
+	flag("tls.ca-file", f.access.ca)
+	flag("tls.cert-file", f.access.cert)
+	flag("tls.key-file", f.access.key)
+	flag("tls.server-name", f.access.serverName)
+	flag("user", f.access.user)
+	flag("password-file", f.access.password)
+	flag("token-file", f.access.token)
+	if f.access.insecure {
+		words = append(words, "--tls.insecure")
+	}
+	if f.apiPort != 0 {
+		flag("api-port", strconv.Itoa(f.apiPort))
+	}
+	return strings.Join(append(words, urls...), " ")
+}
+
+// print writes the report, and gives what was found wrong as an error.
+func (r *report) print(w io.Writer, asJSON bool) error {
+	wrong := r.wrong()
+	if found, ok := errors.AsType[findings](wrong); ok {
+		r.ExitCode = found.code
+	}
+	if !asJSON {
+		if _, err := io.WriteString(w, r.text(widthOf(w))); err != nil {
+			return err
 		}
+		return wrong
 	}
-	_ = p.Flush() // It writes to memory.
-}
-
-// sheet is a table of aligned columns.
-type sheet struct{ *tabwriter.Writer }
-
-// row writes one row; columns align with those of the rows around it.
-func (p *sheet) row(cells ...string) {
-	_, _ = io.WriteString(p, strings.TrimRight(strings.Join(cells, "\t"), "\t")+"\n")
-}
-
-// checks writes a table of reasons and of what turns a no into a yes.
-func (p *sheet) checks(title, question string, all []target.Check) {
-	if len(all) == 0 {
-		return
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil {
+		return err
 	}
-	p.row()
-	p.row(title, question, "REASON")
-	for _, v := range all {
-		answer := "no"
-		if v.OK {
-			answer = "yes"
-		}
-		p.row(v.Name, answer, v.Reason)
-		if v.Cure != "" {
-			p.row("", "", "turn on: "+v.Cure)
-		}
-	}
-}
-
-// howMany writes a number that may not be known.
-func howMany(n *int) string {
-	if n == nil {
-		return "-"
-	}
-	return strconv.Itoa(*n)
-}
-
-// orUnknown says so of what is not known.
-func orUnknown(s string) string {
-	if s == "" {
-		return "unknown"
-	}
-	return s
+	return wrong
 }

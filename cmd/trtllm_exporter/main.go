@@ -50,7 +50,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	_, _ = fmt.Fprintf(stderr, "%s: %s\n", program, strings.TrimRight(err.Error(), "\n"))
+	complain(stderr, err)
 	if found, ok := errors.AsType[findings](err); ok {
 		return found.code
 	}
@@ -58,6 +58,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// complain writes an error, folded where a terminal reads it.
+func complain(w io.Writer, err error) {
+	p := &sheet{width: widthOf(w)}
+	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
+		if i == 0 {
+			line = program + ": " + line
+		}
+		p.hanging(line)
+	}
+	_, _ = io.WriteString(w, p.String())
 }
 
 // output is where commands write.

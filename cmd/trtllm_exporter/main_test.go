@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"regexp"
 	"strconv"
@@ -30,6 +33,7 @@ func TestMain(m *testing.M) {
 //	freeport VAR              an address that nothing listens on
 //	replica VAR KIND          a simulated server; VAR is the URL of its page, VAR_ADDR its host:port
 //	server VAR TYPE FILE      a server that always answers with a file
+//	secure VAR USER PASSWORD  a Triton behind TLS and a password; ca.pem is its authority
 //	hang VAR                  a server that accepts and never answers
 //	eventually URL REGEXP     fetch until the answer matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
@@ -43,6 +47,7 @@ func TestScripts(t *testing.T) {
 			"replica":    startReplica,
 			"server":     startServer,
 			"hang":       startHanging,
+			"secure":     startSecure,
 			"eventually": eventually,
 			"fetch":      fetch,
 			"send":       send,
@@ -86,6 +91,26 @@ func startServer(ts *testscript.TestScript, _ bool, args []string) {
 		w.Header().Set("Content-Type", contentType)
 		_, _ = w.Write(body)
 	})
+}
+
+// startSecure starts a server that wants TLS and a password.
+func startSecure(ts *testscript.TestScript, _ bool, args []string) {
+	const text = "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != args[1] || password != args[2] {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		if r.URL.Path == "/metrics" {
+			_, _ = io.WriteString(w, text)
+		}
+	}))
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	s.StartTLS()
+	ts.Defer(s.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), ca, 0o600))
+	ts.Setenv(args[0]+"_ADDR", s.Listener.Addr().String())
 }
 
 // startHanging starts a server that answers only when the reader leaves.

@@ -14,11 +14,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// onceOf is the configuration of a command that asks servers once; an API port
-// of 0 leaves it to their kind.
-func onceOf(urls []string, timeout time.Duration, apiPort int) (*config.File, error) {
-	pool := config.DefaultPool
-	pool.APIPort = apiPort
+// onceOf is the configuration of a command that asks servers once, as the pool
+// says.
+func onceOf(urls []string, timeout time.Duration, pool config.Pool) (*config.File, error) {
 	pool.ScrapeTimeout = model.Duration(timeout)
 	pool.ScrapeInterval = max(pool.ScrapeTimeout, config.DefaultFile.Global.ScrapeInterval)
 	f, err := config.FromTargets(urls, pool)

@@ -19,7 +19,7 @@ func declareScrape(app *kingpin.Application, out *output) (string, func() error)
 	url := cmd.Arg("url", "URL of the server, as http://host:8002.").Required().String()
 	timeout := cmd.Flag("scrape.timeout", "Time the scrape may take.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {
-		f, err := onceOf([]string{*url}, *timeout, 0)
+		f, err := onceOf([]string{*url}, *timeout, config.DefaultPool)
 		if err != nil {
 			return err
 		}

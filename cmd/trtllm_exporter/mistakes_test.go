@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// update rewrites the table of mistakes.
+var update = flag.Bool("update", false, "rewrite the files of testdata")
+
+// mistake is one that is made at a first run: the command, what is there, and the
+// files that it names.
+type mistake struct {
+	name, command string
+	there         func(t *testing.T, h host)
+	files         map[string]string
+	// varies is what of the output is not the same everywhere.
+	varies string
+}
+
+// printedHost is written in place of the host, and as long.
+const printedHost = "gpu-host-01.lan"
+
+// TestMistakesOfAFirstRun holds everything that is printed about each mistake
+// against one table, which is also what to read before a message is changed.
+func TestMistakesOfAFirstRun(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("needs more addresses on loopback than one")
+	}
+	all := mistakes()
+	require.GreaterOrEqual(t, len(all), 35)
+	var got strings.Builder
+	for _, m := range all {
+		require.True(t, t.Run(m.name, func(t *testing.T) { got.WriteString(m.printed(t)) }))
+	}
+	golden := filepath.Join("testdata", "mistakes.txt")
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err, "run the test with -update once")
+	require.Equal(t, string(want), got.String())
+}
+
+// printed is what a terminal of 80 columns shows of the mistake.
+func (m *mistake) printed(t *testing.T) string {
+	t.Helper()
+	h := freeHost(t)
+	golden, err := os.Getwd()
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	t.Setenv("COLUMNS", "80")
+	for name, text := range m.files {
+		require.NoError(t, os.WriteFile(name, []byte(strings.ReplaceAll(text, "HOST", string(h))), 0o600))
+	}
+	if m.there != nil {
+		m.there(t, h)
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(strings.Fields(strings.ReplaceAll(m.command, "HOST", string(h)))[1:], &stdout, &stderr)
+	t.Chdir(golden)
+	text := strings.ReplaceAll(stdout.String()+stderr.String(), string(h), printedHost)
+	if m.varies != "" {
+		text = regexp.MustCompile(m.varies).ReplaceAllString(text, "...\n")
+	}
+	requireHelp(t, text)
+	require.NotZero(t, code)
+	command := strings.ReplaceAll(m.command, "HOST", printedHost)
+	return fmt.Sprintf("## %s\n$ %s\n%s[exit code %d]\n\n", m.name, command, text, code)
+}
+
+// requireHelp wants what, where and what to do, and no line too long to read; an
+// address or a command is not cut.
+func requireHelp(t *testing.T, text string) {
+	t.Helper()
+	require.Regexp(t, `(?m)^what to do +\S|turn on: |; |, try |: (try|use|give|write|set|name) | is not .* like `, strings.ReplaceAll(text, "\n  ", " "))
+	for line := range strings.Lines(text) {
+		command := strings.HasPrefix(line, "  "+program+" ")
+		oneWord := len(strings.Fields(line)) == 1
+		require.True(t, command || oneWord || utf8.RuneCountInString(strings.TrimRight(line, "\n")) <= 80, "too long: %s", line)
+	}
+}
+
+// host is an address on loopback of which nobody else uses a port.
+type host string
+
+// freeHost finds one, always of the same length.
+func freeHost(t *testing.T) host {
+	t.Helper()
+	for i := range 800 {
+		h := host(fmt.Sprintf("127.177.%d.%d", 100+(os.Getpid()+i)%100, 100+i/8))
+		if h.free() {
+			return h
+		}
+	}
+	require.Fail(t, "no address of loopback is free")
+	return ""
+}
+
+// free says whether nothing listens on the ports that doctor tries.
+func (h host) free() bool {
+	for _, port := range []string{"8000", "8001", "8002", "8003", "8004", "8443", "9802"} {
+		l, err := net.Listen("tcp", string(h)+":"+port)
+		if err != nil {
+			return false
+		}
+		_ = l.Close()
+	}
+	return true
+}
+
+// simulated starts a server on the usual ports.
+func simulated(spec simulate.Spec) func(t *testing.T, h host) {
+	return func(t *testing.T, h host) {
+		t.Helper()
+		spec.Host, spec.APIPort = string(h), 8000
+		if spec.Kind == simulate.KindTriton {
+			spec.MetricsPort = 8002
+			h.serve(t, 8001, grpcOnly)
+		}
+		ailing(t, spec)
+	}
+}
+
+// answers is a server at port 8002.
+func answers(status int, contentType, body string) func(t *testing.T, h host) {
+	return func(t *testing.T, h host) {
+		t.Helper()
+		h.serve(t, 8002, func(s *http.Server) {
+			s.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", contentType)
+				w.Header().Set("Location", "https://login.example.com/")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, body)
+			})
+		})
+	}
+}
+
+// grpcOnly makes a server one that speaks HTTP/2 without TLS, and nothing else.
+func grpcOnly(s *http.Server) {
+	s.Protocols = new(http.Protocols)
+	s.Protocols.SetUnencryptedHTTP2(true)
+}
+
+// serve starts an HTTP server, with TLS if it has a configuration for that.
+func (h host) serve(t *testing.T, port int, change func(*http.Server)) {
+	t.Helper()
+	s := &http.Server{ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+	})}
+	change(s)
+	h.listen(t, port, func(l net.Listener) {
+		if s.TLSConfig != nil {
+			l = tls.NewListener(l, s.TLSConfig)
+		}
+		_ = s.Serve(l)
+	}, s.Close)
+}
+
+// listen runs something with a listener until the test ends.
+func (h host) listen(t *testing.T, port int, serve func(net.Listener), stop func() error) {
+	t.Helper()
+	l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", h, port))
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		serve(l)
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		_ = stop()
+		<-done
+	})
+}
+
+// speaker is a server of another protocol: it says its greeting and no more.
+func speaker(greeting string) func(t *testing.T, h host) {
+	return func(t *testing.T, h host) {
+		t.Helper()
+		h.listen(t, 8002, func(l net.Listener) {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go func() {
+					_, _ = io.WriteString(conn, greeting)
+					_, _ = io.Copy(io.Discard, conn)
+					_ = conn.Close()
+				}()
+			}
+		}, func() error { return nil })
+	}
+}
+
+// secured is a server with TLS at port 8443; ca.pem is its authority.
+func secured(name string, ends time.Duration, clients tls.ClientAuthType) func(t *testing.T, h host) {
+	return func(t *testing.T, h host) {
+		t.Helper()
+		cert := certificate(t, cmp.Or(name, string(h)), ends)
+		h.serve(t, 8443, func(s *http.Server) {
+			s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: clients, MinVersion: tls.VersionTLS12}
+		})
+	}
+}
+
+// certificate is one that signs itself; it is written to ca.pem.
+func certificate(t *testing.T, name string, ends time.Duration) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	ended := time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: ended.Add(-time.Hour), NotAfter: ended,
+		IsCA: true, BasicConstraintsValid: true,
+	}
+	if ends > 0 {
+		template.NotAfter = time.Now().Add(ends)
+	}
+	if ip := net.ParseIP(name); ip != nil {
+		template.IPAddresses = []net.IP{ip}
+	} else {
+		template.DNSNames = []string{name}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile("ca.pem", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+)
+
+// narrowest is the least width that text is folded to.
+const narrowest = 40
+
+// widthOf is how many columns a terminal has, or environment variable COLUMNS
+// says; 0 for a file or a pipe, whose lines are not folded, so that others can
+// read them line by line.
+func widthOf(w io.Writer) int {
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		return max(columns, narrowest)
+	}
+	file, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(file.Fd())) {
+		return 0
+	}
+	columns, _, err := term.GetSize(int(file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(columns, narrowest)
+}
+
+// sheet is text in aligned columns, of which the last is folded at the width.
+type sheet struct {
+	width int
+	text  strings.Builder
+	block [][]string
+}
+
+// row adds a row to the present block; columns align within a block, and a row
+// without cells ends it.
+func (p *sheet) row(cells ...string) {
+	if len(cells) == 0 {
+		p.end()
+		p.text.WriteByte('\n')
+		return
+	}
+	p.block = append(p.block, cells)
+}
+
+// line ends the block and writes a line of its own, folded under its indent.
+func (p *sheet) line(text string) {
+	p.end()
+	indent := len(text) - len(strings.TrimLeft(text, " "))
+	p.folded(strings.Repeat(" ", indent), text[indent:], indent)
+}
+
+// hanging ends the block and writes a line of its own, whose further lines are
+// indented.
+func (p *sheet) hanging(text string) {
+	p.end()
+	first, rest, _ := strings.Cut(text, " ")
+	p.text.WriteString(first)
+	p.fill(utf8.RuneCountInString(first), rest, 2)
+}
+
+// verbatim ends the block and writes text to be copied, as it is.
+func (p *sheet) verbatim(text string) {
+	p.end()
+	p.text.WriteString(text)
+}
+
+// end writes the block.
+func (p *sheet) end() {
+	const gap = 2
+	rows := p.block
+	p.block = nil
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell)+gap)
+		}
+	}
+	if p.width > 0 {
+		shrink(widths, p.width)
+	}
+	for _, row := range rows {
+		var front strings.Builder
+		at := 0
+		for i, cell := range row[:len(row)-1] {
+			cell = cut(cell, widths[i]-gap)
+			front.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
+			at += widths[i]
+		}
+		p.folded(front.String(), row[len(row)-1], at)
+	}
+}
+
+// shrink takes from the widest columns until half of the width is left for the
+// last one, or a table of many columns fits.
+func shrink(widths []int, width int) {
+	const least = 8
+	for {
+		sum, widest := 0, 0
+		for i, w := range widths {
+			sum += w
+			if w > widths[widest] {
+				widest = i
+			}
+		}
+		room := width * 2 / 3
+		if len(widths) > 3 {
+			room = width - len("INSTANCES")
+		}
+		if sum <= room || widths[widest] <= least {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// cut shortens a text that is longer than its column; --json has all of it.
+func cut(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	return string([]rune(text)[:most-1]) + "…"
+}
+
+// folded writes front and then text, whose further lines begin at a column.
+func (p *sheet) folded(front, text string, at int) {
+	if text == "" {
+		p.text.WriteString(strings.TrimRight(front, " ") + "\n")
+		return
+	}
+	p.text.WriteString(strings.TrimSuffix(front, " "))
+	p.fill(max(at-1, 0), text, at)
+}
+
+// fill goes on with a line of which some columns are used; further lines begin
+// at a column. A word that is longer than a line is left whole: it may be an
+// address to copy.
+func (p *sheet) fill(used int, text string, at int) {
+	for word := range strings.SplitSeq(text, " ") {
+		size := utf8.RuneCountInString(word)
+		switch {
+		case p.width > 0 && used+1+size > p.width && used >= at:
+			p.text.WriteString("\n" + strings.Repeat(" ", at))
+			used = at
+		case used > 0:
+			p.text.WriteByte(' ')
+			used++
+		}
+		p.text.WriteString(word)
+		used += size
+	}
+	p.text.WriteByte('\n')
+}
+
+// String is all that was written.
+func (p *sheet) String() string {
+	p.end()
+	return p.text.String()
+}

@@ -1,0 +1,150 @@
+package diagnose
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// cause is how a scrape failed.
+type cause struct {
+	reason scrape.Reason
+	class  string
+	// text is what happened, advice what the scrape itself says to do.
+	text, advice string
+}
+
+// causeOf takes the failure of a scrape apart: "tls (expired): what; advice".
+func causeOf(s *target.Status) cause {
+	c := cause{reason: scrape.Reason(s.LastReason)}
+	head, rest, found := strings.Cut(s.LastError, ": ")
+	if !found {
+		rest = s.LastError
+	}
+	if _, class, ok := strings.Cut(head, " ("); ok {
+		c.class = strings.TrimSuffix(class, ")")
+	}
+	c.text = rest
+	if i := strings.LastIndex(rest, "; "); i >= 0 {
+		c.text, c.advice = rest[:i], rest[i+2:]
+	}
+	return c
+}
+
+// mayBeAnotherProtocol says whether another protocol than the one that was spoken
+// may explain the failure.
+func (c *cause) mayBeAnotherProtocol() bool {
+	switch c.reason { //nolint:exhaustive // The others say what answers.
+	case scrape.ReasonProtocol, scrape.ReasonReset, scrape.ReasonTimeout, scrape.ReasonTruncated:
+		return true
+	case scrape.ReasonHTTPStatus:
+		// So servers with TLS answer a request without.
+		return c.class == "400"
+	}
+	return false
+}
+
+// nobodyAnswers says whether other ports of the host cannot be tried either.
+func (c *cause) nobodyAnswers() bool {
+	return c.reason == scrape.ReasonDNS || c.reason == scrape.ReasonResource || c.class == scrape.ClassDenied ||
+		c.reason == scrape.ReasonSelfScrape
+}
+
+// explain says what happened and what to do.
+func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
+	port := at.Port()
+	switch here {
+	case onlyTLS:
+		f.What = port + " speaks TLS, and was asked over http"
+		f.Try = "https://" + at.Host + at.Path
+		f.Do = "use " + f.Try + ", with --tls.ca-file FILE if its authority is your own"
+		return
+	case http2:
+		f.What, f.Do = port+" is a gRPC port, which has no page of metrics", "name the port of the metrics"
+		return
+	case foreign:
+		f.What, f.Do = port+" answers, and speaks neither HTTP nor TLS", "name the port of the metrics"
+		return
+	case silent:
+		f.What = port + " accepts connections and answers nothing"
+		f.Do = "look at the log of the server: it may hang, or this may be another port of it"
+		return
+	case unknown, plainHTTP:
+	}
+	if c.reason == scrape.ReasonTLS {
+		c.byClass(f, at)
+	} else {
+		f.What, f.Do = c.byReason(at)
+	}
+	if c.reason == scrape.ReasonHTTPStatus && (c.class == "401" || c.class == "403") {
+		f.Flags = "--token-file FILE"
+	}
+	if f.What == "" {
+		f.What, f.Do = c.text, c.advice
+	}
+	if f.Do == "" {
+		f.Do = "look at what answers: curl -s " + at.Redacted()
+	}
+}
+
+// byReason explains the failures that first runs have.
+func (c *cause) byReason(at *url.URL) (what, do string) {
+	port := at.Port()
+	switch c.reason { //nolint:exhaustive // The text of the others says it.
+	case scrape.ReasonDNS:
+		return fmt.Sprintf("the name %s does not resolve", at.Hostname()), "check its spelling, or how this machine resolves names: getent hosts " + at.Hostname()
+	case scrape.ReasonConnect:
+		switch {
+		case strings.Contains(c.text, "connection refused"):
+			return "nothing listens on port " + port, "start the server, wait until its models are loaded, or name the port of its metrics"
+		case c.class == scrape.ClassDenied:
+			return c.text, c.advice
+		}
+		return at.Hostname() + " cannot be reached", "check the address, routes and network policies between here and there"
+	case scrape.ReasonTimeout:
+		return "no answer within the timeout", "check the address and firewalls in between, or give a longer --timeout"
+	case scrape.ReasonContentType:
+		if strings.Contains(c.text, "HTML") {
+			return "a web page (HTML) answers, and no metrics", "check port and path; a login page or a proxy may be in between"
+		}
+	case scrape.ReasonParse:
+		return "what answers is no page of metrics", "look at what answers: curl -s " + at.Redacted()
+	case scrape.ReasonEmpty:
+		return "an empty page answers", "check the path: some servers answer every wrong path with an empty page"
+	case scrape.ReasonRedirect:
+		return c.text, "give the address that it redirects to"
+	case scrape.ReasonSelfScrape:
+		return "this is the exporter's own /metrics", "give the address of the LLM server"
+	case scrape.ReasonHTTPStatus:
+		switch c.class {
+		case "401", "403":
+			return "the server wants credentials (status " + c.class + ")", "give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
+		case "404":
+			return "there is no page at " + at.RequestURI() + " (status 404)", "check the path, or leave it out: it is found out then"
+		}
+	}
+	return "", ""
+}
+
+// byClass explains the failures of TLS.
+func (c *cause) byClass(f *Finding, at *url.URL) {
+	switch c.class {
+	case scrape.ClassNotTLS:
+		f.What, f.Try = at.Port()+" does not speak TLS", "http://"+at.Host+at.Path
+		f.Do = "use " + f.Try
+	case scrape.ClassAuthority:
+		f.What, f.Flags = "no known authority signed the server's certificate", "--tls.ca-file FILE"
+		f.Do = "give --tls.ca-file with the authority, or tls_config.ca_file in the file"
+	case scrape.ClassName:
+		f.What, f.Flags = "the server's certificate is not for "+at.Hostname(), "--tls.server-name NAME"
+		f.Do = "give --tls.server-name with a name of the certificate, or tls_config.server_name in the file"
+	case scrape.ClassExpired:
+		f.What, f.Do = "the server's certificate has expired, or is not valid yet", "renew it, or set the clocks"
+	case scrape.ClassClientCert:
+		f.What, f.Flags = "the server wants a certificate of its client", "--tls.cert-file FILE --tls.key-file FILE"
+		f.Do = "give --tls.cert-file and --tls.key-file, or tls_config.cert_file and key_file in the file"
+	}
+}

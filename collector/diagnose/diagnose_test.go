@@ -1,0 +1,107 @@
+package diagnose_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// doctor looks with no credentials.
+func doctor(t *testing.T) *diagnose.Doctor {
+	t.Helper()
+	d, err := diagnose.New(scrape.DefaultConfig, 500*time.Millisecond)
+	require.NoError(t, err)
+	t.Cleanup(d.Close)
+	return d
+}
+
+// accepting answers each connection with bytes, and reads what comes.
+func accepting(t *testing.T, first string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.WriteString(conn, first)
+				_, _ = io.Copy(io.Discard, conn)
+				_ = conn.Close()
+			}()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = l.Close()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+// failed is a scrape that failed.
+func failed(reason scrape.Reason, text string) *target.Status {
+	return &target.Status{Health: target.HealthDown, LastReason: string(reason), LastError: text}
+}
+
+func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
+	for first, want := range map[string]string{
+		"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + "\x00\x03\x00\x00\x00\x64": "is a gRPC port",
+		"\x15\x03\x01\x00\x02\x02\x16":                                      "speaks TLS, and was asked over http",
+		"220 smtp.example.com ESMTP\r\n":                                    "speaks neither HTTP nor TLS",
+		"":                                                                  "accepts connections and answers nothing",
+	} {
+		f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, first)}, failed(scrape.ReasonProtocol, "protocol: odd; check"))
+		require.Contains(t, f.What, want, "%q", first)
+		require.NotEmpty(t, f.Do)
+	}
+}
+
+func TestThePageAtTheSamePortIsFound(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+			return
+		}
+		http.NotFound(w, r)
+	})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
+	page := "http://" + l.Addr().String()
+	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: page + "/typo"}, failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	require.Equal(t, page+"/metrics", f.Page)
+	require.Equal(t, "use "+page+"/metrics", f.Do)
+	require.Equal(t, page+"/typo", f.Where)
+	require.Empty(t, f.Ports, "no other port has to be tried")
+}
+
+func TestNothingIsSaidOfAPageThatIsThere(t *testing.T) {
+	up := &target.Status{Health: target.HealthUp, DetectedEngine: "triton"}
+	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1"}, up))
+	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1", Silent: true}, failed(scrape.ReasonConnect, "connect: refused")))
+}
+
+func TestAHostThatCannotBeFoundIsNotKnockedAt(t *testing.T) {
+	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://nowhere.invalid:8002"}, failed(scrape.ReasonDNS, "dns: no such host; check"))
+	require.Equal(t, "the name nowhere.invalid does not resolve", f.What)
+	require.Empty(t, f.Ports)
+}
+
+func TestTheScrapesOwnAdviceIsTheLastResort(t *testing.T) {
+	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, "")}, failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
+	require.Equal(t, "2 samples", f.What)
+	require.Equal(t, "raise limits.samples", f.Do)
+}

@@ -1,0 +1,101 @@
+package diagnose
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/url"
+	"time"
+)
+
+// protocol is what a port speaks.
+type protocol int
+
+// The protocols that are distinguished.
+const (
+	unknown protocol = iota
+	plainHTTP
+	// onlyTLS is a port that speaks TLS, and was asked without.
+	onlyTLS
+	// http2 is HTTP/2 without TLS, which is gRPC.
+	http2
+	// silent accepts and says nothing.
+	silent
+	// foreign speaks, and neither HTTP nor TLS.
+	foreign
+)
+
+// speaks finds out what a port speaks when the scrape failed in a way that leaves
+// it open.
+func (d *Doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
+	if !d.direct || at.Scheme != "http" || !c.mayBeAnotherProtocol() {
+		return unknown
+	}
+	first, ok := d.exchange(ctx, at.Host, "GET / HTTP/1.1\r\nHost: "+at.Host+"\r\nConnection: close\r\n\r\n")
+	switch {
+	case !ok:
+		return unknown
+	case bytes.HasPrefix(first, []byte("HTTP/1.")):
+		if bytes.Contains(first, []byte("HTTP request")) && bytes.Contains(first, []byte("HTTPS")) {
+			return onlyTLS
+		}
+		return plainHTTP
+	case isSettings(first):
+		return http2
+	case len(first) > 2 && (first[0] == 0x15 || first[0] == 0x16) && first[1] == 0x03:
+		return onlyTLS
+	case len(first) > 0:
+		return foreign
+	case d.handshakes(ctx, at.Host):
+		return onlyTLS
+	}
+	if first, _ = d.exchange(ctx, at.Host, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); isSettings(first) {
+		return http2
+	}
+	return silent
+}
+
+// isSettings says whether bytes begin with the SETTINGS frame of an HTTP/2 server.
+func isSettings(b []byte) bool {
+	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
+}
+
+// exchange sends a text and reads what comes first; false when there is no
+// connection.
+func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte, ok bool) {
+	conn, ok := d.dial(ctx, host)
+	if !ok {
+		return nil, false
+	}
+	defer func() { _ = conn.Close() }()
+	if _, err := io.WriteString(conn, text); err != nil {
+		return nil, true
+	}
+	buf := make([]byte, 512)
+	n, _ := io.ReadAtLeast(conn, buf, 9) // What came is looked at, however little.
+	return buf[:n], true
+}
+
+// handshakes says whether a port speaks TLS. Nothing is sent over it, so that
+// nobody has to be trusted.
+func (d *Doctor) handshakes(ctx context.Context, host string) bool {
+	conn, ok := d.dial(ctx, host)
+	if !ok {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	return tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(ctx) == nil //nolint:gosec // See above.
+}
+
+func (d *Doctor) dial(ctx context.Context, host string) (net.Conn, bool) {
+	wait := min(knock, d.timeout)
+	dialer := net.Dialer{Timeout: wait}
+	conn, err := dialer.DialContext(ctx, "tcp", host)
+	if err != nil {
+		return nil, false
+	}
+	_ = conn.SetDeadline(time.Now().Add(wait)) // A connection without deadline ends with ctx.
+	return conn, true
+}
