@@ -31,7 +31,7 @@ func TestStatesOfTriton(t *testing.T) {
 			"a model is unloaded and loaded again", newest,
 			[]string{"--model-control-mode=explicit", "--load-model=*"},
 			testReload,
-			[]string{"starting", "ready", "not_ready", "ready", "not_ready", "ready"},
+			[]string{"starting", "ready", "not_ready", "unserved", "not_ready", "ready"},
 		},
 		{"it ends with a stream in flight", newest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
 		{"an old one ends", oldest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
@@ -148,8 +148,8 @@ func testReload(t *testing.T, s *tritonServer, w *watched) {
 	gone := becomes(t, longest, "the server is ready again", func() bool { return s.status(t, "/v2/health/ready") == http.StatusOK })
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["tensorrt_llm"])
 	require.Equal(t, "UNAVAILABLE unloaded", s.index(t)["ensemble"])
-	r = w.turns(t, "ready", gone)
-	require.Equal(t, "the API answers 200; not loaded: ensemble (unloaded), tensorrt_llm (unloaded)", r.Reason)
+	r = w.turns(t, "unserved", gone)
+	require.Equal(t, "the server is ready and its LLM is not loaded: tensorrt_llm", r.Reason)
 	p := w.models(t, gone, map[string]string{"ensemble": "unavailable", "tensorrt_llm": "unavailable", "preprocessing": "ready", "tensorrt_llm_bls": "ready"})
 	requireFrozen(t, s, w, p)
 
