@@ -38,12 +38,18 @@ func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
 	recorded := make(map[string][]string)
 	for _, r := range rules(t) {
 		name := r.Record + r.Alert
+		if _, again := recorded[r.Record]; r.Record != "" && !again {
+			// A rule may read what it recorded before.
+			first, _ := querycheck.Check(v, r.Expr)
+			v.Record(r.Record, first)
+		}
 		result, problems := querycheck.Check(v, r.Expr)
 		require.Empty(t, problems, name)
 		for l := range r.Labels {
 			result = append(result, l)
 		}
 		slices.Sort(result)
+		result = slices.Compact(result)
 		if r.Record != "" {
 			if before, again := recorded[r.Record]; again {
 				require.Equal(t, before, result, "%s is recorded with other labels the second time", r.Record)
