@@ -34,7 +34,10 @@ type Known struct {
 	Basis
 
 	Generation, GenerationReason string
-	Models                       []target.Model
+	// Unserved says why a server that is ready serves none of its models; empty
+	// where it serves one.
+	Unserved string
+	Models   []target.Model
 	// Checks are in the order of [Lists].
 	Checks []target.CheckList
 }
@@ -46,6 +49,7 @@ func Know(b *Basis) *Known {
 		generation, why := b.Engine.Generation(b.Page, b.Facts)
 		k.Generation, k.GenerationReason = string(generation), why
 	}
+	k.Unserved = k.Engine.Unserved(k.Page, k.Facts, k.Health.Models)
 	k.Models = describe(&k.Basis)
 	for _, list := range Lists() {
 		k.Checks = append(k.Checks, target.CheckList{Name: list.Name, Checks: list.of(k)})

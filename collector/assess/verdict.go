@@ -1,5 +1,7 @@
 package assess
 
+import "sync"
+
 // Severity is how much a verdict matters.
 type Severity string
 
@@ -28,8 +30,10 @@ type consequence struct {
 	runbook  string
 }
 
-// consequences are those of every state.
-func consequences() map[State]consequence {
+// consequences are those of every state, made once for all scrapes.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var consequences = sync.OnceValue(func() map[State]consequence {
 	return map[State]consequence{
 		Ready:    {OK, ""},
 		Silent:   {OK, ""},
@@ -42,7 +46,7 @@ func consequences() map[State]consequence {
 		Stalled:  {Broken, "LLMReplicaStalled"},
 		Down:     {Broken, "LLMReplicaDown"},
 	}
-}
+})
 
 // The entries of the runbook for what may be wrong besides the state.
 const (

@@ -197,16 +197,21 @@ func (o *outcome) read(w *Window) bool {
 		return false
 	}
 	o.total = 0
-	for class := range o.classes {
+	for _, class := range classOrder {
 		o.total += o.since(w, o.row, class)
 	}
 	return true
 }
 
+// classOrder are the classes in one order, in which they are added up.
+//
+//nolint:gochecknoglobals // constant data.
+var classOrder = engine.Classes()
+
 // ever says whether a request of a class was ever counted.
 func (o *outcome) ever(w *Window, class engine.Class) bool {
-	c := o.classes[class]
-	return c != nil && slices.ContainsFunc(slices.Concat(c.once, c.twice), func(column int) bool { return w.current[column] > 0 })
+	c, grew := o.classes[class], func(column int) bool { return w.current[column] > 0 }
+	return c != nil && (slices.ContainsFunc(c.once, grew) || slices.ContainsFunc(c.twice, grew))
 }
 
 // requestRate is how many requests ended a second at the entry.

@@ -85,6 +85,9 @@ func recognise(ctx context.Context, ask Asker, address string, body []byte) Foun
 
 // Alike says whether both kinds may show the same page.
 func Alike(a, b Kind) bool {
+	if a == b {
+		return true
+	}
 	pages := pagesOf(b)
 	return slices.ContainsFunc(pagesOf(a), func(k Kind) bool { return slices.Contains(pages, k) })
 }

@@ -104,7 +104,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	c := r.numbers.deriver.Conditions()
 	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
-	e.Unserved = r.server.Engine.Unserved(r.page.read, r.answers.Facts, e.API.Models)
+	if k := r.shown.known; k != nil {
+		e.Unserved = k.Unserved
+	}
 	return e
 }
 
