@@ -25,6 +25,7 @@ func rendered(t *testing.T) []byte {
 // rule is a rule as Prometheus reads it.
 type rule struct {
 	Alert       string            `yaml:"alert"`
+	Labels      map[string]string `yaml:"labels"`
 	Annotations map[string]string `yaml:"annotations"`
 }
 

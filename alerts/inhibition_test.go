@@ -1,0 +1,143 @@
+package alerts_test
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// inhibition is a rule of alertmanager.yml.
+type inhibition struct {
+	Source []string `yaml:"source_matchers"`
+	Target []string `yaml:"target_matchers"`
+	Equal  []string `yaml:"equal"`
+}
+
+// matches says whether labels meet all matchers, as Alertmanager reads them.
+func matches(t *testing.T, matchers []string, labels map[string]string) bool {
+	t.Helper()
+	for _, m := range matchers {
+		parts := regexp.MustCompile(`^(\w+)(=~|!=|=)"(.*)"$`).FindStringSubmatch(m)
+		require.Len(t, parts, 4, m)
+		var met bool
+		switch got := labels[parts[1]]; parts[2] {
+		case "=":
+			met = got == parts[3]
+		case "!=":
+			met = got != parts[3]
+		default:
+			met = regexp.MustCompile("^(?:" + parts[3] + ")$").MatchString(got)
+		}
+		if !met {
+			return false
+		}
+	}
+	return true
+}
+
+// sent are the alerts that no other mutes. Each is a name and labels, as
+// "LLMReplicaDown replica_id=r0".
+func sent(t *testing.T, firing []string) []string {
+	t.Helper()
+	text, err := os.ReadFile("alertmanager.yml")
+	require.NoError(t, err)
+	var file struct {
+		Rules []inhibition `yaml:"inhibit_rules"`
+	}
+	require.NoError(t, yaml.Unmarshal(text, &file))
+	scopes := make(map[string]string)
+	for _, r := range rules(t) {
+		scopes[r.Alert] = r.Labels["scope"]
+	}
+	labels := make([]map[string]string, len(firing))
+	for i, f := range firing {
+		fields := strings.Fields(f)
+		require.Contains(t, scopes, fields[0])
+		labels[i] = map[string]string{"alertname": fields[0], "scope": scopes[fields[0]], "pool_id": "llama"}
+		for _, more := range fields[1:] {
+			name, value, _ := strings.Cut(more, "=")
+			labels[i][name] = value
+		}
+	}
+	muted := func(target int) bool {
+		return slices.ContainsFunc(file.Rules, func(r inhibition) bool {
+			for source := range firing {
+				// Alertmanager: what matches both sides of a rule mutes nothing that does so too.
+				if source == target || !matches(t, r.Source, labels[source]) || !matches(t, r.Target, labels[target]) ||
+					matches(t, r.Target, labels[source]) && matches(t, r.Source, labels[target]) {
+					continue
+				}
+				if !slices.ContainsFunc(r.Equal, func(l string) bool { return labels[source][l] != labels[target][l] }) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	var left []string
+	for i, f := range firing {
+		if !muted(i) {
+			left = append(left, f)
+		}
+	}
+	return left
+}
+
+func TestACauseMutesItsSymptoms(t *testing.T) {
+	t.Parallel()
+	const r0 = " replica_id=r0"
+	for _, c := range []struct {
+		name         string
+		firing, want []string
+	}{
+		{
+			"an unload of the LLM is one message",
+			[]string{
+				"LLMReplicaUnserved" + r0, "LLMReplicaFailing" + r0, "LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
+				"LLMModelUnavailable model=postprocessing" + r0, "LLMCapabilityLost capability=tokens" + r0, "LLMCapabilityLost capability=kv_cache" + r0,
+				"LLMCanaryFailing" + r0, "LLMCanaryNotRunning" + r0, "LLMSourceAnomaly check=failures_survived_unload" + r0, "LLMExpectationMismatch" + r0,
+			},
+			[]string{"LLMReplicaUnserved" + r0},
+		},
+		{
+			"an unload that readiness shows is one message",
+			[]string{"LLMReplicaNotReady" + r0, "LLMModelUnavailable" + r0, "LLMCapabilityLost" + r0, "LLMCanaryFailing" + r0},
+			[]string{"LLMReplicaNotReady" + r0},
+		},
+		{
+			"an unload of one replica mutes nothing of another",
+			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMKVCacheFull replica_id=r1"},
+			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMKVCacheFull replica_id=r1"},
+		},
+		{
+			"a part that is not loaded, where the replica serves",
+			[]string{"LLMModelUnavailable model=bls" + r0, "LLMCapabilityLost" + r0, "LLMCanaryFailing" + r0},
+			[]string{"LLMModelUnavailable model=bls" + r0},
+		},
+		{
+			"a replica that is down",
+			[]string{"LLMReplicaDown" + r0, "LLMScrapesFailing" + r0, "LLMModelUnavailable" + r0, "LLMPoolDegraded"},
+			[]string{"LLMReplicaDown" + r0, "LLMPoolDegraded"},
+		},
+		{
+			"a pool that is down",
+			[]string{"LLMPoolDown", "LLMPoolDegraded", "LLMReplicaDown" + r0, "LLMReplicaUnserved replica_id=r1", "LLMSLOBurnFast slo=availability"},
+			[]string{"LLMPoolDown"},
+		},
+		{
+			"a replica that hangs",
+			[]string{"LLMReplicaStalled" + r0, "LLMReplicaNoProgress" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
+			[]string{"LLMReplicaStalled" + r0},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, sent(t, c.firing))
+		})
+	}
+}
