@@ -69,6 +69,8 @@ func faults() map[string][]signal {
 	return map[string][]signal{
 		"LLMPoolDown":            state("r0", "down"),
 		"LLMPoolDegraded":        append(state("r0", "not_ready"), ready("r1")),
+		"LLMPoolGone":            {ready("r0").turns(gone)},
+		"LLMReplicasGone":        {ready("r0"), ready("r1").turns(gone), ready("r2").turns(gone), ready("r3").turns(gone)},
 		"LLMReplicaDown":         append(state("r0", "down"), ready("r1")),
 		"LLMReplicaStartingLong": append(state("r0", "starting"), ready("r1")),
 		"LLMReplicaNotReady":     append(state("r0", "not_ready"), ready("r1")),

@@ -130,6 +130,11 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 			[]string{"LLMPoolDown"},
 		},
 		{
+			"a pool that is gone",
+			[]string{"LLMPoolGone", "LLMPoolWithoutTargets", "LLMSLOBurnFast slo=availability"},
+			[]string{"LLMPoolGone"},
+		},
+		{
 			"a replica that hangs",
 			[]string{"LLMReplicaStalled" + r0, "LLMReplicaNoProgress" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
 			[]string{"LLMReplicaStalled" + r0},
