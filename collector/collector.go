@@ -52,14 +52,15 @@ type Collector struct {
 
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
+	shared := scrape.NewResources()
 	c := &Collector{
 		opts: opts, origin: time.Now(),
-		changed: make(chan struct{}, 1), scraper: newScraper, grace: handover,
+		changed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
 		running: make(map[string]*pool), replicas: make(map[string]*running),
 	}
 	id := rand.Text()
 	c.marker = fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id)
-	m, err := newMetrics(opts.Registerer, id)
+	m, err := newMetrics(opts.Registerer, id, shared)
 	if err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}

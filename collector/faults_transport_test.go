@@ -88,6 +88,7 @@ func TestFaultsOfBodies(t *testing.T) {
 	t.Parallel()
 	small := limits(func(c *config.Limits) { c.Page.Body = 1 << 20 })
 	const ok, end = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "\r\n\r\n"
+	half, _, _ := strings.Cut(tritonPage, "# HELP nv_gpu_utilization")
 	unended := strings.TrimSuffix(tritonPage, "\n")
 	runFaults(t, []faultCase{
 		{name: "B01 endless body", play: endless, reason: scrape.ReasonBodyTooLarge, prepare: small, shows: []string{
@@ -126,7 +127,7 @@ func TestFaultsOfBodies(t *testing.T) {
 		{name: "B20-cut", play: faulty(simulate.FaultCut), reason: scrape.ReasonParse},
 		{
 			name: "B22 cut at a line end without framing", reason: scrape.ReasonTruncated,
-			play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + before(tritonPage, "# HELP nv_gpu_utilization")),
+			play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + half),
 		},
 		{name: "B22-close", play: wire(ok + "Connection: close" + end + strings.Join(strings.SplitAfter(tritonPage, "\n")[:14], "")), reason: scrape.ReasonTruncated},
 		{name: "B21-binary", play: faulty(simulate.FaultBinary), reason: scrape.ReasonParse},
@@ -142,10 +143,4 @@ func TestFaultsOfSize(t *testing.T) {
 		{name: "B02-bomb", play: faulty(simulate.FaultGzipBomb), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},
 		{name: "B17-long-line", play: faulty(simulate.FaultLongLine), reason: scrape.ReasonBodyTooLarge, prepare: rarely, times: 1},
 	})
-}
-
-// before is what of a text comes before another.
-func before(text, end string) string {
-	begin, _, _ := strings.Cut(text, end)
-	return begin
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // metrics are the collector's own, without those of each target.
@@ -15,16 +16,39 @@ type metrics struct {
 
 // newMetrics registers the metrics; id is this process's own, by which it
 // knows its page when it is made to scrape itself.
-func newMetrics(reg prometheus.Registerer, id string) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{targets: own.Targets.MakeGaugeVec(), refused: own.TargetsRefused.MakeCounterVec(), panics: own.Panics.MakeCounter()}
 	instance := own.InstanceInfo.MakeGaugeVec()
 	instance.WithLabelValues(id).Set(1)
-	for _, c := range []prometheus.Collector{m.targets, m.refused, m.panics, instance} {
+	for _, c := range []prometheus.Collector{m.targets, m.refused, m.panics, instance, resources{shared}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
+}
+
+// resources are what all pools share, as metrics.
+type resources struct{ *scrape.Resources }
+
+// Describe implements prometheus.Collector.
+func (resources) Describe(ch chan<- *prometheus.Desc) {
+	for _, m := range []own.Metric{
+		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits,
+	} {
+		m.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (r resources) Collect(ch chan<- prometheus.Metric) {
+	memory, connections := r.Memory(), r.Connections()
+	own.BodyMemory.Send(ch, float64(memory.Used))
+	own.BodyMemoryLimit.Send(ch, float64(memory.Limit))
+	own.BodyMemoryWaits.Send(ch, float64(memory.Waits))
+	own.Connections.Send(ch, float64(connections.Used))
+	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
+	own.ConnectionsWaits.Send(ch, float64(connections.Waits))
 }
 
 // forget takes the series of a pool away that the configuration dropped.

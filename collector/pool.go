@@ -26,9 +26,9 @@ type Scraper interface {
 	Close()
 }
 
-// newScraper asks over the network.
-func newScraper(cfg scrape.Config, log *slog.Logger) (Scraper, error) {
-	return scrape.New(cfg, log)
+// newScraper makes clients that ask over the network, and share resources.
+func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (Scraper, error) {
+	return func(cfg scrape.Config, log *slog.Logger) (Scraper, error) { return shared.Client(cfg, log) }
 }
 
 // pool is a pool of the configuration with everything that was built for it.

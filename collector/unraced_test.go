@@ -4,3 +4,6 @@ package collector_test
 
 // sideBySide is how many tests run at once: they wait rather than compute.
 const sideBySide = "12"
+
+// raced says whether the race detector is on.
+const raced = false

@@ -18,9 +18,13 @@ func borrow() *buffer {
 	return b
 }
 
+// kept bounds the memory that is kept for the next page: that of larger bodies
+// is bounded over all targets, and has to be free when they are done with.
+const kept = 256 << 10
+
 // keep takes the memory over that a page was read into.
 func (b *buffer) keep(body []byte) {
-	if cap(body) > cap(b.memory) {
+	if cap(body) > cap(b.memory) && cap(body) <= kept {
 		b.memory = body[:0]
 	}
 }

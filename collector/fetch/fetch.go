@@ -38,6 +38,7 @@ type Page struct {
 
 // Release ends the use of the page's body.
 func (p *Page) Release() {
+	p.Body.Release()
 	if p.buffer != nil {
 		buffers.Put(p.buffer)
 		p.buffer, p.Body.Body = nil, nil
@@ -83,6 +84,7 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 	}
 	page, err := f.scrape(ctx, f.Server.URL)
 	if f.moved(ctx, page.Body, err) {
+		page.Release()
 		page, err = f.scrape(ctx, f.Server.URL)
 	}
 	f.recognise(ctx, page.Body, err)

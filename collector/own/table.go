@@ -15,9 +15,15 @@ type Metric uint8
 
 // The families about the process.
 const (
-	ConfigReloads Metric = iota
+	BodyMemory Metric = iota
+	BodyMemoryLimit
+	BodyMemoryWaits
+	ConfigReloads
 	ConfigReloadSuccessful
 	ConfigReloadTime
+	Connections
+	ConnectionsLimit
+	ConnectionsWaits
 	DiscoveryFailures
 	DiscoveryUpdated
 	DiscoveryTargets
@@ -71,9 +77,15 @@ const (
 //
 //nolint:gochecknoglobals // constant data.
 var table = [...]Family{
+	BodyMemory:             {"body_memory_bytes", gauge, "Memory of the bodies over 256 KiB that are read or parsed at the moment.", nil},
+	BodyMemoryLimit:        {"body_memory_limit_bytes", gauge, "Memory that bodies over 256 KiB may have at one time: a quarter of the memory limit of the process.", nil},
+	BodyMemoryWaits:        {"body_memory_waits_total", counter, "Times that a body over 256 KiB had to wait for memory, or was refused it.", nil},
 	ConfigReloads:          {"config_reloads_total", counter, "Reloads of the configuration by result; the load at the start does not count.", []string{"result"}},
 	ConfigReloadSuccessful: {"config_last_reload_successful", gauge, "1 if the last load of the configuration was successful; 0 if it failed and the previous one is still in force.", nil},
 	ConfigReloadTime:       {"config_last_reload_success_timestamp_seconds", gauge, "When the configuration in force was loaded.", nil},
+	Connections:            {"connections", gauge, "Connections to targets, idle ones too.", nil},
+	ConnectionsLimit:       {"connections_limit", gauge, "Connections to targets that may be open at one time: the open files of the process without a reserve for readers, names and files.", nil},
+	ConnectionsWaits:       {"connections_waits_total", counter, "Times that a connection to a target was not opened at once because the limit was reached.", nil},
 	DiscoveryFailures:      {"discovery_failures_total", counter, "Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.", []string{"mechanism"}},
 	DiscoveryUpdated:       {"discovery_last_update_timestamp_seconds", gauge, "Time of the last change that discovery found.", nil},
 	DiscoveryTargets:       {"discovery_targets", gauge, "Targets that discovery knows, before relabeling.", nil},

@@ -79,7 +79,7 @@ func (*canned) Close() {}
 func BenchmarkScrapeLine(b *testing.B) {
 	pages := newCanned()
 	address := pages.serve(b)
-	client, err := scrape.New(scrape.DefaultConfig, slog.New(slog.DiscardHandler))
+	client, err := scrape.NewResources().Client(scrape.DefaultConfig, slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
 	defer client.Close()
 	for _, way := range []struct {

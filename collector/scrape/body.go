@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,18 +24,18 @@ var errLimit = errors.New("limit")
 
 // readBody appends the body of a response to buf. The buffer comes back with
 // every failure too, since it may have grown.
-func (c *Client) readBody(ctx context.Context, resp *http.Response, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
-		return readPlain(ctx, resp, buf, limit)
+		return readPlain(ctx, resp, permit, buf, limit)
 	case "gzip", "x-gzip":
-		return c.readGzip(ctx, resp, buf, limit)
+		return c.readGzip(ctx, resp, permit, buf, limit)
 	default:
 		return buf, 0, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
 	}
 }
 
-func readPlain(ctx context.Context, resp *http.Response, buf []byte, limit int64) ([]byte, int64, *Error) {
+func readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
 	if limit > 0 && resp.ContentLength > limit {
 		return buf, 0, failf(ReasonBodyTooLarge, "", "the body has %d bytes, over the limit of %s; raise limits.body or have the server say less", resp.ContentLength, Size(limit))
 	}
@@ -42,10 +43,14 @@ func readPlain(ctx context.Context, resp *http.Response, buf []byte, limit int64
 		return buf, 0, nil // As most answers about health.
 	}
 	if resp.ContentLength > 0 {
-		buf = slices.Grow(buf, int(min(resp.ContentLength, trustedLength)))
+		size := int(min(resp.ContentLength, trustedLength))
+		if failure := permit.cover(ctx, len(buf)+size); failure != nil {
+			return buf, 0, failure
+		}
+		buf = slices.Grow(buf, size)
 	}
 	start := len(buf)
-	buf, err := appendAll(buf, resp.Body, limit)
+	buf, err := appendAll(ctx, permit, buf, resp.Body, limit)
 	wire := int64(len(buf) - start)
 	switch {
 	case errors.Is(err, errLimit):
@@ -61,12 +66,20 @@ func tooLarge(limit int64) *Error {
 }
 
 // appendAll appends everything that r has to buf, without allocating while its
-// capacity lasts. More than limit bytes give errLimit; 0 is no limit.
-func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
+// capacity lasts; to grow it needs the permit. More than limit bytes give
+// errLimit; 0 is no limit.
+func appendAll(ctx context.Context, permit *permit, buf []byte, r io.Reader, limit int64) ([]byte, error) {
 	start := len(buf)
 	for {
 		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, max(firstRead, cap(buf)))
+			left := int64(math.MaxInt64)
+			if limit > 0 {
+				left = limit - int64(len(buf)-start) + 1
+			}
+			var failure *Error
+			if buf, failure = grown(ctx, permit, buf, left); failure != nil {
+				return buf, failure
+			}
 		}
 		room := buf[len(buf):cap(buf)]
 		if left := limit - int64(len(buf)-start) + 1; limit > 0 && int64(len(room)) > left {
@@ -84,6 +97,18 @@ func appendAll(buf []byte, r io.Reader, limit int64) ([]byte, error) {
 			return buf, err
 		}
 	}
+}
+
+// grown is a buffer with more room, of up to most bytes, as the permit has it.
+func grown(ctx context.Context, permit *permit, buf []byte, most int64) ([]byte, *Error) {
+	more := int(min(int64(max(firstRead, cap(buf))), most))
+	if cap(buf) < freeBody {
+		more = min(more, freeBody-cap(buf))
+	}
+	if failure := permit.cover(ctx, len(buf)+more); failure != nil {
+		return buf, failure
+	}
+	return slices.Grow(buf, more), nil
 }
 
 // checkEnd refuses a body that may be cut: it ends with its connection, as in

@@ -15,8 +15,9 @@ import (
 // Page is the answer to one scrape.
 type Page struct {
 	// Body is the decompressed page. It is in the buffer that was handed to
-	// Scrape, or in a larger one; the caller owns it. After a failure it is
-	// empty, and keeps the capacity only.
+	// Scrape, or in a larger one; the caller owns it, and calls Release when it
+	// is done with. After a failure it is empty, and keeps the capacity of an
+	// ordinary page only.
 	Body []byte
 	// ContentType is the header as the server sent it; empty when it sent none.
 	ContentType string
@@ -28,7 +29,12 @@ type Page struct {
 	Unframed bool
 	// Duration is the time from the first byte out to the last byte in.
 	Duration time.Duration
+
+	permit permit
 }
+
+// Release says that the body is not used any more: others may have its memory.
+func (p *Page) Release() { p.permit.end() }
 
 // Client asks the targets of one pool. Safe for concurrent use.
 type Client struct {
@@ -40,22 +46,23 @@ type Client struct {
 	callers   *callers
 	guard     *guard
 	limits    Limits
+	resources *Resources
 	follow    bool
 	proxied   bool
 	inflaters sync.Pool
 }
 
-// New builds the client of a pool: connections are kept between scrapes, and
+// Client builds the client of a pool: connections are kept between scrapes, and
 // files that the configuration names are read again when they change. It reads
 // certificate files, and fails when one cannot be used.
-func New(cfg Config, logger *slog.Logger) (*Client, error) {
-	return newClient(cfg, logger, func(control controlFunc) dialFunc {
+func (r *Resources) Client(cfg Config, logger *slog.Logger) (*Client, error) {
+	return r.client(cfg, logger, func(control controlFunc) dialFunc {
 		dialer := net.Dialer{ControlContext: control}
 		return dialer.DialContext
 	})
 }
 
-func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFunc) (*Client, error) {
+func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFunc) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -63,7 +70,7 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 	if err != nil {
 		return nil, err
 	}
-	dial := dialer(guard.control)
+	dial := r.files.dialing(dialer(guard.control))
 	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial, idleTimeout)
 	if err != nil {
 		return nil, err
@@ -76,9 +83,9 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 		closers:  []transport{base, brief},
 		requests: newRequests(),
 		guard:    guard,
-		limits:   cfg.Limits,
-		follow:   cfg.FollowRedirects,
-		proxied:  cfg.Proxy.Proxy() != nil,
+		limits:   cfg.Limits, resources: r,
+		follow:  cfg.FollowRedirects,
+		proxied: cfg.Proxy.Proxy() != nil,
 	}
 	c.inflaters.New = newInflater
 	var token *tokenSource
@@ -92,6 +99,7 @@ func newClient(cfg Config, logger *slog.Logger, dialer func(controlFunc) dialFun
 	}
 	c.rt, c.brief = credentials(&cfg, base, token), credentials(&cfg, brief, token)
 	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
+	r.files.add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
 	}
@@ -105,6 +113,12 @@ func (c *Client) Leave(base string) { c.callers.leave(base) }
 // Close closes the idle connections and those to APIs; scrapes that run go on.
 func (c *Client) Close() {
 	c.callers.close()
+	c.closeIdle()
+	c.resources.files.remove(c)
+}
+
+// closeIdle closes the connections that no request uses.
+func (c *Client) closeIdle() {
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}
@@ -116,11 +130,15 @@ func (c *Client) Close() {
 // what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	start := time.Now()
-	page := Page{Body: buf[:0]}
+	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory}}
 	failure := c.scrape(ctx, url, &page)
 	page.Duration = time.Since(start)
 	if failure != nil {
 		page.Body = page.Body[:0]
+		if page.permit.lease != nil {
+			page.Body = nil
+			page.Release()
+		}
 		return page, failure
 	}
 	return page, nil
@@ -143,7 +161,7 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return failure
 	}
-	page.Body, page.WireBytes, failure = c.readBody(ctx, resp, page.Body, int64(c.limits.Body))
+	page.Body, page.WireBytes, failure = c.readBody(ctx, resp, &page.permit, page.Body, int64(c.limits.Body))
 	if failure != nil {
 		return failure
 	}
@@ -199,7 +217,9 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 		return 0, nil, nil, failure
 	}
 	defer closeBody(resp)
-	answer, _, failure = c.readBody(ctx, resp, nil, limit)
+	permit := permit{memory: c.resources.memory}
+	defer permit.end()
+	answer, _, failure = c.readBody(ctx, resp, &permit, nil, limit)
 	if failure != nil {
 		return resp.StatusCode, resp.Header, nil, failure
 	}

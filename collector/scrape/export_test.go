@@ -7,9 +7,20 @@ import (
 	"syscall"
 )
 
+// New builds a client with resources of its own.
+func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
+
 // NewWithDial builds a client over a dialer of the test.
 func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
-	return newClient(cfg, logger, func(control controlFunc) dialFunc { return dialer(control) })
+	return NewResources().client(cfg, logger, func(control controlFunc) dialFunc { return dialer(control) })
+}
+
+// Bounded are resources of so many bytes for large bodies and so many
+// connections.
+func Bounded(bytes int64, connections int) *Resources {
+	m := newMemory()
+	m.bound = func() int64 { return bytes }
+	return &Resources{memory: m, files: newFiles(connections)}
 }
 
 // Classify gives the failure of an error of the transport.

@@ -51,7 +51,7 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // readGzip appends the decompressed body to buf. Both sizes are bounded, since
 // a page may compress 500 to 1 (and a bomb more).
-func (c *Client) readGzip(ctx context.Context, resp *http.Response, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
 	in, ok := c.inflaters.Get().(*inflater)
 	if !ok {
 		return buf, 0, failf(ReasonDecompress, "", "no decompressor")
@@ -65,7 +65,7 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, buf []byte, 
 	in.buffer.Reset(&in.wire)
 	err := in.gzip.Reset(in.buffer)
 	if err == nil {
-		buf, err = appendAll(buf, &in.gzip, limit)
+		buf, err = appendAll(ctx, permit, buf, &in.gzip, limit)
 	}
 	wire := in.wire.count
 	switch {
@@ -77,6 +77,9 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, buf []byte, 
 		return buf, wire, classify(ctx, stageBody, in.wire.err)
 	case errors.Is(err, errLimit):
 		return buf, wire, tooLarge(limit)
+	}
+	if failure, ok := errors.AsType[*Error](err); ok {
+		return buf, wire, failure
 	}
 	return buf, wire, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding says: %w; look at the server or a proxy in between", err)
 }

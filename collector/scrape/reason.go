@@ -37,6 +37,9 @@ const (
 	// ReasonResource: the exporter has no file descriptor, port or memory left,
 	// or cannot read a file that the configuration names.
 	ReasonResource Reason = "resource"
+	// ReasonMemory: the bodies of other targets have all memory that large bodies
+	// may have.
+	ReasonMemory Reason = "memory"
 	// ReasonCanceled: the exporter gave the scrape up, as at shutdown.
 	ReasonCanceled Reason = "canceled"
 )
@@ -61,7 +64,7 @@ func Reasons() []Reason {
 		ReasonTimeout, ReasonConnect, ReasonReset, ReasonDNS, ReasonTLS, ReasonProtocol,
 		ReasonRedirect, ReasonHTTPStatus, ReasonBodyTooLarge, ReasonHeadersTooLarge,
 		ReasonDecompress, ReasonTruncated, ReasonContentType, ReasonEmpty, ReasonParse,
-		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonPanic,
+		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonPanic,
 		ReasonCanceled,
 	}
 }

@@ -1,0 +1,90 @@
+package collector_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// bombsAt has the child process of the test below scrape an address.
+const bombsAt = "TEST_BOMBS_AT"
+
+// TestMemoryOfAHundredGzipBombs measures a process of its own, which scrapes 100
+// targets whose 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the GOGC of the program.
+func TestMemoryOfAHundredGzipBombs(t *testing.T) {
+	if raced {
+		t.Skip("the race detector needs memory of its own")
+	}
+	if at := os.Getenv(bombsAt); at != "" {
+		scrapeBombs(t, at)
+		return
+	}
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	for range 64 {
+		_, err := io.WriteString(w, strings.Repeat("a 1\n", 1<<20))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	s := newStage(t)
+	s.play(encoded(bomb.String()))
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestMemoryOfAHundredGzipBombs$", "-test.v")
+	child.Env = append(os.Environ(), bombsAt+"="+s.address(), "GOMEMLIMIT=128MiB", "GOGC=40")
+	out, err := child.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(out)
+	require.NotNil(t, peak, "%s", out)
+	kib, err := strconv.Atoi(string(peak[1]))
+	require.NoError(t, err)
+	t.Logf("peak RSS %d MB", kib*1024/1000000)
+	require.Less(t, kib*1024, 192_000_000)
+}
+
+// scrapeBombs runs a collector until each target failed twice, and a good one
+// next to them was scraped all the while.
+func scrapeBombs(t *testing.T, at string) {
+	t.Helper()
+	good := newStage(t)
+	bombs := staged("bombs")
+	for i := range 100 {
+		more := staged("bombs", fmt.Sprintf("b%d=%s|%s", i, at, at))
+		bombs.Discovery.StaticConfigs = append(bombs.Discovery.StaticConfigs, more.Discovery.StaticConfigs...)
+	}
+	bombs.ScrapeInterval = model.Duration(500 * time.Millisecond)
+	l := startLine(t, bombs, staged("good", "g="+good.host()))
+	l.until("The bombs failed, the good one did not", nil, func(page string) string {
+		for i := range 100 {
+			name := fmt.Sprintf("b%d", i)
+			failed := 0.0
+			for _, reason := range []scrape.Reason{scrape.ReasonBodyTooLarge, scrape.ReasonMemory} {
+				failed += max(value(page, reasoned("target_scrape_failures_total", "bombs", string(reason), name)), 0)
+			}
+			if failed < 2 {
+				return name
+			}
+		}
+		if value(page, own("target_scrapes_total", "good", "g")) < 10 {
+			return "the good one"
+		}
+		return ""
+	})
+	page := l.page()
+	require.InDelta(t, 1, value(page, own("target_up", "good", "g")), 0)
+	require.NotContains(t, page, `replica_id="g",reason=`)
+	status, err := os.ReadFile("/proc/self/status")
+	require.NoError(t, err)
+	fmt.Println(regexp.MustCompile(`VmHWM:.*`).FindString(string(status)))
+}

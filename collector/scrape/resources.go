@@ -1,0 +1,38 @@
+package scrape
+
+// Resources are what the clients of all pools share: memory for large bodies,
+// and connections. Safe for concurrent use.
+type Resources struct {
+	memory *memory
+	files  *files
+}
+
+// NewResources returns what this process has by its limits: a quarter of its
+// memory limit, and of its open files those that nothing else needs.
+func NewResources() *Resources {
+	return &Resources{memory: newMemory(), files: newFiles(filesBound(openFiles()))}
+}
+
+// Usage is what is in use of one resource.
+type Usage struct {
+	// Used and Limit are in bytes of memory, or connections.
+	Used, Limit int64
+	// Waits is how often somebody had to wait, or was refused.
+	Waits uint64
+}
+
+// Memory is what large bodies have at the moment.
+func (r *Resources) Memory() Usage {
+	m := r.memory
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Usage{Used: m.used, Limit: m.bound(), Waits: m.waits}
+}
+
+// Connections are those to targets at the moment, idle ones too.
+func (r *Resources) Connections() Usage {
+	f := r.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Usage{Used: int64(f.open), Limit: int64(f.bound), Waits: f.waits}
+}

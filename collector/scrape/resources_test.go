@@ -1,0 +1,144 @@
+package scrape_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// sized answers with a body of so many bytes, which is as many as the query says.
+func sized(t *testing.T) func(bytes int) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		n, _ := strconv.ParseInt(req.URL.Query().Get("bytes"), 10, 64)
+		io.Copy(w, io.LimitReader(lines{}, n))
+	}))
+	t.Cleanup(s.Close)
+	return func(bytes int) string { return s.URL + "/metrics?bytes=" + strconv.Itoa(bytes) }
+}
+
+// sharing is a client that shares resources.
+func sharing(t *testing.T, r *scrape.Resources) *scrape.Client {
+	t.Helper()
+	client, err := r.Client(scrape.DefaultConfig, quiet())
+	require.NoError(t, err)
+	t.Cleanup(client.Close)
+	return client
+}
+
+func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	url := sized(t)
+	shared := scrape.Bounded(4*mib, 100)
+	one, other := sharing(t, shared), sharing(t, shared)
+	held, err := scrapeWithin(t, one, url(3*mib), 10*time.Second)
+	require.NoError(t, err)
+	require.Greater(t, shared.Memory().Used, int64(2*mib))
+
+	_, err = scrapeWithin(t, other, url(200<<10), 10*time.Second)
+	require.NoError(t, err, "an ordinary page needs no permit")
+	_, err = scrapeWithin(t, other, url(3*mib), 200*time.Millisecond)
+	requireFailure(t, err, scrape.ReasonMemory, "", "bodies over 256KiB have all of the 4MiB that they may have at one time")
+	require.NotZero(t, shared.Memory().Waits)
+
+	ended := make(chan error)
+	go func() {
+		page, err := other.Scrape(t.Context(), url(3*mib), nil)
+		page.Release()
+		ended <- err
+	}()
+	time.Sleep(50 * time.Millisecond)
+	held.Release()
+	require.NoError(t, <-ended, "it goes on when the other is done with")
+	require.Zero(t, shared.Memory().Used)
+
+	page, err := scrapeWithin(t, one, url(10*mib), 10*time.Second)
+	require.NoError(t, err, "one body alone is bounded by limits.body only")
+	require.Len(t, page.Body, 10*mib)
+	page.Release()
+	page.Release()
+	require.Zero(t, shared.Memory().Used)
+}
+
+func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
+	t.Parallel()
+	bomb := compressed(t, io.LimitReader(lines{}, 17<<20))
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(w, bomb)
+	}))
+	t.Cleanup(s.Close)
+	shared := scrape.Bounded(8<<20, 100)
+	client := sharing(t, shared)
+	start := time.Now()
+	var all sync.WaitGroup
+	var most atomic.Int64
+	for range 24 {
+		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			page, err := client.Scrape(ctx, s.URL, nil)
+			most.Store(max(most.Load(), shared.Memory().Used))
+			switch reason := scrape.ReasonOf(err); reason {
+			case scrape.ReasonBodyTooLarge, scrape.ReasonMemory:
+			default:
+				t.Errorf("%v", err)
+			}
+			page.Release()
+		})
+	}
+	all.Wait()
+	require.Less(t, time.Since(start), 50*time.Second)
+	require.LessOrEqual(t, most.Load(), int64(17<<20), "but for one body alone")
+	require.Zero(t, shared.Memory().Used)
+}
+
+func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
+	t.Parallel()
+	hangs := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/hang" {
+			select {
+			case <-hangs:
+			case <-req.Context().Done():
+			}
+		}
+		io.WriteString(w, page)
+	}))
+	t.Cleanup(s.Close)
+	shared := scrape.Bounded(1<<20, 2)
+	idle, client := sharing(t, shared), sharing(t, shared)
+	ok := func(c *scrape.Client, path string) {
+		t.Helper()
+		_, err := scrapeWithin(t, c, s.URL+path, 10*time.Second)
+		require.NoError(t, err)
+	}
+	ok(idle, "/metrics")
+	require.EqualValues(t, 1, shared.Connections().Used)
+	var hanging sync.WaitGroup
+	for range 2 {
+		hanging.Go(func() { client.Scrape(t.Context(), s.URL+"/hang", nil) })
+	}
+	require.Eventually(t, func() bool { return shared.Connections().Waits > 0 }, 10*time.Second, time.Millisecond)
+	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), time.Second)
+	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections that targets may have are in use")
+	require.EqualValues(t, 2, shared.Connections().Used)
+	close(hangs)
+	hanging.Wait()
+	ok(idle, "/metrics")
+	client.Close()
+	idle.Close()
+	require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, 10*time.Second, time.Millisecond)
+}

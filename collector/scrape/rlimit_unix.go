@@ -1,0 +1,17 @@
+//go:build unix
+
+package scrape
+
+import (
+	"math"
+	"syscall"
+)
+
+// openFiles is how many files the process may have open.
+func openFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil || limit.Cur > math.MaxInt32 {
+		return usualFiles
+	}
+	return int(limit.Cur)
+}
