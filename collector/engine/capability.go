@@ -17,17 +17,20 @@ const (
 	CanTPOT       = "tpot"
 	CanE2E        = "e2e"
 	CanQuantiles  = "quantiles"
-	CanKVCache    = "kv_cache"
-	CanKVReuse    = "kv_reuse"
-	CanGPU        = "gpu"
-	CanHealth     = "health"
-	CanConfig     = "config"
+	// CanOutcomes is what became of requests, CanStall that they move nothing.
+	CanOutcomes = "outcomes"
+	CanStall    = "stall"
+	CanKVCache  = "kv_cache"
+	CanKVReuse  = "kv_reuse"
+	CanGPU      = "gpu"
+	CanHealth   = "health"
+	CanConfig   = "config"
 )
 
 // CapabilityNames lists the capabilities in the order in which they are shown.
 func CapabilityNames() []string {
 	return []string{
-		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles,
+		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall,
 		CanKVCache, CanKVReuse, CanGPU, CanHealth, CanConfig,
 	}
 }

@@ -40,6 +40,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 	const (
 		core     = "nv_inference_request_success{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"m\"} 1\n"
 		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
+		duration = "nv_inference_request_duration_us{model=\"tensorrt_llm\"} 1\nnv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n"
 		serve    = "trtllm_request_success_total 1\n"
 		full     = "trtllm_prompt_tokens_total 1\n"
 		front    = "dynamo_frontend_requests_total{status=\"success\"} 1\n"
@@ -97,8 +98,19 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanTTFT, core + "vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_to_first_token_seconds"},
 		{engine.Triton, engine.CanTPOT, core, nil, "false, Triton has no time per output token [use trtllm-serve, or measure it at the client]"},
 		{engine.Triton, engine.CanTPOT, core + "vllm:time_per_output_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_per_output_token_seconds, token by token"},
-		{engine.Triton, engine.CanE2E, core, nil, "true, nv_inference_request_duration_us of the entry model, as a mean"},
 		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.Triton, engine.CanE2E, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanE2E, executor + duration, nil, "true, nv_inference_request_duration_us of the entry model, as a mean"},
+		{engine.Triton, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, executor + duration, nil, "true, success and failures of the models that clients call; wrong requests, full queues and clients that leave a stream are not counted"},
+		{engine.Triton, engine.CanOutcomes, core, llm("python", "READY"), "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
+		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model that clients call is loaded, or it is not known which that is [set api_port]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [--enable-kserve-frontends, and the kind triton with its ports]"},
+		{engine.Triton, engine.CanStall, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "true, the count of iterations, while requests are active"},
+		{engine.Triton, engine.CanStall, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, nothing on the page shows requests in flight of what clients call [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\nvllm:num_requests_running 1\n", nil, "true, the count of tokens, while requests run"},
+		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\n", nil, "false, tokens move, and nothing shows how many requests run [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
 		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
 		{engine.Triton, engine.CanE2E, core + "vllm:e2e_request_latency_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:e2e_request_latency_seconds"},
 		{engine.Triton, engine.CanQuantiles, core, version("2.51.0"), "false, summaries are off, and this release has no histograms [--metrics-config summary_latencies=true]"},

@@ -40,7 +40,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 	}{
 		{
 			says: "C++ backend of 25.12 as it starts by default", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, GPUs: 1},
-			has: "tokens live_tokens queue running e2e kv_cache kv_reuse gpu health config",
+			has: "tokens live_tokens queue running e2e outcomes stall kv_cache kv_reuse gpu health config",
 			cures: map[string]string{
 				engine.CanTTFT:      "--metrics-config histogram_latencies=true and decoupled: true",
 				engine.CanQuantiles: "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true",
@@ -50,29 +50,29 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		{
 			says: "C++ backend with everything on, no GPU metrics", kind: engine.Triton,
 			spec:  simulate.Spec{Kind: simulate.KindTriton, Histograms: true, Summaries: true, Streaming: true},
-			has:   "tokens live_tokens queue running ttft e2e quantiles kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running ttft e2e quantiles outcomes stall kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "--allow-gpu-metrics=true"},
 		},
 		{
 			says: "C++ backend of 24.08", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
-			has: "live_tokens queue running e2e kv_cache health config",
+			has: "live_tokens queue running e2e outcomes stall kv_cache health config",
 			cures: map[string]string{
 				engine.CanTokens: "Triton 24.12", engine.CanKVReuse: "Triton 24.10", engine.CanTTFT: "Triton 24.11",
 			},
 		},
 		{
 			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, CountersFrozen: true},
-			has:   "tokens live_tokens queue running kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running stall kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanE2E: "--metrics-config counter_latencies=true"},
 		},
 		{
 			says: "Python executor", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython},
-			has:   "tokens live_tokens queue running e2e kv_cache health config",
+			has:   "tokens live_tokens queue running e2e outcomes stall kv_cache health config",
 			cures: map[string]string{engine.CanKVReuse: "C++ backend"},
 		},
 		{
 			says: "Python executor of 24.06", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
-			has:   "e2e health config",
+			has:   "e2e outcomes stall health config",
 			cures: map[string]string{engine.CanTokens: "Triton 24.07"},
 		},
 		{
@@ -81,15 +81,16 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			cures: map[string]string{
 				engine.CanTokens: "deploy/triton/llmapi", engine.CanQueue: "deploy/triton/llmapi", engine.CanKVCache: "deploy/triton/llmapi",
 				engine.CanE2E: "deploy/triton/llmapi", engine.CanTPOT: "deploy/triton/llmapi",
+				engine.CanOutcomes: "deploy/triton/llmapi", engine.CanStall: "deploy/triton/llmapi",
 			},
 		},
 		{
 			says: "LLM-API model with the metrics module", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, GPUs: 1},
-			has: "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse gpu health config",
+			has: "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse gpu health config",
 		},
 		{
 			says: "no LLM", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonCore},
-			has: "queue e2e health config",
+			has: "queue e2e outcomes stall health config",
 		},
 		{
 			says: "vLLM backend", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
@@ -97,41 +98,41 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
-			has: "tokens live_tokens queue running e2e kv_cache kv_reuse health",
+			has: "tokens live_tokens queue running e2e outcomes stall kv_cache kv_reuse health",
 			cures: map[string]string{
 				engine.CanTTFT: "measure it at the client", engine.CanConfig: "--enable-kserve-frontends",
 			},
 		},
 		{
 			says: "vLLM", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "DCGM"},
 		},
 		{
 			says: "vLLM without statistics", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true},
-			has:   "health",
+			has:   "outcomes health",
 			cures: map[string]string{engine.CanTokens: "without --disable-log-stats", engine.CanQueue: "without --disable-log-stats"},
 		},
 		{
 			says: "SGLang", kind: engine.SGLang, spec: simulate.Spec{Kind: simulate.KindSGLang},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache health",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache health",
 			cures: map[string]string{engine.CanGPU: "DCGM"},
 		},
 		{
 			says: "trtllm-serve 1.3", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe},
-			has:   "tokens queue running ttft tpot e2e quantiles kv_cache kv_reuse gpu health config",
+			has:   "tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse gpu health config",
 			cures: map[string]string{engine.CanLiveTokens: "iteration_stats: true"},
 		},
 		{
 			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true},
-			has: "tokens ttft tpot e2e quantiles health config",
+			has: "tokens ttft tpot e2e quantiles outcomes health config",
 			cures: map[string]string{
-				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",
+				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanStall: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",
 			},
 		},
 		{
 			says: "trtllm-serve 1.3 before its first request", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe}, idle: true,
-			has: "health config",
+			has: "outcomes health config",
 		},
 		{
 			says: "trtllm-serve 1.3.0rc5", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeGen2},
@@ -141,17 +142,17 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		{
 			says: "trtllm-serve 1.1", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeOld},
 			has:   "ttft tpot e2e quantiles health",
-			cures: map[string]string{engine.CanTokens: "TensorRT-LLM 1.3 or later", engine.CanQueue: "TensorRT-LLM 1.3 or later"},
+			cures: map[string]string{engine.CanTokens: "TensorRT-LLM 1.3 or later", engine.CanQueue: "TensorRT-LLM 1.3 or later", engine.CanOutcomes: "TensorRT-LLM 1.3 or later"},
 		},
 		{
 			says: "NIM", kind: engine.NIM, spec: simulate.Spec{Kind: simulate.KindNIM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles kv_cache health",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache health",
 			cures: map[string]string{engine.CanGPU: "DCGM exporter"},
 		},
 		{
 			says: "Dynamo worker", kind: engine.Dynamo, spec: simulate.Spec{Kind: simulate.KindDynamo},
-			has:   "ttft tpot e2e quantiles health",
-			cures: map[string]string{engine.CanLiveTokens: "scrape the frontend too"},
+			has:   "ttft tpot e2e quantiles stall health",
+			cures: map[string]string{engine.CanLiveTokens: "scrape the frontend too", engine.CanOutcomes: "scrape the frontend too"},
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -189,7 +190,7 @@ func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
 			has = append(has, c.Name)
 		}
 	}
-	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles health", strings.Join(has, " "))
+	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall health", strings.Join(has, " "))
 }
 
 func TestCapabilitiesWithoutAPage(t *testing.T) {

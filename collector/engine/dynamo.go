@@ -61,7 +61,8 @@ func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
 	return d.stream, ""
 }
 
-// Meanings implements Engine. The frontend's output_tokens_total moves while
+// Meanings implements Engine. What a worker has in flight holds what waits in its
+// engine, and stands in for the engine's own number only. The frontend's output_tokens_total moves while
 // tokens stream; its queued_requests is the engine's waiting and a part of
 // inflight_requests, not an HTTP queue as its HELP says (seen in 1.6.1). Its
 // request durations include errors.
@@ -89,6 +90,10 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
 		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
+		{
+			Name: "dynamo_component_inflight_requests", Label: "dynamo_endpoint", Value: dynamoServing, Signal: RequestsActive,
+			Unless: []string{"num_requests_running", "trtllm_num_requests_running", "trtllm:num_requests_running", "vllm:num_requests_running"},
+		},
 	}, append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)...)
 }
 
@@ -212,6 +217,9 @@ func (*dynamo) judge(name string, p *Page) target.Check {
 		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
 	}
 	front := p.Begins(dynamoFront)
+	if c, ok := dynamoWork(name, p); ok {
+		return c
+	}
 	if name == CanTokens && !front && p.Has(GenerationTokens) {
 		return yes("the engine's generation_tokens_total, when a request ends")
 	}
@@ -231,6 +239,24 @@ func (*dynamo) judge(name string, p *Page) target.Check {
 		return no("not on the page yet; families come with the first worker and request", "")
 	}
 	return no("the engine's families are not on the worker's page", "--publish-kv-events at the worker, or scrape the frontend")
+}
+
+// dynamoWork judges what became of requests, and whether a stall can be seen.
+func dynamoWork(name string, p *Page) (target.Check, bool) {
+	front, flying := p.Begins(dynamoFront), p.Has(RequestsActive) || p.Has(RequestsRunning)
+	switch {
+	case name == CanOutcomes && front:
+		return yes("requests_total by status and type of error; what the frontend could not read or route is not counted"), true
+	case name == CanOutcomes && p.Has(RequestsFailed):
+		return yes("requests that finished, and errors, of the engine"), true
+	case name == CanOutcomes:
+		return no("a worker does not say which of its requests failed", "scrape the frontend too"), true
+	case name == CanStall && front && flying && p.Has(GenerationTokens):
+		return yes("output_tokens_total, while requests are in flight"), true
+	case name == CanStall && !front && flying && p.Has(RequestDuration):
+		return yes("what the engine counts, while requests are in flight"), true
+	}
+	return target.Check{}, false
 }
 
 // dynamoSources are the signals from which capabilities come, for tokens those

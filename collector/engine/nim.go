@@ -180,6 +180,8 @@ func (n *nim) judge(name string, p *Page) target.Check {
 		{CanTPOT, InterToken, "time_per_output_token_seconds, token by token"},
 		{CanE2E, RequestDuration, "e2e_request_latency_seconds"},
 		{CanQuantiles, RequestDuration, "histograms"},
+		{CanOutcomes, RequestsFailed, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted"},
+		{CanStall, RequestsRunning, "tokens, while requests run"},
 		{CanKVCache, KVUtilization, "gpu_cache_usage_perc, 0 to 1 whatever its name says"},
 	}); ok {
 		return c

@@ -126,12 +126,17 @@ func judgeSGLang(name string, p *Page) target.Check {
 		{CanTPOT, InterToken, "inter_token_latency_seconds of streamed requests, token by token"},
 		{CanE2E, RequestDuration, "e2e_request_latency_seconds, with requests of clients that left"},
 		{CanQuantiles, RequestDuration, "histograms, when a request ends"},
+		{CanStall, RequestsRunning, "passes through the model, while requests run"},
 		{CanKVCache, KVUtilization, "token_usage, rounded to 2 digits"},
 		{CanKVReuse, CachedTokens, "cached_tokens_total, when a request ends"},
 	}); ok {
 		return c
 	}
 	switch name {
+	case CanOutcomes:
+		if p.Shows(sglangPrefix + sglangAnswers) {
+			return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
+		}
 	case CanGPU:
 		return no("SGLang does not expose it", cureDCGM)
 	case CanConfig:

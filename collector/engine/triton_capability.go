@@ -42,9 +42,13 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 		}
 		return no("Triton has no time per output token", cureClient)
 	case CanE2E:
-		return t.judgeDuration(k)
+		return t.judgeWhole(k)
 	case CanQuantiles:
 		return t.judgeQuantiles(k)
+	case CanOutcomes:
+		return t.judgeOutcomes(k)
+	case CanStall:
+		return t.judgeStall(k)
 	case CanGPU:
 		if p.Has(GPUUtilization) {
 			return yes("nv_gpu_*, by DCGM")

@@ -85,12 +85,15 @@ func judgeModule(name string, p *Page) target.Check {
 		{CanTPOT, InterToken, "nv_llmapi_inter_token_latency_seconds, token by token"},
 		{CanE2E, RequestDuration, "nv_llmapi_request_duration_seconds of requests that ended well"},
 		{CanQuantiles, RequestDuration, "histograms of the metrics module"},
+		{CanStall, EngineIterations, "the count of iterations and tokens, while requests are in flight"},
 		{CanKVCache, KVBlocksUsed, "used and all blocks of the KV cache"},
 		{CanKVReuse, KVBlocksReused, "nv_llmapi_kv_cache_reused_blocks_total"},
 	}); ok {
 		return c
 	}
 	switch name {
+	case CanOutcomes:
+		return yes("nv_llmapi_requests_ended_total, by class")
 	case CanQueue, CanRunning, CanKVCache, CanKVReuse:
 		return no("the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml")
 	}

@@ -62,6 +62,10 @@ func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
 		stale += "; " + strconv.Itoa(n) + " processes left gauges, the one that changed last counts, for the page does not say which of them live"
 	}
 	switch {
+	case name == CanOutcomes:
+		return s.judgeOutcomes(p)
+	case name == CanStall && (p.Has(RequestsActive) || p.Has(RequestsRunning)) && p.Has(RequestDuration):
+		return yes("requests that end, while others run for more than twice as long as the longest that was seen")
 	case name == CanTokens && p.Has(GenerationTokens):
 		return yes("generation_tokens_total, when a request ends")
 	case name == CanLiveTokens:
@@ -95,6 +99,17 @@ func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
 		return no("this release has no token counters", cureNewServe)
 	}
 	return no("requests have ended and no iteration is on the page: their statistics are off", cureIteration)
+}
+
+// judgeOutcomes judges whether errors are counted.
+func (s *trtllmServe) judgeOutcomes(p *Page) target.Check {
+	switch {
+	case s.CountsFailures(p):
+		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
+	case !p.Has(RequestsFinished):
+		return no(serveNoRequest, "")
+	}
+	return no("this release counts no errors", cureNewServe)
 }
 
 // serveProcesses is how many processes have gauges on a multiprocess page.

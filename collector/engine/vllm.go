@@ -122,6 +122,9 @@ func (v *vllm) Capability(name string, k *Known) target.Check {
 
 // judgeVLLM judges what a page of vLLM shows, whichever server shows it.
 func judgeVLLM(name string, p *Page) target.Check {
+	if name == CanOutcomes && p.Shows(vllmAnswers) {
+		return yes("requests that finished, and answers by HTTP status; errors inside a stream and clients that left are not counted")
+	}
 	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
 		return no(why+": the server was started with --disable-log-stats", "start vLLM without --disable-log-stats")
 	}
@@ -135,6 +138,7 @@ func judgeVLLM(name string, p *Page) target.Check {
 		{CanTPOT, InterToken, "the time between tokens, token by token"},
 		{CanE2E, RequestDuration, "e2e_request_latency_seconds, without requests of clients that left"},
 		{CanQuantiles, RequestDuration, "histograms"},
+		{CanStall, RequestsRunning, "iterations of each rank, while it has requests"},
 		{CanKVCache, KVUtilization, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say"},
 		{CanKVReuse, CachedTokens, "prompt tokens that were found in the prefix cache"},
 		{CanConfig, CacheConfig, "cache_config_info on its page, of the KV cache only"},
@@ -144,7 +148,7 @@ func judgeVLLM(name string, p *Page) target.Check {
 	switch name {
 	case CanGPU:
 		return no("vLLM does not expose it", cureDCGM)
-	case CanQueue, CanRunning, CanKVCache:
+	case CanQueue, CanRunning, CanStall, CanKVCache:
 		return no("no engine has reported yet: with several API processes gauges come with the first request", "")
 	case CanTPOT:
 		return no("this release does not measure it", "vLLM 0.8 or later")

@@ -30,6 +30,9 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 				"quantiles": `quantiles    no       summaries are off, and this release has no histograms
                       turn on: --metrics-config summary_latencies=true
 `,
+				"outcomes": `outcomes     no       the counters of durations are off, and with them every other counter stops
+                      turn on: --metrics-config counter_latencies=true
+`,
 			})
 			// It says so because it is so.
 			_, err := s.stream(t.Context(), "ensemble", 3, 5)
@@ -43,6 +46,7 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			requireFindings(t, s, &with, map[string]string{
 				"e2e":       "e2e          yes      nv_inference_request_duration_us of the entry model, as a mean\n",
 				"quantiles": "quantiles    yes      quantiles of request summaries, over their last minute; they cannot be added up over replicas\n",
+				"outcomes":  "outcomes     yes      success and failures of ensemble; of tensorrt_llm_bls only what was taken on\n",
 			})
 		})
 	}
@@ -84,7 +88,8 @@ ttft         no       this release has no first response histogram
                       turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
 tpot         no       Triton has no time per output token
                       turn on: use trtllm-serve, or measure it at the client
-` + changed["e2e"] + changed["quantiles"] + `kv_cache     yes      used and all blocks of the KV cache
+` + changed["e2e"] + changed["quantiles"] + changed["outcomes"] + `stall        yes      the count of iterations, while requests are active
+kv_cache     yes      used and all blocks of the KV cache
 kv_reuse     yes      kv_cache_block_type=reused
 gpu          no       the page has no nv_gpu_*
                       turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY

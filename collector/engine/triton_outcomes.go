@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// judgeOutcomes judges whether it can be known what became of requests: which of
+// the models that clients call count whole requests.
+func (t *tritonPage) judgeOutcomes(k *Known) target.Check {
+	p := k.Page
+	switch {
+	case p.Has(RequestsFinished) && t.CountsFailures(p):
+		return yes("the engine counts its own requests, and its failures")
+	case !p.Has(ModelRequestSeconds):
+		return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
+	}
+	by := t.fronts(k)
+	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
+	switch {
+	case len(whole) > 0 && len(early)+len(unknown) > 0:
+		return yes("success and failures of " + strings.Join(whole, ", ") + "; of " + strings.Join(slices.Concat(early, unknown), ", ") +
+			" only what was taken on")
+	case len(whole) > 0:
+		return yes("success and failures of the models that clients call; wrong requests, full queues and clients that leave a stream are not counted")
+	case len(early) > 0:
+		return no("model "+early[0]+" is decoupled: a request counts as success once it was taken on, whatever becomes of it", cureEarly(k))
+	case len(unknown) > 0:
+		return t.unknown(k, unknown[0])
+	}
+	return no("no model that clients call is loaded, or it is not known which that is", t.cureConfig(k))
+}
+
+// fronts are the models that clients call, by whether they hand requests over.
+func (t *tritonPage) fronts(k *Known) map[Trust][]string {
+	topology, by := t.topology(k), make(map[Trust][]string)
+	for _, name := range k.Page.Models() {
+		if k.Page.loaded[name] && topology.Role(name).Front() {
+			by[topology.HandsOver(name)] = append(by[topology.HandsOver(name)], name)
+		}
+	}
+	return by
+}
+
+// cureEarly is the way out for a model that hands its requests over: the LLM-API
+// backend's has a module that counts them.
+func cureEarly(k *Known) string {
+	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI {
+		return cureModule
+	}
+	return cureCanary
+}
+
+// unknown says that a model may hand its requests over.
+func (t *tritonPage) unknown(k *Known, model string) target.Check {
+	return no("the config of model "+model+" is not known, and requests of decoupled models count as done once they were taken on", t.cureConfig(k))
+}
+
+// judgeWhole judges the duration of whole requests where it is known that the
+// server's own is of them.
+func (t *tritonPage) judgeWhole(k *Known) target.Check {
+	c, by := t.judgeDuration(k), t.fronts(k)
+	switch {
+	case !c.OK || k.Page.Has(RequestDuration) || len(by[TrustNo]) > 0:
+		return c
+	case len(by[TrustYes]) > 0:
+		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureEarly(k))
+	case len(by[TrustUnknown]) > 0:
+		return t.unknown(k, by[TrustUnknown][0])
+	}
+	return no("no model that clients call is loaded, or it is not known which that is", t.cureConfig(k))
+}
+
+// topology orders the models as far as page and configs say.
+func (t *tritonPage) topology(k *Known) *Topology {
+	var models []ModelFacts
+	if k.Facts != nil {
+		models = k.Facts.Models
+	}
+	return NewTopology(t, k.Page.Seen(), models, nil)
+}
+
+// cureConfig is what makes the configs known.
+func (t *tritonPage) cureConfig(k *Known) string {
+	if t.SamePort() {
+		return "--enable-kserve-frontends, and the kind triton with its ports"
+	}
+	return t.noConfig(k).Cure
+}
+
+// judgeStall judges whether it is seen that requests in flight move nothing.
+func (t *tritonPage) judgeStall(k *Known) target.Check {
+	p := k.Page
+	topology := t.topology(k)
+	queued := slices.ContainsFunc(p.Models(), func(name string) bool {
+		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
+	})
+	switch flying := p.Has(RequestsActive) || p.Has(RequestsRunning); {
+	case flying && p.Has(EngineIterations):
+		return yes("the count of iterations, while requests are active")
+	case flying && p.Has(GenerationTokens):
+		return yes("the count of tokens, while requests run")
+	case p.Has(GenerationTokens):
+		return no("tokens move, and nothing shows how many requests run", cureCanary)
+	case p.Has(ModelPending) && queued:
+		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
+	}
+	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))
+}
