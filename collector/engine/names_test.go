@@ -34,7 +34,7 @@ var serverWords = regexp.MustCompile(`^(nv_|vllm:|trtllm:|dynamo_|trtllm_[a-z]|t
 var ownWords = regexp.MustCompile(`^(trtllm_version|trtllm_exporter)`)
 
 // TestNobodyElseKnowsAKind reads all production code: kinds are named in their
-// own files only, and by the simulated fleet.
+// own files only, by the simulated fleet and by the pages of the matrix.
 func TestNobodyElseKnowsAKind(t *testing.T) {
 	const root = "../.."
 	constants := kindConstants(t)
@@ -57,11 +57,11 @@ func TestNobodyElseKnowsAKind(t *testing.T) {
 	require.Empty(t, strings.Join(found, "\n"), "ask the kind's value; where engine.Engine lacks a question, add one")
 }
 
-// mayKnow says whether a file is one of a kind, or of the simulated fleet.
+// mayKnow says whether a file is one of a kind, or of the simulated fleet or the matrix.
 func mayKnow(file string) bool {
 	dir, name := filepath.Split(file)
 	switch dir {
-	case "collector/simulate/":
+	case "collector/simulate/", "collector/matrix/":
 		return true
 	case "collector/engine/":
 		return slices.ContainsFunc(engine.All(), func(e engine.Engine) bool {

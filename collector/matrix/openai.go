@@ -1,0 +1,240 @@
+package matrix
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// listed are the facts of a server that lists one model.
+func listed(version string) engine.Facts {
+	return engine.Facts{EngineVersion: version, Listed: true, Models: []engine.ModelFacts{{Name: "llama"}}}
+}
+
+// serves are the generations of trtllm-serve.
+func serves() []Server {
+	const unnamed, named = `engine_type="undefined",model_name="undefined"`, `engine_type="pytorch",model_name="llama"`
+	success := []engine.Class{engine.ClassOK}
+	all := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassOverload, engine.ClassServer}
+	return []Server{
+		{Name: "trtllm-serve 1.1 and 1.2", Kind: engine.TRTLLMServe, Facts: listed("1.1.0"), Counts: success, page: func(b *Book, p *sheet) { serve(b, p, "", unnamed) }},
+		{Name: "trtllm-serve 1.3.0rc5", Kind: engine.TRTLLMServe, Facts: listed("1.3.0rc5"), Counts: success, page: func(b *Book, p *sheet) {
+			serve(b, p, "trtllm_", unnamed)
+			if b.ok() > 0 {
+				p.gauge("trtllm_kv_cache_utilization", unnamed+`,pid="7"`, 0.2)
+			}
+		}},
+		{Name: "trtllm-serve 1.3", Kind: engine.TRTLLMServe, Facts: listed("1.3.0rc14"), Counts: all, page: func(b *Book, p *sheet) {
+			serveNewest(b, p, named)
+			if b.ok() > 0 {
+				serveIterations(b, p, named+`,pid="7"`)
+			}
+		}},
+		{Name: "trtllm-serve 1.3 without iteration statistics", Kind: engine.TRTLLMServe, Facts: listed("1.3.0rc14"), Counts: all, page: func(b *Book, p *sheet) {
+			serveNewest(b, p, named)
+		}},
+	}
+}
+
+// serve writes the five families that every generation has, all of which come
+// with their first sample. A client that left is in none of them.
+func serve(b *Book, p *sheet, prefix, l string) {
+	p.event(prefix+"request_success_total", l+`,finished_reason="stop"`, b.ok())
+	p.latencies(prefix+"e2e_request_latency_seconds", l, b.ok(), took)
+	p.latencies(prefix+"time_to_first_token_seconds", l, b.ok(), first)
+	p.latencies(prefix+"time_per_output_token_seconds", l, b.ok(), between)
+	p.latencies(prefix+"request_queue_time_seconds", l, b.ok(), 0.05)
+}
+
+// serveNewest writes what came with the counter of errors.
+func serveNewest(b *Book, p *sheet, l string) {
+	serve(b, p, "trtllm_", l)
+	p.gauge("trtllm_model_config_info", l+`,served_model_name="llama",pid="7"`, 1)
+	p.count("trtllm_prompt_cached_tokens_total", l, 0)
+	p.event("trtllm_prompt_tokens_total", l, 100*b.ok())
+	p.event("trtllm_generation_tokens_total", l, 100*b.ok())
+	p.event("trtllm_request_error_total", l+`,http_code="400"`, b.client())
+	p.event("trtllm_request_error_total", l+`,http_code="500"`, b.failed())
+	p.event("trtllm_request_error_total", l+`,http_code="503"`, b.overload())
+}
+
+// serveIterations writes the gauges of the last iteration that was read, which
+// are read when a request ends.
+func serveIterations(b *Book, p *sheet, l string) {
+	all := map[string]float64{
+		"num_requests_running": float64(b.Running + b.Waiting), "num_scheduled_requests": float64(b.Running), "num_requests_waiting": float64(b.Waiting),
+		"max_num_active_requests": 8, "iteration_latency_seconds": 0.01, "kv_cache_max_blocks": 1000, "kv_cache_used_blocks": 30 * float64(b.Running),
+		"kv_cache_free_blocks": 1000 - 30*float64(b.Running), "kv_cache_tokens_per_block": 64, "kv_cache_utilization": 0.03 * float64(b.Running),
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		p.gauge("trtllm_"+name, l, all[name])
+	}
+}
+
+// nims is NIM 1.x, whose counters of success and failure are there from the
+// start.
+func nims() []Server {
+	const l = `model_name="llama"`
+	return []Server{{
+		Name: "NIM 1.x", Kind: engine.NIM, Facts: listed("1.0.0"),
+		Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled},
+		page: func(b *Book, p *sheet) {
+			p.gauge("num_requests_running", l, float64(b.Running))
+			p.gauge("num_requests_waiting", l, float64(b.Waiting))
+			p.gauge("num_request_max", l, 8)
+			p.gauge("gpu_cache_usage_perc", l, 0.03*float64(b.Running))
+			p.count("prompt_tokens_total", l, 100*b.ok())
+			p.count("generation_tokens_total", l, b.Tokens)
+			p.event("request_finish_total", l+`,finished_reason="stop"`, b.ok())
+			p.event("request_finish_total", l+`,finished_reason="abort"`, b.canceled())
+			p.count("request_success_total", l, b.ok())
+			p.count("request_failure_total", l, b.failed())
+			p.times("e2e_request_latency_seconds", l, b.ok(), took)
+			p.times("time_to_first_token_seconds", l, b.ok(), first)
+			p.times("time_per_output_token_seconds", l, b.Tokens, between)
+		},
+	}}
+}
+
+// dynamos are Dynamo's frontend and its worker with TensorRT-LLM inside.
+func dynamos() []Server {
+	return []Server{
+		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), page: dynamoFrontend},
+		{
+			Name: "Dynamo, worker with TensorRT-LLM", Kind: engine.Dynamo, Counts: []engine.Class{engine.ClassOK},
+			page: func(b *Book, p *sheet) {
+				const l = `dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo"`
+				p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting))
+				p.count("dynamo_component_requests_total", l, b.ok()+b.failed())
+				p.gauge("dynamo_component_uptime_seconds", `worker_id="1"`, 50)
+				serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`)
+			},
+		},
+	}
+}
+
+// dynamoFrontend writes a frontend's page. Requests for models that nobody serves
+// are counted under a made-up name: half of the clients' mistakes.
+func dynamoFrontend(b *Book, p *sheet) {
+	const l, nobody, f = `model="llama"`, `model="unknown_model"`, "dynamo_frontend_"
+	request := func(model, status, kind string) string {
+		return fmt.Sprintf(`endpoint="chat_completions",error_type=%q,%s,request_type="stream",status=%q`, kind, model, status)
+	}
+	p.gauge(f+"model_ready", l, 1)
+	p.gauge(f+"model_max_num_seqs", l, 8)
+	p.gauge(f+"model_total_kv_blocks", l, 1000)
+	p.gauge(f+"model_kv_cache_block_size", l, 64)
+	p.gauge(f+"disconnected_clients", "", float64(b.canceled()))
+	p.event(f+"requests_total", request(l, "success", ""), b.ok())
+	p.event(f+"requests_total", request(l, "error", "internal"), b.failed())
+	p.event(f+"requests_total", request(l, "error", "validation"), b.client())
+	p.event(f+"requests_total", request(nobody, "error", "not_found"), b.client())
+	p.event(f+"requests_total", request(l, "error", "cancelled"), b.canceled())
+	p.event(f+"requests_total", request(l, "error", "overload"), b.overload())
+	p.event(f+"model_rejection_total", l, b.overload())
+	if b.ok()+b.failed()+b.client()+b.canceled()+b.overload() == 0 {
+		return
+	}
+	p.gauge(f+"inflight_requests", l, float64(b.Running+b.Waiting))
+	p.gauge(f+"queued_requests", l, float64(b.Waiting))
+	p.event(f+"output_tokens_total", l, b.Tokens)
+	p.latencies(f+"request_duration_seconds", l, b.ok(), took)
+	p.latencies(f+"time_to_first_token_seconds", l, b.ok(), first)
+	p.latencies(f+"inter_token_latency_seconds", l, b.Tokens, between)
+}
+
+// vllms are generations of vLLM.
+func vllms() []Server {
+	http := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer}
+	return []Server{
+		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: listed("0.9.1"), Counts: http, page: func(b *Book, p *sheet) { vllm(b, p, "gpu_cache_usage_perc", false) }},
+		{
+			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
+			page: func(b *Book, p *sheet) { vllm(b, p, "kv_cache_usage_perc", true) },
+		},
+		{
+			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: listed("0.32.0"),
+			Counts: http, TakenAsOK: []engine.Class{engine.ClassCanceled},
+			page: func(b *Book, p *sheet) { vllmHTTP(b, p, false) },
+		},
+	}
+}
+
+// vllm writes vLLM's page. A client that left is in no counter of requests.
+func vllm(b *Book, p *sheet, cache string, newest bool) {
+	const l, v = `engine="0",model_name="llama"`, "vllm:"
+	p.gauge(v+"num_requests_running", l, float64(b.Running))
+	p.gauge(v+"num_requests_waiting", l, float64(b.Waiting))
+	p.gauge(v+cache, l, 0.03*float64(b.Running))
+	p.count(v+"prompt_tokens_total", l, 100*b.ok())
+	p.count(v+"generation_tokens_total", l, b.Tokens)
+	p.count(v+"request_success_total", l+`,finished_reason="stop"`, b.ok())
+	p.count(v+"request_success_total", l+`,finished_reason="abort"`, 0)
+	p.times(v+"iteration_tokens_total", l, b.Steps, 2)
+	p.times(v+"e2e_request_latency_seconds", l, b.ok(), took)
+	p.times(v+"time_to_first_token_seconds", l, b.ok(), first)
+	if newest {
+		p.count(v+"prompt_tokens_cached_total", l, 0)
+		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
+		p.count(v+"admission_rejections_total", `model_name="llama",reason="max_num_queued_reqs"`, b.overload())
+		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), between)
+	} else {
+		p.times(v+"time_per_output_token_seconds", l, b.Tokens, between)
+	}
+	vllmHTTP(b, p, newest)
+}
+
+// vllmHTTP writes the answers of vLLM's API. Of requests that were refused half
+// were to be streamed, and are among those that went well.
+func vllmHTTP(b *Book, p *sheet, refuses bool) {
+	answers := func(handler, method, status string, n int) {
+		p.event("http_requests_total", fmt.Sprintf("handler=%q,method=%q,status=%q", handler, method, status), n)
+	}
+	well, badly := b.ok()+b.canceled(), b.failed()
+	if refuses {
+		well += b.overload() / 2
+		badly += b.overload() - b.overload()/2
+	}
+	answers("/metrics", "GET", "2xx", 1)
+	answers("/v1/completions", "POST", "2xx", well)
+	answers("/v1/completions", "POST", "4xx", b.client())
+	answers("/v1/completions", "POST", "5xx", badly)
+	answers("none", "GET", "4xx", b.client())
+}
+
+// sglangs is SGLang, that counts requests of clients that left as ended too.
+func sglangs() []Server {
+	return []Server{{
+		Name: "SGLang 0.5", Kind: engine.SGLang, Facts: listed("0.5.23"),
+		Counts: engine.Classes(), page: sglang,
+	}}
+}
+
+func sglang(b *Book, p *sheet) {
+	const l, v = `engine_type="unified",model_name="llama"`, "sglang:"
+	scheduler := l + `,moe_ep_rank="0",pp_rank="0",tp_rank="0"`
+	left := b.canceled()
+	p.gauge(v+"num_running_reqs", scheduler, float64(b.Running))
+	p.gauge(v+"num_queue_reqs", scheduler, float64(b.Waiting))
+	p.gauge(v+"token_usage", scheduler, 0.03*float64(b.Running))
+	p.gauge(v+"max_total_num_tokens", scheduler, 64000)
+	answers := func(endpoint, method, status string, n int) {
+		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
+	}
+	answers("/metrics", "GET", "200", 1)
+	answers("/health", "GET", "503", 3)
+	answers("/v1/completions", "POST", "200", b.ok()+left)
+	answers("/v1/completions", "POST", "400", b.client())
+	answers("/v1/completions", "POST", "503", b.overload())
+	answers("/v1/completions", "POST", "500", b.failed())
+	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+left)
+	p.event(v+"num_aborted_requests_total", l, left)
+	p.event(v+"realtime_tokens_total", scheduler+`,mode="decode"`, b.Tokens)
+	p.event(v+"cuda_graph_passes_total", scheduler+`,mode="decode_none"`, b.Steps)
+	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
+	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, took)
+	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, first)
+	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), between)
+}

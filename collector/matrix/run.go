@@ -1,0 +1,145 @@
+package matrix
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// Seen is what is known of a server at one page.
+type Seen struct {
+	State assess.State
+	// Series are the derived series of the page.
+	Series []Series
+	// Capabilities are what can be known of it, Shown what is on the page.
+	Capabilities map[string]Answer
+}
+
+// Answer is what is said of a capability.
+type Answer struct {
+	OK     bool
+	Reason string
+}
+
+// Series is one derived series.
+type Series struct {
+	Labels labels.Labels
+	Value  float64
+}
+
+// Value is the sum of the series of a family that have the labels, given as name
+// and value in turn; false for none.
+func (s *Seen) Value(family string, pairs ...string) (sum float64, ok bool) {
+	for i := range s.Series {
+		lset := s.Series[i].Labels
+		if lset.Get(model.MetricNameLabel) != derive.Prefix+family {
+			continue
+		}
+		matches := true
+		for n := 0; n+1 < len(pairs); n += 2 {
+			matches = matches && lset.Get(pairs[n]) == pairs[n+1]
+		}
+		if matches {
+			sum, ok = sum+s.Series[i].Value, true
+		}
+	}
+	return sum, ok
+}
+
+// window is how far rules look back.
+const window = time.Minute
+
+// Play has a server go through a trouble, and returns what is known at each page.
+func Play(server *Server, trouble *Trouble) ([]Seen, error) {
+	e, ok := engine.Of(string(server.Kind))
+	if !ok {
+		return nil, errors.New("no such kind")
+	}
+	r := &run{server: server, engine: e, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
+	if trouble.Mute {
+		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
+	}
+	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity()})
+	all := make([]Seen, 0, len(trouble.Pages))
+	for i := range trouble.Pages {
+		seen, err := r.page(&trouble.Pages[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s, page %d: %w", server.Name, trouble.Name, i, err)
+		}
+		all = append(all, seen)
+	}
+	return all, nil
+}
+
+// run is one server in one trouble.
+type run struct {
+	server  *Server
+	engine  engine.Engine
+	facts   *engine.Facts
+	health  engine.Health
+	cache   *exposition.Cache
+	deriver *derive.Deriver
+	read    *engine.Page
+	was     assess.State
+}
+
+// identity says who the server is, by its answers and its page.
+func (r *run) identity() derive.Identity {
+	var models []engine.ModelFacts
+	if r.facts != nil {
+		models = r.facts.Models
+	}
+	return derive.Identity{
+		Labels: labels.FromStrings("engine", string(r.server.Kind)), Source: engine.SourceUnknown,
+		Topology: engine.NewTopology(r.engine, r.read.Seen(), models, nil),
+	}
+}
+
+// page takes one page.
+func (r *run) page(p *Page) (Seen, error) {
+	block := r.cache.Block()
+	defer block.Release()
+	if err := r.cache.Parse(block, []byte(r.server.Text(&p.Book)), ""); err != nil {
+		return Seen{}, err
+	}
+	if r.read == nil || r.read.Shape() != block.Shape() {
+		r.read = engine.ReadPage(r.engine, block)
+		r.deriver.Identify(r.identity())
+	} else {
+		r.read.Refresh(block)
+	}
+	out := r.deriver.Follow(p.At, block, r.read)
+	defer out.Release()
+	out.Settle()
+	return r.seen(out), nil
+}
+
+// seen puts together what is known now.
+func (r *run) seen(out *exposition.Block) Seen {
+	s := Seen{Capabilities: make(map[string]Answer)}
+	for n := range out.Shape().Lines() {
+		if v, ok := out.Value(n); ok {
+			s.Series = append(s.Series, Series{out.Shape().Labels(n), v})
+		}
+	}
+	for _, c := range engine.Capabilities(r.engine, &engine.Known{Page: r.read, Facts: r.facts, Health: r.health}) {
+		s.Capabilities[c.Name] = Answer{c.OK, strings.TrimSpace(c.Reason)}
+	}
+	c := r.deriver.Conditions()
+	r.was = assess.Judge(&assess.Evidence{
+		Was: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
+		Failing: c.Failing, Stalled: c.Stalled, Unrouted: r.read.Unrouted(), Unserved: r.engine.Unserved(r.read, r.facts, nil),
+	}).State
+	s.State = r.was
+	return s
+}

@@ -1,0 +1,93 @@
+package matrix
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// head begins the table.
+const head = `What is known of every kind of server in every trouble, at the last page of it.
+
+state       what the replica is judged to be doing
+requests/s  requests that ended a second over the window
+client      share of them that were the client's mistake, and so on; ok is not shown
+seconds     mean time of a request
+-           absent
+
+Where shares are absent although requests ended, the line below the server says why.
+`
+
+// columns are what a row of the table shows.
+func columns() []string {
+	return []string{"trouble", "state", "requests/s", "client", "canceled", "overload", "server", "seconds"}
+}
+
+// Table is the whole table as text.
+func Table() (string, error) {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, server := range Servers() {
+		rows, why := [][]string{columns()}, Answer{}
+		for _, trouble := range Troubles() {
+			all, err := Play(&server, &trouble)
+			if err != nil {
+				return "", err
+			}
+			last := &all[len(all)-1]
+			if trouble.Name == "healthy" {
+				why = last.Capabilities["outcomes"]
+			}
+			rows = append(rows, row(trouble.Name, last))
+		}
+		fmt.Fprintf(&b, "\n%s\noutcomes: %s: %s\n", server.Name, word(why.OK), why.Reason)
+		write(&b, rows)
+	}
+	return b.String(), nil
+}
+
+// word is yes or no.
+func word(ok bool) string {
+	if ok {
+		return "yes"
+	}
+	return "no"
+}
+
+// row is one line of the table.
+func row(name string, s *Seen) []string {
+	cells := []string{name, string(s.State), cell(s.Value("requests_per_second"))}
+	for _, class := range engine.Classes() {
+		if class != engine.ClassOK {
+			cells = append(cells, cell(s.Value("request_error_ratio", "class", string(class))))
+		}
+	}
+	return append(cells, cell(s.Value("request_duration_average_seconds")))
+}
+
+// cell is a number to two digits, or that there is none.
+func cell(v float64, ok bool) string {
+	if !ok {
+		return "-"
+	}
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".")
+}
+
+// write writes rows in columns.
+func write(b *strings.Builder, rows [][]string) {
+	widths := make([]int, len(columns()))
+	for _, r := range rows {
+		for i, c := range r {
+			widths[i] = max(widths[i], len(c))
+		}
+	}
+	for _, r := range rows {
+		last := len(r) - 1
+		for i, c := range r[:last] {
+			fmt.Fprintf(b, "%-*s", widths[i]+2, c)
+		}
+		fmt.Fprintln(b, r[last])
+	}
+}

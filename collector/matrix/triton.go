@@ -1,0 +1,145 @@
+package matrix
+
+import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// tritons are the servers that have Triton's page, by what works behind it.
+func tritons() []Server {
+	okAndFailed, left := []engine.Class{engine.ClassOK, engine.ClassServer}, []engine.Class{engine.ClassCanceled}
+	cpp := deployment("tensorrtllm", false)
+	return []Server{
+		{
+			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, true) },
+		},
+		{
+			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
+			page: func(b *Book, p *sheet) { ensemble(b, p, false); executor(b, p, false) },
+		},
+		{
+			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: left,
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, false) },
+		},
+		{
+			Name: "Triton, LLM-API model", Kind: engine.Triton,
+			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
+			Counts: okAndFailed, TakenAsOK: left, Only: true,
+			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm") },
+		},
+		{
+			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
+			Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled, engine.ClassOverload},
+			page: func(b *Book, p *sheet) {
+				core(p, "resnet", b.ok(), b.failed(), true, map[string]int{"BACKEND": b.failed(), "CANCELED": b.canceled(), "REJECTED": b.overload()})
+				p.gauge("nv_inference_pending_request_count", ofModel("resnet"), float64(b.Running+b.Waiting))
+			},
+		},
+		{
+			Name: "Triton, vLLM backend", Kind: engine.Triton, Facts: version("2.64.0", config("vllm_model", "vllm", true)),
+			Counts: okAndFailed, TakenAsOK: left, Only: true,
+			page: func(b *Book, p *sheet) { accepting(b, p, "vllm_model"); vllmBackend(b, p) },
+		},
+		{
+			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
+			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
+			Counts: okAndFailed, TakenAsOK: left,
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, true) },
+		},
+	}
+}
+
+// version are the facts of a Triton with those models.
+func version(of string, models ...engine.ModelFacts) engine.Facts {
+	return engine.Facts{EngineVersion: of, Listed: true, Models: models}
+}
+
+// config is a model whose config is known.
+func config(name, backend string, decoupled bool) engine.ModelFacts {
+	return engine.ModelFacts{Name: name, Version: "1", State: engine.ModelReady, Configured: true, Backend: backend, Decoupled: decoupled}
+}
+
+// deployment are the models of TensorRT-LLM's repository.
+func deployment(backend string, decoupled bool) []engine.ModelFacts {
+	front, llm := config("ensemble", "", false), config("tensorrt_llm", backend, decoupled)
+	front.Platform, front.Steps = "ensemble", []string{"preprocessing", "tensorrt_llm", "postprocessing"}
+	llm.Parameters = map[string]string{"gpt_model_type": "inflight_fused_batching"}
+	return []engine.ModelFacts{front, config("preprocessing", "python", false), llm, config("postprocessing", "python", false)}
+}
+
+// ofModel are the labels of a model's series.
+func ofModel(name string) string { return `model="` + name + `",version="1"` }
+
+// core writes what Triton counts of one model.
+func core(p *sheet, name string, ok, failed int, reasons bool, by map[string]int) {
+	l := ofModel(name)
+	p.count("nv_inference_request_success", l, ok)
+	if !reasons {
+		p.count("nv_inference_request_failure", l, failed)
+	} else {
+		for _, reason := range []string{"OTHER", "BACKEND", "CANCELED", "REJECTED"} {
+			p.count("nv_inference_request_failure", l+`,reason="`+reason+`"`, by[reason])
+		}
+	}
+	p.count("nv_inference_count", l, ok)
+	p.count("nv_inference_exec_count", l, ok)
+	p.count("nv_inference_request_duration_us", l, int(took*1e6)*ok)
+	p.count("nv_inference_queue_duration_us", l, 1000*ok)
+	p.count("nv_inference_compute_infer_duration_us", l, int(took*1e6)*ok)
+}
+
+// ensemble writes a deployment whose steps count what they took on. With reasons
+// an ensemble counts each failure twice. What clients ask wrongly is refused
+// before it is counted, and so is what finds a queue full; who leaves is not
+// noticed, and answered to the end.
+func ensemble(b *Book, p *sheet, reasons bool) {
+	ok, fails := b.ok()+b.canceled(), b.failed()
+	if reasons {
+		fails *= 2
+	}
+	core(p, "ensemble", ok, fails, reasons, map[string]int{"OTHER": fails})
+	core(p, "preprocessing", ok+b.failed()-b.Crashed, b.Crashed, reasons, map[string]int{"BACKEND": b.Crashed})
+	core(p, "tensorrt_llm", ok+b.failed()-b.Crashed, 0, reasons, nil)
+	core(p, "postprocessing", ok, 0, reasons, nil)
+	for _, name := range []string{"ensemble", "preprocessing", "tensorrt_llm", "postprocessing"} {
+		p.gauge("nv_inference_pending_request_count", ofModel(name), 0)
+	}
+}
+
+// executor writes what TensorRT-LLM's backends publish; newest is what the C++
+// one has from 24.12 on.
+func executor(b *Book, p *sheet, newest bool) {
+	l := ofModel("tensorrt_llm")
+	p.gauges("nv_trt_llm_request_metrics", l+`,request_type="%s"`, map[string]float64{
+		"active": float64(b.Running + b.Waiting), "scheduled": float64(b.Running), "waiting": float64(b.Waiting), "context": 0, "max": 8,
+	})
+	used := 30 * float64(b.Running)
+	blocks := map[string]float64{"max": 1000, "used": used, "free": 1000 - used, "tokens_per": 64}
+	if newest {
+		blocks["reused"] = float64(b.ok())
+	}
+	p.gauges("nv_trt_llm_kv_cache_block_metrics", l+`,kv_cache_block_type="%s"`, blocks)
+	p.gauge("nv_trt_llm_inflight_batcher_metrics", l+`,inflight_batcher_specific_metric="generation_requests"`, float64(b.Running))
+	p.gauge("nv_trt_llm_general_metrics", l+`,general_type="iteration_counter"`, float64(b.Steps))
+	if newest {
+		p.times("nv_llm_input_token_len", l+`,response_metric_type="total_input_tokens"`, b.ok(), 1)
+		p.times("nv_llm_output_token_len", l+`,response_metric_type="total_output_tokens"`, b.ok(), 100)
+	}
+}
+
+// accepting writes a decoupled model of the Python backend: a request is a success
+// once it was taken on, unless no process was there to take it.
+func accepting(b *Book, p *sheet, name string) {
+	core(p, name, b.ok()+b.canceled()+b.failed()-b.Crashed, 0, true, map[string]int{"BACKEND": b.Crashed})
+	p.gauge("nv_inference_pending_request_count", ofModel(name), 0)
+}
+
+// vllmBackend writes what Triton's vLLM backend publishes.
+func vllmBackend(b *Book, p *sheet) {
+	l := ofModel("vllm_model")
+	p.count("vllm:prompt_tokens_total", l, 100*b.ok())
+	p.count("vllm:generation_tokens_total", l, b.Tokens)
+	p.times("vllm:time_to_first_token_seconds", l, b.ok(), first)
+	p.times("vllm:time_per_output_token_seconds", l, b.Tokens, between)
+	p.times("vllm:e2e_request_latency_seconds", l, b.ok(), took)
+}
