@@ -51,7 +51,7 @@ type Doctor struct {
 // New reads the files that the configuration names. One answer may take the
 // timeout. Who calls it calls Close.
 func New(cfg scrape.Config, timeout time.Duration) (*Doctor, error) {
-	client, err := scrape.New(cfg, slog.New(slog.DiscardHandler))
+	client, err := scrape.NewResources().Client(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return nil, fmt.Errorf("looking at addresses: %w", err)
 	}
