@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -154,13 +155,61 @@ func (c *Collector) ScrapeOnce(ctx context.Context) error {
 				return
 			}
 			cancel()
-			for _, t := range p.targets(groups, c.opts.Logger) {
+			found, _ := p.targets(groups, c.opts.Logger)
+			for _, t := range found {
 				errs = append(errs, c.once(context.WithoutCancel(ctx), p, t))
 			}
 		})
 		cancel()
 	}
 	return errors.Join(errs...)
+}
+
+// atOnce is how many targets are tried at once by a walk.
+const atOnce = 16
+
+// Walk looks for the targets of every pool, for at most the given time where a
+// source does not answer, and tries each of them once. It says what was found; the
+// snapshots stay in the store. Nothing goes on running.
+func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.Search {
+	c.mu.Lock()
+	wanted := c.wanted
+	c.mu.Unlock()
+	all := make([]target.Search, len(wanted))
+	slots := make(chan struct{}, atOnce)
+	var walks sync.WaitGroup
+	for i, p := range wanted {
+		walks.Go(func() {
+			groups, answered := p.lookOnce(ctx, patience)
+			found, search := p.targets(groups, c.opts.Logger)
+			search.Answered, search.Sources, search.Targets = answered, p.sources.Sources(), len(found)
+			all[i] = search
+			for _, t := range found {
+				slots <- struct{}{}
+				walks.Go(func() {
+					defer func() { <-slots }()
+					_ = c.once(ctx, p, t) // Its status says how it failed.
+				})
+			}
+		})
+	}
+	walks.Wait()
+	return all
+}
+
+// lookOnce runs the sources of a pool until each has answered, and gives what
+// they found; answered is false where none has.
+func (p *pool) lookOnce(ctx context.Context, patience time.Duration) (found []*targetgroup.Group, answered bool) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	p.sources.Run(ctx, func(groups []*targetgroup.Group) {
+		found, answered = groups, true
+		waits := slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
+		if !waits {
+			cancel()
+		}
+	})
+	return found, answered
 }
 
 // once scrapes one target and gives its failure back.

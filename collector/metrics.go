@@ -10,6 +10,8 @@ import (
 // metrics are the collector's own, without those of each target.
 type metrics struct {
 	targets *prometheus.GaugeVec
+	dropped *prometheus.GaugeVec
+	empty   *prometheus.GaugeVec
 	refused *prometheus.CounterVec
 	panics  prometheus.Counter
 }
@@ -17,10 +19,13 @@ type metrics struct {
 // newMetrics registers the metrics; id is this process's own, by which it
 // knows its page when it is made to scrape itself.
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
-	m := &metrics{targets: own.Targets.MakeGaugeVec(), refused: own.TargetsRefused.MakeCounterVec(), panics: own.Panics.MakeCounter()}
+	m := &metrics{
+		targets: own.Targets.MakeGaugeVec(), dropped: own.TargetsDropped.MakeGaugeVec(), empty: own.PoolWithoutTargets.MakeGaugeVec(),
+		refused: own.TargetsRefused.MakeCounterVec(), panics: own.Panics.MakeCounter(),
+	}
 	instance := own.InstanceInfo.MakeGaugeVec()
 	instance.WithLabelValues(id).Set(1)
-	for _, c := range []prometheus.Collector{m.targets, m.refused, m.panics, instance, resources{shared}} {
+	for _, c := range []prometheus.Collector{m.targets, m.dropped, m.empty, m.refused, m.panics, instance, resources{shared}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -54,5 +59,7 @@ func (r resources) Collect(ch chan<- prometheus.Metric) {
 // forget takes the series of a pool away that the configuration dropped.
 func (m *metrics) forget(pool string) {
 	m.targets.DeleteLabelValues(pool)
+	m.dropped.DeleteLabelValues(pool)
+	m.empty.DeleteLabelValues(pool)
 	m.refused.DeleteLabelValues(pool)
 }

@@ -47,6 +47,8 @@ type pool struct {
 	synced  bool
 	awaited int
 	wanted  map[string]*target.Target
+	// search is what became of all that discovery found last.
+	search target.Search
 }
 
 // build makes what a pool needs to run.

@@ -133,7 +133,7 @@ func (c *Collector) settle(ctx context.Context, p *pool) {
 
 // sync makes the replicas of a pool those of the targets found.
 func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Group) {
-	found := p.targets(groups, c.opts.Logger)
+	found, search := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.synced, p.awaited = true, p.awaited-1
@@ -151,7 +151,8 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 			c.keep(ctx, p, t)
 		}
 	}
-	c.metrics.targets.WithLabelValues(p.cfg.PoolID).Set(float64(len(p.wanted)))
+	search.Targets = len(p.wanted)
+	c.searched(p, &search)
 }
 
 // drop ends the replicas of the pool's targets that are not wanted any more. The

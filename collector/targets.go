@@ -20,23 +20,41 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// targets turns what discovery found into targets. One that cannot be used is
-// left out, with a word in the log.
-func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) []*target.Target {
+// targets turns what discovery found into targets, and says what became of the
+// others. One that cannot be used is left out, with a word in the log.
+func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
 	var found []*target.Target
+	search := target.Search{PoolID: p.cfg.PoolID, Answered: true}
 	for _, g := range groups {
+		search.Found += len(g.Targets)
 		for _, lset := range g.Targets {
-			t, err := p.target(p.labels(g.Labels, lset))
-			if err != nil {
+			before := p.labels(g.Labels, lset)
+			switch t, err := p.target(before); {
+			case err != nil:
 				log.Warn("Target left out", "pool_id", p.cfg.PoolID, "source", g.Source, "err", err)
-				continue
-			}
-			if t != nil && p.shard.keeps(t.Key()) {
+				search.LeftOut++
+				search.Error = cmp.Or(search.Error, err.Error())
+			case t == nil:
+				p.dropped(&search, g.Source, before)
+			case p.shard.keeps(t.Key()):
 				found = append(found, t)
+			default:
+				search.Elsewhere++
 			}
 		}
 	}
-	return found
+	return found, search
+}
+
+// dropped notes a target that relabeling dropped; of the first ones also the rule.
+func (p *pool) dropped(s *target.Search, source string, lset labels.Labels) {
+	s.Dropped++
+	if len(s.Drops) == target.MaxDrops {
+		return
+	}
+	s.Drops = append(s.Drops, target.Drop{
+		Source: source, Address: lset.Get(model.AddressLabel), Rule: p.cfg.RelabelConfigs.DroppedBy(lset),
+	})
 }
 
 // labels are a target's labels before relabeling.

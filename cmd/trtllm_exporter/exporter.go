@@ -67,6 +67,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		Exposition: func() exposition.Config { return e.current.Load().Exposition },
 		ConfigText: func() string { return e.current.Load().String() },
 		Pools:      e.pools,
+		Searches:   c.Searches,
 		Ready:      c.Ready,
 		Reload:     e.reload,
 	})

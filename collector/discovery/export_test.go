@@ -18,6 +18,7 @@ const (
 func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...Discoverer) *Manager {
 	m := &Manager{logger: logger, internal: prometheus.NewRegistry(), static: staticGroups(static)}
 	for i, d := range discoverers {
+		m.reports.add(fmt.Sprintf("fake_sd_configs[%d]", i))
 		m.sources = append(m.sources, source{fmt.Sprintf("fake_sd_configs[%d]", i), d})
 	}
 	return m

@@ -44,6 +44,9 @@ type Manager struct {
 	static   []*targetgroup.Group
 	sources  []source
 	status   atomic.Pointer[status]
+	reports  reports
+	// began is when the static targets were reported; it is set before status.
+	began time.Time
 }
 
 // status is what the last update said.
@@ -77,8 +80,9 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 				return nil, fmt.Errorf("%s: registering metrics: %w", b.key, err)
 			}
 		}
+		i := m.reports.add(b.key)
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:  m.logger.With("source", b.key),
+			Logger:  slog.New(&witness{m.logger.With("source", b.key).Handler(), func(text string) { m.reports.failed(i, text) }}),
 			Metrics: mechanisms[name],
 			// A connection a minute is cheap, and none is left behind by a
 			// discovery that has ended.
@@ -175,6 +179,9 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 	known := newMerged(m.static, len(m.sources))
 	report := func() {
 		groups := known.groups()
+		if m.began.IsZero() {
+			m.began = time.Now()
+		}
 		m.status.Store(&status{targets: countTargets(groups), at: time.Now()})
 		update(groups)
 	}
@@ -187,7 +194,9 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 		case <-ctx.Done():
 			return
 		case c := <-updates:
-			if known.apply(c) && settled == nil {
+			news := known.apply(c)
+			m.reports.answered(c.source, countOf(known.newest[c.source]))
+			if news && settled == nil {
 				settled = time.After(settle)
 			}
 		case <-settled:

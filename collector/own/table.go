@@ -36,7 +36,9 @@ const (
 	PageBuildTime
 	PageBytes
 	Panics
+	PoolWithoutTargets
 	Targets
+	TargetsDropped
 	TargetsRefused
 	// Those from here on are about one target each.
 	TargetUp
@@ -98,7 +100,9 @@ var table = [...]Family{
 	PageBuildTime:          {"page_build_duration_seconds", histogram, "Time to merge and encode /metrics, without sending it to the client.", nil},
 	PageBytes:              {"page_bytes", gauge, "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.", nil},
 	Panics:                 {"panics_total", counter, "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.", nil},
+	PoolWithoutTargets:     {"pool_without_targets", gauge, "1 while discovery has answered and the pool has no targets, in this exporter or another; the log and the pages say why.", []string{"pool_id"}},
 	Targets:                {"targets", gauge, "Targets of the pool after discovery and relabeling.", []string{"pool_id"}},
+	TargetsDropped:         {"targets_dropped", gauge, "Targets of the pool that relabel_configs dropped; /targets?dropped says by which rule.", []string{"pool_id"}},
 	TargetsRefused:         {"targets_refused_total", counter, "Targets left out because another target has the same pool_id and replica_id.", []string{"pool_id"}},
 
 	TargetUp:                 {"target_up", gauge, "1 if the last scrape of the target succeeded, else 0.", nil},

@@ -33,7 +33,9 @@ const (
 type fleetView struct {
 	frame
 
-	Verdict  verdict
+	Verdict verdict
+	// Searches are sentences about pools that have no targets, or wait for them.
+	Searches []string
 	Problems []*problem
 	// MoreProblems is how many are beyond the bound, at MoreLink.
 	MoreProblems int
@@ -74,6 +76,7 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 		frame: s.frame("trtllm_exporter", now), Verdict: judgeFleet(all, now), Filter: f, Total: len(all),
 		Searchable: len(all) > searchableFrom || f.Active(), Refresh: int(history.Every.Seconds()),
 	}
+	v.Searches = s.searchProblems()
 	v.Title = v.Verdict.Headline + " – trtllm_exporter"
 	slices.SortFunc(all, compareReplicas)
 	if f.Active() {

@@ -37,9 +37,10 @@ func (s *Server) frame(title string, now time.Time) frame {
 type pageView struct {
 	frame
 
-	Verdict verdict
-	Summary counts
-	Pools   []poolState
+	Verdict  verdict
+	Summary  counts
+	Searches []searchView
+	Pools    []poolState
 }
 
 // serveAsset serves a file that the pages load.
@@ -60,7 +61,7 @@ func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Reques
 func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
 	return &pageView{
 		frame:   s.frame("Targets - trtllm_exporter", now),
-		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets),
+		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets), Searches: searchViews(doc.Searches),
 	}
 }
 

@@ -3,6 +3,7 @@ package web
 import (
 	"io"
 	"net/http"
+	"strings"
 )
 
 const textType = "text/plain; charset=utf-8"
@@ -26,9 +27,13 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	case s.draining.Load():
 		say(w, http.StatusServiceUnavailable, "Not ready: shutting down.")
 	case !s.ready():
-		say(w, http.StatusServiceUnavailable, "Not ready: not every target was tried yet.")
+		why := "not every target was tried yet"
+		if waits := s.waiting(); len(waits) > 0 {
+			why = strings.Join(waits, "; ")
+		}
+		say(w, http.StatusServiceUnavailable, "Not ready: "+why+".")
 	default:
-		say(w, http.StatusOK, "Ready.")
+		say(w, http.StatusOK, strings.Join(append([]string{"Ready."}, s.withoutTargets()...), "\n"))
 	}
 }
 

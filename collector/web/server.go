@@ -18,6 +18,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
@@ -61,6 +62,8 @@ type Options struct {
 	// Pools are the ids of the pools of the configuration, with replicas or
 	// without; nil knows only those with replicas.
 	Pools func() []string
+	// Searches say what discovery found of every pool; nil says nothing of it.
+	Searches func() []target.Search
 	// Ready says whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready func() bool

@@ -72,15 +72,17 @@ func (c *counts) add(h target.Health) {
 
 // targetsDocument is the JSON of /targets.
 type targetsDocument struct {
-	Summary counts        `json:"summary"`
-	Targets []targetState `json:"targets"`
+	Summary  counts          `json:"summary"`
+	Searches []target.Search `json:"discovery,omitempty"`
+	Targets  []targetState   `json:"targets"`
 }
 
 // serveTargets shows every replica as HTML, or as JSON to who asks for it by
-// ?format=json or by the Accept header.
+// ?format=json or by the Accept header; with ?dropped also what relabeling dropped.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	doc := readTargets(s.opts.Store.Slots())
+	doc.Searches = s.searches(r.URL.Query().Has("dropped"))
 	if wantsJSON(r) {
 		writeJSON(w, doc)
 		return

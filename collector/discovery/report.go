@@ -1,0 +1,110 @@
+package discovery
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// reports are what is known of each source. Prometheus' discoverers say only in
+// the log how they failed, so that their log is read.
+type reports struct {
+	mu  sync.Mutex
+	all []target.Source
+}
+
+// add begins the report of a source and gives its place.
+func (r *reports) add(key string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = append(r.all, target.Source{Key: key})
+	return len(r.all) - 1
+}
+
+// answered notes that a source answered just now, and how many targets it knows.
+func (r *reports) answered(i, targets int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[i].Targets, r.all[i].LastSuccess = targets, time.Now()
+}
+
+// failed notes that a source failed just now.
+func (r *reports) failed(i int, text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all[i].LastError, r.all[i].LastErrorAt = text, time.Now()
+}
+
+// Sources are what is known of the pool's sources at the moment, all static
+// targets together as the first.
+func (m *Manager) Sources() []target.Source {
+	m.reports.mu.Lock()
+	defer m.reports.mu.Unlock()
+	var all []target.Source
+	if len(m.static) > 0 {
+		static := target.Source{Key: "static_configs", Targets: countTargets(m.static)}
+		if s := m.status.Load(); s != nil {
+			static.LastSuccess = m.began
+		}
+		all = append(all, static)
+	}
+	return append(all, m.reports.all...)
+}
+
+// countOf is how many targets a source's groups have.
+func countOf(groups map[string]*targetgroup.Group) int {
+	n := 0
+	for _, g := range groups {
+		n += len(g.Targets)
+	}
+	return n
+}
+
+// witness passes a log on and notes the errors in it.
+type witness struct {
+	slog.Handler
+
+	note func(text string)
+}
+
+// Enabled also takes errors that nobody logs.
+func (w *witness) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn || w.Handler.Enabled(ctx, level)
+}
+
+// Handle notes an error and passes the record on.
+func (w *witness) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		err := ""
+		r.Attrs(func(a slog.Attr) bool {
+			if a.Key == "err" || a.Key == "error" {
+				err = a.Value.String()
+			}
+			return true
+		})
+		text := strings.TrimSuffix(r.Message+": "+err, ": ")
+		// This says of every failed refresh the same.
+		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
+		w.note(strings.Join(strings.Fields(text), " "))
+	}
+	if !w.Handler.Enabled(ctx, r.Level) {
+		return nil
+	}
+	return w.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (w *witness) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &witness{w.Handler.WithAttrs(attrs), w.note}
+}
+
+// WithGroup implements slog.Handler.
+func (w *witness) WithGroup(name string) slog.Handler {
+	return &witness{w.Handler.WithGroup(name), w.note}
+}

@@ -1,0 +1,59 @@
+package target_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestAPoolWithoutTargetsSaysWhy(t *testing.T) {
+	now := time.Now()
+	source := target.Source{Key: "file_sd_configs[0]", LastSuccess: now}
+	failing := target.Source{Key: "http_sd_configs[0]", LastErrorAt: now, LastError: "connection refused"}
+	drop := target.Drop{Address: "10.0.0.1:8002", Rule: "relabel_configs[0] drops every target"}
+	for _, c := range []struct {
+		name             string
+		search           target.Search
+		problem, waiting string
+	}{
+		{"has targets", target.Search{Answered: true, Found: 2, Dropped: 1, Targets: 1, Drops: []target.Drop{drop}}, "", ""},
+		{"found none", target.Search{Answered: true, Sources: []target.Source{source}}, "pool a has no targets: file_sd_configs[0] found none", ""},
+		{
+			"one source fails",
+			target.Search{Answered: true, Sources: []target.Source{source, failing}},
+			"pool a has no targets: file_sd_configs[0], http_sd_configs[0] (connection refused) found none", "",
+		},
+		{
+			"all dropped",
+			target.Search{Answered: true, Found: 2, Dropped: 2, Drops: []target.Drop{drop, drop}},
+			"pool a has no targets: relabeling dropped all 2 that were found, the first of them 10.0.0.1:8002: relabel_configs[0] drops every target", "",
+		},
+		{
+			"the only one dropped",
+			target.Search{Answered: true, Found: 1, Dropped: 1, Drops: []target.Drop{drop}},
+			"pool a has no targets: relabeling dropped the one that was found, 10.0.0.1:8002: relabel_configs[0] drops every target", "",
+		},
+		{"none can be used", target.Search{Answered: true, Found: 1, LeftOut: 1, Error: "no address"}, "pool a has no targets: 1 were found and none can be used: no address", ""},
+		{"another exporter has them", target.Search{Answered: true, Found: 1, Elsewhere: 1}, "", ""},
+		{"waits", target.Search{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}}, "", "pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.search.PoolID = "a"
+			require.Equal(t, c.problem, c.search.Problem())
+			require.Equal(t, c.waiting, c.search.Waiting())
+		})
+	}
+}
+
+func TestASourceThatAnsweredAfterAnErrorWorks(t *testing.T) {
+	now := time.Now()
+	s := target.Source{LastErrorAt: now}
+	require.True(t, s.Failing())
+	s.LastSuccess = now.Add(time.Minute)
+	require.False(t, s.Failing())
+	s.LastErrorAt = s.LastSuccess.Add(-time.Millisecond)
+	require.True(t, s.Failing(), "it answered with what was left after the error")
+}

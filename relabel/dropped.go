@@ -1,0 +1,45 @@
+package relabel
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/prometheus/model/labels"
+	prometheus "github.com/prometheus/prometheus/model/relabel"
+)
+
+// DroppedBy says for people which rule drops a target with these labels, and by
+// which of their values; empty when none does.
+func (r Rules) DroppedBy(in labels.Labels) string {
+	b := labels.NewBuilder(in)
+	for i, c := range r {
+		if prometheus.ProcessBuilder(b, c) {
+			continue
+		}
+		return fmt.Sprintf("relabel_configs[%d] %s", i, reasonOf(c, b))
+	}
+	return ""
+}
+
+// reasonOf says what a rule that drops wants, and what it found. The builder has
+// the labels as the rule saw them, for one that drops changes nothing.
+func reasonOf(c *prometheus.Config, b *labels.Builder) string {
+	names, values := make([]string, len(c.SourceLabels)), make([]string, len(c.SourceLabels))
+	for i, name := range c.SourceLabels {
+		names[i], values[i] = string(name), b.Get(string(name))
+	}
+	label, value := strings.Join(names, c.Separator), strings.Join(values, c.Separator)
+	switch {
+	case c.Action == prometheus.Keep:
+		return fmt.Sprintf("keeps targets whose %s matches %s, and it is %q", label, c.Regex.String(), value)
+	case c.Action == prometheus.Drop && len(names) == 0:
+		return "drops every target"
+	case c.Action == prometheus.Drop:
+		return fmt.Sprintf("drops targets whose %s matches %s, and it is %q", label, c.Regex.String(), value)
+	case c.Action == prometheus.KeepEqual:
+		return fmt.Sprintf("keeps targets whose %s is equal to %s, and these are %q and %q", label, c.TargetLabel, value, b.Get(c.TargetLabel))
+	case c.Action == prometheus.DropEqual:
+		return fmt.Sprintf("drops targets whose %s is equal to %s, and both are %q", label, c.TargetLabel, value)
+	}
+	return "drops it (" + string(c.Action) + ")"
+}
