@@ -22,6 +22,8 @@ type checker struct {
 	lines map[string]int
 	// What was walked: a node that several aliases repeat is walked once.
 	seen map[visit]bool
+	// The keys, values and entries in which a mistake was found.
+	bad map[*yaml.Node]bool
 }
 
 // visit is one node read as one type.
@@ -35,8 +37,14 @@ type visit struct {
 // maxDepth bounds the walk; no key of the document lies nearly as deep.
 const maxDepth = 64
 
+// wrong notes a mistake in a key, value or entry.
+func (c *checker) wrong(n *yaml.Node, format string, args ...any) {
+	c.bad[n] = true
+	c.problems.add(n.Line, format, args...)
+}
+
 func newChecker() *checker {
-	return &checker{lines: map[string]int{}, seen: map[visit]bool{}}
+	return &checker{lines: map[string]int{}, seen: map[visit]bool{}, bad: map[*yaml.Node]bool{}}
 }
 
 // walk checks that node fits type t and reports whether it does.
@@ -47,7 +55,7 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string, depth int) boo
 	}
 	t = shapeOf(t)
 	if depth > maxDepth {
-		c.problems.add(n.Line, "%s: nested too deeply", path)
+		c.wrong(n, "%s: nested too deeply", path)
 		return false
 	}
 	if c.seen[visit{n, t, ""}] {
@@ -74,7 +82,7 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string, depth int) boo
 // because many types refuse combinations of keys while they decode.
 func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth int) bool {
 	if n.Kind != yaml.MappingNode {
-		c.problems.add(n.Line, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
+		c.wrong(n, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
 		return false
 	}
 	ok := c.walkPairs(n, t, path, depth)
@@ -87,14 +95,14 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth in
 // walkList checks a sequence.
 func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string, depth int) bool {
 	if n.Kind != yaml.SequenceNode {
-		c.problems.add(n.Line, "%s must be a list, not %s; start each entry with \"- \"", place(path), kindWord(n))
+		c.wrong(n, "%s must be a list, not %s; start each entry with \"- \"", place(path), kindWord(n))
 		return false
 	}
 	ok := true
 	for i, item := range n.Content {
 		at := path + "[" + strconv.Itoa(i) + "]"
 		if resolve(item).ShortTag() == "!!null" {
-			c.problems.add(item.Line, "%s is empty; fill it or remove the \"-\"", at)
+			c.wrong(item, "%s is empty; fill it or remove the \"-\"", at)
 			ok = false
 			continue
 		}
@@ -110,11 +118,11 @@ func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string, depth int)
 func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode {
-		c.problems.add(n.Line, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
+		c.wrong(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
 		return false
 	}
 	if n.ShortTag() == "!!float" && isWhole(t) {
-		c.problems.add(n.Line, "%s: %q is not %s", path, n.Value, typeWord(t))
+		c.wrong(n, "%s: %q is not %s", path, n.Value, typeWord(t))
 		return false
 	}
 	return c.decode(n, t, path)
@@ -126,7 +134,7 @@ func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	if err == nil {
 		return true
 	}
-	c.problems.add(n.Line, "%s: %s", path, decodeMessage(err, n, t))
+	c.wrong(n, "%s: %s", path, decodeMessage(err, n, t))
 	return false
 }
 

@@ -67,7 +67,11 @@ func (f *File) setDirectory(dir string) {
 
 // Load reads and checks the document in a file. Relative file names in it start
 // at the folder of the file. The error has one line per mistake.
-func Load(path string) (*File, error) {
+func Load(path string) (*File, error) { return whole(Inspect(path)) }
+
+// Inspect is Load, and also gives what is left of a document that has mistakes,
+// nil if nothing can be read: to look for further mistakes, not to be run.
+func Inspect(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w; name a readable file with --config.file", err)
@@ -77,12 +81,23 @@ func Load(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return Parse(path, text)
+	return inspect(path, text)
+}
+
+// whole gives a document only if it has no mistake.
+func whole(f *File, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
 // Parse reads and checks a document; name is put in front of every error, and
 // relative file names in the document start at its folder.
-func Parse(name string, text []byte) (*File, error) {
+func Parse(name string, text []byte) (*File, error) { return whole(inspect(name, text)) }
+
+// inspect is Parse, and also gives what is left of a document that has mistakes.
+func inspect(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
 	}
@@ -96,7 +111,8 @@ func Parse(name string, text []byte) (*File, error) {
 	check := newChecker()
 	check.walk(root, reflect.TypeFor[File](), "", 0)
 	if len(check.problems) > 0 {
-		return nil, check.problems.err(name)
+		left, more := check.rest(name, root)
+		return left, append(check.problems, more...).err(name)
 	}
 	f, err := decode(name, root)
 	if err != nil {
@@ -106,7 +122,7 @@ func Parse(name string, text []byte) (*File, error) {
 	f.Resolve()
 	f.setDirectory(filepath.Dir(name))
 	if err := f.Validate(); err != nil {
-		return nil, locate(err, check.lines).err(name)
+		return f, locate(err, check.lines).err(name)
 	}
 	return f, nil
 }

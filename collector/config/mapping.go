@@ -35,14 +35,14 @@ func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path s
 	switch {
 	case key.Kind != yaml.ScalarNode, known && key.ShortTag() != "!!str":
 		// The decoder would read another name here than the one that is checked.
-		c.problems.add(key.Line, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
+		c.wrong(key, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
 		return nil
 	case c.twice(key, set, path), keys.renamed[key.Value] != "":
 		return nil
 	case known:
 		return field
 	case keys.rest == nil:
-		c.problems.add(key.Line, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
+		c.wrong(key, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
 	}
 	return keys.rest
 }
@@ -58,7 +58,7 @@ func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
 			continue
 		}
 		if line := keyLine(n, now); line > 0 {
-			c.problems.add(key.Line, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
+			c.wrong(key, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
 			ok = false
 			continue
 		}
@@ -82,7 +82,7 @@ func keyLine(n *yaml.Node, name string) int {
 func (c *checker) twice(key *yaml.Node, set map[string]int, path string) bool {
 	line, twice := set[key.Value]
 	if twice {
-		c.problems.add(key.Line, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
+		c.wrong(key, "key %q in %s is already set on line %d; remove one of the two", key.Value, place(path), line)
 		return true
 	}
 	set[key.Value] = key.Line
@@ -98,7 +98,7 @@ func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string, depth int
 	case c.seen[at]:
 		return true
 	case depth > maxDepth:
-		c.problems.add(n.Line, "%s: nested too deeply", path)
+		c.wrong(n, "%s: nested too deeply", path)
 		return false
 	}
 	c.seen[at] = true
@@ -109,7 +109,7 @@ func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string, depth int
 			ok = c.walkMerge(item, t, path, depth+1) && ok
 		}
 	case n.Kind != yaml.MappingNode:
-		c.problems.add(n.Line, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
+		c.wrong(n, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
 		return false
 	case t.Kind() == reflect.Map:
 		return c.walkMap(n, t, path, depth+1)
@@ -122,7 +122,7 @@ func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string, depth int
 // walkMap checks a mapping whose keys the operator chooses.
 func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) bool {
 	if n.Kind != yaml.MappingNode {
-		c.problems.add(n.Line, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
+		c.wrong(n, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
 		return false
 	}
 	set := map[string]int{}

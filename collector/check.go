@@ -1,0 +1,31 @@
+package collector
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// Check says what keeps the pools of a configuration from running, all of it:
+// certificates that are none, sources that cannot be built. It asks nobody.
+func Check(cfg *config.File) error {
+	var errs []error
+	if _, err := shardOf(cfg.Sharding); err != nil {
+		errs = append(errs, err)
+	}
+	for i := range cfg.Pools {
+		p := &cfg.Pools[i]
+		client, err := scrape.New(p.HTTP, slog.New(slog.DiscardHandler))
+		if err == nil {
+			client.Close()
+		}
+		if err := errors.Join(err, discovery.Check(p.Discovery)); err != nil {
+			errs = append(errs, fmt.Errorf("pool %q: %w", p.PoolID, err))
+		}
+	}
+	return errors.Join(errs...)
+}
