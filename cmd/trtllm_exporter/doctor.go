@@ -50,7 +50,7 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 		"Exit code 0: it exposes all that it can; 1: something is missing that can be turned on, or a server is not well; 2: a server has no page that can be reached, or the command line is wrong.")
 	var f doctorFlags
 	cmd.Arg("url", "Server, as host:port or http://host:8002.").StringsVar(&f.urls)
-	cmd.Flag("config.file", "Configuration file, whose pool says how servers are asked: TLS, credentials, api_port.").PlaceHolder("FILE").StringVar(&f.file)
+	cmd.Flag("config.file", "Configuration file. Its pool says how the servers that are named are asked; without any, all its pools are walked, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)
 	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
 	cmd.Flag("timeout", "Time that one answer may take.").Default("4s").DurationVar(&f.timeout)
@@ -59,6 +59,9 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	return cmd.FullCommand(), func() error {
 		if err := f.check(); err != nil {
 			return usageError{err}
+		}
+		if len(f.urls) == 0 {
+			return f.walkFile(out)
 		}
 		file, err := f.load()
 		if err != nil {
@@ -71,8 +74,10 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 // check says which flags contradict each other.
 func (f *doctorFlags) check() error {
 	switch {
-	case len(f.urls) == 0:
-		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor localhost:8002")
+	case len(f.urls) == 0 && f.file == "":
+		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor localhost:8002, or --config.file FILE")
+	case len(f.urls) == 0 && (f.poolID != "" || f.apiPort != 0):
+		return errors.New("--pool-id and --api-port are for servers that are named; name one by its url or host:port, or leave them out")
 	case f.file == "" && f.poolID != "":
 		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
 	case f.file != "" && f.access.given():

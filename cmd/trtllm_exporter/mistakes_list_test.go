@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -78,6 +79,19 @@ func wrongLines() []mistake {
 		{name: "a file and targets", command: "trtllm_exporter --config.file good.yml --target http://HOST:8002"},
 		{name: "a port that is taken", command: "trtllm_exporter --target http://HOST:8002 --web.listen-address HOST:8002", there: answers(http.StatusOK, "text/plain", "")},
 		{name: "a file that is missing", command: "trtllm_exporter --config.file missing.yml"},
+	}
+	for _, doc := range [][2]string{
+		{"relabeling that drops every target", goodPool + "    relabel_configs: [ { source_labels: [zone], regex: eu, action: keep } ]\n"},
+		{"a pattern without a file", "pools:\n  - pool_id: llama\n    file_sd_configs: [ { files: [\"targets/*.yml\"] } ]\n"},
+		{"a source that nobody answers for", "pools:\n  - pool_id: llama\n    http_sd_configs: [ { url: \"http://HOST:8004/targets\" } ]\n"},
+		{"a variable of the environment", "pools:\n  - pool_id: llama\n    model_ids: { a: [\"${MODEL}\"] }\n    static_configs: [ { targets: [\"HOST:8002\"] } ]\n"},
+		{"the API port in a file", strings.Replace(goodPool, "8002", "8000", 1)},
+	} {
+		m := mistake{name: doc[0], command: "trtllm_exporter doctor --timeout 200ms --config.file config.yml", files: map[string]string{"config.yml": doc[1]}}
+		if strings.Contains(doc[1], "8000") {
+			m.there = simulated(simulate.Spec{Kind: simulate.KindTriton})
+		}
+		all = append(all, m)
 	}
 	for _, doc := range [][2]string{
 		{"a key with a typing error", "pools:\n  - pool_di: llama\n    static_configs: [ { targets: [\"HOST:8002\"] } ]\n"},

@@ -14,13 +14,16 @@ import (
 
 // report is what doctor found.
 type report struct {
-	ExitCode int            `json:"exit_code"`
-	Servers  []serverReport `json:"servers"`
+	ExitCode int `json:"exit_code"`
+	// Pools are what discovery found, where it was asked.
+	Pools    []target.Search `json:"pools,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
+	Servers  []serverReport  `json:"servers"`
 	// Next are the commands to run next, File what to write before the first.
 	Next []string `json:"next"`
 	File string   `json:"file,omitempty"`
 
-	unreachable, missing, unwell int
+	unreachable, missing, unwell, empty int
 }
 
 // serverReport is what doctor found out about one server.
@@ -96,6 +99,8 @@ func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Findi
 // wrong says what was found wrong, with the exit code; nil for nothing.
 func (r *report) wrong() error {
 	switch {
+	case r.empty > 0:
+		return findings{fmt.Errorf("%d of %d pools have no targets", r.empty, len(r.Pools)), exitUnreachable}
 	case r.unreachable > 0:
 		return findings{fmt.Errorf("%d of %d servers cannot be reached", r.unreachable, len(r.Servers)), exitUnreachable}
 	case r.missing > 0:
@@ -109,7 +114,13 @@ func (r *report) wrong() error {
 // text is the report for people; a width of 0 folds nothing.
 func (r *report) text(width int) string {
 	p := &sheet{width: width}
+	if r.Pools != nil {
+		r.printWalk(p)
+	}
 	for i := range r.Servers {
+		if r.Pools != nil {
+			break
+		}
 		if i > 0 {
 			p.row()
 		}
