@@ -51,9 +51,15 @@ func startLine(t *testing.T, pools ...config.Pool) *line {
 // newLine makes a collector that does not run yet.
 func newLine(t *testing.T) *line {
 	t.Helper()
+	return newLoggedLine(t, slog.DiscardHandler)
+}
+
+// newLoggedLine makes one with a log.
+func newLoggedLine(t *testing.T, log slog.Handler) *line {
+	t.Helper()
 	l := &line{t: t, store: snapshot.NewStore(), registry: prometheus.NewRegistry()}
 	c, err := collector.New(collector.Options{
-		Store: l.store, Logger: slog.New(slog.DiscardHandler), Registerer: l.registry,
+		Store: l.store, Logger: slog.New(log), Registerer: l.registry,
 	})
 	require.NoError(t, err)
 	l.Collector = c

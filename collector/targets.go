@@ -2,6 +2,7 @@ package collector
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -94,7 +95,7 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 	}
 	address := lset.Get(model.AddressLabel)
 	if address == "" {
-		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", lset, model.AddressLabel)
+		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", withoutParams(lset), model.AddressLabel)
 	}
 	t := &target.Target{
 		PoolID:        lset.Get(relabel.LabelPoolID),
@@ -121,6 +122,10 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 		RawQuery: params(lset).Encode(),
 	}
 	if _, err := url.Parse(page.String()); err != nil {
+		// The outer error repeats the URL, whose query may hold a secret.
+		if outer, ok := errors.AsType[*url.Error](err); ok {
+			err = outer.Err
+		}
 		return nil, fmt.Errorf("target %q is no address: %w", address, err)
 	}
 	t.MetricsURL = page.String()
@@ -171,6 +176,17 @@ func params(lset labels.Labels) url.Values {
 		}
 	})
 	return values
+}
+
+// withoutParams are labels that may be logged: parameters may hold a secret.
+func withoutParams(lset labels.Labels) labels.Labels {
+	b := labels.NewBuilder(lset)
+	lset.Range(func(l labels.Label) {
+		if strings.HasPrefix(l.Name, model.ParamLabelPrefix) {
+			b.Del(l.Name)
+		}
+	})
+	return b.Labels()
 }
 
 // further are the labels of a target other than its identity.

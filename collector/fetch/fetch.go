@@ -118,18 +118,17 @@ func (f *Fetcher) locate(ctx context.Context) error {
 		f.Server.URL = u.String()
 		return nil
 	}
-	u.Path = ""
 	if f.Server.Known() {
-		f.Server.URL = u.String() + f.Server.Engine.MetricsPath()
+		f.Server.URL = withPath(u, f.Server.Engine.MetricsPath())
 		return nil
 	}
 	f.Server.asked = time.Now()
-	found := engine.Detect(ctx, f.Scraper, u.String())
+	found := engine.Detect(ctx, f.Scraper, bare(u))
 	if f.stranger = found.Kind == engine.Unknown; f.stranger {
 		found.Path = engine.None().MetricsPath()
 	}
 	f.Server.become(found)
-	f.Server.URL = u.String() + found.Path
+	f.Server.URL = withPath(u, found.Path)
 	return nil
 }
 

@@ -31,8 +31,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 		return false
 	}
 	f.Server.asked = time.Now()
-	u.Path = ""
-	found := engine.Detect(ctx, f.Scraper, u.String())
+	found := engine.Detect(ctx, f.Scraper, bare(u))
 	if found.Kind == engine.Unknown {
 		return false
 	}
@@ -40,7 +39,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	if !f.Server.become(found) {
 		return false
 	}
-	f.Server.URL = u.String() + found.Path
+	f.Server.URL = withPath(u, found.Path)
 	return true
 }
 
@@ -87,8 +86,20 @@ func (f *Fetcher) base() string {
 	if err != nil {
 		return ""
 	}
-	u.Path, u.RawQuery = "", ""
-	return u.String()
+	return bare(u)
+}
+
+// bare is a URL without path and query.
+func bare(u *url.URL) string {
+	base := url.URL{Scheme: u.Scheme, User: u.User, Host: u.Host}
+	return base.String()
+}
+
+// withPath is a URL with another path, and the same query.
+func withPath(u *url.URL, path string) string {
+	page := *u
+	page.Path, page.RawPath = path, ""
+	return page.String()
 }
 
 // answering says whether a server answered at all, be it with a failure.

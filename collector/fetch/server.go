@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"net/url"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -21,6 +22,16 @@ type Server struct {
 	asked     time.Time
 	// pageOf is the kind whose page was seen last, Unknown where none is known.
 	pageOf engine.Kind
+}
+
+// Shown is where its page is, without what may be secret: user and query.
+func (s *Server) Shown() string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	u.User, u.RawQuery = nil, ""
+	return u.String()
 }
 
 // Known says whether the kind of the server is known.

@@ -94,7 +94,14 @@ func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 		return err
 	}
 	r.identify(p.read)
-	if err := p.cache.Parse(raw, body.Body, body.ContentType); err != nil {
+	err := p.cache.Parse(raw, body.Body, body.ContentType)
+	if err != nil || raw.Shape() != p.shape {
+		// The text is new, and may be quoted.
+		if failed := body.Secret(); failed != nil {
+			return failed
+		}
+	}
+	if err != nil {
 		return failure(err)
 	}
 	if raw.Shape() == p.shape {
@@ -112,7 +119,7 @@ func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 		p.identity.Page = read
 	}
 	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() && !exposition.SaysItsEnd(body.ContentType) {
-		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.URL)}
+		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.Shown())}
 	}
 	if p.shape != nil {
 		r.tally.Reshaped++

@@ -37,9 +37,9 @@ func (r *Replica) announce(before *target.Status) {
 	s := &r.status
 	switch {
 	case s.Health == target.HealthUp && before.Health != target.HealthUp:
-		r.log.Info("Target is up", "url", r.server.URL, "engine", string(r.server.Engine.Kind()), "samples", s.Samples)
+		r.log.Info("Target is up", "url", r.server.Shown(), "engine", string(r.server.Engine.Kind()), "samples", s.Samples)
 	case s.Health == target.HealthDown && (before.Health != target.HealthDown || before.LastReason != s.LastReason):
-		r.log.Warn("Target is down", "url", r.server.URL, "reason", s.LastReason, "err", s.LastError)
+		r.log.Warn("Target is down", "url", r.server.Shown(), "reason", s.LastReason, "err", s.LastError)
 	}
 	if s.State != before.State {
 		r.log.Info("Replica changed state", "state", s.State, "was", before.State, "severity", s.Severity, "reason", s.StateReason)

@@ -31,6 +31,9 @@ type Page struct {
 	Duration time.Duration
 
 	permit permit
+	// sent are the headers of the request, open those whose values are shown.
+	sent http.Header
+	open map[string]bool
 }
 
 // Release says that the body is not used any more: others may have its memory.
@@ -47,10 +50,15 @@ type Client struct {
 	guard     *guard
 	limits    Limits
 	resources *Resources
+	// open are the headers whose values are no secrets.
+	open      map[string]bool
 	follow    bool
 	proxied   bool
 	inflaters sync.Pool
 }
+
+// New is [Resources.Client] with resources of its own.
+func New(cfg Config, logger *slog.Logger) (*Client, error) { return NewResources().Client(cfg, logger) }
 
 // Client builds the client of a pool: connections are kept between scrapes, and
 // files that the configuration names are read again when they change. It reads
@@ -83,7 +91,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		closers:  []transport{base, brief},
 		requests: newRequests(),
 		guard:    guard,
-		limits:   cfg.Limits, resources: r,
+		limits:   cfg.Limits, resources: r, open: openHeaders(&cfg),
 		follow:  cfg.FollowRedirects,
 		proxied: cfg.Proxy.Proxy() != nil,
 	}
@@ -97,7 +105,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		c.closers = append(c.closers, login)
 		token = newTokenSource(cfg.OAuth2, login)
 	}
-	c.rt, c.brief = credentials(&cfg, base, token), credentials(&cfg, brief, token)
+	c.rt, c.brief = credentials(&cfg, witness{base}, token), credentials(&cfg, witness{brief}, token)
 	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
 	r.files.add(c)
 	if cfg.TLS.InsecureSkipVerify {
@@ -154,6 +162,12 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 		return failure
 	}
 	defer closeBody(resp)
+	page.sent, page.open = sentWith(req), c.open
+	return conceal(req, c.read(ctx, req, resp, page))
+}
+
+// read takes the page from its response.
+func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Response, page *Page) (failure *Error) {
 	page.ContentType = resp.Header.Get("Content-Type")
 	if failure := checkStatus(req, resp); failure != nil {
 		return failure
@@ -220,8 +234,11 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	permit := permit{memory: c.resources.memory}
 	defer permit.end()
 	answer, _, failure = c.readBody(ctx, resp, &permit, nil, limit)
+	if failure == nil && echoes(sentWith(req), c.open, answer) {
+		failure = echoed()
+	}
 	if failure != nil {
-		return resp.StatusCode, resp.Header, nil, failure
+		return resp.StatusCode, resp.Header, nil, conceal(req, failure)
 	}
 	return resp.StatusCode, resp.Header, answer, nil
 }

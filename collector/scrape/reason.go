@@ -54,6 +54,8 @@ const (
 	ReasonLabelLimit Reason = "label_limit"
 	// ReasonSelfScrape: the page is the exporter's own.
 	ReasonSelfScrape Reason = "self_scrape"
+	// ReasonSecret: the page repeats credentials of the request.
+	ReasonSecret Reason = "secret"
 	// ReasonPanic: the exporter has a bug that this page found.
 	ReasonPanic Reason = "panic"
 )
@@ -64,7 +66,7 @@ func Reasons() []Reason {
 		ReasonTimeout, ReasonConnect, ReasonReset, ReasonDNS, ReasonTLS, ReasonProtocol,
 		ReasonRedirect, ReasonHTTPStatus, ReasonBodyTooLarge, ReasonHeadersTooLarge,
 		ReasonDecompress, ReasonTruncated, ReasonContentType, ReasonEmpty, ReasonParse,
-		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonPanic,
+		ReasonSampleLimit, ReasonLabelLimit, ReasonSelfScrape, ReasonResource, ReasonMemory, ReasonSecret, ReasonPanic,
 		ReasonCanceled,
 	}
 }

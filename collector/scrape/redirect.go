@@ -26,7 +26,7 @@ func (c *Client) send(rt http.RoundTripper, req *http.Request) (*http.Response, 
 		}
 		resp, err := rt.RoundTrip(req)
 		if err != nil {
-			return nil, classify(req.Context(), stageHeaders, err)
+			return nil, conceal(req, classify(req.Context(), stageHeaders, err))
 		}
 		if !c.follow || req.Method != http.MethodGet || !isRedirect(resp.StatusCode) {
 			return resp, nil
@@ -38,7 +38,7 @@ func (c *Client) send(rt http.RoundTripper, req *http.Request) (*http.Response, 
 			failure = failf(ReasonRedirect, statusText(resp.StatusCode), "stopped after %d redirects, the next was to %s; set the address of the page itself", maxHops, shown(next))
 		}
 		if failure != nil {
-			return nil, failure
+			return nil, conceal(req, failure)
 		}
 		again := req.WithContext(req.Context())
 		again.URL = next

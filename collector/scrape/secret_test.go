@@ -3,6 +3,7 @@ package scrape_test
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -54,6 +55,72 @@ func TestSecretsThatAServerRepeatsAreBlanked(t *testing.T) {
 			require.NotContains(t, err.Error(), encoded)
 		})
 	}
+}
+
+// Whatever a server answers, what it was sent stays out of errors and pages.
+func TestNothingThatWasSentComesBackInAnErrorOrPage(t *testing.T) {
+	t.Parallel()
+	const secret, said = "hunter2hunter2", "Bearer hunter2hunter2"
+	set := func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: secret}
+		c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{
+			"X-Tenant": {Values: []string{"llama-70b"}}, "X-Key": {Secrets: []promconfig.Secret{`quoted"secret`}},
+		}}
+		c.FollowRedirects = true
+	}
+	for _, c := range []struct {
+		says, reply string
+		reason      scrape.Reason
+	}{
+		{"a status line", said + "\r\n\r\n", scrape.ReasonProtocol},
+		{"a content type", answer("200 OK", "Content-Type: text/html"+"; "+said+"\r\n", ""), scrape.ReasonContentType},
+		{"JSON of its own kind", answer("200 OK", "Content-Type: application/"+secret+"+json\r\n", "{}"), scrape.ReasonContentType},
+		{"an encoding", answer("200 OK", "Content-Encoding: "+secret+"\r\n", page), scrape.ReasonDecompress},
+		{"a redirect", answer("302 Found", "Location: http://"+secret+".example/"+secret+"\r\n", ""), scrape.ReasonRedirect},
+		{"a length of chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n", scrape.ReasonProtocol},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, nil, once(c.reply))
+			_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
+			requireFailure(t, err, c.reason, errorClass(err), "")
+			require.NotContains(t, err.Error(), "hunter2")
+		})
+	}
+	for _, c := range []struct {
+		says, page string
+		refused    bool
+	}{
+		{"the credential in a label", `a{b="` + secret + `"} 1` + "\n", true},
+		{"the whole header in HELP", "# HELP a " + said + "\na 1\n", true},
+		{"a header in a label, escaped", `a{b="quoted\"secret"} 1` + "\n", true},
+		{"a header that is no secret", `a{b="llama-70b"} 1` + "\n", false},
+		{"nothing of it", page, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, nil, replies(answer("200 OK", "", c.page)))
+			client := newClient(t, set)
+			got, err := scrapeWithin(t, client, server.url, ample)
+			require.NoError(t, err)
+			_, _, _, asked := client.Get(t.Context(), server.url, 0)
+			if !c.refused {
+				require.NoError(t, got.Secret())
+				require.NoError(t, asked)
+				return
+			}
+			for _, err := range []error{got.Secret(), asked} {
+				requireFailure(t, err, scrape.ReasonSecret, "", "repeats the credentials")
+				require.NotContains(t, err.Error(), "hunter2")
+			}
+		})
+	}
+}
+
+func errorClass(err error) string {
+	var failure *scrape.Error
+	errors.As(err, &failure)
+	return failure.Class
 }
 
 func TestSecretAcrossTheEndOfTheQuoteIsNotShown(t *testing.T) {

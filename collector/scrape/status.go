@@ -1,10 +1,8 @@
 package scrape
 
 import (
-	"encoding/base64"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,8 +13,6 @@ const (
 	// maxInspected is how much of it is read, so that a secret that crosses the
 	// end of the quote is seen whole.
 	maxInspected = 2048
-	// minSecret is the shortest text that is taken for a secret.
-	minSecret = 4
 )
 
 func statusText(code int) string { return strconv.Itoa(code) }
@@ -60,7 +56,7 @@ func quoteBody(resp *http.Response) string {
 	text := string(window[:n])
 	var secrets []string
 	if resp.Request != nil {
-		secrets = secretsOf(resp.Request)
+		secrets = secretsIn(resp.Request.Header, minSecret, nil)
 	}
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "<secret>")
@@ -73,33 +69,4 @@ func quoteBody(resp *http.Response) string {
 		return strconv.Quote(text[:maxQuoted]) + "..."
 	}
 	return strconv.Quote(text)
-}
-
-// secretsOf lists what of a request must not be shown, longest first: the
-// values of all headers that the configuration added.
-func secretsOf(req *http.Request) []string {
-	var secrets []string
-	add := func(text string) {
-		if len(text) >= minSecret {
-			secrets = append(secrets, text)
-		}
-	}
-	for name, values := range req.Header {
-		switch name {
-		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent", HopHeader, timeoutHeader:
-			continue
-		}
-		for _, value := range values {
-			add(value)
-			_, credential, _ := strings.Cut(value, " ")
-			add(credential)
-			if plain, err := base64.StdEncoding.DecodeString(credential); err == nil {
-				add(string(plain))
-				_, password, _ := strings.Cut(string(plain), ":")
-				add(password)
-			}
-		}
-	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	return secrets
 }

@@ -42,6 +42,8 @@ type scope struct {
 
 	// certificateAsked is set when the server asked for a client certificate.
 	certificateAsked atomic.Bool
+	// sent are the headers that left, nil before.
+	sent http.Header
 }
 
 // scopeKey finds the scope of a request inside the context of its dial.

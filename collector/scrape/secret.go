@@ -1,0 +1,122 @@
+package scrape
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+const (
+	// minSecret is the shortest text that is blanked where an error repeats it.
+	minSecret = 4
+	// minEchoed is the shortest for which a page is refused: it must not be a
+	// word that pages have anyway.
+	minEchoed = 8
+)
+
+// witness notes the headers with which a request leaves, credentials included,
+// in the scope of the request.
+type witness struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (w witness) RoundTrip(req *http.Request) (*http.Response, error) {
+	if scope := scopeOf(req.Context()); scope != nil {
+		scope.sent = req.Header
+	}
+	return w.RoundTripper.RoundTrip(req)
+}
+
+// secretsIn lists what of a request must not be shown, longest first: the values
+// of all headers that the configuration added, but for those that are written
+// openly there.
+func secretsIn(header http.Header, least int, open map[string]bool) []string {
+	var secrets []string
+	add := func(text string) {
+		if len(text) >= least {
+			secrets = append(secrets, text)
+		}
+	}
+	for name, values := range header {
+		switch name {
+		case "Accept", "Accept-Encoding", "Content-Type", "User-Agent", HopHeader, timeoutHeader:
+			continue
+		}
+		if open[name] {
+			continue
+		}
+		for _, value := range values {
+			add(value)
+			_, credential, _ := strings.Cut(value, " ")
+			add(credential)
+			if plain, err := base64.StdEncoding.DecodeString(credential); err == nil {
+				add(string(plain))
+				_, password, _ := strings.Cut(string(plain), ":")
+				add(password)
+			}
+		}
+	}
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	return secrets
+}
+
+// openHeaders are those of the configuration whose values are no secrets.
+func openHeaders(c *Config) map[string]bool {
+	if c.Headers == nil {
+		return nil
+	}
+	open := make(map[string]bool)
+	for name, h := range c.Headers.Headers {
+		open[http.CanonicalHeaderKey(name)] = len(h.Secrets) == 0 && len(h.Files) == 0
+	}
+	return open
+}
+
+// sentWith are the headers with which a request left, nil before.
+func sentWith(req *http.Request) http.Header {
+	if scope := scopeOf(req.Context()); scope != nil {
+		return scope.sent
+	}
+	return nil
+}
+
+// conceal blanks in a failure what the request sent as a secret: what a server
+// answers is quoted by some errors, also by those of net/http.
+func conceal(req *http.Request, failure *Error) *Error {
+	if failure == nil || failure.Err == nil {
+		return failure
+	}
+	text := failure.Err.Error()
+	shown := text
+	for _, secret := range secretsIn(sentWith(req), minSecret, nil) {
+		shown = strings.ReplaceAll(shown, secret, "<secret>")
+	}
+	if shown == text {
+		return failure
+	}
+	return &Error{Reason: failure.Reason, Class: failure.Class, Err: errors.New(shown)}
+}
+
+// Secret is the failure of a page that repeats a secret of its request, nil for
+// all others. It is asked for each page whose text is new.
+func (p *Page) Secret() error {
+	if echoes(p.sent, p.open, p.Body) {
+		return echoed()
+	}
+	return nil
+}
+
+// echoes says whether a body repeats a secret that was sent, as it was or as the
+// text of a label.
+func echoes(sent http.Header, open map[string]bool, body []byte) bool {
+	escaper := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+	return slices.ContainsFunc(secretsIn(sent, minEchoed, open), func(secret string) bool {
+		return bytes.Contains(body, []byte(secret)) || bytes.Contains(body, []byte(escaper.Replace(secret)))
+	})
+}
+
+func echoed() *Error {
+	return failf(ReasonSecret, "", "the answer repeats the credentials of the request, so nothing of it is shown; change them, and look at what answers there")
+}

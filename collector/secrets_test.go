@@ -1,0 +1,87 @@
+package collector_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+)
+
+// lockedBuffer is a log that several write.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// String is what was written.
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// A target that repeats what it was asked with shows it to nobody.
+func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
+	t.Parallel()
+	const token, param = "hunter2hunter2", "hunter3hunter3"
+	label := newStage(t)
+	label.play(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprintf(w, "nv_inference_count{model=%q} 1\n", req.Header.Get("Authorization"))
+	})
+	line := newStage(t)
+	line.play(func(w http.ResponseWriter, req *http.Request) {
+		_, _ = io.WriteString(w, "no sample at all "+req.Header.Get("Authorization")+"\n")
+	})
+	api := newStage(t)
+	var asked atomic.Value
+	api.enter(map[string]http.HandlerFunc{
+		"/metrics": func(w http.ResponseWriter, req *http.Request) {
+			asked.Store(req.URL.RawQuery)
+			body(tritonPage)(w, req)
+		},
+		"/v2": func(w http.ResponseWriter, req *http.Request) {
+			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
+		},
+	}, http.NotFound)
+	p := staged("echo", "label="+label.host(), "line="+line.host(), "api="+api.host(), "none=127.0.0.1:1")
+	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
+	for _, g := range p.Discovery.StaticConfigs {
+		g.Labels["__param_key"] = param
+	}
+	var log lockedBuffer
+	l := newLoggedLine(t, slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	l.apply(p)
+	l.start()
+	var page string
+	for _, name := range []string{"label", "line"} {
+		page = l.eventually(reasoned("target_scrape_failures_total", "echo", "secret", name))
+	}
+	page += l.eventually(own("target_up", "echo", "api")+" 1", reasoned("target_scrape_failures_total", "echo", "connect", "none"))
+	seen := []string{page}
+	for _, slot := range l.store.Slots() {
+		seen = append(seen, slot.Status().LastError, slot.Status().EngineVersion)
+	}
+	page = strings.Join(seen, "\n")
+	require.Contains(t, page, "repeats the credentials of the request")
+	for _, secret := range []string{token, param} {
+		require.NotContains(t, page, secret)
+		require.NotContains(t, log.String(), secret)
+	}
+	require.Contains(t, log.String(), "Target is down")
+	require.Contains(t, asked.Load(), "key="+param, "it was asked with it")
+}
