@@ -94,7 +94,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "vLLM backend", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
-			has: "tokens live_tokens queue ttft tpot e2e quantiles health config",
+			has: "tokens live_tokens ttft tpot e2e quantiles health config",
 		},
 		{
 			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
@@ -125,7 +125,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true},
-			has: "tokens ttft tpot e2e quantiles outcomes health config",
+			has: "tokens ttft tpot e2e quantiles outcomes kv_reuse health config",
 			cures: map[string]string{
 				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanStall: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",
 			},

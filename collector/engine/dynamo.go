@@ -275,6 +275,7 @@ func dynamoSources() []source {
 		{CanQuantiles, RequestDuration, "histograms"},
 		{CanKVCache, KVUtilization, "the engine's KV cache"},
 		{CanKVCache, KVBlocksUsed, "the engine's KV cache"},
+		{CanKVCache, WorkerKVBlocksUsed, "the blocks of its workers, as its KV router counts them"},
 		{CanKVReuse, KVBlocksReused, "the engine's reused blocks"},
 		{CanKVReuse, KVHitRatio, "the engine's reused blocks"},
 	}

@@ -84,11 +84,11 @@ func (t *tritonPage) judgeExecutor(name string, k *Known) target.Check {
 }
 
 // noExecutor says why the backend of the LLM does not expose something.
-func (*tritonPage) noExecutor(name string, k *Known) target.Check {
+func (t *tritonPage) noExecutor(name string, k *Known) target.Check {
 	p := k.Page
 	set, _ := tritonSet(p, k.Facts)
 	if name == CanQueue && set == setCore && p.Has(ModelPending) {
-		return yes("nv_inference_pending_request_count: Triton's own queues")
+		return t.judgeQueues(k)
 	}
 	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
 	if llm != nil && llm.State != "" && llm.State != ModelReady && executor == "" {

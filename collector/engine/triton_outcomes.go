@@ -90,13 +90,30 @@ func (t *tritonPage) cureConfig(k *Known) string {
 	return t.noConfig(k).Cure
 }
 
+// queues says whether Triton itself queues the requests of a model that clients
+// call.
+func (t *tritonPage) queues(k *Known) bool {
+	topology := t.topology(k)
+	return slices.ContainsFunc(k.Page.Models(), func(name string) bool {
+		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
+	})
+}
+
+// judgeQueues judges whether what is pending in Triton is all that waits.
+func (t *tritonPage) judgeQueues(k *Known) target.Check {
+	unknown := t.fronts(k)[TrustUnknown]
+	switch {
+	case t.queues(k):
+		return yes("nv_inference_pending_request_count: Triton's own queues")
+	case len(unknown) > 0:
+		return t.unknown(k, unknown[0])
+	}
+	return no("Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page", cureClient)
+}
+
 // judgeStall judges whether it is seen that requests in flight move nothing.
 func (t *tritonPage) judgeStall(k *Known) target.Check {
 	p := k.Page
-	topology := t.topology(k)
-	queued := slices.ContainsFunc(p.Models(), func(name string) bool {
-		return topology.Role(name).Front() && !topology.Ensemble(name) && topology.QueuedByCore(name)
-	})
 	switch flying := p.Has(RequestsActive) || p.Has(RequestsRunning); {
 	case flying && p.Has(EngineIterations):
 		return yes("the count of iterations, while requests are active")
@@ -104,7 +121,7 @@ func (t *tritonPage) judgeStall(k *Known) target.Check {
 		return yes("the count of tokens, while requests run")
 	case p.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
-	case p.Has(ModelPending) && queued:
+	case p.Has(ModelPending) && t.queues(k):
 		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
 	}
 	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))

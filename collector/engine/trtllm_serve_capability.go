@@ -78,6 +78,8 @@ func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
 		return yes("kv_cache_utilization or blocks: " + stale)
 	case name == CanKVReuse && (p.Has(KVBlocksReused) || p.Has(KVHitRatio)):
 		return yes("reused blocks, or the hit rate since the start")
+	case name == CanKVReuse && p.Has(CachedTokens) && p.Has(RequestsFinished):
+		return yes("prompt_cached_tokens_total, the prompt tokens that were found in the cache")
 	case name == CanGPU && p.Has(EngineMemory):
 		return yes("gpu_memory_usage_bytes only; for the rest " + cureDCGM)
 	}

@@ -126,7 +126,7 @@ func judgeVLLM(name string, p *Page) target.Check {
 		return yes("requests that finished, and answers by HTTP status; errors inside a stream and clients that left are not counted")
 	}
 	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
-		return no(why+": the server was started with --disable-log-stats", "start vLLM without --disable-log-stats")
+		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
 	}
 	if c, ok := p.firstOf(name, []source{
 		{CanTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},

@@ -188,7 +188,7 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 func TestWaysOutForVLLM(t *testing.T) {
 	silent := &engine.Known{Page: readPage(t, engine.VLLM, []byte("process_start_time_seconds 1\n"))}
 	require.Equal(t,
-		"false, the page has no series of the engine: the server was started with --disable-log-stats [start vLLM without --disable-log-stats]",
+		"false, the server was started with --disable-log-stats: the page has no series of the engine [start vLLM without --disable-log-stats]",
 		capability(t, engine.VLLM, engine.CanTokens, silent))
 	require.Equal(t, "false, vLLM does not expose it [run the DCGM exporter next to it]", capability(t, engine.VLLM, engine.CanGPU, silent))
 	body, err := os.ReadFile(samples(t, "real-vllm-0.32.0-api2-before-any-request.prom")[0])

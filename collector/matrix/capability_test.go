@@ -36,6 +36,39 @@ func TestAStallIsSeenWhereItCanBe(t *testing.T) {
 	})
 }
 
+// TestWhatCanBeKnownIsShown holds the other capabilities of every healthy server
+// against the quantities that are derived from its pages.
+func TestWhatCanBeKnownIsShown(t *testing.T) {
+	families := map[string][]string{
+		engine.CanTokens:     {"generation_tokens_total"},
+		engine.CanLiveTokens: {"generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"},
+		engine.CanQueue:      {"queue_depth"},
+		engine.CanRunning:    {"requests_running"},
+		engine.CanTTFT:       {"time_to_first_token_average_seconds"},
+		engine.CanTPOT:       {"inter_token_latency_average_seconds", "time_per_output_token_average_seconds"},
+		engine.CanQuantiles:  {"request_duration_percentile_seconds"},
+		engine.CanKVCache:    {"kv_cache_utilization_ratio"},
+		engine.CanKVReuse:    {"kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"},
+	}
+	everyCell(t, func(c *cell) {
+		if c.trouble.Name != "healthy" && c.trouble.Name != "API does not answer" {
+			return
+		}
+		last := &c.seen[len(c.seen)-1]
+		for name, families := range families {
+			can, shown := last.Capabilities[name], false
+			for _, family := range families {
+				_, ok := last.Value(family)
+				shown = shown || ok
+			}
+			if name == engine.CanLiveTokens && !can.OK {
+				continue // There are tokens a second as well of those that count when requests end.
+			}
+			require.Equal(c, can.OK, shown, "%s: %s", name, can.Reason)
+		}
+	})
+}
+
 // TestTimesOfRequestsAreShownWhereTheyCanBeKnown has the mean time of requests
 // that ended well, and none where the capability says that there is none.
 func TestTimesOfRequestsAreShownWhereTheyCanBeKnown(t *testing.T) {

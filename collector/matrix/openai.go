@@ -63,6 +63,8 @@ func serveNewest(b *Book, p *sheet, l string) {
 // serveIterations writes the gauges of the last iteration that was read, which
 // are read when a request ends.
 func serveIterations(b *Book, p *sheet, l string) {
+	p.count("trtllm_kv_cache_reused_blocks_total", l, b.ok())
+	p.count("trtllm_kv_cache_missed_blocks_total", l, 3*b.ok())
 	all := map[string]float64{
 		"num_requests_running": float64(b.Running + b.Waiting), "num_scheduled_requests": float64(b.Running), "num_requests_waiting": float64(b.Waiting),
 		"max_num_active_requests": 8, "iteration_latency_seconds": 0.01, "kv_cache_max_blocks": 1000, "kv_cache_used_blocks": 30 * float64(b.Running),
@@ -102,6 +104,13 @@ func nims() []Server {
 func dynamos() []Server {
 	return []Server{
 		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), page: dynamoFrontend},
+		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), page: func(b *Book, p *sheet) {
+			dynamoFrontend(b, p)
+			p.gauge("dynamo_frontend_router_queue_pending_requests", `model="llama",policy_class="default",worker_type="decode"`, 0)
+			for _, worker := range []string{"1", "2"} {
+				p.gauge("dynamo_frontend_worker_active_decode_blocks", fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker), 15*float64(b.Running))
+			}
+		}},
 		{
 			Name: "Dynamo, worker with TensorRT-LLM", Kind: engine.Dynamo, Counts: []engine.Class{engine.ClassOK},
 			page: func(b *Book, p *sheet) {
@@ -140,6 +149,8 @@ func dynamoFrontend(b *Book, p *sheet) {
 	p.gauge(f+"inflight_requests", l, float64(b.Running+b.Waiting))
 	p.gauge(f+"queued_requests", l, float64(b.Waiting))
 	p.event(f+"output_tokens_total", l, b.Tokens)
+	p.latencies(f+"input_sequence_tokens", l, b.ok(), 100)
+	p.latencies(f+"output_sequence_tokens", l, b.ok(), 100)
 	p.latencies(f+"request_duration_seconds", l, b.ok(), took)
 	p.latencies(f+"time_to_first_token_seconds", l, b.ok(), first)
 	p.latencies(f+"inter_token_latency_seconds", l, b.Tokens, between)
@@ -175,12 +186,16 @@ func vllm(b *Book, p *sheet, cache string, newest bool) {
 	p.times(v+"iteration_tokens_total", l, b.Steps, 2)
 	p.times(v+"e2e_request_latency_seconds", l, b.ok(), took)
 	p.times(v+"time_to_first_token_seconds", l, b.ok(), first)
+	p.times(v+"request_queue_time_seconds", l, b.ok(), 0.05)
+	p.gauge(v+"cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
 	if newest {
 		p.count(v+"prompt_tokens_cached_total", l, 0)
 		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
 		p.count(v+"admission_rejections_total", `model_name="llama",reason="max_num_queued_reqs"`, b.overload())
 		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), between)
+		p.times(v+"inter_token_latency_seconds", l, b.Tokens, between)
 	} else {
+		p.count(v+"gpu_prefix_cache_hits_total", l, 0)
 		p.times(v+"time_per_output_token_seconds", l, b.Tokens, between)
 	}
 	vllmHTTP(b, p, newest)
@@ -219,7 +234,15 @@ func sglang(b *Book, p *sheet) {
 	p.gauge(v+"num_running_reqs", scheduler, float64(b.Running))
 	p.gauge(v+"num_queue_reqs", scheduler, float64(b.Waiting))
 	p.gauge(v+"token_usage", scheduler, 0.03*float64(b.Running))
+	used := 1920 * float64(b.Running)
 	p.gauge(v+"max_total_num_tokens", scheduler, 64000)
+	p.gauge(v+"kv_used_tokens", scheduler, used)
+	p.gauge(v+"kv_available_tokens", scheduler, 60000-used)
+	p.gauge(v+"kv_evictable_tokens", scheduler, 4000)
+	p.gauge(v+"page_size", scheduler, 1)
+	p.event(v+"cached_tokens_total", l+`,cache_source="device"`, b.ok())
+	p.latencies(v+"inter_token_latency_seconds", l, b.Tokens, between)
+	p.latencies(v+"queue_time_seconds", scheduler, b.ok(), 0.05)
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
@@ -233,6 +256,7 @@ func sglang(b *Book, p *sheet) {
 	p.event(v+"num_aborted_requests_total", l, left)
 	p.event(v+"realtime_tokens_total", scheduler+`,mode="decode"`, b.Tokens)
 	p.event(v+"cuda_graph_passes_total", scheduler+`,mode="decode_none"`, b.Steps)
+	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+left))
 	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
 	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, took)
 	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, first)

@@ -3,7 +3,6 @@ package matrix
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/prometheus/common/model"
@@ -26,8 +25,8 @@ type Seen struct {
 
 // Answer is what is said of a capability.
 type Answer struct {
-	OK     bool
-	Reason string
+	OK           bool
+	Reason, Cure string
 }
 
 // Series is one derived series.
@@ -133,7 +132,7 @@ func (r *run) seen(out *exposition.Block) Seen {
 		}
 	}
 	for _, c := range engine.Capabilities(r.engine, &engine.Known{Page: r.read, Facts: r.facts, Health: r.health}) {
-		s.Capabilities[c.Name] = Answer{c.OK, strings.TrimSpace(c.Reason)}
+		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	c := r.deriver.Conditions()
 	r.was = assess.Judge(&assess.Evidence{

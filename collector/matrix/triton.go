@@ -1,6 +1,8 @@
 package matrix
 
 import (
+	"strings"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -11,15 +13,15 @@ func tritons() []Server {
 	return []Server{
 		{
 			Name: "Triton, C++ backend of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, true) },
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 		{
 			Name: "Triton 24.03, failures without reasons", Kind: engine.Triton, Facts: version("2.44.0", cpp...), Counts: okAndFailed, TakenAsOK: left,
-			page: func(b *Book, p *sheet) { ensemble(b, p, false); executor(b, p, false) },
+			page: func(b *Book, p *sheet) { ensemble(b, p, false); executor(b, p, "") },
 		},
 		{
 			Name: "Triton, Python executor of TensorRT-LLM", Kind: engine.Triton, Facts: version("2.64.0", deployment("python", true)...), Counts: okAndFailed, TakenAsOK: left,
-			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, false) },
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens") },
 		},
 		{
 			Name: "Triton, LLM-API model", Kind: engine.Triton,
@@ -44,7 +46,7 @@ func tritons() []Server {
 			Name: "Triton behind its OpenAI frontend", Kind: engine.TritonOpenAI,
 			Facts:  engine.Facts{Listed: true, Models: []engine.ModelFacts{{Name: "ensemble"}, {Name: "preprocessing"}, {Name: "tensorrt_llm"}, {Name: "postprocessing"}}},
 			Counts: okAndFailed, TakenAsOK: left,
-			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, true) },
+			page: func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens reuse") },
 		},
 	}
 }
@@ -106,22 +108,22 @@ func ensemble(b *Book, p *sheet, reasons bool) {
 	}
 }
 
-// executor writes what TensorRT-LLM's backends publish; newest is what the C++
-// one has from 24.12 on.
-func executor(b *Book, p *sheet, newest bool) {
+// executor writes what TensorRT-LLM's backends publish, with what newer releases
+// of them have: tokens, and in C++ reused blocks.
+func executor(b *Book, p *sheet, newer string) {
 	l := ofModel("tensorrt_llm")
 	p.gauges("nv_trt_llm_request_metrics", l+`,request_type="%s"`, map[string]float64{
 		"active": float64(b.Running + b.Waiting), "scheduled": float64(b.Running), "waiting": float64(b.Waiting), "context": 0, "max": 8,
 	})
 	used := 30 * float64(b.Running)
 	blocks := map[string]float64{"max": 1000, "used": used, "free": 1000 - used, "tokens_per": 64}
-	if newest {
+	if strings.Contains(newer, "reuse") {
 		blocks["reused"] = float64(b.ok())
 	}
 	p.gauges("nv_trt_llm_kv_cache_block_metrics", l+`,kv_cache_block_type="%s"`, blocks)
 	p.gauge("nv_trt_llm_inflight_batcher_metrics", l+`,inflight_batcher_specific_metric="generation_requests"`, float64(b.Running))
 	p.gauge("nv_trt_llm_general_metrics", l+`,general_type="iteration_counter"`, float64(b.Steps))
-	if newest {
+	if strings.Contains(newer, "tokens") {
 		p.times("nv_llm_input_token_len", l+`,response_metric_type="total_input_tokens"`, b.ok(), 1)
 		p.times("nv_llm_output_token_len", l+`,response_metric_type="total_output_tokens"`, b.ok(), 100)
 	}
