@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-//go:generate go run ../../tools/metricsdoc ../../docs/metrics.md
+//go:generate go run ../../tools/metricsdoc ../../docs/metrics.md ../../docs/servers.md
 
 // Prefix begins the name of every derived family.
 const Prefix = "llm_server_"

@@ -2,18 +2,49 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
 )
 
-func TestReferenceIsUpToDate(t *testing.T) {
-	committed, err := os.ReadFile("../../docs/metrics.md")
+func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
+
+func TestWhatServersGiveIsUpToDate(t *testing.T) {
+	page, err := serversPage()
 	require.NoError(t, err)
-	want, got := strings.Split(string(reference()), "\n"), strings.Split(string(committed), "\n")
+	requireUpToDate(t, "servers.md", page)
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| ") {
+			require.Equal(t, 3+len(matrix.Servers()), strings.Count(line, "|"), line)
+		}
+	}
+}
+
+// TestWhatIsNotGivenHasAReason has every quantity of every server, and a reason
+// for each that is absent.
+func TestWhatIsNotGivenHasAReason(t *testing.T) {
+	for _, server := range matrix.Servers() {
+		given, err := matrix.GivenBy(&server)
+		require.NoError(t, err)
+		require.Len(t, given, len(matrix.Quantities()))
+		for _, g := range given {
+			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
+			require.True(t, g.Family == "" || slices.ContainsFunc(derive.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
+		}
+	}
+}
+
+// requireUpToDate wants a committed document to be as it is made now.
+func requireUpToDate(t *testing.T, name string, made []byte) {
+	t.Helper()
+	committed, err := os.ReadFile("../../docs/" + name)
+	require.NoError(t, err)
+	want, got := strings.Split(string(made), "\n"), strings.Split(string(committed), "\n")
 	for i := range want {
 		require.Less(t, i, len(got), "run make generate")
 		require.Equal(t, want[i], got[i], "line %d: run make generate", i+1)

@@ -1,0 +1,116 @@
+package matrix
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Quantity is something that one wants to know of a server: a family of series,
+// or a state.
+type Quantity struct {
+	Name string
+	// Families are those any of which has it, the best first; Class is that of the
+	// series of interest.
+	Families []string
+	Class    engine.Class
+	// State is one that has to be seen.
+	State assess.State
+	// Capability says why it is absent, or what of it is not counted.
+	Capability string
+}
+
+// Quantities are what servers are compared by, in the order of the documentation.
+func Quantities() []Quantity {
+	share := func(name string, class engine.Class) Quantity {
+		return Quantity{Name: name, Families: []string{"request_error_ratio"}, Class: class, Capability: engine.CanOutcomes}
+	}
+	family := func(name, capability string, families ...string) Quantity {
+		return Quantity{Name: name, Families: families, Capability: capability}
+	}
+	return []Quantity{
+		family("requests/s", engine.CanOutcomes, "requests_per_second"),
+		share("failed by the server", engine.ClassServer),
+		share("refused for want of room", engine.ClassOverload),
+		share("mistakes of clients", engine.ClassClient),
+		share("canceled", engine.ClassCanceled),
+		{Name: "state failing", State: assess.Failing, Capability: engine.CanOutcomes},
+		{Name: "state stalled", State: assess.Stalled, Capability: engine.CanStall},
+		family("queue", engine.CanQueue, "queue_depth"),
+		family("queue that the executor hides", engine.CanRunning, "queue_hidden_requests_estimate"),
+		family("running requests", engine.CanRunning, "requests_running"),
+		family("limit of requests", engine.CanRunning, "requests_limit"),
+		family("room for more requests", engine.CanRunning, "headroom_requests"),
+		family("what requests wait for", engine.CanQueue, "limited_by"),
+		family("generated tokens", engine.CanTokens, "generation_tokens_total"),
+		family("generated tokens/s while requests run", engine.CanLiveTokens, "generation_tokens_live_per_second", "generation_tokens_per_second_estimate", "generation_tokens_per_second"),
+		family("KV cache use", engine.CanKVCache, "kv_cache_utilization_ratio"),
+		family("KV cache size", engine.CanKVCache, "kv_cache_capacity_tokens"),
+		family("KV cache reuse", engine.CanKVReuse, "kv_cache_reuse_ratio", "kv_cache_reuse_ratio_estimate", "prompt_cache_hit_ratio"),
+		family("E2E, mean", engine.CanE2E, "request_duration_average_seconds"),
+		family("E2E, percentiles", engine.CanQuantiles, "request_duration_percentile_seconds"),
+		family("TTFT", engine.CanTTFT, "time_to_first_token_average_seconds"),
+		family("ITL, between tokens", engine.CanTPOT, "inter_token_latency_average_seconds"),
+		family("TPOT, mean of a request", engine.CanTPOT, "time_per_output_token_average_seconds"),
+		family("time in the queue", engine.CanE2E, "request_queue_average_seconds"),
+	}
+}
+
+// Given is one quantity of one server.
+type Given struct {
+	Quantity
+
+	// Family is the one that has it, empty for none and for states.
+	Family string
+	Shown  bool
+	// Why is the reason where it is absent, Cure what brings it.
+	Why, Cure string
+}
+
+// GivenBy are all quantities of a server, as it shows them in any trouble.
+func GivenBy(server *Server) ([]Given, error) {
+	var pages []Seen
+	var usual map[string]Answer
+	for _, trouble := range Troubles() {
+		all, err := Play(server, &trouble)
+		if err != nil {
+			return nil, err
+		}
+		if pages = append(pages, all...); usual == nil {
+			usual = all[len(all)-1].Capabilities
+		}
+	}
+	var all []Given
+	for _, q := range Quantities() {
+		all = append(all, q.given(pages, usual))
+	}
+	return all, nil
+}
+
+// given looks for a quantity on pages.
+func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
+	g := Given{Quantity: q}
+	if q.State != "" {
+		g.Shown = slices.ContainsFunc(pages, func(s Seen) bool { return s.State == q.State })
+	}
+	live := q.Capability != engine.CanLiveTokens || usual[q.Capability].OK
+	for _, family := range q.Families {
+		var labels []string
+		if q.Class != "" {
+			labels = []string{"class", string(q.Class)}
+		}
+		if live && slices.ContainsFunc(pages, func(s Seen) bool { _, ok := s.Value(family, labels...); return ok }) {
+			g.Family, g.Shown = derive.Prefix+family, true
+			break
+		}
+	}
+	if answer := usual[q.Capability]; !g.Shown {
+		if g.Why, g.Cure = answer.Reason, answer.Cure; answer.OK && !strings.Contains(answer.Reason, "not counted") {
+			g.Why = "nothing on the page says it"
+		}
+	}
+	return g
+}
