@@ -214,7 +214,7 @@ func TestNamesOfPythonServersStayTheirOwn(t *testing.T) {
 
 func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Speed: 0.1}, nil)
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Speed: 0.02}, nil)
 	s.turns("ready")
 	s.subject.Drain()
 	require.Contains(t, s.turns("draining").StateReason, "page still answers")

@@ -65,7 +65,7 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 		judging: make(map[exposition.Place]bool),
 		program: &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
-	p.counting = countedClasses(opts.Engine)
+	p.counting = countedClasses(opts.Engine, page)
 	for _, name := range page.Models() {
 		if loaded, _ := page.Loaded(name); loaded {
 			p.loaded++
@@ -80,9 +80,13 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 // countedClasses are the classes of requests of which a kind of server counts
 // all, with counters that may come with their first event: what is refused and
 // counted again elsewhere has a counter of its own from the start, or none.
-func countedClasses(e engine.Engine) []engine.Class {
+func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
+	meanings := e.Counting(page)
+	if meanings == nil {
+		meanings = e.Meanings()
+	}
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
-		return !slices.ContainsFunc(e.Meanings(), func(m engine.Meaning) bool {
+		return !slices.ContainsFunc(meanings, func(m engine.Meaning) bool {
 			return m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
 		})
 	})

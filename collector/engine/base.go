@@ -60,6 +60,7 @@ func (*base) Iterations() *IterationStats                          { return nil 
 func (*base) StockVersion(*Facts, *Page) (version string, ok bool) { return "", false }
 func (*base) Unserved(*Page, *Facts, []ModelState) string          { return "" }
 func (*base) CountsFailures(p *Page) bool                          { return p.Has(RequestsFailed) }
+func (*base) Counting(*Page) []Meaning                             { return nil }
 func (*base) Tier(*Page) Tier                                      { return "" }
 func (*base) Meanings() []Meaning                                  { return nil }
 func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }

@@ -99,6 +99,14 @@ func (n *nim) CountsFailures(p *Page) bool {
 	return n.base.CountsFailures(p)
 }
 
+// Counting implements Engine.
+func (n *nim) Counting(p *Page) []Meaning {
+	if e := n.inside(p); e != nil {
+		return e.Meanings()
+	}
+	return nimFirstMeanings()
+}
+
 // Unserved implements Engine.
 func (*nim) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
 
