@@ -110,9 +110,9 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 			[]string{"LLMReplicaNotReady" + r0},
 		},
 		{
-			"an unload of one replica mutes nothing of another",
-			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMKVCacheFull replica_id=r1"},
-			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMKVCacheFull replica_id=r1"},
+			"an unload of one replica mutes nothing of another, nor of a replica of the same name in another cluster",
+			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
+			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
 		},
 		{
 			"a part that is not loaded, where the replica serves",

@@ -31,10 +31,11 @@ type life struct {
 	// at says what a series is at a step: bad, there, and first when a counter
 	// begins again at 0.
 	at func(step int) (bad, there, first bool)
-	// pair says that a second exporter sees nothing bad, every is how many steps
-	// are between two scrapes.
-	pair  bool
-	every int
+	// pair says that a second exporter sees nothing bad, twin that a second
+	// cluster has the same names and is well; every is how many steps are between
+	// two scrapes.
+	pair, twin bool
+	every      int
 	// shows is what the table has of the life.
 	shows measure
 }
@@ -72,6 +73,7 @@ func lives() []life {
 		{name: "fault", at: on},
 		{name: "new", at: func(step int) (bool, bool, bool) { return true, step >= begins, false }},
 		{name: "pair", at: on, pair: true},
+		{name: "twin", at: on, twin: true},
 		{name: "60s", at: on, every: minute},
 		{name: "recovered", at: until, shows: lastAfter},
 		{name: "gone", at: func(step int) (bool, bool, bool) { return step >= begins, step < happens, false }, shows: lastAfter},
@@ -147,6 +149,10 @@ func (l *life) test(want map[string]string) string {
 			series(s, alert, alert, false)
 			if l.pair {
 				series(s, alert, "other-"+alert, true)
+			}
+			if l.twin {
+				s.labels = strings.TrimPrefix(s.labels+`,cluster="twin"`, ",")
+				series(s, alert, alert, true)
 			}
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 )
 
 // tool is a program that `make` builds, named by an environment variable. A
@@ -40,10 +42,16 @@ func TestPromtoolTakesRulesAndConfiguration(t *testing.T) {
 	promtool := tool(t, "PROMTOOL", "promtool")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rendered(t), 0o600))
+	without, err := alerts.ParseValues([]byte("cluster: ''"))
+	require.NoError(t, err)
+	plain, err := alerts.Render(without)
+	require.NoError(t, err)
+	require.NotRegexp(t, `\b(by|on) \(cluster`, string(plain))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain.yml"), plain, 0o600))
 	text, err := os.ReadFile("prometheus.yml")
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "prometheus.yml"), text, 0o600))
-	run(t, dir, promtool, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml")
+	run(t, dir, promtool, "check", "rules", "--lint=all", "--lint-fatal", "rules.yml", "plain.yml")
 	run(t, dir, promtool, "check", "config", "--lint=all", "prometheus.yml")
 }
 

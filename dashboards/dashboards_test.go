@@ -107,7 +107,7 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 				require.Equal(t, "${datasource}", v.Datasource.UID)
 			}
 		}
-		require.True(t, names["datasource"], d.Title)
+		require.True(t, names["datasource"] && names["cluster"], d.Title)
 		if d.UID != "trtllm-exporter" {
 			for _, v := range []string{"pool_id", "model_id", "replica_id", "engine"} {
 				require.True(t, names[v], "%s has no choice of %s", d.Title, v)
@@ -117,6 +117,8 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 			for _, q := range p.Targets {
 				where := d.Title + " / " + p.Title
 				require.Equal(t, "${datasource}", q.Datasource.UID, where)
+				require.Equal(t, strings.Count(q.Expr, "{"), strings.Count(q.Expr, `{cluster=~"$cluster",`), where)
+				require.NotRegexp(t, `\b(by|on) \((cluster, le\)|[^cl])`, q.Expr, "%s adds clusters up", where)
 				require.NotRegexp(t, fixed, q.Expr, where)
 				for _, used := range regexp.MustCompile(`\$\{?(\w+)`).FindAllStringSubmatch(q.Expr, -1) {
 					known := names[used[1]] || slices.Contains([]string{"__rate_interval", "__range"}, used[1])

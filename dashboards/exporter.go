@@ -15,14 +15,14 @@ func exporter() Dashboard {
 	gauge := func(name string) string { return fmt.Sprintf("%s{%s}", name, own) }
 	rate := func(name string) string { return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, own) }
 	replica, instance := "{{pool_id}} / {{replica_id}}", "{{instance}}"
-	instances := choice("instance", "Exporter", "trtllm_exporter_build_info")
+	instances := choice("instance", "Exporter", ofClusters("trtllm_exporter_build_info"))
 	return Dashboard{
 		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
 		Description: "The exporter itself: what it scrapes, how fast, what it leaves out.",
 		Templating: Templating{List: []Variable{
-			chooseSource(), instances,
-			choice("pool_id", "Pool", "trtllm_exporter_target_up"),
-			choice("replica_id", "Replica", `trtllm_exporter_target_up{pool_id=~"$pool_id"}`),
+			chooseSource(), chooseCluster("trtllm_exporter_build_info"), instances,
+			choice("pool_id", "Pool", ofClusters("trtllm_exporter_target_up")),
+			choice("replica_id", "Replica", ofClusters(`trtllm_exporter_target_up{pool_id=~"$pool_id"}`)),
 		}},
 		rows: []row{
 			section("Now", sideBySide(4,

@@ -88,7 +88,7 @@ func poolTable() Panel {
 			{"Failed", ratio, notOK("pool_id", "server"), level("green", 0.005, "orange", 0.02, "red")},
 			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
-	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
+	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
 }
 
 // fleetStates is the state of every replica over time.

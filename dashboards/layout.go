@@ -43,6 +43,7 @@ func (d *Dashboard) complete() {
 	next := func(p Panel, g Grid) {
 		id++
 		p.ID, p.GridPos = id, g
+		inClusters(&p)
 		d.Panels = append(d.Panels, p)
 	}
 	for _, r := range d.rows {

@@ -26,7 +26,7 @@ func percentilesOf(t *testing.T, title string) map[string]string {
 			}
 			for _, q := range p.Targets {
 				_, name, _ := strings.Cut(q.LegendFormat, "{{model_id}} ")
-				found[name] = strings.NewReplacer("$pool_id", ".*", "$model_id", ".*").Replace(q.Expr)
+				found[name] = strings.NewReplacer("$cluster", ".*", "$pool_id", ".*", "$model_id", ".*").Replace(q.Expr)
 			}
 		}
 	}

@@ -14,6 +14,7 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
 	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 90, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
 	p.FieldConfig.Defaults.NoValue = "–"
+	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
 	for i, k := range keys {
 		order[k[0]], names[k[0]] = i, k[1]

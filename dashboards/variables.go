@@ -20,10 +20,11 @@ func source() *Datasource { return &Datasource{Type: "prometheus", UID: "${datas
 func variables() Templating {
 	return Templating{List: []Variable{
 		chooseSource(),
-		choice("pool_id", "Pool", "llm_server_state"),
-		choice("engine", "Engine", `llm_server_state{pool_id=~"$pool_id"}`),
-		choice("model_id", "Model", `llm_server_requests_per_second{pool_id=~"$pool_id",engine=~"$engine"}`),
-		choice("replica_id", "Replica", `llm_server_state{pool_id=~"$pool_id",engine=~"$engine"}`),
+		chooseCluster("llm_server_state"),
+		choice("pool_id", "Pool", ofClusters("llm_server_state")),
+		choice("engine", "Engine", ofClusters(`llm_server_state{pool_id=~"$pool_id"}`)),
+		choice("model_id", "Model", ofClusters(`llm_server_requests_per_second{pool_id=~"$pool_id",engine=~"$engine"}`)),
+		choice("replica_id", "Replica", ofClusters(`llm_server_state{pool_id=~"$pool_id",engine=~"$engine"}`)),
 	}}
 }
 

@@ -51,7 +51,7 @@ func identity() []string {
 
 // add takes a family in, with the labels that Prometheus gives its series.
 func (v Vocabulary) add(name string, kind model.MetricType, labels ...string) {
-	all := append([]string{"instance", "job"}, labels...)
+	all := append([]string{"cluster", "instance", "job"}, labels...)
 	slices.Sort(all)
 	all = slices.Compact(all)
 	with := func(suffix string, kind model.MetricType, more ...string) {

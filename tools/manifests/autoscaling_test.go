@@ -23,7 +23,7 @@ func TestAutoscalingRulesScaleRightByPromtool(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 
 	// The tests notice a rule that is wrong.
-	wrong := strings.Replace(string(read(t, autoscalingRules)), "avg by (pool_id) (max", "sum by (pool_id) (max", 1)
+	wrong := strings.Replace(string(read(t, autoscalingRules)), "avg by (cluster, pool_id) (max", "sum by (cluster, pool_id) (max", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "autoscaling-rules.yaml"), []byte(wrong), 0o644))
 	out, err = promtool(t, "test", "rules", filepath.Join(dir, "tests.yaml"))
 	require.Error(t, err, "%s", out)

@@ -32,7 +32,7 @@ func TestQueriesAreHeldToTheVocabulary(t *testing.T) {
 		{
 			name: "a rate of a gauge", query: `rate(llm_server_queue_depth[5m])`,
 			labels: []string{
-				"engine", "engine_version", "instance", "job", "model_id", "pool_id", "replica_id", "tier", "trtllm_version",
+				"cluster", "engine", "engine_version", "instance", "job", "model_id", "pool_id", "replica_id", "tier", "trtllm_version",
 			},
 			problems: []string{"rate of llm_server_queue_depth, which is a gauge"},
 		},

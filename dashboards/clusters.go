@@ -1,0 +1,51 @@
+package dashboards
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Pools of two clusters may have equal names. Queries, legends and tables are
+// written without clusters; every panel gets the label when its dashboard is
+// completed. Where no series has the label nothing changes.
+
+const (
+	// ofCluster is the selector of the clusters that were chosen.
+	ofCluster = `cluster=~"$cluster"`
+	// inLegend puts the cluster before the name of a pool, replica or exporter.
+	inLegend = "{{cluster}} "
+)
+
+var (
+	grouping = regexp.MustCompile(`\b(by|on) \(`)
+	selector = regexp.MustCompile(`([A-Za-z0-9_:])\{`)
+)
+
+// clustered keeps the clusters in an expression apart. A heatmap, which is by
+// le alone, adds them up.
+func clustered(expr string) string {
+	expr = selector.ReplaceAllString(expr, "$1{"+strings.ReplaceAll(ofCluster, "$", "$$")+",")
+	return strings.ReplaceAll(grouping.ReplaceAllString(expr, "$1 (cluster, "), "by (cluster, le)", "by (le)")
+}
+
+// inClusters does so for a panel.
+func inClusters(p *Panel) {
+	for i := range p.Targets {
+		q := &p.Targets[i]
+		q.Expr = clustered(q.Expr)
+		if strings.HasPrefix(q.LegendFormat, "{{pool_id}}") || strings.HasPrefix(q.LegendFormat, "{{replica_id}}") || strings.HasPrefix(q.LegendFormat, "{{instance}}") {
+			q.LegendFormat = inLegend + q.LegendFormat
+		}
+	}
+}
+
+// chooseCluster lets the user choose clusters, of all that a metric has.
+func chooseCluster(of string) Variable { return choice("cluster", "Cluster", of) }
+
+// ofClusters narrows the choices of a variable to the clusters that were chosen.
+func ofClusters(of string) string {
+	if name, matchers, found := strings.Cut(of, "{"); found {
+		return name + "{" + ofCluster + "," + matchers
+	}
+	return of + "{" + ofCluster + "}"
+}
