@@ -43,6 +43,7 @@ func capacity() Dashboard {
 							{notOK("pool_id, model_id", "overload"), "{{pool_id}} {{model_id}} overload"},
 							{rateOfClients("pool_id, replica_id, model_id", "pool_id, model_id", "llm_server_requests_rejected_total") + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} refused by routers"},
 						}))),
+			room(),
 			section("KV cache",
 				sideBySide(9, graph("KV cache in use", "Share of blocks that running requests hold. Red: new requests wait although the batch has room, and running ones are paused.",
 					ratio, []query{{each("llm_server_kv_cache_utilization_ratio"), "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.85, "orange", 0.95, "red"), lines, atMost(1)),
@@ -64,4 +65,19 @@ func capacity() Dashboard {
 						tokens, []query{{pool("prompt_tokens:rate"), "{{pool_id}} {{model_id}}"}}))),
 		},
 	}
+}
+
+// room is how much more the engines could take on, and what keeps them from it.
+func room() row {
+	const series, by = "pool_id, replica_id, model_id", "pool_id, model_id"
+	sum := func(name string) string {
+		return total(by, "max by ("+series+") ("+fromEngines(ofModels("llm_server_"+name))+")")
+	}
+	return section("Room",
+		sideBySide(9, graph("Room for requests", "How many more requests the engines of a pool could take on at once, by free slots and free tokens of the KV cache. Zero: further ones wait; add replicas.",
+			"short", []query{{sum("headroom_requests"), "{{pool_id}} {{model_id}}"}}),
+			graph("What requests wait for", "Replicas by what limits them. slots: add replicas, or a larger batch; kv_cache: shorter contexts, a smaller KV type or more replicas; prefill: reuse prefixes, chunk prompts; core_queue: more instances of a part.",
+				"none", []query{{"sum by (pool_id, resource) (max by (" + series + ", resource) (" + fromEngines(ofModels("llm_server_limited_by")) + "))", "{{pool_id}} {{resource}}"}}, stacked, steps),
+			graph("Hidden in Triton's executor, estimate", "Requests that wait beyond what TensorRT-LLM admits, which Triton exposes nowhere: an estimate from how long requests take. Rough while the load changes; above zero for minutes: add replicas.",
+				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
 }
