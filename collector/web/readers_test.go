@@ -65,6 +65,65 @@ func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
 	})
 }
 
+func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
+	for _, headers := range []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFleet(t)
+			f.page("a", "r0", tritonPage(1))
+			opts := f.options()
+			l := overWire(t, opts)
+			request := strings.Replace(plainRequest, "\r\n\r\n", "\r\n"+headers+"\r\n", 1)
+			for range 300 {
+				conn := l.connect(t, request)
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+			for range 100 {
+				response, err := l.client(t).Get("http://exporter/metrics")
+				if err != nil || response.StatusCode != http.StatusOK {
+					t.Errorf("a normal reader failed next to slow ones that want %q: %v, %v", headers, err, response)
+					return
+				}
+				require.Contains(t, read(t, response.Body), "nv_inference_pending_request_count")
+				require.NoError(t, response.Body.Close())
+				// A slow one comes for each that is served.
+				conn := l.connect(t, request)
+				t.Cleanup(func() { _ = conn.Close() })
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	}
+}
+
+func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1)+"# HELP x "+strings.Repeat("long ", 1<<18)+"\n# TYPE x gauge\nx 1\n")
+		l := overWire(t, f.options())
+		var cut [100]time.Duration
+		var readers sync.WaitGroup
+		for i := range cut {
+			conn := l.connect(t, plainRequest)
+			began := time.Now()
+			readers.Go(func() {
+				// The first byte comes at once; the next are read when it was cut.
+				_, _ = conn.Read(make([]byte, 1))
+				for {
+					time.Sleep(100 * time.Millisecond)
+					if _, err := conn.Read(make([]byte, 1)); err != nil {
+						break
+					}
+				}
+				cut[i] = time.Since(began)
+				_ = conn.Close()
+			})
+			time.Sleep(time.Millisecond)
+		}
+		readers.Wait()
+		require.Less(t, cut[0], time.Second, "the oldest")
+		require.Greater(t, cut[99], 20*time.Second, "the newest has its whole time")
+	})
+}
+
 func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -143,6 +202,9 @@ func TestStormOfReadersIsBounded(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Equal(t, http.StatusOK, get(h, "/-/healthy").Code)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.Equal(t, int64(storm-slots), refused.Load(), "nobody waits for longer than a second")
 		close(held)
 		readers.Wait()
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // contentPolicy lets a page load our own style sheet and script, ask us again,
@@ -18,7 +19,8 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 // route is one path.
 type route struct {
 	methods []string
-	// gated routes cost work and never queue: beyond MaxInFlight they answer 503.
+	// gated routes cost work: beyond MaxInFlight they wait for a second at most,
+	// and then answer 503.
 	gated bool
 	serve func(http.ResponseWriter, *http.Request)
 }
@@ -80,7 +82,7 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 		found.serve(w, r)
 		return
 	}
-	t := s.gate.enter()
+	t := s.gate.enter(r.Context())
 	if t == nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "Too many requests at once; try again in a second", http.StatusServiceUnavailable)
@@ -131,7 +133,13 @@ type answer struct {
 
 	ticket *ticket
 	status int
+	wrote  bool
 	err    error
+}
+
+// cut has what is being written fail at once.
+func (a *answer) cut() {
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now())
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -147,8 +155,11 @@ func (a *answer) WriteHeader(status int) {
 
 // Write notes that only writing is left, and the first failure.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.ticket != nil {
-		a.ticket.writing()
+	if a.ticket != nil && !a.wrote {
+		a.wrote = true
+		// An answer without a length is one that is small.
+		length, _ := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
+		a.ticket.writing(length, a.cut)
 	}
 	if a.status == 0 {
 		a.status = http.StatusOK
