@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -142,8 +143,12 @@ func get(h http.Handler, path string, headers ...string) *httptest.ResponseRecor
 	return ask(h, http.MethodGet, path, headers...)
 }
 
+// arrivedAt is the address at which requests of tests arrive.
+var arrivedAt = &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 9802}
+
 func ask(h http.Handler, method, path string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "http://exporter.example:9802"+path, http.NoBody)
+	r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, arrivedAt))
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

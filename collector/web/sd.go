@@ -2,7 +2,10 @@ package web
 
 import (
 	"encoding/json"
+	"net"
 	"net/http"
+	"slices"
+	"strings"
 )
 
 // group is one entry of Prometheus' HTTP service discovery.
@@ -16,10 +19,7 @@ type group struct {
 // replica, and no page is large. The identity is in __meta labels, for series
 // carry pool_id and replica_id already.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
-	host := r.Host
-	if host == "" {
-		host = s.Addr()
-	}
+	host := s.hostFor(r)
 	scheme := "http"
 	if r.TLS != nil {
 		scheme = "https"
@@ -36,6 +36,28 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 		groups = append(groups, group{Targets: []string{host}, Labels: labels})
 	}
 	writeJSON(w, groups)
+}
+
+// hostFor is where Prometheus reaches this process: the address at which the
+// request came. The Host header is whatever the client wrote; it is taken when it
+// is a name that the process was given to listen on, or that the client has had
+// confirmed by our certificate.
+func (s *Server) hostFor(r *http.Request) string {
+	if r.TLS != nil && r.TLS.ServerName != "" && strings.EqualFold(hostname(r.Host), r.TLS.ServerName) || slices.Contains(s.opts.ListenAddresses, r.Host) {
+		return r.Host
+	}
+	if local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok {
+		return local.String()
+	}
+	return s.Addr()
+}
+
+// hostname is a host without its port.
+func hostname(hostport string) string {
+	if host, _, err := net.SplitHostPort(hostport); err == nil {
+		return host
+	}
+	return hostport
 }
 
 // pageLabels lead Prometheus to one page.

@@ -1,8 +1,13 @@
 package web_test
 
 import (
+	"context"
+	"crypto/tls"
 	"encoding/json"
 	"flag"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,6 +20,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -143,7 +149,7 @@ func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
 	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &groups))
 	instances := map[string]bool{}
 	for _, g := range groups {
-		require.Equal(t, []string{"exporter.example:9802"}, g.Targets)
+		require.Equal(t, []string{"192.0.2.1:9802"}, g.Targets)
 		require.False(t, instances[g.Labels["instance"]])
 		instances[g.Labels["instance"]] = true
 		page := get(h, g.Labels["__metrics_path__"]+"?target="+g.Labels["__param_target"])
@@ -153,6 +159,49 @@ func TestDiscoveryNamesOnePagePerReplica(t *testing.T) {
 		}
 	}
 	require.Len(t, instances, 5)
+}
+
+func TestDiscoveryDoesNotBelieveTheHostHeader(t *testing.T) {
+	opts := newFleet(t).options()
+	h := handler(t, opts)
+	s, err := web.New(t.Context(), func() web.Options {
+		o := newFleet(t).options()
+		o.ListenAddresses = append(o.ListenAddresses, "localhost:0")
+		return o
+	}())
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	v6 := &net.TCPAddr{IP: net.ParseIP("2001:db8::1"), Port: 9802}
+	for _, c := range []struct {
+		says       string
+		h          http.Handler
+		host       string
+		at         net.Addr
+		servername string
+		want       string
+	}{
+		{"another's name", h, "evil.example", arrivedAt, "", "192.0.2.1:9802"},
+		{"another's name, over IPv6", h, "evil.example:80", v6, "", "[2001:db8::1]:9802"},
+		{"none", h, "", arrivedAt, "", "192.0.2.1:9802"},
+		{"a name that it listens on", s.Handler(), "localhost:0", arrivedAt, "", "localhost:0"},
+		{"the name of its certificate", h, "Exporter.example:9802", arrivedAt, "exporter.example", "Exporter.example:9802"},
+		{"not the name of its certificate", h, "evil.example:9802", arrivedAt, "exporter.example", "192.0.2.1:9802"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/sd", http.NoBody)
+			r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, c.at))
+			r.Host = c.host
+			if c.servername != "" {
+				r.TLS = &tls.ConnectionState{ServerName: c.servername}
+			}
+			w := httptest.NewRecorder()
+			c.h.ServeHTTP(w, r)
+			var groups []struct{ Targets []string }
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &groups))
+			require.Equal(t, []string{c.want}, groups[0].Targets)
+			require.NotContains(t, w.Body.String(), "evil")
+		})
+	}
 }
 
 func TestEngineIsShownWithHowItIsKnown(t *testing.T) {
