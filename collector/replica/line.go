@@ -1,10 +1,16 @@
 package replica
 
 import (
+	"time"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
+
+// ageSlack is how much longer than two intervals and a timeout a page may be
+// shown: pages are held for a second, and a busy machine is late.
+const ageSlack = 2 * time.Second
 
 // finish takes what a scrape brought down the rest of the line, to the snapshot
 // that readers see: parse, relabel, derive, assess. A scrape that failed takes
@@ -35,6 +41,9 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 			next.About = r.about(&next)
 		})
 		next.Health, next.Status = r.own(&next), r.status
+		if err == nil {
+			next.Until = p.Came.Add(2*r.target.Interval + r.target.Timeout + ageSlack)
+		}
 		r.shown.failed, r.shown.blocks = err, next
 		return next
 	})

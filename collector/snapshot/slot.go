@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"sync"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -18,7 +19,14 @@ type Snapshot struct {
 	About, Health *exposition.Block
 	// Status is how the last scrape went.
 	Status target.Status
+	// Until is when the page is too old to be shown, by the monotonic clock; the
+	// zero time is never. Scrapes replace a page long before; a process that was
+	// stopped, or a machine that slept, shows none that is older.
+	Until time.Time
 }
+
+// overdue says whether the page is too old.
+func (s *Snapshot) overdue() bool { return !s.Until.IsZero() && time.Now().After(s.Until) }
 
 // retain adds a reference to every block for a further holder.
 func (s *Snapshot) retain() {
@@ -99,11 +107,16 @@ func (s *Slot) replace(next func() Snapshot) (before Snapshot, ok bool) {
 	return before, true
 }
 
-// Status is how the replica's last scrape went.
+// Status is how the replica's last scrape went; one whose page is too old is down.
 func (s *Slot) Status() target.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.current.Status
+	status := s.current.Status
+	if s.current.overdue() {
+		status.Health, status.LastReason = target.HealthDown, "timeout"
+		status.LastError = "timeout: the last page is too old: the exporter was stopped, or had no processor"
+	}
+	return status
 }
 
 // Derived lends our series about the replica with their values; nil while its
@@ -112,7 +125,7 @@ func (s *Slot) Derived() *exposition.Block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.current.Derived
-	if b == nil {
+	if b == nil || s.current.overdue() {
 		return nil
 	}
 	b.Settle()
@@ -121,10 +134,13 @@ func (s *Slot) Derived() *exposition.Block {
 }
 
 // pin returns the current snapshot with a reference for the caller; its blocks
-// have their values.
+// have their values. It is empty when the page is too old.
 func (s *Slot) pin() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.current.overdue() {
+		return Snapshot{}
+	}
 	if s.current.Derived != nil {
 		s.current.Derived.Settle()
 	}
