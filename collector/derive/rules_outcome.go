@@ -52,6 +52,12 @@ func (p *Plan) countedByEngine(id string, fronts map[front]bool) bool {
 	return false
 }
 
+// takenOn says whether a group counts successes of a model that are of requests
+// it took on only, where an engine counts how they ended.
+func (p *Plan) takenOn(g *group) bool {
+	return g.signal == engine.ModelSuccess && p.countedByEngine(g.id, map[front]bool{{g.model, g.version}: true})
+}
+
 // at are the groups of a signal for one front.
 func (p *Plan) at(signal engine.Signal, id string, of front) []*group {
 	return selected(p.front(signal, id), func(g *group) bool {

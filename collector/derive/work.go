@@ -53,6 +53,7 @@ func (p *Plan) observe() {
 		for _, g := range p.all(signal) {
 			switch {
 			case !g.role.Front():
+			case p.takenOn(g):
 			case g.class == engine.ClassOK:
 				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
 			case g.class == engine.ClassServer:

@@ -17,6 +17,8 @@ type Book struct {
 	Steps, Tokens int
 	// Running and Waiting are in flight.
 	Running, Waiting int
+	// Now is the time since the first page.
+	Now time.Duration
 }
 
 // add is the book after some more of everything; what is in flight is that of
@@ -73,6 +75,7 @@ func play(first Book, stages ...stage) []Page {
 				book = Book{}
 			}
 			book = book.add(s.each)
+			book.Now = now
 			pages = append(pages, Page{At: now, Book: book, Restarted: restarted})
 			restarted = false
 		}

@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -28,6 +29,12 @@ func tritons() []Server {
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
 			Counts: okAndFailed, TakenAsOK: left, Only: true,
 			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm") },
+		},
+		{
+			Name: "Triton, LLM-API model with the metrics module", Kind: engine.Triton,
+			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
+			Counts: engine.Classes(), Uncounted: true,
+			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{
 			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
@@ -134,6 +141,30 @@ func executor(b *Book, p *sheet, newer string) {
 func accepting(b *Book, p *sheet, name string) {
 	core(p, name, b.ok()+b.canceled()+b.failed()-b.Crashed, 0, true, map[string]int{"BACKEND": b.Crashed})
 	p.gauge("nv_inference_pending_request_count", ofModel(name), 0)
+}
+
+// module writes what the metrics module adds to an LLM-API model.
+func module(b *Book, p *sheet) {
+	const own = "nv_llmapi_"
+	l := ofModel("tensorrt_llm")
+	executor(b, p, "tokens")
+	p.gauge(own+"heartbeat_timestamp_seconds", l, 1.8e9+b.Now.Seconds())
+	p.count(own+"iterations_total", l, b.Steps)
+	p.count(own+"generation_tokens_total", l, b.Tokens)
+	p.count(own+"prompt_tokens_total", l, 100*b.ok())
+	p.count(own+"kv_cache_reused_blocks_total", l, b.ok())
+	p.count(own+"kv_cache_missed_blocks_total", l, 3*b.ok())
+	p.gauge(own+"requests_in_flight", l, float64(b.Running+b.Waiting))
+	p.gauge(own+"requests_waiting", l, float64(b.Waiting))
+	ended := l + `,class="%s",finish_reason="%s"`
+	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "ok", "stop"), b.ok())
+	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "server", "error"), b.failed()-b.Crashed)
+	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "canceled", "cancelled"), b.canceled())
+	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "client", "error"), b.client())
+	p.event(own+"requests_ended_total", fmt.Sprintf(ended, "overload", "error"), b.overload())
+	p.times(own+"time_to_first_token_seconds", l, b.ok(), first)
+	p.times(own+"inter_token_latency_seconds", l, b.Tokens, between)
+	p.times(own+"request_duration_seconds", l, b.ok(), took)
 }
 
 // vllmBackend writes what Triton's vLLM backend publishes.
