@@ -75,11 +75,16 @@ func serveIterations(b *Book, p *sheet, l string) {
 	}
 }
 
-// nims is NIM 1.x, whose counters of success and failure are there from the
-// start.
+// nims are NIM 1.x, whose counters of success and failure are there from the
+// start, and 2.x, which passes on the page of the engine inside.
 func nims() []Server {
 	const l = `model_name="llama"`
-	return []Server{{
+	inside := func(name string, of Server) Server {
+		of.Name, of.Kind, of.Facts = name, engine.NIM, listed("2.1.4")
+		return of
+	}
+	newest := vllms()[1]
+	return []Server{inside("NIM 2.x with vLLM", newest), inside("NIM 2.x with SGLang", sglangs()[0]), {
 		Name: "NIM 1.x", Kind: engine.NIM, Facts: listed("1.0.0"),
 		Counts: []engine.Class{engine.ClassOK, engine.ClassServer, engine.ClassCanceled},
 		page: func(b *Book, p *sheet) {

@@ -81,7 +81,8 @@ pools:
 
 // missing are the capabilities that doctor does not find.
 func missing(found findings) (names []string) {
-	for line := range strings.Lines(found.stdout[strings.Index(found.stdout, "CAPABILITY"):]) {
+	_, table, _ := strings.Cut(found.stdout, "CAPABILITY")
+	for line := range strings.Lines(table) {
 		words := strings.Fields(line)
 		if len(words) == 0 {
 			return names
