@@ -161,7 +161,7 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 	defer cancel()
 	// A target that fails is a finding like others.
 	_ = c.ScrapeOnce(scraping)
-	doctor, err := diagnose.New(pool.HTTP, f.timeout) //nolint:contextcheck // It lives longer than one request.
+	doctor, err := diagnose.New(pool.HTTP, f.timeout)
 	if err != nil {
 		return findings{err, exitUnreachable}
 	}

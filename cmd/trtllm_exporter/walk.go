@@ -37,7 +37,7 @@ func (f *doctorFlags) walk(ctx context.Context, out *output, file *config.File) 
 	if err != nil {
 		return findings{err, exitUnreachable}
 	}
-	doctors, err := doctorsOf(file, f.timeout) //nolint:contextcheck // They live longer than one request.
+	doctors, err := doctorsOf(file, f.timeout)
 	if err != nil {
 		return findings{err, exitUnreachable}
 	}

@@ -159,7 +159,7 @@ type freshTLS struct{ config *promconfig.TLSConfig }
 
 // ClientHandshake implements credentials.TransportCredentials.
 func (t *freshTLS) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, grpccredentials.AuthInfo, error) {
-	client, err := handshake(t.config) //nolint:contextcheck // It asks for the context of each handshake itself.
+	client, err := handshake(t.config)
 	if err != nil {
 		_ = raw.Close()
 		return nil, nil, failf(ReasonResource, "", "tls_config: %w", err)
