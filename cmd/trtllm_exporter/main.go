@@ -35,7 +35,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // run does what the arguments say and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
-	app, actions := commandLine(stdout, stderr)
+	app, actions, out := commandLine(stdout, stderr)
 	ended := false
 	app.Terminate(func(int) { ended = true })
 	chosen, err := app.Parse(args)
@@ -50,7 +50,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if err == nil {
 		return exitOK
 	}
-	complain(stderr, err)
+	if format := out.log.Format; format != nil && format.String() == "json" {
+		promslog.New(&out.log).Error("Command failed", "err", strings.TrimRight(err.Error(), "\n"))
+	} else {
+		complain(stderr, err)
+	}
 	if found, ok := errors.AsType[findings](err); ok {
 		return found.code
 	}
@@ -79,7 +83,7 @@ type output struct {
 }
 
 // commandLine declares flags and subcommands; the actions are by subcommand.
-func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error) {
+func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
 	app := kingpin.New(program, "Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one /metrics for Prometheus.")
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
@@ -95,5 +99,5 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 		name, action := declare(app, out)
 		actions[name] = action
 	}
-	return app, actions
+	return app, actions, out
 }

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -35,10 +37,12 @@ func TestMain(m *testing.M) {
 //	server VAR TYPE FILE      a server that always answers with a file
 //	secure VAR USER PASSWORD  a Triton behind TLS and a password; ca.pem is its authority
 //	hang VAR                  a server that accepts and never answers
+//	chatty VAR                a server that goes on speaking after its answer
+//	jsonlines FILE            every line of the file is a JSON object
 //	eventually URL REGEXP     fetch until the answer matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
-//	send SIGNAL               HUP or TERM to all programs in the background
+//	send SIGNAL               HUP, INT or TERM to all programs in the background
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -48,6 +52,8 @@ func TestScripts(t *testing.T) {
 			"server":     startServer,
 			"hang":       startHanging,
 			"secure":     startSecure,
+			"chatty":     startChatty,
+			"jsonlines":  jsonLines,
 			"eventually": eventually,
 			"fetch":      fetch,
 			"send":       send,
@@ -111,6 +117,30 @@ func startSecure(ts *testscript.TestScript, _ bool, args []string) {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	ts.Check(os.WriteFile(ts.MkAbs("ca.pem"), ca, 0o600))
 	ts.Setenv(args[0]+"_ADDR", s.Listener.Addr().String())
+}
+
+// startChatty starts a server of which the client of net/http complains in the
+// log of the standard library.
+func startChatty(ts *testscript.TestScript, _ bool, args []string) {
+	listen(ts, args[0], func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		const text = "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n"
+		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%sand another thing", len(text), text)
+		_ = conn.Close()
+	})
+}
+
+// jsonLines wants JSON and nothing else.
+func jsonLines(ts *testscript.TestScript, _ bool, args []string) {
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			ts.Fatalf("not JSON: %s", line)
+		}
+	}
 }
 
 // startHanging starts a server that answers only when the reader leaves.
@@ -200,7 +230,7 @@ func ask(method, url string, header http.Header) (string, int, error) {
 
 // send signals every program in the background.
 func send(ts *testscript.TestScript, _ bool, args []string) {
-	sig, ok := map[string]os.Signal{"HUP": syscall.SIGHUP, "TERM": syscall.SIGTERM}[args[0]]
+	sig, ok := map[string]os.Signal{"HUP": syscall.SIGHUP, "INT": syscall.SIGINT, "TERM": syscall.SIGTERM}[args[0]]
 	if !ok {
 		ts.Fatalf("unknown signal %s", args[0])
 	}

@@ -138,6 +138,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, load func() (*conf
 	defer signal.Stop(hangups)
 	logger := promslog.New(&out.log)
 	takeKubernetesLog(logger)
+	takeStandardLog(logger)
 	e, err := newExporter(ctx, logger, flags, load)
 	if err != nil {
 		return err
@@ -150,6 +151,14 @@ func serve(ctx context.Context, out *output, flags *webFlags, load func() (*conf
 // logged in the form and at the level that were asked for.
 func takeKubernetesLog(logger *slog.Logger) {
 	klog.SetSlogLogger(logger.With("component", "kubernetes"))
+}
+
+// takeStandardLog gives package log of the standard library, in which clients of
+// net/http complain of servers, the exporter's log: otherwise its lines would be
+// between those of JSON.
+func takeStandardLog(logger *slog.Logger) {
+	slog.SetLogLoggerLevel(slog.LevelDebug)
+	slog.SetDefault(logger.With("component", "net/http"))
 }
 
 // errForced is the end that a second signal asks for.
