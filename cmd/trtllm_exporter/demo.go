@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
@@ -15,60 +19,142 @@ import (
 )
 
 // demoConfig is the head of the demo's configuration; pools follow.
-const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s }\npools:\n"
+const demoConfig = "global: { scrape_interval: 1s, scrape_timeout: 900ms, window: 15s, stall_after: 5s }\npools:\n"
+
+// demoFlags say what the demo shows.
+type demoFlags struct {
+	length   time.Duration
+	speed    float64
+	calm     bool
+	mixed    bool
+	fault    string
+	replicas int
+}
 
 // declareDemo declares the subcommand that needs no server.
 func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
-	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU.")
+	cmd := app.Command("demo", "Serve the metrics of a simulated fleet, to try the exporter without a GPU. After half a minute its replicas fail in one way after another.")
 	var serving webFlags
 	serving.declare(cmd)
-	length := cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").Duration()
-	speed := cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64()
-	mixed := cmd.Flag("mixed", "Add a pool of one model that vLLM, SGLang, trtllm-serve and Triton serve.").Bool()
+	var f demoFlags
+	cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").DurationVar(&f.length)
+	cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64Var(&f.speed)
+	cmd.Flag("calm", "Let nothing fail.").BoolVar(&f.calm)
+	cmd.Flag("fault", "Let this happen at once, and nothing else: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringVar(&f.fault)
+	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
+	cmd.Flag("mixed", "Add a pool of one model that vLLM, SGLang, trtllm-serve and Triton serve.").BoolVar(&f.mixed)
 	return cmd.FullCommand(), func() error {
+		if err := f.check(); err != nil {
+			return usageError{err}
+		}
 		return untilSignal(func(ctx context.Context) error {
-			if *length > 0 {
+			if f.length > 0 {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, *length)
+				ctx, cancel = context.WithTimeout(ctx, f.length)
 				defer cancel()
 			}
-			spec := simulate.DemoFleet(*speed)
-			if *mixed {
-				spec = simulate.MixedFleet(*speed)
-			}
-			return demo(ctx, out, &serving, spec)
+			return f.run(ctx, out, &serving)
 		})
 	}
 }
 
-// demo runs the fleet and an exporter that scrapes it.
-func demo(ctx context.Context, out *output, flags *webFlags, spec simulate.FleetSpec) error {
+// maxReplicas bounds the fleet of the demo; each replica opens two ports.
+const maxReplicas = 500
+
+// check says which flags contradict each other.
+func (f *demoFlags) check() error {
+	switch {
+	case f.calm && f.fault != "":
+		return errors.New("--calm and --fault are both given; give one of them")
+	case f.fault != "" && faultOf(f.fault) == nil:
+		return fmt.Errorf("--fault: there is no %q; use %s", f.fault, strings.Join(faultNames(), ", "))
+	case f.replicas < 1 || f.replicas > maxReplicas:
+		return fmt.Errorf("--replicas: %d is out of range; use 1 to %d", f.replicas, maxReplicas)
+	}
+	return nil
+}
+
+// run runs the fleet, an exporter that scrapes it, and the story.
+func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error {
 	// The fleet outlives ctx, so that nothing fails while the exporter stops.
-	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), spec)
+	fleet, err := simulate.StartFleet(context.WithoutCancel(ctx), f.fleet())
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer fleet.Close()
 	text := demoText(fleet)
-	logger := promslog.New(&out.log)
+	screen := newScreen(out.stdout, out.stderr)
+	logger := f.logger(out, screen)
+	takeStandardLog(logger)
 	e, err := newExporter(ctx, logger, flags, func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
 		return err
 	}
-	if _, err := fmt.Fprint(out.stdout, guide(e.server.Addr(), fleet)); err != nil {
-		e.server.Close()
-		return err
+	screen.open(guide(e.server.Addr(), fleet, f), "Look: http://"+e.server.Addr()+"/   Ctrl-C stops")
+	defer screen.close()
+	telling, stop := context.WithCancel(ctx)
+	var story sync.WaitGroup
+	defer story.Wait()
+	defer stop()
+	if !f.calm {
+		story.Go(func() { newStory(fleet, e, screen, f).tell(telling) })
 	}
 	return e.run(ctx, nil)
 }
 
+// logger is that of the exporter: without a level that was asked for it says
+// only what is wrong, for the story says the rest.
+func (*demoFlags) logger(out *output, screen *screen) *slog.Logger {
+	log := out.log
+	if log.Level == nil || log.Level.String() == "info" {
+		level := promslog.NewLevel()
+		_ = level.Set("warn") // It is a level.
+		log.Level = level
+	}
+	log.Writer = screen
+	return promslog.New(&log)
+}
+
+// fleet is the simulated fleet that was asked for.
+func (f *demoFlags) fleet() simulate.FleetSpec {
+	fleet := demoFleet(f.replicas, f.speed)
+	if f.mixed {
+		mixed := simulate.MixedFleet(f.speed).Pools
+		fleet.Pools = append(fleet.Pools, mixed[len(mixed)-1])
+	}
+	return fleet
+}
+
+// demoFleet is the fleet of simulate.DemoFleet with as many replicas as wanted,
+// all of the same release and up from the start.
+func demoFleet(replicas int, speed float64) simulate.FleetSpec {
+	fleet := simulate.DemoFleet(speed)
+	for p := range fleet.Pools {
+		pool := &fleet.Pools[p]
+		templates, size := pool.Replicas, (replicas+len(fleet.Pools)-1-p)/len(fleet.Pools)
+		pool.Replicas = make([]simulate.Spec, size)
+		for i := range pool.Replicas {
+			spec := templates[0]
+			spec.Name = fmt.Sprintf("%s-%d", strings.TrimSuffix(spec.Name, "-0"), i)
+			spec.Seed += uint64(i)
+			spec.LoadDuration = 0
+			spec.Scenario = templates[i%len(templates)].Scenario
+			pool.Replicas[i] = spec
+		}
+	}
+	return fleet
+}
+
 // demoText is the configuration of a fleet. What is expected of a pool is what
-// its first replica runs, so that the one of an older release is noticed; one
+// its first replica runs, so that one of another release stands out; one
 // without TensorRT-LLM expects nothing.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
 	for _, pool := range fleet.Pools() {
+		if len(pool.Replicas) == 0 {
+			continue
+		}
 		fmt.Fprintf(&b, "  - pool_id: %q\n", pool.Name)
 		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
 			fmt.Fprintf(&b, "    expect: { trtllm_version: %q }\n", version)
@@ -83,25 +169,32 @@ func demoText(fleet *simulate.Fleet) string {
 }
 
 // guide says where to look.
-func guide(addr string, fleet *simulate.Fleet) string {
+func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	var b strings.Builder
-	replicas := 0
+	replicas, pools := 0, 0
 	for _, pool := range fleet.Pools() {
-		replicas += len(pool.Replicas)
+		if replicas += len(pool.Replicas); len(pool.Replicas) > 0 {
+			pools++
+		}
 	}
-	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped. Where to look:\n\n",
-		count(replicas, "replica"), count(len(fleet.Pools()), "pool"))
+	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(pools, "pool"))
 	for _, line := range [][2]string{
-		{"in a browser", "http://%s/"},
-		{"the fleet", "curl -sg 'http://%s/targets?format=json'"},
-		{"all metrics", "curl -sg http://%s/metrics"},
-		{"tokens a second", "curl -sg 'http://%s/metrics?name[]=llm_server_generation_tokens_per_second'"},
+		{"fleet", "http://%s/"},
+		{"JSON", "curl -sg 'http://%s/targets?format=json'"},
+		{"all", "curl -sg http://%s/metrics"},
 		{"queues", "curl -sg 'http://%s/metrics?name[]=llm_server_queue_depth'"},
-		{"one pool", "curl -sg 'http://%s/metrics?pool_id=" + fleet.Pools()[0].Name + "'"},
-		{"for Prometheus", "http_sd_configs: [{url: 'http://%s/sd'}]"},
+		{"SD", "http_sd_configs: [{url: 'http://%s/sd'}]"},
 	} {
-		fmt.Fprintf(&b, "  %-16s "+line[1]+"\n", line[0], addr)
+		// With this column the longest line has 79 columns.
+		fmt.Fprintf(&b, "%-6s  "+line[1]+"\n", line[0], addr)
 	}
-	b.WriteString("\nRates appear after two scrapes. Ctrl-C stops.\n\n")
+	switch {
+	case f.calm:
+		b.WriteString("\nNothing will fail.\n")
+	case f.fault != "":
+		b.WriteString("\nOne replica will fail in a moment: " + f.fault + ".\n")
+	default:
+		b.WriteString("\nAll is well for half a minute; then one thing after another goes wrong.\n")
+	}
 	return b.String()
 }

@@ -31,6 +31,7 @@ const stopTimeout = time.Second
 type exporter struct {
 	logger    *slog.Logger
 	load      func() (*config.File, error)
+	store     *snapshot.Store
 	collector *collector.Collector
 	server    *web.Server
 	reloads   *reloadMetrics
@@ -59,7 +60,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	if err != nil {
 		return nil, err
 	}
-	e := &exporter{logger: logger, load: load, collector: c, reloads: reloads}
+	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
 	e.server, err = web.New(ctx, web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
 		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: values["runbook"],

@@ -1,0 +1,253 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// fault is one thing that goes wrong in the demo.
+type fault struct {
+	// name is that of the flag, what says what happens to the replica.
+	name, what string
+	begin, end func(r *simulate.Replica)
+	// pool and replica are the places of the one it happens to.
+	pool, replica int
+	// waits is true for one that shows in the queue and not in the verdict, differs
+	// for one that shows only when the replica serves again.
+	waits, differs bool
+}
+
+// faults are the story, in its order.
+func faults() []fault {
+	const overload, away = 6, 8 * time.Second
+	rate := 0.0
+	version := ""
+	return []fault{
+		{
+			name: "stall", pool: 0, replica: 1, what: "its executor freezes with requests in flight",
+			begin: func(r *simulate.Replica) { r.Stall(true) }, end: func(r *simulate.Replica) { r.Stall(false) },
+		},
+		{
+			name: "stubs", pool: 0, replica: 2, what: "the processes of its model die, every request fails",
+			begin: func(r *simulate.Replica) { r.FailRequests(true) }, end: func(r *simulate.Replica) { r.FailRequests(false) },
+		},
+		{
+			name: "version", pool: 1, replica: 2, what: "it comes back from a restart with another TensorRT-LLM", differs: true,
+			begin: func(r *simulate.Replica) { version = r.Spec().TRTLLMVersion; r.Rollout(time.Second, "", "1.0.0") },
+			end:   func(r *simulate.Replica) { r.Rollout(time.Second, "", version) },
+		},
+		{
+			name: "restart", pool: 1, replica: 0, what: "its process is killed and starts again",
+			begin: func(r *simulate.Replica) { r.Restart(away) }, end: func(*simulate.Replica) {},
+		},
+		{
+			name: "overload", pool: 0, replica: 0, what: "it gets many times the requests it can serve", waits: true,
+			begin: func(r *simulate.Replica) { rate = r.Spec().Workload.Rate; r.SetRate(rate * overload) }, end: func(r *simulate.Replica) { r.SetRate(rate) },
+		},
+	}
+}
+
+// faultNames are the names that --fault takes.
+func faultNames() []string {
+	var names []string
+	for _, f := range faults() {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// faultOf is the fault of that name; nil for none.
+func faultOf(name string) *fault {
+	for _, f := range faults() {
+		if f.name == name {
+			return &f
+		}
+	}
+	return nil
+}
+
+// The times of the story. A fault is shown for a while after it is seen, so that
+// somebody can look, and the next one waits until all is well.
+const (
+	quietTime  = 30 * time.Second
+	firstFault = 3 * time.Second
+	holdTime   = 10 * time.Second
+	restTime   = 10 * time.Second
+	patience   = 60 * time.Second
+	lookEvery  = 200 * time.Millisecond
+	// manyWait is how many requests wait where too many come.
+	manyWait = 10
+)
+
+// story lets things go wrong, one after the other, and says in one line each what
+// happened, and in one what was seen of it.
+type story struct {
+	pools    []simulate.Pool
+	exporter *exporter
+	screen   *screen
+	flags    *demoFlags
+	began    time.Time
+}
+
+func newStory(fleet *simulate.Fleet, e *exporter, s *screen, flags *demoFlags) *story {
+	return &story{pools: fleet.Pools(), exporter: e, screen: s, flags: flags, began: time.Now()}
+}
+
+// of is the replica that a fault happens to; a small fleet has one pool only.
+func (s *story) of(f *fault) *simulate.Replica {
+	all := s.pools[f.pool].Replicas
+	if len(all) == 0 {
+		all = s.pools[0].Replicas
+	}
+	return all[f.replica%len(all)]
+}
+
+// tell goes on until ctx ends.
+func (s *story) tell(ctx context.Context) {
+	if s.flags.fault != "" {
+		if wait(ctx, firstFault) {
+			f := faultOf(s.flags.fault) //nolint:contextcheck // A port opens again at its own time.
+			s.happen(ctx, f, s.of(f))
+		}
+		return
+	}
+	if !wait(ctx, quietTime) {
+		return
+	}
+	all := faults() //nolint:contextcheck // As above.
+	for i := 0; ctx.Err() == nil; i++ {
+		f := &all[i%len(all)]
+		r := s.of(f)
+		s.happen(ctx, f, r)
+		wait(ctx, holdTime)
+		f.end(r)
+		if s.until(ctx, r, func(now *target.Status) bool { return now.Severity == string(assess.OK) && !s.tooMany(ctx, f, r) }) {
+			s.say("%s is well again.", r.Name())
+		}
+		wait(ctx, restTime)
+	}
+}
+
+// happen lets something go wrong with a replica, and says when it is seen.
+func (s *story) happen(ctx context.Context, f *fault, r *simulate.Replica) {
+	s.say("%s: %s.", r.Name(), f.what)
+	f.begin(r)
+	began := time.Now()
+	var seen target.Status
+	found := s.until(ctx, r, func(now *target.Status) bool {
+		seen = *now
+		if f.waits {
+			return s.tooMany(ctx, f, r)
+		}
+		if f.differs {
+			return now.Severity == string(assess.Look) && now.State == string(assess.Ready)
+		}
+		return now.Severity == string(assess.Broken)
+	})
+	if !found {
+		return
+	}
+	said := strings.ReplaceAll(seen.State, "_", " ")
+	switch {
+	case f.waits:
+		said = fmt.Sprintf("%.0f requests wait", s.waiting(ctx, r))
+	case f.differs:
+		said = "not as its pool expects"
+	case seen.State == string(assess.Ready):
+		said = "the canary fails"
+	}
+	s.say("  after %.0f s the exporter says: %s. Its readiness says: %s.", time.Since(began).Seconds(), said, readinessOf(ctx, r))
+}
+
+// say writes a line with the time since the start.
+func (s *story) say(format string, args ...any) {
+	since := time.Since(s.began).Round(time.Second)
+	s.screen.say(fmt.Sprintf("%d:%02d %s", int(since.Minutes()), int(since.Seconds())%60, fmt.Sprintf(format, args...)))
+}
+
+// until waits until the status of a replica is as wanted; false when it does not
+// become so in time.
+func (s *story) until(ctx context.Context, r *simulate.Replica, wanted func(*target.Status) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for wait(ctx, lookEvery) {
+		for _, slot := range s.exporter.store.Slots() {
+			if slot.Target().ReplicaID != r.Name() {
+				continue
+			}
+			if now := slot.Status(); wanted(&now) {
+				return ctx.Err() == nil
+			}
+		}
+	}
+	return false
+}
+
+// tooMany says whether a replica that gets too many requests lets them wait.
+func (s *story) tooMany(ctx context.Context, f *fault, r *simulate.Replica) bool {
+	return f.waits && s.waiting(ctx, r) >= manyWait
+}
+
+// waiting is how many requests wait at a replica, as /metrics has it.
+func (s *story) waiting(ctx context.Context, r *simulate.Replica) float64 {
+	url := "http://" + s.exporter.server.Addr() + "/metrics?name[]=llm_server_queue_depth"
+	response, err := get(ctx, url)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = response.Body.Close() }()
+	most := 0.0
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		line := lines.Text()
+		if v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64); err == nil && strings.Contains(line, strconv.Quote(r.Name())) {
+			most = max(most, v)
+		}
+	}
+	return most
+}
+
+// readinessOf is what a server says of itself, under the path that it has.
+func readinessOf(ctx context.Context, r *simulate.Replica) string {
+	for _, path := range []string{"/v2/health/ready", "/health"} {
+		response, err := get(ctx, r.APIURL()+path)
+		if err != nil {
+			return "nothing, it refuses"
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusNotFound {
+			return strconv.Itoa(response.StatusCode)
+		}
+	}
+	return "nothing"
+}
+
+// get asks once, on a connection that is not kept.
+func get(ctx context.Context, url string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+	return client.Do(request)
+}
+
+// wait waits; false when ctx ends before.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
