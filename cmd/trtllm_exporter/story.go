@@ -165,7 +165,7 @@ func (s *story) happen(ctx context.Context, f *fault, r *simulate.Replica) {
 	case seen.State == string(assess.Ready):
 		said = "the canary fails"
 	}
-	s.say("  after %.0f s the exporter says: %s. Its readiness says: %s.", time.Since(began).Seconds(), said, readinessOf(ctx, r))
+	s.say("  after %.0f s the exporter: %s; its readiness: %s.", time.Since(began).Seconds(), said, readinessOf(ctx, r))
 }
 
 // say writes a line with the time since the start.
@@ -220,7 +220,7 @@ func readinessOf(ctx context.Context, r *simulate.Replica) string {
 	for _, path := range []string{"/v2/health/ready", "/health"} {
 		response, err := get(ctx, r.APIURL()+path)
 		if err != nil {
-			return "nothing, it refuses"
+			return "refused"
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusNotFound {
