@@ -28,7 +28,7 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 	p.Release()
 	if err == nil {
 		r.tally.Count(raw.Shape().Drops())
-		r.page.marks.take(raw, r.page.read)
+		r.page.marks.Take(raw, r.page.read)
 	}
 	before := r.status
 	r.slot.Update(func() (next snapshot.Snapshot) {

@@ -22,8 +22,10 @@ type page struct {
 	identity *identity.Identity
 	// cut is where the pages before may have been cut.
 	cut cut
-	// marks are what a restart is seen by before its page is published.
-	marks marks
+	// marks are what a restart is seen by before its page is published; fell is
+	// true when the page before waited for it.
+	marks derive.Marks
+	fell  bool
 }
 
 // numbers are the windows that derived series are computed from.
