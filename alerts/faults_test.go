@@ -120,6 +120,7 @@ func faults() map[string][]signal {
 		"LLMScrapesSkipped":       {growing(own+"target_scrapes_skipped_total", "", 0, 1), up},
 		"LLMSnapshotStale":        {{name: own + "target_last_success_timestamp_seconds", labels: `replica_id="r0"`, good: 1, clock: true}, up},
 		"LLMSeriesDropped":        {growing(own+"target_series_dropped_total", `,reason="limit"`, 0, 5), up},
+		"LLMTargetsRefused":       {steady(own+"targets_refused", "", 0).turns(1)},
 		"LLMExporterReloadFailed": {steady(own+"config_last_reload_successful", "", 1).turns(0)},
 		"LLMDiscoveryFailing":     {{name: own + "discovery_failures_total", labels: `mechanism="dns"`, bad: 1, counter: true}},
 		"LLMExporterPageLarge":    {steady(own+"page_bytes", "", 1e6).turns(1.3e7)},

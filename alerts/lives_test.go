@@ -221,7 +221,6 @@ func TestEveryAlertIsInTheTableOfLives(t *testing.T) {
 	elsewhere := map[string]string{
 		"LLMExporterAbsent":     "there is one job, and it is there in the table",
 		"LLMEnergyPerTokenHigh": "it compares with the mean of a day",
-		"LLMTargetsRefused":     "a counter that is born with the first refusal shows no increase",
 	}
 	all := faults()
 	for _, r := range rules(t) {

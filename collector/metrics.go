@@ -12,7 +12,7 @@ type metrics struct {
 	targets *prometheus.GaugeVec
 	dropped *prometheus.GaugeVec
 	empty   *prometheus.GaugeVec
-	refused *prometheus.CounterVec
+	refused *prometheus.GaugeVec
 	panics  prometheus.Counter
 }
 
@@ -21,7 +21,7 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
 		targets: own.Targets.MakeGaugeVec(), dropped: own.TargetsDropped.MakeGaugeVec(), empty: own.PoolWithoutTargets.MakeGaugeVec(),
-		refused: own.TargetsRefused.MakeCounterVec(), panics: own.Panics.MakeCounter(),
+		refused: own.TargetsRefused.MakeGaugeVec(), panics: own.Panics.MakeCounter(),
 	}
 	instance := own.InstanceInfo.MakeGaugeVec()
 	instance.WithLabelValues(id).Set(1)

@@ -47,6 +47,8 @@ type pool struct {
 	synced  bool
 	awaited int
 	wanted  map[string]*target.Target
+	// refused are the targets found last whose key another of them has.
+	refused []*target.Target
 	// search is what became of all that discovery found last.
 	search target.Search
 }

@@ -137,9 +137,10 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.synced, p.awaited = true, p.awaited-1
-	p.wanted = make(map[string]*target.Target, len(found))
+	p.wanted, p.refused = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
+			p.refused = append(p.refused, t)
 			c.refuse(t, other.MetricsURL)
 			continue
 		}
@@ -153,6 +154,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	}
 	search.Targets = len(p.wanted)
 	c.searched(p, &search)
+	c.countRefused()
 }
 
 // drop ends the replicas of the pool's targets that are not wanted any more. The
@@ -215,7 +217,6 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 
 // refuse leaves a target out whose pool_id and replica_id another has.
 func (c *Collector) refuse(t *target.Target, other string) {
-	c.metrics.refused.WithLabelValues(t.PoolID).Inc()
 	c.opts.Logger.Warn("Target refused, another has its pool_id and replica_id",
 		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", t.MetricsURL, "other", other)
 }

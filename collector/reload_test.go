@@ -64,7 +64,7 @@ func TestTheSecondTargetOfOneNameIsRefused(t *testing.T) {
 	first, second, other := newStage(t), newStage(t), newStage(t)
 	l := startLine(t, staged("p", "r="+first.host(), "r="+second.host(), "s="+other.host()))
 	l.whole(2, "p")
-	require.Contains(t, l.self(), `trtllm_exporter_targets_refused_total{pool_id="p"} 1`)
+	require.Contains(t, l.self(), `trtllm_exporter_targets_refused{pool_id="p"} 1`)
 	require.Contains(t, l.self(), `trtllm_exporter_targets{pool_id="p"} 2`)
 	require.Zero(t, second.hits.Load())
 	require.Positive(t, first.hits.Load())
@@ -81,7 +81,7 @@ func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
 	l.whole(1, "p")
 	l.apply(staged("p", "r="+first.host()), taken)
 	l.until("The second is refused", nil, func(string) string {
-		if !strings.Contains(l.self(), `trtllm_exporter_targets_refused_total{pool_id="p"} 1`) {
+		if !strings.Contains(l.self(), `trtllm_exporter_targets_refused{pool_id="p"} 1`) {
 			return "its count"
 		}
 		return ""

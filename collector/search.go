@@ -30,6 +30,27 @@ func (c *Collector) searched(p *pool, s *target.Search) {
 	}
 }
 
+// countRefused counts the targets of each pool that are left out now: those that
+// have the key of another of their search, and those whose key is that of another
+// search's replica.
+func (c *Collector) countRefused() {
+	refused := make(map[string]int)
+	for id, p := range c.running {
+		refused[id] += 0
+		for _, t := range p.refused {
+			refused[t.PoolID]++
+		}
+		for key, t := range p.wanted {
+			if l := c.replicas[key]; l == nil || l.search != p {
+				refused[t.PoolID]++
+			}
+		}
+	}
+	for id, n := range refused {
+		c.metrics.refused.WithLabelValues(id).Set(float64(n))
+	}
+}
+
 // Searches are what discovery and relabeling have found of every pool, in the
 // order of the pools' names.
 func (c *Collector) Searches() []target.Search {

@@ -65,7 +65,7 @@ func sglangTokens() []Meaning {
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
-		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=tier"}},
+		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
 	}...)

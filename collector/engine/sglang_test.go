@@ -96,7 +96,7 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 			"spec_decode_acceptance_length": 0,
 		},
 		"real-sglang-0.5.23-after-disconnect.prom": {
-			"requests_aborted_total": 6, "prompt_tokens_cached_total": 90, "prompt_tokens_cached_by_tier_total tier=device": 90,
+			"requests_aborted_total": 6, "prompt_tokens_cached_total": 90, "prompt_tokens_cached_by_tier_total cache_tier=device": 90,
 		},
 		"real-sglang-0.5.23-scheduler-stopped.prom": {"requests_running": 4, "requests_waiting": 4},
 	} {

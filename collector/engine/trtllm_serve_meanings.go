@@ -29,7 +29,7 @@ func requestMeanings() []Meaning {
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "prompt_cached_tokens_total", Signal: CachedTokens, Counter: true},
-		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_level=level", "cache_tier=tier"}},
+		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_level=level", "cache_tier=cache_tier"}},
 	}
 }
 

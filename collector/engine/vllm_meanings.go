@@ -82,7 +82,7 @@ func vllmTokens() []Meaning {
 			Name: "gpu_prefix_cache_hits_total", Signal: CachedTokens, Counter: true,
 			Unless: []string{"prompt_tokens_cached_total", "prefix_cache_hits_total"},
 		},
-		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"source=tier"}},
+		{Name: "prompt_tokens_cached_by_source_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"source=cache_tier"}},
 		{Name: "request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
 		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},

@@ -75,8 +75,8 @@ vllm:prompt_tokens_cached_by_source_total{engine="0",model_name="m",source="devi
 vllm:prompt_tokens_cached_by_source_total{engine="0",model_name="m",source="host"} 4
 `,
 			map[string]float64{
-				"prompt_tokens_cached_total": 16, "prompt_tokens_cached_by_tier_total tier=device": 12,
-				"prompt_tokens_cached_by_tier_total tier=host": 4,
+				"prompt_tokens_cached_total": 16, "prompt_tokens_cached_by_tier_total cache_tier=device": 12,
+				"prompt_tokens_cached_by_tier_total cache_tier=host": 4,
 			},
 		},
 		{

@@ -103,7 +103,7 @@ var table = [...]Family{
 	PoolWithoutTargets:     {"pool_without_targets", gauge, "1 while discovery has answered and the pool has no targets, in this exporter or another; the log and the pages say why.", []string{"pool_id"}},
 	Targets:                {"targets", gauge, "Targets of the pool after discovery and relabeling.", []string{"pool_id"}},
 	TargetsDropped:         {"targets_dropped", gauge, "Targets of the pool that relabel_configs dropped; /targets?dropped says by which rule.", []string{"pool_id"}},
-	TargetsRefused:         {"targets_refused_total", counter, "Targets left out because another target has the same pool_id and replica_id.", []string{"pool_id"}},
+	TargetsRefused:         {"targets_refused", gauge, "Targets that are left out now because another target has the same pool_id and replica_id.", []string{"pool_id"}},
 
 	TargetUp:                 {"target_up", gauge, "1 if the last scrape of the target succeeded, else 0.", nil},
 	TargetScrapeDuration:     {"target_scrape_duration_seconds", gauge, "Duration of the last scrape of the target, from the request to the last byte of its page, whether it succeeded or not.", nil},
