@@ -82,6 +82,6 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 		require.NotContains(t, page, secret)
 		require.NotContains(t, log.String(), secret)
 	}
-	require.Contains(t, log.String(), "Target is down")
+	require.Contains(t, log.String(), "Replica changed state")
 	require.Contains(t, asked.Load(), "key="+param, "it was asked with it")
 }
