@@ -46,10 +46,10 @@ func DemoFleet(speed float64) FleetSpec {
 }
 
 // MixedFleet is [DemoFleet] with a third pool, in which one model is served by
-// engines of four kinds.
+// engines of four kinds, Triton with both of its backends.
 func MixedFleet(speed float64) FleetSpec {
 	fleet, mixed := DemoFleet(speed), PoolSpec{Name: "mistral-24b-mixed"}
-	for i, kind := range []Kind{KindVLLM, KindSGLang, KindServe, KindTriton} {
+	for i, kind := range []Kind{KindVLLM, KindSGLang, KindServe, KindTriton, KindTritonLLMAPIModule} {
 		mixed.Replicas = append(mixed.Replicas, Spec{
 			Name: fmt.Sprintf("mistral-24b-%d", i), Kind: kind, Seed: uint64(30 + i), Speed: speed,
 			Model: "mistral-24b", GPUs: 1, Streaming: true,

@@ -45,7 +45,7 @@ func TestTheMixedFleetHasOnePoolOfSeveralKinds(t *testing.T) {
 		require.Greater(t, r.Truth().Finished, uint64(50), spec.Name)
 		kinds[spec.Kind] = true
 	}
-	require.Len(t, kinds, 4)
+	require.Len(t, kinds, 5)
 }
 
 func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {

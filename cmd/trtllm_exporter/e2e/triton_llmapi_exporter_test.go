@@ -17,6 +17,8 @@ import (
 func TestTheExporterReadsTheMetricsModule(t *testing.T) {
 	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
 	s.start(t)
+	s.sendAll(t, ask(3, 2, true)) // An engine that never ran has no iterations to show.
+	s.settled(t, counted{tokens: 2, ended: map[string]float64{"ok": 1}})
 	found := doctor(t, s.tritonServer)
 	require.Equal(t, []string{"gpu"}, missing(found), "a machine without a GPU")
 	require.Contains(t, found.stdout, "metric set E")
@@ -51,12 +53,12 @@ pools:
 	require.NoError(t, <-over)
 	within(t, 10*time.Second, "all is counted", func() bool {
 		p := e.page(t)
-		return sum(p, "llm_server_generation_tokens_total") == 720 && sum(p, "llm_server_requests_total", "class", "ok") == 12
+		return sum(p, "llm_server_generation_tokens_total") == 722 && sum(p, "llm_server_requests_total", "class", "ok") == 13
 	})
 	p := e.page(t)
-	require.Equal(t, 120.0, p.only(t, "llm_server_prompt_tokens_total"))
-	require.Equal(t, 12.0, p.only(t, "llm_server_request_duration_seconds_count"))
-	require.Equal(t, 6.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
+	require.Equal(t, 123.0, p.only(t, "llm_server_prompt_tokens_total"))
+	require.Equal(t, 13.0, p.only(t, "llm_server_request_duration_seconds_count"))
+	require.Equal(t, 7.0, p.only(t, "llm_server_time_to_first_token_seconds_count"), "of streamed ones")
 	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
 	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
 
