@@ -104,6 +104,7 @@ func requireFindings(t *testing.T, s *tritonServer, f *findings, changed map[str
 	table := capabilities(s.release, changed)
 	head := fmt.Sprintf(`%[1]s  http://%[1]s
 engine           triton
+recognised by    the page has names that begin with nv_
 generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
 engine version   %[2]s
 TensorRT-LLM     %[3]s (source: %[4]s)
