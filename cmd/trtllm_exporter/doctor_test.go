@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +62,18 @@ func TestDoctorNamesWhatIsMissingAndTheFlag(t *testing.T) {
 		require.Regexp(t, line, text)
 	}
 	require.NotContains(t, text, "not answered")
+}
+
+func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
+	r := ailing(t, simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, Streaming: true, GPUs: 1})
+	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
+	require.Equal(t, exitOK, code, errors)
+	_, table, found := strings.Cut(text, "\nCAPABILITY ")
+	require.True(t, found, text)
+	table, _, _ = strings.Cut(table, "\nDETERMINISM ")
+	require.Equal(t, 15, strings.Count(table, "  yes  "), table)
+	require.NotRegexp(t, `(?m)^\w+ +no `, table)
+	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }
 
 func TestDoctorOfAServerWithoutItsPage(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -103,6 +104,8 @@ func (r *report) wrong() error {
 		return findings{fmt.Errorf("%d of %d pools have no targets", r.empty, len(r.Pools)), exitUnreachable}
 	case r.unreachable > 0:
 		return findings{fmt.Errorf("%d of %d servers cannot be reached", r.unreachable, len(r.Servers)), exitUnreachable}
+	case r.missing == 1:
+		return findings{errors.New("1 capability is missing"), exitMissing}
 	case r.missing > 0:
 		return findings{fmt.Errorf("%d capabilities are missing", r.missing), exitMissing}
 	case r.unwell > 0:

@@ -123,7 +123,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanGPU, core + "nv_gpu_utilization 1\n", nil, "true, nv_gpu_*, by DCGM"},
 		{engine.Triton, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
 		{engine.Triton, engine.CanConfig, core, nil, "false, the API answered with no config of a model [set api_port]"},
-		{engine.Triton, engine.CanConfig, core, &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}, "false, GET /v2: nothing listens"},
+		{engine.Triton, engine.CanConfig, core, &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}, "false, GET /v2: nothing listens [set api_port if the API is elsewhere]"},
 		{
 			engine.Triton, engine.CanConfig, core,
 			&engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}, {Question: "POST /x", Reason: "restricted", Restricted: true}}},

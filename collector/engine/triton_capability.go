@@ -190,5 +190,5 @@ func (*tritonPage) noConfig(k *Known) target.Check {
 		}
 	}
 	p := k.Facts.Problems[0]
-	return no(p.Question+": "+p.Reason, "")
+	return no(p.Question+": "+p.Reason, "set api_port if the API is elsewhere")
 }
