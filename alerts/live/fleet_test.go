@@ -33,6 +33,8 @@ func fleetSpec() simulate.FleetSpec {
 	serve := simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: work, Engine: small}
 	streaming := triton
 	streaming.Streaming = true
+	llmapi := streaming
+	llmapi.Kind = simulate.KindTritonLLMAPIModule
 
 	add("calm", 2, triton)
 	add("calm-stream", 1, streaming)
@@ -50,6 +52,9 @@ func fleetSpec() simulate.FleetSpec {
 	add("tight", 1, tight)
 	add("lone", 1, serve)
 	add("hung", 2, streaming)
+	add("module", 1, llmapi)
+	llmapi.Workload.Rate = 12
+	add("module-stuck", 2, llmapi)
 	return spec
 }
 

@@ -4,6 +4,7 @@ package live
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,11 @@ func faults() []fault {
 			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) },
 		},
 		{
+			"an engine behind the LLM-API backend hangs", "LLMReplicaStalled", "on-call",
+			[]string{"pool_id", "module-stuck", "replica_id", "module-stuck-0"},
+			func(f *simulate.Fleet) { f.Replica("module-stuck", "module-stuck-0").Stall(true) },
+		},
+		{
 			"more arrives than the pool can do", "LLMPoolSaturated", "working-day",
 			[]string{"pool_id", "busy", "model_id", "qwen"},
 			func(f *simulate.Fleet) {
@@ -78,9 +84,13 @@ func faults() []fault {
 
 func TestFaultsReachTheirReceiver(t *testing.T) {
 	s := startStack(t)
+	replicas := 0
+	for _, pool := range s.fleet.Pools() {
+		replicas += len(pool.Replicas)
+	}
 	within(t, time.Minute, "all replicas are ready", func() bool {
 		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == "18"
+		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
 	})
 	// Windows fill.
 	pause(t, 30*time.Second)

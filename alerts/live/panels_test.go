@@ -18,23 +18,11 @@ import (
 // dashboard, panel and reference, with the reason.
 func expectedEmpty() map[string]string {
 	return map[string]string{
-		"trtllm-exporter / Series dropped / A":                              "no server breaks a limit here",
-		"trtllm-replica / Disaggregated transfers / A":                      "no server here is disaggregated",
-		"trtllm-capacity / Refused for want of room / B":                    "no server here is a router",
-		"trtllm-latency / Time between tokens, percentiles / A":             noTokens,
-		"trtllm-latency / Time between tokens, percentiles / B":             noTokens,
-		"trtllm-latency / Time between tokens, percentiles / C":             noTokens,
-		"trtllm-latency / Time between tokens, percentiles / D":             noTokens,
-		"trtllm-latency / Time between tokens, percentiles / E":             noTokens,
-		"trtllm-latency / Time between tokens, above the largest bound / A": noTokens,
-		"trtllm-latency / Time between tokens, p95 by replica / A":          noTokens,
-		"trtllm-latency / Time between tokens, distribution / A":            noTokens,
-		"trtllm-replica / Time between tokens / A":                          noTokens,
-		"trtllm-replica / Time between tokens / B":                          noTokens,
+		"trtllm-exporter / Series dropped / A":           "no server breaks a limit here",
+		"trtllm-replica / Disaggregated transfers / A":   "no server here is disaggregated",
+		"trtllm-capacity / Refused for want of room / B": "no server here is a router",
 	}
 }
-
-const noTokens = "no server here counts the time between two tokens"
 
 // rare are queries that have data only while something is above the largest
 // bound of its histogram or refused for want of room, or where the exporter's
@@ -46,6 +34,8 @@ func rare() []string {
 		"trtllm-latency / Time to first token, percentiles / E",
 		"trtllm-latency / Time per output token, percentiles / E",
 		"trtllm-latency / Whole request, percentiles / E",
+		"trtllm-latency / Time between tokens, percentiles / E",
+		"trtllm-latency / Time between tokens, above the largest bound / A",
 		"trtllm-capacity / Refused for want of room / A",
 		"trtllm-capacity / Hidden in Triton's executor, estimate / A",
 		"trtllm-latency / Time per output token, estimate / A",
