@@ -45,8 +45,9 @@ func (m *metadata) get(name string) *familyMeta {
 // the first time.
 func (m *metadata) help(name, text string) uint32 {
 	f := m.get(name)
-	// The text format has no blanks at the front of a help text.
-	text = strings.TrimLeft(text, " \t")
+	// The text format has no blanks at the front of a help text, and textparse
+	// takes a NUL there for the end of the text.
+	text = strings.TrimLeft(text, " \t\x00")
 	if !f.helped {
 		f.help, f.helped = text, true
 		return 0

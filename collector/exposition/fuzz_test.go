@@ -54,6 +54,9 @@ func FuzzParse(f *testing.F) {
 	f.Add("# HELP a! \na{}0", false)
 	f.Add("# TYPE \"\" histogram\n{\"_count\"} 0\n# EOF", true)
 	f.Add("# TYPE \"h.d\" histogram\n{\"h.d bucket\",a=\"0\"} 0\n{\"h.d_count\",a=\"0\"} 0\n# EOF", true)
+	f.Add("# HELP a! \x00\na 0", false)
+	f.Add("# HELP a x\x00y\na 0", false)
+	f.Add("# HELP a \x00y\na 0", false)
 	f.Add("# HELP a   two blanks\na 0\n# EOF\n", true)
 	for _, body := range seeds(f) {
 		f.Add(body, false)
