@@ -78,8 +78,11 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},
-		Expect:    assess.Expectations(pc.Expect),
-		EngineDir: pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
+		Expect: assess.Expectations{
+			EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
+		},
+		Objectives: pc.SLO.Objectives(),
+		EngineDir:  pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
 		IterationStats: pc.IterationStats, Canary: pc.Canary,
 	}
 }

@@ -20,33 +20,26 @@ import (
 // facts change slowly.
 const skewInterval = time.Second
 
-// comparison renders the skew of all pools. It is not safe for concurrent use.
+// comparison renders what is said of pools: what they promise, and the skew of
+// their replicas. It is not safe for concurrent use.
 type comparison struct {
-	skew, canary exposition.Family
-	values       []skewValue
-	out          *exposition.Computed
+	values []poolValue
+	out    *exposition.Computed
 }
 
-// skewValue is one series; fact is empty for the outputs of the canary.
-type skewValue struct {
-	pool, fact string
-	value      int
+// poolValue is one series about a pool: its family without the common prefix, and
+// a label that it has besides the pool's, empty for none.
+type poolValue struct {
+	family, pool, label, name string
+	value                     float64
 }
 
 // labels are those of the series.
-func (v *skewValue) labels() labels.Labels {
-	if v.fact == "" {
+func (v *poolValue) labels() labels.Labels {
+	if v.label == "" {
 		return labels.FromStrings(relabel.LabelPoolID, v.pool)
 	}
-	return labels.FromStrings(relabel.LabelPoolID, v.pool, "fact", v.fact)
-}
-
-// newComparison takes the families' heads from the catalogue.
-func newComparison() *comparison {
-	return &comparison{
-		skew:   series.Heads()[derive.Prefix+"pool_skew"],
-		canary: series.Heads()[derive.Prefix+"pool_canary_outputs"],
-	}
+	return labels.FromStrings(relabel.LabelPoolID, v.pool, v.label, v.name)
 }
 
 // compared are the replicas of one pool.
@@ -55,25 +48,30 @@ type compared struct {
 	answers []*target.Canary
 }
 
-// compare publishes the skew of every pool, when it changed.
-func (c *comparison) compare(pools map[string]*compared) (block *exposition.Block, changed bool) {
-	var values []skewValue
+// skews are the series of what differs within pools.
+func skews(pools map[string]*compared) []poolValue {
+	var values []poolValue
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		for _, fact := range assess.SkewFacts() {
 			if n, ok := assess.SkewOf(fact, pools[pool].facts); ok {
-				values = append(values, skewValue{pool, fact, n})
+				values = append(values, poolValue{"pool_skew", pool, "fact", fact, float64(n)})
 			}
 		}
 	}
 	for _, pool := range slices.Sorted(maps.Keys(pools)) {
 		if n, ok := assess.DistinctOutputs(pools[pool].answers); ok {
-			values = append(values, skewValue{pool, "", n})
+			values = append(values, poolValue{family: "pool_canary_outputs", pool: pool, value: float64(n)})
 		}
 	}
+	return values
+}
+
+// show renders the values, when they changed.
+func (c *comparison) show(values []poolValue) (block *exposition.Block, changed bool) {
 	if slices.Equal(values, c.values) {
 		return nil, false
 	}
-	shape := slices.EqualFunc(values, c.values, func(a, b skewValue) bool { return a.pool == b.pool && a.fact == b.fact })
+	shape := slices.EqualFunc(values, c.values, func(a, b poolValue) bool { a.value = b.value; return a == b })
 	c.values = values
 	if len(values) == 0 {
 		c.out = nil
@@ -82,27 +80,24 @@ func (c *comparison) compare(pools map[string]*compared) (block *exposition.Bloc
 	if c.out == nil || !shape {
 		all := make([]exposition.ComputedSeries, len(values))
 		for i, v := range values {
-			all[i] = exposition.ComputedSeries{Family: c.skew, Labels: v.labels()}
-			if v.fact == "" {
-				all[i].Family = c.canary
-			}
+			all[i] = exposition.ComputedSeries{Family: series.Heads()[derive.Prefix+v.family], Labels: v.labels()}
 		}
 		c.out = exposition.NewComputed(all)
 	}
 	b := c.out.Block()
 	for i, v := range values {
-		b.Set(i, float64(v.value))
+		b.Set(i, v.value)
 	}
 	b.Seal()
 	return b, true
 }
 
-// runSkew compares the replicas of each pool until ctx ends, then takes what
-// it published off the page.
+// runSkew says what pools promise and compares their replicas until ctx ends, then
+// takes what it published off the page.
 func (c *Collector) runSkew(ctx context.Context) {
 	ticker := time.NewTicker(skewInterval)
 	defer ticker.Stop()
-	comparison := newComparison()
+	var shown comparison
 	for {
 		select {
 		case <-ctx.Done():
@@ -110,7 +105,7 @@ func (c *Collector) runSkew(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if b, changed := comparison.compare(c.compared()); changed {
+		if b, changed := shown.show(slices.Concat(c.promised(), skews(c.compared()))); changed {
 			c.opts.Store.PublishFleet(b)
 		}
 	}

@@ -22,6 +22,8 @@ type Basis struct {
 	Page        *engine.Page
 	PageMissing bool
 	Health      engine.Health
+	// Objectives say which objectives of the pool are measured at the replica.
+	Objectives []target.Check
 	// Canary is true where requests are sent to the replica.
 	Canary bool
 	Expect *Expectations
@@ -61,7 +63,8 @@ func Know(b *Basis) *Known {
 func (k *Known) RestsOn(b *Basis) bool {
 	return k != nil && k.Topology == b.Topology && k.EngineVersion == b.EngineVersion && k.TRTLLMVersion == b.TRTLLMVersion &&
 		k.Engine == b.Engine && k.Facts == b.Facts && k.Page == b.Page && k.PageMissing == b.PageMissing &&
-		k.Health.API == b.Health.API && k.Health.Detail == b.Health.Detail && slices.Equal(k.Health.Models, b.Health.Models)
+		k.Health.API == b.Health.API && k.Health.Detail == b.Health.Detail && slices.Equal(k.Health.Models, b.Health.Models) &&
+		slices.Equal(k.Objectives, b.Objectives)
 }
 
 // List gives the checks of one list.

@@ -93,7 +93,7 @@ func TestTheListsOfChecks(t *testing.T) {
 	for _, list := range k.Checks {
 		names = append(names, list.Name)
 	}
-	require.Equal(t, []string{"expectations", "capabilities", "determinism", "unanswered"}, names)
+	require.Equal(t, []string{"expectations", "objectives", "capabilities", "determinism", "unanswered"}, names)
 	for i, list := range assess.Lists() {
 		require.Equal(t, names[i], list.Name, "the table has the order in which they are shown")
 	}

@@ -26,6 +26,7 @@ const (
 	Determinism  = "determinism"
 	Expected     = "expectations"
 	Unanswered   = "unanswered"
+	Objectives   = "objectives"
 )
 
 // Lists are the kinds of checks in the order in which they are shown, what
@@ -33,6 +34,7 @@ const (
 func Lists() []List {
 	return []List{
 		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Family: "expectation_mismatch", Label: "fact", Negated: true, of: expected},
+		{Name: Objectives, Title: "OBJECTIVE", Question: "MEASURED", Clause: "objective not measured", Family: "slo_measured", Label: "slo", of: func(k *Known) []target.Check { return k.Objectives }},
 		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Family: "capability", Label: "capability", of: capabilities},
 		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Family: "determinism_profile", Label: "check", of: determinism},
 		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", of: unanswered},

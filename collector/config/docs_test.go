@@ -45,6 +45,8 @@ func sectionOf(block string) string {
 		return "The document"
 	case "relabel_configs", "metric_relabel_configs":
 		return "relabel_configs and metric_relabel_configs"
+	case "ttft", "tpot", "itl", "e2e":
+		return "ttft, tpot, itl and e2e"
 	}
 	return block
 }

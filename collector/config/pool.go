@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
@@ -81,8 +82,10 @@ type Pool struct {
 	// ModelIDs maps a public model id to the server's names of the model and
 	// of its parts.
 	ModelIDs map[string][]string `yaml:"model_ids,omitempty"`
-	// Expect is what every replica of the pool should be.
+	// Expect is what the pool and every replica of it should be.
 	Expect Expect `yaml:"expect,omitempty"`
+	// SLO are the objectives of the pool; none by default.
+	SLO slo.Config `yaml:"slo,omitempty"`
 
 	// HonorLabels keeps a target's own labels when they collide with those
 	// that discovery gave it; identity labels are never given up.
@@ -108,13 +111,15 @@ var DefaultPool = Pool{
 	Limits:           DefaultLimits,
 }
 
-// Expect is what the operator expects of every replica of a pool; what is
-// not set is not checked.
+// Expect is what the operator expects of a pool and of every replica of it; what
+// is not set is not checked.
 type Expect struct {
 	EngineVersion string `yaml:"engine_version,omitempty"`
 	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
 	// Determinism says that the same request has to give the same answer.
 	Determinism bool `yaml:"determinism,omitempty"`
+	// Replicas is how many replicas the pool should have; nil where nobody says.
+	Replicas *Replicas `yaml:"replicas,omitempty"`
 }
 
 // UnmarshalYAML reads the configuration over the defaults.

@@ -30,6 +30,7 @@ func (c *Pool) Validate() error {
 		{"metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()},
 		{"", c.HTTP.Validate()},
 		{"limits.", c.Limits.validateSeries()},
+		{"slo.", c.SLO.Validate()},
 	} {
 		if room.err != nil {
 			errs = append(errs, prefixed(room.key, room.err))

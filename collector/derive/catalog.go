@@ -109,6 +109,7 @@ func makeCatalogue() []Family {
 		{"Queue and saturation", queueFamilies()},
 		{"Tokens", slices.Concat(tokenFamilies(), tokenRateFamilies())},
 		{"Latency", slices.Concat(latencyFamilies(), latencyGauges())},
+		{"Objectives", objectiveFamilies()},
 		{"KV cache", slices.Concat(cacheFamilies(), reuseFamilies())},
 		{"Executor", slices.Concat(executorFamilies(), speculativeFamilies())},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // The models of the pages of all meanings: an LLM that streams, and one that
@@ -53,6 +54,15 @@ func variants() []everything {
 				Topology: engine.NewTopology(e, engine.Seen{Names: []string{llm, resnet}}, facts, nil),
 			}})
 		}
+	}
+	return all
+}
+
+// promised are all objectives, with the bound that the pages have as target.
+func promised() []slo.Objective {
+	var all []slo.Objective
+	for _, name := range []slo.Name{slo.TTFT, slo.TPOT, slo.ITL, slo.E2E, slo.Availability} {
+		all = append(all, slo.Objective{Name: name, Within: time.Second, Share: 0.9})
 	}
 	return all
 }
@@ -150,7 +160,7 @@ func single(m *engine.Meaning, requests float64) float64 {
 // have a value by the name of their family.
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
-	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity})
+	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	series := make(map[string][]labels.Labels)
 	for n := range 2 {
@@ -266,7 +276,7 @@ func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
 // compile compiles families for the page and notes what their rules read.
 func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) {
 	t.Helper()
-	opts := Options{Engine: v.e, Identity: v.identity}
+	opts := Options{Engine: v.e, Identity: v.identity, Objectives: promised()}
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	raw := cache.Block()
 	require.NoError(t, cache.Parse(raw, v.page(0), ""))

@@ -9,6 +9,8 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Options say what one target's derivation works with.
@@ -21,6 +23,8 @@ type Options struct {
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
 	Identity Identity
+	// Objectives are those of the pool, by which requests are counted.
+	Objectives []slo.Objective
 	// Aliases are the other vocabularies, of [AliasSets], in which values are
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string
@@ -73,6 +77,15 @@ func (d *Deriver) Stats() Stats {
 		return Stats{}
 	}
 	return d.window.stats
+}
+
+// Objectives say which objectives of the pool are measured by pages as the last
+// one. The slice is shared and only read.
+func (d *Deriver) Objectives() []target.Check {
+	if d.program == nil {
+		return nil
+	}
+	return d.program.objectives
 }
 
 // Follow takes the numbers of one page into the window, given what was read of

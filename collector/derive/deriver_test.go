@@ -21,6 +21,7 @@ type bench struct {
 	t       *testing.T
 	engine  engine.Engine
 	cache   *exposition.Cache
+	opts    derive.Options
 	deriver *derive.Deriver
 	now     time.Duration
 	shown   shown
@@ -49,14 +50,15 @@ func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 	e, ok := engine.Of(string(kind))
 	require.True(t, ok)
 	b := &bench{t: t, engine: e}
-	b.deriver = derive.NewDeriver(derive.Options{
+	b.opts = derive.Options{
 		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
 		Identity: derive.Identity{
 			Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
 			Topology: engine.NewTopology(e, engine.Seen{Names: models}, nil, nil),
 		},
-	})
+	}
+	b.deriver = derive.NewDeriver(b.opts)
 	b.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	return b
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Eval computes one value from the window; false when there is none.
@@ -51,6 +52,8 @@ type Plan struct {
 	// judging are the places that the program judges.
 	judging map[exposition.Place]bool
 	program *program
+	// wanted are the objectives of the pool.
+	wanted []slo.Objective
 	// noted are the signals that rules read, nil outside of tests.
 	noted map[engine.Signal]bool
 }
@@ -58,7 +61,7 @@ type Plan struct {
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), identity: opts.Identity,
+		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives,
 		countsFailures: opts.Engine.CountsFailures(page),
 		groups:         make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
@@ -100,6 +103,7 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 			rule.compile(p, &catalogue[i])
 		}
 	}
+	p.program.objectives = p.objectives()
 	p.alias(opts, shape)
 	p.observe()
 	p.program.open = make([]bool, len(p.program.gates))

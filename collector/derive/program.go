@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // program makes the derived series of pages of one shape.
@@ -30,6 +31,8 @@ type program struct {
 	// hidden are the series that are computed for their repeats alone.
 	hidden []int
 	watch  watch
+	// objectives are those of the pool, and whether pages of the shape measure them.
+	objectives []target.Check
 	// broken are the histograms of the shape that are not whole.
 	broken uint64
 }

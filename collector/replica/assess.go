@@ -78,6 +78,9 @@ func (r *Replica) basis(failed error) assess.Basis {
 	if failed == nil {
 		b.Page = r.page.read
 	}
+	if r.numbers.deriver != nil {
+		b.Objectives = r.numbers.deriver.Objectives()
+	}
 	if h := r.answers.Health; h != nil {
 		b.Health = h.Health
 	}

@@ -52,8 +52,8 @@ func (r *Replica) reset() {
 	r.numbers.deriver = derive.NewDeriver(derive.Options{
 		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
-		StallAfter: r.pool.StallAfter,
-		Aliases:    r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised,
+		StallAfter: r.pool.StallAfter, Objectives: r.pool.Objectives,
+		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised,
 	})
 	r.page = page{cache: exposition.NewCache(exposition.Options{
 		Watch:      engine.Watch(r.server.Engine),

@@ -9,6 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Pool is what the replicas of one pool have in common. It is shared by all of
@@ -38,6 +39,8 @@ type Pool struct {
 	Labels identity.Labels
 	// Expect is what the operator expects of every replica.
 	Expect assess.Expectations
+	// Objectives are those of the pool.
+	Objectives []slo.Objective
 	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
 	EngineDir string
 	// GRPC says that the API is asked over gRPC where the server has that.
