@@ -180,6 +180,7 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	fmt.Fprintf(&b, "A simulated fleet of %s in %s is being scraped.\n\n", count(replicas, "replica"), count(pools, "pool"))
 	for _, line := range [][2]string{
 		{"fleet", "http://%s/"},
+		{"top", "trtllm_exporter top %s"},
 		{"JSON", "curl -sg 'http://%s/targets?format=json'"},
 		{"all", "curl -sg http://%s/metrics"},
 		{"queues", "curl -sg 'http://%s/metrics?name[]=llm_server_queue_depth'"},

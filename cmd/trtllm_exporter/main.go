@@ -94,7 +94,7 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 
 	actions := make(map[string]func() error)
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
-		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareDemo, declareRules, declareHealthcheck,
+		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareHealthcheck,
 	} {
 		name, action := declare(app, out)
 		actions[name] = action

@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 )
 
@@ -25,6 +26,14 @@ func readFilter(values url.Values) filter {
 
 // Active says whether less than the whole fleet is asked for.
 func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" }
+
+// take is what the filter takes of all replicas.
+func (f *filter) take(all []*replica) []*replica {
+	if !f.Active() {
+		return all
+	}
+	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
+}
 
 // link is the address of a filter, relative to the page.
 func (f filter) link() string {

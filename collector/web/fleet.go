@@ -54,16 +54,21 @@ type fleetView struct {
 	Refresh       int
 }
 
-// serveFleet shows the verdict, what is wrong, and every pool.
+// serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
-	s.render(w, "fleet.html", s.fleetView(readFilter(r.URL.Query()), time.Now()))
+	w.Header().Set("Vary", "Accept")
+	f, now := readFilter(r.URL.Query()), time.Now()
+	if wantsJSON(r) {
+		s.writeFleet(w, f, now)
+		return
+	}
+	s.render(w, "fleet.html", s.fleetView(f, now))
 }
 
-// fleetView is the fleet at that moment, as far as the filter takes it.
-func (s *Server) fleetView(f filter, now time.Time) *fleetView {
+// readFleet copies what is known of all replicas, the worst first.
+func (s *Server) readFleet() (all []*replica, byPool map[string][]*replica) {
 	slots := s.opts.Store.Slots()
-	all := make([]*replica, 0, len(slots))
-	byPool := map[string][]*replica{}
+	all, byPool = make([]*replica, 0, len(slots)), map[string][]*replica{}
 	for _, slot := range slots {
 		r := s.readReplica(slot)
 		all = append(all, r)
@@ -72,22 +77,32 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	for _, pool := range byPool {
 		markOdd(pool)
 	}
-	v := &fleetView{
-		frame: s.frame("trtllm_exporter", now), Verdict: judgeFleet(all, now), Filter: f, Total: len(all),
-		Searchable: len(all) > searchableFrom || f.Active(), Refresh: int(history.Every.Seconds()),
-	}
-	v.Searches = s.searchProblems()
-	v.Title = v.Verdict.Headline + " – trtllm_exporter"
 	slices.SortFunc(all, compareReplicas)
-	if f.Active() {
-		all = slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(&f) })
-	}
+	return all, byPool
+}
+
+// fleetView is the fleet at that moment, as far as the filter takes it.
+func (s *Server) fleetView(f filter, now time.Time) *fleetView {
+	all, byPool := s.readFleet()
+	v := s.newFleetView(f, all, now)
+	all = f.take(all)
 	v.Found = len(all)
 	v.Problems, v.MoreProblems = s.problems(all, now)
 	if v.MoreProblems > 0 {
 		v.MoreLink = filter{State: v.Problems[len(v.Problems)-1].condition.String()}.link()
 	}
 	v.fill(poolViews(all, byPool), s.history)
+	return v
+}
+
+// newFleetView is what is said of the whole fleet.
+func (s *Server) newFleetView(f filter, all []*replica, now time.Time) *fleetView {
+	v := &fleetView{
+		frame: s.frame("trtllm_exporter", now), Verdict: judgeFleet(all, now), Filter: f, Total: len(all),
+		Searchable: len(all) > searchableFrom || f.Active(), Refresh: int(history.Every.Seconds()),
+	}
+	v.Searches = s.searchProblems()
+	v.Title = v.Verdict.Headline + " – trtllm_exporter"
 	return v
 }
 

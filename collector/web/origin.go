@@ -8,12 +8,9 @@ import (
 	"strings"
 )
 
-// origin is a label of a replica's series with where its value comes from.
-type origin struct{ Name, Value, From string }
-
 // origins are those of all labels that the exporter adds.
-func origins(r *replica) []origin {
-	all := []origin{
+func origins(r *replica) []Origin {
+	all := []Origin{
 		{"pool_id", r.PoolID, "pool_id of the pool in the configuration, or label pool_id of the target"},
 		{"replica_id", r.ReplicaID, "label replica_id of the target, or the name of its pod"},
 		engineOrigin(r),
@@ -30,45 +27,45 @@ func origins(r *replica) []origin {
 		}
 	}
 	if len(models) > 0 {
-		all = append(all, origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
+		all = append(all, Origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
 	}
-	var further []origin
+	var further []Origin
 	for name, value := range r.Labels {
-		further = append(further, origin{name, value, "label of the target, from discovery or relabel_configs"})
+		further = append(further, Origin{name, value, "label of the target, from discovery or relabel_configs"})
 	}
-	slices.SortFunc(further, func(a, b origin) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(further, func(a, b Origin) int { return cmp.Compare(a.Name, b.Name) })
 	return append(all, further...)
 }
 
 // engineOrigin says how the kind of server is known.
-func engineOrigin(r *replica) origin {
+func engineOrigin(r *replica) Origin {
 	detected := known(r.status.DetectedEngine)
 	if !r.Auto() {
 		from := "engine of the pool, or label engine of the target"
 		if detected != "" && detected != r.Engine {
 			from += "; its page is that of " + detected
 		}
-		return origin{"engine", r.Engine, from}
+		return Origin{"engine", r.Engine, from}
 	}
 	if detected == "" {
-		return origin{"engine", unknown, "the server has not been recognised yet"}
+		return Origin{"engine", unknown, "the server has not been recognised yet"}
 	}
-	return origin{"engine", detected, "recognised by the server's page and API"}
+	return Origin{"engine", detected, "recognised by the server's page and API"}
 }
 
 // versionOrigin says how the version of the server is known.
-func versionOrigin(r *replica) origin {
+func versionOrigin(r *replica) Origin {
 	switch {
 	case r.EngineVersion != "":
-		return origin{"engine_version", r.EngineVersion, "engine_version of the pool, or label of the target"}
+		return Origin{"engine_version", r.EngineVersion, "engine_version of the pool, or label of the target"}
 	case known(r.status.EngineVersion) == "":
-		return origin{"engine_version", unknown, "the server's API does not say it: declare engine_version"}
+		return Origin{"engine_version", unknown, "the server's API does not say it: declare engine_version"}
 	}
-	return origin{"engine_version", r.status.EngineVersion, "answer of the server's API"}
+	return Origin{"engine_version", r.status.EngineVersion, "answer of the server's API"}
 }
 
 // libraryOrigin says how the version of TensorRT-LLM is known.
-func libraryOrigin(r *replica) origin {
+func libraryOrigin(r *replica) Origin {
 	from := map[string]string{
 		"config":              "trtllm_version of the pool, or label of the target",
 		"version_endpoint":    "answer of the server's API",
@@ -77,16 +74,13 @@ func libraryOrigin(r *replica) origin {
 		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
 	}[r.status.VersionSource]
 	if known(r.status.TRTLLMVersion) == "" {
-		return origin{"trtllm_version", unknown, "nothing says it: declare trtllm_version"}
+		return Origin{"trtllm_version", unknown, "nothing says it: declare trtllm_version"}
 	}
-	return origin{"trtllm_version", r.status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.status.VersionSource, "_", " "))}
+	return Origin{"trtllm_version", r.status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.status.VersionSource, "_", " "))}
 }
 
-// command is one that repeats what the exporter does.
-type command struct{ What, Line string }
-
 // commands repeat the scrape, without anything secret.
-func commands(r *replica) []command {
+func commands(r *replica) []Command {
 	if r.Silent {
 		return nil
 	}
@@ -96,7 +90,7 @@ func commands(r *replica) []command {
 	if page != raw {
 		what += " (the configuration adds a user or a query, which is left out here)"
 	}
-	return []command{
+	return []Command{
 		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
 		{"What the server exposes, and what would make it expose more", "trtllm_exporter doctor " + quoted(page)},
 	}

@@ -24,35 +24,17 @@ type replicaView struct {
 	State targetState
 	// Reason, Since and Runbook are why it is in that state.
 	Reason, Since, Runbook string
-	Labels                 []origin
-	Changes                []change
-	Failure                *failure
+	Labels                 []Origin
+	Changes                []Change
+	Failure                *Failure
 	// Lists are what the server does not expose, what is not as expected, and so on.
-	Lists    []checks
-	Commands []command
+	Lists    []Checks
+	Commands []Command
 	Refresh  int
 }
 
-// change is a line of the history of states.
-type change struct {
-	At, Lasted, Word, Tone, Reason string
-}
-
-// failure is the last scrape that failed.
-type failure struct {
-	At, Reason, Text string
-	// Over says that scrapes have succeeded since.
-	Over bool
-}
-
-// checks is a list of checks with those that are not met.
-type checks struct {
-	// Title is what not being met means, Others how many are met.
-	Title, Others string
-	NotOK         []target.Check
-}
-
-// serveReplica shows all that is known of the one replica that target names.
+// serveReplica shows all that is known of the one replica that target names, as
+// HTML or as JSON.
 func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Query().Get("target")
 	slot := s.slot(key)
@@ -60,7 +42,13 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)
 		return
 	}
-	s.render(w, "replica.html", s.replicaView(slot, time.Now()))
+	w.Header().Set("Vary", "Accept")
+	v := s.replicaView(slot, time.Now())
+	if wantsJSON(r) {
+		writeJSON(w, s.detail(v))
+		return
+	}
+	s.render(w, "replica.html", v)
 }
 
 // slot finds a replica by its key; nil when there is none.
@@ -109,13 +97,13 @@ func (s *Server) odd(r *replica) bool {
 }
 
 // changes are the history of states, the newest first.
-func changes(past []history.Change, clean scrubber, now time.Time) []change {
-	all := make([]change, 0, len(past))
+func changes(past []history.Change, clean scrubber, now time.Time) []Change {
+	all := make([]Change, 0, len(past))
 	until := now
 	for _, c := range slices.Backward(past) {
 		s := target.Status{State: c.State, Severity: c.Severity}
 		condition := conditionOf(&s)
-		all = append(all, change{
+		all = append(all, Change{
 			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&s, condition), Tone: condition.Tone(),
 			Reason: sentence(clean.text(c.Reason)),
 		})
@@ -126,28 +114,28 @@ func changes(past []history.Change, clean scrubber, now time.Time) []change {
 
 // lastFailure is that of the status, or one that is over and was noted; nil when
 // there was none.
-func lastFailure(r *replica, recent *history.Recent, clean scrubber, v *replicaView) *failure {
+func lastFailure(r *replica, recent *history.Recent, clean scrubber, v *replicaView) *Failure {
 	if s := &r.status; s.LastError != "" {
-		return &failure{At: v.Ago(&s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
+		return &Failure{At: v.Ago(&s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
 	}
 	if f := &recent.Failure; f.Text != "" {
-		return &failure{At: v.Ago(&f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
+		return &Failure{At: v.Ago(&f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
 	}
 	return nil
 }
 
 // notMet are the lists with what is not met in them.
-func notMet(lists []target.CheckList) []checks {
+func notMet(lists []target.CheckList) []Checks {
 	titles := map[string][3]string{
 		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},
 		assess.Capabilities: {"What the server does not expose", "other is exposed", "others are exposed"},
 		assess.Determinism:  {"What may make equal requests answer differently", "other condition holds", "other conditions hold"},
 		assess.Unanswered:   {"What the server did not answer", "", ""},
 	}
-	var all []checks
+	var all []Checks
 	for _, list := range lists {
 		title := titles[list.Name]
-		c := checks{Title: cmp.Or(title[0], list.Name)}
+		c := Checks{Title: cmp.Or(title[0], list.Name)}
 		met := 0
 		for _, one := range list.Checks {
 			if one.OK {

@@ -8,13 +8,17 @@ import (
 
 // verdict is what is said of the whole fleet.
 type verdict struct {
-	Tone string
+	severity condition
+
 	// Headline is the worst that is true, Rest what else is not fine.
 	Headline, Rest string
 	// Age is how old the data is, Late says that it is older than it should be.
 	Age  string
 	Late bool
 }
+
+// Tone is the colour of the sentence.
+func (v *verdict) Tone() string { return v.severity.Tone() }
 
 // judgeFleet sums the verdicts on all replicas up.
 func judgeFleet(all []*replica, now time.Time) verdict {
@@ -52,13 +56,13 @@ func (v *verdict) speak(count [fine + 1]int, total int) {
 	var said []string
 	if n := count[broken]; n > 0 {
 		said = append(said, of(n)+verb(n, " does not serve.", " do not serve."))
-		v.Tone = broken.Tone()
+		v.severity = broken
 	}
 	if n := count[look]; n > 0 {
 		who := inGroups(strconv.Itoa(n))
 		if len(said) == 0 {
 			who = of(n)
-			v.Tone = look.Tone()
+			v.severity = look
 		}
 		said = append(said, who+verb(n, " needs a look.", " need a look."))
 	}
@@ -66,17 +70,17 @@ func (v *verdict) speak(count [fine + 1]int, total int) {
 		who := inGroups(strconv.Itoa(n))
 		if len(said) == 0 {
 			who = of(n)
-			v.Tone = untried.Tone()
+			v.severity = untried
 		}
 		said = append(said, who+verb(n, " was not tried yet.", " were not tried yet."))
 	}
 	switch {
 	case total == 0:
-		said, v.Tone = []string{"No replica is known."}, untried.Tone()
+		said, v.severity = []string{"No replica is known."}, untried
 	case len(said) == 0 && total == 1:
-		said, v.Tone = []string{"The one replica serves."}, fine.Tone()
+		said, v.severity = []string{"The one replica serves."}, fine
 	case len(said) == 0:
-		said, v.Tone = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}, fine.Tone()
+		said, v.severity = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}, fine
 	}
 	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
 }

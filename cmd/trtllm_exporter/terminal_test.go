@@ -1,0 +1,189 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// terminal is one of 80 by 24 in which a program runs, made by tmux.
+type terminal struct {
+	t      *testing.T
+	socket string
+}
+
+// openTerminal runs this program with the arguments in a terminal of its own,
+// which stays when the program has ended.
+func openTerminal(t *testing.T, args ...string) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		require.NotEqual(t, "true", os.Getenv("CI"), "CI must have tmux")
+		t.Skip("there is no tmux")
+	}
+	self, err := os.Executable()
+	require.NoError(t, err)
+	// Under this name the test's binary is the program: see TestMain.
+	named := filepath.Join(t.TempDir(), program)
+	require.NoError(t, os.Symlink(self, named))
+	dir, err := os.MkdirTemp("", "tmux") //nolint:usetesting // The path of a socket must be short.
+	require.NoError(t, err)
+	x := &terminal{t, filepath.Join(dir, "s")}
+	t.Cleanup(func() {
+		_ = exec.Command("tmux", "-S", x.socket, "kill-server").Run()
+		_ = os.RemoveAll(dir)
+	})
+	line := []string{named}
+	for _, a := range args {
+		line = append(line, "'"+a+"'")
+	}
+	x.tmux("-f", os.DevNull, "new-session", "-d", "-x", "80", "-y", "24", strings.Join(line, " ")+"; echo ended with $?; exec sleep 600")
+	return x
+}
+
+func (x *terminal) tmux(args ...string) string {
+	x.t.Helper()
+	cmd := exec.CommandContext(x.t.Context(), "tmux", append([]string{"-S", x.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "TMUX=", "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	require.NoError(x.t, err, "tmux %v: %s", args, out)
+	return string(out)
+}
+
+// press sends keys by their names in tmux, typed sends a text.
+func (x *terminal) press(keys ...string) { x.tmux(append([]string{"send-keys"}, keys...)...) }
+func (x *terminal) typed(text string)    { x.tmux("send-keys", "-l", text) }
+
+// screen is what is seen now.
+func (x *terminal) screen() string { return x.tmux("capture-pane", "-p") }
+
+// shows waits until the screen matches, and returns it.
+func (x *terminal) shows(pattern string) string {
+	x.t.Helper()
+	want := regexp.MustCompile("(?m)" + pattern)
+	for end := time.Now().Add(60 * time.Second); ; {
+		seen := x.screen()
+		if want.MatchString(seen) {
+			return seen
+		}
+		require.True(x.t, time.Now().Before(end), "%s is not on the screen:\n%s", pattern, seen)
+		wait(x.t.Context(), 100*time.Millisecond)
+	}
+}
+
+// first is the first line of the screen in which a text is.
+func first(screen, text string) int {
+	for i, line := range strings.Split(screen, "\n") {
+		if strings.Contains(line, text) {
+			return i
+		}
+	}
+	return -1
+}
+
+func TestTopIsDrivenByKeys(t *testing.T) {
+	t.Parallel()
+	fleet := openTerminal(t, "demo", "--fault", "stall", "--web.listen-address", "127.0.0.1:0")
+	address := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`Look: http://127\.0\.0\.1:\d+/`))[1]
+	x := openTerminal(t, "top", "--every", "500ms", address)
+
+	seen := x.shows(`^1 of 6 replicas does not serve\.`)
+	require.Regexp(t, `(?m)^stalled +llama-70b-1 `, seen, "the worst is the first row")
+	require.Less(t, first(seen, "llama-70b-prod: "), first(seen, "qwen-7b-chat: "), "the worst pool comes first")
+	require.Contains(t, seen, "llama-70b-prod / llama-70b-1: Requests are in flight", "the reason of what is under the cursor")
+
+	x.press("s")
+	seen = x.shows(`sort: name`)
+	require.Less(t, first(seen, "llama-70b-prod / llama-70b-0"), first(seen, "llama-70b-prod / llama-70b-1"))
+	x.press("s")
+	seen = x.shows(`sort: tokens`)
+	require.Less(t, first(seen, "qwen-7b-chat / qwen-7b-"), first(seen, "llama-70b-prod / llama-70b-1"), "what makes no tokens is last")
+	x.press("S", "S")
+	x.shows(`sort: worst`)
+
+	x.press("/")
+	x.typed("QWEN")
+	seen = x.shows(`^/QWEN`)
+	require.NotContains(t, seen, "llama-70b-0 ")
+	x.press("Enter")
+	x.shows(`^/QWEN, 3 of 6`)
+	x.press("Escape")
+	x.shows(`llama-70b-0 `)
+
+	x.press("e")
+	seen = x.shows(`only what is wrong, 1 of 6`)
+	require.NotContains(t, seen, "qwen-7b-0")
+	x.press("Escape")
+	x.shows(`qwen-7b-0`)
+
+	x.press("Home", "Enter")
+	seen = x.shows(`^llama-70b-prod / llama-70b-1 +stalled`)
+	require.Contains(t, seen, "runbook.md#l")
+	x.press("End")
+	x.shows(`trtllm_exporter doctor 'http://127`)
+	x.press("Escape")
+	x.shows(`qwen-7b-0`)
+
+	x.tmux("resize-window", "-x", "44", "-y", "14")
+	seen = x.shows(`(?s)^stalled +llama-70b-1.*\n.{1,44}\z`)
+	for line := range strings.SplitSeq(seen, "\n") {
+		require.LessOrEqual(t, len([]rune(line)), 44, line)
+	}
+	x.tmux("resize-window", "-x", "120", "-y", "30")
+	x.shows(`REQUEST FAILED VERSION`)
+
+	fleet.press("C-c")
+	seen = x.shows(`No answer since \d\d:\d\d:\d\d, this is what was said then`)
+	require.Contains(t, seen, "llama-70b-1", "the last is kept")
+
+	x.press("q")
+	x.shows(`^ended with 0$`)
+}
+
+func TestTopOfAServerItself(t *testing.T) {
+	t.Parallel()
+	fleet := openTerminal(t, "demo", "--calm", "--replicas", "1", "--web.listen-address", "127.0.0.1:0")
+	page := regexp.MustCompile(`http://(127\.0\.0\.1:\d+)/`).FindStringSubmatch(fleet.shows(`Look: http://127\.0\.0\.1:\d+/`))[1]
+	x := openTerminal(t, "top", page)
+	x.shows(`^The one replica serves`)
+	x.press("Enter")
+	server := regexp.MustCompile(`page +(http://\S+)`).FindStringSubmatch(x.shows(`page +http://\S+`))[1]
+	direct := openTerminal(t, "top", "--target", server)
+	seen := direct.shows(`^The one replica (serves|needs a look)\.`)
+	require.Contains(t, seen, strings.TrimPrefix(server[:strings.LastIndex(server, "/")], "http://"))
+	direct.press("C-c")
+	direct.shows(`^ended with 0$`)
+}
+
+func TestDemoKeepsItsAddressOnTheScreen(t *testing.T) {
+	t.Parallel()
+	address := regexp.MustCompile(`(?m)^Look: http://127\.0\.0\.1:\d+/ {3}Ctrl-C stops$`)
+	t.Run("while all is well", func(t *testing.T) {
+		t.Parallel()
+		x := openTerminal(t, "demo", "--web.listen-address", "127.0.0.1:0")
+		x.shows(address.String())
+		wait(t.Context(), 15*time.Second)
+		require.Regexp(t, address, x.screen())
+		x.shows(`after \d+ s the exporter: stalled; its readiness: 200`)
+		require.Regexp(t, address, x.screen())
+		require.Contains(t, x.screen(), "A simulated fleet of 6 replicas in 2 pools", "the guide was not scrolled away")
+		x.press("C-c")
+		x.shows(`^ended with 0$`)
+	})
+	for i, name := range faultNames() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := openTerminal(t, "demo", "--fault", name, "--replicas", strconv.Itoa(2+i%2), "--web.listen-address", "127.0.0.1:0")
+			x.shows(`^0:\d\d \S+: `)
+			require.Regexp(t, address, x.screen())
+			x.shows(`after \d+ s the exporter: `)
+			require.Regexp(t, address, x.screen())
+		})
+	}
+}

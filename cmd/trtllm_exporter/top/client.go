@@ -1,0 +1,71 @@
+package top
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// maxAnswer bounds what an exporter may answer: some 500 bytes a replica.
+const maxAnswer = 64 << 20
+
+// Client asks one exporter. It is safe for concurrent use if its HTTP client is.
+type Client struct {
+	HTTP *http.Client
+	// URL is the base of the exporter's paths, without a slash at its end.
+	URL string
+}
+
+// Fleet is what the exporter says of its fleet; raw is the same as it was
+// answered.
+func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err error) {
+	fleet = &web.Fleet{}
+	raw, err = c.get(ctx, "/?format=json", fleet)
+	if err == nil && fleet.Verdict.Sentence == "" {
+		err = fmt.Errorf("%s is no trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
+	}
+	return fleet, raw, err
+}
+
+// Detail is what the exporter knows of one replica, named as "pool/replica".
+func (c *Client) Detail(ctx context.Context, key string) (*web.Detail, error) {
+	detail := &web.Detail{}
+	_, err := c.get(ctx, "/replica?format=json&target="+url.QueryEscape(key), detail)
+	return detail, err
+}
+
+// get asks for a path and reads its JSON.
+func (c *Client) get(ctx context.Context, path string, into any) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.URL+path, http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no URL: %w", c.URL, err)
+	}
+	request.Header.Set("Accept", "application/json")
+	response, err := c.HTTP.Do(request)
+	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("%s: %w", c.URL, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.URL, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		front, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		return nil, fmt.Errorf("%s answers %s: %s", c.URL, response.Status, front)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
+		return nil, fmt.Errorf("%s is no trtllm_exporter: it answers no JSON; for a server itself use --target", c.URL)
+	}
+	return body, nil
+}

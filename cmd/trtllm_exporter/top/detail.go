@@ -1,0 +1,155 @@
+package top
+
+import (
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// detailView is the closer look at one replica.
+type detailView struct {
+	key    string
+	detail *web.Detail
+	err    error
+	from   int
+}
+
+// take keeps an answer; without one the last stays.
+func (d *detailView) take(detail *web.Detail, err error) {
+	if d.err = err; err == nil {
+		d.detail = detail
+	}
+}
+
+// pressInDetail does what a key means at one replica.
+func (m *model) pressInDetail(name string) tea.Cmd {
+	page := max(m.height-3, 1)
+	switch name {
+	case "q":
+		return tea.Quit
+	case "esc", "backspace", "left", "h", "enter":
+		m.detail = nil
+	case "up", "k":
+		m.detail.from--
+	case "down", "j":
+		m.detail.from++
+	case "pgup", "ctrl+b":
+		m.detail.from -= page
+	case "pgdown", "ctrl+f", "space":
+		m.detail.from += page
+	case "home", "g":
+		m.detail.from = 0
+	case "end", "G":
+		m.detail.from = 1 << 30
+	}
+	return nil
+}
+
+// detailScreen is all that is known of the replica, as much as there is room for.
+func (m *model) detailScreen() []string {
+	d := m.detail
+	lines := d.lines(m.width)
+	room := max(m.height-1, 1)
+	d.from = max(min(d.from, len(lines)-room), 0)
+	lines = lines[d.from:min(d.from+room, len(lines))]
+	for len(lines) < room {
+		lines = append(lines, "")
+	}
+	return append(lines, style(faint, "Esc back  ↑↓ scroll  q quit"))
+}
+
+// lines are the text, folded.
+func (d *detailView) lines(width int) []string {
+	if d.detail == nil {
+		if d.err != nil {
+			return toned("broken", folded(d.err.Error(), width))
+		}
+		return []string{"Asking for " + plain(d.key) + " …"}
+	}
+	t := &page{width: width}
+	r := d.detail
+	t.lines = append(t.lines, style(bold, plain(nameOf(&r.Replica, true)))+"  "+tone(r.Severity, plain(r.Word)))
+	t.text("", r.Reason)
+	t.text("", r.Runbook)
+	if d.err != nil {
+		t.lines = append(t.lines, toned("broken", folded(d.err.Error(), width))...)
+	}
+	t.text("scraped  ", r.Scraped)
+	t.text("page     ", r.Page)
+	t.lines = append(t.lines, "")
+	for _, c := range columns() {
+		t.text(fit(strings.ToLower(c.head), 9, false), c.text(&r.Replica))
+	}
+	if f := r.Failure; f != nil {
+		over := ""
+		if f.Over {
+			over = ", scrapes have succeeded since"
+		}
+		t.head("Last error of a scrape, " + f.At + over)
+		t.text("", strings.TrimSpace(f.Reason+" "+f.Text))
+	}
+	if len(r.Changes) > 0 {
+		t.head("States, the newest first")
+	}
+	for _, c := range r.Changes {
+		t.text(plain(c.At)+"  "+fit(plain(c.Word), stateWidth, false)+" "+fit(plain(c.Lasted), 7, false)+" ", c.Reason)
+	}
+	t.lists(r.Lists)
+	t.head("Labels, and where each comes from")
+	for _, l := range r.Labels {
+		t.text(fit(plain(l.Name), 16, false)+" ", l.Value+" ("+l.From+")")
+	}
+	t.head("See for yourself")
+	for _, c := range r.Commands {
+		t.text("", c.What+":")
+		t.text("  ", c.Line)
+	}
+	return t.lines
+}
+
+// page is text in the making.
+type page struct {
+	width int
+	lines []string
+}
+
+// head begins a section.
+func (p *page) head(text string) { p.lines = append(p.lines, "", style(bold, plain(text))) }
+
+// text writes a text, folded behind a front; nothing of an empty text.
+func (p *page) text(front, text string) {
+	if text == "" {
+		return
+	}
+	indent := len([]rune(front))
+	if indent > p.width/2 {
+		p.lines = append(p.lines, front)
+		front, indent = strings.Repeat(" ", 4), 4
+	}
+	for i, l := range folded(text, max(p.width-indent, 10)) {
+		if i > 0 {
+			front = strings.Repeat(" ", indent)
+		}
+		p.lines = append(p.lines, front+l)
+	}
+}
+
+// lists writes the checks that are not met.
+func (p *page) lists(lists []web.Checks) {
+	for _, list := range lists {
+		title := list.Title
+		if list.Others != "" {
+			title += "; " + list.Others
+		}
+		p.head(title)
+		for _, c := range list.NotOK {
+			text := c.Reason
+			if c.Cure != "" {
+				text += "; to change it: " + c.Cure
+			}
+			p.text(fit(plain(c.Name), 16, false)+" ", text)
+		}
+	}
+}

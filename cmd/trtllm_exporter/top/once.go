@@ -1,0 +1,81 @@
+package top
+
+import (
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// Once is the fleet as text: the verdict, what is wrong, and a row for each
+// replica. A width of 0 folds nothing, so that others can read it line by line.
+func Once(fleet *web.Fleet, choice Choice, width int) string {
+	var b strings.Builder
+	write := func(lines ...string) {
+		for _, l := range lines {
+			b.WriteString(strings.TrimRight(l, " ") + "\n")
+		}
+	}
+	write(folded(strings.TrimSpace(fleet.Verdict.Sentence+" "+fleet.Verdict.Age), width)...)
+	for _, s := range fleet.Searches {
+		write(folded(s, width)...)
+	}
+	rows := choice.take(fleet.Replicas)
+	if wrong := problemLines((&Choice{Text: choice.Text}).take(fleet.Replicas), width); len(wrong) > 0 {
+		write("")
+		write(wrong...)
+	}
+	if choice.Order != "" && choice.Order != worstFirst {
+		l := layoutOf(width, rows, true)
+		write("", l.head(choice.Order))
+		for i := range rows {
+			write(l.row(&rows[i], true, false))
+		}
+		return b.String()
+	}
+	l := layoutOf(width, rows, false)
+	for i := range fleet.Pools {
+		pool := ofPool(rows, fleet.Pools[i].PoolID)
+		if len(pool) == 0 {
+			continue
+		}
+		write(append([]string{""}, folded(poolLine(&fleet.Pools[i]), width)...)...)
+		write(l.head(""))
+		for j := range pool {
+			write(l.row(&pool[j], false, false))
+		}
+	}
+	return b.String()
+}
+
+// ofPool are the rows of a pool.
+func ofPool(rows []web.Replica, pool string) []web.Replica {
+	var found []web.Replica
+	for i := range rows {
+		if rows[i].PoolID == pool {
+			found = append(found, rows[i])
+		}
+	}
+	return found
+}
+
+// problemLines are what is wrong with replicas, in a sentence each, with where
+// the runbook is.
+func problemLines(rows []web.Replica, width int) []string {
+	const indent = 2
+	var lines []string
+	for i := range rows {
+		r := &rows[i]
+		if r.Severity == "ok" || r.Severity == "unknown" {
+			continue
+		}
+		lines = append(lines, folded(r.Word+": "+nameOf(r, true), width)...)
+		texts := folded(r.Reason, max(width-indent, 0))
+		if r.Runbook != "" {
+			texts = append(texts, r.Runbook)
+		}
+		for _, text := range texts {
+			lines = append(lines, strings.Repeat(" ", indent)+text)
+		}
+	}
+	return lines
+}

@@ -1,0 +1,135 @@
+package top
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// nothing is how a number that is not known is shown: never as 0.
+const nothing = "–"
+
+// plain is a text without characters that do something to a terminal: names and
+// reasons come from servers.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar:
+			return '·'
+		}
+		return r
+	}, text)
+}
+
+// fit cuts a text to a width and fills it up to that, on its left if right.
+func fit(text string, width int, right bool) string {
+	text = ansi.Truncate(text, width, "…")
+	gap := strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
+	if right {
+		return gap + text
+	}
+	return text + gap
+}
+
+// folded are the lines of a text at a width, broken between words where that is
+// possible; 0 does not fold it.
+func folded(text string, width int) []string {
+	text = plain(text)
+	if width <= 0 {
+		return []string{text}
+	}
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		if line != "" && ansi.StringWidth(line)+1+ansi.StringWidth(word) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+		for ansi.StringWidth(line) > width {
+			front := ansi.Truncate(line, width, "")
+			lines = append(lines, front)
+			if line = line[len(front):]; front == "" {
+				return lines
+			}
+		}
+	}
+	return append(lines, line)
+}
+
+// count writes a number without fractions, but for those below ten.
+func count(v *float64) string {
+	switch {
+	case v == nil:
+		return nothing
+	case *v != math.Trunc(*v) && math.Abs(*v) < 9.95:
+		return strconv.FormatFloat(*v, 'f', 1, 64)
+	case math.Abs(*v) >= 1e7:
+		return strconv.FormatFloat(*v, 'g', 3, 64)
+	}
+	return strconv.FormatFloat(*v, 'f', 0, 64)
+}
+
+// seconds writes a time.
+func seconds(v *float64) string {
+	switch {
+	case v == nil:
+		return nothing
+	case *v < 0.0995:
+		return strconv.FormatFloat(*v*1000, 'f', 0, 64) + "ms"
+	case *v < 9.95:
+		return strconv.FormatFloat(*v, 'f', 2, 64) + "s"
+	}
+	return strconv.FormatFloat(*v, 'f', 0, 64) + "s"
+}
+
+// percent writes a share.
+func percent(v *float64) string {
+	switch {
+	case v == nil:
+		return nothing
+	case *v == 0:
+		return "0%"
+	case *v < 0.001:
+		return "<0.1%"
+	case *v < 0.0995:
+		return strconv.FormatFloat(*v*100, 'f', 1, 64) + "%"
+	}
+	return strconv.FormatFloat(*v*100, 'f', 0, 64) + "%"
+}
+
+// of writes a number of its limit.
+func of(v, limit *float64) string {
+	if v == nil || limit == nil {
+		return count(v)
+	}
+	return count(v) + "/" + count(limit)
+}
+
+// tone is the colour of a severity, in words of the terminal: the sixteen colours
+// that every theme has.
+func tone(severity, text string) string {
+	code := map[string]string{"broken": "1;31", "look": "33", "ok": "32", "unknown": "90"}[severity]
+	if code == "" {
+		return text
+	}
+	return style(code, text)
+}
+
+// style wraps a text that has no style of its own.
+func style(code, text string) string { return "\x1b[" + code + "m" + text + "\x1b[0m" }
+
+// The styles of a line.
+const (
+	bold    = "1"
+	faint   = "90"
+	reverse = "7"
+)

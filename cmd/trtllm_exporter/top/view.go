@@ -1,0 +1,196 @@
+package top
+
+import (
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// View draws the whole screen.
+func (m *model) View() tea.View {
+	lines := m.screen()
+	for i, l := range lines {
+		lines[i] = ansi.Truncate(l, m.width, "…")
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "trtllm_exporter top"
+	return v
+}
+
+// screen are the lines, as many as there is room for.
+func (m *model) screen() []string {
+	if m.detail != nil {
+		return m.detailScreen()
+	}
+	lines := m.verdictLines()
+	bottom := m.bottomLines()
+	const least = 4
+	if m.height-len(lines)-len(bottom) < least {
+		// A low screen has the table, and no sentence under it.
+		bottom = bottom[len(bottom)-1:]
+	}
+	room := max(m.height-len(lines)-len(bottom), 1)
+	lines = append(lines, m.tableLines(room)...)
+	for len(lines) < m.height-len(bottom) {
+		lines = append(lines, "")
+	}
+	lines = append(lines, bottom...)
+	return lines[:min(len(lines), m.height)]
+}
+
+// verdictLines are what is said of the whole fleet, and of the exporter when it
+// does not answer.
+func (m *model) verdictLines() []string {
+	if m.fleet == nil {
+		text := "Asking " + m.opts.Client.URL + " …"
+		if m.opts.Guide != "" {
+			text = m.opts.Guide
+		}
+		lines := []string{style(bold, text)}
+		if m.failure != nil {
+			lines = append(lines, toned("broken", folded(m.failure.Error(), m.width))...)
+		}
+		return lines
+	}
+	v := &m.fleet.Verdict
+	lines := toned(v.Severity, folded(v.Sentence, m.width))
+	switch {
+	case m.failure != nil:
+		lines = append(lines, toned("broken", folded("No answer since "+m.last.Format("15:04:05")+", this is what was said then: "+m.failure.Error(), m.width))...)
+	case v.Late:
+		lines = append(lines, tone("look", plain(v.Age)))
+	default:
+		lines = append(lines, style(faint, plain(v.Age+" · "+m.opts.Client.URL+"/")))
+	}
+	for _, s := range m.fleet.Searches {
+		lines = append(lines, toned("look", folded(s, m.width))...)
+	}
+	return lines
+}
+
+// toned gives lines a colour.
+func toned(severity string, lines []string) []string {
+	for i, l := range lines {
+		lines[i] = tone(severity, l)
+	}
+	return lines
+}
+
+// tableLines are the rows around the cursor, under the lines of their pools.
+func (m *model) tableLines(room int) []string {
+	if m.fleet == nil {
+		return nil
+	}
+	if len(m.rows) == 0 {
+		what := "No replica is known."
+		if m.choice.Wrong && m.choice.Text == "" {
+			what = "Nothing is wrong. Key e shows all replicas."
+		} else if len(m.fleet.Replicas) > 0 {
+			what = "No replica matches. Key Esc shows all of them."
+		}
+		return []string{"", what}
+	}
+	l := layoutOf(m.width, m.rows, !m.grouped())
+	var all []string
+	at, pool := 0, ""
+	for i := range m.rows {
+		r := &m.rows[i]
+		if m.grouped() && (i == 0 || r.PoolID != pool) {
+			pool = r.PoolID
+			all = append(all, style(bold, ansi.Truncate(m.poolOf(pool), m.width, "…")))
+		}
+		line := l.row(r, !m.grouped(), true)
+		if key(r) == m.chosen {
+			at = len(all)
+			line = style(reverse, fit(l.row(r, !m.grouped(), false), m.width, false))
+		}
+		all = append(all, line)
+	}
+	room = max(room-1, 1)
+	m.from = scroll(m.from, at, room, len(all))
+	return append([]string{style(faint, l.head(m.choice.Order))}, all[m.from:min(m.from+room, len(all))]...)
+}
+
+// poolOf is the line of a pool.
+func (m *model) poolOf(id string) string {
+	for i := range m.fleet.Pools {
+		if m.fleet.Pools[i].PoolID == id {
+			return poolLine(&m.fleet.Pools[i])
+		}
+	}
+	return plain(id)
+}
+
+// scroll is the first line to show so that one of them is seen, with the one
+// above it.
+func scroll(from, at, room, total int) int {
+	from = min(from, max(at-1, 0))
+	from = max(from, at-room+1)
+	return max(min(from, total-room), 0)
+}
+
+// bottomLines are what is wrong with the replica under the cursor, and what keys
+// do.
+func (m *model) bottomLines() []string {
+	var lines []string
+	if i := m.place(); len(m.rows) > 0 {
+		const most = 3
+		r := &m.rows[i]
+		text := folded(nameOf(r, true)+": "+r.Reason, m.width)
+		if len(text) > most {
+			text = append(text[:most-1], text[most-1]+" …")
+		}
+		lines = append(append(lines, ""), toned(severityOf(r), text)...)
+	}
+	return append(lines, m.keysLine())
+}
+
+// severityOf is the tone of a sentence: what is fine needs no colour.
+func severityOf(r *web.Replica) string {
+	if r.Severity == "ok" {
+		return ""
+	}
+	return r.Severity
+}
+
+// keysLine says what keys do, or what is being typed.
+func (m *model) keysLine() string {
+	if m.typing {
+		return "/" + plain(m.choice.Text) + style(reverse, " ") + style(faint, "  Enter takes it, Esc drops it")
+	}
+	var on []string
+	if m.choice.Text != "" {
+		on = append(on, "/"+plain(m.choice.Text))
+	}
+	if m.choice.Wrong {
+		on = append(on, "only what is wrong")
+	}
+	if len(on) > 0 {
+		on = append(on, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(len(m.fleetReplicas())))
+	}
+	keys := "Enter open  s sort: " + m.orderName() + "  / filter  e only what is wrong  q quit"
+	if len(on) > 0 {
+		return style(bold, strings.Join(on, ", ")) + style(faint, "  Esc all  s sort: "+m.orderName()+"  q quit")
+	}
+	return style(faint, keys)
+}
+
+func (m *model) fleetReplicas() []web.Replica {
+	if m.fleet == nil {
+		return nil
+	}
+	return m.fleet.Replicas
+}
+
+// orderName is the order in force.
+func (m *model) orderName() string {
+	if m.grouped() {
+		return worstFirst
+	}
+	return m.choice.Order
+}
