@@ -130,6 +130,19 @@ func TestFaultsOfBodies(t *testing.T) {
 			play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + half),
 		},
 		{name: "B22-close", play: wire(ok + "Connection: close" + end + strings.Join(strings.SplitAfter(tritonPage, "\n")[:14], "")), reason: scrape.ReasonTruncated},
+		{
+			name: "B23 a page that takes more of the output than it may", play: body(more("# TYPE nv_b23 gauge", strings.ReplaceAll(repeated(200), "a{", "nv_b23{"))),
+			prepare: limits(func(c *config.Limits) { c.Output.Series = 200 }),
+			shows: []string{
+				`trtllm_exporter_target_series_left_out{pool_id="B23",replica_id="bad"} 200`, `llm_server_state{engine="triton",engine_version="unknown",pool_id="B23"`,
+				`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="B23"`,
+			},
+			hides: []string{"nv_b23"},
+		},
+		{
+			name: "B24 a HELP that is too long", play: body(more("# HELP nv_b24 "+strings.Repeat("help ", 1000), "nv_b24 1")),
+			shows: []string{"# HELP nv_b24 " + strings.Repeat("help ", 204) + "h...\n", `nv_b24{engine="triton",engine_version="unknown",pool_id="B24"`},
+		},
 		{name: "B21-binary", play: faulty(simulate.FaultBinary), reason: scrape.ReasonParse},
 		{name: "B21-bad-line", play: faulty(simulate.FaultBadLine), reason: scrape.ReasonParse},
 	})

@@ -74,7 +74,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
 		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
 		IdentityInterval: time.Duration(pc.IdentityInterval),
-		Page:             cfg.Exposition, Limits: pc.Limits.Series,
+		Page:             cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
 		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},

@@ -29,6 +29,8 @@ type Options struct {
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string
 	AliasesOnly bool
+	// Budget bounds the series, together with those of the page.
+	Budget Budget
 	// Guard keeps a panic of a rule from the reader that met it, and returns it;
 	// the page then has no derived series. It may be called from any goroutine;
 	// nil lets panics through.
@@ -47,6 +49,7 @@ type Deriver struct {
 	// page and block are what render, made once, works on.
 	page, block *exposition.Block
 	render      func()
+	left        LeftOut
 	// failing counts the pages on which requests failed since one succeeded, of
 	// which failedAt is the time of the last.
 	failing  int
@@ -127,12 +130,14 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 func (d *Deriver) compile(read *engine.Page) {
 	before, window := d.program, d.window
 	d.read = read
-	d.program = newPlan(&d.opts, read).compile(&d.opts, read.Shape())
+	plan := newPlan(&d.opts, read)
+	d.program = plan.compile(&d.opts, read.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before))
 	}
 	d.window.begin(d.newborn())
+	d.left = LeftOut{plan.unread, boundSeries(d.program.series, d.opts.Budget.Less(read.Shape().Cost()))}
 	d.out = exposition.NewRelabelled(d.program.series, d.opts.Identity.Relabel, read.Shape())
 	d.program.series = nil
 	d.forgetWork()

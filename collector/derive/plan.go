@@ -54,6 +54,8 @@ type Plan struct {
 	program *program
 	// wanted are the objectives of the pool.
 	wanted []slo.Objective
+	// unread are how many models the budget leaves out.
+	unread int
 	// noted are the signals that rules read, nil outside of tests.
 	noted map[engine.Signal]bool
 }
@@ -75,6 +77,7 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 		}
 	}
 	p.read(page)
+	p.unread = p.boundModels(opts.Budget.Models)
 	p.group()
 	p.inspect()
 	return p

@@ -195,7 +195,7 @@ func (t *table) match(b *Block, body []byte) bool {
 // value is the slow path's to judge.
 func (t *table) scan(i int, body []byte, pos int) (size int, number float64) {
 	end, number := scan(body, pos)
-	if end < 0 || body[pos] == '-' && t.counts[i] {
+	if end-pos > longestValue || end < 0 || body[pos] == '-' && t.counts[i] {
 		return 0, 0
 	}
 	return end - pos, number

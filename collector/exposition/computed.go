@@ -17,6 +17,8 @@ type ComputedSeries struct {
 	Suffix string
 	// Labels are the series' labels without the name.
 	Labels labels.Labels
+	// Left leaves the series out, whatever it is set to.
+	Left bool
 }
 
 // Computed makes blocks of computed series, all of one shape. It is not safe
@@ -34,6 +36,9 @@ func NewComputed(all []ComputedSeries) *Computed {
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	for i := range all {
 		s := &all[i]
+		if s.Left {
+			continue
+		}
 		family := b.family(s.Family.Name)
 		b.families[family] = s.Family
 		builder.Reset(s.Labels)

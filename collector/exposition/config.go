@@ -19,10 +19,17 @@ type Limits struct {
 	// LabelName and LabelValue are the most bytes of a label's name and value.
 	LabelName  int `yaml:"label_name"`
 	LabelValue int `yaml:"label_value"`
+	// Name is the most bytes of a metric's name.
+	Name int `yaml:"name"`
+	// Help is the most bytes of a family's HELP; what is longer is clipped.
+	Help int `yaml:"help"`
+	// Output is what the series may take of our page: the largest families are
+	// left out until the others fit.
+	Output Budget `yaml:"-"`
 }
 
 // DefaultLimits are on unless a pool says otherwise.
-var DefaultLimits = Limits{Samples: 50_000, Labels: 64, LabelName: 256, LabelValue: 4096}
+var DefaultLimits = Limits{Samples: 50_000, Labels: 64, LabelName: 256, LabelValue: 4096, Name: 256, Help: 1024}
 
 // Config says what the page of the exporter holds and how it is written.
 type Config struct {

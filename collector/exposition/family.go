@@ -11,6 +11,8 @@ type metadata struct {
 	byName map[string]*familyMeta
 	// conflicts are the families with more than one TYPE.
 	conflicts int
+	// longest is the most bytes of a HELP, 0 for any.
+	longest int
 }
 
 // familyMeta is what a body says about one family. The first HELP and the
@@ -47,7 +49,7 @@ func (m *metadata) help(name, text string) uint32 {
 	f := m.get(name)
 	// The text format has no blanks at the front of a help text, and textparse
 	// takes a NUL there for the end of the text.
-	text = strings.TrimLeft(text, " \t\x00")
+	text = clipped(strings.TrimLeft(text, " \t\x00"), m.longest)
 	if !f.helped {
 		f.help, f.helped = text, true
 		return 0

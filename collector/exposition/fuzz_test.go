@@ -179,7 +179,7 @@ func FuzzFastSlow(f *testing.F) {
 		opts := exposition.Options{
 			Label: identify, Reserved: []string{"trtllm_exporter_"},
 			Watch:  func(name string) bool { return len(name)%2 == 0 },
-			Limits: exposition.Limits{Samples: 1000, Labels: 12},
+			Limits: exposition.Limits{Samples: 1000, Labels: 12, Help: 40, Output: exposition.Budget{Series: 40, Bytes: 4000}},
 		}
 		warm := exposition.NewCache(opts)
 		for _, body := range []string{first, second, mutate(first, seed), first, mutate(second, seed+1)} {
@@ -192,6 +192,7 @@ func FuzzFastSlow(f *testing.F) {
 			require.NoError(t, gotErr)
 			require.Equal(t, render(t, &exposition.Merger{}, want), render(t, &exposition.Merger{}, got), "%q", body)
 			require.Equal(t, want.Shape().Drops(), got.Shape().Drops())
+			require.Equal(t, want.Shape().LeftOut(), got.Shape().LeftOut())
 			require.Equal(t, want.Size(), got.Size())
 			require.Len(t, got.Shape().Watched(), len(want.Shape().Watched()))
 			for i := range want.Shape().Watched() {

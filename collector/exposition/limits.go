@@ -82,6 +82,8 @@ func (e *ParseError) Unwrap() error { return e.Err }
 // checkLabels applies the limits of one series.
 func (l *Limits) checkLabels(name string, count, longestName, longestValue int) error {
 	switch {
+	case l.Name > 0 && len(name) > l.Name:
+		return fmt.Errorf("%w: the name %.50q... has %d bytes, limits.name is %d", ErrLabelLimit, name, len(name), l.Name)
 	case l.Labels > 0 && count > l.Labels:
 		return fmt.Errorf("%w: series of %.50q has %d labels, limits.labels is %d", ErrLabelLimit, name, count, l.Labels)
 	case l.LabelName > 0 && longestName > l.LabelName:

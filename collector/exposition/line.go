@@ -156,6 +156,7 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 		}
 		b.drops.add(k.drop)
 	}
+	b.fit(r.opts.Limits.Output)
 	return b.build(), nil
 }
 

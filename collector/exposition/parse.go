@@ -43,7 +43,7 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
-	r := &pageReader{kind: k, body: body, opts: &c.opts}
+	r := &pageReader{kind: k, body: body, opts: &c.opts, meta: metadata{longest: c.opts.Limits.Help}}
 	if err := r.read(); err != nil {
 		return err
 	}
@@ -56,12 +56,24 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 	b.spans = b.spans[:0]
 	for i := range r.samples {
 		value, start := r.samples[i].value, uint32(len(b.data))
-		b.data = append(b.data, body[value.start:value.end]...)
+		b.data = appendValue(b.data, body[value.start:value.end])
 		b.spans = append(b.spans, Span{start, uint32(len(b.data))})
 	}
 	c.table, c.known = r.table(shape), lines.fresh
 	canonicalise(b)
 	return nil
+}
+
+// appendValue appends a value as its server writes it, unless that takes far
+// more than the value needs.
+func appendValue(dst, text []byte) []byte {
+	if len(text) <= longestValue {
+		return append(dst, text...)
+	}
+	if v, ok := number(text); ok {
+		return AppendFloat(dst, v)
+	}
+	return append(dst, text...)
 }
 
 // read walks the body with the parser and notes metadata and samples.

@@ -29,6 +29,9 @@ func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Compu
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	seen := make(map[string]struct{}, len(all))
 	for i := range all {
+		if all[i].Left {
+			continue
+		}
 		builder.Reset(all[i].Labels)
 		builder.Set(model.MetricNameLabel, all[i].Family.Name+all[i].Suffix)
 		k := line.render(builder.Labels())

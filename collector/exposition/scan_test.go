@@ -126,7 +126,8 @@ func TestAPageOfNumbersFromZeroUpIsPlain(t *testing.T) {
 		{[]string{"1", "2.5"}, true},
 		{[]string{"1", "-2"}, false},
 		{[]string{"NaN", "2"}, false},
-		{[]string{"0", "123456789012345678901234567890"}, true},
+		{[]string{"0", "123456789012345678901234"}, true},
+		{[]string{"0", "1234567890123456789012345"}, false}, // It is formatted again.
 		{[]string{"0", "1e9"}, true},
 	} {
 		b := cache.Block()

@@ -44,6 +44,8 @@ type Shape struct {
 	// own is the replica's own part of the prefixes.
 	own     string
 	drops   Drops
+	left    LeftOut
+	cost    Budget
 	utf8    bool
 	watched []Watched
 	// dialects are the families as readers of other formats get them, made
@@ -84,6 +86,14 @@ func (s *Shape) Families() []Family { return s.families }
 
 // Lines is the number of series of the shape.
 func (s *Shape) Lines() int { return len(s.lines) }
+
+// LeftOut says which series of the source are left out because they are too
+// many.
+func (s *Shape) LeftOut() LeftOut { return s.left }
+
+// Cost is what the series of the shape take of a page, 0 where nothing bounds
+// them.
+func (s *Shape) Cost() Budget { return s.cost }
 
 // Drops says how many series of the source the shape leaves out, and why.
 func (s *Shape) Drops() Drops { return s.drops }
@@ -142,6 +152,8 @@ type shapeBuilder struct {
 	index    map[string]int
 	series   []series
 	drops    Drops
+	left     LeftOut
+	cost     Budget
 	watched  []Watched
 }
 
@@ -175,7 +187,7 @@ func (b *shapeBuilder) build() *Shape {
 	})
 
 	share := newSharer(b.series)
-	s := &Shape{lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, watched: b.watched}
+	s := &Shape{lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: b.watched}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i

@@ -56,6 +56,8 @@ const (
 	TargetRestarts
 	TargetScrapeFailures
 	TargetSeriesDropped
+	TargetSeriesLeftOut
+	TargetDerivedLeftOut
 	TargetDerivedSkipped
 )
 
@@ -120,6 +122,8 @@ var table = [...]Family{
 	TargetRestarts:           {"target_restarts_total", counter, "Times that many counters of the target fell at once, as when its server restarts.", nil},
 	TargetScrapeFailures:     {"target_scrape_failures_total", counter, "Failed scrapes of the target by reason.", []string{"reason"}},
 	TargetSeriesDropped:      {"target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", []string{"reason"}},
+	TargetSeriesLeftOut:      {"target_series_left_out", gauge, "Series of the target's page that limits.output_series or limits.output_bytes keeps off /metrics, whole families; absent while there are none.", nil},
+	TargetDerivedLeftOut:     {"target_derived_left_out", gauge, "Derived series of the target that limits.output_series or limits.output_bytes keeps off /metrics, those of whole models; absent while there are none.", nil},
 	TargetDerivedSkipped:     {"target_derived_skipped_total", counter, "Events that left derived series without a value, by reason.", []string{"reason"}},
 }
 

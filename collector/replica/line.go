@@ -26,7 +26,9 @@ func (r *Replica) finish(p *fetch.Page) {
 // conclude publishes a page that was parsed.
 func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 	p.Release()
+	var shape *exposition.Shape
 	if err == nil {
+		shape = raw.Shape()
 		r.tally.Count(raw.Shape().Drops())
 		r.page.marks.Take(raw, r.page.read)
 	}
@@ -35,6 +37,10 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		if err == nil {
 			next.Raw, next.Derived, err = r.derive(p, raw)
 		}
+		if err != nil {
+			shape = nil
+		}
+		r.leftOut(shape)
 		r.report(p, err)
 		_ = r.guard("assess", func() {
 			r.assess(err)
@@ -67,7 +73,7 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 		raw.Release()
 		return nil, err
 	}
-	r.status.Samples = raw.Shape().Lines()
+	r.status.Samples = raw.Shape().Lines() + raw.Shape().LeftOut().Series
 	return raw, nil
 }
 

@@ -22,6 +22,9 @@ type page struct {
 	identity *identity.Identity
 	// cut is where the pages before may have been cut.
 	cut cut
+	// left and leftDerived are what it was last noted of that it leaves series out.
+	left        *exposition.Shape
+	leftDerived derive.LeftOut
 	// marks are what a restart is seen by before its page is published; fell is
 	// true when the page before waited for it.
 	marks derive.Marks
@@ -54,10 +57,11 @@ func (r *Replica) reset() {
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, Objectives: r.pool.Objectives,
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised,
+		Budget: r.pool.Output,
 	})
 	r.page = page{cache: exposition.NewCache(exposition.Options{
 		Watch:      engine.Watch(r.server.Engine),
-		Limits:     r.pool.Limits,
+		Limits:     r.pool.limits(),
 		Reserved:   []string{own.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 	})}
@@ -120,7 +124,7 @@ func (r *Replica) read(raw *exposition.Block, body scrape.Page) error {
 		read = engine.ReadPage(r.server.Engine, raw)
 		p.identity.Page = read
 	}
-	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && !r.server.Engine.EmptyPage() && !exposition.SaysItsEnd(body.ContentType) {
+	if drops := raw.Shape().Drops(); raw.Shape().Lines() == 0 && drops.Total() == 0 && raw.Shape().LeftOut().Series == 0 && !r.server.Engine.EmptyPage() && !exposition.SaysItsEnd(body.ContentType) {
 		return &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", r.server.Shown())}
 	}
 	if p.shape != nil {

@@ -6,6 +6,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
@@ -35,6 +36,9 @@ type Pool struct {
 	Page exposition.Config
 	// Limits bound the series of one page.
 	Limits exposition.Limits
+	// Output bounds what the replica's page and the series derived from it may
+	// take of ours.
+	Output derive.Budget
 	// Labels says how series are labelled.
 	Labels identity.Labels
 	// Expect is what the operator expects of every replica.

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"strings"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -38,6 +40,9 @@ func (r *Replica) report(p *fetch.Page, failed error) {
 func (r *Replica) announce(before *target.Status) {
 	s := &r.status
 	up := s.Health == target.HealthUp
+	if len(s.LeftOut) > 0 && len(before.LeftOut) == 0 {
+		r.log.Warn("Series are left off the page", "what", strings.Join(s.LeftOut, "; "))
+	}
 	switch {
 	case s.State != before.State:
 		attrs := []any{"state", s.State, "was", before.State, "severity", s.Severity, "reason", s.StateReason, "url", r.server.Shown()}

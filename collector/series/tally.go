@@ -21,6 +21,9 @@ type Tally struct {
 	// Skipped are scrapes, Reshaped pages that differed from the one before in
 	// more than values.
 	Skipped, Reshaped uint64
+	// LeftOut and LeftOutDerived are the series of the last page and those derived
+	// from it that are left off ours because they are too many.
+	LeftOut, LeftOutDerived uint64
 
 	failures   map[scrape.Reason]uint64
 	drops      [len(exposition.Drops{}.ByReason)]uint64
@@ -133,6 +136,8 @@ var ownSeries = sync.OnceValue(func() []ownOne {
 			return float64(n), n > 0
 		}})
 	}
+	some(own.TargetSeriesLeftOut, "", func(t *Tally) uint64 { return t.LeftOut })
+	some(own.TargetDerivedLeftOut, "", func(t *Tally) uint64 { return t.LeftOutDerived })
 	for _, reason := range scrape.Reasons() {
 		some(own.TargetScrapeFailures, string(reason), func(t *Tally) uint64 { return t.failures[reason] })
 	}

@@ -60,16 +60,19 @@ const (
 type Status struct {
 	Health Health
 	// PageURL is where the page was asked for last; empty before the first time.
-	PageURL        string
-	LastScrape     time.Time
-	LastSuccess    time.Time
-	LastDuration   time.Duration
-	LastError      string
-	LastReason     string
-	Samples        int
-	BodyBytes      int64
-	Scrapes        uint64
-	Failures       uint64
+	PageURL      string
+	LastScrape   time.Time
+	LastSuccess  time.Time
+	LastDuration time.Duration
+	LastError    string
+	LastReason   string
+	Samples      int
+	BodyBytes    int64
+	Scrapes      uint64
+	Failures     uint64
+	// LeftOut says which series of the page and derived from it are left off
+	// /metrics because they are too many, a sentence each; nil for none.
+	LeftOut        []string
 	EngineVersion  string
 	TRTLLMVersion  string
 	VersionSource  string

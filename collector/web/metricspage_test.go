@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
@@ -268,11 +269,22 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), `msg="Target differs from others" component=web pool_id=a replica_id=r1 family=x in=type says=gauge`), log.String())
 	require.Equal(t, 1, strings.Count(log.String(), `in=help says="another text"`), log.String())
 	require.NotContains(t, log.String(), "secret")
+	var document struct{ Targets []struct{ Differs any } }
+	require.NoError(t, json.Unmarshal(get(h, "/targets?format=json").Body.Bytes(), &document))
+	require.Nil(t, document.Targets[0].Differs)
+	require.Equal(t, []any{
+		map[string]any{"family": "x", "in": "type", "says": "gauge"}, map[string]any{"family": "x", "in": "help", "says": "another text"},
+	}, document.Targets[1].Differs)
+	targets := get(h, "/targets").Body.String()
+	require.Contains(t, targets, "Differs from other targets in 2 families")
+	require.Contains(t, targets, "<dt>x</dt><dd>type: gauge</dd>")
+	require.NotContains(t, targets, "secret")
 
 	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
 	require.Contains(t, page, "# HELP x one\n# TYPE x counter\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
 	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
+	require.NotContains(t, get(h, "/targets").Body.String(), "Differs")
 }
 
 func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {

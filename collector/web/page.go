@@ -34,7 +34,8 @@ type pages struct {
 	// recent are the other selections, the last one asked for first.
 	recent []*selection
 	// conflicts are those of the last whole page.
-	conflicts exposition.MergeStats
+	conflicts   exposition.MergeStats
+	differences differences
 }
 
 // selection is one part of the page that was asked for.

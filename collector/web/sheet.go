@@ -37,6 +37,7 @@ func (p *pages) lay(s *selection) *sheet {
 		sh.own = p.own.block()
 		sh.plan(s)
 	}
+	p.differences.note(sh)
 	return sh
 }
 
@@ -69,16 +70,12 @@ func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
 const mostDifferences = 10
 
 // nameDifferences logs which targets say something else of a family than the
-// page. HELP is not repeated: it may be long, and hold what a log must not.
+// page.
 func (p *pages) nameDifferences(sh *sheet) {
 	all := sh.layout.Differences()
 	for _, d := range all[:min(len(all), mostDifferences)] {
-		target := sh.blocks[d.Block].Shape().Labels(0)
-		says := d.Says
-		if d.Kind == exposition.DiffersHelp {
-			says = "another text"
-		}
-		p.own.logger.Info("Target differs from others", "pool_id", target.Get("pool_id"), "replica_id", target.Get("replica_id"), "family", d.Family, "in", d.Kind, "says", says)
+		pool, replica := sh.owner(d.Block)
+		p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", d.Family, "in", d.Kind, "says", says(&d))
 	}
 }
 

@@ -40,6 +40,8 @@ type targetState struct {
 	BodyBytes      int64             `json:"body_bytes"`
 	Scrapes        uint64            `json:"scrapes"`
 	Failures       uint64            `json:"scrape_failures"`
+	LeftOut        []string          `json:"left_out,omitempty"`
+	Differs        []difference      `json:"differs,omitempty"`
 	knownState
 }
 
@@ -82,6 +84,9 @@ type targetsDocument struct {
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	doc := readTargets(s.opts.Store.Slots())
+	for i := range doc.Targets {
+		doc.Targets[i].Differs = s.pages.differences.ofTarget(doc.Targets[i].Key())
+	}
 	doc.Searches = s.searches(r.URL.Query().Has("dropped"))
 	if wantsJSON(r) {
 		writeJSON(w, doc)
@@ -125,6 +130,9 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 		LastReason: status.LastReason, LastError: clean.text(status.LastError),
 		Samples: status.Samples, BodyBytes: status.BodyBytes,
 		Scrapes: status.Scrapes, Failures: status.Failures,
+	}
+	for _, what := range status.LeftOut {
+		state.LeftOut = append(state.LeftOut, clean.text(what))
 	}
 	state.knownState = readKnown(t, &status, clean)
 	if state.Health == "" {

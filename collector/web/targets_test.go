@@ -78,6 +78,26 @@ func TestTargetsAsHTML(t *testing.T) {
 	})
 }
 
+func TestWhatIsLeftOutIsSaid(t *testing.T) {
+	f := mixedFleet(t)
+	slot := f.slots["llama-70b-prod/r0"]
+	status := slot.Status()
+	status.LeftOut = []string{"12 series of the page, all of x", "http://user:hunter2@10.0.0.1:8002/metrics?token=hunter2"}
+	slot.Publish(snapshot.Snapshot{Status: status})
+	h := handler(t, f.options())
+	var document struct {
+		Targets []struct {
+			LeftOut []string `json:"left_out"`
+		}
+	}
+	require.NoError(t, json.Unmarshal(get(h, "/targets?format=json").Body.Bytes(), &document))
+	require.Equal(t, []string{"12 series of the page, all of x", "http://10.0.0.1:8002/metrics"}, document.Targets[0].LeftOut)
+	for _, path := range []string{"/targets?format=json", "/targets"} {
+		require.NotContains(t, get(h, path).Body.String(), "hunter2")
+	}
+	require.Contains(t, get(h, "/targets").Body.String(), "Left off /metrics: 12 series of the page, all of x")
+}
+
 func TestIndexLinksEverythingThatIsOpen(t *testing.T) {
 	opts := mixedFleet(t).options()
 	shut := get(handler(t, opts), "/").Body.String()
@@ -122,6 +142,7 @@ func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	status.State, status.StateReason, status.LastError, status.LastReason = evil, evil, evil, evil
 	status.Models = []target.Model{{Name: evil, ModelID: evil, Role: evil, State: evil, Backend: evil}}
 	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{{Name: evil, Reason: evil, Cure: evil}}}}
+	status.LeftOut = []string{evil}
 	status.Canary = &target.Canary{Model: evil, Hold: evil, Result: evil, Reason: evil}
 	f.slots[evil+"/"+evil].Publish(snapshot.Snapshot{Status: status})
 	h := handler(t, f.options())

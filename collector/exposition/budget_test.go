@@ -1,0 +1,131 @@
+package exposition_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+func TestTheLargestFamiliesAreLeftOutUntilTheOthersFit(t *testing.T) {
+	family := func(name string, series int) string {
+		var b strings.Builder
+		for i := range series {
+			fmt.Fprintf(&b, "%s{x=\"%d\"} 1\n", name, i)
+		}
+		return b.String()
+	}
+	page := family("small", 2) + family("large", 50) + family("middle", 10) + "alone 1\n"
+	for _, c := range []struct {
+		name   string
+		page   string
+		budget exposition.Budget
+		kept   []string
+		left   exposition.LeftOut
+	}{
+		{"no bound", page, exposition.Budget{}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
+		{"room for all", page, exposition.Budget{Series: 63}, []string{"alone", "large", "middle", "small"}, exposition.LeftOut{}},
+		{"one series too many", page, exposition.Budget{Series: 62}, []string{"alone", "middle", "small"}, exposition.LeftOut{Series: 50, Families: 1, Names: []string{"large"}}},
+		{"room for few", page, exposition.Budget{Series: 5}, []string{"alone", "small"}, exposition.LeftOut{Series: 60, Families: 2, Names: []string{"large", "middle"}}},
+		{"room for none", page, exposition.Budget{Bytes: 10}, nil, exposition.LeftOut{Series: 63, Families: 4, Names: []string{"large", "middle", "small"}}},
+		{"bytes", page, exposition.Budget{Bytes: 1000}, []string{"alone", "middle", "small"}, exposition.LeftOut{Series: 50, Families: 1, Names: []string{"large"}}},
+		{"a huge HELP", "# HELP a " + strings.Repeat("h", 5000) + "\na 1\nb 1\n", exposition.Budget{Bytes: 1000}, []string{"b"}, exposition.LeftOut{Series: 1, Families: 1, Names: []string{"a"}}},
+		{"of equal ones the first by name", "b 1\na 1\n", exposition.Budget{Series: 1}, []string{"b"}, exposition.LeftOut{Series: 1, Families: 1, Names: []string{"a"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache := exposition.NewCache(exposition.Options{Limits: exposition.Limits{Output: c.budget}})
+			for _, body := range []string{c.page, strings.ReplaceAll(c.page, " 1\n", " 25\n")} {
+				b, err := parseWith(t, cache, body, "")
+				require.NoError(t, err)
+				var kept []string
+				for i := range b.Shape().Families() {
+					kept = append(kept, b.Shape().Families()[i].Name)
+				}
+				require.Equal(t, c.kept, kept)
+				require.Equal(t, c.left, b.Shape().LeftOut())
+				require.Equal(t, b.Shape().Lines(), strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n")-1-strings.Count("\n"+render(t, &exposition.Merger{}, b), "\n# "))
+			}
+			fast, _ := cache.Paths()
+			require.EqualValues(t, 1, fast, "leaving out does not cost the fast path")
+		})
+	}
+}
+
+func TestWhatIsLeftOutIsStillWatched(t *testing.T) {
+	opts := exposition.Options{Watch: func(string) bool { return true }, Limits: exposition.Limits{Output: exposition.Budget{Series: 1}}}
+	b := parse(t, opts, "a 1\nb{x=\"1\"} 2\nb{x=\"2\"} 3\n")
+	require.Len(t, b.Shape().Watched(), 3)
+	v, ok := b.WatchedValue(2)
+	require.True(t, ok)
+	require.InDelta(t, 3, v, 0)
+}
+
+// TestABudgetHoldsInEveryFormat holds the size of pages that are made at random
+// against the budget that they were read with, in every text format: escaped
+// names and the bounds of OpenMetrics make lines longer.
+func TestABudgetHoldsInEveryFormat(t *testing.T) {
+	full := 0
+	for seed := range uint64(200) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 3)), conflicting: true, partial: seed%2 > 0}
+		budget := exposition.Budget{Series: 1 + g.IntN(60), Bytes: 100 + g.IntN(6000)}
+		opts := replicaOptions("x")
+		opts.Limits.Output = budget
+		b := parse(t, opts, g.page())
+		if b.Shape().LeftOut().Series > 0 {
+			full++
+		}
+		require.LessOrEqual(t, b.Shape().Lines(), budget.Series)
+		for name, format := range textFormats() {
+			page := pageIn(t, format, b)
+			require.LessOrEqual(t, len(strings.TrimSuffix(page, "# EOF\n")), budget.Bytes, "seed %d, %s\n%s", seed, name, page)
+		}
+		proto := pageIn(t, formatOf(expfmt.TypeProtoDelim, model.ValueEncodingEscaping), b)
+		require.LessOrEqual(t, len(proto), budget.Bytes, "seed %d, protobuf", seed)
+	}
+	require.Greater(t, full, 50, "the budgets are too small for many pages")
+}
+
+func TestAHelpThatIsTooLongIsClipped(t *testing.T) {
+	for _, c := range []struct {
+		name, help, want string
+		limit            int
+	}{
+		{"as long as it may be", "0123456789", "0123456789", 10},
+		{"too long", "0123456789a", "0123456...", 10},
+		{"between characters", "01234567ü90", "01234567...", 11},
+		{"not inside of one", "0123456ü890", "0123456...", 11},
+		{"a limit smaller than the points", "01234", "..", 2},
+		{"no limit", strings.Repeat("h", 5000), strings.Repeat("h", 5000), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts := exposition.Options{Limits: exposition.Limits{Help: c.limit}}
+			page := reExpose(t, opts, "# HELP a "+c.help+"\na 1\n")
+			require.Equal(t, "# HELP a "+c.want+"\n# TYPE a untyped\na 1\n", page)
+			require.Equal(t, page, reExpose(t, opts, page), "and stays as it is")
+		})
+	}
+}
+
+func TestANumberThatIsFarTooLongIsFormattedAgain(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"123456789.000000", "123456789.000000"},
+		{"-1.7976931348623157e+308", "-1.7976931348623157e+308"},
+		{"0.1000000000000000055511151231257827", "0.1"},
+		{"1" + strings.Repeat("0", 40), "1e+40"},
+		{"+" + strings.Repeat("0", 1<<16) + "7", "7"},
+		{"7." + strings.Repeat("0", 1<<16), "7"},
+	} {
+		cache := exposition.NewCache(exposition.Options{})
+		for range 2 {
+			b, err := parseWith(t, cache, "a "+c.text+"\n", "")
+			require.NoError(t, err)
+			require.Equal(t, "# TYPE a untyped\na "+c.want+"\n", render(t, &exposition.Merger{}, b))
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package collector_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+// A page of 1.7 MB became 12.5 MB once: three models for each line of it.
+func TestAPageOfManyModelsTakesNoMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	many.WriteString("# TYPE nv_inference_request_success counter\n# TYPE nv_inference_count counter\n")
+	for i := range 4000 {
+		fmt.Fprintf(&many, "nv_inference_request_success{model=\"m%d\",version=\"1\"} 7\nnv_inference_count{model=\"m%d\",version=\"1\"} 9\n", i, i)
+	}
+	s, other := newStage(t), newStage(t)
+	s.play(body(many.String()))
+	// A default that nobody set must be enough for what follows.
+	p := staged("p", "many="+s.host())
+	l := startLine(t, p, staged("q", "r="+other.host()))
+	page := l.until("Both are up", nil, func(page string) string {
+		if value(page, own("target_up", "p", "many")) != 1 || value(page, own("target_up", "q", "r")) != 1 {
+			return "target_up"
+		}
+		return ""
+	})
+	bystander := rawLines(page, "q")
+	require.NotEmpty(t, bystander)
+	require.LessOrEqual(t, len(page), int(config.DefaultLimits.Output.Bytes)*11/10, "and what is known of the replicas")
+	status := func(pool string) []string {
+		for _, slot := range l.store.Slots() {
+			if slot.Target().PoolID == pool {
+				return slot.Status().LeftOut
+			}
+		}
+		return nil
+	}
+	require.Equal(t, []string{"the derived series of 3744 models: more models than limits.output_models"}, status("p"))
+	require.Empty(t, status("q"))
+
+	p.Limits.Output = config.Output{Series: 1500, Bytes: 1 << 20, Models: 500}
+	l.apply(p, staged("q", "r="+other.host()))
+	page = l.until("The page is cut", nil, func(page string) string {
+		if value(page, own("target_series_left_out", "p", "many")) < 1 {
+			return "target_series_left_out"
+		}
+		return ""
+	})
+	require.Less(t, len(page), 3<<20)
+	require.Positive(t, value(page, own("target_derived_left_out", "p", "many")))
+	require.Len(t, status("p"), 3)
+	require.Contains(t, status("p")[0], "nv_inference")
+	require.InDelta(t, 8000, value(page, own("target_scrape_samples", "p", "many")), 0)
+	requireSame(t, bystander, rawLines(page, "q"), "series of the bystander")
+
+	s.play(nil)
+	page = l.until("All is well", nil, func(page string) string {
+		if strings.Contains(page, "left_out") {
+			return "absence of what is left out"
+		}
+		return ""
+	})
+	require.Empty(t, status("p"))
+	require.NotEmpty(t, rawLines(page, "p"))
+}
