@@ -22,9 +22,9 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 			l.relative(lag, got, generated)
 		}
 		switch l.subject.spec.Kind {
-		case simulate.KindNIM, simulate.KindTritonVLLM, simulate.KindTritonLLMAPIModule:
+		case simulate.KindNIM, simulate.KindTritonVLLM, simulate.KindTritonLLMAPIModule, simulate.KindVLLM:
 			l.relative(liveTokens, got, generated)
-		case simulate.KindServe, simulate.KindDynamo:
+		case simulate.KindServe, simulate.KindDynamo, simulate.KindSGLang:
 			l.relative(tokens, got, over(truth.GenerationTokens, before.GenerationTokens))
 		default:
 			l.relative(tokens, got, over(truth.GenerationTokens+truth.FailedGenerationTokens, before.GenerationTokens+before.FailedGenerationTokens))
@@ -34,12 +34,15 @@ func (l *ledger) rates(r *rig, values map[string]float64, before, truth simulate
 		switch l.subject.spec.Kind {
 		case simulate.KindNIM, simulate.KindTritonVLLM:
 			l.relative(prompt, got, over(truth.ContextTokensSoFar, before.ContextTokensSoFar))
-		case simulate.KindServe:
+		case simulate.KindServe, simulate.KindSGLang:
 			l.relative(prompt, got, over(truth.PromptTokens, before.PromptTokens))
-		case simulate.KindTritonLLMAPIModule: // Counted with the first token, which the truth does not book.
+		case simulate.KindTritonLLMAPIModule, simulate.KindVLLM: // Counted with the first token, which the truth does not book.
 		default:
 			l.relative(prompt, got, over(truth.PromptTokens+truth.FailedPromptTokens, before.PromptTokens+before.FailedPromptTokens))
 		}
+	}
+	if got, ok := r.of(values, "generation_tokens_live_per_second"); ok {
+		l.relative(decoded, got, generated)
 	}
 	if got, ok := r.of(values, "generation_tokens_per_second_estimate"); ok && l.load.name != "idle" {
 		q := estimated
@@ -116,7 +119,7 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 	switch l.subject.spec.Kind {
 	case simulate.KindTritonCore:
 		l.note(waiting, nearest(got, func(t simulate.Truth) float64 { return float64(t.Hidden) }))
-	case simulate.KindNIM:
+	case simulate.KindNIM, simulate.KindVLLM, simulate.KindSGLang:
 		l.note(waitingNIM, nearest(got, func(t simulate.Truth) float64 { return float64(t.Queued) }))
 	default:
 		l.note(waiting, nearest(got, func(t simulate.Truth) float64 { return float64(t.Active - t.Running) }))
@@ -144,7 +147,7 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 	ttft := func(l simulate.Latency) time.Duration { return l.TTFT }
 	tpot := func(l simulate.Latency) time.Duration { return l.TPOT }
 	switch l.subject.spec.Kind {
-	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo:
+	case simulate.KindServe, simulate.KindServeGen2, simulate.KindServeOld, simulate.KindDynamo, simulate.KindVLLM:
 		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
 		l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, first)
 		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
@@ -152,6 +155,13 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, short)
 	case simulate.KindTritonLLMAPIModule:
 		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
+	case simulate.KindSGLang:
+		long = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400}
+		first = []float64{0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400}
+		each = []float64{0.002, 0.004, 0.006, 0.008, 0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.06, 0.08, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8}
+		l.buckets(bucketsE2E, r, values, "request_duration_percentile_seconds", window, e2e, long)
+		l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, first)
+		l.buckets(bucketsTPOT, r, values, "time_per_output_token_percentile_seconds", window, tpot, each)
 	case simulate.KindTritonLLMAPI, simulate.KindTritonCore:
 	default:
 		if l.load.name != "idle" {

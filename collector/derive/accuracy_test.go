@@ -40,6 +40,7 @@ var (
 	lag         = quantity{"completed tokens/s against tokens generated in the same minute (lags by a request)", 10, "%"}
 	prompt      = quantity{"prompt tokens/s against prompts of requests that ended", 1, "%"}
 	liveTokens  = quantity{"tokens/s against tokens generated (counter moves while tokens come)", 1, "%"}
+	decoded     = quantity{"tokens/s while requests run against tokens generated (all but the first of each request)", 5, "%"}
 	requests    = quantity{"requests/s against requests that ended", 1, "%"}
 	steady      = quantity{"live estimate against tokens generated, steady decode", 10, "%"}
 	estimated   = quantity{"live estimate against tokens generated, other loads (grade C)", 35, "%"}
@@ -82,6 +83,8 @@ func subjects() []subject {
 		{"trtllm-serve 1.1", simulate.Spec{Kind: simulate.KindServeOld}},
 		{"NIM 1.0", simulate.Spec{Kind: simulate.KindNIM}},
 		{"Dynamo 1.6 worker", simulate.Spec{Kind: simulate.KindDynamo}},
+		{"vLLM 0.32", simulate.Spec{Kind: simulate.KindVLLM}},
+		{"SGLang 0.5", simulate.Spec{Kind: simulate.KindSGLang}},
 	}
 }
 
@@ -190,7 +193,8 @@ func (l *ledger) run(seed uint64) {
 // sampled says whether the server shows gauges that it samples often.
 func (l *ledger) sampled() bool {
 	switch l.subject.spec.Kind {
-	case simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonCore, simulate.KindNIM, simulate.KindServe:
+	case simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonCore, simulate.KindNIM, simulate.KindServe,
+		simulate.KindVLLM, simulate.KindSGLang:
 		return true
 	default:
 		return false

@@ -68,6 +68,10 @@ func described(spec simulate.Spec) (engine.Kind, []engine.ModelFacts) {
 		return engine.NIM, served
 	case simulate.KindDynamo:
 		return engine.Dynamo, served
+	case simulate.KindVLLM:
+		return engine.VLLM, served
+	case simulate.KindSGLang:
+		return engine.SGLang, served
 	case simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule:
 		return engine.Triton, []engine.ModelFacts{model("tensorrt_llm", "python", true)}
 	case simulate.KindTritonVLLM:
