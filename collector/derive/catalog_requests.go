@@ -102,10 +102,10 @@ func queueFamilies() []Family {
 			"Share of the requests that ended over the window which a latency has measured, by signal, 0 to 1: of the rest its percentiles say nothing.",
 			"rate(count of the histogram) / rate(ended)"),
 		gauge("saturated", Sampled, saturated(),
-			"1 while the executor has admitted as many requests as it may; further ones then wait in a queue that TensorRT-LLM in Triton does not expose.",
-			"active >= limit"),
+			"1 while the executor has admitted as many requests as it may; further ones then wait in a queue that TensorRT-LLM in Triton does not expose. Of an engine that does not say how many it may, as vLLM and SGLang: 1 while requests wait in it.",
+			"active >= limit, else waiting > 0"),
 		gauge("saturation_ratio", Sampled, saturation(),
-			"How much of what the replica can serve is asked for, to scale by: 0 without requests, 1 when full, more while requests are known to wait. Absent when it is not known.",
-			"0 without requests, else max(requests in flight and known to wait / requests_limit, kv_cache_utilization_ratio)"),
+			"How much of what the replica can serve is asked for, to scale by: 0 without requests, 1 when full, more while requests are known to wait. Absent when it is not known. Of an engine that does not say how many requests it takes, as vLLM and SGLang, it is the use of the KV cache, and while requests wait those by the ones that run.",
+			"0 without requests, else max(requests in flight and known to wait / (requests_limit, or running while others wait), kv_cache_utilization_ratio)"),
 	}
 }

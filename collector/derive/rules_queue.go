@@ -45,10 +45,17 @@ func queueSplit() Rule {
 	}).by("queue")
 }
 
-// saturated says whether the executor admits no more.
+// saturated says whether the executor admits no more: one that does not say how
+// many it may, while requests wait in it.
 func saturated() Rule {
 	full := func(filled float64) float64 { return flag(filled >= 1) }
-	return perEntry(apply(full, both(admitted(), requestsLimit(), ratio)), (*Plan).executorGate)
+	waits := term{unlimited(), func(p *Plan, id string) Eval {
+		if p.runsFull(id) == nil {
+			return nil
+		}
+		return applied(p.total(engine.RequestsWaiting, id), func(n float64) float64 { return flag(n > 0) })
+	}}
+	return perEntry(known(apply(full, both(admitted(), requestsLimit(), ratio)), waits), (*Plan).executorGate)
 }
 
 // batchSize is the mean in-flight batch over the window.
@@ -64,29 +71,53 @@ func batchSize() Rule {
 
 // saturation is demand by capacity. Without requests it is 0 whatever the
 // limits are, for they are unknown before the first iteration; a replica that
-// was never asked is not busy, and not unknown either.
+// nothing asks has room. An engine that does not say how many requests it takes
+// at once is as full as its KV cache, until requests wait in it.
 func saturation() Rule {
-	cacheUse := cacheUse()
-	in := admitted().inputs.and(requestsLimit().inputs).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
+	cacheUse, limit := cacheUse(), requestsLimit()
+	in := admitted().inputs.and(limit.inputs).or(unlimited()).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
 		with(cacheUse.inputs.all()...)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		demand, limit, cache := p.demand(id), requestsLimit().of(p, id), cacheUse.of(p, id)
+		demand, most, cache := p.demand(id), limit.of(p, id), cacheUse.of(p, id)
+		stated := most != nil
+		if !stated {
+			most = p.runsFull(id)
+		}
+		if most == nil {
+			return
+		}
 		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping)), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)
 			if !ok || asked <= 0 {
 				return 0, ok
 			}
-			most, ok := limit(w)
-			if !ok || most <= 0 {
-				return 0, false
+			places, limited := most(w)
+			used, cached := given(cache, w)
+			if limited = limited && places > 0; limited {
+				return max(asked/places, used), true
 			}
-			v := asked / most
-			if used, ok := given(cache, w); ok {
-				v = max(v, used)
-			}
-			return v, true
+			return used, cached && !stated
 		})
 	})
+}
+
+// unlimited are the signals of an engine that says what runs and what waits in it,
+// if not how much may run.
+func unlimited() inputs { return allOf(engine.RequestsRunning, engine.RequestsWaiting) }
+
+// runsFull is how many requests an engine takes at once that does not say so: as
+// many as run while others wait. It has no value while none waits, and is nil for
+// what admits requests without saying how many of them run.
+func (p *Plan) runsFull(id string) Eval {
+	running, waits := p.total(engine.RequestsRunning, id), p.total(engine.RequestsWaiting, id)
+	if running == nil || waits == nil || p.total(engine.RequestsActive, id) != nil {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		n, known := waits(w)
+		v, ok := running(w)
+		return max(v, 1), ok && known && n > 0
+	}
 }
 
 // demand is how many requests are known to be in flight or to wait. Active

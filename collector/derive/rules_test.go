@@ -164,6 +164,37 @@ func TestSaturation(t *testing.T) {
 	got.lacks(t, `saturation_ratio{model_id="m"}`, "unknown is absent")
 }
 
+func TestSaturationOfAnEngineThatSaysNoLimit(t *testing.T) {
+	for _, tc := range []struct {
+		name                   string
+		running, waiting       int
+		cache, ratio, saturate float64
+	}{
+		{"nothing asked for is 0, whatever its cache holds", 0, 0, 0.4, 0, 0},
+		{"as full as its cache while none waits", 12, 0, 0.3, 0.3, 0},
+		{"full when requests wait", 12, 6, 0.3, 1.5, 1},
+		{"requests wait, and none runs yet", 0, 3, 0, 3, 1},
+		{"a full cache makes requests wait", 2, 1, 0.99, 1.5, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			vllm := newBench(t, engine.VLLM, "m").page(
+				fmt.Sprintf(`vllm:num_requests_running{engine="0",model_name="m"} %d`, tc.running),
+				fmt.Sprintf(`vllm:num_requests_waiting{engine="0",model_name="m"} %d`, tc.waiting),
+				fmt.Sprintf(`vllm:kv_cache_usage_perc{engine="0",model_name="m"} %g`, tc.cache))
+			sglang := newBench(t, engine.SGLang, "m").page(
+				fmt.Sprintf(`sglang:num_running_reqs{model_name="m",tp_rank="0"} %d`, tc.running),
+				fmt.Sprintf(`sglang:num_queue_reqs{model_name="m",tp_rank="0"} %d`, tc.waiting),
+				fmt.Sprintf(`sglang:token_usage{model_name="m",tp_rank="0"} %g`, tc.cache))
+			for _, got := range []values{vllm, sglang} {
+				require.InDelta(t, tc.ratio, got.at(t, `saturation_ratio{model_id="m"}`), 1e-9)
+				require.InDelta(t, tc.saturate, got.at(t, `saturated{model_id="m"}`), 0)
+			}
+		})
+	}
+	got := newBench(t, engine.VLLM, "m").page(`vllm:num_requests_running{engine="0",model_name="m"} 3`, `vllm:num_requests_waiting{engine="0",model_name="m"} 0`)
+	got.lacks(t, `saturation_ratio{model_id="m"}`, "neither a limit nor the use of the cache is known")
+}
+
 func TestSaturationOfAnIdleServeWhoseGaugesStandStill(t *testing.T) {
 	page := func(active, done int) []string {
 		return []string{
