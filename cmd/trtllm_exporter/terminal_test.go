@@ -131,7 +131,8 @@ func TestTopIsDrivenByKeys(t *testing.T) {
 	x.shows(`qwen-7b-0`)
 
 	x.tmux("resize-window", "-x", "44", "-y", "14")
-	seen = x.shows(`(?s)^stalled +llama-70b-1.*\n.{1,44}\z`)
+	seen = x.shows(`^STATE +REPLICA +TOK/S +WAIT$`)
+	require.Regexp(t, `(?m)^stalled +llama-70b-1`, seen)
 	for line := range strings.SplitSeq(seen, "\n") {
 		require.LessOrEqual(t, len([]rune(line)), 44, line)
 	}
