@@ -94,6 +94,7 @@ func faults() map[string][]signal {
 		"LLMCapabilityLost":      {ofReplica("llm_server_capability", `,capability="kv"`, 1, 0), ready("r0")},
 		"LLMPoolSaturated":       {ofModel("saturated", 0, 1)},
 		"LLMQueueLong":           {ofModel("queue_depth", 0, 100), ofModel("requests_limit", 64, 64)},
+		"LLMRequestsRefused":     {ofModel("requests_per_second", 10, 10), ofReplica("llm_server_request_error_ratio", `,model_id="m",class="overload"`, 0, 0.5)},
 		"LLMPoolImbalanced": {
 			ofModel("requests_fill_ratio", 0.6, 1),
 			{name: "llm_server_requests_fill_ratio", labels: `replica_id="r1",model_id="m"`, good: 0.5, bad: 0.1},
