@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -49,6 +50,9 @@ type Trouble struct {
 	Pages []Page
 	// Mute says that the server's API does not answer.
 	Mute bool
+
+	// repeats are the stages that come again and again while the trouble lasts.
+	repeats []stage
 }
 
 // interval is the time between pages.
@@ -63,24 +67,54 @@ type stage struct {
 	gap     time.Duration
 }
 
-// play are the pages of stages, one after the other.
-func play(first Book, stages ...stage) []Page {
-	now, book := time.Duration(0), Book{}.add(first)
-	pages := []Page{{Book: book}}
+// trouble is one that goes through stages, one after the other. While it lasts
+// the last of them goes on.
+func trouble(name string, first Book, stages ...stage) Trouble {
+	t := Trouble{Name: name, Pages: []Page{{Book: Book{}.add(first)}}, repeats: stages[len(stages)-1:]}
 	for _, s := range stages {
-		restarted := s.restart
-		now += s.gap
-		for range s.pages {
-			if now += interval; restarted {
-				book = Book{}
-			}
-			book = book.add(s.each)
-			book.Now = now
-			pages = append(pages, Page{At: now, Book: book, Restarted: restarted})
-			restarted = false
+		t.play(s)
+	}
+	return t
+}
+
+// mute is the same trouble in front of a server whose API does not answer.
+func (t Trouble) mute() Trouble {
+	t.Mute = true
+	return t
+}
+
+// repeating is the same trouble, of which other stages come again and again while
+// it lasts.
+func (t Trouble) repeating(stages ...stage) Trouble {
+	t.repeats = stages
+	return t
+}
+
+// Lasting is the same trouble, lasting for so long at least.
+func (t Trouble) Lasting(d time.Duration) Trouble {
+	t.Pages = slices.Clone(t.Pages)
+	for t.Pages[len(t.Pages)-1].At < d {
+		for _, s := range t.repeats {
+			s.restart, s.gap = false, 0
+			t.play(s)
 		}
 	}
-	return pages
+	return t
+}
+
+// play adds the pages of a stage.
+func (t *Trouble) play(s stage) {
+	last := t.Pages[len(t.Pages)-1]
+	now, book, restarted := last.At+s.gap, last.Book, s.restart
+	for range s.pages {
+		if now += interval; restarted {
+			book = Book{}
+		}
+		book = book.add(s.each)
+		book.Now = now
+		t.Pages = append(t.Pages, Page{At: now, Book: book, Restarted: restarted})
+		restarted = false
+	}
 }
 
 // ended are requests that ended on one page, with the work of those that are
@@ -104,33 +138,33 @@ func Troubles() []Trouble {
 	half := ended(map[engine.Class]int{engine.ClassOK: 5, engine.ClassServer: 5})
 	full := ended(map[engine.Class]int{engine.ClassOK: 6, engine.ClassOverload: 4})
 	full.Running, full.Waiting = 8, 5
-	fresh := Book{}
+	fresh, once := Book{}, stage{pages: 1, each: of(engine.ClassServer, 1)}
 	return []Trouble{
-		{Name: "healthy", Pages: play(fresh, stage{pages: 8, each: well})},
-		{Name: "idle from the start", Pages: play(fresh, stage{pages: 8})},
-		{Name: "idle after work", Pages: play(fresh, stage{pages: 3, each: well}, stage{pages: 9})},
-		{Name: "all fail from the start", Pages: play(fresh, stage{pages: 4, each: failed})},
-		{Name: "all fail after success", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed})},
-		{Name: "all fail long after success", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 20}, stage{pages: 3, each: failed})},
-		{Name: "all fail, seldom", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 1, each: of(engine.ClassServer, 1)}, stage{pages: 17}, stage{pages: 1, each: of(engine.ClassServer, 1)})},
-		{Name: "processes crashed", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}})},
-		{Name: "half fail", Pages: play(fresh, stage{pages: 8, each: half})},
-		{Name: "failed, and recovered", Pages: play(fresh, stage{pages: 4, each: failed}, stage{pages: 4, each: well})},
-		{Name: "only client errors", Pages: play(fresh, stage{pages: 6, each: of(engine.ClassClient, 4)})},
-		{Name: "client errors after success", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 4, each: of(engine.ClassClient, 4)})},
-		{Name: "client errors and failures", Pages: play(fresh, stage{pages: 4, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})})},
-		{Name: "overload", Pages: play(fresh, stage{pages: 8, each: full})},
-		{Name: "all refused", Pages: play(fresh, stage{pages: 5, each: of(engine.ClassOverload, 8)})},
-		{Name: "all canceled", Pages: play(fresh, stage{pages: 6, each: of(engine.ClassCanceled, 4)})},
-		{Name: "stalled", Pages: play(fresh, stage{pages: 4, each: well}, stage{pages: 9, each: hung})},
-		{Name: "stalled over missed scrapes", Pages: play(fresh, stage{pages: 4, each: well}, stage{pages: 2, each: hung}, stage{pages: 2, gap: time.Minute, each: hung})},
-		{Name: "API does not answer", Pages: play(fresh, stage{pages: 8, each: well}), Mute: true},
-		{Name: "API does not answer, all fail", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}), Mute: true},
-		{Name: "restart", Pages: play(fresh, stage{pages: 6, each: well}, stage{pages: 4, restart: true, each: well})},
-		{Name: "restart while all fail", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 4, restart: true, each: failed})},
-		{Name: "missed scrapes while all fail", Pages: play(fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 1, gap: 30 * time.Second, each: failed})},
-		{Name: "exporter is new, idle server", Pages: play(long, stage{pages: 6})},
-		{Name: "exporter is new, healthy server", Pages: play(long, stage{pages: 6, each: well})},
-		{Name: "exporter is new, all fail", Pages: play(long, stage{pages: 4, each: failed})},
+		trouble("healthy", fresh, stage{pages: 8, each: well}),
+		trouble("idle from the start", fresh, stage{pages: 8}),
+		trouble("idle after work", fresh, stage{pages: 3, each: well}, stage{pages: 9}),
+		trouble("all fail from the start", fresh, stage{pages: 4, each: failed}),
+		trouble("all fail after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}),
+		trouble("all fail long after success", fresh, stage{pages: 5, each: well}, stage{pages: 20}, stage{pages: 3, each: failed}),
+		trouble("all fail, seldom", fresh, stage{pages: 5, each: well}, once, stage{pages: 17}, once).repeating(stage{pages: 17}, once),
+		trouble("processes crashed", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: Book{Ended: map[engine.Class]int{engine.ClassServer: 4}, Crashed: 4}}),
+		trouble("half fail", fresh, stage{pages: 8, each: half}),
+		trouble("failed, and recovered", fresh, stage{pages: 4, each: failed}, stage{pages: 4, each: well}),
+		trouble("only client errors", fresh, stage{pages: 6, each: of(engine.ClassClient, 4)}),
+		trouble("client errors after success", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: of(engine.ClassClient, 4)}),
+		trouble("client errors and failures", fresh, stage{pages: 4, each: ended(map[engine.Class]int{engine.ClassClient: 3, engine.ClassServer: 1})}),
+		trouble("overload", fresh, stage{pages: 8, each: full}),
+		trouble("all refused", fresh, stage{pages: 5, each: of(engine.ClassOverload, 8)}),
+		trouble("all canceled", fresh, stage{pages: 6, each: of(engine.ClassCanceled, 4)}),
+		trouble("stalled", fresh, stage{pages: 4, each: well}, stage{pages: 9, each: hung}),
+		trouble("stalled over missed scrapes", fresh, stage{pages: 4, each: well}, stage{pages: 2, each: hung}, stage{pages: 2, gap: time.Minute, each: hung}),
+		trouble("API does not answer", fresh, stage{pages: 8, each: well}).mute(),
+		trouble("API does not answer, all fail", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).mute(),
+		trouble("restart", fresh, stage{pages: 6, each: well}, stage{pages: 4, restart: true, each: well}),
+		trouble("restart while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 4, restart: true, each: failed}),
+		trouble("missed scrapes while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 1, gap: 30 * time.Second, each: failed}),
+		trouble("exporter is new, idle server", long, stage{pages: 6}),
+		trouble("exporter is new, healthy server", long, stage{pages: 6, each: well}),
+		trouble("exporter is new, all fail", long, stage{pages: 4, each: failed}),
 	}
 }

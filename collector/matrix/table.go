@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ state       what the replica is judged to be doing
 requests/s  requests that ended a second over the window
 client      share of them that were the client's mistake, and so on; ok is not shown
 seconds     mean time of a request
+alerts      what fires while the trouble lasts, for twenty minutes in all, in a pool of this replica alone; see alerts/values.yaml
 -           absent
 
 Where shares are absent although requests ended, the line below the server says why.
@@ -22,11 +24,14 @@ Where shares are absent although requests ended, the line below the server says 
 
 // columns are what a row of the table shows.
 func columns() []string {
-	return []string{"trouble", "state", "requests/s", "client", "canceled", "overload", "server", "seconds"}
+	return []string{"trouble", "state", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
 }
 
-// Table is the whole table as text.
-func Table() (string, error) {
+// Firing are the alerts that fire in a cell of the table.
+type Firing func(server, trouble string) []string
+
+// Table is the whole table as text. Which alerts fire is for Prometheus to say.
+func Table(firing Firing) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, server := range Servers() {
@@ -40,12 +45,33 @@ func Table() (string, error) {
 			if trouble.Name == "healthy" {
 				why = last.Capabilities["outcomes"]
 			}
-			rows = append(rows, row(trouble.Name, last))
+			rows = append(rows, row(trouble.Name, last, firing(server.Name, trouble.Name)))
 		}
 		fmt.Fprintf(&b, "\n%s\noutcomes: %s: %s\n", server.Name, word(why.OK), why.Reason)
 		write(&b, rows)
 	}
 	return b.String(), nil
+}
+
+// none is written where no alert fires.
+const none = "-"
+
+// Written are the alerts that the text of a table has in each cell.
+func Written(table string) Firing {
+	cells, server := make(map[[2]string][]string), ""
+	gap := regexp.MustCompile(` {2,}`)
+	for paragraph := range strings.SplitSeq(table, "\n\n") {
+		lines := strings.Split(paragraph, "\n")
+		server = lines[0]
+		for _, line := range lines[1:] {
+			fields := gap.Split(line, -1)
+			if len(fields) != len(columns()) || fields[len(fields)-1] == none {
+				continue
+			}
+			cells[[2]string{server, fields[0]}] = strings.Split(fields[len(fields)-1], " ")
+		}
+	}
+	return func(server, trouble string) []string { return cells[[2]string{server, trouble}] }
 }
 
 // word is yes or no.
@@ -57,14 +83,17 @@ func word(ok bool) string {
 }
 
 // row is one line of the table.
-func row(name string, s *Seen) []string {
+func row(name string, s *Seen, alerts []string) []string {
 	cells := []string{name, string(s.State), cell(s.Value("requests_per_second"))}
 	for _, class := range engine.Classes() {
 		if class != engine.ClassOK {
 			cells = append(cells, cell(s.Value("request_error_ratio", "class", string(class))))
 		}
 	}
-	return append(cells, cell(s.Value("request_duration_average_seconds")))
+	if len(alerts) == 0 {
+		alerts = []string{none}
+	}
+	return append(cells, cell(s.Value("request_duration_average_seconds")), strings.Join(alerts, " "))
 }
 
 // cell is a number to two digits, or that there is none.

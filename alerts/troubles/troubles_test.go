@@ -1,0 +1,244 @@
+package troubles_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+)
+
+// file is the table, of which the last column is tested here.
+const file = "../../collector/matrix/testdata/matrix.txt"
+
+var update = flag.Bool("update", false, "rewrite the alerts of ../../collector/matrix/testdata/matrix.txt")
+
+// A trouble lasts long enough for every alert that is about requests, and
+// Prometheus scrapes at every sixth page.
+const (
+	lasts   = 20 * time.Minute
+	scrapes = 30 * time.Second
+)
+
+// promtool is Prometheus' own tool, which evaluates the rules. A test that cannot
+// have it is skipped, but never so in CI.
+func promtool(t *testing.T) string {
+	t.Helper()
+	path := cmp.Or(os.Getenv("PROMTOOL"), "../../.cache/bin/promtool")
+	if _, err := os.Stat(path); err != nil {
+		require.NotEqual(t, "true", os.Getenv("CI"), "`make .cache/bin/promtool` builds it")
+		t.Skip("promtool is not built: `make .cache/bin/promtool` builds it")
+	}
+	path, err := filepath.Abs(path)
+	require.NoError(t, err)
+	return path
+}
+
+// pool is the name of the pool that a server in a trouble is alone in.
+func pool(server, trouble string) string { return server + "/" + trouble }
+
+// firing are the alerts that fire while each trouble of a server lasts, by pool.
+func firing(t *testing.T, server *matrix.Server) map[string][]string {
+	t.Helper()
+	program, dir := promtool(t), t.TempDir()
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
+	var b strings.Builder
+	fmt.Fprintf(&b, "rule_files: [rules.yml]\nevaluation_interval: 30s\ntests:\n  - interval: 30s\n    input_series:\n")
+	write := func(series, values string) {
+		fmt.Fprintf(&b, "      - { series: '%s', values: '%s' }\n", series, values)
+	}
+	write(`up{job="trtllm_exporter",instance="exporter"}`, fmt.Sprintf("1x%d", lasts/scrapes))
+	wanted := used(string(rules))
+	for _, trouble := range matrix.Troubles() {
+		trouble = trouble.Lasting(lasts)
+		seen, err := matrix.Play(server, &trouble)
+		require.NoError(t, err)
+		for name, line := range record(&trouble, seen, wanted) {
+			name = strings.Replace(name, "{", fmt.Sprintf(`{pool_id=%q,replica_id="replica",job="trtllm_exporter",instance="exporter",`, pool(server.Name, trouble.Name)), 1)
+			write(strings.Replace(name, ",}", "}", 1), written(line))
+		}
+	}
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: 'count by (alertname, pool_id) (max_over_time(ALERTS{alertstate=\"firing\"}[%ds]))'\n        eval_time: %[1]ds\n        exp_samples: []\n", int(lasts.Seconds()))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "matrix.yml"), []byte(b.String()), 0o600))
+	cmd := exec.CommandContext(t.Context(), program, "test", "rules", "matrix.yml")
+	cmd.Dir = dir
+	// It says what fires by saying that nothing was expected.
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	require.Contains(t, string(out), "got:", "%s", out)
+	fires := make(map[string][]string)
+	for _, m := range regexp.MustCompile(`\{alertname="([^"]*)", pool_id="([^"]*)"\}`).FindAllStringSubmatch(string(out), -1) {
+		fires[m[2]] = append(fires[m[2]], m[1])
+	}
+	require.NotEmpty(t, fires, "%s", out)
+	for _, names := range fires {
+		slices.Sort(names)
+	}
+	return fires
+}
+
+// used are the names of series that rules read.
+func used(rules string) map[string]bool {
+	names := make(map[string]bool)
+	for _, name := range regexp.MustCompile(`\b(llm_server|trtllm_exporter)_[a-z_]+`).FindAllString(rules, -1) {
+		names[name] = true
+	}
+	return names
+}
+
+// record is what a Prometheus keeps of a replica: a value for each of its scrapes,
+// NaN where there was none.
+func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool) map[string][]float64 {
+	all, size, restarts := make(map[string][]float64), int(lasts/scrapes)+1, 0
+	for i := range seen {
+		page := &trouble.Pages[i]
+		if page.Restarted {
+			restarts++
+		}
+		at := int((page.At + scrapes - 1) / scrapes)
+		if at >= size || i+1 < len(seen) && trouble.Pages[i+1].At <= time.Duration(at)*scrapes {
+			continue
+		}
+		put := func(name string, v float64) {
+			if all[name] == nil {
+				all[name] = slices.Repeat([]float64{math.NaN()}, size)
+			}
+			all[name][at] = v
+		}
+		for _, s := range seen[i].Series {
+			if name := s.Labels.Get("__name__"); wanted[name] {
+				put(strings.ReplaceAll(s.Labels.MatchLabels(false, "__name__").String(), " ", "")+"\x00"+name, s.Value)
+			}
+		}
+		put("{}\x00trtllm_exporter_target_up", 1)
+		put("{}\x00trtllm_exporter_target_restarts_total", float64(restarts))
+		put("{}\x00trtllm_exporter_targets", 1)
+		for _, state := range assess.States() {
+			is := 0.0
+			if seen[i].State == state {
+				is = 1
+			}
+			put(fmt.Sprintf("{state=%q}\x00llm_server_state", state), is)
+		}
+		for name, answer := range seen[i].Capabilities {
+			is := 0.0
+			if answer.OK {
+				is = 1
+			}
+			put(fmt.Sprintf("{capability=%q}\x00llm_server_capability", name), is)
+		}
+	}
+	named := make(map[string][]float64)
+	for key, line := range all {
+		labels, name, _ := strings.Cut(key, "\x00")
+		named[name+strings.Replace(labels, "}", ",}", 1)] = line
+	}
+	return named
+}
+
+// written is a line of values as promtool reads it: runs of equal steps are one
+// word, a series that went away is stale.
+func written(line []float64) string {
+	var words []string
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	for i := 0; i < len(line); {
+		if math.IsNaN(line[i]) {
+			if i > 0 && !math.IsNaN(line[i-1]) {
+				words = append(words, "stale")
+			} else {
+				words = append(words, "_")
+			}
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(line) && line[i+n]-line[i+n-1] == line[min(i+1, len(line)-1)]-line[i] {
+			n++
+		}
+		switch step := line[min(i+1, len(line)-1)] - line[i]; {
+		case n == 1:
+			words = append(words, number(line[i]))
+		case step < 0:
+			words = append(words, fmt.Sprintf("%s-%sx%d", number(line[i]), number(-step), n-1))
+		default:
+			words = append(words, fmt.Sprintf("%s+%sx%d", number(line[i]), number(step), n-1))
+		}
+		i += n
+	}
+	return strings.Join(words, " ")
+}
+
+func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	want, got := matrix.Written(string(text)), make(map[string][]string)
+	for _, server := range matrix.Servers() {
+		maps.Copy(got, firing(t, &server))
+	}
+	fires := func(server, trouble string) []string { return got[pool(server, trouble)] }
+	if *update {
+		table, err := matrix.Table(fires)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
+		return
+	}
+	for _, server := range matrix.Servers() {
+		for _, trouble := range matrix.Troubles() {
+			require.Equal(t, want(server.Name, trouble.Name), fires(server.Name, trouble.Name), "%s, %s", server.Name, trouble.Name)
+		}
+	}
+}
+
+// quiet are troubles that are none of the server's: nobody is called for them.
+func quiet() []string {
+	return []string{
+		"healthy", "idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
+		"API does not answer", "restart", "exporter is new, idle server", "exporter is new, healthy server",
+	}
+}
+
+func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	fires := matrix.Written(string(text))
+	for _, server := range matrix.Servers() {
+		for _, trouble := range matrix.Troubles() {
+			seen, err := matrix.Play(&server, &trouble)
+			require.NoError(t, err)
+			last, names := &seen[len(seen)-1], fires(server.Name, trouble.Name)
+			cell := server.Name + ", " + trouble.Name
+			require.Equal(t, last.State == assess.Failing, slices.Contains(names, "LLMReplicaFailing"), cell)
+			require.Equal(t, last.State == assess.Stalled, slices.Contains(names, "LLMReplicaStalled"), cell)
+			refused, _ := last.Value("request_error_ratio", "class", "overload")
+			require.Equal(t, refused > 0.05, slices.Contains(names, "LLMRequestsRefused"), cell)
+			if slices.Contains(quiet(), trouble.Name) {
+				// The bounds of the pages' histograms are not those of the objectives.
+				names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "LLMSLOUnmeasured" })
+				require.Empty(t, names, cell)
+			}
+		}
+	}
+}
