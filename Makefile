@@ -139,6 +139,17 @@ e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of th
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \
 		$(GO) test $(VET) -count=1 -shuffle=on -timeout 10m ./cmd/...
 
+# Pages are looked at in Chromium, with playwright-core and axe-core from npm.
+CHROMIUM ?= $(firstword $(wildcard /usr/bin/chromium /usr/bin/chromium-browser /usr/bin/google-chrome))
+
+.PHONY: e2e-browser
+e2e-browser: ## Open the status pages in a browser, at two widths and in both themes (needs Node, npm and Chromium).
+	@if [ -z '$(CHROMIUM)' ] || ! command -v npm >/dev/null; then \
+		echo 'e2e-browser: Chromium, Node or npm is missing'; [ "$${CI:-}" != true ] || exit 1; exit 0; \
+	fi; \
+	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && cd ../.. && \
+	CHROMIUM='$(CHROMIUM)' BROWSER_TESTS=1 $(GO) test $(VET) -count=1 -run '^TestPagesInABrowser$$' -timeout 10m ./collector/web
+
 .PHONY: e2e-live
 e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
@@ -350,7 +361,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
-CI_STEPS    := fmt-check lint deadcode check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-all
+CI_STEPS    := fmt-check lint deadcode check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config

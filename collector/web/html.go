@@ -198,8 +198,13 @@ func (t *targetState) Count() string { return inGroups(strconv.Itoa(t.Samples)) 
 // IsUp says whether the last scrape was good.
 func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
 
-// Word is what the replica is doing, as far as that is known.
+// Word is what the replica is doing, as far as that is known: one that is ready
+// and yet has something wrong is not called ready.
 func (t *targetState) Word() string {
+	status := target.Status{State: t.State, Severity: t.Severity}
+	if c := conditionOf(&status); c != untried {
+		return stateWord(&status, c)
+	}
 	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
 }
 

@@ -1,0 +1,157 @@
+package web_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// opened is one page that a browser opens, and what it must show; tools/browser
+// reads it.
+type opened struct {
+	Name         string   `json:"name"`
+	URL          string   `json:"url"`
+	Contains     []string `json:"contains,omitempty"`
+	First        []string `json:"first,omitempty"`
+	Becomes      string   `json:"becomes,omitempty"`
+	Poke         string   `json:"poke,omitempty"`
+	Milliseconds int      `json:"milliseconds,omitempty"`
+	Bytes        int      `json:"bytes,omitempty"`
+	Large        bool     `json:"large,omitempty"`
+	Walk         bool     `json:"walk,omitempty"`
+}
+
+// TestPagesInABrowser opens the pages of fleets of all sizes in Chromium: at two
+// widths, in both themes, with and without JavaScript. `make e2e-browser` runs it.
+func TestPagesInABrowser(t *testing.T) {
+	if os.Getenv("BROWSER_TESTS") == "" {
+		t.Skip("BROWSER_TESTS is not set; make e2e-browser sets it")
+	}
+	pages := append(sizesOfFleets(t), troublesOfFleets(t)...)
+	pages = append(pages, hostileFleet(t)...)
+	pages = append(pages, changingFleet(t))
+	text, err := json.Marshal(pages)
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "node", "check.mjs")
+	cmd.Dir = filepath.Join("..", "..", "tools", "browser")
+	cmd.Stdin = bytes.NewReader(text)
+	var log bytes.Buffer
+	cmd.Stderr = &log
+	out, err := cmd.Output()
+	require.NoError(t, err, log.String())
+	t.Log(log.String())
+	var findings []string
+	require.NoError(t, json.Unmarshal(out, &findings), string(out))
+	for _, f := range findings {
+		t.Error(f)
+	}
+}
+
+// sizesOfFleets are fleets of none to a thousand replicas.
+func sizesOfFleets(t *testing.T) []opened {
+	t.Helper()
+	var pages []opened
+	for _, size := range []int{0, 1, 6, 200, 1000} {
+		f := newFleet(t)
+		for i := range size {
+			status := serving()
+			if size > 1 {
+				status = mixed(i)
+			}
+			var n *numbers
+			if status.Health == target.HealthUp {
+				n = busy(float64(1000 + i))
+			}
+			f.publish(fmt.Sprintf("llama-70b-pool-%d", i%4), fmt.Sprintf("triton-llama-70b-6f7d9c8b5-%d", i), status, n)
+		}
+		base := start(t, f.options())
+		said := map[int]string{
+			0: "No replica is known.", 1: "The one replica serves.", 6: "3 of 6 replicas do not serve. 1 needs a look. 1 was not tried yet.",
+			200: "12 of 200 replicas do not serve.", 1000: "60 of 1 000 replicas do not serve.",
+		}[size]
+		fleet := opened{
+			Name: fmt.Sprintf("fleet-%d", size), URL: base + "/", Contains: []string{said}, First: []string{said},
+			Milliseconds: 300, Bytes: 500_000, Large: size > 6, Walk: true,
+		}
+		pages = append(pages, fleet)
+		if size == 6 || size == 200 {
+			pages = append(pages, opened{Name: fmt.Sprintf("targets-%d", size), URL: base + "/targets", Contains: []string{said}, Large: size > 6, Walk: true})
+		}
+		if size == 200 {
+			pages = append(pages,
+				opened{Name: "pool", URL: base + "/?pool=llama-70b-pool-1", Contains: []string{"triton-llama-70b-6f7d9c8b5-1"}, Large: true},
+				opened{Name: "search", URL: base + "/?q=8b5-19&state=ok", Contains: []string{"triton-llama-70b-6f7d9c8b5-19"}, Large: true})
+		}
+	}
+	return pages
+}
+
+// troublesOfFleets are fleets of three with one that is not well: it is named
+// first, and nothing counts it as serving.
+func troublesOfFleets(t *testing.T) []opened {
+	t.Helper()
+	var pages []opened
+	for name, status := range map[string]target.Status{
+		"failing": failing(), "stalled": stalled(), "canary failing": canaryFailing(), "check": mismatching(), "down": unreachable("10.0.0.1:8002"),
+	} {
+		f := newFleet(t)
+		f.publish("llama-70b-prod", "r1", serving(), busy(900))
+		f.publish("llama-70b-prod", "r2", status, busy(100))
+		f.publish("llama-70b-prod", "r3", serving(), busy(1000))
+		base := start(t, f.options())
+		pages = append(pages,
+			opened{
+				Name: "trouble-" + name, URL: base + "/", First: []string{name, "llama-70b-prod / r2"},
+				Contains: []string{"2 of 3 serving"},
+			},
+			opened{Name: "replica-" + name, URL: base + "/replica?target=llama-70b-prod%2Fr2", First: []string{"r2", name}, Walk: true})
+	}
+	return pages
+}
+
+// hostileFleet has names and reasons that want to be more than text.
+func hostileFleet(t *testing.T) []opened {
+	t.Helper()
+	const planted = `<script>window.planted=1</script><img src=x onerror="window.planted=1">"'><a href="javascript:window.planted=1">`
+	f := newFleet(t)
+	status := unreachable("10.0.0.1:8002")
+	status.StateReason, status.LastError = planted, planted
+	status.EngineVersion, status.DetectedEngine = planted, planted
+	status.Models = []target.Model{{Name: planted, ModelID: planted, Role: "entry"}}
+	status.Checks = []target.CheckList{{Name: "capabilities", Checks: []target.Check{target.No(planted, planted, planted)}}}
+	f.publish(planted, planted, status, busy(1))
+	base := start(t, f.options())
+	key := url.QueryEscape(planted + "/" + planted)
+	return []opened{
+		{Name: "hostile-fleet", URL: base + "/?q=" + url.QueryEscape("script"), First: []string{planted[:20]}, Contains: []string{planted}},
+		{Name: "hostile-replica", URL: base + "/replica?target=" + key, Contains: []string{planted}},
+		{Name: "hostile-targets", URL: base + "/targets", Contains: []string{planted}},
+		{Name: "hostile-search", URL: base + "/?q=" + url.QueryEscape(planted), Contains: []string{"1 of 1 replica"}},
+	}
+}
+
+// changingFleet is one of which a replica fails once the browser says so.
+func changingFleet(t *testing.T) opened {
+	t.Helper()
+	f := newFleet(t)
+	f.publish("llama", "r1", serving(), busy(10))
+	poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		s := failing()
+		s.StateSince = time.Now()
+		f.publish("llama", "r1", s, busy(10))
+	}))
+	t.Cleanup(poke.Close)
+	return opened{Name: "changing", URL: start(t, f.options()) + "/", Poke: poke.URL, Becomes: "The one replica does not serve."}
+}
