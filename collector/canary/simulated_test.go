@@ -55,6 +55,8 @@ func questions() map[string]struct {
 		"an old trtllm-serve":      {simulate.Spec{Kind: simulate.KindServeOld}, openAI()},
 		"NIM":                      {simulate.Spec{Kind: simulate.KindNIM}, canary.Question{Base: base, Model: "tiny-llama"}},
 		"Dynamo":                   {simulate.Spec{Kind: simulate.KindDynamo}, openAI()},
+		"vLLM":                     {simulate.Spec{Kind: simulate.KindVLLM}, openAI()},
+		"SGLang":                   {simulate.Spec{Kind: simulate.KindSGLang}, openAI()},
 	}
 }
 
@@ -99,12 +101,19 @@ func TestFaultsOfServers(t *testing.T) {
 		{"stubs that die in the middle", "Triton", nil, dead, canary.ErrorFrame},
 		{"an executor that dies in the middle", "trtllm-serve", nil, dead, canary.Truncated},
 		{"an executor that dies in the middle", "NIM", nil, dead, canary.Truncated},
+		// The error is inside a stream with status 200 that ends as it should.
+		{"an engine that dies in the middle", "vLLM", nil, dead, canary.ErrorFrame},
+		{"a scheduler that dies in the middle", "SGLang", nil, dead, canary.Truncated},
+		{"a dead engine", "vLLM", dead, nil, canary.HTTPError},
 		{"a stream that never ends", "Triton", stuck, nil, canary.NeverEnded},
 		{"a stream that never ends", "Triton's OpenAI frontend", stuck, nil, canary.NeverEnded},
 		{"a stream that never ends", "trtllm-serve", stuck, nil, canary.NeverEnded},
 		{"a stream that never ends", "Dynamo", stuck, nil, canary.NeverEnded},
 		{"an executor that stands still", "Triton", still, nil, canary.NoFirstToken},
 		{"an executor that stands still", "Triton's OpenAI frontend", still, nil, canary.NoFirstToken},
+		{"an engine that stands still", "vLLM", still, nil, canary.NoFirstToken},
+		{"an engine that stands still in the middle", "vLLM", nil, still, canary.Stalled},
+		{"a scheduler that stands still in the middle", "SGLang", nil, still, canary.Stalled},
 		{"an executor that stands still in the middle", "Triton", nil, still, canary.Stalled},
 		{"an executor that stands still in the middle", "trtllm-serve", nil, still, canary.Stalled},
 		{"a model that is not loaded", "Triton", func(r *simulate.Replica) { r.Unload("ensemble"); r.Advance(5 * time.Second) }, nil, canary.HTTPError},

@@ -45,6 +45,9 @@ type software struct {
 	// roleFirst says that a chat stream sends its role frame before the first
 	// token is there, not with it.
 	roleFirst bool
+	// endsFailed says that a chat stream that fails ends with the error in an event
+	// and [DONE]; others just end.
+	endsFailed bool
 }
 
 // server is a running process: what it books, prints and answers.

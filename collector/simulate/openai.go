@@ -39,18 +39,18 @@ func (r *Replica) addChat(mux *http.ServeMux, srv server) {
 			write(w, http.StatusInternalServerError, object{"object": "error", "message": "Internal server error", "type": "InternalServerError", "code": 500})
 			return
 		}
-		c := chat{asked, prompt.String(), r.spec.Model, time.Now().Unix(), r.kind.roleFirst}
+		c := chat{asked, prompt.String(), r.spec.Model, time.Now().Unix(), r.kind}
 		c.stream(w, req, x)
 	})
 }
 
 // chat is one completion on its way to the client.
 type chat struct {
-	asked     chatRequest
-	prompt    string
-	model     string
-	created   int64
-	roleFirst bool
+	asked   chatRequest
+	prompt  string
+	model   string
+	created int64
+	kind    software
 }
 
 func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
@@ -60,11 +60,11 @@ func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 		text, _ := json.Marshal(c.frame(object{"index": 0, "delta": object{"role": "assistant"}}))
 		out.raw("data: " + string(text) + " \n\n")
 	}
-	if c.roleFirst {
+	if c.kind.roleFirst {
 		role()
 	}
 	failed, gone := x.follow(req, func(n int, text string) {
-		if !c.roleFirst && n == 1 {
+		if !c.kind.roleFirst && n == 1 {
 			role()
 		}
 		tokens = n
@@ -75,6 +75,13 @@ func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 		out.event(c.frame(choice))
 	})
 	if gone {
+		return
+	}
+	if failed && c.kind.endsFailed {
+		out.event(object{"error": object{
+			"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": nil, "code": 500,
+		}})
+		out.raw("data: [DONE]\n\n")
 		return
 	}
 	if failed {

@@ -10,7 +10,7 @@ const KindVLLM Kind = "vllm"
 
 func vllmServerSoftware() software {
 	return software{
-		path: "/metrics", onePort: true, abortsAbandoned: true,
+		path: "/metrics", onePort: true, abortsAbandoned: true, endsFailed: true,
 		complete: func(s *Spec) error {
 			setDefault(&s.EngineVersion, "0.32.0")
 			return nil
