@@ -16,9 +16,9 @@ type Alias struct {
 	// From is our family of the same values and type.
 	From string
 	// Label and Value select series of ours, which lose the label; empty takes
-	// all. Renamed labels are "ours=theirs".
+	// all. Renamed are names of labels, ours and theirs.
 	Label, Value string
-	Renamed      [2]string
+	Renamed      [][2]string
 }
 
 // Aliases are all aliases, by set. Series keep their labels and gain the one
@@ -44,10 +44,15 @@ func AliasModelLabel(set string) string {
 func vllmAliases() []Alias {
 	a := func(name, from string) Alias { return Alias{Set: "vllm", Name: "vllm:" + name, From: from} }
 	finished := a("request_success_total", "requests_finished_total")
-	finished.Renamed = [2]string{"finish_reason", "finished_reason"}
+	finished.Renamed = [][2]string{{"finish_reason", "finished_reason"}}
+	adapters := a("lora_requests_info", "adapters_info")
+	adapters.Renamed = [][2]string{{"running", "running_lora_adapters"}, {"waiting", "waiting_lora_adapters"}}
 	return []Alias{
 		a("num_requests_running", "requests_running"),
 		a("num_requests_waiting", "queue_depth"),
+		adapters,
+		a("num_preemptions_total", "requests_preempted_total"),
+		a("prompt_tokens_cached_total", "prompt_tokens_cached_total"),
 		a("kv_cache_usage_perc", "kv_cache_utilization_ratio"),
 		a("gpu_cache_usage_perc", "kv_cache_utilization_ratio"),
 		a("prompt_tokens_total", "prompt_tokens_total"),
@@ -76,7 +81,7 @@ func trtllmAliases() []Alias {
 		return one
 	}
 	finished := a("request_success_total", "requests_finished_total")
-	finished.Renamed = [2]string{"finish_reason", "finished_reason"}
+	finished.Renamed = [][2]string{{"finish_reason", "finished_reason"}}
 	return []Alias{
 		a("num_requests_running", "requests_active"),
 		a("num_requests_waiting", "queue_depth"),
@@ -106,7 +111,9 @@ func trtllmAliases() []Alias {
 }
 
 // otelAliases are the server metrics of OpenTelemetry's semantic conventions
-// for generative AI, as its Prometheus exporter writes them.
+// for generative AI, as its Prometheus exporter writes them, with the attributes
+// that are required of them: the operation and the provider, which is the kind of
+// server.
 func otelAliases() []Alias {
 	a := func(name, from string) Alias { return Alias{Set: "otel", Name: "gen_ai_server_" + name, From: from} }
 	return []Alias{
@@ -117,18 +124,22 @@ func otelAliases() []Alias {
 }
 
 // alias repeats series under the names of the vocabularies that were asked
-// for. Names that are on the server's own page stay the server's.
+// for. Names that are on the server's own page stay the server's, if that is
+// shown.
 func (p *Plan) alias(opts *Options, shape *exposition.Shape) {
 	own := len(p.program.series)
 	if len(opts.Aliases) > 0 {
 		taken := make(map[string]bool)
 		for _, f := range shape.Families() {
-			taken[f.Name] = true
+			taken[f.Name] = !opts.RawHidden
 		}
 		for _, a := range Aliases() {
 			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
 				p.repeat(&a, own)
 			}
+		}
+		if slices.Contains(opts.Aliases, "vllm") && !taken[cacheConfig] {
+			p.cacheConfig(opts.caches)
 		}
 	}
 	if opts.AliasesOnly {
@@ -149,8 +160,13 @@ func (p *Plan) repeat(a *Alias, own int) {
 		if a.Label != "" {
 			b.Del(a.Label)
 		}
-		if ours, theirs := a.Renamed[0], a.Renamed[1]; ours != "" {
-			b.Set(theirs, s.Labels.Get(ours)).Del(ours)
+		for _, name := range a.Renamed {
+			b.Set(name[1], s.Labels.Get(name[0])).Del(name[0])
+		}
+		if a.Set == "otel" {
+			// Both are required. Which operations there were, chats or completions, no
+			// server's histogram says.
+			b.Set("gen_ai_operation_name", "unknown").Set("gen_ai_provider_name", s.Labels.Get("engine"))
 		}
 		s.Family.Name, s.Family.Help = a.Name, "The same as "+a.From+": "+s.Family.Help
 		s.Labels = b.Labels()

@@ -1,6 +1,7 @@
 package derive_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -92,6 +93,11 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 		series, _ := derived(t, spec, derive.Options{Aliases: exposition.AliasSets()})
 		all = append(all, series...)
 	}
+	vllm, _ := derived(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: load}, derive.Options{Aliases: exposition.AliasSets(), RawHidden: true})
+	all = append(all, vllm...)
+	all = append(all, aliasesOf(t, engine.VLLM, derive.Options{RawHidden: true},
+		`vllm:lora_requests_info{max_lora="4",running_lora_adapters="a1,a2",waiting_lora_adapters="a3"} 1.7e9`,
+		`vllm:num_requests_running{engine="0",model_name="llama"} 1`)...)
 	types := make(map[string]string)
 	for _, f := range derive.Catalogue() {
 		types[f.Name] = string(f.Type)
@@ -111,8 +117,95 @@ func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	}
 	for _, read := range []string{
 		"vllm:num_requests_waiting{model_name=llama}", "vllm:num_requests_running{model_name=llama}", "vllm:kv_cache_usage_perc{model_name=llama}",
+		"vllm:cache_config_info{model_name=llama}", "vllm:lora_requests_info{running_lora_adapters=a1,a2}", "vllm:lora_requests_info{waiting_lora_adapters=a3}",
 	} {
 		require.Positive(t, selects(t, quoted(read), all), "%s, as an inference gateway is configured", read)
+	}
+}
+
+// aliasesOf are the series of one page with all aliases.
+func aliasesOf(t *testing.T, kind engine.Kind, opts derive.Options, lines ...string) (all []labels.Labels) {
+	t.Helper()
+	e, ok := engine.Of(string(kind))
+	require.True(t, ok)
+	opts.Window, opts.Interval, opts.Engine, opts.Aliases = time.Minute, scrapeEvery, e, exposition.AliasSets()
+	opts.Identity = derive.Identity{
+		Labels:   labels.FromStrings("engine", string(kind), "pool_id", "p", "replica_id", "r"),
+		Topology: engine.NewTopology(e, engine.Seen{Names: []string{"llama"}}, nil, nil),
+	}
+	return seriesOf(t, derive.NewDeriver(opts), e, 0, lines...)
+}
+
+// seriesOf are those that a deriver makes of the next page.
+func seriesOf(t *testing.T, d *derive.Deriver, e engine.Engine, at time.Duration, lines ...string) (all []labels.Labels) {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	raw := cache.Block()
+	defer raw.Release()
+	require.NoError(t, cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
+	out := d.Derive(at, raw)
+	defer out.Release()
+	for n := range out.Shape().Lines() {
+		if _, ok := out.Value(n); ok {
+			all = append(all, out.Shape().Labels(n))
+		}
+	}
+	return all
+}
+
+// cacheConfigs are the sizes of KV caches as vLLM has them in labels.
+func cacheConfigs(all []labels.Labels) (found []string) {
+	for _, lset := range all {
+		if lset.Get(model.MetricNameLabel) == "vllm:cache_config_info" {
+			found = append(found, lset.Get("block_size")+" x "+lset.Get("num_gpu_blocks")+" of "+lset.Get("model_name"))
+		}
+	}
+	return found
+}
+
+func TestTheSizeOfTheCacheIsInLabels(t *testing.T) {
+	sglang := func(pages int) []string {
+		return []string{`sglang:page_size{model_name="llama"} 16`, fmt.Sprintf(`sglang:num_pages{model_name="llama"} %d`, pages)}
+	}
+	e, _ := engine.Of(string(engine.SGLang))
+	d := derive.NewDeriver(derive.Options{
+		Window: time.Minute, Interval: scrapeEvery, Engine: e, Aliases: []string{"vllm"},
+		Identity: derive.Identity{Topology: engine.NewTopology(e, engine.Seen{Names: []string{"llama"}}, nil, nil)},
+	})
+	require.Equal(t, []string{"16 x 512 of llama"}, cacheConfigs(seriesOf(t, d, e, 0, sglang(512)...)), "on the first page")
+	require.Equal(t, []string{"16 x 512 of llama"}, cacheConfigs(seriesOf(t, d, e, scrapeEvery, sglang(512)...)))
+	require.Equal(t, []string{"16 x 400 of llama"}, cacheConfigs(seriesOf(t, d, e, 2*scrapeEvery, sglang(400)...)), "a process of another size")
+	require.Empty(t, cacheConfigs(seriesOf(t, d, e, 3*scrapeEvery, sglang(0)...)), "not known")
+	require.Empty(t, cacheConfigs(seriesOf(t, d, e, 4*scrapeEvery, sglang(512)[:1]...)), "not on the page")
+	require.Equal(t, []string{"16 x 512 of llama"}, cacheConfigs(seriesOf(t, d, e, 5*scrapeEvery, sglang(512)...)))
+
+	load := simulate.Workload{Rate: 5}
+	for kind, want := range map[simulate.Kind][]string{
+		simulate.KindTriton: {"64 x 800 of llama"}, simulate.KindServe: {"64 x 800 of llama"}, simulate.KindSGLang: {"64 x 800 of llama"},
+		simulate.KindTritonLLMAPIModule: {"64 x 800 of llama"}, simulate.KindVLLM: nil, simulate.KindNIM: nil,
+	} {
+		all, _ := derived(t, simulate.Spec{Kind: kind, Workload: load, Engine: simulate.Engine{KVBlocks: 800, TokensPerBlock: 64}}, derive.Options{Aliases: []string{"vllm"}})
+		require.Equal(t, want, cacheConfigs(all), "%s", kind)
+	}
+	all, _ := derived(t, simulate.Spec{Kind: simulate.KindVLLM, Workload: load, Engine: simulate.Engine{KVBlocks: 800, TokensPerBlock: 64}}, derive.Options{Aliases: []string{"vllm"}, RawHidden: true})
+	require.Equal(t, []string{"64 x 799 of llama"}, cacheConfigs(all), "its own page is not shown")
+}
+
+func TestAttributesThatTheConventionsRequire(t *testing.T) {
+	for kind, provider := range map[simulate.Kind]string{simulate.KindVLLM: "vllm", simulate.KindSGLang: "sglang", simulate.KindServe: "trtllm-serve"} {
+		all, _ := derived(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"otel"}})
+		n := 0
+		for _, lset := range all {
+			if strings.HasPrefix(lset.Get(model.MetricNameLabel), "gen_ai_server_") {
+				n++
+				require.Equal(t, provider, lset.Get("gen_ai_provider_name"))
+				require.Equal(t, "unknown", lset.Get("gen_ai_operation_name"))
+				require.Equal(t, "llama", lset.Get("gen_ai_request_model"))
+			} else {
+				require.Empty(t, lset.Get("gen_ai_provider_name"))
+			}
+		}
+		require.Positive(t, n, kind)
 	}
 }
 

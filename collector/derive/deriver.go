@@ -29,6 +29,11 @@ type Options struct {
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string
 	AliasesOnly bool
+	// RawHidden says that the server's own series are not shown, so that none of
+	// their names is taken.
+	RawHidden bool
+	// caches are the sizes of the KV caches by model id, as far as they are known.
+	caches map[string]cacheSize
 	// Budget bounds the series, together with those of the page.
 	Budget Budget
 	// Guard keeps a panic of a rule from the reader that met it, and returns it;
@@ -108,6 +113,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 		d.watchWork()
+		d.sizeCaches()
 	}
 	return d.out.Over(page, d.program.room(), d)
 }

@@ -31,6 +31,8 @@ type program struct {
 	// hidden are the series that are computed for their repeats alone.
 	hidden []int
 	watch  watch
+	// caches are those whose sizes are in labels.
+	caches []sizedCache
 	// objectives are those of the pool, and whether pages of the shape measure them.
 	objectives []target.Check
 	// broken are the histograms of the shape that are not whole.

@@ -56,7 +56,7 @@ func (r *Replica) reset() {
 		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, Objectives: r.pool.Objectives,
-		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised,
+		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, RawHidden: !r.pool.Page.Raw,
 		Budget: r.pool.Output,
 	})
 	r.page = page{cache: exposition.NewCache(exposition.Options{

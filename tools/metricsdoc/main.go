@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -93,7 +95,7 @@ func unknowns(b *bytes.Buffer) {
 // aliases are the names of other vocabularies.
 func aliases(b *bytes.Buffer) {
 	b.WriteString("\n## Aliases\n\nOff by default; `exposition.aliases` names the sets to repeat values in. Series keep all labels and gain the one that names the model in the\n" +
-		"vocabulary. A name that is on the server's own `/metrics` is left to the server, and not repeated.\n")
+		"vocabulary. A name that is on the server's own `/metrics` is left to the server, and not repeated, unless `exposition.raw` is off.\n")
 	for _, set := range exposition.AliasSets() {
 		fmt.Fprintf(b, "\n### %s\n\nThe model is in label `%s`.\n\n| alias | the same as |\n| --- | --- |\n", set, derive.AliasModelLabel(set))
 		for _, a := range derive.Aliases() {
@@ -104,10 +106,21 @@ func aliases(b *bytes.Buffer) {
 			if a.Label != "" {
 				from += "{" + a.Label + "=\"" + a.Value + "\"}"
 			}
-			if a.Renamed[0] != "" {
-				from += "`, label `" + a.Renamed[0] + "` as `" + a.Renamed[1]
+			for _, name := range a.Renamed {
+				from += "`, label `" + name[0] + "` as `" + name[1]
 			}
 			fmt.Fprintf(b, "| `%s` | `%s` |\n", a.Name, from)
+		}
+		switch name, from := derive.CacheConfig(); set {
+		case "vllm":
+			fmt.Fprintf(b, "| `%s` | 1", name)
+			for _, label := range slices.Sorted(maps.Keys(from)) {
+				fmt.Fprintf(b, ", with `%s` as label `%s`", from[label], label)
+			}
+			b.WriteString(" |\n")
+		case "otel":
+			b.WriteString("\nThe attributes that the conventions require are in `gen_ai_provider_name`, the kind of server, and `gen_ai_operation_name`, which is `unknown`: no\n" +
+				"server's histogram says which of its requests were chats.\n")
 		}
 	}
 }
