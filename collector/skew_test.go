@@ -44,6 +44,30 @@ func TestSkewInsideAPool(t *testing.T) {
 	l.eventuallyWithout("llm_server_pool_skew{")
 }
 
+func TestSkewIsWithinOneKindOfServer(t *testing.T) {
+	t.Parallel()
+	vllm := simulate.Spec{Name: "vllm", Kind: simulate.KindVLLM, Engine: simulate.Engine{TokensPerBlock: 16}}
+	sglang := simulate.Spec{Name: "sglang", Kind: simulate.KindSGLang, Engine: simulate.Engine{TokensPerBlock: 1}}
+	serve := simulate.Spec{Name: "serve", Kind: simulate.KindServe, Engine: simulate.Engine{TokensPerBlock: 32}}
+	triton := simulate.Spec{Name: "triton", Kind: simulate.KindTriton, Histograms: true, Streaming: true, Engine: simulate.Engine{TokensPerBlock: 64}}
+	newer := vllm
+	newer.Name, newer.EngineVersion = "newer", "0.33.0"
+	l := startLine(t,
+		pool("kinds", of(t, worked(t, vllm), worked(t, sglang), worked(t, serve), worked(t, triton))...),
+		pool("rollout", of(t, worked(t, vllm), worked(t, sglang), worked(t, newer))...),
+	)
+	for _, replica := range []string{"vllm", "sglang", "serve", "triton"} {
+		l.eventually(`pool_id="kinds",replica_id="` + replica + `"`)
+	}
+	l.eventually(
+		`llm_server_pool_skew{fact="engine_version",pool_id="kinds"} 0`,
+		`llm_server_pool_skew{fact="trtllm_version",pool_id="kinds"} 0`,
+		`llm_server_pool_skew{fact="kv_block_tokens",pool_id="kinds"} 0`,
+		`llm_server_pool_skew{fact="histogram_buckets",pool_id="kinds"} 0`,
+		`llm_server_pool_skew{fact="engine_version",pool_id="rollout"} 1`,
+	)
+}
+
 func TestARolloutShowsAsSkewUntilItIsThrough(t *testing.T) {
 	t.Parallel()
 	first := worked(t, simulate.Spec{Name: "a", Kind: simulate.KindServe})

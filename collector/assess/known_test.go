@@ -254,12 +254,12 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 func TestSkewFactsOfAReplica(t *testing.T) {
 	facts := after(t, same).Skew()
 	require.Equal(t, target.SkewFacts{
-		"engine_version":    {"": "2.64.0"},
-		"trtllm_version":    {"": "1.1.0"},
-		"config_hash":       {"llm": strings.Repeat("0123456789abcdef", 4)},
-		"kv_block_tokens":   {"": "64"},
-		"histogram_buckets": {"nv_inference_first_response_histogram_ms": "+Inf 100"},
-		"gpu":               {"": "1x 1024 bytes"},
+		"engine_version":    {"triton": "2.64.0"},
+		"trtllm_version":    {"triton": "1.1.0"},
+		"config_hash":       {"triton llm": strings.Repeat("0123456789abcdef", 4)},
+		"kv_block_tokens":   {"triton": "64"},
+		"histogram_buckets": {"triton nv_inference_first_response_histogram_ms": "+Inf 100"},
+		"gpu":               {"triton": "1x 1024 bytes"},
 	}, facts)
 	for fact := range facts {
 		require.True(t, slices.Contains(assess.SkewFacts(), fact), fact)
@@ -290,6 +290,14 @@ func TestSkewIsTheNumberOfDistinctValuesLessOne(t *testing.T) {
 		{"replicas that are alike", "gpu", []target.SkewFacts{a, b}, 0, true},
 		{"one that does not expose it counts for nothing", "gpu", []target.SkewFacts{a, c, nil}, 0, true},
 		{"of several items the one that differs most counts", "config_hash", []target.SkewFacts{a, b, c}, 2, true},
+		{
+			"another kind of server has versions of its own", "engine_version",
+			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.32.0"}}}, 0, true,
+		},
+		{
+			"and replicas of one kind differ in a pool of several", "engine_version",
+			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.31.0"}}}, 1, true,
+		},
 		{"nobody exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1, false},
 		{"no replicas", "gpu", nil, -1, false},
 	} {

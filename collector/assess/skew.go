@@ -2,6 +2,7 @@ package assess
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -21,8 +22,9 @@ func SkewFacts() []string {
 	return []string{skewEngineVersion, skewTRTLLMVersion, skewConfigHash, skewBlockTokens, skewBuckets, skewGPU}
 }
 
-// Skew gives the replica's values of the skew facts; nil while its page fails,
-// for a replica that is gone is not of another version.
+// Skew gives the replica's values of the skew facts, by its kind of server, for
+// those of a pool that mixes kinds differ as they should; nil while its page
+// fails, for a replica that is gone is not of another version.
 func (k *Known) Skew() target.SkewFacts {
 	if k.Page == nil || k.Topology == nil {
 		return nil
@@ -35,7 +37,7 @@ func (k *Known) Skew() target.SkewFacts {
 		if facts[fact] == nil {
 			facts[fact] = make(map[string]string)
 		}
-		facts[fact][item] = value
+		facts[fact][strings.TrimSpace(string(k.Engine.Kind())+" "+item)] = value
 	}
 	set(skewEngineVersion, "", k.EngineVersion)
 	set(skewTRTLLMVersion, "", k.TRTLLMVersion)

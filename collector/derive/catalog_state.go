@@ -79,7 +79,7 @@ func judgedFamilies() []Family {
 			"Replicas that the pool should have, at least (bound=lower) and at most (bound=upper): key expect.replicas of its configuration; absent without it. Carries pool_id and no replica.",
 			"expect.replicas of the configuration"),
 		gauge("pool_skew", Exact, beyondPage(OfPool, inputs{}, "fact"),
-			"Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 when all are alike. Carries pool_id and no replica.",
+			"Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 when all are alike. Of a pool with several kinds of servers it is that of the kind whose replicas differ most. Carries pool_id and no replica.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu"),
 	}
 }
