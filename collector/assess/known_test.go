@@ -292,11 +292,13 @@ func TestSkewIsTheNumberOfDistinctValuesLessOne(t *testing.T) {
 		{"of several items the one that differs most counts", "config_hash", []target.SkewFacts{a, b, c}, 2, true},
 		{
 			"another kind of server has versions of its own", "engine_version",
-			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.32.0"}}}, 0, true,
+			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.32.0"}}},
+			0, true,
 		},
 		{
 			"and replicas of one kind differ in a pool of several", "engine_version",
-			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.31.0"}}}, 1, true,
+			[]target.SkewFacts{{"engine_version": {"vllm": "0.32.0"}}, {"engine_version": {"sglang": "0.5.23"}}, {"engine_version": {"vllm": "0.31.0"}}},
+			1, true,
 		},
 		{"nobody exposes it", "kv_block_tokens", []target.SkewFacts{a, b}, -1, false},
 		{"no replicas", "gpu", nil, -1, false},

@@ -27,8 +27,8 @@ type sizedCache struct {
 	blocks, tokens Eval
 }
 
-// cacheConfig adds the series of the caches whose sizes are known, and what tells
-// when they are others: sizes are in labels, which a program has once and for all.
+// cacheConfig adds the series of the caches whose sizes are known, and what they are
+// found with: sizes are in labels, which a program has once and for all.
 func (p *Plan) cacheConfig(known map[string]cacheSize) {
 	blocks, tokens := cacheLimit(), blockTokens()
 	for _, id := range p.ids(blocks.inputs.and(tokens.inputs)) {

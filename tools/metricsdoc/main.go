@@ -102,14 +102,14 @@ func aliases(b *bytes.Buffer) {
 			if a.Set != set {
 				continue
 			}
-			from := a.From
+			fmt.Fprintf(b, "| `%s` | `%s", a.Name, a.From)
 			if a.Label != "" {
-				from += "{" + a.Label + "=\"" + a.Value + "\"}"
+				fmt.Fprintf(b, "{%s=%q}", a.Label, a.Value)
 			}
 			for _, name := range a.Renamed {
-				from += "`, label `" + name[0] + "` as `" + name[1]
+				fmt.Fprintf(b, "`, label `%s` as `%s", name[0], name[1])
 			}
-			fmt.Fprintf(b, "| `%s` | `%s` |\n", a.Name, from)
+			b.WriteString("` |\n")
 		}
 		switch name, from := derive.CacheConfig(); set {
 		case "vllm":
