@@ -1,5 +1,5 @@
 # `make help` lists the targets. Only Go, make and git are needed; `race` wants a C compiler too, `test-python` Python,
-# `e2e-triton` and `e2e-dynamo` bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
+# `e2e-triton`, `e2e-dynamo` and `e2e-vllm` bash, Python and glibc, `e2e-kube` etcd and openssl, and `e2e-deb` root, debootstrap and
 # systemd-nspawn. Nothing is written outside of this checkout but Go's own caches.
 
 .DEFAULT_GOAL := help
@@ -189,6 +189,14 @@ e2e-dynamo: build ## Run the binary against a real Dynamo with mock workers, in 
 	DYNAMO_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) tools/dynamo/dynamo.sh inside \
 		$(GO) test $(VET) -tags e2e_dynamo -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
 
+# The packages of tools/vllm: 7 GB, and minutes of the processor, so that `ci` does not run it. Exit code 3: as above.
+.PHONY: e2e-vllm
+e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopback (CPU only, Python 3.12, 9 GB of disk).
+	@mkdir -p $(CACHE)/vllm; code=0; dir=$$(tools/vllm/vllm.sh install) || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-vllm: skipped'; exit 0; fi; \
+	[ $$code = 0 ] || exit $$code; \
+	VLLM_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 30m ./cmd/trtllm_exporter/e2e/
+
 # tools/kube-apiserver/cluster.sh runs the tests with a real API server. Exit code 3: as above. The server is built
 # after that, for it takes minutes; that is also why `ci` does not run it and relies on the strict decoders of check-deploy.
 .PHONY: e2e-kube
@@ -258,7 +266,7 @@ lint: $(TOOLS)/golangci-lint ## Run the linters of .golangci.yml.
 
 # The linter `unused` sees a package at a time and trusts every exported name; this follows calls from each main.
 DEAD_ALLOWED   := tools/deadcode/allowed.txt
-DEAD_TAGS      := e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton
+DEAD_TAGS      := e2e_deb,e2e_dynamo,e2e_kube,e2e_live,e2e_triton,e2e_vllm
 # The module tools/querycheck reads it, and is not followed.
 DEAD_ELSEWHERE := alerts/vocabulary/
 

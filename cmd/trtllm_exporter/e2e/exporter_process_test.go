@@ -1,4 +1,4 @@
-//go:build (e2e_triton || e2e_dynamo || e2e_kube) && linux
+//go:build (e2e_triton || e2e_dynamo || e2e_kube || e2e_vllm) && linux
 
 package e2e
 

@@ -14,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The executor of tools/triton/models: requests in one iteration, requests in
-// its active list, tokens a second at its pace of 10 ms.
+// The executor of tools/triton/models: requests in its active list, tokens a
+// second at its pace of 10 ms.
 const (
-	slots        = 4
 	activeLimit  = 32
 	tokensPerSec = slots * 100
 )

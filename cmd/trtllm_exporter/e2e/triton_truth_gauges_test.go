@@ -11,13 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fewestGauges is how many readings make a time average.
-const fewestGauges = 5
-
-// mostStale is the share of readings whose gauges may be older than they
-// should: one of ten, for a thread of the executor that got no processor.
-const mostStale = 0.1
-
 // gauges wants what runs and what waits to be, on nearly each page, something
 // that was true while its gauges may have been sampled, and near the client's
 // time average over all of them.
@@ -31,7 +24,7 @@ func (c *compare) gauges() {
 		}
 	}
 	for _, r := range c.readings {
-		mean, runs, waits := c.ledger.sampledAt(r.scraped, c.age, underWay)
+		mean, runs, waits := c.ledger.sampledAt(r.scraped, c.age, c.underWay)
 		got := r.value(c.t, "requests_running")
 		check(r, "running", got, runs)
 		running.add(mean.running, got, math.Abs(got-mean.running))
@@ -47,8 +40,8 @@ func (c *compare) gauges() {
 		waiting.add(mean.waiting, got, math.Abs(got-mean.waiting))
 	}
 	require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
-	c.average(&running, underWay/4, "running requests", "time average")
-	c.average(&waiting, underWay+paceOfTruth, "queue depth", "time average while not saturated")
+	c.average(&running, c.underWay/4, "running requests", "time average")
+	c.average(&waiting, c.underWay+paceOfTruth, "queue depth", "time average while not saturated")
 	if lowest.n >= fewestGauges {
 		row := lowest.row(c.level, "queue depth, saturated", "requests", "requests too many", "0 requests too many", "B",
 			fmt.Sprintf("a lower bound in %d of %d readings: the executor's hidden queue is in no metric", lowest.n, len(c.readings)))
@@ -56,23 +49,23 @@ func (c *compare) gauges() {
 	}
 }
 
-// average wants the means over all readings to be near each other. Requests
-// that are on their way so long are in flight for the client and not, or no
-// longer, in the executor.
-func (c *compare) average(all *tallied, onTheWay time.Duration, metric, note string) {
+// generated compares tokens/s with the tokens that came in the same window,
+// whose requests may have begun before it or not have ended in it: at each
+// edge the batch in the slots.
+func (c *compare) generated() {
 	c.t.Helper()
-	require.GreaterOrEqual(c.t, all.n, fewestGauges, "%s: readings of %s", c.level, metric)
-	n := float64(all.n)
-	client, exporter := all.client/n, all.exporter/n
-	lasted := c.readings[len(c.readings)-1].scraped.Sub(c.readings[0].scraped).Seconds()
-	rate := float64(len(c.ledger.outcomes)) / lasted
-	// A sample of a number that goes up and down by one is off by a half or
-	// so, the mean of n by that over the root of n; two of those.
-	allowed := rate*onTheWay.Seconds() + 1/math.Sqrt(n)
-	require.InDelta(c.t, client, exporter, allowed, "%s: time average of %s", c.level, metric)
-	row := all.row(c.level, metric, "requests", "", digits(allowed)+" requests", "B", note)
-	row.error = digits(math.Abs(client-exporter)) + " requests"
-	c.rows = append(c.rows, row)
+	batch := float64(slots * requestsOfTruth().mostTokens)
+	var sum tallied
+	widest := 0.0
+	c.windows(func(first, last reading, seconds float64) {
+		came := c.ledger.received.around(first.scraped, last.scraped, c.edge)
+		client := c.ledger.received.between(first.scraped, last.scraped)
+		got := last.value(c.t, "generation_tokens_per_second") * seconds
+		require.True(c.t, span{came.least - batch, came.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)
+		sum.add(client/seconds, got/seconds, percent(client, got))
+		widest = max(widest, 100*(came.most+batch-client)/client)
+	})
+	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "tokens/s", "%", digits(widest)+" %", "A", "counted when requests end; allowed is a batch of answers more or less"))
 }
 
 // unknown wants everything absent that a Triton of this release does not

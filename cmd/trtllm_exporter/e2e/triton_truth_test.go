@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,18 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var (
-	updateTruth = flag.Bool("update", false, "write the errors measured against Triton into docs/accuracy.md")
-	loadFor     = flag.Duration("load", time.Minute, "how long each level of load lasts")
-)
-
 // paceOfTruth is the iteration of the executors that are compared, four times
 // that of the other tests: so three servers, their clients and the exporter
 // take a fifth of a machine of two cores, and none of them slows the others.
 const paceOfTruth = 40 * time.Millisecond
-
-// warmUp is how long the load lasts before the exporter comes.
-const warmUp = 4 * time.Second
 
 // levels are loads by how much of what the slots can do is asked for.
 func levels() []struct {
@@ -54,13 +45,14 @@ func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
 	t.Setenv("MODELS", slowedModels(t))
 	var all []*played
 	var targets strings.Builder
-	capacity := slots / paceOfTruth.Seconds() / meanTokens
+	requests := requestsOfTruth()
+	capacity := slots / paceOfTruth.Seconds() / requests.meanTokens()
 	for n, level := range levels() {
 		server := startTriton(t, releases()[0])
 		if !server.release.histograms {
 			require.FailNow(t, "this release counts no tokens")
 		}
-		client := &openLoop{server: server, plan: poisson(uint64(n+1), capacity*level.share, *loadFor)}
+		client := &openLoop{send: server.send, plan: requests.poisson(uint64(n+1), capacity*level.share, *loadFor)}
 		all = append(all, &played{level.name, strings.ReplaceAll(level.name, " ", "-"), server, client})
 		fmt.Fprintf(&targets, "      - { targets: [%q], labels: { replica_id: %s } }\n", server.metricsAddress(), all[n].replica)
 	}
@@ -86,36 +78,8 @@ func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) { rows = append(rows, p.compare(t, w, ended)...) })
 	}
 	if !t.Failed() {
-		requireDocumented(t, rows, *updateTruth)
+		requireDocumented(t, "triton", rows, *updateTruth)
 	}
-}
-
-// watchFromTheFirst starts an exporter and sees the first scrape of each
-// replica, where its windows begin. The second may come so soon after it that
-// the first is not seen: then it starts another.
-func watchFromTheFirst(t *testing.T, binary, config string, replicas int) *watch {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "config.yml")
-	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
-	for range 5 {
-		e := &exporter{port: freePorts(t, 1)}
-		e.process = startProcess(t, "exporter", nil, binary, "--config.file", file, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port))
-		w := startWatch(t, e, replicas)
-		whole := false
-		within(t, 20*time.Second, "the exporter has scraped twice", func() bool {
-			require.False(t, e.ended(), "the exporter ended by itself")
-			seen, first := w.begun()
-			whole = first
-			return seen == replicas
-		})
-		if whole {
-			return w
-		}
-		w.stop()
-		e.kill(t)
-	}
-	require.FailNow(t, "the first scrapes were missed five times")
-	return nil
 }
 
 // compare compares one level while its load lasted, and the totals after it.
@@ -132,12 +96,13 @@ func (p *played) compare(t *testing.T, w *watch, ended time.Time) []comparison {
 	l := newLedger(p.client.outcomes)
 	late := l.late()
 	require.Less(t, late, mostLate, "the machine is too busy")
-	c := &compare{t: t, level: p.name, readings: append(readings[:1:1], during...), ledger: l, edge: countedWithin + late, age: gaugeAge + 2*late}
-	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", l.answered)
+	c := &compare{t: t, level: p.name, entry: "/ensemble", failure: "server", readings: append(readings[:1:1], during...), ledger: l, edge: countedWithin + late, age: gaugeAge + 2*late, underWay: 40 * time.Millisecond}
+	const those = "of requests that ended; allowed is what ended"
+	c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", those, l.answered)
 	c.generated()
-	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", l.asked)
-	c.counted("requests_per_second/ensemble", "requests/s", "requests/s", l.finished, l.failed)
-	c.errors()
+	c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", those, l.asked)
+	c.counted("requests_per_second"+c.entry, "requests/s", "requests/s", those, l.finished, l.failed)
+	c.errors("steps that answer with an error")
 	c.latency()
 	c.gauges()
 	c.unknown()

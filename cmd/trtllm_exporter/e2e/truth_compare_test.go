@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_vllm) && linux
 
 package e2e
 
@@ -22,11 +22,13 @@ const (
 	// mostLate is from when on a machine is too busy for its client to tell
 	// the truth.
 	mostLate = time.Second
+	// fewestGauges is how many readings make a time average.
+	fewestGauges = 5
+	// mostStale is the share of readings whose gauges may be older than they
+	// should: one of ten, for an engine that got no processor.
+	mostStale = 0.1
 	// shortestWindow is the window from which on rates are compared.
 	shortestWindow = 30 * time.Second
-	// underWay is the most that a request spends on its way to the executor
-	// and its answer on its way back, which the server does not count.
-	underWay = 40 * time.Millisecond
 )
 
 // comparison is one row of the document: means over the readings compared,
@@ -77,9 +79,13 @@ type compare struct {
 	readings []reading
 	ledger   *ledger
 	rows     []comparison
+	// entry is how the keys of readings end that are of what clients call, failure
+	// the class of the requests that fail.
+	entry, failure string
 	// edge is how far apart server and client may count, age how old gauges
-	// may be.
-	edge, age time.Duration
+	// may be; underWay is the most that a request spends on its way to the
+	// executor and its answer on its way back, which the server does not count.
+	edge, age, underWay time.Duration
 }
 
 // windows calls check with the first and the last reading of each window that
@@ -101,8 +107,8 @@ func (c *compare) windows(check func(first, last reading, seconds float64)) {
 func percent(client, exporter float64) float64 { return 100 * math.Abs(exporter-client) / client }
 
 // counted wants a rate to be what the client counted in the same window, but
-// for what was counted within the slack of its edges.
-func (c *compare) counted(family, metric, unit string, what ...steps) {
+// for what was counted within the slack of its edges; of says what was counted.
+func (c *compare) counted(family, metric, unit, of string, what ...steps) {
 	c.t.Helper()
 	var sum tallied
 	widest := 0.0
@@ -120,30 +126,11 @@ func (c *compare) counted(family, metric, unit string, what ...steps) {
 		sum.add(rate, got, percent(rate, got))
 		widest = max(widest, 100*(may.most-rate)/rate, 100*(rate-may.least)/rate)
 	})
-	c.rows = append(c.rows, sum.row(c.level, metric, unit, "%", digits(widest)+" %", "A", "of requests that ended; allowed is what ended within "+digits(float64(c.edge.Milliseconds()))+" ms of the edges of the window"))
+	c.rows = append(c.rows, sum.row(c.level, metric, unit, "%", digits(widest)+" %", "A", of+" within "+digits(float64(c.edge.Milliseconds()))+" ms of the edges of the window"))
 }
 
-// generated compares tokens/s with the tokens that came in the same window,
-// whose requests may have begun before it or not have ended in it: at each
-// edge the batch in the slots.
-func (c *compare) generated() {
-	c.t.Helper()
-	const batch = slots * mostTokens
-	var sum tallied
-	widest := 0.0
-	c.windows(func(first, last reading, seconds float64) {
-		came := c.ledger.received.around(first.scraped, last.scraped, c.edge)
-		client := c.ledger.received.between(first.scraped, last.scraped)
-		got := last.value(c.t, "generation_tokens_per_second") * seconds
-		require.True(c.t, span{came.least - batch, came.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)
-		sum.add(client/seconds, got/seconds, percent(client, got))
-		widest = max(widest, 100*(came.most+batch-client)/client)
-	})
-	c.rows = append(c.rows, sum.row(c.level, "tokens/s, of all that came", "tokens/s", "%", digits(widest)+" %", "A", "counted when requests end; allowed is a batch of answers more or less"))
-}
-
-// errors wants the share that failed to be what the client saw.
-func (c *compare) errors() {
+// errors wants the share that failed to be what the client saw; note says of what.
+func (c *compare) errors(note string) {
 	c.t.Helper()
 	var sum tallied
 	widest := 0.0
@@ -153,27 +140,52 @@ func (c *compare) errors() {
 		may := span{failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least)}
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
 		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))
-		got := last.value(c.t, "request_error_ratio/ensemble/server")
+		got := last.value(c.t, "request_error_ratio"+c.entry+"/"+c.failure)
 		require.True(c.t, may.holds(got), "%s: error ratio %g, the client saw %g, at the edges %+v", c.level, got, client, may)
 		sum.add(client, got, 100*math.Abs(got-client))
 		widest = max(widest, 100*(may.most-client), 100*(client-may.least))
 	})
-	c.rows = append(c.rows, sum.row(c.level, "error ratio", "", "percentage points", digits(widest)+" percentage points", "C", "steps that answer with an error; allowed as with requests/s"))
+	c.rows = append(c.rows, sum.row(c.level, "error ratio", "", "percentage points", digits(widest)+" percentage points", "C", note+"; allowed as with requests/s"))
 }
 
-// latency wants the mean duration to be that of the same requests, but for
-// their way to the server and back.
+// latency wants the mean duration to be that of the same requests.
 func (c *compare) latency() {
 	c.t.Helper()
-	var sum tallied
+	c.mean("request_duration_average_seconds", "mean latency", "of requests that succeeded; the client's holds the way to the server and back", c.ledger.lived, c.ledger.finished)
+}
+
+// mean wants a mean duration to be that of the same requests, but for their way
+// to the server and back.
+func (c *compare) mean(family, metric, note string, sum, count steps) {
+	c.t.Helper()
+	var all tallied
 	widest := 0.0
 	c.windows(func(first, last reading, _ float64) {
-		client, may := c.ledger.durations(first.scraped, last.scraped, c.edge)
-		may = span{may.least - underWay.Seconds(), may.most}
-		got := last.value(c.t, "request_duration_average_seconds/ensemble")
-		require.True(c.t, may.holds(got), "%s: mean duration %g s, the client's %g s, at the edges %+v", c.level, got, client, may)
-		sum.add(client, got, 1000*math.Abs(got-client))
+		client, may := mean(sum, count, first.scraped, last.scraped, c.edge)
+		may = span{may.least - c.underWay.Seconds(), may.most}
+		got := last.value(c.t, family+c.entry)
+		require.True(c.t, may.holds(got), "%s: %s %g s, the client's %g s, at the edges %+v", c.level, metric, got, client, may)
+		all.add(client, got, 1000*math.Abs(got-client))
 		widest = max(widest, 1000*(client-may.least), 1000*(may.most-client))
 	})
-	c.rows = append(c.rows, sum.row(c.level, "mean latency", "s", "ms", digits(widest)+" ms", "A", "of requests that succeeded; the client's holds the way to the server and back"))
+	c.rows = append(c.rows, all.row(c.level, metric, "s", "ms", digits(widest)+" ms", "A", note))
+}
+
+// average wants the means over all readings to be near each other. Requests
+// that are on their way so long are in flight for the client and not, or no
+// longer, in the executor.
+func (c *compare) average(all *tallied, onTheWay time.Duration, metric, note string) {
+	c.t.Helper()
+	require.GreaterOrEqual(c.t, all.n, fewestGauges, "%s: readings of %s", c.level, metric)
+	n := float64(all.n)
+	client, exporter := all.client/n, all.exporter/n
+	lasted := c.readings[len(c.readings)-1].scraped.Sub(c.readings[0].scraped).Seconds()
+	rate := float64(len(c.ledger.outcomes)) / lasted
+	// A sample of a number that goes up and down by one is off by a half or
+	// so, the mean of n by that over the root of n; two of those.
+	allowed := rate*onTheWay.Seconds() + 1/math.Sqrt(n)
+	require.InDelta(c.t, client, exporter, allowed, "%s: time average of %s", c.level, metric)
+	row := all.row(c.level, metric, "requests", "", digits(allowed)+" requests", "B", note)
+	row.error = digits(math.Abs(client-exporter)) + " requests"
+	c.rows = append(c.rows, row)
 }

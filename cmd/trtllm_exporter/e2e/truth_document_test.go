@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_vllm) && linux
 
 package e2e
 
@@ -12,11 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Between which marks of docs/accuracy.md the measured errors are.
-const (
-	truthBegin = "<!-- triton: begin -->\n"
-	truthEnd   = "<!-- triton: end -->\n"
-)
+// truthMarks are the lines of docs/accuracy.md between which the errors measured
+// against a server are.
+func truthMarks(server string) (begin, end string) {
+	return "<!-- " + server + ": begin -->\n", "<!-- " + server + ": end -->\n"
+}
 
 // head is the beginning of a row, which has the same words every time.
 func (r comparison) head() string { return "| " + r.level + " | " + r.metric + " |" }
@@ -29,8 +29,9 @@ func (r comparison) row() string {
 
 // requireDocumented wants a row in the document for all that was compared, and
 // with update writes them.
-func requireDocumented(t *testing.T, rows []comparison, update bool) {
+func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
+	truthBegin, truthEnd := truthMarks(server)
 	file := filepath.Join(repositoryRoot(t), "docs/accuracy.md")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)

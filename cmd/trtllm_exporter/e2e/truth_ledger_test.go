@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_vllm) && linux
 
 package e2e
 
@@ -27,8 +27,10 @@ type ledger struct {
 	outcomes []outcome
 	// Requests, tokens and seconds of requests, counted when they ended.
 	finished, failed, answered, asked, lived steps
-	// received are tokens, counted when they came.
-	received steps
+	// received are tokens, decoded all but the first of each request, begun and
+	// waited first tokens and the seconds until then, and prompted the tokens of
+	// their prompts, counted when they came.
+	received, decoded, begun, waited, prompted steps
 }
 
 // steps is a number that grows: the moments at which it did, in order, and
@@ -84,7 +86,7 @@ func (s steps) around(from, to time.Time, slack time.Duration) span {
 
 // newLedger enters what the client saw.
 func newLedger(outcomes []outcome) *ledger {
-	var finished, failed, answered, asked, lived, received []growth
+	var finished, failed, answered, asked, lived, received, decoded, begun, waited, prompted []growth
 	for _, o := range outcomes {
 		if o.failed {
 			failed = append(failed, growth{o.ended, 1})
@@ -94,13 +96,20 @@ func newLedger(outcomes []outcome) *ledger {
 		answered = append(answered, growth{o.ended, float64(len(o.tokens))})
 		asked = append(asked, growth{o.ended, float64(o.plan.words)})
 		lived = append(lived, growth{o.ended, o.ended.Sub(o.sent).Seconds()})
+		begun = append(begun, growth{o.tokens[0], 1})
+		waited = append(waited, growth{o.tokens[0], o.tokens[0].Sub(o.sent).Seconds()})
+		prompted = append(prompted, growth{o.tokens[0], float64(o.plan.words)})
 		for _, at := range o.tokens {
 			received = append(received, growth{at, 1})
+		}
+		for _, at := range o.tokens[1:] {
+			decoded = append(decoded, growth{at, 1})
 		}
 	}
 	return &ledger{
 		outcomes: outcomes, finished: stepsOf(finished), failed: stepsOf(failed), answered: stepsOf(answered),
-		asked: stepsOf(asked), lived: stepsOf(lived), received: stepsOf(received),
+		asked: stepsOf(asked), lived: stepsOf(lived), received: stepsOf(received), decoded: stepsOf(decoded),
+		begun: stepsOf(begun), waited: stepsOf(waited), prompted: stepsOf(prompted),
 	}
 }
 
@@ -116,19 +125,19 @@ func (l *ledger) late() time.Duration {
 	return worst
 }
 
-// durations is the mean duration of the requests that finished in a window,
-// and what it may be for a server that counts up to slack before or after its
-// client sees them: every set of requests that such a server may have counted.
-func (l *ledger) durations(from, to time.Time, slack time.Duration) (mean float64, may span) {
-	mean = l.lived.between(from, to) / l.finished.between(from, to)
-	may = span{mean, mean}
-	for _, begin := range l.finished.edges(from, slack) {
-		for _, end := range l.finished.edges(to, slack) {
-			v := l.lived.between(begin, end) / l.finished.between(begin, end)
+// mean is the mean of what was added up in a window over how often, and what it
+// may be for a server that counts up to slack before or after its client: every
+// set that such a server may have counted.
+func mean(sum, count steps, from, to time.Time, slack time.Duration) (v float64, may span) {
+	v = sum.between(from, to) / count.between(from, to)
+	may = span{v, v}
+	for _, begin := range count.edges(from, slack) {
+		for _, end := range count.edges(to, slack) {
+			v := sum.between(begin, end) / count.between(begin, end)
 			may = span{min(may.least, v), max(may.most, v)}
 		}
 	}
-	return mean, may
+	return v, may
 }
 
 // edges are all moments within slack of one at which the number is another.

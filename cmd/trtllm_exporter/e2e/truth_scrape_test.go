@@ -1,4 +1,4 @@
-//go:build e2e_triton && linux
+//go:build (e2e_triton || e2e_vllm) && linux
 
 package e2e
 

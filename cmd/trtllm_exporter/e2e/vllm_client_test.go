@@ -1,0 +1,189 @@
+//go:build e2e_vllm && linux
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What is wrong with a request that is meant to fail.
+const negative = sound + 1
+
+// answered is what came of one streamed request.
+type answered struct {
+	outcome
+
+	status int
+	// failure is the error of the answer or of an event in it, done whether the
+	// stream came to its end.
+	failure string
+	done    bool
+	// prompt is how long the prompt was for the server.
+	prompt int
+}
+
+// chunk is one event of a stream.
+type chunk struct {
+	Error   json.RawMessage
+	Choices []struct{ Text string }
+	Usage   *struct {
+		Prompt     int `json:"prompt_tokens"`
+		Completion int `json:"completion_tokens"`
+	}
+}
+
+// complete asks for a completion of a prompt that begins with a number of its
+// own, so that no other has the same beginning.
+func (s *engineServer) complete(ctx context.Context, number int, a arrival) (seen answered, err error) {
+	words := make([]string, a.words)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%d", (number*131+i*7)%1000)
+	}
+	tokens := a.tokens
+	if a.flaw == negative {
+		tokens = -1
+	}
+	body, err := json.Marshal(map[string]any{
+		"model": engineModel, "prompt": strings.Join(words, " "), "max_tokens": tokens, "temperature": 0, "ignore_eos": true,
+		"stream": true, "stream_options": map[string]any{"include_usage": true},
+	})
+	if err != nil {
+		return seen, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address()+"/v1/completions", bytes.NewReader(body))
+	if err != nil {
+		return seen, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	seen.plan, seen.sent = a, time.Now()
+	defer func() { seen.ended = time.Now() }()
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		return seen, err
+	}
+	defer response.Body.Close()
+	seen.status = response.StatusCode
+	if response.StatusCode != http.StatusOK {
+		text, err := io.ReadAll(response.Body)
+		seen.failed, seen.failure = true, string(text)
+		return seen, err
+	}
+	err = seen.read(response.Body)
+	return seen, err
+}
+
+// read follows a stream to its end. A server that is late sends several tokens
+// in one event; each is a word, but for the few that have no text.
+func (a *answered) read(stream io.Reader) error {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		event, isData := strings.CutPrefix(lines.Text(), "data: ")
+		switch {
+		case !isData:
+			continue
+		case event == "[DONE]":
+			a.done = true
+			continue
+		}
+		var c chunk
+		if err := json.Unmarshal([]byte(event), &c); err != nil {
+			return fmt.Errorf("event %s: %w", event, err)
+		}
+		if len(c.Error) > 0 && string(c.Error) != "null" {
+			a.failed, a.failure = true, event
+		}
+		a.hear(&c, time.Now())
+	}
+	return lines.Err()
+}
+
+// hear notes the tokens of an event.
+func (a *answered) hear(c *chunk, now time.Time) {
+	for _, choice := range c.Choices {
+		for range max(1, len(strings.Fields(choice.Text))) {
+			if len(a.tokens) < a.plan.tokens {
+				a.tokens = append(a.tokens, now)
+			}
+		}
+	}
+	if c.Usage == nil {
+		return
+	}
+	a.prompt = c.Usage.Prompt
+	for len(a.tokens) < c.Usage.Completion {
+		a.tokens = append(a.tokens, a.tokens[len(a.tokens)-1])
+	}
+}
+
+// send makes one request of a plan, and wants it to be as long as planned.
+func (s *engineServer) send(ctx context.Context, a arrival) (outcome, error) {
+	seen, err := s.complete(ctx, int(a.at.Microseconds()), a)
+	if err == nil && !seen.failed && (seen.prompt != a.words || !seen.done) {
+		err = fmt.Errorf("the server counts %d tokens of a prompt of %d, and its stream came to an end: %t", seen.prompt, a.words, seen.done)
+	}
+	return seen.outcome, err
+}
+
+// crowd are equal requests under way.
+type crowd struct {
+	under sync.WaitGroup
+	mu    sync.Mutex
+	seen  []answered
+	errs  []error
+	stop  context.CancelFunc
+}
+
+// startCrowd begins n equal requests; the test ends them.
+func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) *crowd {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &crowd{stop: cancel}
+	for i := range n {
+		c.under.Go(func() {
+			seen, err := s.complete(ctx, i, a)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.seen = append(c.seen, seen)
+			if err != nil {
+				c.errs = append(c.errs, err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		c.under.Wait()
+	})
+	return c
+}
+
+// wait waits for all of them.
+func (c *crowd) wait() []answered {
+	c.under.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
+}
+
+// whole waits for all of them and wants each to be answered to the last token.
+func (c *crowd) whole(t *testing.T) []answered {
+	t.Helper()
+	all := c.wait()
+	require.Empty(t, c.errs)
+	for _, a := range all {
+		require.True(t, a.done && !a.failed && len(a.tokens) == a.plan.tokens, "%d tokens of %d, %s", len(a.tokens), a.plan.tokens, a.failure)
+	}
+	return all
+}

@@ -1,0 +1,49 @@
+//go:build e2e_vllm && linux
+
+package e2e
+
+import (
+	"net/http"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOneStoppedRankOfVLLM stops one of two engines behind one API: tokens still
+// come, and the server says that it is well.
+func TestOneStoppedRankOfVLLM(t *testing.T) {
+	s := newEngine(t, "vllm")
+	s.start(t, "--data-parallel-size", "2")
+	l := watchLife(t, s, "")
+	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
+	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: 800})
+	running := func(rank string) float64 {
+		return total(l.page(t), "vllm:num_requests_running", "exported_engine", rank)
+	}
+	within(t, engineLongest, "both engines work", func() bool { return running("0") > 0 && running("1") > 0 })
+	l.shows(t, 2*slots, "llm_server_requests_running")
+
+	stopped := s.part(t, vllmCore+"_DP1")
+	began := signalPart(t, stopped, syscall.SIGSTOP)
+	r := l.turns(t, "stalled", began, stallAfter+2*engineInterval)
+	require.Contains(t, r.Reason, "nothing moves")
+	before := total(l.page(t), "llm_server_generation_tokens_total")
+	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
+	within(t, engineLongest, "tokens come from the other engine", func() bool {
+		return total(l.page(t), "llm_server_generation_tokens_total") > before
+	})
+	require.Equal(t, "stalled", l.report(t).State)
+	require.Equal(t, http.StatusOK, s.status(t, "/health"))
+	l.turns(t, "ready", signalPart(t, stopped, syscall.SIGCONT), 2*engineInterval)
+	c.whole(t)
+	l.shows(t, 2*slots*800, "llm_server_generation_tokens_total", "model_id", engineModel)
+	l.shows(t, 2*slots*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
+	l.shows(t, 2*slots, "llm_server_requests_total", "class", "ok")
+	require.LessOrEqual(t, l.page(t).only(t, "llm_server_kv_cache_utilization_ratio"), 1.0)
+
+	killed := signalPart(t, s.part(t, vllmCore+"_DP0"), syscall.SIGKILL)
+	l.turns(t, "down", killed, engineLongest)
+	require.Subset(t, []string{"ready", "not_ready", "stalled", "down"}, l.history(t), "no other state was ever shown")
+}

@@ -1,0 +1,222 @@
+//go:build e2e_vllm && linux
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// engineKind is how a kind of server counts.
+type engineKind struct {
+	name string
+	// live says that it counts tokens when requests end, and those of requests that
+	// run apart from that.
+	live bool
+	// gaugeAge is how old its gauges may be on a page of an idle machine, gaugeSteps
+	// every how many steps of the engine it reads them.
+	gaugeAge   time.Duration
+	gaugeSteps float64
+	// note is what there is to say of its gauges.
+	note string
+}
+
+// TestDerivedValuesAreTrueOfVLLM and the next compare what is derived from real
+// servers with what their clients did, at two levels of load.
+func TestDerivedValuesAreTrueOfVLLM(t *testing.T) {
+	testTruth(t, &engineKind{
+		name: "vllm", gaugeAge: 250 * time.Millisecond, note: "time average",
+	})
+}
+
+func TestDerivedValuesAreTrueOfSGLang(t *testing.T) {
+	testTruth(t, &engineKind{
+		name: "sglang", live: true, gaugeAge: 250 * time.Millisecond,
+		// Its default of --decode-log-interval.
+		gaugeSteps: 40, note: "time average; the server reads it when it computes a prompt, and each 40 steps",
+	})
+}
+
+// engineRequests are those that the servers are compared with.
+func engineRequests() mix {
+	return mix{fewestWords: 5, mostWords: 40, fewestTokens: 10, mostTokens: 60, failingPercent: 8, flaws: 1}
+}
+
+// engineLevels are loads by how much of what was measured to fit is asked for.
+func engineLevels() []struct {
+	name  string
+	share float64
+} {
+	return []struct {
+		name  string
+		share float64
+	}{{"light", 0.3}, {"above the limit", 1.3}}
+}
+
+// testTruth plays the levels one after the other, each on a new exporter.
+func testTruth(t *testing.T, kind *engineKind) {
+	t.Helper()
+	s := newEngine(t, kind.name)
+	s.start(t)
+	requests := engineRequests()
+	tokens := s.capacity(t)
+	capacity := tokens / requests.meanTokens()
+	kind.gaugeAge += time.Duration(kind.gaugeSteps * slots / tokens * float64(time.Second))
+	var rows []comparison
+	for n, level := range engineLevels() {
+		t.Run(level.name, func(t *testing.T) {
+			client := &openLoop{send: s.send, plan: requests.poisson(uint64(n+1), capacity*level.share, *loadFor)}
+			rows = append(rows, kind.play(t, level.name, s, client)...)
+		})
+	}
+	if !t.Failed() {
+		requireDocumented(t, kind.name, rows, *updateTruth)
+	}
+}
+
+// capacity is how many tokens a second it makes now with all its slots full.
+func (s *engineServer) capacity(t *testing.T) float64 {
+	t.Helper()
+	s.startCrowd(t, slots, arrival{words: 10, tokens: 20}).whole(t) // The first requests compile.
+	began := time.Now()
+	const tokens = 200
+	s.startCrowd(t, slots, arrival{words: 10, tokens: tokens}).whole(t)
+	return slots * tokens / time.Since(began).Seconds()
+}
+
+// play loads the server, watches it and compares.
+func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *openLoop) []comparison {
+	t.Helper()
+	before := s.counters(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 3**loadFor+time.Minute)
+	defer cancel()
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		client.run(ctx)
+	}()
+	pause(ctx, warmUp)
+	w := watchFromTheFirst(t, exporterBinary(t), fmt.Sprintf(
+		"global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs: [{ targets: [%q], labels: { replica_id: r0 } }]\n", s.address()), 1)
+	<-sent
+	ended := time.Now()
+	client.under.Wait()
+	require.Empty(t, client.problems)
+	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
+	readings := w.of(t, "r0", int(loadFor.Seconds()/2))
+	last := readings[len(readings)-1]
+	during := readings[:0:0]
+	for _, r := range readings[1:] { // The first has no window yet.
+		if r.scraped.Before(ended) {
+			during = append(during, r)
+		}
+	}
+	l := newLedger(client.outcomes)
+	late := l.late()
+	require.Less(t, late, mostLate, "the machine is too busy")
+	c := &compare{
+		t: t, level: level, failure: "client", readings: append(readings[:1:1], during...), ledger: l,
+		edge: countedWithin + late, age: k.gaugeAge + 2*late, underWay: 100*time.Millisecond + late,
+	}
+	k.compare(c)
+	requireTotals(t, l, before, last)
+	for _, r := range c.rows {
+		t.Log(r.row())
+	}
+	return c.rows
+}
+
+// compare compares what is derived while the load lasted.
+func (k *engineKind) compare(c *compare) {
+	c.t.Helper()
+	const (
+		came  = "as they came; allowed is what came"
+		begun = "of requests that had their first token; allowed are those that had it"
+		those = "of requests that ended; allowed is what ended"
+	)
+	l := c.ledger
+	if k.live {
+		c.counted("generation_tokens_live_per_second", "tokens/s, while requests run", "tokens/s", came, l.decoded)
+		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", those, l.answered)
+		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", those, l.asked)
+	} else {
+		c.counted("generation_tokens_per_second", "tokens/s", "tokens/s", came, l.received)
+		c.counted("prompt_tokens_per_second", "prompt tokens/s", "tokens/s", begun, l.prompted)
+	}
+	c.counted("requests_per_second", "requests/s", "requests/s", those, l.finished, l.failed)
+	c.errors("answers with status 400")
+	c.latency()
+	c.mean("time_to_first_token_average_seconds", "mean time to the first token", "the client's holds the way to the server and back", l.waited, l.begun)
+	k.gauges(c)
+}
+
+// gauges wants what runs and what waits to be, on nearly each page, something
+// that was true while its gauges may have been sampled, and near the client's
+// time average over all of them.
+func (k *engineKind) gauges(c *compare) {
+	c.t.Helper()
+	var running, waiting tallied
+	var stale []string
+	for _, r := range c.readings {
+		mean, runs, waits := c.ledger.sampledAt(r.scraped, c.age, c.underWay)
+		for _, one := range []struct {
+			family string
+			mean   float64
+			may    span
+			all    *tallied
+		}{{"requests_running", mean.running, runs, &running}, {"queue_depth", mean.waiting, waits, &waiting}} {
+			got := r.value(c.t, one.family)
+			if !one.may.holds(got) {
+				stale = append(stale, fmt.Sprintf("%s at %s: %s %g, of the client's requests %+v", c.level, r.scraped, one.family, got, one.may))
+			}
+			one.all.add(one.mean, got, math.Abs(got-one.mean))
+		}
+	}
+	require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
+	onTheWay := c.underWay
+	if k.gaugeSteps > 0 {
+		onTheWay += c.age
+	}
+	c.average(&running, onTheWay, "running requests", k.note)
+	c.average(&waiting, onTheWay, "queue depth", k.note)
+}
+
+// counters are the exporter's counters of a server by name, which keeps them
+// from one level to the next; 0 for those that are not on the page yet.
+func (s *engineServer) counters(t *testing.T) map[string]float64 {
+	t.Helper()
+	e := startExporter(t, exporterBinary(t), "http://"+s.address())
+	e.waitUp(t, true)
+	pause(t.Context(), 4*scrapeInterval)
+	found, err := byReplica(e.body(t, "/metrics"))
+	require.NoError(t, err)
+	e.kill(t)
+	for _, values := range found {
+		if values["trtllm_exporter_target_up"] == 1 {
+			return values
+		}
+	}
+	require.FailNow(t, "no replica is up")
+	return nil
+}
+
+// requireTotals wants, when all has ended, what was counted to be what the client
+// counted, to the last token and request.
+func requireTotals(t *testing.T, l *ledger, before map[string]float64, last reading) {
+	t.Helper()
+	end := time.Now()
+	for family, want := range map[string]float64{
+		"generation_tokens_total": l.answered.until(end), "prompt_tokens_total": l.asked.until(end),
+		"requests_total/ok": l.finished.until(end), "requests_total/client": l.failed.until(end), "requests_total/server": 0,
+	} {
+		require.Equal(t, want, last.value(t, family)-before["llm_server_"+family], family)
+	}
+	require.Zero(t, last.value(t, "queue_depth"))
+	require.Zero(t, last.value(t, "requests_running"))
+}
