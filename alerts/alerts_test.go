@@ -122,6 +122,30 @@ func TestThresholdsCanBeOverridden(t *testing.T) {
 	require.ErrorContains(t, err, "values of rules: ")
 }
 
+func TestRatesAreTakenOverFourScrapes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ scrape, evaluation, window, wrong string }{
+		{"5s", "15s", "20s", ""},
+		{"15s", "15s", "1m", ""},
+		{"30s", "15s", "2m", ""},
+		{"1m", "15s", "4m", ""},
+		{"5s", "30s", "30s", ""},
+		{"61s", "15s", "", "scrape_interval: 61s is longer than 1m, and the rules need four scrapes in five minutes; scrape the exporter more often"},
+		{"0s", "15s", "", `scrape_interval: "0s" is not a time; write it like 15s`},
+		{"15s", "often", "", `evaluation_interval: "often" is not a time; write it like 15s`},
+	} {
+		v, err := alerts.ParseValues([]byte("scrape_interval: " + c.scrape + "\nevaluation_interval: " + c.evaluation + "\n"))
+		require.NoError(t, err)
+		text, err := alerts.Render(v)
+		if c.wrong != "" {
+			require.EqualError(t, err, c.wrong)
+			continue
+		}
+		require.NoError(t, err)
+		require.Contains(t, string(text), "rate(llm_server_slo_requests_total{tier!=\"worker\"}["+c.window+"])")
+	}
+}
+
 func TestEveryThresholdIsUsed(t *testing.T) {
 	t.Parallel()
 	v, err := alerts.DefaultValues()

@@ -89,6 +89,10 @@ type Group struct {
 
 // Groups are all files of rules; recording rules come first.
 func Groups(v Values) ([]Group, error) {
+	v, err := v.whole()
+	if err != nil {
+		return nil, err
+	}
 	entries, err := fs.ReadDir(files, "rules")
 	if err != nil {
 		return nil, err

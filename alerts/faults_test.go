@@ -54,14 +54,12 @@ func faults() map[string][]signal {
 	gpu := func(id string, bad float64) signal {
 		return ofReplica("llm_server_gpu_memory_total_bytes", `,gpu_uuid="`+id+`"`, 80e9, bad)
 	}
-	slo := func(bad float64) []signal {
-		return []signal{
-			ofReplica("llm_server_request_error_ratio", `,model_id="m",class="server"`, 0, bad),
-			ofModel("requests_per_second", 5, 5),
-		}
+	objective := steady("llm_server_slo_objective", `slo="ttft"`, 0.995)
+	counted := func(bad float64) signal {
+		return growing("llm_server_slo_requests_total", `,model_id="m",slo="ttft"`, 75, bad)
 	}
-	first := func(suffix, more string, bad float64) signal {
-		return growing("llm_server_time_to_first_token_seconds_"+suffix, `,model_id="m"`+more, 10, bad)
+	slo := func(bad float64) []signal {
+		return []signal{objective, counted(75), growing("llm_server_slo_requests_bad_total", `,model_id="m",slo="ttft",bound="lower"`, 0, 75*bad)}
 	}
 	slow := func(replica string, bad float64) signal {
 		return signal{name: "llm_server_request_duration_average_seconds", labels: `replica_id="` + replica + `",model_id="m"`, good: 4, bad: bad}
@@ -71,6 +69,8 @@ func faults() map[string][]signal {
 		"LLMPoolDegraded":        append(state("r0", "not_ready"), ready("r1")),
 		"LLMPoolGone":            {ready("r0").turns(gone)},
 		"LLMReplicasGone":        {ready("r0"), ready("r1").turns(gone), ready("r2").turns(gone), ready("r3").turns(gone)},
+		"LLMReplicasFew":         append(append(state("r0", "not_ready"), ready("r1")), steady("llm_server_pool_replicas_expected", `bound="lower"`, 2)),
+		"LLMReplicasMany":        {ready("r0"), steady("llm_server_pool_replicas_expected", `bound="upper"`, 2).turns(0)},
 		"LLMReplicaDown":         append(state("r0", "down"), ready("r1")),
 		"LLMReplicaStartingLong": append(state("r0", "starting"), ready("r1")),
 		"LLMReplicaNotReady":     append(state("r0", "not_ready"), ready("r1")),
@@ -99,20 +99,20 @@ func faults() map[string][]signal {
 			ofModel("requests_fill_ratio", 0.6, 1),
 			{name: "llm_server_requests_fill_ratio", labels: `replica_id="r1",model_id="m"`, good: 0.5, bad: 0.1},
 		},
-		"LLMReplicaSlow":       {slow("r0", 12), slow("r1", 4), slow("r2", 4)},
-		"LLMKVCacheFull":       {ofModel("kv_cache_utilization_ratio", 0.5, 0.97)},
-		"LLMKVCachePauses":     {ofModel("requests_paused", 0, 1)},
-		"LLMReplicaNoProgress": {growing("llm_server_generation_tokens_total", `,model_id="m"`, 10, 0), running},
-		"LLMGPUMissing":        {gpu("a", 80e9), gpu("b", gone), ready("r0")},
-		"LLMGPUIdle":           {ofReplica("llm_server_gpu_utilization_ratio", `,gpu_uuid="a"`, 0.9, 0.01), running},
-		"LLMSLOBurnFast":       slo(1),
-		"LLMSLOBurnSlow":       slo(0.02),
-		"LLMSLOUnmeasured": {
-			first("count", "", 10), first("bucket", `,le="2"`, gone), first("bucket", `,le="1"`, 10), first("bucket", `,le="+Inf"`, 10),
-		},
+		"LLMReplicaSlow":        {slow("r0", 12), slow("r1", 4), slow("r2", 4)},
+		"LLMKVCacheFull":        {ofModel("kv_cache_utilization_ratio", 0.5, 0.97)},
+		"LLMKVCachePauses":      {ofModel("requests_paused", 0, 1)},
+		"LLMReplicaNoProgress":  {growing("llm_server_generation_tokens_total", `,model_id="m"`, 10, 0), running},
+		"LLMGPUMissing":         {gpu("a", 80e9), gpu("b", gone), ready("r0")},
+		"LLMGPUIdle":            {ofReplica("llm_server_gpu_utilization_ratio", `,gpu_uuid="a"`, 0.9, 0.01), running},
+		"LLMSLOBurnFast":        slo(1),
+		"LLMSLOBurnSlow":        slo(0.02),
+		"LLMSLOUnmeasured":      {ofReplica("llm_server_slo_measured", `,slo="ttft"`, 1, 0)},
+		"LLMSLONotCounted":      {objective, counted(0), growing("llm_server_requests_total", `,model_id="m",class="ok"`, 75, 75)},
 		"LLMRequestsSlow":       {ofModel("request_duration_average_seconds", 5, 90)},
 		"LLMExporterDown":       {steady("up", "", 1).turns(0), steady(own+"targets", "", 8)},
 		"LLMSidecarDown":        {steady("up", "", 1).turns(0), steady(own+"targets", "", 1)},
+		"LLMShardMissing":       {steady(own+"shards", `shard="0"`, 1).turns(2)},
 		"LLMPoolWithoutTargets": {steady(own+"targets", "", 1).turns(0)},
 		"LLMScrapesFailing": {
 			growing(own+"target_scrape_failures_total", `,reason="timeout"`, 0, 3), growing(own+"target_scrapes_total", "", 3, 3),

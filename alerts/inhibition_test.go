@@ -135,6 +135,11 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 			[]string{"LLMPoolGone"},
 		},
 		{
+			"replicas that are gone",
+			[]string{"LLMReplicasGone", "LLMReplicasFew", "LLMReplicasFew cluster=b"},
+			[]string{"LLMReplicasGone", "LLMReplicasFew cluster=b"},
+		},
+		{
 			"a replica that hangs",
 			[]string{"LLMReplicaStalled" + r0, "LLMReplicaNoProgress" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
 			[]string{"LLMReplicaStalled" + r0},

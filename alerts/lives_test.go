@@ -175,7 +175,7 @@ func (l *life) test(want map[string]string) string {
 
 // ofExporter are the alerts about exporters, which are in no pool.
 func ofExporter() []string {
-	return []string{"LLMExporterDown", "LLMSidecarDown", "LLMExporterReloadFailed", "LLMExporterPageLarge", "LLMMetadataConflict", "LLMExporterPanics"}
+	return []string{"LLMExporterDown", "LLMSidecarDown", "LLMExporterReloadFailed", "LLMExporterPageLarge", "LLMMetadataConflict", "LLMExporterPanics", "LLMShardMissing"}
 }
 
 // table reads testdata/lives.txt: for each life what is wanted of each alert.
@@ -245,8 +245,7 @@ func TestAlertsOverTheLivesOfTheirSeries(t *testing.T) {
 			values, err := alerts.DefaultValues()
 			require.NoError(t, err)
 			if l.every > 0 {
-				// As values.yaml asks for.
-				values["slo_rate_window"] = "4m"
+				values["scrape_interval"] = "1m"
 			}
 			rules, err := alerts.Render(values)
 			require.NoError(t, err)

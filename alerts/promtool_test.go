@@ -42,7 +42,7 @@ func TestPromtoolTakesRulesAndConfiguration(t *testing.T) {
 	promtool := tool(t, "PROMTOOL", "promtool")
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rendered(t), 0o600))
-	without, err := alerts.ParseValues([]byte("cluster: ''"))
+	without, err := alerts.ParseValues([]byte("cluster_label: ''"))
 	require.NoError(t, err)
 	plain, err := alerts.Render(without)
 	require.NoError(t, err)

@@ -90,6 +90,7 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		p.shard = part
 		built = append(built, p)
 	}
+	c.metrics.part(part)
 	c.mu.Lock()
 	c.wanted = built
 	c.mu.Unlock()

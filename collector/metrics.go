@@ -1,6 +1,8 @@
 package collector
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
@@ -13,6 +15,7 @@ type metrics struct {
 	dropped *prometheus.GaugeVec
 	empty   *prometheus.GaugeVec
 	refused *prometheus.GaugeVec
+	shards  *prometheus.GaugeVec
 	panics  prometheus.Counter
 }
 
@@ -21,11 +24,11 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) (*metrics, error) {
 	m := &metrics{
 		targets: own.Targets.MakeGaugeVec(), dropped: own.TargetsDropped.MakeGaugeVec(), empty: own.PoolWithoutTargets.MakeGaugeVec(),
-		refused: own.TargetsRefused.MakeGaugeVec(), panics: own.Panics.MakeCounter(),
+		refused: own.TargetsRefused.MakeGaugeVec(), shards: own.Shards.MakeGaugeVec(), panics: own.Panics.MakeCounter(),
 	}
 	instance := own.InstanceInfo.MakeGaugeVec()
 	instance.WithLabelValues(id).Set(1)
-	for _, c := range []prometheus.Collector{m.targets, m.dropped, m.empty, m.refused, m.panics, instance, resources{shared}} {
+	for _, c := range []prometheus.Collector{m.targets, m.dropped, m.empty, m.refused, m.shards, m.panics, instance, resources{shared}} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -54,6 +57,14 @@ func (r resources) Collect(ch chan<- prometheus.Metric) {
 	own.Connections.Send(ch, float64(connections.Used))
 	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
 	own.ConnectionsWaits.Send(ch, float64(connections.Waits))
+}
+
+// part says which part of the targets is ours.
+func (m *metrics) part(s shard) {
+	m.shards.Reset()
+	if s.total > 1 {
+		m.shards.WithLabelValues(strconv.Itoa(s.index)).Set(float64(s.total))
+	}
 }
 
 // forget takes the series of a pool away that the configuration dropped.

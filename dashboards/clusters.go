@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -48,4 +49,29 @@ func ofClusters(of string) string {
 		return name + "{" + ofCluster + "," + matchers
 	}
 	return of + "{" + ofCluster + "}"
+}
+
+// choosing is the dashboard as it is chosen from: without a label of clusters
+// there is none to choose.
+func (d *Dashboard) choosing(clusterLabel string) *Dashboard {
+	if clusterLabel != "" {
+		return d
+	}
+	plain := *d
+	plain.Templating.List = slices.DeleteFunc(slices.Clone(d.Templating.List), func(v Variable) bool { return v.Name == "cluster" })
+	return &plain
+}
+
+// labelled gives the text of a dashboard another label of clusters. The chart and
+// the mixin replace the same texts.
+func labelled(text, label string) string {
+	if label == "" {
+		return strings.NewReplacer(
+			`{cluster=~\"$cluster\",`, "{", `{cluster=~\"$cluster\"}`, "", "(cluster, ", "(", "{{cluster}} ", "", "${cluster:queryparam}&", "",
+		).Replace(text)
+	}
+	return strings.NewReplacer(
+		`{cluster=~\"$cluster\"`, "{"+label+`=~\"$cluster\"`, "(cluster, ", "("+label+", ", "{{cluster}} ", "{{"+label+"}} ",
+		", cluster)", ", "+label+")", `"cluster": `, `"`+label+`": `,
+	).Replace(text)
 }

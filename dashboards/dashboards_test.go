@@ -17,7 +17,7 @@ func TestCommittedFilesAreWhatGoSays(t *testing.T) {
 	t.Parallel()
 	var names []string
 	for _, d := range dashboards.All() {
-		want, err := dashboards.Encode(&d)
+		want, err := dashboards.Encode(&d, dashboards.ClusterLabel)
 		require.NoError(t, err)
 		got, err := os.ReadFile(filepath.Join("json", d.UID+".json"))
 		require.NoError(t, err)

@@ -22,14 +22,18 @@ func All() []Dashboard {
 	return all
 }
 
-// Encode writes a dashboard as Grafana reads it.
-func Encode(d *Dashboard) ([]byte, error) {
+// ClusterLabel is the label of clusters unless another is chosen.
+const ClusterLabel = "cluster"
+
+// Encode writes a dashboard as Grafana reads it, for series that have the given
+// label of clusters, empty for none.
+func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(d); err != nil {
+	if err := e.Encode(d.choosing(clusterLabel)); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return []byte(labelled(out.String(), clusterLabel)), nil
 }

@@ -38,10 +38,11 @@ func fleet() Dashboard {
 						seconds, []query{
 							{quantile("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}}"},
 							{beyond("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}} p95 >"},
+							promise("ttft"),
 						}),
 					graph("Failed requests",
-						"Share of requests that failed by the server's fault, by pool: not what clients asked wrongly or cancelled, nor what was refused for want of room. Any red line: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
-						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines)),
+						"Share of requests that failed by the server's fault, by pool: not what clients asked wrongly or cancelled, nor what was refused for want of room. Any line above what the objective allows: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()})),
 			),
 		},
 	}
@@ -85,7 +86,8 @@ func poolTable() Panel {
 			{"TTFT p95", seconds, quantile("0.95", "pool_id", firstToken), nil},
 			{"TTFT p95 >", seconds, beyond("0.95", "pool_id", firstToken), nil},
 			{"Mean duration", seconds, "avg by (pool_id) (max by (pool_id, replica_id, model_id, model, version) (" + fromClients(ofModels("llm_server_request_duration_average_seconds")) + "))", nil},
-			{"Failed", ratio, notOK("pool_id", "server"), level("green", 0.005, "orange", 0.02, "red")},
+			{"Failed", ratio, notOK("pool_id", "server"), nil},
+			{"Budget left", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level("red", 0.1, "orange", 0.5, "green")},
 			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")

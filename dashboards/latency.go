@@ -9,17 +9,17 @@ import (
 func latency() Dashboard {
 	return Dashboard{
 		UID: "trtllm-latency", Title: "LLM servers / Latency & SLO",
-		Description: "How long requests take, in which phase, and how the objectives of the recording rules are met.",
+		Description: "How long requests take, in which phase, and how the objectives of the pools are met.",
 		Templating:  variables(),
 		rows: []row{
 			objectives(),
-			percentileRow("Time to first token", firstToken,
+			percentileRow("Time to first token", "ttft", firstToken,
 				"Time from arrival to the first token. Above your objective: see queue and prefill under Phases; queue grows when replicas are full, prefill with longer prompts or a colder cache. Triton exposes it for entry models that stream, with histogram_latencies=true."),
-			percentileRow("Time between tokens", "inter_token_latency_seconds",
+			percentileRow("Time between tokens", "itl", "inter_token_latency_seconds",
 				"Time between two tokens, one observation a token (NIM, Dynamo, vLLM, SGLang). Above your objective: the batch is large, or long prefills of other requests come in between; see batch fill on Capacity. Its tail shows the pauses that a mean by request hides."),
-			percentileRow("Time per output token", "time_per_output_token_seconds",
+			percentileRow("Time per output token", "tpot", "time_per_output_token_seconds",
 				"Mean time between the tokens of a request, one observation a request (trtllm-serve, vLLM, SGLang). Above your objective: the batch is large or the GPU slower than usual; see batch fill on Capacity and power on GPU & energy."),
-			percentileRow("Whole request", "request_duration_seconds",
+			percentileRow("Whole request", "e2e", "request_duration_seconds",
 				"Time from arrival to the last token. Grows with the length of answers: compare with generated tokens under Lengths before you look for a fault."),
 			phases(),
 			section("Lengths and ends",
@@ -33,8 +33,8 @@ func latency() Dashboard {
 					request, []query{{total("pool_id, class", byClass("requests:rate")), "{{pool_id}} {{class}}"}}, stacked),
 					graph("Requests that did not end well, by reason", "At the entry models, by class and reason. Any line of class server: find the replica and the model on Replica, and its log.",
 						request, []query{{rateOfClients("pool_id, replica_id, model_id, model, version", "pool_id, class, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{class}} {{reason}}"}}, stacked),
-					graph("Share of failed requests", "Failed by the server's fault: not what clients asked wrongly or cancelled, nor what was refused for want of room. Red: the availability objective burns; take the failing replica out first.",
-						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.005, "orange", 0.02, "red"), lines),
+					graph("Share of failed requests", "Failed by the server's fault: not what clients asked wrongly or cancelled, nor what was refused for want of room. Above what the objective allows: take the failing replica out first.",
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()}),
 					graph("Share of requests that latencies measure", "Of the requests that ended, by signal; the least of the replicas. Far below 1: percentiles say nothing of the rest, such as requests that failed or do not stream.",
 						ratio, []query{{"min by (pool_id, signal) (max by (pool_id, replica_id, model_id, model, version, signal) (" + fromClients(ofModels("llm_server_signal_coverage_ratio")) + "))", "{{pool_id}} {{signal}}"}}, atMost(1))),
 			),
@@ -42,29 +42,45 @@ func latency() Dashboard {
 	}
 }
 
-// objectives is what the recording rules say.
+// objectives are those of the pools, and how they are met.
 func objectives() row {
-	burn := func(speed, legend string) query {
-		return query{fmt.Sprintf("slo:llm_server_burn_%s:ratio{%s}", speed, ofPools), "{{pool_id}} {{slo}} " + legend}
+	recorded := func(name, legend string) query {
+		return query{fmt.Sprintf("slo:llm_server_%s:ratio{%s}", name, ofPools), "{{pool_id}} {{model_id}} {{slo}}" + legend}
 	}
 	return section("Objectives",
-		sideBySide(9, wide(8, bars("Attainment over the last hour",
-			"Share of good requests, from the recording rules. Red: below any objective; the phases below show where the time goes, LLMSLOBurnFast in the runbook says what to do.",
-			ratio, query{"slo:llm_server_attainment:ratio{" + ofPools + "}", "{{pool_id}} {{slo}}"}, levels("red", 0.95, "orange", 0.99, "green"), atMost(1))),
-			graph("Burn rate, fast windows",
-				"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above the red line: a critical alert fires; below 1: the objective is met.",
-				"none", []query{burn("fast_short", "short"), burn("fast_long", "long")}, levels("green", 1.0, "orange", 14.4, "red"), lines),
+		sideBySide(9, wide(8, bars("Error budget left",
+			"Of what the objective allows to be bad in 30 days, what is left. Red: less than a tenth; at 0 the objective is missed. No bar: the pool has no objective (key slo of its configuration), or LLMSLOUnmeasured says why it is not measured.",
+			ratio, recorded("budget_left", ""), levels("red", 0.1, "orange", 0.5, "green"), atMost(1))),
+			wide(16, graph("Good requests of the last hour",
+				"Share of requests that met the objective, at most; \"at least\" is lower where the target lies between two buckets of the server. Below the objective: the phases below show where the time goes.",
+				ratio, []query{
+					recorded("attainment", ""), recorded("attainment_lower", " at least"),
+					{"pool:llm_server_slo_objective:max{" + ofPool + "}", "{{pool_id}} {{slo}} objective"},
+				}, atMost(1)))),
+		sideBySide(9, graph("Burn rate, fast windows",
+			"How many times faster than allowed the error budget is spent, over 5 minutes and 1 hour. Both above the red line: a critical alert fires; below 1: the objective is met.",
+			"none", []query{recorded("burn_fast_short", " 5m"), recorded("burn_fast_long", " 1h")}, levels("green", 1.0, "orange", 14.4, "red"), lines),
 			graph("Burn rate, slow windows",
 				"The same over 6 hours and 3 days. Above 1 for long: the objective of the month will be missed; plan capacity.",
-				"none", []query{burn("crawl_short", "6h"), burn("crawl_long", "3d")}, levels("green", 1.0, "orange", 3.0, "red"), lines)))
+				"none", []query{recorded("burn_crawl_short", " 6h"), recorded("burn_crawl_long", " 3d")}, levels("green", 1.0, "orange", 3.0, "red"), lines)))
+}
+
+// promise is the target of an objective of time, as a line among what is measured.
+func promise(slo string) query {
+	return query{fmt.Sprintf("max by (pool_id) (llm_server_slo_threshold_seconds{%s,slo=%q})", ofPool, slo), "{{pool_id}} objective"}
+}
+
+// allowed is the share of requests that may fail by the objective of availability.
+func allowed() query {
+	return query{"1 - pool:llm_server_slo_objective:max{" + ofPool + `,slo="availability"}`, "{{pool_id}} allowed"}
 }
 
 // percentileRow is a recorded histogram as percentiles, by replica, what is
 // above its largest bound, and as a heatmap.
-func percentileRow(title, name, advice string) row {
+func percentileRow(title, slo, name, advice string) row {
 	family := "llm_server_" + strings.TrimSuffix(name, "_seconds")
 	return section(title,
-		sideBySide(9, graph(title+", percentiles", advice+" A percentile above the largest bound of the histogram has no value: p99 > is that bound.", seconds, quantiles(name)),
+		sideBySide(9, graph(title+", percentiles", advice+" A percentile above the largest bound of the histogram has no value: p99 > is that bound.", seconds, append(quantiles(name), promise(slo))),
 			graph(title+", above the largest bound", "Share of what took longer than the largest bound that the server counts, by replica, over the exporter's window; how much longer is not known. Above 0.01 there is no p99, above 0.05 no p95: look at the mean, and for requests that hang.",
 				ratio, []query{{"max by (pool_id, replica_id) (" + family + "_above_bound_ratio{" + ofModel + "})", "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.01, "orange", 0.05, "red"), lines, atMost(1))),
 		sideBySide(9, graph(title+", p95 by replica", "Over the exporter's window. A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths. No line: no requests, or p95 is above the largest bound.",

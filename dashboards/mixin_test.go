@@ -38,7 +38,7 @@ func TestMixinHasAllDashboardsAndRules(t *testing.T) {
 	all := dashboards.All()
 	require.Len(t, found, len(all))
 	for i := range all {
-		want, err := dashboards.Encode(&all[i])
+		want, err := dashboards.Encode(&all[i], dashboards.ClusterLabel)
 		require.NoError(t, err)
 		require.JSONEq(t, string(want), string(found[all[i].UID+".json"]))
 	}

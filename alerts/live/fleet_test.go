@@ -71,6 +71,14 @@ func exporterConfig(fleet *simulate.Fleet) string {
 		if pool.Name == "calm" {
 			b.WriteString("    expect: { engine_version: \"2.65.0\" }\n")
 		}
+		switch pool.Name {
+		case "calm":
+			b.WriteString("    slo: { e2e: { le: 30s, objective: 0.9 }, availability: { objective: 0.995 } }\n")
+		case "busy":
+			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 } }\n")
+		case "failing":
+			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
+		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",

@@ -146,8 +146,8 @@ func demoFleet(replicas int, speed float64) simulate.FleetSpec {
 }
 
 // demoText is the configuration of a fleet. What is expected of a pool is what
-// its first replica runs, so that one of another release stands out; one
-// without TensorRT-LLM expects nothing.
+// its first replica runs, so that one of another release stands out, and as many
+// replicas as it has.
 func demoText(fleet *simulate.Fleet) string {
 	var b strings.Builder
 	b.WriteString(demoConfig)
@@ -156,10 +156,11 @@ func demoText(fleet *simulate.Fleet) string {
 			continue
 		}
 		fmt.Fprintf(&b, "  - pool_id: %q\n", pool.Name)
+		fmt.Fprintf(&b, "    expect: { replicas: %d", len(pool.Replicas))
 		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
-			fmt.Fprintf(&b, "    expect: { trtllm_version: %q }\n", version)
+			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
-		b.WriteString("    canary: { enabled: true, interval: 10s }\n    static_configs:\n")
+		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n    canary: { enabled: true, interval: 10s }\n    static_configs:\n")
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
 				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())

@@ -37,6 +37,7 @@ const (
 	PageBytes
 	Panics
 	PoolWithoutTargets
+	Shards
 	Targets
 	TargetsDropped
 	TargetsRefused
@@ -103,6 +104,7 @@ var table = [...]Family{
 	PageBytes:              {"page_bytes", gauge, "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.", nil},
 	Panics:                 {"panics_total", counter, "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.", nil},
 	PoolWithoutTargets:     {"pool_without_targets", gauge, "1 while discovery has answered and the pool has no targets, in this exporter or another; the log and the pages say why.", []string{"pool_id"}},
+	Shards:                 {"shards", gauge, "Exporters that share the targets, by which of them this one is; absent where there is one.", []string{"shard"}},
 	Targets:                {"targets", gauge, "Targets of the pool after discovery and relabeling.", []string{"pool_id"}},
 	TargetsDropped:         {"targets_dropped", gauge, "Targets of the pool that relabel_configs dropped; /targets?dropped says by which rule.", []string{"pool_id"}},
 	TargetsRefused:         {"targets_refused", gauge, "Targets that are left out now because another target has the same pool_id and replica_id.", []string{"pool_id"}},

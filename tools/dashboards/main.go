@@ -18,11 +18,15 @@ func main() {
 
 // write writes one file for each dashboard.
 func write(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("usage: dashboards FOLDER, got %d arguments", len(args))
+	if len(args) < 1 || len(args) > 2 {
+		return fmt.Errorf("usage: dashboards FOLDER [LABEL OF CLUSTERS], got %d arguments", len(args))
+	}
+	label := dashboards.ClusterLabel
+	if len(args) == 2 {
+		label = args[1]
 	}
 	for _, d := range dashboards.All() {
-		text, err := dashboards.Encode(&d)
+		text, err := dashboards.Encode(&d, label)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.UID, err)
 		}

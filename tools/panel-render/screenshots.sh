@@ -16,7 +16,7 @@ cd "$here"
 [ -d node_modules ] || npm ci --ignore-scripts --legacy-peer-deps
 npx vite build --logLevel error
 
-printf 'evaluation_interval: 2s\nslo_rate_window: 15s\nskew_for: 10s\n' >"$work/values.yml"
+printf 'evaluation_interval: 2s\nscrape_interval: 4s\nskew_for: 10s\n' >"$work/values.yml"
 "$EXPORTER" rules --values "$work/values.yml" >"$work/rules.yml"
 sed -e 's/15s/2s/' -e "s/127.0.0.1:9802/$exporter_at/" ../../alerts/prometheus.yml >"$work/prometheus.yml"
 "$EXPORTER" demo --web.listen-address=$exporter_at --log.level=error >/dev/null &

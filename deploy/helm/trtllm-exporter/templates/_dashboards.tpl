@@ -1,0 +1,20 @@
+{{/* The text of a dashboard with another label of clusters, or none; package dashboards replaces the same texts. */}}
+{{- define "trtllm-exporter.dashboard" -}}
+{{- $text := index . 0 }}
+{{- $label := index . 1 }}
+{{- if eq $label "cluster" }}
+{{- $text }}
+{{- else if $label }}
+{{- $text | replace "{cluster=~\\\"$cluster\\\"" (printf "{%s=~\\\"$cluster\\\"" $label) | replace "(cluster, " (printf "(%s, " $label) | replace "{{cluster}} " (printf "{{%s}} " $label) | replace ", cluster)" (printf ", %s)" $label) | replace "\"cluster\": " (printf "\"%s\": " $label) }}
+{{- else }}
+{{- $dashboard := $text | replace "{cluster=~\\\"$cluster\\\"," "{" | replace "{cluster=~\\\"$cluster\\\"}" "" | replace "(cluster, " "(" | replace "{{cluster}} " "" | replace "${cluster:queryparam}&" "" | fromJson }}
+{{- $variables := list }}
+{{- range $dashboard.templating.list }}
+{{- if ne .name "cluster" }}
+{{- $variables = append $variables . }}
+{{- end }}
+{{- end }}
+{{- $_ := set $dashboard.templating "list" $variables }}
+{{- $dashboard | toRawJson }}
+{{- end }}
+{{- end }}

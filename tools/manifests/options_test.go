@@ -1,0 +1,69 @@
+package manifests_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// What the chart computes itself is held against what the exporter prints.
+func TestChartRulesHaveTheOptionsOfTheExporter(t *testing.T) {
+	for _, c := range []struct{ says, set, values string }{
+		{"a scrape in five seconds", "monitor.interval=5s", "scrape_interval: 5s"},
+		{"half a minute", "monitor.interval=30s", "scrape_interval: 30s"},
+		{"a minute", "monitor.interval=1m", "scrape_interval: 1m"},
+		{"an odd time", "monitor.interval=17s", "scrape_interval: 17s"},
+		{"seldom evaluations", "rules.values.evaluation_interval=1m30s", "evaluation_interval: 1m30s"},
+		{"another label of clusters", "clusterLabel=k8s_cluster", "cluster_label: k8s_cluster"},
+		{"no label of clusters", "clusterLabel=", "cluster_label: ''"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "values.yaml")
+			require.NoError(t, os.WriteFile(path, []byte(c.values), 0o600))
+			o, err := decode(t, rendered(t, "--set=rules.enabled=true", "--set="+c.set))
+			require.NoError(t, err)
+			requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), []string{"--values=" + path})
+		})
+	}
+}
+
+func TestChartRefusesAMonitorThatIsTooSlowForTheRules(t *testing.T) {
+	out, err := helm(t, "template", "llm", ".", "--kube-version=1.33.0", "--set=rules.enabled=true,monitor.interval=2m")
+	require.Error(t, err)
+	require.Contains(t, string(out), "monitor.interval: 2m is longer than 1m")
+}
+
+func TestChartDashboardsHaveTheLabelOfClusters(t *testing.T) {
+	for _, label := range []string{"cluster", "k8s_cluster", ""} {
+		t.Run("label "+label, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd := exec.CommandContext(t.Context(), "go", "run", "./tools/dashboards", dir, label)
+			cmd.Dir = root
+			out, err := cmd.CombinedOutput()
+			require.NoError(t, err, "%s", out)
+			o, err := decode(t, rendered(t, "--set=dashboards.enabled=true", "--set=clusterLabel="+label))
+			require.NoError(t, err)
+			count := 0
+			for _, m := range all[*corev1.ConfigMap](o) {
+				for name, text := range m.Data {
+					if !strings.HasSuffix(name, ".json") {
+						continue
+					}
+					count++
+					want, err := os.ReadFile(filepath.Join(dir, name))
+					require.NoError(t, err)
+					require.True(t, json.Valid([]byte(text)), name)
+					require.JSONEq(t, string(want), text, name)
+				}
+			}
+			require.Equal(t, 7, count)
+		})
+	}
+}
