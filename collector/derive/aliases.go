@@ -72,6 +72,10 @@ func vllmAliases() []Alias {
 	}
 }
 
+// cacheConfig is vLLM's name for how large its KV cache is, in labels: inference
+// gateways read how many tokens a block holds and how many blocks there are.
+const cacheConfigSet, cacheConfig = "vllm", "vllm:cache_config_info"
+
 // trtllmAliases are the names of trtllm-serve.
 func trtllmAliases() []Alias {
 	a := func(name, from string) Alias { return Alias{Set: "trtllm", Name: "trtllm_" + name, From: from} }
@@ -138,7 +142,7 @@ func (p *Plan) alias(opts *Options, shape *exposition.Shape) {
 				p.repeat(&a, own)
 			}
 		}
-		if slices.Contains(opts.Aliases, "vllm") && !taken[cacheConfig] {
+		if slices.Contains(opts.Aliases, cacheConfigSet) && !taken[cacheConfig] {
 			p.cacheConfig(opts.caches)
 		}
 	}

@@ -7,10 +7,6 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// cacheConfig is vLLM's name for how large its KV cache is, in labels: inference
-// gateways read how many tokens a block holds and how many blocks there are.
-const cacheConfig = "vllm:cache_config_info"
-
 // CacheConfig is the alias whose labels are numbers of ours: its name, and the
 // families that they are of by label.
 func CacheConfig() (name string, from map[string]string) {
@@ -41,7 +37,7 @@ func (p *Plan) cacheConfig(known map[string]cacheSize) {
 		if !ok {
 			continue
 		}
-		lset := p.forModel(id, AliasModelLabel("vllm"), id, "block_size", strconv.FormatFloat(size.tokens, 'f', -1, 64), "num_gpu_blocks", strconv.FormatFloat(size.blocks, 'f', -1, 64))
+		lset := p.forModel(id, AliasModelLabel(cacheConfigSet), id, "block_size", strconv.FormatFloat(size.tokens, 'f', -1, 64), "num_gpu_blocks", strconv.FormatFloat(size.blocks, 'f', -1, 64))
 		head := Family{Name: cacheConfig, Help: "1 with the size of the KV cache: llm_server_kv_cache_block_tokens and llm_server_kv_cache_blocks_limit as labels.", Type: model.MetricTypeGauge}
 		p.emit(&head, lset, p.executorGate(id), constant(1))
 	}
