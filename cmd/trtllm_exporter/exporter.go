@@ -63,6 +63,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
 	e.server, err = web.New(ctx, web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
+		GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: c.Readiness,
 		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: values["runbook"],
 		Store: store, Registry: registry, Logger: logger,
 		Exposition: func() exposition.Config { return e.current.Load().Exposition },
@@ -73,7 +74,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		Reload:     e.reload,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
+		return nil, fmt.Errorf("%w; see --web.listen-address, --web.grpc-health-address and --web.config.file", err)
 	}
 	if err := e.apply(first); err != nil {
 		e.server.Close()

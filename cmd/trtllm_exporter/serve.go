@@ -30,6 +30,9 @@ type webFlags struct {
 	configFile string
 	lifecycle  bool
 	inFlight   int
+	health     string
+	unjudged   string
+	canary     bool
 }
 
 // declare adds the flags to a subcommand.
@@ -42,6 +45,13 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 		BoolVar(&f.lifecycle)
 	cmd.Flag("web.max-requests", "Requests handled at once; further ones get a 503.").
 		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
+	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without TLS; not served unless given.").
+		PlaceHolder("HOST:PORT").StringVar(&f.health)
+	answers := []string{string(web.UnjudgedServer), string(web.UnjudgedReady), string(web.UnjudgedUnready)}
+	cmd.Flag("probe.unjudged", "What a readiness probe answers of a replica of which the exporter knows too little: what the server says when it is asked then, ready, or unready.").
+		Default(answers[0]).EnumVar(&f.unjudged, answers...)
+	cmd.Flag("probe.canary", "A readiness probe fails while the canary of the replica fails; --no-probe.canary to leave that to alerts.").
+		Default("true").BoolVar(&f.canary)
 }
 
 // sourceFlags say what is scraped.

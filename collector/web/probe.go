@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -28,35 +29,76 @@ func (s *Server) probeRoute(r *http.Request) (label string, found route, ok bool
 	return "", route{}, false
 }
 
-// serveProbe says to a kubelet or a balancer whether a replica serves. What this
-// exporter cannot know is never held against the replica: it passes.
+// Unjudged is what the probes answer of a replica of which the exporter knows too
+// little to speak for or against it.
+type Unjudged string
+
+// The answers: what the server itself says when it is asked now, or always yes or
+// no.
+const (
+	UnjudgedServer  Unjudged = "server"
+	UnjudgedReady   Unjudged = "ready"
+	UnjudgedUnready Unjudged = "unready"
+)
+
+// askingTime is how long a server may take for its own answer, which is less than
+// probes wait.
+const askingTime = time.Second
+
+// serveProbe says to a kubelet or a balancer whether a replica serves.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
-	slot, question, problem := s.probed(r.URL.EscapedPath())
+	status, text := s.probe(r.Context(), r.URL.EscapedPath())
+	say(w, status, text)
+}
+
+// probe is the answer for a path, as status and text. What this exporter cannot
+// know is never held against the replica: it passes, or the server is asked.
+func (s *Server) probe(ctx context.Context, path string) (status int, text string) {
+	slot, question, problem := s.probed(path)
 	switch {
 	case problem != "" && !s.ready():
-		say(w, http.StatusOK, "Not judged: not every target was tried yet.")
-		return
+		return http.StatusOK, "Not judged: not every target was tried yet."
 	case problem != "":
-		say(w, http.StatusNotFound, problem)
-		return
+		return http.StatusNotFound, problem
 	}
 	subject := &replica{Target: slot.Target(), status: slot.Status()}
 	subject.condition = conditionOf(&subject.status)
 	now := time.Now()
 	if why := subject.notJudged(now); why != "" {
-		say(w, http.StatusOK, "Not judged: "+why)
-		return
+		return s.unjudged(ctx, subject, question, "Not judged: "+why)
 	}
 	reason := sentence(scrub(subject.status.StateReason))
-	yes, no, fails := "Ready: ", "Not ready: ", subject.unready()
+	yes, no, fails := "Ready: ", "Not ready: ", subject.unready(s.opts.IgnoreCanary)
 	if question == "live" {
 		yes, no, fails = "Live: ", "Not live: ", subject.stuck()
 	}
 	if fails {
-		say(w, http.StatusServiceUnavailable, no+reason)
-		return
+		return http.StatusServiceUnavailable, no + reason
 	}
-	say(w, http.StatusOK, yes+reason)
+	return http.StatusOK, yes + reason
+}
+
+// unjudged is the answer about a replica that is not judged. Whether it is live is
+// not asked of a server: a server that hangs says nothing.
+func (s *Server) unjudged(ctx context.Context, r *replica, question, why string) (status int, text string) {
+	switch {
+	case question == "live":
+		return http.StatusOK, why
+	case s.opts.Unjudged == UnjudgedUnready:
+		return http.StatusServiceUnavailable, why
+	case s.opts.Unjudged == UnjudgedReady || s.opts.Readiness == nil || r.Silent:
+		return http.StatusOK, why
+	}
+	ctx, cancel := context.WithTimeout(ctx, askingTime)
+	defer cancel()
+	ready, known := s.opts.Readiness(ctx, r.Key())
+	switch {
+	case !known:
+		return http.StatusOK, why
+	case ready:
+		return http.StatusOK, why + " Its server says that it is ready."
+	}
+	return http.StatusServiceUnavailable, why + " Its server says that it is not ready."
 }
 
 // probed is the replica that a path names, with what is asked; problem says why
@@ -118,9 +160,13 @@ func (r *replica) onceMissed(now time.Time) bool {
 	return !last.IsZero() && now.Sub(last) <= 2*r.Interval+r.Timeout
 }
 
-// unready says that requests should go elsewhere.
-func (r *replica) unready() bool {
+// unready says that requests should go elsewhere. A replica that is ready and does
+// not serve is one whose canary fails.
+func (r *replica) unready(ignoreCanary bool) bool {
 	state := assess.State(r.status.State)
+	if ignoreCanary && state == assess.Ready {
+		return false
+	}
 	return r.condition == broken || state == assess.Starting || state == assess.Draining
 }
 

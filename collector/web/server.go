@@ -64,6 +64,18 @@ type Options struct {
 	Pools func() []string
 	// Searches say what discovery found of every pool; nil says nothing of it.
 	Searches func() []target.Search
+	// GRPCHealthAddress is a host:port where the probes are served in the gRPC health
+	// protocol too, in the clear; empty serves it nowhere.
+	GRPCHealthAddress string
+	// Unjudged is what probes answer of a replica that is not judged; empty is
+	// UnjudgedServer.
+	Unjudged Unjudged
+	// IgnoreCanary keeps a replica ready whose canary fails while nothing else is
+	// wrong with it.
+	IgnoreCanary bool
+	// Readiness asks the server of the replica with that key whether it is ready;
+	// known is false when it does not answer. Nil asks nobody.
+	Readiness func(ctx context.Context, key string) (ready, known bool)
 	// Ready says whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready func() bool
@@ -85,6 +97,7 @@ type Server struct {
 	history   *history.History
 	templates *template.Template
 	listeners []net.Listener
+	health    *healthServer
 	draining  atomic.Bool
 	wasReady  atomic.Bool
 }
@@ -138,6 +151,13 @@ func (s *Server) bind(ctx context.Context) error {
 		}
 		s.listeners = append(s.listeners, l)
 	}
+	if address := s.opts.GRPCHealthAddress; address != "" {
+		l, err := listen.Listen(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("cannot listen on %q: %w", address, cause(err))
+		}
+		s.health = newHealthServer(s, l)
+	}
 	return nil
 }
 
@@ -167,6 +187,18 @@ func (s *Server) Close() {
 	for _, l := range s.listeners {
 		_ = l.Close()
 	}
+	if s.health != nil {
+		s.health.close()
+	}
+}
+
+// GRPCHealthAddr is the address of the gRPC health protocol as host:port; empty
+// where that is not served.
+func (s *Server) GRPCHealthAddr() string {
+	if s.health == nil {
+		return ""
+	}
+	return s.health.listener.Addr().String()
 }
 
 // Run serves until ctx ends or a listener fails. Then /-/ready fails, no
@@ -176,12 +208,19 @@ func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
 	file, handler := s.opts.WebConfigFile, s.Handler()
 	flags := &toolkit.FlagConfig{WebConfigFile: &file}
-	failed := make(chan error, len(s.listeners))
+	failed := make(chan error, len(s.listeners)+1)
 	servers := make([]*http.Server, len(s.listeners))
 	var running sync.WaitGroup
 	following, stopFollowing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopFollowing()
 	running.Go(func() { s.history.Follow(following) })
+	if s.health != nil {
+		running.Go(func() {
+			if err := s.health.serve(); err != nil {
+				failed <- fmt.Errorf("serve gRPC health at %s: %w", s.health.listener.Addr(), err)
+			}
+		})
+	}
 	for i, l := range s.listeners {
 		// One server a listener, for the toolkit wraps the handler in place.
 		server := s.newHTTPServer(handler)
@@ -223,6 +262,9 @@ func (s *Server) drain(ctx context.Context, servers []*http.Server) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
 	var closing sync.WaitGroup
+	if s.health != nil {
+		s.health.close()
+	}
 	for _, server := range servers {
 		closing.Go(func() {
 			if err := server.Shutdown(ctx); err != nil {

@@ -54,14 +54,7 @@ the first, E2E the time to its last token.
 func reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
-	section := ""
-	for _, f := range derive.Catalogue() {
-		if f.Section != section {
-			section = f.Section
-			fmt.Fprintf(&b, "\n## %s\n\n| family | type | unit | of | labels | grade | servers | meaning | formula |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", section)
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s | %s | %s |\n", f.Name, f.Type, f.Unit, f.Scope, words(f.Labels), f.Grade, kinds(f.Engines), cell(f.Help), cell(f.Formula))
-	}
+	sections(&b, derive.Catalogue())
 	b.WriteString(checks)
 	unknowns(&b)
 	aliases(&b)

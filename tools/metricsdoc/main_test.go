@@ -52,10 +52,19 @@ func requireUpToDate(t *testing.T, name string, made []byte) {
 	require.LessOrEqual(t, len(got), len(want), "run make generate")
 }
 
+func TestTablesOfTheReferenceHaveFourColumnsAtMost(t *testing.T) {
+	for line := range strings.Lines(string(reference())) {
+		if strings.HasPrefix(line, "|") {
+			require.LessOrEqual(t, strings.Count(strings.ReplaceAll(line, `\|`, ""), "|"), 5, line)
+		}
+	}
+}
+
 func TestReferenceHasEveryFamilyAndAlias(t *testing.T) {
 	text := string(reference())
 	for _, f := range derive.Catalogue() {
-		require.Positive(t, strings.Count(text, "| `"+f.Name+"` |"), f.Name)
+		require.Equal(t, 1, strings.Count(text, "| [`"+f.Name+"`](#"+f.Name+") |"), f.Name)
+		require.Equal(t, 1, strings.Count(text, "\n### `"+f.Name+"`\n"), f.Name)
 	}
 	for _, a := range derive.Aliases() {
 		require.Positive(t, strings.Count(text, "| `"+a.Name+"` |"), a.Name)

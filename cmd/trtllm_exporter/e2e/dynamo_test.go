@@ -28,6 +28,8 @@ type scene struct {
 	// whole is the test that the processes live as long as.
 	whole            *testing.T
 	frontend, worker *process
+	// ready are the readiness probes by replica.
+	ready map[string]*probed
 }
 
 // TestExporterInFrontOfDynamo plays the life of a deployment, each step on top
@@ -41,6 +43,9 @@ pools:
   - { pool_id: frontends, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } }] }
   - { pool_id: workers, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } }] }
 `, dynamoInterval, frontendPort, workerPort))
+	s.ready = map[string]*probed{
+		"f0": startProbe(t, s.exporter, "/-/replicas/frontends/f0/ready"), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
+	}
 	for _, step := range []struct {
 		name string
 		run  func(t *testing.T)
@@ -61,6 +66,7 @@ pools:
 // becomes waits until a replica is in a state, and gives the reason for it.
 func (s *scene) becomes(t *testing.T, replica, state string) string {
 	t.Helper()
+	began := time.Now()
 	within(t, dynamoPatience, replica+" is "+state, func() bool {
 		found := s.exporter.page(t).named("llm_server_state", "replica_id", replica, "state", state)
 		return len(found) == 1 && found[0].value == 1
@@ -71,6 +77,7 @@ func (s *scene) becomes(t *testing.T, replica, state string) string {
 			Reason  string `json:"state_reason"`
 		} `json:"targets"`
 	}
+	s.ready[replica].turns(t, probeOf(state), replica+" is "+state, began)
 	require.NoError(t, json.Unmarshal(s.exporter.body(t, "/targets?format=json"), &answer))
 	for _, target := range answer.Targets {
 		if target.Replica == replica {

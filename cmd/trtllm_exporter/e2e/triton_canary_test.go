@@ -138,4 +138,10 @@ func TestOnlyTheCanarySeesAStreamThatNeverEnds(t *testing.T) {
 	mine := e.page(t)
 	require.Equal(t, 1.0, mine.only(t, "llm_server_ready"))
 	require.Equal(t, 1.0, mine.only(t, "llm_server_state", "state", "ready"), "no number of the server says otherwise")
+	status, text, err := get(t.Context(), e.url("/-/replica/ready"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusServiceUnavailable, status, string(text))
+	status, text, err = get(t.Context(), e.url("/-/replica/live"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status, "a stream that hangs is no reason to restart: "+string(text))
 }

@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ pools:
 		}
 	}
 	within(t, 20*time.Second, "it is ready", inState("ready"))
+	ready, live := startProbe(t, e, "/-/replica/ready"), startProbe(t, e, "/-/replica/live")
 
 	questions := make([]question, 12) // Four run, the others wait.
 	for i := range questions {
@@ -62,20 +64,29 @@ pools:
 	require.Empty(t, p.named("llm_server_requests_total", "class", "unknown"), "the module counts them")
 	require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 1.0, "the server's own times say milliseconds")
 
+	began := time.Now()
 	stop := failing(t, s)
 	within(t, 20*time.Second, "it fails", inState("failing"))
+	ready.turns(t, http.StatusServiceUnavailable, "every request fails", began)
+	live.turns(t, http.StatusServiceUnavailable, "every request fails", began)
 	require.Greater(t, sum(e.page(t), "llm_server_request_error_ratio", "class", "server"), 0.0)
 	stop()
 	s.sendAll(t, ask(5, 5, true))
 	within(t, 20*time.Second, "it serves again", inState("ready"))
 
+	ready.turns(t, http.StatusOK, "it serves again", began)
+
+	began = time.Now()
 	over = s.background(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
 	within(t, 12*time.Second, "it is stalled", inState("stalled"))
+	ready.turns(t, http.StatusServiceUnavailable, "its executor is frozen", began)
 	require.NoError(t, <-over)
 	within(t, 20*time.Second, "it goes on", inState("ready"))
 
+	began = time.Now()
 	s.unload(t, "tensorrt_llm")
 	within(t, 20*time.Second, "its LLM is not loaded", inState("unserved"))
+	ready.turns(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
 	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
 	s.load(t, "tensorrt_llm")
 	within(t, 20*time.Second, "it is back", inState("ready"))

@@ -28,6 +28,8 @@ const (
 type watched struct {
 	*exporter
 
+	// ready is its readiness by the verdict.
+	ready *probed
 	// requests are the values of llm_server_requests_total of the
 	// ensemble, in the order in which they were seen.
 	requests []float64
@@ -36,13 +38,14 @@ type watched struct {
 // watchStates starts an exporter whose questions have a known interval.
 func watchStates(t *testing.T, s *tritonServer) *watched {
 	t.Helper()
-	return &watched{exporter: startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:
   - pool_id: p
     identity_interval: %[2]s
     static_configs: [{ targets: [%[3]q], labels: { replica_id: r0 } }]
-`, scrapeInterval, questionInterval, s.metricsAddress()))}
+`, scrapeInterval, questionInterval, s.metricsAddress()))
+	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
 }
 
 // replicaReport is what /targets says about the replica's state.
@@ -94,6 +97,7 @@ func (w *watched) turns(t *testing.T, state string, began time.Time) replicaRepo
 	})
 	require.Len(t, w.shown(t), 1, "one state holds")
 	require.LessOrEqual(t, r.Since.Sub(began), questionInterval+slack, "from the moment it was so to the state %s", state)
+	w.ready.turns(t, probeOf(state), state, began)
 	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
 	return r
 }

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +65,10 @@ func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
 	}
 	pause(ctx, warmUp)
 	w := watchFromTheFirst(t, binary, "global: { scrape_interval: 1s, scrape_timeout: 1s }\npools:\n  - pool_id: truth\n    static_configs:\n"+targets.String(), len(all))
+	var ready []*probed
+	for _, p := range all {
+		ready = append(ready, startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/ready"), startProbe(t, w.exporter, "/-/replicas/truth/"+p.replica+"/live"))
+	}
 	sending.Wait()
 	ended := time.Now()
 	for _, p := range all {
@@ -71,6 +76,9 @@ func TestDerivedValuesAreTrueOfTriton(t *testing.T) {
 		require.Empty(t, p.client.problems)
 	}
 	pause(ctx, 4*time.Second) // Its last requests come to the exporter's page.
+	for _, p := range ready {
+		p.never(t, http.StatusServiceUnavailable)
+	}
 	w.stop()
 
 	var rows []comparison

@@ -35,6 +35,7 @@ type watch struct {
 	readings map[string][]reading
 	problem  error
 	stop     func()
+	exporter *exporter
 }
 
 // Scrapes come once a second, the second one sooner; none may be missed.
@@ -46,7 +47,7 @@ const (
 // startWatch begins to read the page of an exporter that has just started.
 func startWatch(t *testing.T, e *exporter, replicas int) *watch {
 	t.Helper()
-	w := &watch{readings: map[string][]reading{}}
+	w := &watch{readings: map[string][]reading{}, exporter: e}
 	ctx, cancel := context.WithCancel(t.Context())
 	var reader sync.WaitGroup
 	reader.Go(func() {

@@ -1,0 +1,137 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/netutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// The bounds of the gRPC health protocol.
+const (
+	healthConnections = 100
+	healthStreams     = 16
+	healthWatches     = 200
+	healthMessage     = 4 << 10
+	healthIdle        = 2 * time.Minute
+	watchEvery        = time.Second
+)
+
+// healthServer serves the probes in the gRPC health protocol. The name of a
+// service is the path of a probe without /-/, like replica/ready; the empty name
+// is replica/ready for an exporter of one replica, else the exporter itself.
+type healthServer struct {
+	healthpb.UnimplementedHealthServer
+
+	web      *Server
+	listener net.Listener
+	grpc     *grpc.Server
+	watches  atomic.Int64
+	ending   context.Context //nolint:containedctx // It ends the watches, whose contexts are those of their clients.
+	end      context.CancelFunc
+}
+
+func newHealthServer(s *Server, l net.Listener) *healthServer {
+	h := &healthServer{web: s, listener: netutil.LimitListener(l, healthConnections)}
+	h.ending, h.end = context.WithCancel(context.Background())
+	h.grpc = grpc.NewServer(
+		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(healthStreams),
+		grpc.ConnectionTimeout(readHeaderTimeout), grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: healthIdle}),
+	)
+	healthpb.RegisterHealthServer(h.grpc, h)
+	return h
+}
+
+// serve serves until close is called.
+func (h *healthServer) serve() error {
+	if err := h.grpc.Serve(h.listener); !errors.Is(err, grpc.ErrServerStopped) {
+		return err
+	}
+	return nil
+}
+
+// close ends every call and the listener, which an unused server does not close
+// itself.
+func (h *healthServer) close() {
+	h.end()
+	h.grpc.Stop()
+	_ = h.listener.Close()
+}
+
+// Check answers once.
+func (h *healthServer) Check(ctx context.Context, r *healthpb.HealthCheckRequest) (answer *healthpb.HealthCheckResponse, err error) {
+	serving, known, text := h.judge(ctx, r.GetService())
+	if !known {
+		return nil, status.Error(codes.NotFound, text)
+	}
+	return &healthpb.HealthCheckResponse{Status: serving}, nil
+}
+
+// Watch answers at once, and again whenever the answer is another one.
+func (h *healthServer) Watch(r *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
+	if h.watches.Add(1) > healthWatches {
+		h.watches.Add(-1)
+		return status.Error(codes.ResourceExhausted, "too many watches at once")
+	}
+	defer h.watches.Add(-1)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	last := healthpb.HealthCheckResponse_ServingStatus(-1)
+	for {
+		now, _, _ := h.judge(stream.Context(), r.GetService())
+		if now != last {
+			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
+				return fmt.Errorf("send health: %w", err)
+			}
+			last = now
+		}
+		select {
+		case <-tick.C:
+		case <-stream.Context().Done():
+			return nil
+		case <-h.ending.Done():
+			return status.Error(codes.Unavailable, "the exporter ends")
+		}
+	}
+}
+
+// judge is what the probe of that name answers; known is false for a name that
+// none has. A bug in it costs one answer.
+func (h *healthServer) judge(ctx context.Context, service string) (serving healthpb.HealthCheckResponse_ServingStatus, known bool, text string) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			h.web.metrics.panics.Inc()
+			h.web.logger.Error("Request panicked", "path", "gRPC health", "err", fmt.Sprint(bug), "stack", string(debug.Stack()))
+			serving, known = healthpb.HealthCheckResponse_UNKNOWN, true
+		}
+	}()
+	if service == "" {
+		if len(h.web.opts.Store.Slots()) != 1 {
+			return healthpb.HealthCheckResponse_SERVING, true, ""
+		}
+		service = "replica/ready"
+	}
+	code, text := http.StatusNotFound, "The service is named like replica/ready or replicas/POOL/REPLICA/ready"
+	if path := "/-/" + service; strings.HasPrefix(path, probePath) || strings.HasPrefix(path, probesPath) {
+		code, text = h.web.probe(ctx, path)
+	}
+	switch code {
+	case http.StatusOK:
+		return healthpb.HealthCheckResponse_SERVING, true, text
+	case http.StatusNotFound:
+		return healthpb.HealthCheckResponse_SERVICE_UNKNOWN, false, text
+	}
+	return healthpb.HealthCheckResponse_NOT_SERVING, true, text
+}

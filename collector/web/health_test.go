@@ -1,0 +1,141 @@
+package web_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
+
+// healthOf runs a server that speaks the gRPC health protocol and returns a client
+// of it, and the URL of its other port.
+func healthOf(t *testing.T, f *fleet) (client healthpb.HealthClient, base string) {
+	t.Helper()
+	opts := f.options()
+	opts.GRPCHealthAddress = "127.0.0.1:0"
+	s, err := web.New(t.Context(), opts)
+	require.NoError(t, err)
+	run(t, s)
+	conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return healthpb.NewHealthClient(conn), "http://" + s.Addr()
+}
+
+func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
+	f := newFleet(t)
+	f.publish("llama 70b", "r/0", serving(), nil)
+	client, _ := healthOf(t, f)
+	for _, name := range []string{"", "replica/ready", "replica/live", "replicas/llama%2070b/r%2F0/ready", "replicas/llama%2070b/r%2F0/live"} {
+		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		require.NoError(t, err, name)
+		require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), name)
+	}
+	f.publish("llama 70b", "r/0", canaryFailing(), nil)
+	for name, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
+		"": healthpb.HealthCheckResponse_NOT_SERVING, "replica/ready": healthpb.HealthCheckResponse_NOT_SERVING, "replica/live": healthpb.HealthCheckResponse_SERVING,
+	} {
+		got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		require.NoError(t, err, name)
+		require.Equal(t, want, got.GetStatus(), name)
+	}
+	for name, says := range map[string]string{
+		"nobody": "The service is named like", "replicas/a/b/ready": `No replica is named "a/b"`, "replica/healthy": "The path ends in /ready or /live", "healthy": "The service is named like",
+	} {
+		_, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		require.Equal(t, codes.NotFound, status.Code(err), name)
+		require.Contains(t, err.Error(), says)
+	}
+	f.publish("llama 70b", "r1", failing(), nil)
+	got, err := client.Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), "of several replicas, the empty name is the exporter")
+}
+
+func TestAWatchOfHealthSaysWhatChanges(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", serving(), nil)
+	client, _ := healthOf(t, f)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	stream, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
+	require.NoError(t, err)
+	for _, want := range []healthpb.HealthCheckResponse_ServingStatus{healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING} {
+		got, err := stream.Recv()
+		require.NoError(t, err)
+		require.Equal(t, want, got.GetStatus())
+		f.publish("a", "r0", failing(), nil)
+	}
+	other, err := client.Watch(ctx, &healthpb.HealthCheckRequest{Service: "replicas/a/later/ready"})
+	require.NoError(t, err)
+	got, err := other.Recv()
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVICE_UNKNOWN, got.GetStatus(), "a name may come to be known")
+}
+
+func TestHealthOverGRPCIsNotServedUnlessAskedFor(t *testing.T) {
+	f := newFleet(t)
+	s, err := web.New(t.Context(), f.options())
+	require.NoError(t, err)
+	defer s.Close()
+	require.Empty(t, s.GRPCHealthAddr())
+	opts := f.options()
+	opts.GRPCHealthAddress = "127.0.0.1:no"
+	_, err = web.New(t.Context(), opts)
+	require.ErrorContains(t, err, `cannot listen on "127.0.0.1:no"`)
+}
+
+func TestACanaryThatFailsMayBeLeftToAlerts(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", canaryFailing(), nil)
+	opts := f.options()
+	require.Equal(t, http.StatusServiceUnavailable, get(handler(t, opts), "/-/replica/ready").Code)
+	opts.IgnoreCanary, opts.Registry = true, prometheus.NewRegistry()
+	h := handler(t, opts)
+	require.Equal(t, http.StatusOK, get(h, "/-/replica/ready").Code)
+	f.publish("a", "r0", stalled(), nil)
+	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "what else is wrong is not ignored")
+}
+
+func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", verdict("blind", "look", "", "the API answers"), nil)
+	type answer struct{ ready, known bool }
+	for _, c := range []struct {
+		name     string
+		unjudged web.Unjudged
+		server   answer
+		code     int
+		says     string
+	}{
+		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its API answers and its page does not. Its server says that it is ready.\n"},
+		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its API answers and its page does not. Its server says that it is not ready.\n"},
+		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its API answers and its page does not.\n"},
+		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its API answers and its page does not.\n"},
+		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its API answers and its page does not.\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			opts := f.options()
+			opts.Unjudged, opts.Registry = c.unjudged, prometheus.NewRegistry()
+			opts.Readiness = func(_ context.Context, key string) (ready, known bool) {
+				require.Equal(t, "a/r0", key)
+				return c.server.ready, c.server.known
+			}
+			h := handler(t, opts)
+			w := get(h, "/-/replica/ready")
+			require.Equal(t, c.code, w.Code)
+			require.Equal(t, c.says, w.Body.String())
+			require.Equal(t, http.StatusOK, get(h, "/-/replica/live").Code, "nothing restarts what is not judged")
+		})
+	}
+}
