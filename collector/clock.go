@@ -4,15 +4,27 @@ import (
 	"container/heap"
 	"context"
 	"hash/fnv"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
+// slotLength is the longest time between two moments of the clock at which work
+// of the same interval is begun: what is due within it is begun together.
+const slotLength = 100 * time.Millisecond
+
+// leastAtOnce is how much work of one moment goes to a goroutine of its own.
+const leastAtOnce = 16
+
 // clock knows when work is due that comes again and again, and has it begun:
-// one goroutine and one timer for the work of all replicas. What is done then
-// is not its business.
+// one goroutine and one timer for the work of all replicas. Moments are spread
+// over an interval by the hash of a key, in slots, and all that is due in one slot
+// is begun together and given one batch for what it asks servers. What is done
+// then is not the clock's business.
 type clock struct {
 	origin time.Time
 	// changed wakes the goroutine when another moment may be the next.
@@ -31,7 +43,7 @@ type alarm struct {
 	place int
 	// begun is true when the work was begun once.
 	begun bool
-	due   func(missed uint64)
+	due   func(missed uint64, b *scrape.Batch)
 }
 
 // newClock returns a clock that does not run.
@@ -43,9 +55,9 @@ func newClock(origin time.Time) *clock {
 // its interval, and for the first time soon.
 func (c *clock) add(ctx context.Context, s *replica.Schedule) *alarm {
 	a := &alarm{
-		every: s.Every, phase: offset(s.Key, s.Every),
-		next: time.Since(c.origin) + offset(s.Key, min(s.Every, s.Soon)),
-		due:  func(missed uint64) { s.Due(ctx, missed) },
+		every: s.Every, phase: slotted(offset(s.Key, s.Every), s.Every),
+		next: slotted(time.Since(c.origin)+offset(s.Key, min(s.Every, s.Soon)), s.Every),
+		due:  func(missed uint64, b *scrape.Batch) { s.Due(ctx, missed, b) },
 	}
 	c.mu.Lock()
 	heap.Push(&c.queue, a)
@@ -93,16 +105,39 @@ func (c *clock) run(ctx context.Context) {
 func (c *clock) tick() (wait time.Duration, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var now []beginning
+	defer func() { begin(now) }()
 	for len(c.queue) > 0 {
-		a, now := c.queue[0], time.Since(c.origin)
-		if a.next > now {
-			return a.next - now, true
+		a, at := c.queue[0], time.Since(c.origin)
+		if a.next > at {
+			return a.next - at, true
 		}
-		missed := a.advance(now)
+		missed := a.advance(at)
 		heap.Fix(&c.queue, 0)
-		go a.due(missed)
+		now = append(now, beginning{a, missed})
 	}
 	return 0, false
+}
+
+// beginning is work that is due, and how many moments of it have passed.
+type beginning struct {
+	*alarm
+
+	missed uint64
+}
+
+// begin has work begun by as many goroutines as can run.
+func begin(all []beginning) {
+	most := max(leastAtOnce, (len(all)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
+	for part := range slices.Chunk(all, most) {
+		go func() {
+			var b scrape.Batch
+			for _, now := range part {
+				now.due(now.missed, &b)
+			}
+			b.Run()
+		}()
+	}
 }
 
 // advance sets the next moment and says how many have passed without a call.
@@ -113,6 +148,20 @@ func (a *alarm) advance(now time.Duration) (missed uint64) {
 	a.begun = true
 	a.next = now + a.every - (now-a.phase+a.every)%a.every
 	return missed
+}
+
+// slotted is the beginning of the slot that a moment is in.
+func slotted(at, every time.Duration) time.Duration {
+	slot := slotOf(every)
+	return at - at%slot
+}
+
+// slotOf is the length of the slots of an interval: a part of it, and of ten at
+// least.
+func slotOf(every time.Duration) time.Duration {
+	const leastSlots = 10
+	slots := max(leastSlots, (every+slotLength-1)/slotLength)
+	return max(every/slots, 1)
 }
 
 // offset spreads keys over a period by their hash.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 func TestAnAlarmAdvances(t *testing.T) {
@@ -69,7 +70,7 @@ type beats struct {
 }
 
 // due notes one.
-func (b *beats) due(_ context.Context, missed uint64) {
+func (b *beats) due(_ context.Context, missed uint64, _ *scrape.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at, b.missed = append(b.at, time.Since(b.origin)), append(b.missed, missed)
@@ -117,7 +118,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 		synctest.Wait()
 		require.Less(t, b.at[0], soon)
 		phase := (17*time.Second + b.at[1]) % every
-		require.Equal(t, offset("p/a", every), phase)
+		require.Equal(t, slotted(offset("p/a", every), every), phase)
 		for i := 2; i < len(b.at); i++ {
 			require.Equal(t, every, b.at[i]-b.at[i-1])
 		}
@@ -193,7 +194,7 @@ func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 		a := c.add(t.Context(), schedule("p/a", time.Minute, time.Minute, &b))
 		wait, waits = c.tick()
 		require.True(t, waits)
-		require.Equal(t, offset("p/a", time.Minute), wait)
+		require.Equal(t, slotted(offset("p/a", time.Minute), time.Minute), wait)
 		c.remove(a)
 		_, waits = c.tick()
 		require.False(t, waits)
@@ -227,7 +228,7 @@ func TestWorkThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		c.add(t.Context(), &replica.Schedule{Key: "p/slow", Every: time.Second, Soon: 1, Due: func(ctx context.Context, _ uint64) { <-ctx.Done() }})
+		c.add(t.Context(), &replica.Schedule{Key: "p/slow", Every: time.Second, Soon: 1, Due: func(ctx context.Context, _ uint64, _ *scrape.Batch) { <-ctx.Done() }})
 		c.add(t.Context(), schedule("p/a", time.Second, time.Second, &b))
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

@@ -137,7 +137,7 @@ func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
 					},
 				}
 				l := led(t, p, everySeconds("p", 10, "a=10.0.0.1:1|10.0.0.1:2"))
-				time.Sleep(45 * time.Second)
+				time.Sleep(45*time.Second + 50*time.Millisecond) // Between two slots.
 				require.Equal(t, "ready", l.only().State)
 
 				justBefore(t, p, 10*time.Second)

@@ -82,6 +82,12 @@ func (p *puppet) Pass(ctx context.Context, method, address string, body []byte, 
 	return p.Do(ctx, method, address, body, limit)
 }
 
+// PageLane implements collector.Scraper: there is none.
+func (*puppet) PageLane(string, time.Duration) *scrape.Lane { return nil }
+
+// QuestionLane implements collector.Scraper: there is none.
+func (*puppet) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+
 // Open implements collector.Scraper.
 func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, error) {
 	return nil, errors.New("there is no stream")

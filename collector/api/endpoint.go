@@ -39,12 +39,18 @@ func (p passing) Do(ctx context.Context, method, address string, body []byte, li
 	return p.Pass(ctx, method, address, body, limit)
 }
 
-// asker puts the questions. To an API that has a port of its own no connection
-// is kept: a server that ends might wait for it and speak on over it as if it
-// did not. One that shares the page's port shares its connections.
-func (p *Endpoint) asker() engine.Asker {
+// Kept says whether connections to the API are kept: those to an API that has a
+// port of its own are not, for a server that ends might wait for them and speak
+// on over them as if it did not. One that shares the page's port shares its
+// connections.
+func (p *Endpoint) Kept() bool {
 	page, err := url.Parse(p.Target.MetricsURL)
-	if err == nil && p.Base == page.Scheme+"://"+page.Host {
+	return err == nil && p.Base == page.Scheme+"://"+page.Host
+}
+
+// asker puts the questions.
+func (p *Endpoint) asker() engine.Asker {
+	if p.Kept() {
 		return p.Scraper
 	}
 	return passing{p.Scraper}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -26,6 +27,61 @@ func (p *Endpoint) Health(ctx context.Context) Health {
 	h := Health{Health: p.Engine.Health(ctx, p.asker(), p.Base)}
 	h.Took = time.Since(start)
 	return h
+}
+
+// ReadyURL is what is asked of a server that is ready, to see whether it still
+// is; empty where one question does not say that.
+func (p *Endpoint) ReadyURL() string {
+	if path := p.Engine.ReadyPath(); path != "" {
+		return p.Base + path
+	}
+	return ""
+}
+
+// Again asks a server that was ready before whether it still is. While it is, the
+// answer of before is taken again; else all of Health is asked.
+func (p *Endpoint) Again(ctx context.Context, before *Health) Health {
+	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
+	defer cancel()
+	start := time.Now()
+	first := &heardOnce{Asker: p.asker(), address: p.ReadyURL()}
+	first.status, first.header, first.body, first.err = first.Asker.Do(ctx, http.MethodGet, first.address, nil, readyLimit)
+	if first.err == nil && first.status == http.StatusOK {
+		return before.Still(time.Since(start))
+	}
+	h := Health{Health: p.Engine.Health(ctx, first, p.Base)}
+	h.Took = time.Since(start)
+	return h
+}
+
+// Still is the same answer given again, after so much time.
+func (h *Health) Still(took time.Duration) Health {
+	again := *h
+	again.Took = took
+	return again
+}
+
+// readyLimit bounds the answer to whether a server is ready.
+const readyLimit = 1 << 20
+
+// heardOnce gives the answer to one question that was put already, once.
+type heardOnce struct {
+	engine.Asker
+
+	address string
+	status  int
+	header  http.Header
+	body    []byte
+	err     error
+}
+
+// Do implements engine.Asker.
+func (h *heardOnce) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	if method != http.MethodGet || address != h.address {
+		return h.Asker.Do(ctx, method, address, body, limit)
+	}
+	h.address = ""
+	return h.status, h.header, h.body, h.err
 }
 
 // Heard takes an answer about health, given where it was asked for.

@@ -11,6 +11,8 @@ import (
 type base struct {
 	kind Kind
 	path string
+	// ready is the path that answers 200 while the server is ready.
+	ready string
 	// api and grpc are how far the ports of the APIs are from that of the page;
 	// 0 is the same port, and for grpc none.
 	api, grpc int
@@ -49,6 +51,7 @@ func (b *base) MetricsPath() string                      { return b.path }
 func (b *base) APIPort(metrics int) int                  { return metrics + b.api }
 func (b *base) GRPCPort(metrics int) (port int, ok bool) { return metrics + b.grpc, b.grpc != 0 }
 func (b *base) SamePort() bool                           { return b.api == 0 }
+func (b *base) ReadyPath() string                        { return b.ready }
 func (b *base) EmptyPage() bool                          { return b.emptyPage }
 func (b *base) MissingPageHint() string                  { return b.noPage }
 func (b *base) Answers() []Signal                        { return b.answers }

@@ -43,6 +43,10 @@ type Engine interface {
 	Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts
 	// Health asks whether the server is there and ready.
 	Health(ctx context.Context, ask Asker, address string) Health
+	// ReadyPath is the path of the API that answers 200 while the server is ready
+	// and nothing else that Health asks for has changed without a sign; empty for
+	// kinds that have none.
+	ReadyPath() string
 	// Unserved says why a server that is ready serves none of the models that it
 	// is there for, for people; empty where it serves one, or nothing is known.
 	// The page may be nil.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -46,6 +47,13 @@ type Health struct {
 
 // ModelState is the repository index's word on one version of a model.
 type ModelState struct{ Name, Version, State, Reason string }
+
+// Settled says whether an answer is that of a server which is ready and loads or
+// unloads no model, so that it counts for as long as the server says ready.
+func (h *Health) Settled() bool {
+	changing := slices.ContainsFunc(h.Models, func(m ModelState) bool { return m.State != ModelReady && m.State != ModelUnavailable })
+	return h.API == APIReady && h.Status == http.StatusOK && !changing
+}
 
 // readiness asks one URL that answers 200 for ready and 400 or 503 for not; with
 // the headers of the answer.

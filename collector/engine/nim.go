@@ -23,7 +23,7 @@ const (
 )
 
 var _ = register(&nim{base{
-	kind: NIM, path: "/v1/metrics",
+	kind: NIM, path: "/v1/metrics", ready: "/v1/health/ready",
 	pageOf:  []Kind{VLLM, SGLang},
 	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
@@ -73,8 +73,8 @@ func (*nim) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) F
 }
 
 // Health implements Engine.
-func (*nim) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+"/v1/health/ready")
+func (n *nim) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+n.ready)
 	if status, _, _, err := ask.Do(ctx, http.MethodGet, address+"/v1/health/live", nil, answerLimit); err == nil {
 		h.Live, h.LiveKnown = status == http.StatusOK, true
 	}

@@ -14,10 +14,13 @@ const Triton Kind = "triton"
 // path of its metrics port (server src/http_server.cc,
 // HTTPMetricsServer::Handle), so that an empty page is no good one.
 var _ = register(&triton{newTritonPage(base{
-	kind: Triton, path: "/metrics", api: -2, grpc: -1,
+	kind: Triton, path: "/metrics", ready: tritonReady, api: -2, grpc: -1,
 	marks:   []mark{{text: "nv_", weight: 6}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
 })})
+
+// tritonReady is the path of Triton's readiness.
+const tritonReady = "/v2/health/ready"
 
 // triton is Triton Inference Server.
 type triton struct{ tritonPage }

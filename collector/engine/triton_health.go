@@ -9,7 +9,7 @@ import (
 
 // Health implements Engine: GET, never HEAD, which Triton answers with 405.
 func (*triton) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+"/v2/health/ready")
+	h, _ := readiness(ctx, ask, address+tritonReady)
 	if h.API == APIRefused || h.API == APIUnknown {
 		return h
 	}

@@ -11,7 +11,7 @@ import (
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics",
+	kind: TritonOpenAI, path: "/metrics", ready: "/health/ready",
 	pageOf:  []Kind{Triton},
 	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:  Stream{Usage: true},
@@ -32,8 +32,8 @@ func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) string
 }
 
 // Health implements Engine.
-func (*tritonOpenAI) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+"/health/ready")
+func (o *tritonOpenAI) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+o.ready)
 	return h
 }
 

@@ -35,7 +35,7 @@ const (
 // is never asked for those. Families appear with their first sample, so
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
-	kind: TRTLLMServe, path: "/prometheus/metrics", priority: 1,
+	kind: TRTLLMServe, path: "/prometheus/metrics", ready: "/health", priority: 1,
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	marks: []mark{
@@ -77,8 +77,8 @@ const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
 // Health implements Engine. Servers up to 1.1 answer 200 to /health whatever
 // happens; a newer one whose executor is broken ends itself over the question
 // (openai_server.py), which it would at the next request as well.
-func (*trtllmServe) Health(ctx context.Context, ask Asker, address string) Health {
-	h, header := readiness(ctx, ask, address+"/health")
+func (t *trtllmServe) Health(ctx context.Context, ask Asker, address string) Health {
+	h, header := readiness(ctx, ask, address+t.ready)
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
 		h.API, h.Starting, h.Detail = APINotReady, true, "the server loads its engine"
 	}

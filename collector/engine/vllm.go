@@ -26,7 +26,7 @@ const (
 // Series of the servers that have vLLM inside begin so as well, next to names of
 // their own, which weigh more.
 var _ = register(&vllm{base{
-	kind: VLLM, path: "/metrics", priority: -1,
+	kind: VLLM, path: "/metrics", ready: "/health", priority: -1,
 	marks:   []mark{{text: vllmPrefix, weight: 2}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:  Stream{Usage: true, Seed: true},
@@ -56,8 +56,8 @@ func (*vllm) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) 
 // Health implements Engine. 503 says that the engine's process was seen to die,
 // a moment before the server ends; while that process hangs, sleeps or drains the
 // answer is 200 (seen in 0.32.0: for up to 301 s).
-func (*vllm) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+"/health")
+func (v *vllm) Health(ctx context.Context, ask Asker, address string) Health {
+	h, _ := readiness(ctx, ask, address+v.ready)
 	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, h.API != APIUnknown
 	return h
 }

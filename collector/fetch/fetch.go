@@ -41,7 +41,7 @@ func (p *Page) Release() {
 	p.Body.Release()
 	if p.buffer != nil {
 		buffers.Put(p.buffer)
-		p.buffer, p.Body.Body = nil, nil
+		p.buffer, p.Body = nil, scrape.Page{}
 	}
 }
 
@@ -76,6 +76,32 @@ func (f *Fetcher) Fetch(ctx context.Context) *Page {
 	return &f.Page
 }
 
+// Settled says whether nothing is to be found out but the page, so that it can
+// be asked for over a lane.
+func (f *Fetcher) Settled() bool {
+	return f.Up && f.Server.Known() && !f.Server.Uncertain && f.Server.URL != ""
+}
+
+// Board asks for the page of a settled server with others of its batch; false
+// when that cannot be done now. Done is called once, when the batch is run, with
+// the page, or with nil when Fetch has to ask for it after all.
+func (f *Fetcher) Board(ctx context.Context, b *scrape.Batch, lane *scrape.Lane, done func(*Page)) bool {
+	room := func() []byte {
+		f.buffer = borrow()
+		return f.buffer.memory
+	}
+	return b.Ask(ctx, lane, room, func(page scrape.Page, ok bool) {
+		if !ok {
+			f.Release()
+			done(nil)
+			return
+		}
+		f.Body, f.Took, f.Came = page, page.Duration, time.Now()
+		f.buffer.keep(page.Memory())
+		done(&f.Page)
+	})
+}
+
 // ask finds the page, asks for it, and asks again when another kind of server
 // turns out to be there.
 func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
@@ -99,7 +125,7 @@ func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, erro
 	begun := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
 	f.Took = time.Since(begun)
-	f.buffer.keep(page.Body)
+	f.buffer.keep(page.Memory())
 	return page, err
 }
 

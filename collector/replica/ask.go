@@ -5,6 +5,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // apiURL is the base of the server's own API; empty where there is none to ask.
@@ -28,12 +29,34 @@ func (r *Replica) askHealth(ctx context.Context) {
 	if server == nil || r.jobs.health.running {
 		return
 	}
-	begin(ctx, r, &r.jobs.health, "health", server.Health, func(h api.Health, failed error) {
+	r.steady.asked(r)
+	begin(ctx, r, &r.jobs.health, "health", server.Health, r.heard(server))
+}
+
+// heard takes an answer about health over.
+func (r *Replica) heard(server *api.Endpoint) func(api.Health, error) {
+	return func(h api.Health, failed error) {
 		if failed == nil {
 			r.answers.Heard(h, server.Base)
 			r.reassess()
 		}
-	})
+	}
+}
+
+// checkHealth asks a server of which nothing has changed only whether it is
+// still ready, in a batch where there is one, and any other all about its health.
+func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
+	server, before := r.api(), r.answers.Health
+	if server == nil || !r.steady.holds(r) || server.ReadyURL() == "" {
+		r.askHealth(ctx)
+		return
+	}
+	board(ctx, r, &r.jobs.health, "health", func(done func(api.Health, bool)) bool {
+		lane := r.lanes.readiness(r, server)
+		return b != nil && lane != nil && b.Ask(ctx, lane, nil, func(answer scrape.Page, ok bool) {
+			done(before.Still(answer.Duration), ok)
+		})
+	}, func(ctx context.Context) api.Health { return server.Again(ctx, before) }, r.heard(server))
 }
 
 // askIdentity asks for versions and models, unless they are being asked for.
@@ -42,6 +65,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 	if server == nil || r.jobs.identity.running {
 		return
 	}
+	r.steady.identified(r)
 	begin(ctx, r, &r.jobs.identity, "identity", func(job context.Context) engine.Facts {
 		return server.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
 			r.hand(ctx, epoch, func() { r.answers.Early(early) })
@@ -54,7 +78,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 }
 
 // dueIterations reads the iterations since the last reading.
-func (r *Replica) dueIterations(ctx context.Context, _ uint64) {
+func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *scrape.Batch) {
 	server, from := r.api(), r.server.Engine.Iterations()
 	if server == nil || from == nil || r.jobs.iterations.running {
 		return

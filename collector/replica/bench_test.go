@@ -62,6 +62,12 @@ func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limi
 	return c.Do(ctx, method, url, body, limit)
 }
 
+// PageLane implements Scraper: there is none.
+func (*canned) PageLane(string, time.Duration) *scrape.Lane { return nil }
+
+// QuestionLane implements Scraper: there is none.
+func (*canned) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+
 // Open implements Scraper.
 func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {
 	return nil, http.ErrNotSupported

@@ -6,10 +6,11 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // dueCanary sends a request, or has it sent as soon as one may be.
-func (r *Replica) dueCanary(ctx context.Context, _ uint64) {
+func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *scrape.Batch) {
 	if time.Since(r.jobs.canary.began) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
 	}

@@ -40,7 +40,7 @@ func asked(t *testing.T) *stepped {
 func (s *stepped) send() {
 	s.read()
 	all := s.Schedules()
-	all[len(all)-1].Due(s.ctx, 0)
+	all[len(all)-1].Due(s.ctx, 0, nil)
 	synctest.Wait()
 }
 

@@ -27,15 +27,41 @@ func (j *job) since(t time.Time) bool { return !j.answered.IsZero() && !j.answer
 // begin does a piece of a job next to the replica: work gets no part of its
 // state, and take is given what it brought, as the owner.
 func begin[A any](ctx context.Context, r *Replica, j *job, name string, work func(ctx context.Context) A, take func(A, error)) {
+	board(ctx, r, j, name, func(func(A, bool)) bool { return false }, work, take)
+}
+
+// board does a piece of a job in a batch, and hands its answer over as begin does.
+// Aboard says whether it is there; its done is called with the answer, or with
+// false when the piece has to be done next to the replica after all. So it is when
+// it is not aboard.
+func board[A any](ctx context.Context, r *Replica, j *job, name string, aboard func(done func(A, bool)) bool, work func(ctx context.Context) A, take func(A, error)) {
 	epoch := r.server.Epoch
 	j.running, j.again, j.began = true, false, time.Now()
-	r.owner.apart(func() {
+	apart := func() {
 		var answer A
 		failed := r.guard(name, func() { answer = work(ctx) })
-		r.hand(ctx, epoch, func() {
-			j.running, j.answered = false, j.began
-			take(answer, failed)
-		})
+		r.answered(ctx, epoch, j, func() { take(answer, failed) })
+	}
+	r.owner.jobs.Add(1)
+	there := aboard(func(answer A, ok bool) {
+		defer r.owner.jobs.Done()
+		if ok {
+			r.answered(ctx, epoch, j, func() { take(answer, nil) })
+			return
+		}
+		r.owner.apart(apart)
+	})
+	if !there {
+		r.owner.apart(apart)
+		r.owner.jobs.Done()
+	}
+}
+
+// answered hands the owner the answer of a piece that began last.
+func (r *Replica) answered(ctx context.Context, epoch int, j *job, take func()) {
+	r.hand(ctx, epoch, func() {
+		j.running, j.answered = false, j.began
+		take()
 	})
 }
 

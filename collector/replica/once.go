@@ -23,14 +23,14 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 			case r.jobs.page.running || r.held != nil:
 			case scrapes == 0:
 				scrapes++
-				r.due(ctx, 0)
+				r.due(ctx, 0, nil)
 			case scrapes == 1 && r.jobs.health.running:
 			case scrapes > 1 || !r.server.Known() || r.complete():
 				r.jobs.watch = nil
 				close(done)
 			case !r.jobs.identity.running:
 				scrapes++
-				r.due(ctx, 0)
+				r.due(ctx, 0, nil)
 			}
 		}
 		r.jobs.watch()

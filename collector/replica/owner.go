@@ -17,13 +17,18 @@ type owner struct {
 
 // do has a piece of work done: now, or by whoever is working. Work must not
 // wait for anything. After close it is dropped.
-func (o *owner) do(work func()) {
+func (o *owner) do(work func()) { o.due(func(bool) { work() }) }
+
+// due is do for work that wants to know who does it: here is true when that is
+// the goroutine that brought it, before due returns.
+func (o *owner) due(work func(here bool)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	o.queue = append(o.queue, work)
+	here := !o.busy
+	o.queue = append(o.queue, func() { work(here) })
 	if o.busy {
 		return
 	}

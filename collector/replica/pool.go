@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
@@ -62,4 +63,9 @@ type Scraper interface {
 	fetch.Scraper
 	canary.Opener
 	api.Scraper
+
+	// PageLane and QuestionLane are fast ways to ask the same thing again and
+	// again; nil where there is none. See [scrape.Client.PageLane].
+	PageLane(url string, timeout time.Duration) *scrape.Lane
+	QuestionLane(url string, timeout time.Duration, keep bool) *scrape.Lane
 }

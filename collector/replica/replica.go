@@ -9,6 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -25,6 +26,8 @@ type Replica struct {
 
 	server  fetch.Server
 	jobs    jobs
+	lanes   lanes
+	steady  steady
 	answers api.Answers
 	held    *held
 	canary  canary.Record
@@ -68,8 +71,9 @@ type Schedule struct {
 	Every, Soon time.Duration
 	// Due has the work begun, at each moment, with the number of moments that
 	// have passed since the last without a call. It may do what the replica has
-	// to do just then, but waits for nothing else.
-	Due func(ctx context.Context, missed uint64)
+	// to do just then, but waits for nothing else; what it asks servers it may
+	// put into the batch, which is run after it.
+	Due func(ctx context.Context, missed uint64, b *scrape.Batch)
 }
 
 const (
@@ -99,11 +103,14 @@ func (r *Replica) Schedules() []Schedule {
 }
 
 // doing has the owner do something while the context lasts.
-func (r *Replica) doing(work func(ctx context.Context, missed uint64)) func(context.Context, uint64) {
-	return func(ctx context.Context, missed uint64) {
-		r.owner.do(func() {
+func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.Batch)) func(context.Context, uint64, *scrape.Batch) {
+	return func(ctx context.Context, missed uint64, b *scrape.Batch) {
+		r.owner.due(func(here bool) {
+			if !here {
+				b = nil // It is run as soon as all of its slot was begun.
+			}
 			if ctx.Err() == nil {
-				work(ctx, missed)
+				work(ctx, missed, b)
 				r.proceed(ctx)
 			}
 		})
@@ -119,13 +126,14 @@ func (r *Replica) Present() { r.owner.do(r.present) }
 func (r *Replica) Close() {
 	r.owner.do(func() { r.held.drop() })
 	r.owner.close()
+	r.lanes.close()
 	if base := r.apiURL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
 	}
 }
 
-// due begins what it is time for.
-func (r *Replica) due(ctx context.Context, missed uint64) {
+// due begins what it is time for, in a batch where there is one.
+func (r *Replica) due(ctx context.Context, missed uint64, b *scrape.Batch) {
 	if r.held != nil {
 		// A page waits for answers until the next moment at the latest.
 		r.settle()
@@ -135,13 +143,13 @@ func (r *Replica) due(ctx context.Context, missed uint64) {
 	}
 	switch {
 	case !r.jobs.page.running:
-		r.fetch(ctx)
+		r.fetch(ctx, b)
 	case r.status.Scrapes > 0:
 		r.tally.Skipped++
 	}
-	want(ctx, &r.jobs.health, time.Now(), r.askHealth)
+	want(ctx, &r.jobs.health, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
 	// Moments come a little early or late.
-	if time.Since(r.jobs.identity.began) >= r.pool.IdentityInterval-r.target.Interval/2 {
+	if time.Since(r.jobs.identity.began) >= r.identityPace()-r.target.Interval/2 {
 		r.askIdentity(ctx)
 	}
 }
@@ -158,6 +166,7 @@ func (r *Replica) proceed(ctx context.Context) {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)
+	r.seeShape(ctx)
 	r.proceedCanary(ctx)
 	if r.jobs.watch != nil {
 		r.jobs.watch()

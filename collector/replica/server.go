@@ -6,6 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -34,10 +35,16 @@ func (r *Replica) fetcher() *fetch.Fetcher {
 	}
 }
 
-// fetch begins to ask for the page.
-func (r *Replica) fetch(ctx context.Context) {
+// fetch begins to ask for the page, in a batch where there is one.
+func (r *Replica) fetch(ctx context.Context, b *scrape.Batch) {
 	f := r.fetcher()
-	begin(ctx, r, &r.jobs.page, "scrape", f.Fetch, func(p *fetch.Page, failed error) {
+	board(ctx, r, &r.jobs.page, "scrape", func(done func(*fetch.Page, bool)) bool {
+		if b == nil || !f.Settled() {
+			return false
+		}
+		lane := r.lanes.toPage(r)
+		return lane != nil && f.Board(ctx, b, lane, func(p *fetch.Page) { done(p, p != nil) })
+	}, f.Fetch, func(p *fetch.Page, failed error) {
 		if failed != nil {
 			r.reset()
 			p = &fetch.Page{Server: r.server, Err: failed, Start: f.Start, Took: time.Since(f.Start), Came: time.Now()}

@@ -152,6 +152,12 @@ func (s *server) Pass(ctx context.Context, method, address string, body []byte, 
 	return s.Do(ctx, method, address, body, limit)
 }
 
+// PageLane implements Scraper: there is none.
+func (*server) PageLane(string, time.Duration) *scrape.Lane { return nil }
+
+// QuestionLane implements Scraper: there is none.
+func (*server) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+
 // Open implements Scraper.
 func (s *server) Open(_ context.Context, _, address string, _ []byte) (*http.Response, error) {
 	now, _ := s.answer(address)
@@ -200,7 +206,7 @@ func step(t *testing.T, now answering, change func(*target.Target, *Pool)) *step
 // due has the replica do what it is time for, and what needs no time.
 func (s *stepped) due() {
 	s.read()
-	s.Schedules()[0].Due(s.ctx, 0)
+	s.Schedules()[0].Due(s.ctx, 0, nil)
 	synctest.Wait()
 }
 

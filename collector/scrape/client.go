@@ -31,6 +31,8 @@ type Page struct {
 	Duration time.Duration
 
 	permit permit
+	// memory is what the body is a part of, nil where it is the whole.
+	memory []byte
 	// sent are the headers of the request, open those whose values are shown.
 	sent http.Header
 	open map[string]bool
@@ -38,6 +40,15 @@ type Page struct {
 
 // Release says that the body is not used any more: others may have its memory.
 func (p *Page) Release() { p.permit.end() }
+
+// Memory is all of the memory that the body is in, to be handed to a later
+// scrape.
+func (p *Page) Memory() []byte {
+	if p.memory != nil {
+		return p.memory
+	}
+	return p.Body
+}
 
 // Client asks the targets of one pool. Safe for concurrent use.
 type Client struct {
@@ -51,9 +62,12 @@ type Client struct {
 	limits    Limits
 	resources *Resources
 	// open are the headers whose values are no secrets.
-	open      map[string]bool
-	follow    bool
-	proxied   bool
+	open    map[string]bool
+	follow  bool
+	proxied bool
+	// plain is true when requests are sent as they are, without credentials.
+	plain     bool
+	lanes     lanes
 	inflaters sync.Pool
 }
 
@@ -94,6 +108,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 		limits:   cfg.Limits, resources: r, open: openHeaders(&cfg),
 		follow:  cfg.FollowRedirects,
 		proxied: cfg.Proxy.Proxy() != nil,
+		plain:   cfg.Proxy.Proxy() == nil && cfg.Authorization == nil && cfg.BasicAuth == nil && cfg.OAuth2 == nil && cfg.Headers == nil,
 	}
 	c.inflaters.New = newInflater
 	var token *tokenSource
@@ -127,6 +142,7 @@ func (c *Client) Close() {
 
 // closeIdle closes the connections that no request uses.
 func (c *Client) closeIdle() {
+	c.lanes.closeIdle()
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}

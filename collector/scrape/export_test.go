@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"syscall"
+	"time"
 )
 
 // NewWithDial builds a client over a dialer of the test.
@@ -30,3 +31,19 @@ func Classify(ctx context.Context, inBody bool, err error) *Error {
 
 // CheckContentType gives the failure of a content type, nil for none.
 func CheckContentType(contentType string) *Error { return checkContentType(contentType) }
+
+// LaneOver is a lane whose connection is there, as a descriptor that it closes.
+func LaneOver(c *Client, fd int, timeout time.Duration) *Lane {
+	c.resources.files.enter()
+	return &Lane{
+		client: c, request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
+		keep: true, most: freeBody, timeout: timeout, fd: fd, rest: shortRest,
+	}
+}
+
+// Connected says whether a lane has a connection that it keeps.
+func (l *Lane) Connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fd >= 0
+}

@@ -1,0 +1,102 @@
+package replica
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// complete answers are those of a Triton that answers all questions.
+func complete() answering {
+	now := tritonAnswers()
+	now.api["/v2/models/tensorrt_llm/config"] = `{"name":"tensorrt_llm","backend":"python"}`
+	return now
+}
+
+// counts are how often a server was asked for its readiness, its index, its version
+// and its page.
+func (s *stepped) counts() [4]int {
+	return [4]int{s.count("/v2/health/ready"), s.count("/v2/repository/index"), s.count("/v2"), s.count("/metrics")}
+}
+
+// rounds lets a replica come so many times to its moment, and gives what that
+// made it ask.
+func (s *stepped) rounds(n int) (asked [4]int) {
+	before := s.counts()
+	for range n {
+		s.after(s.target.Interval)
+		s.due()
+		s.after(0)
+	}
+	for i, now := range s.counts() {
+		asked[i] = now - before[i]
+	}
+	return asked
+}
+
+func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, complete(), nil)
+		s.due()
+		require.Equal(t, "ready", s.after(0).State)
+		require.Equal(t, [4]int{10, 0, 0, 10}, s.rounds(10), "one question and one page an interval")
+		asked := s.rounds(90)
+		require.Equal(t, [2]int{90, 90}, [2]int{asked[0], asked[3]})
+		require.InDelta(t, 500/(healthRounds*30)+500/(identityRounds*30), asked[1], 2, "and all the rest at a slow pace")
+		require.InDelta(t, 500/(identityRounds*30), asked[2], 1)
+	})
+}
+
+func TestWhatShowsAChangeHasAllBeAsked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says   string
+		change func(now *answering)
+		// index is how often the index is asked for in the three intervals after, for
+		// the health of the server or its identity.
+		index int
+		state string
+	}{
+		{"the page has other series", func(now *answering) { now.page += "nv_gpu_num 1\n" }, 2, "ready"},
+		{"the server is not ready", func(now *answering) { delete(now.api, "/v2/health/ready") }, 3, ""},
+		{"nothing", func(*answering) {}, 0, "ready"},
+		{"a model is being loaded, as the page shows", func(now *answering) {
+			now.page += "nv_gpu_num 1\n"
+			now.api["/v2/repository/index"] = `[{"name":"tensorrt_llm","version":"1","state":"READY"},{"name":"b","version":"1","state":"LOADING"}]`
+		}, 5, "ready"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := step(t, complete(), nil)
+				s.due()
+				s.rounds(5)
+				s.change(c.change)
+				require.Equal(t, c.index, s.rounds(3)[1])
+				if c.state != "" {
+					require.Equal(t, c.state, s.after(0).State)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, complete(), nil)
+		s.due()
+		s.rounds(3)
+		first := s.answers.Health
+		s.change(func(now *answering) { now.apiTakes = 70 * time.Millisecond })
+		s.rounds(1)
+		s.after(time.Second)
+		require.NotSame(t, first, s.answers.Health)
+		require.Equal(t, first.Health, s.answers.Health.Health)
+		require.Equal(t, 70*time.Millisecond, s.answers.Health.Took)
+		require.True(t, s.jobs.health.since(time.Now().Add(-2*time.Second)))
+	})
+}

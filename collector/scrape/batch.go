@@ -1,0 +1,265 @@
+package scrape
+
+import (
+	"context"
+	"os"
+	"time"
+)
+
+// Batch are questions over lanes that are put together: those of one slot of the
+// clock are sent one after the other, and then the answers are read as they
+// come, by one goroutine. So a processor wakes up once for many pages, which
+// costs more than all the work on them. A batch is used once, by one goroutine.
+type Batch struct {
+	flights []*flight
+	// last is when the last question was put.
+	last  time.Time
+	small [][]byte
+}
+
+// flight is a question under way.
+type flight struct {
+	lane *Lane
+	// ctx ends a flight that is followed on its own.
+	ctx   context.Context //nolint:containedctx // It is the life of the question.
+	fd    int
+	fresh bool
+	begun time.Time
+	// unsent is what of the request is still to be written.
+	unsent []byte
+	// room gives the memory that the answer is read into, nil where it is the
+	// batch's.
+	room func() []byte
+	buf  []byte
+	head laneAnswerHead
+	done func(Page, bool)
+}
+
+// Ask puts the question of a lane; false when the lane cannot be used now, so
+// that it has to be put in another way. Otherwise done is called once: with the
+// answer, or with false when the question has to be put in another way after all.
+// Run calls it, or for an answer that takes long a goroutine of its own, which
+// waits as long as the lane's timeout and ctx last. The body is in memory that room gives, or in more; where room is
+// nil it is the batch's, and not valid after done.
+func (b *Batch) Ask(ctx context.Context, l *Lane, room func() []byte, done func(answer Page, ok bool)) bool {
+	now := time.Now()
+	fd, fresh, ok := l.take(now)
+	if !ok {
+		return false
+	}
+	f := &flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, begun: now, unsent: l.request, room: room, done: done}
+	b.flights = append(b.flights, f)
+	b.last = now
+	f.send()
+	return true
+}
+
+// Run reads the answers that come within a moment and has the others followed, so
+// that no target holds up another for longer than what is made of its answer.
+func (b *Batch) Run() {
+	open := b.flights
+	b.flights = nil
+	over := false
+	for ready := all(open); ; {
+		open = b.read(open, ready, over)
+		if len(open) == 0 {
+			return
+		}
+		left := max(0, time.Until(b.last.Add(slotPatience)))
+		over = left == 0
+		ready = await(open, left)
+	}
+}
+
+// all are the flights that are there.
+func all(open []*flight) []bool {
+	ready := make([]bool, len(open))
+	for i := range ready {
+		ready[i] = true
+	}
+	return ready
+}
+
+// read takes what came for the flights that are ready, and gives those that are
+// still open; none when the time is over, for then they are on their own.
+func (b *Batch) read(open []*flight, ready []bool, over bool) []*flight {
+	still := open[:0]
+	for i, f := range open {
+		v := more
+		if ready[i] {
+			v = f.proceed(b)
+		}
+		switch {
+		case v != more:
+			b.end(f, v == plain)
+		case over:
+			f.part()
+		default:
+			still = append(still, f)
+		}
+	}
+	return still
+}
+
+// end hands out what came of a question.
+func (b *Batch) end(f *flight, ok bool) {
+	f.end(ok)
+	if f.room == nil && f.buf != nil {
+		b.small = append(b.small, f.buf[:0])
+	}
+}
+
+// end hands out what came.
+func (f *flight) end(ok bool) {
+	var page Page
+	if ok {
+		l := f.lane
+		page = Page{
+			memory: f.buf, Body: f.buf[f.head.size : f.head.size+f.head.length],
+			ContentType: l.typed(f.head.contentType), WireBytes: int64(f.head.length),
+			Duration: time.Since(f.begun), sent: l.sent, open: l.client.open,
+		}
+		l.give(!f.head.last)
+	} else {
+		f.lane.fail(f.fresh || len(f.buf) > 0)
+	}
+	f.done(page, ok)
+}
+
+// part leaves the batch: the answer is waited for by a goroutine of its own.
+func (f *flight) part() {
+	if f.buf != nil && f.room == nil {
+		f.buf = append([]byte(nil), f.buf...)
+	}
+	f.lane.slow()
+	go f.follow()
+}
+
+// follow waits for the rest of the answer. The connection is not kept.
+func (f *flight) follow() {
+	conn := f.lane.lend(f.fd)
+	f.fd = -1
+	_ = conn.SetDeadline(f.begun.Add(f.lane.timeout)) // It is a socket.
+	stop := context.AfterFunc(f.ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	v := f.rest(conn)
+	stop()
+	_ = conn.Close()
+	f.lane.client.resources.files.give()
+	f.end(v == plain)
+}
+
+// rest sends and reads what is missing.
+func (f *flight) rest(conn *os.File) verdict {
+	if _, err := conn.Write(f.unsent); err != nil {
+		return unusual
+	}
+	f.unsent = nil
+	for v := more; ; {
+		f.grow(nil)
+		n, err := conn.Read(f.buf[len(f.buf):cap(f.buf)])
+		f.buf = f.buf[:len(f.buf)+n]
+		if n > 0 {
+			v = f.look()
+		}
+		if v != more {
+			return v
+		}
+		if err != nil {
+			return unusual
+		}
+	}
+}
+
+// proceed writes and reads what it can; plain says that the answer is there,
+// unusual that it has to be asked for in another way.
+func (f *flight) proceed(b *Batch) verdict {
+	if len(f.unsent) > 0 && !f.send() {
+		return unusual
+	}
+	if len(f.unsent) > 0 {
+		return more
+	}
+	for {
+		f.grow(b)
+		n, blocked, err := receive(f.fd, f.buf[len(f.buf):cap(f.buf)])
+		switch {
+		case blocked:
+			return more
+		case err != nil || n == 0:
+			return unusual
+		}
+		f.buf = f.buf[:len(f.buf)+n]
+		if v := f.look(); v != more {
+			return v
+		}
+	}
+}
+
+// look says whether the answer is there.
+func (f *flight) look() verdict {
+	if f.head.size == 0 {
+		head, v := readHead(f.buf)
+		if v != plain {
+			return v
+		}
+		if head.length > f.lane.most || checkContentType(string(head.contentType)) != nil {
+			return unusual
+		}
+		f.head = head
+	}
+	switch whole := f.head.size + f.head.length; {
+	case len(f.buf) < whole:
+		return more
+	case len(f.buf) > whole:
+		return unusual
+	}
+	return plain
+}
+
+// send writes what it can of the request; false when that fails.
+func (f *flight) send() bool {
+	n, blocked, err := transmit(f.fd, f.unsent)
+	if blocked {
+		return true
+	}
+	f.unsent = f.unsent[n:]
+	return err == nil
+}
+
+// grow makes room for more of the answer: for one byte more than it has, so that
+// what comes after it is seen.
+func (f *flight) grow(b *Batch) {
+	if len(f.buf) < cap(f.buf) {
+		return
+	}
+	if f.buf == nil {
+		f.buf = f.first(b)
+	}
+	need := max(len(f.buf)+firstRead, f.head.size+f.head.length+1)
+	if cap(f.buf) >= need {
+		return
+	}
+	larger := make([]byte, len(f.buf), need)
+	copy(larger, f.buf)
+	// The content type is a part of the memory before.
+	f.buf = larger
+	if f.head.size > 0 {
+		f.head, _ = readHead(f.buf)
+	}
+}
+
+// first is the memory that an answer is read into at first.
+func (f *flight) first(b *Batch) []byte {
+	if f.room != nil {
+		return f.room()[:0]
+	}
+	if b == nil {
+		return nil
+	}
+	if last := len(b.small) - 1; last >= 0 {
+		buf := b.small[last]
+		b.small = b.small[:last]
+		return buf
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+//go:build linux
+
+package scrape_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// recorded is a connection over which the same bytes always come, once asked.
+type recorded struct {
+	net.Conn
+
+	asked sync.Once
+	ready chan struct{}
+	text  *strings.Reader
+}
+
+// Write implements net.Conn.
+func (r *recorded) Write(p []byte) (int, error) {
+	r.asked.Do(func() { close(r.ready) })
+	return len(p), nil
+}
+
+// Read implements net.Conn.
+func (r *recorded) Read(p []byte) (int, error) {
+	<-r.ready
+	return r.text.Read(p)
+}
+
+// Close and the others implement net.Conn.
+func (r *recorded) Close() error                   { r.asked.Do(func() { close(r.ready) }); return nil }
+func (*recorded) SetDeadline(time.Time) error      { return nil }
+func (*recorded) SetReadDeadline(time.Time) error  { return nil }
+func (*recorded) SetWriteDeadline(time.Time) error { return nil }
+
+// asNetHTTP is what net/http makes of the bytes of an answer.
+func asNetHTTP(t *testing.T, text string) (body, contentType string, err error) {
+	t.Helper()
+	transport := &http.Transport{
+		DisableCompression: true, DisableKeepAlives: true,
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return &recorded{ready: make(chan struct{}), text: strings.NewReader(text)}, nil
+		},
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/metrics", http.NoBody)
+	require.NoError(t, err)
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", "", http.ErrNotSupported
+	}
+	all, err := io.ReadAll(resp.Body)
+	return string(all), resp.Header.Get("Content-Type"), err
+}
+
+// FuzzLane holds the lane against net/http: what it believes net/http reads the
+// same way, to the last byte that came, and an answer with anything after it, cut
+// short or framed in another way is never believed. Cut is where the answer comes
+// in two parts.
+func FuzzLane(f *testing.F) {
+	for _, text := range []string{
+		answer("200 OK", "Content-Type: text/plain\r\n", page),
+		answer("200 OK", "Connection: close\r\n", page), answer("200 OK", "Connection: keep-alive\r\n", ""),
+		answer("200 OK", "", page) + "a 1\n", answer("200 OK", "Content-Length: 3\r\n", page),
+		"HTTP/1.1 100 Continue\r\n\r\n" + answer("200 OK", "", page),
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n",
+		answer("200 OK", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"),
+		"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page, "HTTP/1.1 200 OK\r\n\r\n" + page,
+		"HTTP/1.1 200\r\nContent-Length:\t2 \r\n\r\na\n", "HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\na\n",
+		answer("204 No Content", "", ""), answer("200 OK", "A: b\r\n c\r\n", page), answer("200 OK", "Content-Type: a\r\nContent-Type: b\r\n", page),
+	} {
+		f.Add(text, 20)
+	}
+	client, err := scrape.New(scrape.DefaultConfig, quiet())
+	require.NoError(f, err)
+	f.Cleanup(client.Close)
+	f.Fuzz(func(t *testing.T, text string, cut int) {
+		if len(text) > 64<<10 {
+			return
+		}
+		fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+		require.NoError(t, err)
+		l := scrape.LaneOver(client, fds[0], 5*time.Second)
+		defer l.Close()
+		var b scrape.Batch
+		got := ridden{}
+		ended := make(chan struct{})
+		require.True(t, b.Ask(t.Context(), l, nil, func(p scrape.Page, ok bool) {
+			got = ridden{string(p.Body), p.ContentType, ok, p.Duration}
+			close(ended)
+		}))
+		cut = max(0, min(cut, len(text)))
+		peer := fds[1]
+		say := func(part string) {
+			if part != "" {
+				_, _ = unix.Write(peer, []byte(part)) // The lane may have hung up.
+			}
+		}
+		say(text[:cut])
+		var saying sync.WaitGroup
+		saying.Go(func() {
+			say(text[cut:])
+			_ = unix.Shutdown(peer, unix.SHUT_WR)
+		})
+		b.Run()
+		<-ended
+		saying.Wait()
+		_ = unix.Close(peer)
+		if !got.ok {
+			require.False(t, l.Connected(), "what was not believed is closed")
+			return
+		}
+		body, contentType, err := asNetHTTP(t, text)
+		require.NoError(t, err)
+		require.Equal(t, contentType, got.contentType)
+		require.Equal(t, body, got.body)
+	})
+}

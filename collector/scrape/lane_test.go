@@ -1,0 +1,332 @@
+//go:build linux
+
+package scrape_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	promconfig "github.com/prometheus/common/config"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// ridden is what a lane brought.
+type ridden struct {
+	body, contentType string
+	ok                bool
+	took              time.Duration
+}
+
+// ride asks once over a lane; false when it could not be used. The answer that
+// takes longer than its batch is waited for.
+func ride(ctx context.Context, l *scrape.Lane) (got ridden, rode bool) {
+	var b scrape.Batch
+	came := make(chan ridden, 1)
+	rode = b.Ask(ctx, l, func() []byte { return make([]byte, 0, 100) }, func(p scrape.Page, ok bool) {
+		came <- ridden{string(p.Body), p.ContentType, ok, p.Duration}
+	})
+	if !rode {
+		return got, false
+	}
+	b.Run()
+	return <-came, true
+}
+
+// paged is a lane to a page.
+func paged(t *testing.T, c *scrape.Client, address string, timeout time.Duration) *scrape.Lane {
+	t.Helper()
+	l := c.PageLane(address, timeout)
+	require.NotNil(t, l)
+	t.Cleanup(l.Close)
+	return l
+}
+
+func TestALaneAsksAsNetHTTPDoes(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	server := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
+	l := paged(t, client, server.url, 5*time.Second)
+	for range 5 {
+		got, rode := ride(t.Context(), l)
+		require.True(t, rode)
+		require.True(t, got.ok)
+		require.Equal(t, page, got.body)
+		require.Equal(t, "text/plain", got.contentType)
+		require.Positive(t, got.took)
+		require.True(t, l.Connected())
+	}
+	require.EqualValues(t, 1, server.conns.Load(), "the connection is kept")
+	fast := server.requests()
+	_, err := scrapeWithin(t, client, server.url, 5*time.Second)
+	require.NoError(t, err)
+	plain := server.requests()[len(fast)]
+	for _, req := range fast {
+		require.Equal(t, plain.Header, req.Header)
+		require.Equal(t, []string{plain.Method, plain.Host, plain.RequestURI, plain.Proto}, []string{req.Method, req.Host, req.RequestURI, req.Proto})
+	}
+}
+
+func TestAQuestionThatIsNotKeptConnectsAnew(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	server := serve(t, nil, replies(answer("200 OK", "", "")))
+	for keep, conns := range map[bool]int64{true: 1, false: 3} {
+		before := server.conns.Load()
+		l := client.QuestionLane(server.url, 5*time.Second, keep)
+		t.Cleanup(l.Close)
+		for range 3 {
+			got, rode := ride(t.Context(), l)
+			require.True(t, rode && got.ok)
+			require.Equal(t, keep, l.Connected())
+		}
+		require.Equal(t, conns, server.conns.Load()-before)
+	}
+}
+
+// Whatever is not the plainest of answers is for net/http, and the lane rests.
+func TestALaneBelievesOnlyThePlainestAnswers(t *testing.T) {
+	t.Parallel()
+	cut := "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + page
+	for _, c := range []struct {
+		says, text string
+		ok         bool
+	}{
+		{"a page", answer("200 OK", "", page), true},
+		{"a page of a server that ends the connection", answer("200 OK", "Connection: close\r\n", page), true},
+		{"headers in any case", "HTTP/1.1 200\r\ncontent-LENGTH:2\r\n\r\na\n", true},
+		{"an empty page", answer("200 OK", "", ""), true},
+		{"another status", answer("503 Service Unavailable", "", page), false},
+		{"a redirect", answer("302 Found", "Location: /other\r\n", ""), false},
+		{"HTTP/1.0", "HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", false},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n", false},
+		{"chunks and a length", answer("200 OK", "Transfer-Encoding: chunked\r\n", "0\r\n\r\n"), false},
+		{"a compressed page", answer("200 OK", "Content-Encoding: gzip\r\n", page), false},
+		{"a first answer before the last", "HTTP/1.1 100 Continue\r\n\r\n" + answer("200 OK", "", page), false},
+		{"early hints", "HTTP/1.1 103 Early Hints\r\n\r\n" + answer("200 OK", "", page), false},
+		{"no length", "HTTP/1.1 200 OK\r\n\r\n" + page, false},
+		{"two lengths", answer("200 OK", "Content-Length: 3\r\n", page), false},
+		{"the same length twice", answer("200 OK", fmt.Sprintf("Content-Length: %d\r\n", len(page)), page), false},
+		{"a length with a sign", "HTTP/1.1 200 OK\r\nContent-Length: +2\r\n\r\na\n", false},
+		{"a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: 0x2\r\n\r\na\n", false},
+		{"a folded header", answer("200 OK", "A: b\r\n c\r\n", page), false},
+		{"a header without a name", answer("200 OK", ": b\r\n", page), false},
+		{"a space before a colon", answer("200 OK", "A : b\r\n", page), false},
+		{"lines that end with LF", "HTTP/1.1 200 OK\nContent-Length: 2\n\na\n", false},
+		{"more than it announced", answer("200 OK", "", page) + "nv_inference_count 8\n", false},
+		{"two answers to one question", answer("200 OK", "", page) + answer("200 OK", "", page), false},
+		{"an end within the body", cut, false},
+		{"an end within the head", cut[:30], false},
+		{"an end at once", "", false},
+		{"a head without end", "HTTP/1.1 200 OK\r\n" + strings.Repeat("A: b\r\n", 10000), false},
+		{"a page over the limit", answer("200 OK", "", strings.Repeat("a 1\n", 1<<18)), false},
+		{"HTML", answer("200 OK", "Content-Type: text/html\r\n", page), false},
+		{"no HTTP", "SSH-2.0-OpenSSH_9.6\r\n", false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t)
+			server := serve(t, nil, once(c.text))
+			l := paged(t, client, server.url, 5*time.Second)
+			got, rode := ride(t.Context(), l)
+			require.True(t, rode)
+			require.Equal(t, c.ok, got.ok)
+			if c.ok {
+				same, err := scrapeWithin(t, client, server.url, ample)
+				require.NoError(t, err)
+				require.Equal(t, string(same.Body), got.body)
+				require.Equal(t, same.ContentType, got.contentType)
+				return
+			}
+			require.Empty(t, got.body)
+			require.False(t, l.Connected())
+			_, rode = ride(t.Context(), l)
+			require.False(t, rode, "it rests")
+			require.EqualValues(t, 1, server.conns.Load())
+		})
+	}
+}
+
+// A kept connection over which something comes unasked is not used again, and
+// one that the server has closed is replaced; neither costs an answer.
+func TestAConnectionIsLookedAtBeforeItIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	good := answer("200 OK", "", page)
+	for says, then := range map[string]func(*peer){
+		"the server says something unasked": func(p *peer) { p.say(answer("200 OK", "", "another 1\n")) },
+		"the server closes":                 func(p *peer) { p.Close() },
+		"the server resets":                 (*peer).reset,
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t)
+			after, done := make(chan struct{}), make(chan struct{})
+			server := serve(t, nil, func(p *peer) {
+				if p.request() == nil || !p.say(good) {
+					return
+				}
+				if p.number == 1 {
+					<-after
+					then(p)
+					close(done)
+					p.wait()
+					return
+				}
+				replies(good)(p)
+			})
+			l := paged(t, client, server.url, 5*time.Second)
+			got, _ := ride(t.Context(), l)
+			require.True(t, got.ok)
+			close(after)
+			<-done
+			got, rode := ride(t.Context(), l)
+			require.True(t, rode && got.ok)
+			require.Equal(t, page, got.body)
+			require.EqualValues(t, 2, server.conns.Load())
+		})
+	}
+}
+
+func TestATargetThatTakesLongHoldsNoOtherUpAndIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	shared := scrape.Bounded(1<<20, 10)
+	client := sharing(t, shared)
+	text := answer("200 OK", "", page)
+	slow := serve(t, nil, func(p *peer) {
+		for p.request() != nil {
+			for _, part := range []string{text[:10], text[10:50], text[50:]} {
+				time.Sleep(100 * time.Millisecond)
+				p.say(part)
+			}
+		}
+	})
+	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
+	var b scrape.Batch
+	var mu sync.Mutex
+	var order []string
+	var all sync.WaitGroup
+	for _, s := range []struct {
+		name string
+		of   *faultServer
+		ok   bool
+	}{{"slow", slow, true}, {"mute", mute, false}, {"quick", quick, true}} {
+		all.Add(1)
+		require.True(t, b.Ask(t.Context(), paged(t, client, s.of.url, 2*time.Second), func() []byte { return nil }, func(p scrape.Page, ok bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			defer all.Done()
+			order = append(order, s.name)
+			require.Equal(t, s.ok, ok, s.name)
+			require.Equal(t, ok, string(p.Body) == page)
+		}))
+	}
+	b.Run()
+	all.Wait()
+	require.Equal(t, []string{"quick", "slow", "mute"}, order)
+	require.Len(t, slow.requests(), 1)
+	require.EqualValues(t, 1, shared.Connections().Used, "what was waited for is not kept")
+}
+
+func TestAnAnswerThatNobodyWaitsForIsGivenUp(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	mute := serve(t, nil, (*peer).wait)
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(300*time.Millisecond, cancel)
+	start := time.Now()
+	got, rode := ride(ctx, paged(t, client, mute.url, time.Minute))
+	require.True(t, rode)
+	require.False(t, got.ok)
+	require.Less(t, time.Since(start), 30*time.Second)
+}
+
+func TestWhatNeedsMoreThanALaneHasNone(t *testing.T) {
+	t.Parallel()
+	const address = "http://127.0.0.1:8002/metrics"
+	for says, c := range map[string]struct {
+		url    string
+		change func(*scrape.Config)
+	}{
+		"TLS":                {"https://127.0.0.1:8002/metrics", nil},
+		"a name":             {"http://localhost:8002/metrics", nil},
+		"a user":             {"http://user:secret@127.0.0.1:8002/metrics", nil},
+		"gRPC":               {"grpc://127.0.0.1:8002/v2/health/ready", nil},
+		"a denied address":   {"http://169.254.169.254/metrics", nil},
+		"a zone":             {"http://[fe80::1%25eth0]:8002/metrics", func(c *scrape.Config) { c.Dial.Deny = nil }},
+		"a URL that is none": {"http://%zz/", nil},
+		"a proxy": {address, func(c *scrape.Config) {
+			c.Proxy.ProxyURL = promconfig.URL{URL: &url.URL{Scheme: "http", Host: "127.0.0.1:3128"}}
+		}},
+		"a proxy of the shell": {address, func(c *scrape.Config) { c.Proxy.ProxyFromEnvironment = true }},
+		"a password":           {address, func(c *scrape.Config) { c.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: "p"} }},
+		"a token":              {address, func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "t"} }},
+		"headers": {address, func(c *scrape.Config) {
+			c.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X": {Values: []string{"y"}}}}
+		}},
+	} {
+		var changes []func(*scrape.Config)
+		if c.change != nil {
+			changes = append(changes, c.change)
+		}
+		client := newClient(t, changes...)
+		require.Nil(t, client.PageLane(c.url, time.Second), says)
+		require.Nil(t, client.QuestionLane(c.url, time.Second, true), says)
+	}
+}
+
+func TestLanesHaveNoMoreConnectionsThanThereAre(t *testing.T) {
+	t.Parallel()
+	shared := scrape.Bounded(1<<20, 2)
+	client := sharing(t, shared)
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	lanes := []*scrape.Lane{paged(t, client, server.url, ample), paged(t, client, server.url, ample), paged(t, client, server.url, ample)}
+	for i, l := range lanes {
+		got, rode := ride(t.Context(), l)
+		require.Equal(t, i < 2, rode)
+		require.Equal(t, i < 2, got.ok)
+	}
+	require.EqualValues(t, 2, shared.Connections().Used)
+	_, err := scrapeWithin(t, client, server.url, ample)
+	require.NoError(t, err, "kept connections give way to whoever needs one")
+	require.LessOrEqual(t, shared.Connections().Used, int64(2))
+	require.False(t, lanes[0].Connected() || lanes[1].Connected())
+	for _, l := range lanes {
+		l.Close()
+		_, rode := ride(t.Context(), l)
+		require.False(t, rode, "it is closed")
+	}
+	client.Close()
+	require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, ample, 10*time.Millisecond)
+}
+
+func TestALaneToAPortThatRefusesLeavesTheReasonToNetHTTP(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, listener.Close())
+	client := newClient(t)
+	got, _ := ride(t.Context(), paged(t, client, "http://"+listener.Addr().String()+"/metrics", ample))
+	require.False(t, got.ok)
+}
+
+func TestALaneSpeaksToIPv6(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("there is no IPv6")
+	}
+	server := serveOn(t, listener, (*tls.Config)(nil), replies(answer("200 OK", "", page)))
+	got, rode := ride(t.Context(), paged(t, newClient(t), server.url, ample))
+	require.True(t, rode && got.ok)
+	require.Equal(t, page, got.body)
+	require.Equal(t, http.MethodGet, server.requests()[0].Method)
+}
