@@ -106,19 +106,44 @@ func (c *faultCase) failures(page string) float64 {
 // ones on the page, one behind.
 func bystanders() []string { return []string{"A00", "Z99"} }
 
-// runFaults lets all cases go wrong at once next to the bystanders and then
-// heals them, looking at every page on the way.
+// targetsOfRun is how many targets there are in each run, healthy and faulty ones.
+const targetsOfRun = 10
+
+// lookEvery is the time between two looks at the page, which is read in one
+// format after another: as often as targets are scraped.
+const lookEvery = 150 * time.Millisecond
+
+// runFaults lets the cases go wrong, one to three at a time, in runs of their
+// own.
 func runFaults(t *testing.T, cases []faultCase) {
+	t.Helper()
+	for _, some := range companies(cases) {
+		t.Run(nameOf(some), func(t *testing.T) {
+			t.Parallel()
+			runCompany(t, some)
+		})
+	}
+}
+
+// runCompany lets cases go wrong at once next to the bystanders and then heals
+// them, looking at every page on the way.
+func runCompany(t *testing.T, cases []faultCase) {
 	t.Helper()
 	stages := make([]*stage, len(cases))
 	var pools []config.Pool
-	for _, id := range bystanders() {
-		pools = append(pools, staged(id, "h0="+newStage(t).host(), "h1="+newStage(t).host()))
+	healthyIn := make(map[string]int)
+	for i, id := range bystanders() {
+		var targets []string
+		for n := range (targetsOfRun - len(cases) + i) / len(bystanders()) {
+			targets = append(targets, fmt.Sprintf("h%d=%s", n, newStage(t).host()))
+		}
+		healthyIn[id] = len(targets)
+		pools = append(pools, staged(id, targets...))
 	}
 	for i := range cases {
 		stages[i] = newStage(t)
 		p := staged(cases[i].id(), "bad="+stages[i].host())
-		p.ScrapeInterval = model.Duration(150 * time.Millisecond)
+		p.ScrapeInterval = model.Duration(lookEvery)
 		if cases[i].prepare != nil {
 			cases[i].prepare(&p)
 		}
@@ -130,14 +155,17 @@ func runFaults(t *testing.T, cases []faultCase) {
 		sickly = append(sickly, cases[i].id())
 	}
 	healthy := l.until("All targets are up before the faults", nil, func(page string) string {
-		return cmp.Or(lacking(page, 2, bystanders()...), lacking(page, 1, sickly...))
+		return cmp.Or(lacking(page, healthyIn["A00"], "A00"), lacking(page, healthyIn["Z99"], "Z99"), lacking(page, 1, sickly...))
 	})
+	formats, looks := readerFormats(), 0
 	check := func(page string) {
+		looks++
+		l.requireBystanders(cases, formats[looks%len(formats):][:1], bystanders()...)
 		for _, id := range bystanders() {
 			requireSame(t, settled(rawLines(healthy, id), cases), settled(rawLines(page, id), cases), "series of bystanders")
 			requireSame(t, sortedLines(rawLines(healthy, id)), sortedLines(rawLines(page, id)), "series of bystanders, of families without a type too")
-			for _, replica := range []string{"h0", "h1"} {
-				require.InDelta(t, 1, value(page, own("target_up", id, replica)), 0)
+			for n := range healthyIn[id] {
+				require.InDelta(t, 1, value(page, own("target_up", id, fmt.Sprintf("h%d", n))), 0)
 			}
 		}
 		requireSame(t, settled(heads(healthy), cases), settled(heads(page), cases), "HELP and TYPE of bystanders' families")
@@ -147,7 +175,7 @@ func runFaults(t *testing.T, cases []faultCase) {
 	}
 	// Every case is seen once at least; one that comes after another has gone
 	// on to fail the same way.
-	l.until("Every fault shows", check, func(page string) string {
+	l.untilEvery(lookEvery, "Every fault shows", check, func(page string) string {
 		for i := range cases {
 			if missing := cases[i].missing(page); missing != "" {
 				return missing
@@ -155,11 +183,13 @@ func runFaults(t *testing.T, cases []faultCase) {
 		}
 		return ""
 	})
+	l.requireBystanders(cases, formats, bystanders()...)
+	requirePromtool(t, l.page())
 	for _, s := range stages {
 		s.play(nil)
 	}
 	sick := l.page()
-	well := l.until("Every target is back", check, func(page string) string {
+	well := l.untilEvery(lookEvery, "Every target is back", check, func(page string) string {
 		for i := range cases {
 			if rawLines(page, cases[i].id()) != rawLines(healthy, cases[i].id()) {
 				return "the healed page of " + cases[i].name
@@ -167,6 +197,7 @@ func runFaults(t *testing.T, cases []faultCase) {
 		}
 		return ""
 	})
+	l.requireBystanders(cases, formats, bystanders()...)
 	for i := range cases {
 		// One more scrape may have been under way, one more may have begun
 		// between the look and the healing.

@@ -19,7 +19,7 @@ import (
 func TestFaultsOfTransport(t *testing.T) {
 	t.Parallel()
 	// Long enough for a good answer of a busy machine.
-	const short = time.Second
+	const short = 2 * time.Second
 	runFaults(t, []faultCase{
 		{name: "T01 accept, then silence", play: silent(false), reason: scrape.ReasonTimeout, prepare: timeout(short)},
 		{name: "T01-hang", play: faulty(simulate.FaultHang), reason: scrape.ReasonTimeout, prepare: timeout(short)},
@@ -129,7 +129,11 @@ func TestFaultsOfBodies(t *testing.T) {
 			name: "B22 cut at a line end without framing", reason: scrape.ReasonTruncated,
 			play: wire("HTTP/1.0 200 OK\r\nContent-Type: text/plain" + end + half),
 		},
-		{name: "B22-close", play: wire(ok + "Connection: close" + end + strings.Join(strings.SplitAfter(tritonPage, "\n")[:14], "")), reason: scrape.ReasonTruncated},
+		{
+			name: "B22-close", play: wire(ok + "Connection: close" + end + strings.Join(strings.SplitAfter(tritonPage, "\n")[:14], "")), reason: scrape.ReasonTruncated,
+			// It is taken in the end, and its histogram is not whole.
+			untypes: "nv_inference_first_response_histogram_ms",
+		},
 		{
 			name: "B23 a page that takes more of the output than it may", play: body(more("# TYPE nv_b23 gauge", strings.ReplaceAll(repeated(200), "a{", "nv_b23{"))),
 			prepare: limits(func(c *config.Limits) { c.Output.Series = 200 }),

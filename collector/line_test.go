@@ -164,7 +164,13 @@ func (l *line) wait(d time.Duration) {
 // on the way to be valid and check to hold.
 func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
 	l.t.Helper()
-	return l.waitFor(what, 40*time.Millisecond, func() (page, missing string) {
+	return l.untilEvery(40*time.Millisecond, what, check, done)
+}
+
+// untilEvery is until with another time between two looks.
+func (l *line) untilEvery(every time.Duration, what string, check func(page string), done func(page string) (missing string)) string {
+	l.t.Helper()
+	return l.waitFor(what, every, func() (page, missing string) {
 		page = l.page()
 		requireValid(l.t, page)
 		if check != nil {

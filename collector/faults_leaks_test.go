@@ -1,0 +1,101 @@
+package collector_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// footprint is what a process holds when nothing is under way.
+type footprint struct {
+	goroutines, files int
+	heap              uint64
+}
+
+// settle waits until it holds no more than before, and gives what it holds.
+func settle(before *footprint) (now footprint) {
+	for range 200 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		now = footprint{goroutines: runtime.NumGoroutine(), heap: m.HeapInuse}
+		if files, err := os.ReadDir("/proc/self/fd"); err == nil {
+			now.files = len(files)
+		}
+		if before == nil || now.goroutines <= before.goroutines && now.files <= before.files && now.heap <= before.heap {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return now
+}
+
+// Nothing else runs meanwhile: the test is not parallel.
+func TestFaultsLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // It measures the process.
+	faults := []simulate.Fault{
+		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultResetBody,
+		simulate.FaultTruncated, simulate.FaultCut, simulate.FaultHTML, simulate.Fault503, simulate.FaultEmpty, simulate.FaultGzipBomb,
+		simulate.FaultBadGzip, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary, simulate.FaultDuplicate,
+	}
+	var pools []config.Pool
+	var stages []*stage
+	for range faults {
+		s := newStage(t)
+		stages = append(stages, s)
+		p := staged("p"+s.address(), "r="+s.host())
+		p.ScrapeInterval, p.ScrapeTimeout = model.Duration(200*time.Millisecond), model.Duration(2*time.Second)
+		p.Limits.Page.Body = 1 << 20
+		pools = append(pools, p)
+	}
+	l := startLine(t, pools...)
+	allUp := func(page string) string {
+		for i := range pools {
+			if value(page, own("target_up", pools[i].PoolID, "r")) != 1 {
+				return pools[i].PoolID
+			}
+		}
+		return ""
+	}
+	round := func() {
+		for i, fault := range faults {
+			stages[i].play(faulty(fault))
+		}
+		l.untilEvery(lookEvery, "Most fail", nil, func(page string) string {
+			down := 0
+			for i := range pools {
+				if value(page, own("target_up", pools[i].PoolID, "r")) == 0 {
+					down++
+				}
+			}
+			if down < len(faults)/2 {
+				return "target_up 0"
+			}
+			return ""
+		})
+		for i := range stages {
+			stages[i].play(nil)
+		}
+		l.untilEvery(lookEvery, "All are up", nil, allUp)
+	}
+	l.untilEvery(lookEvery, "All are up", nil, allUp)
+	round()
+	// One scrape may be under way, of which server and client have two
+	// connections, two files and three goroutines each.
+	before := settle(nil)
+	before.goroutines, before.files, before.heap = before.goroutines+6*len(pools), before.files+4*len(pools), before.heap+8<<20
+	for range 4 {
+		round()
+	}
+	after := settle(&before)
+	require.LessOrEqual(t, after.goroutines, before.goroutines, "goroutines")
+	require.LessOrEqual(t, after.files, before.files, "files")
+	require.LessOrEqual(t, after.heap, before.heap, "heap")
+	t.Logf("%d faults, 5 rounds: %d goroutines, %d files, %d KiB of heap", len(faults), after.goroutines, after.files, after.heap>>10)
+}
