@@ -182,7 +182,7 @@ func requirePromtool(t *testing.T, page string) {
 // is asked for, and all in threes, of neighbours in the list.
 func companies(cases []faultCase) [][]faultCase {
 	var all [][]faultCase
-	if os.Getenv("FAULTS_ALONE") != "" {
+	if os.Getenv("FAULTS") != "" {
 		for i := range cases {
 			all = append(all, cases[i:i+1])
 		}

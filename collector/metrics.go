@@ -42,7 +42,7 @@ type resources struct{ *scrape.Resources }
 // Describe implements prometheus.Collector.
 func (resources) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range []own.Metric{
-		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits,
+		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.BodyParsing, own.BodyParsingLimit, own.BodyParsingWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits,
 	} {
 		m.Describe(ch)
 	}
@@ -50,10 +50,13 @@ func (resources) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (r resources) Collect(ch chan<- prometheus.Metric) {
-	memory, connections := r.Memory(), r.Connections()
+	memory, parsing, connections := r.Memory(), r.Parsing(), r.Connections()
 	own.BodyMemory.Send(ch, float64(memory.Used))
 	own.BodyMemoryLimit.Send(ch, float64(memory.Limit))
 	own.BodyMemoryWaits.Send(ch, float64(memory.Waits))
+	own.BodyParsing.Send(ch, float64(parsing.Used))
+	own.BodyParsingLimit.Send(ch, float64(parsing.Limit))
+	own.BodyParsingWaits.Send(ch, float64(parsing.Waits))
 	own.Connections.Send(ch, float64(connections.Used))
 	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
 	own.ConnectionsWaits.Send(ch, float64(connections.Waits))

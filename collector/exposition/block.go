@@ -192,6 +192,10 @@ type blockPool struct {
 // one still held by a slow reader is the usual most.
 const maxFreeBlocks = 3
 
+// maxFreeSpans is how many values a block may have that is kept: pages are
+// seldom larger, and huge ones are not to be held three times.
+const maxFreeSpans = 8192
+
 // get returns an empty block with one reference, held by the caller.
 func (p *blockPool) get() *Block {
 	p.mu.Lock()
@@ -214,7 +218,7 @@ func (p *blockPool) put(b *Block) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b.shape = nil
-	if len(p.free) < maxFreeBlocks {
+	if len(p.free) < maxFreeBlocks && cap(b.spans) <= maxFreeSpans {
 		p.free = append(p.free, b)
 	}
 }

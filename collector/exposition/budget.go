@@ -86,37 +86,92 @@ func (b *shapeBuilder) fit(limit Budget) {
 	if limit == (Budget{}) {
 		return
 	}
-	costs, order := make([]Budget, len(b.families)), make([]int, len(b.families))
+	all := make([]costly, len(b.families))
 	for i := range b.families {
-		costs[i], order[i] = b.families[i].cost(), i
+		all[i] = costly{b.families[i].Name, b.families[i].cost()}
 	}
 	for i := range b.series {
 		s := &b.series[i]
-		costs[s.family] = costs[s.family].Plus(costOf(s.prefix))
+		all[s.family].cost = all[s.family].cost.Plus(costOf(s.prefix))
 	}
-	for _, cost := range costs {
-		b.cost = b.cost.Plus(cost)
+	out := b.left.choose(all, limit)
+	for i := range all {
+		if !out[all[i].family] {
+			b.cost = b.cost.Plus(all[i].cost)
+		}
 	}
-	if limit.Has(b.cost) {
-		return
+	if len(out) > 0 {
+		b.series = slices.DeleteFunc(b.series, func(s series) bool { return out[b.families[s.family].Name] })
 	}
-	slices.SortFunc(order, func(x, y int) int {
-		return cmp.Or(cmp.Compare(limit.share(costs[y]), limit.share(costs[x])), cmp.Compare(b.families[x].Name, b.families[y].Name))
+}
+
+// costly is what a family takes.
+type costly struct {
+	family string
+	cost   Budget
+}
+
+// choose notes which families are left out.
+func (l *LeftOut) choose(all []costly, limit Budget) (out map[string]bool) {
+	taken := Budget{}
+	for i := range all {
+		taken = taken.Plus(all[i].cost)
+	}
+	if limit.Has(taken) {
+		return nil
+	}
+	order := slices.SortedFunc(slices.Values(all), func(x, y costly) int {
+		return cmp.Or(cmp.Compare(limit.share(y.cost), limit.share(x.cost)), cmp.Compare(x.family, y.family))
 	})
-	out := make([]bool, len(b.families))
-	for _, i := range order {
-		if limit.Has(b.cost) {
+	out = make(map[string]bool)
+	for _, one := range order {
+		if limit.Has(taken) {
 			break
 		}
-		out[i] = true
-		b.cost.Series, b.cost.Bytes = b.cost.Series-costs[i].Series, b.cost.Bytes-costs[i].Bytes
-		b.left.Series += costs[i].Series
-		b.left.Families++
-		if len(b.left.Names) < namesOfLeftOut {
-			b.left.Names = append(b.left.Names, b.families[i].Name)
+		out[one.family] = true
+		taken.Series, taken.Bytes = taken.Series-one.cost.Series, taken.Bytes-one.cost.Bytes
+		l.Series += one.cost.Series
+		l.Families++
+		if len(l.Names) < namesOfLeftOut {
+			l.Names = append(l.Names, one.family)
 		}
 	}
-	b.series = slices.DeleteFunc(b.series, func(s series) bool { return out[s.family] })
+	return out
+}
+
+// foresee says of a huge page which families are left out, before any memory is
+// spent on them. Series that are dropped for other reasons may count.
+func (r *pageReader) foresee(l *liner, b *shapeBuilder) (out map[string]bool, err error) {
+	limit := r.opts.Limits.Output
+	if len(r.body) <= ordinary || limit == (Budget{}) {
+		return nil, nil
+	}
+	index := make(map[string]int)
+	var all []costly
+	for i := range r.samples {
+		k, err := l.line(r.samples[i].series)
+		if err != nil {
+			return nil, err
+		}
+		if k.drop != "" {
+			continue
+		}
+		name := r.familyOf(&k)
+		at, ok := index[name]
+		if !ok {
+			at = len(all)
+			index[name] = at
+			all = append(all, costly{family: name})
+		}
+		all[at].cost = all[at].cost.Plus(costOf(k.prefix))
+	}
+	return b.left.choose(all, limit), nil
+}
+
+// familyOf is the name of the family that a series belongs to.
+func (r *pageReader) familyOf(k *known) string {
+	name, _, _ := r.meta.resolve(r.kind, k.name)
+	return name
 }
 
 // clipped is a text of at most so many bytes, 0 for any: what is longer ends

@@ -50,6 +50,9 @@ type Cache struct {
 	// that changes each time is relabeled once, and never holds more than
 	// one page's series.
 	known map[string]known
+	// huge is what the last huge page looked like, which is kept once it came
+	// twice.
+	huge hugeShape
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
 }
@@ -91,7 +94,7 @@ func (c *Cache) Block() *Block { return c.pool.get() }
 // when the identity of the target changed.
 func (c *Cache) Relabel(label Labeler) {
 	c.opts.Label = label
-	c.table, c.known = table{}, nil
+	c.table, c.known, c.huge = table{}, nil, hugeShape{}
 }
 
 // Paths says how many pages took the fast and the slow path.

@@ -37,7 +37,7 @@ type liner struct {
 // every other fault drops that series alone.
 func (l *liner) line(text []byte) (known, error) {
 	if k, ok := l.old[string(text)]; ok {
-		l.fresh[string(text)] = k
+		l.keep(text, &k)
 		return k, nil
 	}
 	lset, err := l.split.labels(text)
@@ -56,8 +56,15 @@ func (l *liner) line(text []byte) (known, error) {
 			k.source, k.watched = lset, true
 		}
 	}
-	l.fresh[string(text)] = k
+	l.keep(text, &k)
 	return k, nil
+}
+
+// keep keeps what became of a series for the next page.
+func (l *liner) keep(text []byte, k *known) {
+	if l.fresh != nil {
+		l.fresh[string(text)] = *k
+	}
 }
 
 // render attaches identity and relabels.
@@ -134,8 +141,13 @@ func (o *Options) reserved(name string) bool {
 // shape places every sample of the body in its family, the first of equal
 // series winning.
 func (r *pageReader) shape(l *liner) (*Shape, error) {
-	b := &shapeBuilder{series: make([]series, 0, len(r.samples)), drops: r.drops}
-	seen := make(map[string]struct{}, len(r.samples))
+	b := &shapeBuilder{drops: r.drops}
+	out, err := r.foresee(l, b)
+	if err != nil {
+		return nil, err
+	}
+	b.series = make([]series, 0, len(r.samples)-b.left.Series)
+	seen := make(map[string]struct{}, len(r.samples)-b.left.Series)
 	watched := make(map[uint64]struct{})
 	for i := range r.samples {
 		k, err := l.line(r.samples[i].series)
@@ -151,7 +163,9 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 			k.drop = DropTypeConflict
 		}
 		if k.drop == "" {
-			r.keep(b, seen, &k, i)
+			if out == nil || !out[r.familyOf(&k)] {
+				r.keep(b, seen, &k, i)
+			}
 			continue
 		}
 		b.drops.add(k.drop)

@@ -47,7 +47,10 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 	if err := r.read(); err != nil {
 		return err
 	}
-	lines := &liner{opts: &c.opts, old: c.known, fresh: make(map[string]known, len(r.samples))}
+	lines := &liner{opts: &c.opts, old: c.known}
+	if len(body) <= ordinary {
+		lines.fresh = make(map[string]known, len(r.samples))
+	}
 	shape, err := r.shape(lines)
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 		b.data = appendValue(b.data, body[value.start:value.end])
 		b.spans = append(b.spans, Span{start, uint32(len(b.data))})
 	}
-	c.table, c.known = r.table(shape), lines.fresh
+	c.table, c.known = c.tableOf(r, shape), lines.fresh
 	canonicalise(b)
 	return nil
 }

@@ -21,7 +21,7 @@ type Family struct {
 
 	first, end int
 	// text holds the prefixes of the family's lines.
-	text unique.Handle[string]
+	text prefixes
 }
 
 // Lines is the half-open range of the family's lines in its shape.

@@ -17,12 +17,18 @@ type sharer struct {
 	own    string
 	marked string
 	text   []byte
+	huge   bool
 }
 
 // newSharer takes the value of [apart] that the first of the series has for the
 // replica's own.
 func newSharer(all []series) *sharer {
 	s := &sharer{}
+	size := 0
+	for i := range all {
+		size += len(all[i].prefix)
+	}
+	s.huge = size > hugePage
 	for i := range all {
 		if at := place(all[i].prefix, apart+`="`); at >= 0 {
 			s.own = upToQuote(all[i].prefix[at:])
@@ -75,11 +81,32 @@ func (s *sharer) add(prefix string) (l line) {
 	return l
 }
 
+// prefixes is the text of one family, which is kept once for all shapes that
+// have it. That of a huge page is no other's, and is gone with its shape at once.
+type prefixes struct {
+	shared unique.Handle[string]
+	huge   string
+}
+
+// hugePage is how much text a page has that is kept for itself.
+const hugePage = 1 << 20
+
+// Value is the text.
+func (p prefixes) Value() string {
+	if p.huge != "" {
+		return p.huge
+	}
+	return p.shared.Value()
+}
+
 // family ends the text of one family.
-func (s *sharer) family() unique.Handle[string] {
-	text := unique.Make(string(s.text))
+func (s *sharer) family() prefixes {
+	text := string(s.text)
 	s.text = s.text[:0]
-	return text
+	if s.huge {
+		return prefixes{huge: text}
+	}
+	return prefixes{shared: unique.Make(text)}
 }
 
 // appendPrefix appends what is before the value of a line of the segment,

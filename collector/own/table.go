@@ -18,6 +18,9 @@ const (
 	BodyMemory Metric = iota
 	BodyMemoryLimit
 	BodyMemoryWaits
+	BodyParsing
+	BodyParsingLimit
+	BodyParsingWaits
 	ConfigReloads
 	ConfigReloadSuccessful
 	ConfigReloadTime
@@ -83,8 +86,11 @@ const (
 //nolint:gochecknoglobals // constant data.
 var table = [...]Family{
 	BodyMemory:             {"body_memory_bytes", gauge, "Memory of the bodies over 256 KiB that are read or parsed at the moment.", nil},
-	BodyMemoryLimit:        {"body_memory_limit_bytes", gauge, "Memory that bodies over 256 KiB may have at one time: a quarter of the memory limit of the process.", nil},
+	BodyMemoryLimit:        {"body_memory_limit_bytes", gauge, "Memory that bodies over 256 KiB may have at one time: a fifth of the memory limit of the process.", nil},
 	BodyMemoryWaits:        {"body_memory_waits_total", counter, "Times that a body over 256 KiB had to wait for memory, or was refused it.", nil},
+	BodyParsing:            {"body_parsing_bytes", gauge, "Bodies over 256 KiB that are parsed at the moment, in bytes.", nil},
+	BodyParsingLimit:       {"body_parsing_limit_bytes", gauge, "Bytes of bodies over 256 KiB that may be parsed at one time; one body always may.", nil},
+	BodyParsingWaits:       {"body_parsing_waits_total", counter, "Times that a body over 256 KiB had to wait until others were parsed.", nil},
 	ConfigReloads:          {"config_reloads_total", counter, "Reloads of the configuration by result; the load at the start does not count.", []string{"result"}},
 	ConfigReloadSuccessful: {"config_last_reload_successful", gauge, "1 if the last load of the configuration was successful; 0 if it failed and the previous one is still in force.", nil},
 	ConfigReloadTime:       {"config_last_reload_success_timestamp_seconds", gauge, "When the configuration in force was loaded.", nil},

@@ -17,6 +17,8 @@ const (
 	// trustedLength is how much of an announced length is allocated at once; a
 	// wrong announcement costs no more.
 	trustedLength = 1 << 20
+	// hugeBody is how large a buffer is that does not double when it grows.
+	hugeBody = 1 << 20
 )
 
 // errLimit ends the reading of a body that is over a limit.
@@ -101,7 +103,12 @@ func appendAll(ctx context.Context, permit *permit, buf []byte, r io.Reader, lim
 
 // grown is a buffer with more room, of up to most bytes, as the permit has it.
 func grown(ctx context.Context, permit *permit, buf []byte, most int64) ([]byte, *Error) {
-	more := int(min(int64(max(firstRead, cap(buf))), most))
+	more := max(firstRead, cap(buf))
+	if cap(buf) >= hugeBody {
+		// Old and new memory are there at the same time.
+		more = cap(buf) / 4
+	}
+	more = int(min(int64(more), most))
 	if cap(buf) < freeBody {
 		more = min(more, freeBody-cap(buf))
 	}

@@ -154,7 +154,7 @@ func (c *Client) closeIdle() {
 // what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	start := time.Now()
-	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory}}
+	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.limits.Body)}}
 	failure := c.scrape(ctx, url, &page)
 	page.Duration = time.Since(start)
 	if failure != nil {
@@ -196,7 +196,10 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 		return failure
 	}
 	page.Unframed = unframed(resp)
-	return checkEnd(page)
+	if failure := checkEnd(page); failure != nil {
+		return failure
+	}
+	return page.permit.toParse(ctx, len(page.Body))
 }
 
 // closeBody ends a response. A body that was not read to its end takes the

@@ -18,7 +18,9 @@ func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(conte
 func Bounded(bytes int64, connections int) *Resources {
 	m := newMemory()
 	m.bound = func() int64 { return bytes }
-	return &Resources{memory: m, files: newFiles(connections)}
+	parsing := newParsing()
+	parsing.bound = func() int64 { return bytes / parseShare }
+	return &Resources{memory: m, parsing: parsing, files: newFiles(connections)}
 }
 
 // Classify gives the failure of an error of the transport.

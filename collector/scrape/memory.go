@@ -15,7 +15,11 @@ const (
 	freeBody = 256 << 10
 	// memoryShare is the part of the memory limit that larger bodies may have,
 	// usualMemory what they may have without a limit, leastMemory with any.
-	memoryShare = 4
+	memoryShare = 5
+	// parseShare is the part of that which may be parsed at one time: what is
+	// made of a body takes some times its size until it is known what of it is
+	// shown.
+	parseShare  = 4
 	usualMemory = 256 << 20
 	leastMemory = 4 << 20
 )
@@ -54,6 +58,11 @@ type request struct {
 
 func newMemory() *memory { return &memory{bound: sync.OnceValue(memoryBound)} }
 
+// newParsing bounds the large bodies that are parsed at one time.
+func newParsing() *memory {
+	return &memory{bound: sync.OnceValue(func() int64 { return memoryBound() / parseShare })}
+}
+
 // memoryBound is what large bodies may have under the memory limit of the
 // process.
 func memoryBound() int64 {
@@ -76,7 +85,7 @@ func (m *memory) extend(ctx context.Context, c *claim, need int64) *Error {
 		m.leave(wait)
 	}
 	if wait.refused {
-		return failf(ReasonMemory, "", "bodies over %s have all of the %s that they may have at one time; raise the memory limit of the exporter, or look for targets with huge pages by trtllm_exporter_target_body_bytes",
+		return failf(ReasonMemory, "", "bodies over %s have all of the %s that they may have at one time, being read or parsed; raise the memory limit of the exporter, or look for targets with huge pages by trtllm_exporter_target_body_bytes",
 			Size(freeBody), Size(m.bound()))
 	}
 	return nil
@@ -169,8 +178,10 @@ func (c *claim) release() {
 
 // permit is what a body may take of the memory; the zero permit needs none.
 type permit struct {
-	memory *memory
-	lease  *lease
+	memory, parsing *memory
+	lease, parse    *lease
+	// most is the largest that the body may be, 0 where that is not known.
+	most int
 }
 
 // lease is a claim that is given back also when the one who holds it forgets.
@@ -182,8 +193,12 @@ func (p *permit) cover(ctx context.Context, size int) *Error {
 		return nil
 	}
 	if p.lease == nil {
-		p.lease = &lease{&claim{memory: p.memory}}
-		runtime.AddCleanup(p.lease, (*claim).release, p.lease.claim)
+		p.lease = newLease(p.memory)
+	}
+	if size > hugeBody {
+		// Bodies that wait for each other with most of their size in memory are
+		// the worst of both.
+		size = max(size, p.most)
 	}
 	need := int64(size) - freeBody - p.lease.claim.bytes
 	if need <= 0 {
@@ -192,10 +207,29 @@ func (p *permit) cover(ctx context.Context, size int) *Error {
 	return p.memory.extend(ctx, p.lease.claim, need)
 }
 
+// newLease holds nothing yet.
+func newLease(m *memory) *lease {
+	l := &lease{&claim{memory: m}}
+	runtime.AddCleanup(l, (*claim).release, l.claim)
+	return l
+}
+
+// toParse waits until a body of so many bytes, which is whole, may be parsed.
+// Who may parse waits for nothing more, so that others have their turn.
+func (p *permit) toParse(ctx context.Context, size int) *Error {
+	if p.parsing == nil || size <= freeBody {
+		return nil
+	}
+	p.parse = newLease(p.parsing)
+	return p.parsing.extend(ctx, p.parse.claim, int64(size))
+}
+
 // end gives back what the body has.
 func (p *permit) end() {
-	if p.lease != nil {
-		p.lease.claim.release()
-		p.lease = nil
+	for _, l := range []**lease{&p.lease, &p.parse} {
+		if *l != nil {
+			(*l).claim.release()
+			*l = nil
+		}
 	}
 }

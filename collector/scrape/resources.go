@@ -3,14 +3,15 @@ package scrape
 // Resources are what the clients of all pools share: memory for large bodies,
 // and connections. Safe for concurrent use.
 type Resources struct {
-	memory *memory
-	files  *files
+	memory  *memory
+	parsing *memory
+	files   *files
 }
 
-// NewResources returns what this process has by its limits: a quarter of its
+// NewResources returns what this process has by its limits: a fifth of its
 // memory limit, and of its open files those that nothing else needs.
 func NewResources() *Resources {
-	return &Resources{memory: newMemory(), files: newFiles(filesBound(openFiles()))}
+	return &Resources{memory: newMemory(), parsing: newParsing(), files: newFiles(filesBound(openFiles()))}
 }
 
 // Usage is what is in use of one resource.
@@ -22,8 +23,12 @@ type Usage struct {
 }
 
 // Memory is what large bodies have at the moment.
-func (r *Resources) Memory() Usage {
-	m := r.memory
+func (r *Resources) Memory() Usage { return r.memory.usage() }
+
+// Parsing is what of the large bodies is parsed at the moment, or may be.
+func (r *Resources) Parsing() Usage { return r.parsing.usage() }
+
+func (m *memory) usage() Usage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return Usage{Used: m.used, Limit: m.bound(), Waits: m.waits}

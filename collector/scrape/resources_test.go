@@ -108,8 +108,10 @@ func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
 func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	t.Parallel()
 	hangs := make(chan struct{})
+	var held atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.URL.Path == "/hang" {
+			held.Add(1)
 			select {
 			case <-hangs:
 			case <-req.Context().Done():
@@ -131,7 +133,8 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	for range 2 {
 		hanging.Go(func() { client.Scrape(t.Context(), s.URL+"/hang", nil) })
 	}
-	require.Eventually(t, func() bool { return shared.Connections().Waits > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return held.Load() == 2 }, 10*time.Second, time.Millisecond)
+	require.Positive(t, shared.Connections().Waits)
 	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), time.Second)
 	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections that targets may have are in use")
 	require.EqualValues(t, 2, shared.Connections().Used)

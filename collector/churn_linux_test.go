@@ -1,0 +1,108 @@
+package collector_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// churning answers with a legal page of 14 MB whose 45000 series are others each
+// time.
+func churning() http.HandlerFunc {
+	var page strings.Builder
+	padding := strings.Repeat("x", 240)
+	for i := range 45_000 {
+		fmt.Fprintf(&page, "nv_churn_%d{model=\"m%d\",request=\"@-%d\",padding=\"%s\"} %d\n", i%100, i%50, i, padding, i)
+	}
+	var asked atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+asked.Add(1), 10)))
+	}
+}
+
+// TestMemoryOfSixChurningPages measures a process of its own, next to targets
+// that nothing may happen to.
+func TestMemoryOfSixChurningPages(t *testing.T) {
+	if raced || os.Getenv("FAULTS") == "" {
+		t.Skip("make faults runs it, without the race detector")
+	}
+	if at := os.Getenv(bombsAt); at != "" {
+		scrapeChurn(t, at)
+		return
+	}
+	s := newStage(t)
+	s.play(churning())
+	peak := peakOf(t, "TestMemoryOfSixChurningPages", s.address())
+	t.Logf("peak RSS %d MB", peak/1_000_000)
+	require.Less(t, peak, 192_000_000)
+}
+
+// scrapeChurn runs a collector until each page was read three times, and writes
+// the page of all each second.
+func scrapeChurn(t *testing.T, at string) {
+	t.Helper()
+	good := newStage(t)
+	var churns []string
+	for i := range 6 {
+		churns = append(churns, fmt.Sprintf("c%d=%s|%s", i, at, at))
+	}
+	p := staged("churn", churns...)
+	p.ScrapeInterval, p.ScrapeTimeout = model.Duration(2*time.Second), model.Duration(30*time.Second)
+	l := startLine(t, p, staged("good", "g="+good.host()))
+	var worst time.Duration
+	var up, fails, size int64
+	for began := time.Now(); ; {
+		least := uint64(3)
+		up, fails = 0, 0
+		slots := l.store.Slots()
+		if len(slots) < 7 {
+			least = 0
+		}
+		for _, slot := range slots {
+			status := slot.Status()
+			if slot.Target().PoolID == "good" {
+				worst = max(worst, status.LastDuration)
+				require.Zero(t, status.Failures, status.LastError)
+				continue
+			}
+			if status.Health == target.HealthUp {
+				up++
+			}
+			fails += int64(status.Failures)
+			least = min(least, status.Scrapes)
+		}
+		size = written(t, l)
+		if least >= 3 {
+			break
+		}
+		require.Less(t, time.Since(began), 3*patience)
+		time.Sleep(time.Second)
+	}
+	require.Positive(t, up, "huge pages take turns, and have them")
+	fmt.Printf("%d of 6 churning pages up, %d failures, our page %d kB, slowest scrape of the good one %v\n", up, fails, size/1000, worst)
+	printPeak(t)
+}
+
+// written is the size of the page, which is written as for a reader who does not
+// take compressed ones.
+func written(t *testing.T, l *line) int64 {
+	t.Helper()
+	v := l.store.View(nil)
+	defer v.Release()
+	layout := l.merger.Layout(v.Blocks)
+	_, err := layout.WriteText(io.Discard, v.Blocks, nil, nil)
+	require.NoError(t, err)
+	return layout.TextLength(v.Blocks, nil)
+}

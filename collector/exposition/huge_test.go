@@ -1,0 +1,68 @@
+package exposition_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// hugePage is a page of so many bytes at least, whose series have a label of one
+// value.
+func hugePage(bytes int, label, value string) string {
+	var b strings.Builder
+	for i := 0; b.Len() < bytes; i++ {
+		fmt.Fprintf(&b, "a{i=\"%0250d\",x=\"%s\"} %s\n", i, label, value)
+	}
+	return b.String()
+}
+
+// The text of a page that never comes again is not kept, and that of one that
+// does takes the fast path, as that of ordinary pages.
+func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		size       int
+		labels     []string
+		fast, slow uint64
+	}{
+		{"an ordinary page", exposition.Ordinary / 2, []string{"x", "x", "x", "x"}, 3, 1},
+		{"a huge page", exposition.Ordinary + 1, []string{"x", "x", "x", "x"}, 2, 2},
+		{"that was another in between", exposition.Ordinary + 1, []string{"x", "y", "x", "x", "x"}, 1, 4},
+		{"always another", exposition.Ordinary + 1, []string{"a", "b", "c", "d"}, 0, 4},
+		{"too large to be kept", exposition.Remembered + 1, []string{"x", "x", "x", "x"}, 0, 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cache := exposition.NewCache(exposition.Options{})
+			shapes := make(map[string]*exposition.Shape)
+			for n, label := range c.labels {
+				value := strconv.Itoa(n)
+				body := hugePage(c.size, label, value)
+				b, err := parseWith(t, cache, body, "")
+				require.NoError(t, err)
+				require.Equal(t, mustReadings(t, body), mustReadings(t, render(t, &exposition.Merger{}, b)))
+				if n > 0 && c.labels[n-1] == label {
+					require.Same(t, shapes[label], b.Shape(), "the plan of our page stays what it was")
+				}
+				shapes[label] = b.Shape()
+			}
+			fast, slow := cache.Paths()
+			require.Equal(t, []uint64{c.fast, c.slow}, []uint64{fast, slow})
+		})
+	}
+}
+
+// What a huge page leaves out is the same as of any page.
+func TestAHugePageLeavesOutWhatASmallOneDoes(t *testing.T) {
+	opts := exposition.Options{Limits: exposition.Limits{Output: exposition.Budget{Series: 400}}}
+	page := "# HELP b help\nb{x=\"1\"} 1\nb{x=\"2\"} 1\n" + hugePage(exposition.Ordinary, "x", "1") + "c 1\n# TYPE h histogram\nh_bucket{le=\"+Inf\"} 1\nh_count 1\nh_sum 1\n"
+	b := parse(t, opts, page)
+	require.Equal(t, 1, b.Shape().LeftOut().Families)
+	require.Equal(t, []string{"a"}, b.Shape().LeftOut().Names)
+	require.Equal(t, strings.Count(page, "\na{"), b.Shape().LeftOut().Series)
+	require.Equal(t, 6, b.Shape().Lines())
+}
