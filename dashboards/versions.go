@@ -2,6 +2,42 @@ package dashboards
 
 import "fmt"
 
+// sideVersions are the versions of entry models, of which a Triton may serve
+// several side by side.
+func sideVersions() row {
+	by := "pool_id, model_id, model, version"
+	sum := func(name string, matchers ...string) string {
+		return fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (%s{%s}))", by, by, name, with(ofModel, matchers))
+	}
+	difference := func(name, bound string) query {
+		return query{
+			fmt.Sprintf("max by (pool_id, replica_id, model, version, than) (%s{%s})", name, with(ofModel, []string{`bound="` + bound + `"`})),
+			"{{pool_id}} {{replica_id}} {{model}} {{version}} - {{than}} " + bound,
+		}
+	}
+	const reading = " Both lines of a pair above 0: the newer version is worse; below 0: better; 0 in between: too few requests to tell. Empty: no model has two versions."
+	const legend = "{{pool_id}} {{model}} {{version}}"
+	return section("Versions side by side",
+		sideBySide(8, graph("Requests by version", "Requests that ended a second, by version of the model that clients call. Two lines of a model: an A/B test or a rollout within the server.",
+			"reqps", []query{{sum("llm_server_requests_per_second"), legend}}),
+			graph("Mean time by version", "Mean time of requests that succeeded, weighted by the requests of each replica. The newer one above the other for long: see the difference below.",
+				"s", []query{{"sum by (" + by + ") (max by (replica_id, " + by + ") (llm_server_request_duration_average_seconds{" + ofModel + "}) * max by (replica_id, " + by + ") (llm_server_requests_per_second{" + ofModel + "})) / " + sum("llm_server_requests_per_second"), legend}}),
+			graph("Tokens by version", "Generated tokens a second of each version of the model that computes.",
+				"none", []query{{fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (rate(llm_server_model_generation_tokens_total{%s}[$__rate_interval])))", by, by, ofModel), legend}})),
+		sideBySide(8, graph("Difference in failed requests", "Bounds of the difference between a version and the one before it in the share of requests that failed by the server's fault, 95 % confidence."+reading,
+			ratio, []query{difference("llm_server_version_error_ratio_difference", "lower"), difference("llm_server_version_error_ratio_difference", "upper")}, signed),
+			graph("Difference in mean time", "Bounds of the difference between a version and the one before it in the mean time of requests, 95 % confidence."+reading,
+				"s", []query{difference("llm_server_version_duration_difference_seconds", "lower"), difference("llm_server_version_duration_difference_seconds", "upper")}, signed),
+			graph("Difference in time to first token", "Bounds of the difference between a version and the one before it in the mean time to the first token, 95 % confidence."+reading,
+				"s", []query{difference("llm_server_version_time_to_first_token_difference_seconds", "lower"), difference("llm_server_version_time_to_first_token_difference_seconds", "upper")}, signed),
+			table("Worse than the version before", "Which of two versions is worse, and in what, with 95 % confidence over the exporter's window. Yes for minutes: undo the rollout. Empty: no model has two versions.",
+				[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"model", "Model"}, {"version", "Version"}, {"than", "Than"}, {"by", "In"}},
+				[]column{{"Worse", "none", fmt.Sprintf("max by (pool_id, replica_id, model, version, than, by) (llm_server_version_worse{%s})", ofModel), flags(Outcome{Text: "not shown", Color: "text"}, Outcome{Text: "yes", Color: "red"})}})))
+}
+
+// signed shows values below 0 too.
+func signed(p *Panel) { p.FieldConfig.Defaults.Min = nil }
+
 // versions is whether replicas are what they should be, and the same.
 func versions() Dashboard {
 	info := func(by, name, selector string) string { return fmt.Sprintf("max by (%s) (%s{%s})", by, name, selector) }
@@ -45,6 +81,7 @@ func versions() Dashboard {
 					sorted("Replicas", table("Impossible numbers by check", "Checks of what servers expose. Above 0: see LLMSourceAnomaly in the runbook.",
 						[][2]string{{"pool_id", "Pool"}, {"check", "Check"}},
 						[]column{{"Replicas", "none", "sum by (pool_id, check) (" + info("pool_id, replica_id, check", "llm_server_source_anomaly", ofReplica) + ")", colored("green", 1.0, "orange")}})))),
+			sideVersions(),
 			canary(),
 			section("Models",
 				sideBySide(9, table("Models", "What is known of each model. Instances above 1 on one GPU share it; dynamic batching changes answers.",

@@ -17,10 +17,18 @@ import (
 // expectedEmpty are the queries that a fleet of this kind gives no data, by
 // dashboard, panel and reference, with the reason.
 func expectedEmpty() map[string]string {
+	const sole = "no server here has two versions of a model"
 	return map[string]string{
-		"trtllm-exporter / Series dropped / A":           "no server breaks a limit here",
-		"trtllm-replica / Disaggregated transfers / A":   "no server here is disaggregated",
-		"trtllm-capacity / Refused for want of room / B": "no server here is a router",
+		"trtllm-versions / Difference in failed requests / A":     sole,
+		"trtllm-versions / Difference in failed requests / B":     sole,
+		"trtllm-versions / Difference in mean time / A":           sole,
+		"trtllm-versions / Difference in mean time / B":           sole,
+		"trtllm-versions / Difference in time to first token / A": sole,
+		"trtllm-versions / Difference in time to first token / B": sole,
+		"trtllm-versions / Worse than the version before / A":     sole,
+		"trtllm-exporter / Series dropped / A":                    "no server breaks a limit here",
+		"trtllm-replica / Disaggregated transfers / A":            "no server here is disaggregated",
+		"trtllm-capacity / Refused for want of room / B":          "no server here is a router",
 	}
 }
 

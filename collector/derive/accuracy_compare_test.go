@@ -86,13 +86,7 @@ func (l *ledger) ended(r *rig, values map[string]float64, before, truth simulate
 // gauges compares what was sampled with everything that was true within the
 // time in which it was.
 func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Truth) {
-	nearest := func(got float64, of func(simulate.Truth) float64) float64 {
-		best := math.Inf(1)
-		for _, t := range around {
-			best = min(best, math.Abs(got-of(t)))
-		}
-		return best
-	}
+	nearest := func(got float64, of func(simulate.Truth) float64) float64 { return nearest(got, around, of) }
 	last := around[len(around)-1]
 	saturated, known := r.of(values, "saturated")
 	hidden := !slices.ContainsFunc(around, func(t simulate.Truth) bool { return t.Hidden == 0 })
@@ -208,4 +202,13 @@ func quantileOf(window []simulate.Latency, of func(simulate.Latency) time.Durati
 	}
 	slices.Sort(all)
 	return all[max(0, int(math.Ceil(p*float64(len(all))))-1)]
+}
+
+// nearest is how far a value is from the nearest of what was true.
+func nearest(got float64, around []simulate.Truth, of func(simulate.Truth) float64) float64 {
+	best := math.Inf(1)
+	for _, t := range around {
+		best = min(best, math.Abs(got-of(t)))
+	}
+	return best
 }

@@ -57,6 +57,11 @@ var (
 	bucketsTTFT = quantity{"time to first token percentiles", 1, "buckets"}
 	bucketsTPOT = quantity{"time per output token percentiles", 1, "buckets"}
 	summaryE2E  = quantity{"duration percentiles as given by the summary", 15, "%"}
+	hiddenQueue = quantity{"hidden queue that is estimated against its mean over the window, of streams", 15, "%"}
+	hiddenGrows = quantity{"hidden queue that is estimated against its mean over the window, while it grows", 50, "%"}
+	headroom    = quantity{"room for more requests against free slots, and free tokens by the mean request", 1, "requests"}
+	limitedBy   = quantity{"pages that name another resource than the one that requests wait for, of those that name one", 0, "%"}
+	coverage    = quantity{"share of requests that a latency measured", 1, "percentage points"}
 )
 
 // subject is a server under a name of the document.
@@ -93,6 +98,9 @@ type load struct {
 	name     string
 	workload simulate.Workload
 	steady   bool
+	// streams is how many clients send one request after the other, 0 for requests
+	// that come whatever the server does.
+	streams int
 }
 
 func loads() []load {
@@ -103,10 +111,11 @@ func loads() []load {
 	}
 	long := simulate.Workload{Rate: 3, PromptTokens: 64, OutputTokens: 600, Spread: 0.3}
 	return []load{
-		{"idle", mixed(0.2), false},
-		{"half", mixed(5), false},
-		{"saturated", mixed(16), false},
-		{"steady decode", long, true},
+		{name: "idle", workload: mixed(0.2)},
+		{name: "half", workload: mixed(5)},
+		{name: "saturated", workload: mixed(16)},
+		{name: "steady decode", workload: long, steady: true},
+		{name: "40 streams", workload: mixed(1), streams: 40},
 	}
 }
 
@@ -161,17 +170,17 @@ func (l *ledger) run(seed uint64) {
 	spec := l.subject.spec
 	spec.Seed, spec.Workload = seed, l.load.workload
 	if spec.Kind != simulate.KindTritonCore {
-		spec.Engine = simulate.Engine{MaxActive: 16, KVBlocks: 1200}
+		spec.Engine = simulate.Engine{MaxActive: maxActive, KVBlocks: 1200}
 	} else {
 		spec.Workload.Rate /= 10
 	}
 	r := newRig(l.t, spec, scrapeEvery)
 	var past []simulate.Truth
 	for n := range pagesRun {
-		r.replica.Advance(scrapeEvery - lookBack)
+		l.advance(r, scrapeEvery-lookBack)
 		var around []simulate.Truth
 		for range lookBack / lookStep {
-			r.replica.Advance(lookStep)
+			l.advance(r, lookStep)
 			if n >= warmUp && l.sampled() {
 				around = append(around, slim(r.replica.Truth()))
 			}
@@ -183,11 +192,27 @@ func (l *ledger) run(seed uint64) {
 		}
 		before := past[len(past)-1-windowPages]
 		l.rates(r, values, before, truth)
+		l.estimates(r, values, past[len(past)-1-windowPages:], around)
 		if l.sampled() {
 			l.gauges(r, values, around)
 		}
 		l.latencies(r, values, before, truth)
 	}
+}
+
+// advance lets time go by. Of streams there are as many requests in flight all
+// the time, nearly: the next comes when one of a step is missing.
+func (l *ledger) advance(r *rig, d time.Duration) {
+	const step, soon = 20 * time.Millisecond, 1000
+	for ; l.load.streams > 0 && d > 0; d -= step {
+		rate := 0.0
+		if r.replica.Truth().InFlight < l.load.streams {
+			rate = soon
+		}
+		r.replica.SetRate(rate)
+		r.replica.Advance(min(step, d))
+	}
+	r.replica.Advance(max(d, 0))
 }
 
 // sampled says whether the server shows gauges that it samples often.
@@ -293,6 +318,10 @@ func writeAccuracy(t *testing.T, rows []string) {
 	require.True(t, ok, "%s has no %s", accuracyDoc, accuracyBegin)
 	_, tail, ok := strings.Cut(rest, accuracyEnd)
 	require.True(t, ok, "%s has no %s", accuracyDoc, accuracyEnd)
-	table := "| server | quantity | allowed | idle | half | saturated | steady decode |\n| --- | --- | --- | --- | --- | --- | --- |\n" + strings.Join(rows, "\n") + "\n"
+	names, rule := "| server | quantity | allowed |", "| --- | --- | --- |"
+	for _, ld := range loads() {
+		names, rule = names+" "+ld.name+" |", rule+" --- |"
+	}
+	table := names + "\n" + rule + "\n" + strings.Join(rows, "\n") + "\n"
 	require.NoError(t, os.WriteFile(accuracyDoc, []byte(head+accuracyBegin+table+accuracyEnd+tail), 0o600))
 }

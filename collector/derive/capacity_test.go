@@ -112,6 +112,7 @@ func TestALatencyThatMeasuresFewRequestsSaysSo(t *testing.T) {
 			fmt.Sprintf(`sglang:time_to_first_token_seconds_sum{model_name="m",is_streaming="true"} %d`, 50*n),
 			fmt.Sprintf(`sglang:time_to_first_token_seconds_count{model_name="m",is_streaming="true"} %d`, 50*n),
 			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, 200*n),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 200*n),
 		}
 	}
 	b := newBench(t, engine.SGLang, "m")

@@ -112,6 +112,7 @@ func makeCatalogue() []Family {
 		{"Objectives", objectiveFamilies()},
 		{"KV cache", slices.Concat(cacheFamilies(), reuseFamilies())},
 		{"Executor", slices.Concat(executorFamilies(), speculativeFamilies())},
+		{"Versions side by side", versionFamilies()},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
 		{"Iterations of a trtllm-serve", iterationFamilies()},

@@ -85,22 +85,27 @@ func (v everything) page(n int) []byte {
 		switch {
 		case v.only != nil && !slices.Contains(v.only, m.Signal):
 		case m.Scope == engine.OfServer:
-			writeMeaning(&b, &m, "", n)
+			writeMeaning(&b, &m, "", "", n)
 		case m.Scope == engine.OfModel:
-			writeMeaning(&b, &m, resnet, n)
+			writeMeaning(&b, &m, resnet, "1", n)
+			writeMeaning(&b, &m, resnet, "2", n)
+			// What reads the tokens of requests takes a sole version: they are of all.
+			if !slices.Contains(v.only, engine.RequestOutputTokens) {
+				writeMeaning(&b, &m, llm, "2", n)
+			}
 			fallthrough
 		default:
-			writeMeaning(&b, &m, llm, n)
+			writeMeaning(&b, &m, llm, "1", n)
 		}
 	}
 	return []byte(b.String())
 }
 
-// writeMeaning writes the series of one meaning of a model.
-func writeMeaning(b *strings.Builder, m *engine.Meaning, of string, n int) {
+// writeMeaning writes the series of one meaning of a version of a model.
+func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n int) {
 	var pairs []string
 	if of != "" {
-		pairs = append(pairs, fmt.Sprintf("model=%q,version=\"1\"", of))
+		pairs = append(pairs, fmt.Sprintf("model=%q,version=%q", of, version))
 	}
 	if m.Label != "" {
 		pairs = append(pairs, fmt.Sprintf("%s=%q", m.Label, m.Value))
@@ -156,14 +161,14 @@ func single(m *engine.Meaning, requests float64) float64 {
 	return 5
 }
 
-// derive reads two pages, for rules that need two, and gives the series that
-// have a value by the name of their family.
+// derive reads seven pages, for rules that compare what happened between them, and
+// gives the series that have a value by the name of their family.
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	t.Helper()
 	d := NewDeriver(Options{Window: time.Minute, Interval: 5 * time.Second, Engine: v.e, Identity: v.identity, Objectives: promised()})
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	series := make(map[string][]labels.Labels)
-	for n := range 2 {
+	for n := range 7 {
 		raw := cache.Block()
 		require.NoError(t, cache.Parse(raw, v.page(n), ""))
 		out := d.Derive(time.Duration(n)*5*time.Second, raw)

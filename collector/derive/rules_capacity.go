@@ -8,28 +8,35 @@ import (
 
 // hiddenQueue estimates how many requests wait where no metric shows them: by
 // Little's law the time of all requests that ended, by time, is how many were in
-// the server, and those that the executor and the core show are not hidden. It is
-// of the sole front of an executor; with several the time of one holds that of
-// the others' requests.
+// the server, and those that the executor and the core show are not hidden. It
+// adds up all fronts of an executor; one whose times are not those of whole
+// requests must have had none over the window.
 func hiddenQueue() Rule {
-	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive).with(engine.ModelPending)
+	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive).with(engine.ModelPending, engine.ModelSuccess)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		fronts := p.fronts(id)
+		p.note(engine.ModelSuccess)
 		active := p.single(engine.RequestsActive, id)
-		if len(fronts) != 1 || active < 0 || !p.trusted(fronts[0].model) {
-			return
+		var times, others []int
+		gate := p.and(p.executorGate(id), p.onlyWithout(checkFrozen, id))
+		for _, front := range p.fronts(id) {
+			if !p.trusted(front.model) {
+				others = append(others, p.counted(p.at(engine.ModelSuccess, id, front))...)
+				continue
+			}
+			times = append(times, p.counted(p.at(engine.ModelRequestSeconds, id, front))...)
+			gate = p.and(gate, p.onlyWithout(checkDurations, front.model))
 		}
-		inside := rates(p.counted(p.at(engine.ModelRequestSeconds, id, fronts[0])))
-		if inside == nil {
+		inside := rates(times)
+		if inside == nil || active < 0 {
 			return
 		}
 		pending := p.pending(id)
-		gate := p.and(p.executorGate(id), p.and(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, fronts[0].model)))
 		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
 			all, okAll := inside(w)
 			shown, okShown := w.Mean(active)
 			waits, _ := given(pending, w)
-			return max(all-shown-waits, 0), okAll && okShown
+			elsewhere, _, _ := w.Increase(others...)
+			return max(all-shown-waits, 0), okAll && okShown && elsewhere == 0
 		})
 	})
 }
@@ -149,15 +156,17 @@ func measured() map[string]histograms {
 }
 
 // coverage is the share of the requests that ended over the window which a
-// latency measured: what is not measured, nobody sees.
+// latency measured: what is not measured, nobody sees. It is of fronts all of whose
+// failures are counted; of others nobody knows how many were not measured.
 func coverage() Rule {
 	in := inputs{}
 	for _, name := range sorted(measured()) {
 		in = in.or(measured()[name].inputs)
 	}
-	return eachFront(in.and(ended()), func(p *Plan, f *Family, id string, at front) {
+	return eachFront(in.and(failuresCounted()), func(p *Plan, f *Family, id string, at front) {
+		p.note(engine.FailuresCounted)
 		o := p.outcome(id, at)
-		if o == nil {
+		if o == nil || !o.known {
 			return
 		}
 		for _, name := range sorted(measured()) {

@@ -234,13 +234,19 @@ func requestRate() Rule {
 	})
 }
 
+// failuresCounted are the counters of requests that ended of servers that count those that
+// failed.
+func failuresCounted() inputs {
+	return allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).
+		or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(engine.RequestsAborted)
+}
+
 // errorRatio is the share of the requests that ended otherwise than well, by
 // class. It is of fronts all of whose failures are counted: entries that hand
 // their requests over never count errors after that. Where the server counts only
 // some requests of a class, it has a share once one was counted.
 func errorRatio() Rule {
-	in := allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(engine.RequestsAborted)
-	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
+	return eachFront(failuresCounted(), func(p *Plan, f *Family, id string, at front) {
 		p.note(engine.FailuresCounted)
 		o := p.outcome(id, at)
 		if o == nil || !o.known {

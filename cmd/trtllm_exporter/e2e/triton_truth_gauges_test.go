@@ -16,7 +16,7 @@ import (
 // time average over all of them.
 func (c *compare) gauges() {
 	c.t.Helper()
-	var running, waiting, lowest tallied
+	var running, waiting, lowest, whole tallied
 	var stale []string
 	check := func(r reading, what string, got float64, may span) {
 		if !may.holds(got) {
@@ -34,6 +34,8 @@ func (c *compare) gauges() {
 			require.Equal(c.t, float64(activeLimit), r.value(c.t, "requests_active"), "what the executor took in is its limit")
 			check(r, "queue depth while saturated", got, span{activeLimit - slots, waits.most})
 			lowest.add(mean.waiting, got, max(0, got-waits.most))
+			all := got + r.value(c.t, "queue_hidden_requests_estimate")
+			whole.add(mean.waiting, all, math.Abs(all-mean.waiting))
 			continue
 		}
 		check(r, "queue depth", got, waits)
@@ -46,7 +48,23 @@ func (c *compare) gauges() {
 		row := lowest.row(c.level, "queue depth, saturated", "requests", "requests too many", "0 requests too many", "B",
 			fmt.Sprintf("a lower bound in %d of %d readings: the executor's hidden queue is in no metric", lowest.n, len(c.readings)))
 		c.rows = append(c.rows, row)
+		c.estimated(&lowest, &whole)
 	}
+}
+
+// estimated wants the whole queue, with the part that the executor hides, to be
+// more than what is shown and not more than there is: while the queue grows, the
+// estimate is of what the requests found that ended.
+func (c *compare) estimated(lowest, whole *tallied) {
+	c.t.Helper()
+	n := float64(whole.n)
+	shown, estimated, truth := lowest.exporter/n, whole.exporter/n, whole.client/n
+	require.Greater(c.t, estimated, shown, "%s: the hidden part of the queue", c.level)
+	require.LessOrEqual(c.t, estimated, 1.15*truth, "%s: time average of the whole queue", c.level)
+	row := whole.row(c.level, "queue depth, with what is hidden", "requests", "", "between what is shown and 15 % above what waits", "C",
+		"time average while saturated; too small while the queue grows: Little's law over the requests that ended in the last minute")
+	row.error = digits(100*math.Abs(truth-estimated)/truth) + " %"
+	c.rows = append(c.rows, row)
 }
 
 // generated compares tokens/s with the tokens that came in the same window,

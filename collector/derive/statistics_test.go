@@ -1,0 +1,101 @@
+package derive
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDifferencesOfSharesAreThoseOfThePaper has the examples of Newcombe,
+// Statistics in Medicine 17 (1998), table II, method 10.
+func TestDifferencesOfSharesAreThoseOfThePaper(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ x1, n1, x2, n2, lower, upper float64 }{
+		{56, 70, 48, 80, 0.0524, 0.3339},
+		{9, 10, 3, 10, 0.1705, 0.8090},
+		{6, 7, 2, 7, 0.0582, 0.8062},
+		{5, 56, 0, 29, -0.0381, 0.1926},
+		{0, 10, 0, 20, -0.1611, 0.2775},
+		{0, 10, 0, 10, -0.2775, 0.2775},
+		{10, 10, 0, 20, 0.6791, 1},
+		{10, 10, 0, 10, 0.6075, 1},
+	} {
+		got := sharesDiffer(c.x1, c.n1, c.x2, c.n2)
+		require.InDelta(t, c.lower, got.lower, 1e-4, "%+v", c)
+		require.InDelta(t, c.upper, got.upper, 1e-4, "%+v", c)
+	}
+}
+
+func TestQuantilesOfStudentsDistribution(t *testing.T) {
+	t.Parallel()
+	for freedom, want := range map[float64]float64{4: 2.7764, 5: 2.5706, 8: 2.3060, 10: 2.2281, 22: 2.0739, 30: 2.0423, 100: 1.9840} {
+		require.InEpsilon(t, want, student(freedom), 0.003, "%v degrees of freedom", freedom)
+	}
+}
+
+// Of so many pairs of equal versions, in how many at least the interval holds the
+// true difference, which is 0: 95 % of them but for chance and what is left out.
+const (
+	trials = 2000
+	holds  = 0.93
+)
+
+func TestTheDifferenceOfSharesHoldsTheTruth(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	failed := func(n int, share float64) (x float64) {
+		for range n {
+			if random.Float64() < share {
+				x++
+			}
+		}
+		return x
+	}
+	for _, share := range []float64{0.002, 0.02, 0.3} {
+		for _, n := range []int{20, 200, 2000} {
+			in := 0
+			for range trials {
+				if d := sharesDiffer(failed(n, share), float64(n), failed(n/4, share), float64(n/4)); d.lower <= 0 && d.upper >= 0 {
+					in++
+				}
+			}
+			require.Greater(t, float64(in)/trials, holds, "%v of %d", share, n)
+		}
+	}
+}
+
+// TestTheDifferenceOfMeansHoldsTheTruth has pages with requests of exponential
+// times, a random number of them on each.
+func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4))
+	window := func(most int) *Window {
+		w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+		sum, count := 0.0, 0.0
+		for page := range 13 {
+			for range random.IntN(most) {
+				sum, count = sum+random.ExpFloat64(), count+1
+			}
+			w.push(int64(page)*int64(5*time.Second), []float64{sum, count})
+		}
+		return w
+	}
+	for _, most := range []int{4, 20, 200} {
+		in, tried := 0, 0
+		for range trials {
+			a, okA := window(most).sampled([]int{0}, []int{1})
+			b, okB := window(2*most).sampled([]int{0}, []int{1})
+			if !okA || !okB {
+				continue
+			}
+			tried++
+			if d := meansDiffer(a, b); d.lower <= 0 && d.upper >= 0 {
+				in++
+			}
+		}
+		require.Greater(t, tried, trials*9/10)
+		require.Greater(t, float64(in)/float64(tried), holds-0.02, "up to %d requests a page", most)
+	}
+}

@@ -1,0 +1,167 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// served is what one version of a model did since the page before.
+type served struct {
+	version      string
+	ok, failed   int
+	took, tokens int
+}
+
+// versions is a Triton with versions of one model side by side.
+type versions struct {
+	*bench
+
+	sum map[string]served
+}
+
+func newVersions(t *testing.T) *versions {
+	t.Helper()
+	return versionsOf(t, configured("llm", "tensorrtllm", false))
+}
+
+func versionsOf(t *testing.T, llm engine.ModelFacts) *versions {
+	t.Helper()
+	b := newBench(t, engine.Triton, "llm").facts(llm)
+	return &versions{b, make(map[string]served)}
+}
+
+// serve is a page after each version did some more. Times waver by a tenth from
+// one page to the next.
+func (v *versions) serve(page int, each ...served) values {
+	var lines []string
+	for _, s := range each {
+		took := s.took * s.ok * (95 + page%3*5) / 100
+		all := v.sum[s.version]
+		all.ok, all.failed, all.took, all.tokens = all.ok+s.ok, all.failed+s.failed, all.took+took, all.tokens+s.tokens
+		v.sum[s.version] = all
+		of := fmt.Sprintf(`model="llm",version=%q`, s.version)
+		lines = append(lines,
+			fmt.Sprintf(`nv_inference_request_success{%s} %d`, of, all.ok),
+			fmt.Sprintf(`nv_inference_request_failure{%s,reason="BACKEND"} %d`, of, all.failed),
+			fmt.Sprintf(`nv_inference_request_duration_us{%s} %d`, of, all.took*1000),
+			fmt.Sprintf(`nv_llm_output_token_len_sum{%s} %d`, of, all.tokens),
+			fmt.Sprintf(`nv_llm_output_token_len_count{%s} %d`, of, all.ok),
+		)
+	}
+	return v.page(lines...)
+}
+
+// differs are the bounds of a difference of two versions.
+func (v values) differs(t *testing.T, family, version, than string) (lower, upper float64) {
+	t.Helper()
+	series := func(bound string) float64 {
+		return v.at(t, fmt.Sprintf(`%s{bound=%q, model="llm", model_id="llm", than=%q, version=%q}`, family, bound, than, version))
+	}
+	return series("lower"), series("upper")
+}
+
+// worse says whether a version is worse than another one by something.
+func (v values) worse(t *testing.T, by, version, than string) float64 {
+	t.Helper()
+	return v.at(t, fmt.Sprintf(`version_worse{by=%q, model="llm", model_id="llm", than=%q, version=%q}`, by, than, version))
+}
+
+func TestTwoVersionsAreComparedInWhatTheyFail(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		older, newer int
+		worse        float64
+		above, below bool
+	}{
+		{"the newer one fails much more", 1, 20, 1, true, false},
+		{"the older one fails much more", 20, 1, 0, false, true},
+		{"both fail as much", 5, 5, 0, false, false},
+		{"neither fails", 0, 0, 0, false, false},
+		{"a little more may be chance", 3, 4, 0, false, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newVersions(t)
+			v.serve(0, served{"1", 100, c.older, 1000, 900}, served{"2", 100, c.newer, 1000, 900})
+			got := v.serve(1, served{"1", 100, c.older, 1000, 900}, served{"2", 100, c.newer, 1000, 900})
+			lower, upper := got.differs(t, "version_error_ratio_difference", "2", "1")
+			truth := float64(c.newer)/float64(100+c.newer) - float64(c.older)/float64(100+c.older)
+			require.LessOrEqual(t, lower, truth)
+			require.GreaterOrEqual(t, upper, truth)
+			require.Equal(t, c.above, lower > 0)
+			require.Equal(t, c.below, upper < 0)
+			require.Equal(t, c.worse, got.worse(t, "errors", "2", "1"))
+		})
+	}
+}
+
+func TestTwoVersionsAreComparedInTheirTimes(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		older, newer int
+		worse        float64
+	}{
+		{"the newer one takes a quarter longer", 1000, 1250, 1},
+		{"the older one takes a quarter longer", 1250, 1000, 0},
+		{"both take as long", 1000, 1000, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			v := newVersions(t)
+			var got values
+			for page := range 8 {
+				got = v.serve(page, served{"1", 50, 0, c.older, 900}, served{"2", 10, 0, c.newer, 900})
+				if page == 4 {
+					got.lacks(t, `version_worse{by="duration", model="llm", model_id="llm", than="1", version="2"}`, "four intervals are too few")
+				}
+			}
+			lower, upper := got.differs(t, "version_duration_difference_seconds", "2", "1")
+			truth := float64(c.newer-c.older) / 1000
+			require.LessOrEqual(t, lower, truth+1e-3)
+			require.GreaterOrEqual(t, upper, truth-1e-3)
+			require.Less(t, upper-lower, 0.2)
+			require.Equal(t, c.worse, got.worse(t, "duration", "2", "1"))
+		})
+	}
+}
+
+func TestAVersionIsComparedWithTheOneBeforeItByNumber(t *testing.T) {
+	v := newVersions(t)
+	of := func(version string, failed int) served { return served{version, 100, failed, 1000, 900} }
+	v.serve(0, of("10", 30), of("2", 0), of("9", 0))
+	got := v.serve(1, of("10", 30), of("2", 0), of("9", 0))
+	require.Equal(t, 1.0, got.worse(t, "errors", "10", "9"))
+	require.Zero(t, got.worse(t, "errors", "9", "2"))
+	got.lacks(t, `version_worse{by="errors", model="llm", model_id="llm", than="2", version="10"}`, "each is compared with the one before it")
+}
+
+func TestTokensAreOfEachVersionToo(t *testing.T) {
+	v := newVersions(t)
+	got := v.serve(0, served{"1", 10, 0, 1000, 900}, served{"2", 10, 0, 1000, 350})
+	require.Equal(t, 900.0, got.at(t, `model_generation_tokens_total{model="llm", model_id="llm", version="1"}`))
+	require.Equal(t, 350.0, got.at(t, `model_generation_tokens_total{model="llm", model_id="llm", version="2"}`))
+	require.Equal(t, 1250.0, got.at(t, `generation_tokens_total{model_id="llm"}`))
+}
+
+// TestVersionsThatCannotBeJudgedAreNotCompared has a sole version, and versions
+// that hand every request over at once.
+func TestVersionsThatCannotBeJudgedAreNotCompared(t *testing.T) {
+	sole := newVersions(t)
+	sole.serve(0, served{"1", 100, 0, 1000, 900})
+	none(t, sole.serve(1, served{"1", 100, 50, 1000, 900}))
+	hands := versionsOf(t, configured("llm", "python", true))
+	for page := range 8 {
+		got := hands.serve(page, served{"1", 100, 0, 1, 900}, served{"2", 100, 50, 2, 900})
+		none(t, got)
+	}
+}
+
+// none wants no comparison of versions at all.
+func none(t *testing.T, got values) {
+	t.Helper()
+	for series := range got {
+		require.NotRegexp(t, "^version_", series)
+	}
+}
