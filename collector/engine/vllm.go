@@ -120,10 +120,24 @@ func (v *vllm) Capability(name string, k *Known) target.Check {
 	return named(name, judgeVLLM(name, k.Page))
 }
 
+// vllmOutcomes says what is known of what became of requests. Refused ones are
+// answered 503, or inside a stream that is not (seen in 0.32.0); which of both is
+// counted nowhere.
+func vllmOutcomes(p *Page) string {
+	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and clients that left are not counted"
+	switch {
+	case p.Shows(vllmPage("admission_rejections_total")):
+		return counted + "; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " + not
+	case !p.Begins(vllmPrefix):
+		return counted + ", refused ones among the failed; " + not
+	}
+	return counted + "; " + not
+}
+
 // judgeVLLM judges what a page of vLLM shows, whichever server shows it.
 func judgeVLLM(name string, p *Page) target.Check {
 	if name == CanOutcomes && p.Shows(vllmAnswers) {
-		return yes("requests that finished, and answers by HTTP status; errors inside a stream and clients that left are not counted")
+		return yes(vllmOutcomes(p))
 	}
 	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")

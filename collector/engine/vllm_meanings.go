@@ -28,9 +28,9 @@ const vllmRank = "engine"
 
 // vllmRequests are the requests. One whose client left is in no counter of
 // those that ended; each of several answers or prompts of one request counts. A
-// rejected request that is not streamed is answered 503, and so is among the
-// answers by status too (exceptions.py, QueueOverflowError); a streamed one has
-// its error inside a 200.
+// rejected request is answered 503, streamed or not, and so is among the answers
+// by status too (exceptions.py, QueueOverflowError); one that is rejected when its
+// stream has begun, as in a burst, has its error inside a 200 (seen in 0.32.0).
 func vllmRequests() []Meaning {
 	return []Meaning{
 		{Name: "num_requests_running", Signal: RequestsRunning, Rank: vllmRank},

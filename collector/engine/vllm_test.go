@@ -185,6 +185,21 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 	require.False(t, dead.Live)
 }
 
+func TestWhatIsKnownOfRequestsThatVLLMRefuses(t *testing.T) {
+	const answers = "http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 9\n"
+	for page, want := range map[string]string{
+		answers: "requests that finished, and answers by HTTP status, refused ones among the failed; " +
+			"errors inside a stream and clients that left are not counted",
+		answers + "vllm:num_requests_running 1\n": "requests that finished, and answers by HTTP status; " +
+			"errors inside a stream and clients that left are not counted",
+		answers + "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 4\n": "requests that finished, and answers by HTTP status; " +
+			"those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " +
+			"errors inside a stream and clients that left are not counted",
+	} {
+		require.Equal(t, "true, "+want, capability(t, engine.VLLM, engine.CanOutcomes, &engine.Known{Page: readPage(t, engine.VLLM, []byte(page))}))
+	}
+}
+
 func TestWaysOutForVLLM(t *testing.T) {
 	silent := &engine.Known{Page: readPage(t, engine.VLLM, []byte("process_start_time_seconds 1\n"))}
 	require.Equal(t,
