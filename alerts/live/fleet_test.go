@@ -55,6 +55,13 @@ func fleetSpec() simulate.FleetSpec {
 	add("module", 1, llmapi)
 	llmapi.Workload.Rate = 12
 	add("module-stuck", 2, llmapi)
+	kinds := simulate.PoolSpec{Name: kindsPool}
+	for _, kind := range kindsOfPool() {
+		kinds.Replicas = append(kinds.Replicas, simulate.Spec{
+			Name: "of-" + string(kind), Kind: kind, Seed: 90, Speed: 1, Model: kindsModel, Streaming: true, Histograms: true, Workload: work, Engine: small,
+		})
+	}
+	spec.Pools = append(spec.Pools, kinds)
 	return spec
 }
 
@@ -78,6 +85,9 @@ func exporterConfig(fleet *simulate.Fleet) string {
 			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 } }\n")
 		case "failing":
 			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
+		}
+		if pool.Name == kindsPool {
+			b.WriteString("    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n")
 		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {

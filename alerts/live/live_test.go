@@ -96,6 +96,7 @@ func TestFaultsReachTheirReceiver(t *testing.T) {
 	pause(t, 30*time.Second)
 	calm := s.panels(t)
 	require.Empty(t, s.hook.firing("LLMReplicaDown"))
+	s.kinds(t)
 	s.ownNames(t)
 
 	began := time.Now()

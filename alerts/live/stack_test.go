@@ -98,7 +98,7 @@ func startStack(t *testing.T) *stack {
 
 	rules, err := alerts.Render(values(t))
 	require.NoError(t, err)
-	write("rules.yml", string(rules))
+	write("rules.yml", string(rules)+autoscaling(t))
 	start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
 		"15s", "1s", "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")

@@ -1,0 +1,106 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+// The pool in which engines of several kinds serve one model, under the names that
+// each of them gives it.
+const (
+	kindsPool  = "calm-kinds"
+	kindsModel = "mistral"
+)
+
+// kindsOfPool are its servers.
+func kindsOfPool() []simulate.Kind {
+	return []simulate.Kind{simulate.KindVLLM, simulate.KindSGLang, simulate.KindServe, simulate.KindTriton}
+}
+
+// autoscaling are the shipped rules that autoscalers read, to be added to others.
+func autoscaling(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../deploy/helm/trtllm-exporter/files/autoscaling-rules.yaml")
+	require.NoError(t, err)
+	_, groups, found := strings.Cut(string(text), "\ngroups:\n")
+	require.True(t, found)
+	require.Contains(t, groups, "interval: 15s")
+	return strings.ReplaceAll(groups, "interval: 15s", "interval: 1s")
+}
+
+// one is the value of a query that has to have exactly one.
+func (s *stack) one(t *testing.T, query string) float64 {
+	t.Helper()
+	found := s.query(t, query)
+	require.Len(t, found, 1, query)
+	v, err := strconv.ParseFloat(found[0]["value"], 64)
+	require.NoError(t, err)
+	return v
+}
+
+// kinds wants rules, autoscaling and dashboards to make of a pool of several kinds
+// of servers what they make of any other.
+func (s *stack) kinds(t *testing.T) {
+	t.Helper()
+	const of = `{pool_id="` + kindsPool + `"}`
+	replicas := float64(len(kindsOfPool()))
+	require.Equal(t, replicas, s.one(t, `count(count by (engine) (llm_server_state`+of+`))`))
+	for _, family := range []string{
+		"requests_running", "queue_depth", "kv_cache_utilization_ratio", "saturation_ratio", "saturated", "generation_tokens_total",
+		"prompt_tokens_total", "requests_total", "time_to_first_token_seconds_count", "request_duration_average_seconds",
+	} {
+		require.Equal(t, replicas, s.one(t, `count(count by (replica_id) (llm_server_`+family+of+`))`), "replicas with llm_server_%s", family)
+		require.Equal(t, kindsModel, s.query(t, `group by (model_id) (llm_server_`+family+of+`)`)[0]["model_id"], family)
+	}
+	for _, rule := range []string{
+		"pool_model:llm_server_generation_tokens:rate", "pool_model:llm_server_prompt_tokens:rate", "pool_model:llm_server_requests_running:sum",
+		"pool_model:llm_server_kv_cache_utilization_ratio:max", "pool_model:llm_server_kv_cache_capacity_tokens:sum",
+	} {
+		require.Positive(t, s.one(t, rule+of), rule)
+	}
+	require.Positive(t, s.one(t, `pool_model_class:llm_server_requests:rate{pool_id="`+kindsPool+`",class="ok"}`))
+	tokens := s.one(t, `sum(rate(llm_server_generation_tokens_total`+of+`[15s]))`)
+	require.InEpsilon(t, tokens, s.one(t, "pool_model:llm_server_generation_tokens:rate"+of), 0.5, "the rule has the tokens of all kinds")
+
+	require.Equal(t, replicas, s.one(t, "pool:llm_server_serving:count"+of))
+	load := s.one(t, "pool:llm_server_saturation:sum"+of)
+	require.Greater(t, load, 0.0)
+	require.Less(t, load, replicas, "a pool that keeps up needs no further replica")
+	require.GreaterOrEqual(t, s.one(t, "pool:llm_server_queue:sum"+of), 0.0)
+
+	for _, skew := range s.query(t, "llm_server_pool_skew"+of) {
+		require.Equal(t, "0", skew["value"], "%s: kinds of servers are not compared with each other", skew["fact"])
+	}
+	require.Empty(t, s.query(t, `ALERTS{pool_id="`+kindsPool+`"}`))
+	s.panelsOfKinds(t)
+}
+
+// panelsOfKinds asks every query of the dashboards for this pool alone: none may
+// be refused, as those are that match several series where there may be one.
+func (s *stack) panelsOfKinds(t *testing.T) {
+	t.Helper()
+	with, all := 0, 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", kindsPool).Replace(q.Expr)
+				found := s.query(t, variable.ReplaceAllString(expr, ".*"))
+				all++
+				if len(found) > 0 {
+					with++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d queries have data of a pool of several kinds", with, all)
+	require.Greater(t, 2*with, all, "queries with data")
+}
