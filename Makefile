@@ -361,6 +361,14 @@ check-image: ## Build the container image and look at it, where buildah and its 
 deploy-files: build $(TOOLS)/helm ## Write the files of deploy/ that are made from others.
 	$(MANIFESTS) -run 'Made' . -update
 
+# What README shows: the fleet with three things wrong, after the minutes that its drawings need.
+.PHONY: picture
+picture: build ## Draw the status page during an incident into docs/images (needs Node, npm and Chromium).
+	cd tools/browser && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(EXPORTER) demo --fault stubs --fault version --fault stall --web.listen-address 127.0.0.1:19804 >/dev/null 2>&1 & demo=$$!; \
+	trap 'kill $$demo' EXIT; sleep 200; \
+	cd tools/browser && CHROMIUM='$(CHROMIUM)' node picture.mjs http://127.0.0.1:19804/ 1200 560 '$(CURDIR)/docs/images/incident'
+
 .PHONY: screenshots
 screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (needs Node, npm and Chromium).
 	EXPORTER=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus tools/panel-render/screenshots.sh docs/images

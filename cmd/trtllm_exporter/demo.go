@@ -27,7 +27,7 @@ type demoFlags struct {
 	speed    float64
 	calm     bool
 	mixed    bool
-	fault    string
+	faults   []string
 	replicas int
 }
 
@@ -40,7 +40,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	cmd.Flag("for", "Stop after this time instead of at Ctrl-C.").PlaceHolder("TIME").DurationVar(&f.length)
 	cmd.Flag("speed", "Simulated seconds per second.").Default("1").Float64Var(&f.speed)
 	cmd.Flag("calm", "Let nothing fail.").BoolVar(&f.calm)
-	cmd.Flag("fault", "Let this happen at once, and nothing else: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringVar(&f.fault)
+	cmd.Flag("fault", "Let this happen at once, and nothing else; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
 	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
 	cmd.Flag("mixed", "Add a pool of one model that vLLM, SGLang, trtllm-serve and Triton serve.").BoolVar(&f.mixed)
 	return cmd.FullCommand(), func() error {
@@ -63,11 +63,14 @@ const maxReplicas = 500
 
 // check says which flags contradict each other.
 func (f *demoFlags) check() error {
+	for _, name := range f.faults {
+		if faultOf(name) == nil {
+			return fmt.Errorf("--fault: there is no %q; use %s", name, strings.Join(faultNames(), ", "))
+		}
+	}
 	switch {
-	case f.calm && f.fault != "":
+	case f.calm && len(f.faults) > 0:
 		return errors.New("--calm and --fault are both given; give one of them")
-	case f.fault != "" && faultOf(f.fault) == nil:
-		return fmt.Errorf("--fault: there is no %q; use %s", f.fault, strings.Join(faultNames(), ", "))
 	case f.replicas < 1 || f.replicas > maxReplicas:
 		return fmt.Errorf("--replicas: %d is out of range; use 1 to %d", f.replicas, maxReplicas)
 	}
@@ -193,8 +196,8 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	switch {
 	case f.calm:
 		b.WriteString("\nNothing will fail.\n")
-	case f.fault != "":
-		b.WriteString("\nOne replica will fail in a moment: " + f.fault + ".\n")
+	case len(f.faults) > 0:
+		b.WriteString("\nThis will go wrong in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
 		b.WriteString("\nAll is well for half a minute; then one thing after another goes wrong.\n")
 	}

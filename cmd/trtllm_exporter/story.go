@@ -113,10 +113,13 @@ func (s *story) of(f *fault) *simulate.Replica {
 
 // tell goes on until ctx ends.
 func (s *story) tell(ctx context.Context) {
-	if s.flags.fault != "" {
-		if wait(ctx, firstFault) {
-			f := faultOf(s.flags.fault) //nolint:contextcheck // A port opens again at its own time.
-			s.happen(ctx, f, s.of(f))
+	if len(s.flags.faults) > 0 {
+		wait(ctx, firstFault)
+		for _, name := range s.flags.faults {
+			f := faultOf(name) //nolint:contextcheck // A port opens again at its own time.
+			if ctx.Err() == nil {
+				s.happen(ctx, f, s.of(f))
+			}
 		}
 		return
 	}

@@ -13,11 +13,23 @@ rm -rf "$OUT"
 mkdir -p "$OUT"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+
+# What the program prints about itself is the same on every architecture.
+go build -trimpath -buildvcs=false -o "$work/here" ./cmd/trtllm_exporter
+{
+  printf '.TH trtllm_exporter 1 "%s" "trtllm_exporter %s" "User Commands"\n' "${MTIME%T*}" "$VERSION"
+  "$work/here" --help-man | sed -n '/^\.SH "NAME"/,$p'
+} | gzip -9n >"$work/trtllm_exporter.1.gz"
+for shell in bash zsh; do
+  "$work/here" --completion-script-$shell >"$work/completion.$shell"
+done
+
 for ARCH in ${ARCHS:-amd64 arm64}; do
   name=trtllm_exporter-$VERSION.linux-$ARCH
   DIR=$work/$name
   export ARCH DIR
   mkdir "$DIR"
+  cp "$work/trtllm_exporter.1.gz" "$work"/completion.* "$DIR/"
   GOOS=linux GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$DIR/trtllm_exporter" ./cmd/trtllm_exporter
   go run ./tools/sbom -version "$VERSION" -time "$MTIME" "$DIR/trtllm_exporter" >"$OUT/$name.spdx.json"
   for format in deb rpm; do

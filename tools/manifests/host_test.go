@@ -120,6 +120,12 @@ func debIsGood(t *testing.T, deb string) {
 	packaged, err := os.ReadFile(filepath.Join(tree, "usr/lib/systemd/system/trtllm_exporter.service"))
 	require.NoError(t, err)
 	require.Equal(t, string(read(t, unit)), string(packaged))
+	manual := said(t, "gzip", "-dc", filepath.Join(tree, "usr/share/man/man1/trtllm_exporter.1.gz"))
+	require.Regexp(t, `\A\.TH trtllm_exporter 1 "\d{4}-\d\d-\d\d" "trtllm_exporter [^"\n]+" "User Commands"\n\.SH "NAME"\n`, manual)
+	for _, command := range []string{"serve", "doctor", "top", "demo", "check-config"} {
+		require.Contains(t, manual, command)
+	}
+	said(t, "bash", "-n", filepath.Join(tree, "usr/share/bash-completion/completions/trtllm_exporter"))
 	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, "dpkg-deb", "-I", deb, "conffiles"))
 }
 
@@ -132,9 +138,12 @@ drwxr-xr-x root /etc/trtllm_exporter
 -rw-r--r-- root /etc/trtllm_exporter/config.yml
 -rwxr-xr-x root /usr/bin/trtllm_exporter
 -rw-r--r-- root /usr/lib/systemd/system/trtllm_exporter.service
+-rw-r--r-- root /usr/share/bash-completion/completions/trtllm_exporter
 drwxr-xr-x root /usr/share/doc/trtllm-exporter
 -rw-r--r-- root /usr/share/doc/trtllm-exporter/configuration.md
 -rw-r--r-- root /usr/share/doc/trtllm-exporter/copyright
+-rw-r--r-- root /usr/share/man/man1/trtllm_exporter.1.gz
+-rw-r--r-- root /usr/share/zsh/site-functions/_trtllm_exporter
 `, said(t, program, "-qp", "--qf", "[%{FILEMODES:perms} %{FILEUSERNAME} %{FILENAMES}\n]", rpm))
 	require.Equal(t, "/etc/default/trtllm_exporter\n/etc/trtllm_exporter/config.yml\n", said(t, program, "-qpc", rpm))
 	require.Equal(t, "localhost", said(t, program, "-qp", "--qf", "%{BUILDHOST}", rpm))
