@@ -24,6 +24,8 @@ import (
 const (
 	frontendPort = 8000
 	workerPort   = 8081
+	// secondWorkerPort is that of a worker that is there for a while.
+	secondWorkerPort = 8082
 )
 
 // dynamoModel is what tools/dynamo calls its model, dynamoSlots how many

@@ -41,10 +41,11 @@ func TestExporterInFrontOfDynamo(t *testing.T) {
 global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
 pools:
   - { pool_id: frontends, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } }] }
-  - { pool_id: workers, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } }] }
-`, dynamoInterval, frontendPort, workerPort))
+  - { pool_id: workers, identity_interval: 2s, static_configs: [{ targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } }, { targets: ["127.0.0.1:%[4]d"], labels: { replica_id: w1 } }] }
+`, dynamoInterval, frontendPort, workerPort, secondWorkerPort))
 	s.ready = map[string]*probed{
 		"f0": startProbe(t, s.exporter, "/-/replicas/frontends/f0/ready"), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
+		"w1": startProbe(t, s.exporter, "/-/replicas/workers/w1/ready"),
 	}
 	for _, step := range []struct {
 		name string
@@ -54,6 +55,7 @@ pools:
 		{"a worker that says notready while it serves is ready", s.serves},
 		{"tokens are what the client counted", s.tokens},
 		{"what waits and what runs is seen under load", s.load},
+		{"two workers and their frontend add up", s.both},
 		{"a killed worker is down and its frontend not ready", s.killed},
 		{"a worker that comes back is ready", s.back},
 		{"a frozen worker is down and its frontend not ready", s.frozen},
@@ -166,6 +168,9 @@ func (s *scene) tokens(t *testing.T) {
 	})
 	require.Equal(t, want, after, "%v", counters())
 	for _, series := range s.exporter.page(t).named("llm_server_state") {
+		if series.labels.Get("replica_id") == "w1" {
+			continue // It was never there.
+		}
 		require.Equal(t, "dynamo", series.labels.Get("engine"), series.labels)
 	}
 }

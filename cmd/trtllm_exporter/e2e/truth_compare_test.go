@@ -31,17 +31,6 @@ const (
 	shortestWindow = 30 * time.Second
 )
 
-// comparison is one row of the document: means over the readings compared,
-// and the worst error.
-type comparison struct {
-	level, metric    string
-	unit             string
-	client, exporter float64
-	error            string
-	allowed          string
-	grade, note      string
-}
-
 // tallied adds up what was compared.
 type tallied struct {
 	n                       int

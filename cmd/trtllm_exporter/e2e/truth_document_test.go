@@ -1,4 +1,4 @@
-//go:build (e2e_triton || e2e_vllm) && linux
+//go:build (e2e_triton || e2e_dynamo || e2e_vllm) && linux
 
 package e2e
 
@@ -11,6 +11,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// comparison is one row of the document: means over the readings compared,
+// and the worst error.
+type comparison struct {
+	level, metric    string
+	unit             string
+	client, exporter float64
+	error            string
+	allowed          string
+	grade, note      string
+}
 
 // truthMarks are the lines of docs/accuracy.md between which the errors measured
 // against a server are.

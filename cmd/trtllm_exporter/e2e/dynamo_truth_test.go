@@ -1,0 +1,111 @@
+//go:build e2e_dynamo && linux
+
+package e2e
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+//nolint:gochecknoglobals // a flag of the test.
+var updateDynamo = flag.Bool("update", false, "write what was compared with Dynamo into docs/accuracy.md")
+
+// What goes to two workers at once: more than both take in.
+const (
+	bothRun, bothWait = 2 * dynamoSlots, 8
+	bothTokens        = 250
+	leave             = 4
+)
+
+// sum adds up a family over the replicas of one tier.
+func (p page) sum(name, tier string, pairs ...string) (sum float64) {
+	for _, series := range p.named(name, append(pairs, "tier", tier)...) {
+		sum += series.value
+	}
+	return sum
+}
+
+// both has a second worker for a while: each quantity is of one tier, and adds up
+// to what the client sent.
+func (s *scene) both(t *testing.T) {
+	t.Helper()
+	second := s.deployment.start(s.whole, "worker", secondWorkerPort)
+	s.becomes(t, "w1", "ready")
+	s.spread(t)
+	before := s.exporter.page(t)
+	load := startStreams(t, bothRun+bothWait, bothTokens)
+	var full page
+	within(t, 15*time.Second, "the load is seen", func() bool {
+		full = s.exporter.page(t)
+		return full.sum("llm_server_requests_active", "worker") == bothRun && full.sum("llm_server_queue_depth", "frontend") == bothWait
+	})
+	require.Equal(t, (bothRun+bothWait)*bothTokens, load.wait(t))
+	leaving := startStreams(t, leave, 8*bothTokens)
+	within(t, 10*time.Second, "the streams run", func() bool {
+		return s.exporter.page(t).sum("llm_server_requests_active", "worker") == leave
+	})
+	leaving.stop()
+	leaving.under.Wait()
+	ended := func(p page, class string) float64 {
+		return p.sum("llm_server_requests_total", "frontend", "class", class)
+	}
+	var after page
+	within(t, 10*time.Second, "all that ended is counted", func() bool {
+		after = s.exporter.page(t)
+		return ended(after, "ok")-ended(before, "ok") == bothRun+bothWait && ended(after, "canceled")-ended(before, "canceled") == leave
+	})
+	grown := func(name string) float64 { return after.sum(name, "frontend") - before.sum(name, "frontend") }
+	require.Zero(t, ended(after, "server")-ended(before, "server"))
+	// The tokens of the streams that were left are counted as far as they came.
+	require.GreaterOrEqual(t, grown("llm_server_generation_tokens_total"), float64((bothRun+bothWait)*bothTokens))
+	requireDocumented(t, "dynamo", []comparison{
+		exactly("requests in the batches of both workers", bothRun, full.sum("llm_server_requests_active", "worker"), "sum over tier worker"),
+		exactly("requests that wait", bothWait, full.sum("llm_server_queue_depth", "frontend"), "tier frontend, which counts them for both workers"),
+		exactly("requests that ended well", bothRun+bothWait, ended(after, "ok")-ended(before, "ok"), "class ok, tier frontend"),
+		exactly("requests of clients that left", leave, ended(after, "canceled")-ended(before, "canceled"), "class canceled, tier frontend"),
+		exactly("requests that failed", 0, ended(after, "server")-ended(before, "server"), "class server, tier frontend"),
+		exactly("first tokens", bothRun+bothWait+leave, grown("llm_server_time_to_first_token_seconds_count"), "tier frontend"),
+	}, *updateDynamo)
+	second.kill(t)
+	require.Contains(t, s.becomes(t, "w1", "down"), "nothing listens any more")
+	s.alone(t)
+}
+
+// exactly wants a count to be the client's.
+func exactly(metric string, client, exporter float64, note string) comparison {
+	return comparison{"two workers", metric, "", client, exporter, fmt.Sprint(exporter - client), "0", "A", note}
+}
+
+// spread waits until the frontend sends requests to both workers.
+func (s *scene) spread(t *testing.T) {
+	t.Helper()
+	within(t, 30*time.Second, "both workers get requests", func() bool {
+		open := startStreams(t, 4, bothTokens)
+		defer open.under.Wait()
+		defer open.stop()
+		pause(t.Context(), 2*dynamoInterval)
+		p := s.exporter.page(t)
+		return len(p.named("llm_server_requests_active", "replica_id", "w0")) == 1 && p.only(t, "llm_server_requests_active", "replica_id", "w0") > 0 &&
+			len(p.named("llm_server_requests_active", "replica_id", "w1")) == 1 && p.only(t, "llm_server_requests_active", "replica_id", "w1") > 0
+	})
+	within(t, 20*time.Second, "nothing is in flight", func() bool {
+		return s.exporter.page(t).sum("llm_server_requests_active", "worker") == 0
+	})
+}
+
+// alone waits until the frontend has forgotten the second worker.
+func (s *scene) alone(t *testing.T) {
+	t.Helper()
+	within(t, dynamoPatience, "requests pass", func() bool {
+		for range 4 {
+			if words, err := complete(t.Context(), 1); err != nil || words != 1 {
+				return false
+			}
+		}
+		return true
+	})
+}
