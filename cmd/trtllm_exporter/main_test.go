@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -63,10 +64,20 @@ func TestScripts(t *testing.T) {
 
 // freePort finds an address on loopback that is free at the moment.
 func freePort(ts *testscript.TestScript, _ bool, args []string) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	ts.Check(err)
-	ts.Setenv(args[0], l.Addr().String())
-	ts.Check(l.Close())
+	// Below the ports that the system gives away: another test, or a connection,
+	// would take one of those while a script restarts the exporter.
+	const lowest, highest, tries = 12000, 32000, 100
+	for range tries {
+		addr := fmt.Sprintf("127.0.0.1:%d", lowest+rand.IntN(highest-lowest))
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			continue
+		}
+		ts.Check(l.Close())
+		ts.Setenv(args[0], addr)
+		return
+	}
+	ts.Fatalf("no free port")
 }
 
 // startReplica starts a simulated server.
