@@ -65,6 +65,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - --config.file=/etc/trtllm_exporter/config/config.yml
 - --web.listen-address=:{{ .Values.web.port }}
 - --web.max-requests={{ int .Values.web.maxRequests }}
+- --probe.unjudged={{ .Values.web.unjudged }}
+- {{ ternary "--probe.canary" "--no-probe.canary" .Values.web.canary }}
+{{- with int .Values.web.grpcHealthPort }}
+- --web.grpc-health-address=:{{ . }}
+{{- end }}
 - --log.level={{ .Values.log.level }}
 - --log.format={{ .Values.log.format }}
 {{- if .Values.web.lifecycle }}
@@ -188,6 +193,9 @@ spec:
         {{- include "trtllm-exporter.env" . | nindent 8 }}
       ports:
         - { name: http, containerPort: {{ int .Values.web.port }}, protocol: TCP }
+        {{- with int .Values.web.grpcHealthPort }}
+        - { name: grpc-health, containerPort: {{ . }}, protocol: TCP }
+        {{- end }}
       {{- range $probe := list "startupProbe" "livenessProbe" "readinessProbe" }}
       {{- with index $.Values $probe }}
       {{ $probe }}:
@@ -243,6 +251,9 @@ dependency include it with the dependency's context; others copy what NOTES prin
     {{- include "trtllm-exporter.env" . | nindent 4 }}
   ports:
     - { name: llm-metrics, containerPort: {{ int .Values.web.port }}, protocol: TCP }
+    {{- with int .Values.web.grpcHealthPort }}
+    - { name: grpc-health, containerPort: {{ . }}, protocol: TCP }
+    {{- end }}
   livenessProbe:
     {{- include "trtllm-exporter.probe" (list . (dict "httpGet" (dict "path" "/-/healthy" "port" "llm-metrics"))) | nindent 4 }}
   resources:
