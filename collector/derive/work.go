@@ -90,7 +90,8 @@ func (p *Plan) iterating(id string) []work {
 	for _, of := range p.ranks(flying) {
 		works = append(works, work{
 			key: fmt.Sprint("iterations of ", id, of), least: 1,
-			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)), moves: append(p.ofRank(p.of(engine.EngineIterations, id), of), p.ofRank(p.tokens(id), of)...),
+			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)),
+			moves:    p.movesOf(slices.Concat(p.of(engine.EngineIterations, id), p.tokens(id)), of),
 		})
 	}
 	return works
@@ -123,7 +124,7 @@ func (p *Plan) generating(id string) []work {
 	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
 	var works []work
 	for _, of := range p.ranks(flying) {
-		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, largest(p.ofRank(flying, of))), moves: p.ofRank(p.moving(id), of)}
+		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, largest(p.ofRank(flying, of))), moves: p.movesOf(p.moving(id), of)}
 		if len(k.moves) > 0 {
 			works = append(works, k)
 		}
@@ -185,6 +186,26 @@ func (p *Plan) ofRank(groups []*group, wanted rank) []int {
 		}
 	}
 	return columns
+}
+
+// movesOf are the columns of groups that move with the work of a rank: those of
+// its own, if it has any, for what several ranks count together goes on while one
+// of them stands still.
+func (p *Plan) movesOf(groups []*group, wanted rank) []int {
+	if wanted.number != "" {
+		var own []int
+		for _, g := range groups {
+			for _, m := range g.members {
+				if of := p.rankOf(m); of.number == wanted.number && (of.model == wanted.model || of.model == "") {
+					own = append(own, p.column(m))
+				}
+			}
+		}
+		if len(own) > 0 {
+			return own
+		}
+	}
+	return p.ofRank(groups, wanted)
 }
 
 // ending is the work of an engine that shows something only when a request ends.

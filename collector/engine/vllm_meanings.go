@@ -37,7 +37,7 @@ func vllmRequests() []Meaning {
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Rank: vllmRank},
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
-		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
+		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
 		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: ClassServer}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 	}
@@ -74,8 +74,8 @@ func vllmHTTP() []Meaning {
 // replaced in 0.9.2 and left in 0.12.
 func vllmTokens() []Meaning {
 	return []Meaning{
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true, Rank: vllmRank},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true, Rank: vllmRank},
 		{Name: "prompt_tokens_cached_total", Signal: CachedTokens, Counter: true},
 		{Name: "prefix_cache_hits_total", Signal: CachedTokens, Counter: true, Unless: []string{"prompt_tokens_cached_total"}},
 		{
