@@ -42,8 +42,8 @@ func (c *compare) gauges() {
 		waiting.add(mean.waiting, got, math.Abs(got-mean.waiting))
 	}
 	require.LessOrEqual(c.t, float64(len(stale)), mostStale*2*float64(len(c.readings)), "%s", strings.Join(stale, "\n"))
-	c.average(&running, c.underWay/4, "running requests", "time average")
-	c.average(&waiting, c.underWay+paceOfTruth, "queue depth", "time average while not saturated")
+	c.average(&running, 0, c.underWay/4, "running requests", "time average")
+	c.average(&waiting, 0, c.underWay+paceOfTruth, "queue depth", "time average while not saturated")
 	if lowest.n >= fewestGauges {
 		row := lowest.row(c.level, "queue depth, saturated", "requests", "requests too many", "0 requests too many", "B",
 			fmt.Sprintf("a lower bound in %d of %d readings: the executor's hidden queue is in no metric", lowest.n, len(c.readings)))

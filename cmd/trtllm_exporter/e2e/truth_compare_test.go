@@ -162,8 +162,8 @@ func (c *compare) mean(family, metric, note string, sum, count steps) {
 
 // average wants the means over all readings to be near each other. Requests
 // that are on their way so long are in flight for the client and not, or no
-// longer, in the executor.
-func (c *compare) average(all *tallied, onTheWay time.Duration, metric, note string) {
+// longer, in the executor; off is by how many requests a server may be wrong.
+func (c *compare) average(all *tallied, off float64, onTheWay time.Duration, metric, note string) {
 	c.t.Helper()
 	require.GreaterOrEqual(c.t, all.n, fewestGauges, "%s: readings of %s", c.level, metric)
 	n := float64(all.n)
@@ -172,7 +172,7 @@ func (c *compare) average(all *tallied, onTheWay time.Duration, metric, note str
 	rate := float64(len(c.ledger.outcomes)) / lasted
 	// A sample of a number that goes up and down by one is off by a half or
 	// so, the mean of n by that over the root of n; two of those.
-	allowed := rate*onTheWay.Seconds() + 1/math.Sqrt(n)
+	allowed := off + rate*onTheWay.Seconds() + 1/math.Sqrt(n)
 	require.InDelta(c.t, client, exporter, allowed, "%s: time average of %s", c.level, metric)
 	row := all.row(c.level, metric, "requests", "", digits(allowed)+" requests", "B", note)
 	row.error = digits(math.Abs(client-exporter)) + " requests"

@@ -26,8 +26,8 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	l.shows(t, 2*slots, "llm_server_requests_running")
 
 	stopped := s.part(t, vllmCore+"_DP1")
-	began := signalPart(t, stopped, syscall.SIGSTOP)
-	r := l.turns(t, "stalled", began, stallAfter+2*engineInterval)
+	signalPart(t, stopped, syscall.SIGSTOP)
+	r := l.turns(t, "stalled", l.lastMove(t, "1"), stallAfter+2*engineInterval)
 	require.Contains(t, r.Reason, "nothing moves")
 	before := total(l.page(t), "llm_server_generation_tokens_total")
 	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
@@ -46,4 +46,27 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	killed := signalPart(t, s.part(t, vllmCore+"_DP0"), syscall.SIGKILL)
 	l.turns(t, "down", killed, engineLongest)
 	require.Subset(t, []string{"ready", "not_ready", "stalled", "down"}, l.history(t), "no other state was ever shown")
+}
+
+// lastMove waits until the replica is stalled, and gives the moment at which a
+// counter of an engine moved last on the server's page: its API counts what it had
+// from an engine before that stopped, as late as it comes to it.
+func (l *life) lastMove(t *testing.T, engine string) time.Time {
+	t.Helper()
+	begun := time.Now()
+	last, before := begun, ""
+	within(t, 2*engineLongest, "a stall", func() bool {
+		report, p, now := l.report(t), l.page(t), ""
+		for _, name := range []string{"vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count"} {
+			for _, s := range p.named(name, "exported_engine", engine) {
+				now += " " + s.text
+			}
+		}
+		if now != before {
+			last, before = time.Now(), now
+		}
+		return report.State == "stalled"
+	})
+	t.Logf("what engine %s had done was counted until %s after it stopped", engine, last.Sub(begun).Round(time.Millisecond))
+	return last
 }

@@ -21,7 +21,7 @@ const engineModel = "tiny-llama"
 
 // startsWithin is how long a server may take until it answers: half a minute on
 // an idle machine.
-const startsWithin = 4 * time.Minute
+const startsWithin = 8 * time.Minute
 
 // engineServer is a vLLM or an SGLang that comes and goes.
 type engineServer struct {
