@@ -74,7 +74,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		Reload:     e.reload,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w; see --web.listen-address, --web.grpc-health-address and --web.config.file", err)
+		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
 	}
 	if err := e.apply(first); err != nil {
 		e.server.Close()

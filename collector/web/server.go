@@ -154,7 +154,7 @@ func (s *Server) bind(ctx context.Context) error {
 	if address := s.opts.GRPCHealthAddress; address != "" {
 		l, err := listen.Listen(ctx, "tcp", address)
 		if err != nil {
-			return fmt.Errorf("cannot listen on %q: %w", address, cause(err))
+			return fmt.Errorf("--web.grpc-health-address: cannot listen on %q: %w", address, cause(err))
 		}
 		s.health = newHealthServer(s, l)
 	}
