@@ -105,7 +105,7 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
 	tightenHeap()
 	if limit := limitMemory(); limit > 0 {
-		e.logger.Info("Memory limit taken from the control group", "bytes", limit)
+		e.logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
 	}
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopScraping()

@@ -251,9 +251,32 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func TestMemoryLimitLeavesATenth(t *testing.T) {
-	for text, want := range map[string]int64{"1000\n": 900, "max\n": 0, "": 0, "-5": 0} {
+	for text, want := range map[string]int64{"1000\n": 900, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0} {
 		require.Equal(t, want, memoryLimit(text), "%q", text)
 	}
+}
+
+func TestTheTightestOfTheControlGroupsCounts(t *testing.T) {
+	for _, c := range []struct {
+		says  string
+		files map[string]string
+		want  int64
+	}{
+		{"none", nil, 0},
+		{"a container, whose group is the root", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 900},
+		{"a container that does not see its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 900},
+		{"a service of systemd", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "max\n"}, 900},
+		{"a slice that is tighter than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 450},
+		{"control groups of the first version", map[string]string{procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 900},
+	} {
+		require.Equal(t, c.want, cgroupMemory(func(name string) string { return c.files[name] }), c.says)
+	}
+}
+
+func TestMoreMemoryHasRoomForMoreTargets(t *testing.T) {
+	require.Zero(t, roomFor(10<<20))
+	require.InDelta(t, 300, roomFor(256<<20), 20)
+	require.Greater(t, roomFor(2<<30), 5*roomFor(512<<20)/2)
 }
 
 func TestCountSpeaksEnglish(t *testing.T) {
