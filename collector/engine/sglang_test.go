@@ -99,6 +99,16 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 			"requests_aborted_total": 6, "prompt_tokens_cached_total": 90, "prompt_tokens_cached_by_tier_total cache_tier=device": 90,
 		},
 		"real-sglang-0.5.23-scheduler-stopped.prom": {"requests_running": 4, "requests_waiting": 4},
+		"real-sglang-0.5.23-under-load.prom": {
+			"requests_running": 4, "requests_waiting": 16, "kv_cache_tokens_used": 404, "kv_cache_utilization_ratio": 0.1,
+			"generation_tokens_total": 13, "generation_tokens_live_total": 307, "prompt_tokens_live_total": 139,
+		},
+		// Two of the requests are those that it warms up with.
+		"real-sglang-0.5.23-after-load.prom": {
+			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 648, "generation_tokens_total": 2013, "requests_finished_total": 22,
+			"generation_tokens_live_total": 1991,
+		},
+		"real-sglang-0.5.23-idle.prom": {"requests_running": 0, "requests_finished_total": 2, "generation_tokens_total": 13, "kv_cache_tokens_used": 2},
 	} {
 		shows(t, sampleValues(t, engine.SGLang, name), want, name)
 	}

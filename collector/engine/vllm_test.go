@@ -126,6 +126,29 @@ func TestWhatRealPagesOfVLLMMean(t *testing.T) {
 			"kv_cache_config_info page_size=128 cache_dtype=auto enable_block_reuse=True num_gpu_blocks=341": 1,
 		},
 		"real-vllm-0.32.0-disable-log-stats.prom": {"requests_running": -1, "generation_tokens_total": -1},
+		"real-vllm-0.32.0-idle.prom":              {"requests_running": 0, "requests_waiting": 0, "generation_tokens_total": 0, "engine_iterations_total": 0, "engine_awake": 1},
+		"real-vllm-0.32.0-under-load.prom": {
+			"requests_running": 4, "requests_waiting": 20, "prompt_tokens_total": 128, "generation_tokens_total": 85, "engine_iterations_total": 22,
+			"time_to_first_token_seconds_count": 4, "request_duration_seconds_count": 0, "kv_cache_utilization_ratio": 0.0117647058823529,
+		},
+		// Six clients left: their tokens and first tokens count, and nothing else.
+		"real-vllm-0.32.0-after-disconnect.prom": {
+			"requests_running": 0, "prompt_tokens_total": 864, "generation_tokens_total": 4860, "requests_finished_total finish_reason=length": 24,
+			"requests_finished_total finish_reason=abort": 0, "time_to_first_token_seconds_count": 30, "request_duration_seconds_count": 24,
+		},
+		"real-vllm-0.32.0-after-errors.prom": {"requests_failed_total reason=4xx": 9, "requests_failed_total reason=5xx": -1, "requests_finished_total finish_reason=error": 0},
+		"real-vllm-0.32.0-api2-after-load.prom": {
+			"requests_running": 0, "requests_waiting": 0, "prompt_tokens_total": 768, "generation_tokens_total": 2400, "requests_finished_total finish_reason=length": 24,
+		},
+		"real-vllm-0.32.0-dp2-before-any-request.prom": {"requests_running": -1, "requests_waiting": -1, "generation_tokens_total": 0, "engine_iterations_total": 0},
+		// New requests are refused while those in flight end.
+		"real-vllm-0.32.0-draining.prom":       {"requests_failed_total reason=5xx": 34, "requests_finished_total finish_reason=length": 20, "requests_running": 0},
+		"real-vllm-0.32.0-engine-stopped.prom": {"requests_running": 4, "requests_waiting": 4, "engine_awake": 1},
+		"real-vllm-0.32.0-lora-after.prom": {
+			"generation_tokens_total": 1650, "adapters_written_timestamp_seconds max_lora=1 running= waiting=": 1.795324619052088e+09,
+			"adapters_written_timestamp_seconds max_lora=1 running=ad1 waiting=ad1": 1.7953246190135565e+09,
+		},
+		"real-vllm-0.32.0-preempting.prom": {"requests_running": 2, "requests_waiting": 8, "preemptions_total": 4, "kv_cache_utilization_ratio": 0.8333333333333334},
 	} {
 		shows(t, sampleValues(t, engine.VLLM, name), want, name)
 	}
