@@ -42,7 +42,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	cmd.Flag("calm", "Let nothing fail.").BoolVar(&f.calm)
 	cmd.Flag("fault", "Let this happen at once, and nothing else; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
 	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
-	cmd.Flag("mixed", "Add a pool of one model that vLLM, SGLang, trtllm-serve and Triton serve.").BoolVar(&f.mixed)
+	cmd.Flag("mixed", "Add two pools of which each replica is another kind of server.").BoolVar(&f.mixed)
 	return cmd.FullCommand(), func() error {
 		if err := f.check(); err != nil {
 			return usageError{err}
@@ -123,9 +123,23 @@ func (f *demoFlags) fleet() simulate.FleetSpec {
 	fleet := demoFleet(f.replicas, f.speed)
 	if f.mixed {
 		mixed := simulate.MixedFleet(f.speed).Pools
-		fleet.Pools = append(fleet.Pools, mixed[len(mixed)-1])
+		fleet.Pools = append(fleet.Pools, mixed[len(mixed)-1], otherKinds(f.speed))
 	}
 	return fleet
+}
+
+// otherKinds is one model behind the servers that the mixed pool lacks.
+func otherKinds(speed float64) simulate.PoolSpec {
+	pool := simulate.PoolSpec{Name: "gemma-9b-mixed"}
+	for i, kind := range []simulate.Kind{simulate.KindNIM, simulate.KindDynamo, simulate.KindTritonOpenAI, simulate.KindTritonVLLM} {
+		pool.Replicas = append(pool.Replicas, simulate.Spec{
+			Name: fmt.Sprintf("gemma-9b-%d", i), Kind: kind, Seed: uint64(50 + i), Speed: speed,
+			Model: "gemma-9b", GPUs: 1, Streaming: true,
+			Workload: simulate.Workload{Rate: 5, PromptTokens: 300, OutputTokens: 120},
+			Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+		})
+	}
+	return pool
 }
 
 // demoFleet is the fleet of simulate.DemoFleet with as many replicas as wanted,

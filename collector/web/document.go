@@ -118,13 +118,10 @@ func (s *Server) replicaDocument(r *replica, clean scrubber) Replica {
 	d := Replica{
 		PoolID: r.PoolID, ReplicaID: r.ReplicaID, Severity: r.condition.String(), State: r.status.State, Word: r.Word(),
 		Reason: brief(sentence(clean.text(wrong(&r.status)))), Since: moment(s.since(r)), Runbook: s.runbook(r.status.Runbook),
-		Engine: known(r.status.DetectedEngine), TRTLLM: r.Library(), Differs: r.Odd,
+		Engine: r.kind(), TRTLLM: r.Library(), Differs: r.Odd,
 		Tokens: known64(r.figures.Tokens), Waiting: known64(r.figures.Waiting),
 		Running: known64(r.figures.Running), Limit: known64(r.figures.Limit), Cache: known64(r.figures.Cache),
 		FirstToken: known64(r.figures.FirstToken), Duration: known64(r.figures.Duration), Failed: known64(r.figures.Failed),
-	}
-	if !r.Auto() {
-		d.Engine = r.Engine
 	}
 	if version := r.Server(); version != nothing {
 		d.Version = version

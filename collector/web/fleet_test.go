@@ -197,6 +197,20 @@ func TestOfVersionsTheOddOneIsMarked(t *testing.T) {
 	}
 }
 
+func TestVersionsOfOtherKindsOfServersAreNotCompared(t *testing.T) {
+	f := newFleet(t)
+	for i, kind := range []string{"triton", "vllm", "sglang", "vllm", "vllm"} {
+		s := serving()
+		s.DetectedEngine, s.EngineVersion, s.TRTLLMVersion = kind, kind+"1", ""
+		if i == 4 {
+			s.EngineVersion = "0.9"
+		}
+		f.publish("a", strconv.Itoa(i), s, nil)
+	}
+	page := get(handler(t, f.options()), "/").Body.String()
+	require.Equal(t, 1, strings.Count(page, ">differs<"), "of three vLLM the odd one, of single servers none")
+}
+
 func TestReplicasAreSortedAsPeopleSortThem(t *testing.T) {
 	f := newFleet(t)
 	for _, name := range []string{"r10", "r2", "r1", "r02", "a-3-1", "a-3-10", "a-3-9", "r"} {

@@ -128,20 +128,33 @@ func compareReplicas(a, b *replica) int {
 		natural(a.PoolID, b.PoolID), natural(a.ReplicaID, b.ReplicaID))
 }
 
-// markOdd marks the replicas of a pool whose versions are not those of most of
-// it; where no version has a majority, all that are known.
+// markOdd marks the replicas of a pool whose versions are not those of most of it
+// that are the same kind of server; where no version has a majority, all that are
+// known.
 func markOdd(pool []*replica) {
-	count, versions := map[string]int{}, 0
+	count, versions, kinds := map[[2]string]int{}, map[string]int{}, map[string]int{}
 	for _, r := range pool {
 		if v := r.release(); v != "" {
-			count[v]++
-			versions++
+			key := [2]string{r.kind(), v}
+			if count[key] == 0 {
+				kinds[r.kind()]++
+			}
+			count[key]++
+			versions[r.kind()]++
 		}
 	}
 	for _, r := range pool {
-		n := count[r.release()]
-		r.Odd = n > 0 && len(count) > 1 && 2*n <= versions
+		n := count[[2]string{r.kind(), r.release()}]
+		r.Odd = n > 0 && kinds[r.kind()] > 1 && 2*n <= versions[r.kind()]
 	}
+}
+
+// kind is that of the server, as far as it is known.
+func (r *replica) kind() string {
+	if !r.Auto() {
+		return r.Engine
+	}
+	return known(r.status.DetectedEngine)
 }
 
 // lastTried is when the replica was last asked, zero for one that never is.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -69,7 +70,7 @@ func query(f *derive.Family) string {
 	by := []string{"pool_id"}
 	if f.Scope != derive.OfPool {
 		for _, label := range f.Labels {
-			if label == "model_id" || label == "class" {
+			if slices.Contains([]string{"model_id", "class", "slo", "bound"}, label) {
 				by = append(by, label)
 			}
 		}

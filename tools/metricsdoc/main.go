@@ -48,6 +48,9 @@ rough, the text says how. [How right they are](accuracy.md) has the errors that 
 
 Definitions: TTFT is the time from a request's arrival at the server to its first token, TPOT the mean time between the tokens of a request after
 the first, E2E the time to its last token.
+
+Queries are for a first look. Where frontends and their workers are both scraped, select one ` + "`tier`" + `, or use the recording rules of
+` + "`trtllm_exporter rules`" + `, which do.
 `
 
 // reference is the whole document.
