@@ -135,18 +135,16 @@ func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool)
 		put("{}\x00trtllm_exporter_target_restarts_total", float64(restarts))
 		put("{}\x00trtllm_exporter_targets", 1)
 		for _, state := range assess.States() {
-			is := 0.0
-			if seen[i].State == state {
-				is = 1
-			}
-			put(fmt.Sprintf("{state=%q}\x00llm_server_state", state), is)
+			put(fmt.Sprintf("{state=%q}\x00llm_server_state", state), number(seen[i].State == state))
 		}
 		for name, answer := range seen[i].Capabilities {
-			is := 0.0
-			if answer.OK {
-				is = 1
-			}
-			put(fmt.Sprintf("{capability=%q}\x00llm_server_capability", name), is)
+			put(fmt.Sprintf("{capability=%q}\x00llm_server_capability", name), number(answer.OK))
+		}
+		for name, answer := range seen[i].Objectives {
+			put(fmt.Sprintf("{slo=%q}\x00llm_server_slo_measured", name), number(answer.OK))
+		}
+		for _, o := range matrix.Promised() {
+			put(fmt.Sprintf("{slo=%q}\x00llm_server_slo_objective", o.Name), o.Share)
 		}
 	}
 	named := make(map[string][]float64)
@@ -157,11 +155,19 @@ func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool)
 	return named
 }
 
+// number is 1 for true.
+func number(on bool) float64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
 // written is a line of values as promtool reads it: runs of equal steps are one
 // word, a series that went away is stale.
 func written(line []float64) string {
 	var words []string
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	text := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 	for i := 0; i < len(line); {
 		if math.IsNaN(line[i]) {
 			if i > 0 && !math.IsNaN(line[i-1]) {
@@ -178,11 +184,11 @@ func written(line []float64) string {
 		}
 		switch step := line[min(i+1, len(line)-1)] - line[i]; {
 		case n == 1:
-			words = append(words, number(line[i]))
+			words = append(words, text(line[i]))
 		case step < 0:
-			words = append(words, fmt.Sprintf("%s-%sx%d", number(line[i]), number(-step), n-1))
+			words = append(words, fmt.Sprintf("%s-%sx%d", text(line[i]), text(-step), n-1))
 		default:
-			words = append(words, fmt.Sprintf("%s+%sx%d", number(line[i]), number(step), n-1))
+			words = append(words, fmt.Sprintf("%s+%sx%d", text(line[i]), text(step), n-1))
 		}
 		i += n
 	}
@@ -235,7 +241,7 @@ func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
 			refused, _ := last.Value("request_error_ratio", "class", "overload")
 			require.Equal(t, refused > 0.05, slices.Contains(names, "LLMRequestsRefused"), cell)
 			if slices.Contains(quiet(), trouble.Name) {
-				// The bounds of the pages' histograms are not those of the objectives.
+				// What a server cannot measure is wrong with the objective.
 				names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "LLMSLOUnmeasured" })
 				require.Empty(t, names, cell)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Seen is what is known of a server at one page.
@@ -19,8 +20,14 @@ type Seen struct {
 	State assess.State
 	// Series are the derived series of the page.
 	Series []Series
-	// Capabilities are what can be known of it, Shown what is on the page.
-	Capabilities map[string]Answer
+	// Capabilities are what can be known of it, Objectives which of those that were
+	// promised are measured.
+	Capabilities, Objectives map[string]Answer
+}
+
+// Promised are the objectives of every server's pool.
+func Promised() []slo.Objective {
+	return []slo.Objective{{Name: slo.Availability, Share: 0.99}}
 }
 
 // Answer is what is said of a capability.
@@ -68,7 +75,7 @@ func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
 	}
 	r.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity()})
+	r.deriver = derive.NewDeriver(derive.Options{Window: window, Interval: interval, Engine: e, Identity: r.identity(), Objectives: Promised()})
 	all := make([]Seen, 0, len(trouble.Pages))
 	for i := range trouble.Pages {
 		seen, err := r.page(&trouble.Pages[i])
@@ -125,7 +132,7 @@ func (r *run) page(p *Page) (Seen, error) {
 
 // seen puts together what is known now.
 func (r *run) seen(out *exposition.Block) Seen {
-	s := Seen{Capabilities: make(map[string]Answer)}
+	s := Seen{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
 	for n := range out.Shape().Lines() {
 		if v, ok := out.Value(n); ok {
 			s.Series = append(s.Series, Series{out.Shape().Labels(n), v})
@@ -133,6 +140,9 @@ func (r *run) seen(out *exposition.Block) Seen {
 	}
 	for _, c := range engine.Capabilities(r.engine, &engine.Known{Page: r.read, Facts: r.facts, Health: r.health}) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
+	}
+	for _, o := range r.deriver.Objectives() {
+		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	c := r.deriver.Conditions()
 	r.was = assess.Judge(&assess.Evidence{

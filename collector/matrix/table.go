@@ -16,7 +16,8 @@ state       what the replica is judged to be doing
 requests/s  requests that ended a second over the window
 client      share of them that were the client's mistake, and so on; ok is not shown
 seconds     mean time of a request
-alerts      what fires while the trouble lasts, for twenty minutes in all, in a pool of this replica alone; see alerts/values.yaml
+alerts      what fires while the trouble lasts, for twenty minutes in all, in a pool of this replica alone; see alerts/values.yaml.
+            The pool promises that 99 % of requests do not fail
 -           absent
 
 Where shares are absent although requests ended, the line below the server says why.
