@@ -93,14 +93,10 @@ func (c *faultCase) missing(page string) string {
 	return ""
 }
 
-// failures is how often the case's target failed, but for timeouts, which good
-// pages of a busy machine may meet as well.
+// failures is how often the case's target failed for any reason.
 func (c *faultCase) failures(page string) float64 {
 	sum := 0.0
 	for _, reason := range scrape.Reasons() {
-		if reason == scrape.ReasonTimeout {
-			continue
-		}
 		sum += max(value(page, reasoned("target_scrape_failures_total", c.id(), string(reason), "bad")), 0)
 	}
 	return sum
@@ -188,7 +184,7 @@ func runCompany(t *testing.T, cases []faultCase) {
 		return ""
 	})
 	l.requireBystanders(cases, formats, bystanders()...)
-	l.requirePromtool()
+	requirePromtool(t, l.page())
 	for _, s := range stages {
 		s.play(nil)
 	}

@@ -73,8 +73,8 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 	return &replica.Pool{
 		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
 		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
-		IdentityInterval: time.Duration(pc.IdentityInterval),
-		Page:             cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
+		IdentityInterval: time.Duration(pc.IdentityInterval), StartBudget: time.Duration(pc.StartBudget),
+		Page: cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
 		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},

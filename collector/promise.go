@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
@@ -21,10 +22,10 @@ func (c *Collector) promised() []poolValue {
 	return values
 }
 
-// promises are what is said of one pool: its objectives, and how many replicas it
-// should have.
+// promises are what is said of one pool: how long its replicas may take to come
+// up, its objectives, and how many replicas it should have.
 func promises(cfg *config.Pool) []poolValue {
-	var values []poolValue
+	values := []poolValue{{family: "pool_start_budget_seconds", pool: cfg.PoolID, value: time.Duration(cfg.StartBudget).Seconds()}}
 	for _, o := range cfg.SLO.Objectives() {
 		values = append(values, poolValue{"slo_objective", cfg.PoolID, "slo", string(o.Name), o.Share})
 		if o.Within > 0 {

@@ -146,7 +146,7 @@ func (s *scene) value(name string, labels ...string) string {
 func TestAServerThatLoadsIsStarting(t *testing.T) {
 	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: long}, nil)
-	require.Contains(t, s.turns("starting").StateReason, "models are loaded")
+	require.Contains(t, s.turns("unknown").StateReason, "models are loaded")
 	s.subject.Advance(long)
 	s.turns("ready")
 	s.until("a ready API", func() bool { return strings.Contains(s.status().StateReason, "200") })

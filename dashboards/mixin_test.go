@@ -1,11 +1,14 @@
 package dashboards_test
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,9 +18,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
-// jsonnet evaluates an expression in the mixin's folder; without the program the
-// test is skipped, but never so in CI.
+// jsonnet evaluates an expression in the mixin's folder.
 func jsonnet(t *testing.T, expression string, into any) {
+	t.Helper()
+	out, err := evaluated(t, expression)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(out, into))
+}
+
+// evaluated is what an expression comes to; without the program the test is
+// skipped, but never so in CI.
+func evaluated(t *testing.T, expression string) ([]byte, error) {
 	t.Helper()
 	path := cmp.Or(os.Getenv("JSONNET"), filepath.Join("..", ".cache", "bin", "jsonnet"))
 	if _, err := os.Stat(path); err != nil {
@@ -26,47 +37,113 @@ func jsonnet(t *testing.T, expression string, into any) {
 		}
 		t.Skip("jsonnet is not built: `make .cache/bin/jsonnet` builds it")
 	}
-	out, err := exec.CommandContext(t.Context(), path, "-e", expression).Output()
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(out, into))
+	cmd := exec.CommandContext(t.Context(), path, "-e", expression)
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", err, said.String())
+	}
+	return out, nil
 }
 
-func TestMixinHasAllDashboardsAndRules(t *testing.T) {
-	t.Parallel()
-	var found map[string]json.RawMessage
-	jsonnet(t, "(import 'mixin.libsonnet').grafanaDashboards", &found)
-	all := dashboards.All()
-	require.Len(t, found, len(all))
-	for i := range all {
-		want, err := dashboards.Encode(&all[i], dashboards.ClusterLabel)
-		require.NoError(t, err)
-		require.JSONEq(t, string(want), string(found[all[i].UID+".json"]))
-	}
+// file are rules by group, as Prometheus reads them.
+type file struct {
+	Groups []group `yaml:"groups" json:"groups"`
+}
 
-	type file struct {
-		Groups []struct {
-			Rules []map[string]any `yaml:"rules"`
-		} `yaml:"groups"`
-	}
-	var rules []map[string]any
-	for _, kind := range []string{"prometheusRules", "prometheusAlerts"} {
-		var f file
-		jsonnet(t, "(import 'mixin.libsonnet')."+kind, &f)
-		for _, g := range f.Groups {
-			rules = append(rules, g.Rules...)
+type group struct {
+	Name     string           `yaml:"name" json:"name"`
+	Interval string           `yaml:"interval" json:"interval"`
+	Rules    []map[string]any `yaml:"rules" json:"rules"`
+}
+
+// only are the rules of a kind.
+func (f *file) only(kind string) file {
+	var kept file
+	for _, g := range f.Groups {
+		g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(rule map[string]any) bool { return rule[kind] == nil })
+		if len(g.Rules) > 0 {
+			kept.Groups = append(kept.Groups, g)
 		}
 	}
-	values, err := alerts.DefaultValues()
-	require.NoError(t, err)
-	text, err := alerts.Render(values)
-	require.NoError(t, err)
-	var want file
-	require.NoError(t, yaml.Unmarshal(text, &want))
-	count := 0
-	for _, g := range want.Groups {
-		count += len(g.Rules)
+	return kept
+}
+
+func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ says, config, values, label string }{
+		{"as it is", "{}", "{}", "cluster"},
+		{"a scrape in a minute", "{scrapeInterval: '1m'}", "scrape_interval: 1m", "cluster"},
+		{"a scrape in 17 seconds", "{scrapeInterval: '17s'}", "scrape_interval: 17s", "cluster"},
+		{"another label of clusters", "{clusterLabel: 'k8s_cluster'}", "cluster_label: k8s_cluster", "k8s_cluster"},
+		{"no label of clusters", "{clusterLabel: ''}", "cluster_label: ''", ""},
+		{
+			"another job, another runbook and another threshold", "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
+			"exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", "cluster",
+		},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			var found map[string]json.RawMessage
+			mixin := "((import 'mixin.libsonnet') {_config+:: " + c.config + "})."
+			jsonnet(t, mixin+"grafanaDashboards", &found)
+			all := dashboards.All()
+			require.Len(t, found, len(all))
+			for i := range all {
+				want, err := dashboards.Encode(&all[i], c.label)
+				require.NoError(t, err)
+				require.JSONEq(t, string(want), string(found[all[i].UID+".json"]), all[i].UID)
+			}
+			values, err := alerts.ParseValues([]byte(c.values))
+			require.NoError(t, err)
+			text, err := alerts.Render(values)
+			require.NoError(t, err)
+			var want file
+			require.NoError(t, yaml.Unmarshal(text, &want))
+			for kind, of := range map[string]string{"record": "prometheusRules", "alert": "prometheusAlerts"} {
+				var got file
+				jsonnet(t, mixin+of, &got)
+				wanted, err := json.MarshalIndent(want.only(kind), "", " ")
+				require.NoError(t, err)
+				have, err := json.MarshalIndent(got, "", " ")
+				require.NoError(t, err)
+				require.Equal(t, string(wanted), string(have), kind)
+			}
+		})
 	}
-	require.Len(t, rules, count)
+}
+
+func TestMixinTakesTagsLinksAndLeavesAlertsOut(t *testing.T) {
+	t.Parallel()
+	var d struct {
+		Tags  []string                 `json:"tags"`
+		Links []struct{ Title string } `json:"links"`
+		Time  struct{ From string }    `json:"time"`
+	}
+	jsonnet(t, `((import 'mixin.libsonnet') {_config+:: {dashboardTags: ['ours'], dashboardLinks: [{title: 'Wiki', type: 'link', url: 'https://wiki'}], dashboardTimeFrom: 'now-6h'}}).grafanaDashboards['trtllm-fleet.json']`, &d)
+	require.Equal(t, []string{"ours"}, d.Tags)
+	require.Len(t, d.Links, 2)
+	require.Equal(t, "Wiki", d.Links[1].Title)
+	require.Equal(t, "now-6h", d.Time.From)
+
+	var got file
+	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: ['LLMReplicaNoProgress']}}).prometheusAlerts", &got)
+	text, err := json.Marshal(got)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), `"LLMReplicaNoProgress"`)
+	require.Contains(t, string(text), `"LLMReplicaStalled"`)
+}
+
+func TestMixinRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	for config, says := range map[string]string{
+		"{values: {nothing: '1'}}": "values.nothing: alerts/values.yaml has no such key",
+		"{scrapeInterval: '2m'}":   "scrapeInterval: 2m is longer than 1m",
+	} {
+		_, err := evaluated(t, "((import 'mixin.libsonnet') {_config+:: "+config+"}).prometheusRules")
+		require.ErrorContains(t, err, says)
+	}
 }
 
 func TestProvisioningIsWhatGrafanaReads(t *testing.T) {

@@ -80,9 +80,9 @@ func exporterConfig(fleet *simulate.Fleet) string {
 		}
 		switch pool.Name {
 		case "calm":
-			b.WriteString("    slo: { e2e: { le: 30s, objective: 0.9 }, availability: { objective: 0.995 } }\n")
+			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
 		case "busy":
-			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 } }\n")
+			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.5 }, e2e: { le: 40s, objective: 0.5 } }\n")
 		case "failing":
 			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,6 +119,36 @@ func TestFaultsReachTheirReceiver(t *testing.T) {
 	s.untouched(t)
 	s.healthyRules(t)
 	s.complete(t, calm, s.panels(t))
+	s.lasting(t, "a restart of the exporter", func() {
+		s.process.exporter.end(t)
+		pause(t, 3*time.Second)
+		s.process.exporter.begin(t)
+	})
+	s.lasting(t, "a gap of Prometheus", func() {
+		s.process.prometheus.signal(t, syscall.SIGSTOP)
+		pause(t, 15*time.Second)
+		s.process.prometheus.signal(t, syscall.SIGCONT)
+	})
+}
+
+// lasting holds that alerts go on firing through an interruption: nobody is sent
+// word that they are over, and they fire when it is long past.
+func (s *stack) lasting(t *testing.T, interruption string, cause func()) {
+	t.Helper()
+	cause()
+	pause(t, 50*time.Second)
+	for _, f := range [][]string{
+		{"LLMReplicaDown", "pool_id", "lossy"},
+		{"LLMPoolDown", "pool_id", "lone"},
+		{"LLMReplicaStalled", "pool_id", "stuck"},
+		{"LLMReplicaFailing", "pool_id", "failing"},
+	} {
+		require.Empty(t, s.hook.came("resolved", f[0], f[1:]...), "%s ended %s", interruption, f[0])
+		within(t, 10*time.Second, f[0]+" after "+interruption, func() bool {
+			return len(s.query(t, `ALERTS{alertstate="firing",alertname="`+f[0]+`",pool_id="`+f[2]+`"}`)) > 0
+		})
+		t.Logf("%-40s %-20s goes on", interruption, f[0])
+	}
 }
 
 // inhibited holds Alertmanager to the inhibition: symptoms are there and muted.

@@ -28,7 +28,7 @@ func expectedEmpty() map[string]string {
 		"trtllm-versions / Worse than the version before / A":     sole,
 		"trtllm-exporter / Series dropped / A":                    "no server breaks a limit here",
 		"trtllm-replica / Disaggregated transfers / A":            "no server here is disaggregated",
-		"trtllm-capacity / Refused for want of room / B":          "no server here is a router",
+		"trtllm-latency / Time between tokens, percentiles / F":   "no pool here has that objective",
 	}
 }
 
@@ -45,6 +45,7 @@ func rare() []string {
 		"trtllm-latency / Time between tokens, percentiles / E",
 		"trtllm-latency / Time between tokens, above the largest bound / A",
 		"trtllm-capacity / Refused for want of room / A",
+		"trtllm-capacity / Refused for want of room / B",
 		"trtllm-capacity / Hidden in Triton's executor, estimate / A",
 		"trtllm-latency / Time per output token, estimate / A",
 	}

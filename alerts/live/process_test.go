@@ -45,23 +45,50 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.text.Write(p)
 }
 
+// process is a program that runs, and can be started again.
+type process struct {
+	path string
+	args []string
+	cmd  *exec.Cmd
+	out  output
+}
+
 // start runs a program until the test ends; its output is shown if it fails.
-func start(t *testing.T, path string, args ...string) {
+func start(t *testing.T, path string, args ...string) *process {
 	t.Helper()
-	var out output
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = &out, &out
-	require.NoError(t, cmd.Start())
+	p := &process{path: path, args: args}
+	p.begin(t)
 	t.Cleanup(func() {
-		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
-		err := cmd.Wait()
-		if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
-			require.NoError(t, err)
-		}
+		p.end(t)
 		if t.Failed() {
-			t.Logf("%s:\n%s", path, out.text.String())
+			t.Logf("%s:\n%s", path, p.out.text.String())
 		}
 	})
+	return p
+}
+
+// begin starts the program.
+func (p *process) begin(t *testing.T) {
+	t.Helper()
+	p.cmd = exec.Command(p.path, p.args...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	require.NoError(t, p.cmd.Start())
+}
+
+// end stops it and waits until it has ended.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	p.signal(t, syscall.SIGTERM)
+	err := p.cmd.Wait()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		require.NoError(t, err)
+	}
+}
+
+// signal sends it a signal.
+func (p *process) signal(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	require.NoError(t, p.cmd.Process.Signal(s))
 }
 
 // address is one on loopback where nobody listens.

@@ -55,11 +55,16 @@ func (w *webhook) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 
 // firing are the alerts that came with a name and labels, as pairs.
 func (w *webhook) firing(name string, pairs ...string) []alert {
+	return w.came("firing", name, pairs...)
+}
+
+// came are the messages of a status about alerts with a name and labels.
+func (w *webhook) came(status, name string, pairs ...string) []alert {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var found []alert
 	for _, a := range w.alerts {
-		same := a.Status == "firing" && a.Labels["alertname"] == name
+		same := a.Status == status && a.Labels["alertname"] == name
 		for i := 0; i+1 < len(pairs); i += 2 {
 			same = same && a.Labels[pairs[i]] == pairs[i+1]
 		}
@@ -75,6 +80,8 @@ type stack struct {
 	fleet                              *simulate.Fleet
 	exporter, prometheus, alertmanager string
 	hook                               *webhook
+	// process are the exporter and Prometheus.
+	process struct{ exporter, prometheus *process }
 }
 
 // startStack starts all parts with the shipped configurations.
@@ -94,12 +101,12 @@ func startStack(t *testing.T) *stack {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	start(t, exporter, "serve", "--config.file="+write("exporter.yml", exporterConfig(fleet)), "--web.listen-address="+s.exporter)
+	s.process.exporter = start(t, exporter, "serve", "--config.file="+write("exporter.yml", exporterConfig(fleet)), "--web.listen-address="+s.exporter)
 
 	rules, err := alerts.Render(values(t))
 	require.NoError(t, err)
 	write("rules.yml", string(rules)+autoscaling(t))
-	start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
+	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
 		"15s", "1s", "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
 	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
@@ -138,6 +145,9 @@ func values(t *testing.T) alerts.Values {
 		switch {
 		case key == "evaluation_interval":
 			v[key] = "1s"
+		case key == "keep_firing_for":
+			// An exporter that starts again needs its windows to see what hangs.
+			v[key] = "45s"
 		case key == "scrape_failures_for":
 			v[key] = "10s"
 		case strings.HasSuffix(key, "_for"):

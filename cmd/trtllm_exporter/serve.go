@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -57,6 +58,7 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 // sourceFlags say what is scraped.
 type sourceFlags struct {
 	file              string
+	reload            time.Duration
 	targets           []string
 	interval, timeout time.Duration
 	shard             string
@@ -70,6 +72,8 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	var serving webFlags
 	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").
 		PlaceHolder("FILE").StringVar(&source.file)
+	cmd.Flag("config.reload-interval", "How often to look whether the configuration file has another content, and read it again if so; 0 is never.").
+		Default("0s").DurationVar(&source.reload)
 	cmd.Flag("target", "URL of a server, for use without a file; repeatable.").
 		PlaceHolder("URL").StringsVar(&source.targets)
 	cmd.Flag("scrape.interval", "Time between two scrapes of a --target (default 5s).").
@@ -90,7 +94,7 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 		if serving.inFlight < 1 {
 			return usageError{fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", serving.inFlight)}
 		}
-		return untilSignal(func(ctx context.Context) error { return serve(ctx, out, &serving, source.load) })
+		return untilSignal(func(ctx context.Context) error { return serve(ctx, out, &serving, &source) })
 	}
 }
 
@@ -105,6 +109,10 @@ func (s *sourceFlags) check() error {
 		return errors.New("--scrape.interval and --scrape.timeout are for --target; with a file set global.scrape_interval and global.scrape_timeout in it")
 	case s.file == "" && s.shard != "":
 		return errors.New("--sharding.index is for a file with sharding.total; give --config.file FILE")
+	case s.reload < 0:
+		return fmt.Errorf("--config.reload-interval: %s is below 0; give a time, or 0 to read the file on SIGHUP only", s.reload)
+	case s.file == "" && s.reload > 0:
+		return errors.New("--config.reload-interval is for a file; give --config.file FILE")
 	case s.interval < 0 || s.timeout < 0:
 		return errors.New("--scrape.interval and --scrape.timeout must be longer than 0")
 	}
@@ -142,16 +150,23 @@ func (s *sourceFlags) read() (*config.File, error) {
 }
 
 // serve runs the exporter until ctx ends.
-func serve(ctx context.Context, out *output, flags *webFlags, load func() (*config.File, error)) error {
+func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlags) error {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	logger := promslog.New(&out.log)
 	takeKubernetesLog(logger)
 	takeStandardLog(logger)
-	e, err := newExporter(ctx, logger, flags, load)
+	e, err := newExporter(ctx, logger, flags, source.load)
 	if err != nil {
 		return err
+	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if source.reload > 0 {
+		watching.Go(func() { watch(ctx, source.file, source.reload, hangups) })
 	}
 	return e.run(ctx, hangups)
 }

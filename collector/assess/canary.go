@@ -23,7 +23,7 @@ func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, sta
 // which it may be asked.
 func restingIn(s State) string {
 	switch s {
-	case Starting, NotReady, Unserved, Silent, Draining, Down:
+	case Unknown, Starting, NotReady, Unserved, Silent, Draining, Down:
 		return "the replica is " + strings.ReplaceAll(string(s), "_", " ")
 	case Ready, Failing, Stalled, Blind:
 	}

@@ -61,7 +61,7 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 	b := triton(t)
 	require.Equal(t, "the server was not recognised yet", assess.CanaryOrder(b.Engine, nil, api, "llm", assess.Down).Hold)
 	for state, hold := range map[assess.State]string{
-		assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
+		assess.Unknown: "the replica is unknown", assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
 		assess.Draining: "the replica is draining", assess.Down: "the replica is down",
 		assess.Ready: "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
 	} {

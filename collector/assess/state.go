@@ -11,7 +11,10 @@ type State string
 const (
 	// Silent is a rank that binds no port: it has no state of its own, and is not
 	// among States.
-	Silent   State = "silent"
+	Silent State = "silent"
+	// Unknown is a replica that this process never saw and that may yet come up:
+	// whether it ever served nobody can say.
+	Unknown  State = "unknown"
 	Starting State = "starting"
 	Ready    State = "ready"
 	NotReady State = "not_ready"
@@ -25,7 +28,7 @@ const (
 
 // States lists all states.
 func States() []State {
-	return []State{Starting, Ready, NotReady, Unserved, Draining, Failing, Stalled, Blind, Down}
+	return []State{Unknown, Starting, Ready, NotReady, Unserved, Draining, Failing, Stalled, Blind, Down}
 }
 
 // Evidence is what is known of a replica at one moment.
@@ -57,7 +60,7 @@ type Scrape struct {
 	OK, Refused bool
 	Error, Hint string
 	// Seen is true when a scrape succeeded before; MayStart while a replica that
-	// was never seen and refuses may still be loading.
+	// was never seen and refuses may still be loading, by the pool's start budget.
 	Seen, MayStart bool
 }
 
@@ -125,7 +128,7 @@ func (e *Evidence) withoutPage() (State, string) {
 	case answers:
 		return Blind, "the API answers, the page does not: " + failure
 	case e.Scrape.Refused && !e.Scrape.Seen && e.Scrape.MayStart:
-		return Starting, "nothing listens yet; a server opens its ports when its models are loaded"
+		return Unknown, "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"
 	case e.Scrape.Refused && e.Scrape.Seen:
 		return Down, "nothing listens any more: the server has ended, or is starting again; " + failure
 	}

@@ -19,7 +19,7 @@ func TestStateOfAReplica(t *testing.T) {
 		state  assess.State
 		reason string
 	}{
-		{"both refuse, never answered", with(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Starting, "models are loaded"},
+		{"both refuse, never answered", with(refuses, func(e *assess.Evidence) { e.Scrape.MayStart = true }), assess.Unknown, "models are loaded"},
 		{"both refuse, never answered, for long", refuses, assess.Down, "connect: refused"},
 		{"both refuse, was up", with(refuses, func(e *assess.Evidence) { e.Scrape.Seen, e.Scrape.MayStart = true, true }), assess.Down, "nothing listens any more"},
 		{
@@ -96,7 +96,7 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
-		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens yet; a server opens its ports when its models are loaded"},
+		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
 		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
 		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},

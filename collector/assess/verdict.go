@@ -37,6 +37,7 @@ var consequences = sync.OnceValue(func() map[State]consequence {
 	return map[State]consequence{
 		Ready:    {OK, ""},
 		Silent:   {OK, ""},
+		Unknown:  {Look, "LLMReplicaStartingLong"},
 		Starting: {Look, "LLMReplicaStartingLong"},
 		Draining: {Look, "LLMReplicaDrainingLong"},
 		Blind:    {Look, "LLMReplicaBlind"},

@@ -46,6 +46,10 @@ type Pool struct {
 	// versions and models.
 	IdentityInterval model.Duration `yaml:"identity_interval"`
 
+	// StartBudget is how long a replica that was never seen may load its models: up
+	// to then it is unknown, and down afterwards.
+	StartBudget model.Duration `yaml:"start_budget"`
+
 	// Scheme is http or https.
 	Scheme string `yaml:"scheme"`
 	// MetricsPath is the path of the metrics; the engine's default when empty.
@@ -104,6 +108,7 @@ type Pool struct {
 var DefaultPool = Pool{
 	Engine:           EngineAuto,
 	IdentityInterval: model.Duration(30 * time.Second),
+	StartBudget:      model.Duration(20 * time.Minute),
 	Scheme:           "http",
 	APIProtocol:      ProtocolHTTP,
 	Canary:           canary.DefaultConfig,

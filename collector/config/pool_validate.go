@@ -65,6 +65,9 @@ func (c *Pool) validateTimes() error {
 	if c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0 {
 		errs = append(errs, fmt.Errorf("scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
 	}
+	if c.StartBudget <= 0 {
+		errs = append(errs, errors.New("start_budget: must be longer than 0; the default is 20m"))
+	}
 	if c.IdentityInterval <= 0 {
 		errs = append(errs, errors.New("identity_interval: must be longer than 0; the default is 30s"))
 	}

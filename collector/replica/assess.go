@@ -14,11 +14,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
-// startGrace is how long a replica that never answered may be starting:
-// engines of large models take minutes to load, during which Triton opens no
-// port (server src/main.cc).
-const startGrace = 10 * time.Minute
-
 // shown is what was published last, and what that is made with.
 type shown struct {
 	blocks snapshot.Snapshot
@@ -92,7 +87,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
 		Silent: r.target.Silent, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
-			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.tally.Begun) < startGrace,
+			OK: failed == nil, Seen: !r.status.LastSuccess.IsZero(), MayStart: time.Since(r.tally.Begun) < r.pool.StartBudget,
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort()},
 		Mismatch: r.server.Mismatch(), Canary: r.canary.Failing(), Unmet: r.shown.known.Unmet(),

@@ -30,6 +30,8 @@ type Pool struct {
 	// Window is how far derived series look back, StallAfter how long work may
 	// be in flight without progress.
 	Window, StallAfter time.Duration
+	// StartBudget is how long a replica that was never seen may take to come up.
+	StartBudget time.Duration
 	// IdentityInterval is the time between two rounds of questions about
 	// versions and models.
 	IdentityInterval time.Duration

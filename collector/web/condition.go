@@ -65,7 +65,7 @@ func stateWord(s *target.Status, c condition) string {
 // first.
 func stateRank(state string) int {
 	worstFirst := []assess.State{
-		assess.Down, assess.Failing, assess.Stalled, assess.Unserved, assess.NotReady, assess.Blind, assess.Draining, assess.Starting, assess.Ready,
+		assess.Down, assess.Failing, assess.Stalled, assess.Unserved, assess.NotReady, assess.Blind, assess.Draining, assess.Starting, assess.Unknown, assess.Ready,
 	}
 	return slices.Index(worstFirst, assess.State(state))
 }

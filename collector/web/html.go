@@ -217,7 +217,7 @@ func (t *targetState) Tone() target.Health {
 	if t.IsUp() && t.Severity == look.String() {
 		return target.HealthUnknown
 	}
-	if t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
+	if t.State == stateUnknown || t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
 		return target.HealthUnknown
 	}
 	return t.Health
@@ -237,8 +237,9 @@ func (c *canaryState) fails() bool {
 	return c != nil && c.Hold == "" && c.Result != "" && c.Result != "ok"
 }
 
-// The states of a replica that serves and of one that will.
+// The states of a replica that serves, and of those that will or may.
 const (
 	stateReady    = string(assess.Ready)
+	stateUnknown  = string(assess.Unknown)
 	stateStarting = string(assess.Starting)
 )

@@ -167,7 +167,7 @@ func (r *replica) unready(ignoreCanary bool) bool {
 	if ignoreCanary && state == assess.Ready {
 		return false
 	}
-	return r.condition == broken || state == assess.Starting || state == assess.Draining
+	return r.condition == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }
 
 // stuck says that only a restart helps: no request is served and the server does

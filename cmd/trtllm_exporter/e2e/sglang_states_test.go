@@ -22,7 +22,7 @@ func TestStatesOfSGLang(t *testing.T) {
 	s := newEngine(t, "sglang")
 	l := sglangLife{watchLife(t, s, "")}
 	play(t, []step{
-		{"one whose model loads is starting", l.starts},
+		{"one whose model loads is unknown", l.starts},
 		{"one that serves is known by its page", l.serves},
 		{"its series have the names that its page has", l.names},
 		{"what runs and what waits is seen under load", l.load},
@@ -31,13 +31,13 @@ func TestStatesOfSGLang(t *testing.T) {
 		{"one that is back is ready", l.back},
 		{"one whose scheduler was killed is down", l.killed},
 	})
-	require.Subset(t, []string{"starting", "ready", "stalled", "down"}, l.history(t), "no other state was ever shown")
+	require.Subset(t, []string{"unknown", "ready", "stalled", "down"}, l.history(t), "no other state was ever shown")
 }
 
 func (l sglangLife) starts(t *testing.T) {
 	t.Helper()
 	l.server.launch(l.whole)
-	l.turns(t, "starting", time.Now(), 2*engineInterval)
+	l.turns(t, "unknown", time.Now(), 2*engineInterval)
 	l.server.waitServes(t)
 	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
 }

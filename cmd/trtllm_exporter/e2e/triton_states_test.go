@@ -26,15 +26,15 @@ func TestStatesOfTriton(t *testing.T) {
 		// states are all that the replica is ever in.
 		states []string
 	}{
-		{"the processes of its models die", newest, nil, testStubsDie, []string{"starting", "ready", "failing"}},
+		{"the processes of its models die", newest, nil, testStubsDie, []string{"unknown", "ready", "failing"}},
 		{
 			"a model is unloaded and loaded again", newest,
 			[]string{"--model-control-mode=explicit", "--load-model=*"},
 			testReload,
-			[]string{"starting", "ready", "not_ready", "unserved", "not_ready", "ready"},
+			[]string{"unknown", "ready", "not_ready", "unserved", "not_ready", "ready"},
 		},
-		{"it ends with a stream in flight", newest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
-		{"an old one ends", oldest, nil, testDrain, []string{"starting", "ready", "draining", "down"}},
+		{"it ends with a stream in flight", newest, nil, testDrain, []string{"unknown", "ready", "draining", "down"}},
+		{"an old one ends", oldest, nil, testDrain, []string{"unknown", "ready", "draining", "down"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -45,7 +45,7 @@ func TestStatesOfTriton(t *testing.T) {
 			// While models load, neither port listens.
 			require.Zero(t, s.status(t, "/v2/health/ready"))
 			require.False(t, s.answers(t))
-			r := w.turns(t, "starting", started)
+			r := w.turns(t, "unknown", started)
 			require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
 			ready := becomes(t, time.Minute, "API and page answer", func() bool {
 				s.relaunch(t)

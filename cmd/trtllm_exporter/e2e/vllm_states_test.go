@@ -26,7 +26,7 @@ func TestStatesOfVLLM(t *testing.T) {
 	s := newEngine(t, "vllm")
 	l := vllmLife{watchLife(t, s, "")}
 	play(t, []step{
-		{"one whose model loads is starting", l.starts},
+		{"one whose model loads is unknown", l.starts},
 		{"one that serves is known by its page", l.serves},
 		{"what runs and what waits is seen under load", l.load},
 		{"one whose engine hangs with requests is stalled though it says ready", l.hangs},
@@ -37,14 +37,14 @@ func TestStatesOfVLLM(t *testing.T) {
 		{"one whose engine was killed is down", l.killed},
 	})
 	// Its health is 503 for a moment when it saw its engine die.
-	require.Subset(t, []string{"starting", "ready", "not_ready", "stalled", "unserved", "failing", "down"}, l.history(t), "no other state was ever shown")
+	require.Subset(t, []string{"unknown", "ready", "not_ready", "stalled", "unserved", "failing", "down"}, l.history(t), "no other state was ever shown")
 }
 
 func (l vllmLife) starts(t *testing.T) {
 	t.Helper()
 	// Requests are served to the end after SIGTERM.
 	l.server.launch(l.whole, "--shutdown-timeout", "120")
-	r := l.turns(t, "starting", time.Now(), 2*engineInterval)
+	r := l.turns(t, "unknown", time.Now(), 2*engineInterval)
 	require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
 	l.server.waitServes(t)
 	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)

@@ -63,6 +63,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* Arguments and mounts of the exporter, on its own and as a sidecar. */}}
 {{- define "trtllm-exporter.args" -}}
 - --config.file=/etc/trtllm_exporter/config/config.yml
+{{- if ne (toString .Values.reloadInterval) "0s" }}
+- --config.reload-interval={{ .Values.reloadInterval }}
+{{- end }}
 - --web.listen-address=:{{ .Values.web.port }}
 - --web.max-requests={{ int .Values.web.maxRequests }}
 - --probe.unjudged={{ .Values.web.unjudged }}
@@ -160,7 +163,9 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   annotations:
+    {{- if eq (toString .Values.reloadInterval) "0s" }}
     checksum/config: {{ include "trtllm-exporter.config" . | sha256sum }}
+    {{- end }}
     {{- if .Values.web.config }}
     checksum/web: {{ toYaml .Values.web.config | sha256sum }}
     {{- end }}
