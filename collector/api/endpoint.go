@@ -56,6 +56,10 @@ func (p *Endpoint) asker() engine.Asker {
 	return passing{p.Scraper}
 }
 
+// rarely puts questions that are not asked at each interval: connections that
+// are kept for them would be most of the memory of a target.
+func (p *Endpoint) rarely() engine.Asker { return passing{p.Scraper} }
+
 // Base is the base of an API at an address, over gRPC or not; scheme is http or
 // https.
 func Base(grpc bool, scheme, address string) string {

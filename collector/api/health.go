@@ -24,7 +24,11 @@ func (p *Endpoint) Health(ctx context.Context) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	start := time.Now()
-	h := Health{Health: p.Engine.Health(ctx, p.asker(), p.Base)}
+	ask := p.asker()
+	if p.ReadyURL() != "" {
+		ask = p.rarely()
+	}
+	h := Health{Health: p.Engine.Health(ctx, ask, p.Base)}
 	h.Took = time.Since(start)
 	return h
 }

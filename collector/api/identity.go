@@ -19,7 +19,7 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	build := buildVersion(engineDir)
-	facts := p.Engine.Ask(ctx, p.asker(), p.Base, func(facts engine.Facts) {
+	facts := p.Engine.Ask(ctx, p.rarely(), p.Base, func(facts engine.Facts) {
 		facts.BuildVersion = build
 		early(facts)
 	})
