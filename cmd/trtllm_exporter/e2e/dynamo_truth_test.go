@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-//nolint:gochecknoglobals // a flag of the test.
 var updateDynamo = flag.Bool("update", false, "write what was compared with Dynamo into docs/accuracy.md")
 
 // What goes to two workers at once: more than both take in.
@@ -72,7 +71,7 @@ func (s *scene) both(t *testing.T) {
 	}, *updateDynamo)
 	second.kill(t)
 	require.Contains(t, s.becomes(t, "w1", "down"), "nothing listens any more")
-	s.alone(t)
+	alone(t)
 }
 
 // exactly wants a count to be the client's.
@@ -98,7 +97,7 @@ func (s *scene) spread(t *testing.T) {
 }
 
 // alone waits until the frontend has forgotten the second worker.
-func (s *scene) alone(t *testing.T) {
+func alone(t *testing.T) {
 	t.Helper()
 	within(t, dynamoPatience, "requests pass", func() bool {
 		for range 4 {
