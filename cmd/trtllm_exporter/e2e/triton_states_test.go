@@ -46,7 +46,7 @@ func TestStatesOfTriton(t *testing.T) {
 			require.Zero(t, s.status(t, "/v2/health/ready"))
 			require.False(t, s.answers(t))
 			r := w.turns(t, "unknown", started)
-			require.Equal(t, "nothing listens yet; a server opens its ports when its models are loaded", r.Reason)
+			require.Equal(t, "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded", r.Reason)
 			ready := becomes(t, time.Minute, "API and page answer", func() bool {
 				s.relaunch(t)
 				return s.status(t, "/v2/health/ready") == http.StatusOK && s.answers(t)
