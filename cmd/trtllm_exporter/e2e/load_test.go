@@ -81,6 +81,18 @@ func (l *load) wait(t *testing.T) {
 	require.Equal(t, l.streams*l.maxTokens, l.tokens)
 }
 
+// waitButFor waits for the end where it does not matter whether so many streams
+// were never ended: a Triton 2.36 was seen to leave one of 24 open for ever.
+func (l *load) waitButFor(t *testing.T, open int) {
+	t.Helper()
+	<-l.done
+	for _, problem := range l.problems {
+		require.ErrorIs(t, problem, context.DeadlineExceeded)
+	}
+	require.LessOrEqual(t, len(l.problems), open)
+	require.GreaterOrEqual(t, l.tokens, (l.streams-open)*l.maxTokens)
+}
+
 // waitBusy waits until the executor shows that so many streams have arrived.
 func (s *tritonServer) waitBusy(t *testing.T, active int) {
 	t.Helper()
