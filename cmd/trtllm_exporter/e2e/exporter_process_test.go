@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -117,6 +118,18 @@ func (e *exporter) target(t *testing.T) targetState {
 	require.NoError(t, json.Unmarshal(e.body(t, "/targets?format=json"), &answer))
 	require.Len(t, answer.Targets, 1)
 	return answer.Targets[0]
+}
+
+// history are all states of the replica in their order, from the log.
+func (e *exporter) history(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(e.output)
+	require.NoError(t, err)
+	var states []string
+	for _, found := range regexp.MustCompile(`msg="Replica changed state".* state=(\w+)`).FindAllSubmatch(text, -1) {
+		states = append(states, string(found[1]))
+	}
+	return states
 }
 
 // get reads an address within five seconds.

@@ -5,8 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -137,18 +135,6 @@ func (w *watched) models(t *testing.T, began time.Time, want map[string]string) 
 		require.Equal(t, ready, p.only(t, "llm_server_model_ready", "model", name), name)
 	}
 	return p
-}
-
-// history are all states of the replica in their order, from the log.
-func (w *watched) history(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(w.output)
-	require.NoError(t, err)
-	var states []string
-	for _, found := range regexp.MustCompile(`msg="Replica changed state".* state=(\w+)`).FindAllSubmatch(text, -1) {
-		states = append(states, string(found[1]))
-	}
-	return states
 }
 
 // increase is what Prometheus makes of the values of a counter: one that falls

@@ -5,8 +5,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"regexp"
 	"testing"
 	"time"
 
@@ -82,18 +80,6 @@ func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Dur
 	require.LessOrEqual(t, r.Since.Sub(began), limit+busyMachine, "from the moment it was so to the state %s", state)
 	t.Logf("%s after %s: %s", state, r.Since.Sub(began).Round(time.Millisecond), r.Reason)
 	return r
-}
-
-// history are all states of the replica in their order, from the log.
-func (l *life) history(t *testing.T) []string {
-	t.Helper()
-	text, err := os.ReadFile(l.output)
-	require.NoError(t, err)
-	var states []string
-	for _, found := range regexp.MustCompile(`msg="Replica changed state".* state=(\w+)`).FindAllSubmatch(text, -1) {
-		states = append(states, string(found[1]))
-	}
-	return states
 }
 
 // shows waits until a series has a value.
