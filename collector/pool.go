@@ -73,16 +73,18 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 	return &replica.Pool{
 		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
 		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
-		IdentityInterval: time.Duration(pc.IdentityInterval), StartBudget: time.Duration(pc.StartBudget),
-		Page: cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
+		IdentityInterval: time.Duration(pc.IdentityInterval),
+		Page:             cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
 		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},
-		Expect: assess.Expectations{
-			EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
+		Promises: replica.Promises{
+			StartBudget: time.Duration(pc.StartBudget), Objectives: pc.SLO.Objectives(),
+			Expect: assess.Expectations{
+				EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
+			},
 		},
-		Objectives: pc.SLO.Objectives(),
-		EngineDir:  pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
+		EngineDir: pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
 		IterationStats: pc.IterationStats, Canary: pc.Canary,
 	}
 }

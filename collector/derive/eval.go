@@ -151,14 +151,14 @@ func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 }
 
 // once computes a value that several others need once a page.
-func once(e Eval) Eval {
+func once[T any](e func(*Window) (T, bool)) func(*Window) (T, bool) {
 	if e == nil {
 		return nil
 	}
-	var value float64
+	var value T
 	var there bool
 	at := int64(-1)
-	return func(w *Window) (float64, bool) {
+	return func(w *Window) (T, bool) {
 		if at != w.now {
 			value, there = e(w)
 			at = w.now

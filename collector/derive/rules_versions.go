@@ -45,20 +45,6 @@ func compareVersions(a, b string) int {
 // where that cannot be known.
 type difference func(w *Window) (interval, bool)
 
-// differs computes a difference once a page.
-func differs(d difference) difference {
-	var value interval
-	var there bool
-	at := int64(-1)
-	return func(w *Window) (interval, bool) {
-		if at != w.now {
-			value, there = d(w)
-			at = w.now
-		}
-		return value, there
-	}
-}
-
 // comparison is something of which less is better, in which versions are
 // compared.
 type comparison struct {
@@ -153,7 +139,7 @@ func bounds(c comparison) Rule {
 		if d == nil {
 			return
 		}
-		d = differs(d)
+		d = once(d)
 		for _, bound := range []string{"lower", "upper"} {
 			p.emit(f, p.forModel(id, slices.Concat(named, []string{labelBound, bound})...), gate, func(w *Window) (float64, bool) {
 				v, ok := d(w)

@@ -30,8 +30,6 @@ type Pool struct {
 	// Window is how far derived series look back, StallAfter how long work may
 	// be in flight without progress.
 	Window, StallAfter time.Duration
-	// StartBudget is how long a replica that was never seen may take to come up.
-	StartBudget time.Duration
 	// IdentityInterval is the time between two rounds of questions about
 	// versions and models.
 	IdentityInterval time.Duration
@@ -44,10 +42,8 @@ type Pool struct {
 	Output derive.Budget
 	// Labels says how series are labelled.
 	Labels identity.Labels
-	// Expect is what the operator expects of every replica.
-	Expect assess.Expectations
-	// Objectives are those of the pool.
-	Objectives []slo.Objective
+	// Promises are what the replicas are measured by.
+	Promises
 	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
 	EngineDir string
 	// GRPC says that the API is asked over gRPC where the server has that.
@@ -57,6 +53,16 @@ type Pool struct {
 	IterationStats bool
 	// Canary says whether and what requests are sent.
 	Canary canary.Config
+}
+
+// Promises are what the operator says of a pool's replicas.
+type Promises struct {
+	// StartBudget is how long a replica that was never seen may take to come up.
+	StartBudget time.Duration
+	// Expect is what is expected of every replica.
+	Expect assess.Expectations
+	// Objectives are those of the pool.
+	Objectives []slo.Objective
 }
 
 // Scraper asks the servers of one pool, for their pages and for what their APIs
