@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -72,11 +73,18 @@ func (s *tritonServer) generateStream(ctx context.Context, model, prompt string,
 // inferStream calls inference.GRPCInferenceService/ModelStreamInfer with one
 // request. gRPC is length-prefixed messages over HTTP/2, which net/http speaks.
 func (s *tritonServer) inferStream(ctx context.Context, model, prompt string, maxTokens int) (tokens int, err error) {
-	return s.inferMessage(ctx, inferRequest(model, prompt, maxTokens))
+	return s.inferMessage(ctx, inferRequest(model, prompt, maxTokens), maxTokens)
 }
 
-// inferMessage sends one ModelInferRequest and counts its responses.
-func (s *tritonServer) inferMessage(ctx context.Context, message []byte) (tokens int, err error) {
+// endGrace is what a call may take to end after its last response.
+const endGrace = 5 * time.Second
+
+// inferMessage sends one ModelInferRequest and counts its responses. Triton
+// 2.36 was seen to leave a call open for ever; a client that has all responses it
+// wants hangs up then.
+func (s *tritonServer) inferMessage(ctx context.Context, message []byte, wanted int) (tokens int, err error) {
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
 	frame := binary.BigEndian.AppendUint32([]byte{0}, uint32(len(message)))
 	url := fmt.Sprintf("http://127.0.0.1:%d/inference.GRPCInferenceService/ModelStreamInfer", s.port+1)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(append(frame, message...)))
@@ -99,13 +107,18 @@ func (s *tritonServer) inferMessage(ctx context.Context, message []byte) (tokens
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if errors.Is(err, context.Canceled) && tokens == wanted {
+			return tokens, nil
+		}
 		if err != nil {
 			return tokens, err
 		}
 		if text := errorOf(answer); text != "" {
 			return tokens, errors.New(text)
 		}
-		tokens++
+		if tokens++; tokens == wanted {
+			defer time.AfterFunc(endGrace, hangUp).Stop()
+		}
 	}
 	// A call that fails at once has its status in the header.
 	status := response.Trailer.Get("Grpc-Status") + response.Header.Get("Grpc-Status")

@@ -157,5 +157,5 @@ func (s *llmapiServer) streamOf(ctx context.Context, model string, q question) (
 	for _, input := range inputs {
 		message = appendField(message, 7, input.content)
 	}
-	return s.inferMessage(ctx, message)
+	return s.inferMessage(ctx, message, q.tokens)
 }

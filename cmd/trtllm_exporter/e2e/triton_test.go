@@ -99,7 +99,7 @@ func testBusy(t *testing.T, s *tritonServer, binary string) {
 	}
 	require.Greater(t, rounds, 1)
 	requireValidPage(t, e.body(t, "/metrics"))
-	l.waitButFor(t, 1)
+	l.wait(t)
 }
 
 // requireValidPage wants that Prometheus' own tools find nothing to say
