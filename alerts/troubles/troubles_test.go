@@ -137,6 +137,9 @@ func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool)
 		for _, state := range assess.States() {
 			put(fmt.Sprintf("{state=%q}\x00llm_server_state", state), number(seen[i].State == state))
 		}
+		if served := seen[i].Canary; served != nil {
+			put("{model_id=\"m\"}\x00llm_server_canary_success", number(*served))
+		}
 		for name, answer := range seen[i].Capabilities {
 			put(fmt.Sprintf("{capability=%q}\x00llm_server_capability", name), number(answer.OK))
 		}
@@ -238,6 +241,7 @@ func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
 			cell := server.Name + ", " + trouble.Name
 			require.Equal(t, last.State == assess.Failing, slices.Contains(names, "LLMReplicaFailing"), cell)
 			require.Equal(t, last.State == assess.Stalled, slices.Contains(names, "LLMReplicaStalled"), cell)
+			require.Equal(t, trouble.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
 			refused, _ := last.Value("request_error_ratio", "class", "overload")
 			require.Equal(t, refused > 0.05, slices.Contains(names, "LLMRequestsRefused"), cell)
 			if slices.Contains(quiet(), trouble.Name) {

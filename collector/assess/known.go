@@ -75,6 +75,20 @@ func (k *Known) List(name string) []target.Check {
 	return target.ListOf(k.Checks, name)
 }
 
+// Unshown says why nobody would see that requests to the replica fail; empty
+// where the page shows it or a canary asks.
+func (k *Known) Unshown() string {
+	if k == nil || k.Canary {
+		return ""
+	}
+	for _, c := range k.List(Capabilities) {
+		if c.Name == engine.CanOutcomes && !c.OK {
+			return c.Reason
+		}
+	}
+	return ""
+}
+
 // BuildVersion is the version that built the TensorRT engine, as its folder
 // says; empty when that is not known.
 func (k *Known) BuildVersion() string {

@@ -46,6 +46,9 @@ type Evidence struct {
 	// Unserved says why a server that is ready serves none of its models; empty
 	// where it serves one.
 	Unserved string
+	// Unshown says why nobody would see that requests fail: the server does not
+	// tell, and no canary asks; empty where it can be seen.
+	Unshown string
 	// Mismatch says how the page differs from that of the configured kind of
 	// server, Canary how the last request of the canary failed, Unmet what the
 	// pool expects and the replica is not; empty where nothing is wrong.

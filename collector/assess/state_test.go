@@ -98,6 +98,8 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
 		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
+		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unshown = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail cannot be seen: it counts no errors"},
+		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unshown, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaFailing", "requests only fail, whatever the API says"},
 		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
 		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
 		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},

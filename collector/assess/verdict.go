@@ -61,6 +61,11 @@ func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
 	of := consequences()[state]
 	v := Verdict{State: state, Reason: reason, Severity: of.severity, Runbook: of.runbook}
+	if state == Ready && e.Unshown != "" {
+		// Nothing is wrong that anybody could know of, but "ready" promises more than
+		// such a server can keep.
+		v.Reason += "; whether its requests fail cannot be seen: " + e.Unshown
+	}
 	for _, more := range []struct {
 		wrong string
 		consequence

@@ -48,6 +48,8 @@ type Page struct {
 type Trouble struct {
 	Name  string
 	Pages []Page
+	// Canary says that a canary asks the server as its clients do.
+	Canary bool
 	// Mute says that the server's API does not answer.
 	Mute bool
 
@@ -80,6 +82,12 @@ func trouble(name string, first Book, stages ...stage) Trouble {
 // mute is the same trouble in front of a server whose API does not answer.
 func (t Trouble) mute() Trouble {
 	t.Mute = true
+	return t
+}
+
+// asked is the same trouble of a server that a canary asks.
+func (t Trouble) asked() Trouble {
+	t.Canary = true
 	return t
 }
 
@@ -160,6 +168,7 @@ func Troubles() []Trouble {
 		trouble("stalled over missed scrapes", fresh, stage{pages: 4, each: well}, stage{pages: 2, each: hung}, stage{pages: 2, gap: time.Minute, each: hung}),
 		trouble("API does not answer", fresh, stage{pages: 8, each: well}).mute(),
 		trouble("API does not answer, all fail", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).mute(),
+		trouble("all fail, a canary asks", fresh, stage{pages: 5, each: well}, stage{pages: 4, each: failed}).asked(),
 		trouble("restart", fresh, stage{pages: 6, each: well}, stage{pages: 4, restart: true, each: well}),
 		trouble("restart while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 4, restart: true, each: failed}),
 		trouble("missed scrapes while all fail", fresh, stage{pages: 5, each: well}, stage{pages: 3, each: failed}, stage{pages: 1, gap: 30 * time.Second, each: failed}),

@@ -17,7 +17,11 @@ import (
 
 // Seen is what is known of a server at one page.
 type Seen struct {
-	State assess.State
+	assess.Verdict
+	// Unshown says that nobody would see requests fail.
+	Unshown bool
+	// Canary is whether the last request of a canary ended well; nil where none asks.
+	Canary *bool
 	// Series are the derived series of the page.
 	Series []Series
 	// Capabilities are what can be known of it, Objectives which of those that were
@@ -70,7 +74,7 @@ func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
-	r := &run{server: server, engine: e, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
+	r := &run{server: server, engine: e, canary: trouble.Canary, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
 	if trouble.Mute {
 		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
 	}
@@ -97,6 +101,11 @@ type run struct {
 	deriver *derive.Deriver
 	read    *engine.Page
 	was     assess.State
+	// canary says that a canary asks, served how its last request ended, before what
+	// the book was then.
+	canary bool
+	served *bool
+	before Book
 }
 
 // identity says who the server is, by its answers and its page.
@@ -127,28 +136,42 @@ func (r *run) page(p *Page) (Seen, error) {
 	out := r.deriver.Follow(p.At, block, r.read)
 	defer out.Release()
 	out.Settle()
-	return r.seen(out), nil
+	return r.seen(p, out), nil
+}
+
+// asked is how the last request of a canary ended: like those of the clients.
+func (r *run) asked(b *Book) *bool {
+	ok, failed := b.ok() > r.before.ok(), b.failed() > r.before.failed()
+	if r.before = *b; r.canary && ok != failed {
+		r.served = &ok
+	}
+	return r.served
 }
 
 // seen puts together what is known now.
-func (r *run) seen(out *exposition.Block) Seen {
+func (r *run) seen(p *Page, out *exposition.Block) Seen {
 	s := Seen{Capabilities: make(map[string]Answer), Objectives: make(map[string]Answer)}
 	for n := range out.Shape().Lines() {
 		if v, ok := out.Value(n); ok {
 			s.Series = append(s.Series, Series{out.Shape().Labels(n), v})
 		}
 	}
-	for _, c := range engine.Capabilities(r.engine, &engine.Known{Page: r.read, Facts: r.facts, Health: r.health}) {
-		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
-	}
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	c := r.deriver.Conditions()
-	r.was = assess.Judge(&assess.Evidence{
+	known := assess.Know(&assess.Basis{Engine: r.engine, Page: r.read, Facts: r.facts, Health: r.health, Topology: r.identity().Topology, Canary: r.canary, Expect: &assess.Expectations{}})
+	for _, c := range known.List(assess.Capabilities) {
+		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
+	}
+	e := assess.Evidence{
 		Was: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
-		Failing: c.Failing, Stalled: c.Stalled, Unrouted: r.read.Unrouted(), Unserved: r.engine.Unserved(r.read, r.facts, nil),
-	}).State
-	s.State = r.was
+		Failing: c.Failing, Stalled: c.Stalled, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unshown: known.Unshown(),
+	}
+	if s.Canary = r.asked(&p.Book); s.Canary != nil && !*s.Canary {
+		e.Canary = "its canary fails"
+	}
+	s.Verdict, s.Unshown = assess.Judge(&e), e.Unshown != ""
+	r.was = s.State
 	return s
 }

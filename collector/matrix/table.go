@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -13,6 +14,8 @@ import (
 const head = `What is known of every kind of server in every trouble, at the last page of it.
 
 state       what the replica is judged to be doing
+verdict     ok, look or broken; "failures unseen" where it says that nobody would see requests fail, as the server does not tell
+            and no canary asks
 requests/s  requests that ended a second over the window
 client      share of them that were the client's mistake, and so on; ok is not shown
 seconds     mean time of a request
@@ -25,7 +28,7 @@ Where shares are absent although requests ended, the line below the server says 
 
 // columns are what a row of the table shows.
 func columns() []string {
-	return []string{"trouble", "state", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
+	return []string{"trouble", "state", "verdict", "requests/s", "client", "canceled", "overload", "server", "seconds", "alerts"}
 }
 
 // Firing are the alerts that fire in a cell of the table.
@@ -85,7 +88,11 @@ func word(ok bool) string {
 
 // row is one line of the table.
 func row(name string, s *Seen, alerts []string) []string {
-	cells := []string{name, string(s.State), cell(s.Value("requests_per_second"))}
+	verdict := string(s.Severity)
+	if s.Unshown && s.Severity == assess.OK {
+		verdict += ", failures unseen"
+	}
+	cells := []string{name, string(s.State), verdict, cell(s.Value("requests_per_second"))}
 	for _, class := range engine.Classes() {
 		if class != engine.ClassOK {
 			cells = append(cells, cell(s.Value("request_error_ratio", "class", string(class))))

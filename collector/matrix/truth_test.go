@@ -87,6 +87,33 @@ func TestNobodyIsReadyWhileEverythingFails(t *testing.T) {
 	})
 }
 
+// TestNoVerdictPromisesWhatNobodySees is of servers of which requests fail and
+// none succeeds: those that do not tell have a verdict that says so, or that of a
+// canary.
+func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
+	everyCell(t, func(c *cell) {
+		failing := 0
+		for i := 1; i < len(c.seen); i++ {
+			page, seen := &c.trouble.Pages[i], &c.seen[i]
+			switch {
+			case page.Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
+				failing = 0
+			case c.grown(engine.ClassServer, i-1, i) > 0:
+				failing++
+			}
+			if failing < 2 || page.At-c.lastFailure(i) > time.Minute {
+				continue
+			}
+			if c.trouble.Canary || c.shown(i) {
+				require.Equal(c, assess.Broken, seen.Severity, "page %d", i)
+				continue
+			}
+			require.True(c, seen.Unshown, "page %d", i)
+			require.Contains(c, seen.Reason, "whether its requests fail cannot be seen: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", i)
+		}
+	})
+}
+
 // lastFailure is when a request failed last.
 func (c *cell) lastFailure(page int) time.Duration {
 	for ; page > 0; page-- {

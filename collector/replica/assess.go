@@ -103,7 +103,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	c := r.numbers.deriver.Conditions()
 	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
 	if k := r.shown.known; k != nil {
-		e.Unserved = k.Unserved
+		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}
 	return e
 }
