@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,23 +21,9 @@ const (
 	begins  = 12 * minute
 	happens = begins + 40*minute
 	ends    = happens + 36*minute
+	// changed is when the last alert of a pool that changes has fired.
+	changed = begins + 46*minute
 )
-
-// life is what becomes of the series of a fault: whether they are there at a
-// step, and bad.
-type life struct {
-	name string
-	// at says what a series is at a step: bad, there, and first when a counter
-	// begins again at 0.
-	at func(step int) (bad, there, first bool)
-	// pair says that a second exporter sees nothing bad, twin that a second
-	// cluster has the same names and is well; every is how many steps are between
-	// two scrapes.
-	pair, twin bool
-	every      int
-	// shows is what the table has of the life.
-	shows measure
-}
 
 // measure is what is counted of an alert, in minutes.
 type measure int
@@ -52,121 +37,65 @@ const (
 	silentFor
 )
 
-// expr is the measure of what an alert's series are.
-func (m measure) expr(series string) string {
+// expr is the measure of what an alert's series are, at a minute.
+func (m measure) expr(series string, at int) string {
 	const after = ends/minute - happens/minute - 1
 	switch m {
 	case firstAfter:
-		return fmt.Sprintf("(min_over_time(timestamp(max(%s))[%dm:15s]) - %d) / 60", series, ends/minute-1, begins*60/minute)
+		return fmt.Sprintf("(min_over_time(timestamp(max(%s))[%dm:15s]) - %d) / 60", series, at, begins*60/minute)
 	case lastAfter:
-		return fmt.Sprintf("(max_over_time(timestamp(max(%s))[%dm:15s]) - %d) / 60", series, ends/minute-1, happens*60/minute)
+		return fmt.Sprintf("(max_over_time(timestamp(max(%s))[%dm:15s]) - %d) / 60", series, at, happens*60/minute)
 	default:
 		return fmt.Sprintf("%d - count_over_time(max(%s)[%dm:15s]) / %d", after, series, after, minute)
 	}
 }
 
-// lives are the columns of the table.
-func lives() []life {
-	until := func(step int) (bool, bool, bool) { return step >= begins && step < happens, true, false }
-	on := func(step int) (bool, bool, bool) { return step >= begins, true, false }
-	return []life{
-		{name: "fault", at: on},
-		{name: "new", at: func(step int) (bool, bool, bool) { return true, step >= begins, false }},
-		{name: "pair", at: on, pair: true},
-		{name: "twin", at: on, twin: true},
-		{name: "60s", at: on, every: minute},
-		{name: "recovered", at: until, shows: lastAfter},
-		{name: "gone", at: func(step int) (bool, bool, bool) { return step >= begins, step < happens, false }, shows: lastAfter},
-		{name: "restart", at: func(step int) (bool, bool, bool) {
-			return step >= begins, step < happens || step >= happens+2, step == happens+2
-		}, shows: silentFor},
-		{name: "gap", at: func(step int) (bool, bool, bool) {
-			return step >= begins, step < happens || step >= happens+3*minute, false
-		}, shows: silentFor},
-	}
+// column is a life of all faults: its series and what the table has of it. What
+// the rules know of one cluster they tell apart from what they know of another,
+// so each column is a cluster of its own, and all are evaluated at once.
+type column struct {
+	name   string
+	series []string
+	shows  measure
+	// steps is how long it is.
+	steps int
 }
 
-// values are those of a series over a life; missing is written where it is not
-// there.
-func (l *life) values(s signal, healthy bool) string {
-	var out []string
-	var sum float64
-	was := false
-	for step := range ends {
-		bad, there, first := l.at(step)
-		v := s.good
-		if bad && !healthy {
-			v = s.bad
-		}
-		switch {
-		case v == gone:
-			there = false
-		case s.clock && v > 0:
-			sum = float64(step) * 60 / minute
-			v = sum
-		case s.counter || s.clock:
-			if first && !s.clock {
-				sum = 0
-			}
-			sum += v
-			v = sum
-		}
-		switch {
-		case l.every > 0 && step%l.every != 0:
-			out = append(out, "_")
-		case there:
-			out = append(out, strconv.FormatFloat(v, 'g', -1, 64))
-		case was && l.name != "gap":
-			out = append(out, "stale")
-		default:
-			out = append(out, "_")
-		}
-		was = there
+// cluster is the label of a column; the first has none.
+func cluster(life string) string {
+	if life == "fault" {
+		return ""
 	}
-	return strings.Join(out, " ")
+	return life
 }
 
-// test is a life of the series of all faults, each in a pool and behind an
-// exporter of its own, as promtool reads it.
-func (l *life) test(want map[string]string) string {
+// expected are the queries of a column, with the results that the table wants.
+func (c *column) expected(want map[string]string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "  - name: '%s'\n    interval: 15s\n    input_series:\n", l.name)
-	series := func(s signal, alert, instance string, healthy bool) {
-		labels := fmt.Sprintf(`instance=%q,job="trtllm_exporter"`, instance)
-		if s.name != "up" && !slices.Contains(ofExporter(), alert) {
-			labels += fmt.Sprintf(`,pool_id=%q`, alert)
-		} else if s.name == "trtllm_exporter_targets" {
-			labels += fmt.Sprintf(`,pool_id=%q`, "of-"+alert)
-		}
-		if s.labels != "" {
-			labels += "," + s.labels
-		}
-		fmt.Fprintf(&b, "      - { series: '%s{%s}', values: '%s' }\n", s.name, labels, l.values(s, healthy))
-	}
-	all := faults()
-	for _, alert := range slices.Sorted(maps.Keys(all)) {
-		for _, s := range all[alert] {
-			series(s, alert, alert, false)
-			if l.pair {
-				series(s, alert, "other-"+alert, true)
-			}
-			if l.twin {
-				s.labels = strings.TrimPrefix(s.labels+`,cluster="twin"`, ",")
-				series(s, alert, alert, true)
-			}
-		}
-	}
-	series(steady("up", "", 1), "", "well", true)
-	b.WriteString("    promql_expr_test:\n")
-	for _, alert := range slices.Sorted(maps.Keys(all)) {
-		fires := fmt.Sprintf(`ALERTS{alertstate="firing",alertname=%q,pool_id=~%q,instance=~%[2]q}`, alert, alert+"|")
-		fmt.Fprintf(&b, "      - expr: '%s'\n        eval_time: %dm\n        exp_samples: [", l.shows.expr(fires), ends/minute-1)
+	at := c.steps/minute - 1
+	for _, alert := range slices.Sorted(maps.Keys(want)) {
+		fires := fmt.Sprintf(`ALERTS{cluster=%q,alertstate="firing",alertname=%q,pool_id=~%q,instance=~%[3]q}`, cluster(c.name), alert, alert+"|")
+		fmt.Fprintf(&b, "      - expr: '%s'\n        eval_time: %dm\n        exp_samples: [", c.shows.expr(fires, at), at)
 		switch want[alert] {
 		case "-":
 		case "stays":
-			fmt.Fprintf(&b, "{ labels: '{}', value: %d }", (ends-happens)/minute-1)
+			fmt.Fprintf(&b, "{ labels: '{}', value: %d }", at-happens/minute)
 		default:
 			fmt.Fprintf(&b, "{ labels: '{}', value: %s }", want[alert])
+		}
+		b.WriteString("]\n")
+	}
+	return b.String()
+}
+
+// silence wants nothing to fire in clusters, but for what is by design.
+func silence(clusters []string, design map[string][]string) string {
+	var b strings.Builder
+	for _, c := range clusters {
+		fmt.Fprintf(&b, "      - expr: 'group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate=\"firing\"}[%dm]))'\n        eval_time: %[2]dm\n        exp_samples: [",
+			c, changed/minute-1)
+		for _, alert := range design[c] {
+			fmt.Fprintf(&b, "{ labels: '{alertname=%q}', value: 1 }, ", alert)
 		}
 		b.WriteString("]\n")
 	}
@@ -204,18 +133,6 @@ func table(t *testing.T) map[string]map[string]string {
 	return wanted
 }
 
-// groupNames are the names of all groups in their order, in which promtool must
-// evaluate them for exact times.
-func groupNames(rules string) string {
-	var names []string
-	for line := range strings.Lines(rules) {
-		if name, found := strings.CutPrefix(line, "  - name: "); found {
-			names = append(names, strings.TrimSpace(name))
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 func TestEveryAlertIsInTheTableOfLives(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
@@ -234,26 +151,67 @@ func TestEveryAlertIsInTheTableOfLives(t *testing.T) {
 	require.Empty(t, all, "faults of no alert")
 }
 
+// evaluate holds columns of the table to the rules.
+func evaluate(t *testing.T, scrape string, columns []column, wanted map[string]map[string]string, more string) {
+	t.Helper()
+	promtool := tool(t, "PROMTOOL", "promtool")
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	// promtool evaluates slow groups as often as all others.
+	values["scrape_interval"], values["slo_slow_interval"], values["slo_budget_interval"] = scrape, "15s", "15s"
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
+	var b strings.Builder
+	for _, c := range columns {
+		for _, s := range c.series {
+			b.WriteString(s)
+		}
+	}
+	b.WriteString("    promql_expr_test:\n")
+	for _, c := range columns {
+		if c.name == "" {
+			continue
+		}
+		require.ElementsMatch(t, slices.Collect(maps.Keys(faults())), slices.Collect(maps.Keys(wanted[c.name])), "%s in testdata/lives.txt", c.name)
+		b.WriteString(c.expected(wanted[c.name]))
+	}
+	check(t, promtool, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+b.String()+more)
+}
+
+// check lets promtool evaluate one test.
+func check(t *testing.T, promtool string, rules []byte, test string) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
+	text := "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "lives.yml"), []byte(text), 0o600))
+	run(t, dir, promtool, "test", "rules", "lives.yml")
+}
+
 func TestAlertsOverTheLivesOfTheirSeries(t *testing.T) {
 	t.Parallel()
-	promtool := tool(t, "PROMTOOL", "promtool")
 	wanted := table(t)
+	var columns []column
 	for _, l := range lives() {
-		t.Run(l.name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			values, err := alerts.DefaultValues()
-			require.NoError(t, err)
-			if l.every > 0 {
-				values["scrape_interval"] = "1m"
-			}
-			rules, err := alerts.Render(values)
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
-			require.ElementsMatch(t, slices.Collect(maps.Keys(faults())), slices.Collect(maps.Keys(wanted[l.name])), "testdata/lives.txt")
-			text := "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ngroup_eval_order: [" + groupNames(string(rules)) + "]\ntests:\n" + l.test(wanted[l.name])
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "lives.yml"), []byte(text), 0o600))
-			run(t, dir, promtool, "test", "rules", "lives.yml")
-		})
+		columns = append(columns, l.column())
 	}
+	evaluate(t, "15s", columns, wanted, "")
+}
+
+func TestAlertsWhileAPoolChanges(t *testing.T) {
+	t.Parallel()
+	wanted := table(t)
+	var columns []column
+	var well []string
+	for _, c := range changes() {
+		columns = append(columns, c.column(), c.healthy())
+		well = append(well, c.name+"-well")
+	}
+	evaluate(t, "15s", columns, wanted, silence(well, byDesign()))
+}
+
+func TestAlertsOfAPrometheusThatScrapesOnceAMinute(t *testing.T) {
+	t.Parallel()
+	slow := life{name: "60s", at: stays, every: minute}
+	evaluate(t, "1m", []column{slow.column()}, table(t), "")
 }

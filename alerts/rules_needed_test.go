@@ -1,0 +1,80 @@
+package alerts_test
+
+import (
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
+)
+
+// ruleFile is a file of rules whose rules stay as they are written.
+type ruleFile struct {
+	Groups []ruleGroup `yaml:"groups"`
+}
+
+type ruleGroup struct {
+	Name     string           `yaml:"name"`
+	Interval string           `yaml:"interval"`
+	Rules    []map[string]any `yaml:"rules"`
+}
+
+// name is one in a query; more than names of metrics look so, which only keeps
+// rules that nothing reads.
+var name = regexp.MustCompile(`[a-zA-Z_:][\w:]*`)
+
+// needed are the rules that a test reads, and those that they read: promtool
+// evaluates all that it is given, for each step of each test. Without a test
+// all alerts are wanted.
+func needed(t *testing.T, rules, test []byte) []byte {
+	t.Helper()
+	var file ruleFile
+	require.NoError(t, yaml.Unmarshal(rules, &file))
+	reads := make(map[string][]string)
+	wanted := make(map[string]bool)
+	todo := name.FindAllString(string(test), -1)
+	for _, g := range file.Groups {
+		for _, r := range g.Rules {
+			alert, isAlert := r["alert"].(string)
+			record, _ := r["record"].(string)
+			key := alert + record
+			reads[key] = append(reads[key], name.FindAllString(r["expr"].(string), -1)...) //nolint:forcetypeassert // every rule has one.
+			if isAlert && test == nil {
+				todo = append(todo, alert)
+			}
+		}
+	}
+	for len(todo) > 0 {
+		next := todo[0]
+		todo = todo[1:]
+		if more, known := reads[next]; known && !wanted[next] {
+			wanted[next] = true
+			todo = append(todo, more...)
+		}
+	}
+	for i := range file.Groups {
+		file.Groups[i].Rules = slices.DeleteFunc(file.Groups[i].Rules, func(r map[string]any) bool {
+			alert, _ := r["alert"].(string)
+			record, _ := r["record"].(string)
+			return !wanted[alert+record]
+		})
+	}
+	file.Groups = slices.DeleteFunc(file.Groups, func(g ruleGroup) bool { return len(g.Rules) == 0 })
+	text, err := yaml.Marshal(&file)
+	require.NoError(t, err)
+	return text
+}
+
+// groupNames are the names of all groups in their order, in which promtool must
+// evaluate them for exact times.
+func groupNames(t *testing.T, rules []byte) []string {
+	t.Helper()
+	var file ruleFile
+	require.NoError(t, yaml.Unmarshal(rules, &file))
+	names := make([]string, len(file.Groups))
+	for i, g := range file.Groups {
+		names[i] = g.Name
+	}
+	return names
+}
