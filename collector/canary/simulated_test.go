@@ -69,9 +69,8 @@ func TestTimesAreThoseThatTheServerKnows(t *testing.T) {
 				report := c.Ask(t.Context(), n, s.question)
 				require.Equal(t, canary.OK, report.Result, report.Reason)
 				synctest.Wait()
-				truth := r.Truth()
-				require.Len(t, truth.Latencies, 1)
-				l := truth.Latencies[0]
+				require.Len(t, r.Latencies(), 1)
+				l := r.Latencies()[0]
 				require.Equal(t, l.Output, report.Tokens)
 				require.Equal(t, c.MaxTokens, report.Frames)
 				require.InDelta(t, l.TTFT, report.FirstToken, float64(2*step))

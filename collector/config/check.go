@@ -20,10 +20,13 @@ type checker struct {
 	warnings problems
 	// The line of every key, by its path.
 	lines map[string]int
-	// What was walked: a node that several aliases repeat is walked once.
+	// What was walked, and whether it fits: a node that several aliases repeat is
+	// walked once.
 	seen map[visit]bool
 	// The keys, values and entries in which a mistake was found.
 	bad map[*yaml.Node]bool
+	// How many merges are walked within each other.
+	merges int
 }
 
 // visit is one node read as one type.
@@ -34,8 +37,8 @@ type visit struct {
 	into string
 }
 
-// maxDepth bounds the walk; no key of the document lies nearly as deep.
-const maxDepth = 64
+// maxMerges bounds how many mappings may merge each other in a row; types bound all else.
+const maxMerges = 64
 
 // wrong notes a mistake in a key, value or entry.
 func (c *checker) wrong(n *yaml.Node, format string, args ...any) {
@@ -48,30 +51,31 @@ func newChecker() *checker {
 }
 
 // walk checks that node fits type t and reports whether it does.
-func (c *checker) walk(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walk(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
 	if _, known := c.lines[path]; !known {
 		c.lines[path] = n.Line
 	}
 	t = shapeOf(t)
-	if depth > maxDepth {
-		c.wrong(n, "%s: nested too deeply", path)
-		return false
+	at := visit{n, t, ""}
+	if fits, seen := c.seen[at]; seen {
+		return fits
 	}
-	if c.seen[visit{n, t, ""}] {
-		return true
-	}
-	c.seen[visit{n, t, ""}] = true
-	if n.ShortTag() == "!!null" {
-		return true
-	}
+	c.seen[at] = true
+	c.seen[at] = c.fits(n, t, path)
+	return c.seen[at]
+}
+
+func (c *checker) fits(n *yaml.Node, t reflect.Type, path string) bool {
 	switch {
+	case n.ShortTag() == "!!null":
+		return true
 	case t.Kind() == reflect.Struct && hasKeys(t):
-		return c.walkStruct(n, t, path, depth)
+		return c.walkStruct(n, t, path)
 	case t.Kind() == reflect.Map:
-		return c.walkMap(n, t, path, depth)
+		return c.walkMap(n, t, path)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 && !isText(t):
-		return c.walkList(n, t, path, depth)
+		return c.walkList(n, t, path)
 	case t.Kind() == reflect.Interface:
 		return true
 	}
@@ -80,12 +84,12 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string, depth int) boo
 
 // walkStruct checks a mapping with fixed keys, then lets the type decode it,
 // because many types refuse combinations of keys while they decode.
-func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		c.wrong(n, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
 		return false
 	}
-	ok := c.walkPairs(n, t, path, depth)
+	ok := c.walkPairs(n, t, path)
 	if !ok || !decodesItself(t) {
 		return ok
 	}
@@ -93,7 +97,7 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string, depth in
 }
 
 // walkList checks a sequence.
-func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.SequenceNode {
 		c.wrong(n, "%s must be a list, not %s; start each entry with \"- \"", place(path), kindWord(n))
 		return false
@@ -106,7 +110,7 @@ func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string, depth int)
 			ok = false
 			continue
 		}
-		ok = c.walk(item, t.Elem(), at, depth+1) && ok
+		ok = c.walk(item, t.Elem(), at) && ok
 	}
 	if !ok || !decodesItself(t) {
 		return ok
@@ -116,8 +120,7 @@ func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string, depth int)
 
 // leaf checks a value without keys of its own.
 func (c *checker) leaf(n *yaml.Node, t reflect.Type, path string) bool {
-	n = resolve(n)
-	if n.Kind != yaml.ScalarNode {
+	if n = resolve(n); n.Kind != yaml.ScalarNode {
 		c.wrong(n, "%s must be %s, not %s", path, typeWord(t), kindWord(n))
 		return false
 	}
@@ -146,11 +149,8 @@ func isWhole(t reflect.Type) bool {
 
 // resolve follows an alias to its anchor.
 func resolve(n *yaml.Node) *yaml.Node {
-	for range maxDepth {
-		if n.Kind != yaml.AliasNode || n.Alias == nil {
-			return n
-		}
-		n = n.Alias
+	if n.Kind == yaml.AliasNode {
+		return n.Alias
 	}
 	return n
 }

@@ -133,7 +133,7 @@ func TestEveryKeyHasAGoodAndABadFile(t *testing.T) {
 		root, err := tree(path, text)
 		require.NoError(t, err)
 		check := newChecker()
-		require.True(t, check.walk(root, reflect.TypeFor[File](), "", 0), path)
+		require.True(t, check.walk(root, reflect.TypeFor[File](), ""), path)
 		for key := range check.lines {
 			good[index.ReplaceAllString(key, "[]")] = true
 		}

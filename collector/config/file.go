@@ -109,7 +109,7 @@ func inspect(name string, text []byte) (*File, error) {
 		return nil, err
 	}
 	check := newChecker()
-	check.walk(root, reflect.TypeFor[File](), "", 0)
+	check.walk(root, reflect.TypeFor[File](), "")
 	if len(check.problems) > 0 {
 		left, more := check.rest(name, root)
 		return left, append(check.problems, more...).err(name)

@@ -44,9 +44,6 @@ func (k *keySet) collect(t reflect.Type) {
 			}
 			k.collect(inlined)
 		default:
-			if name == "" {
-				name = strings.ToLower(f.Name)
-			}
 			if _, known := k.fields[name]; !known {
 				k.order = append(k.order, name)
 			}

@@ -7,14 +7,14 @@ import (
 )
 
 // walkPairs checks the keys and values of a mapping with fixed keys.
-func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
 	ok := c.rename(n, keys, path)
 	set := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, t, path, depth) && ok
+			ok = c.walkMerge(value, t, path) && ok
 			continue
 		}
 		field := c.field(key, keys, set, path)
@@ -24,7 +24,7 @@ func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string, depth int
 		}
 		p := join(path, key.Value)
 		c.lines[p] = key.Line
-		ok = c.walk(value, field, p, depth+1) && ok
+		ok = c.walk(value, field, p) && ok
 	}
 	return ok
 }
@@ -91,36 +91,43 @@ func (c *checker) twice(key *yaml.Node, set map[string]int, path string) bool {
 
 // walkMerge checks the mappings that a merge key ("<<") brings into one of type t.
 // One that is merged there several times is walked once.
-func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
 	at := visit{n, t, path}
+	fits, seen := c.seen[at]
 	switch {
-	case c.seen[at]:
-		return true
-	case depth > maxDepth:
-		c.wrong(n, "%s: nested too deeply", path)
+	case seen:
+		return fits
+	case c.merges == maxMerges:
+		c.wrong(n, "%s: nested too deeply", place(path))
 		return false
 	}
 	c.seen[at] = true
-	ok := true
+	c.merges++
+	c.seen[at] = c.merged(n, t, path)
+	c.merges--
+	return c.seen[at]
+}
+
+func (c *checker) merged(n *yaml.Node, t reflect.Type, path string) bool {
 	switch {
 	case n.Kind == yaml.SequenceNode:
+		ok := true
 		for _, item := range n.Content {
-			ok = c.walkMerge(item, t, path, depth+1) && ok
+			ok = c.walkMerge(item, t, path) && ok
 		}
+		return ok
 	case n.Kind != yaml.MappingNode:
 		c.wrong(n, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
 		return false
 	case t.Kind() == reflect.Map:
-		return c.walkMap(n, t, path, depth+1)
-	default:
-		return c.walkPairs(n, t, path, depth+1)
+		return c.walkMap(n, t, path)
 	}
-	return ok
+	return c.walkPairs(n, t, path)
 }
 
 // walkMap checks a mapping whose keys the operator chooses.
-func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) bool {
+func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string) bool {
 	if n.Kind != yaml.MappingNode {
 		c.wrong(n, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
 		return false
@@ -130,7 +137,7 @@ func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) 
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, t, path, depth) && ok
+			ok = c.walkMerge(value, t, path) && ok
 			continue
 		}
 		if c.twice(key, set, path) {
@@ -139,7 +146,7 @@ func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string, depth int) 
 		}
 		p := join(path, key.Value)
 		c.lines[p] = key.Line
-		ok = c.leaf(key, t.Key(), p) && c.walk(value, t.Elem(), p, depth+1) && ok
+		ok = c.leaf(key, t.Key(), p) && c.walk(value, t.Elem(), p) && ok
 	}
 	return ok
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,22 +19,19 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // kindWord says what a node is.
 func kindWord(n *yaml.Node) string {
-	switch n.Kind {
-	case yaml.MappingNode:
+	if n.Kind == yaml.MappingNode {
 		return "a mapping"
-	case yaml.SequenceNode:
-		return "a list"
-	case yaml.ScalarNode:
-		switch n.ShortTag() {
-		case "!!int", "!!float":
-			return "a number"
-		case "!!bool":
-			return "true or false"
-		}
-		return "text"
-	default:
-		return "something else"
 	}
+	if n.Kind == yaml.SequenceNode {
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!int", "!!float":
+		return "a number"
+	case "!!bool":
+		return "true or false"
+	}
+	return "text"
 }
 
 // typeWord says what a value is to be.
@@ -45,24 +41,12 @@ func typeWord(t reflect.Type) string {
 		return "a duration like 5s or 1m"
 	case t == reflect.TypeFor[scrape.Size]():
 		return "a size like 16MiB"
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return "text"
-	}
-	switch t.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+	case isWhole(t):
 		return "a whole number"
-	case reflect.Float32, reflect.Float64:
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	case t.Kind() == reflect.Float64:
 		return "a number"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		if t.Kind() == reflect.Map || hasKeys(t) {
-			return "a mapping"
-		}
-	default:
 	}
 	return "text"
 }

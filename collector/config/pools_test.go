@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -79,5 +81,19 @@ func TestEveryKindOfServerCanBeConfigured(t *testing.T) {
 	require.Contains(t, config.Engines(), config.EngineAuto)
 	for _, e := range engine.All() {
 		require.Contains(t, config.Engines(), string(e.Kind()))
+	}
+}
+
+func TestLimitsOfTheOutputReachTheRooms(t *testing.T) {
+	o := config.Output{Series: 1, Bytes: 2, Models: 3}
+	require.Equal(t, derive.Budget{Budget: exposition.Budget{Series: 1, Bytes: 2}, Models: 3}, o.Budget())
+}
+
+func TestHowManyReplicasAPoolShouldHave(t *testing.T) {
+	for written, want := range map[string][2]int{"0": {0, 0}, "8": {8, 8}, "2-8": {2, 8}, "0 - 3": {0, 3}} {
+		f, err := config.Parse("c.yml", []byte("pools: [ { pool_id: a, expect: { replicas: "+written+" }, static_configs: [ { targets: ['a:1'] } ] } ]"))
+		require.NoError(t, err)
+		least, most := f.Pools[0].Expect.Replicas.Bounds()
+		require.Equal(t, want, [2]int{least, most})
 	}
 }

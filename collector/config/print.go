@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net/url"
@@ -31,23 +30,14 @@ func (f *File) String() string {
 // Passwords, tokens and keys come out as <secret>, user names, passwords and
 // queries of URLs as xxxxx.
 func (f *File) Print(w io.Writer) error {
-	text, err := yaml.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("print configuration: %w", err)
-	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	if err := doc.Encode(f); err != nil {
 		return fmt.Errorf("print configuration: %w", err)
 	}
 	redact(&doc, "")
-	var out bytes.Buffer
-	enc := yaml.NewEncoder(&out)
+	enc := yaml.NewEncoder(w)
 	enc.SetIndent(2)
-	if err := enc.Encode(&doc); err != nil {
-		return fmt.Errorf("print configuration: %w", err)
-	}
-	_, err = w.Write(out.Bytes())
-	return err
+	return enc.Encode(&doc)
 }
 
 // redact hides what the types of the keys do not hide on their own; key is the
@@ -58,11 +48,9 @@ func redact(n *yaml.Node, key string) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name, value := n.Content[i].Value, n.Content[i+1]
 			switch {
-			case !isSecretName(name):
-				redact(value, name)
-			case key == "http_headers":
+			case key == "http_headers" && isSecretName(name):
 				hideAll(value)
-			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode:
+			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && isSecretName(name):
 				value.SetString(secretToken)
 			default:
 				redact(value, name)

@@ -1,10 +1,13 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
@@ -51,4 +54,49 @@ pools:
 	require.NotContains(t, f.String(), "sd-secret")
 	require.NotContains(t, f.String(), "sd-token")
 	require.Contains(t, f.String(), "inventory.example/targets")
+}
+
+// TestWhatAPrintedDocumentShows has for each key that may hold a secret what is
+// printed of it.
+func TestWhatAPrintedDocumentShows(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "secret")
+	require.NoError(t, os.WriteFile(file, []byte("x"), 0o600))
+	const client = "oauth2: { client_id: me, client_secret: hush, token_url: 'http://u:hush@login/x?hush', "
+	for keys, want := range map[string]string{
+		"http_headers: { X-Api-Key: { values: [ hush ] } }":                                "X-Api-Key: {values: [<secret>]}",
+		"http_headers: { X-Api-Key: { files: [ " + file + " ] } }":                         "X-Api-Key: {files: [" + file + "]}",
+		"http_headers: { X-Api-Key: { files: [ " + file + " ], values: [ hush, hush ] } }": "X-Api-Key: {values: [<secret>, <secret>], files: [" + file + "]}",
+		"http_headers: { X-Color: { values: [ blue ] } }":                                  "X-Color: {values: [blue]}",
+		"http_headers: { X-Color: { values: [ 'http://u:hush@host/?q=hush' ] } }":          "X-Color: {values: ['http://xxxxx@host/?xxxxx']}",
+		client + "endpoint_params: { api_key: hush, audience: all } }":                     "endpoint_params: {api_key: <secret>, audience: all}",
+		client + "claims: { auth_token: hush, sub: me } }":                                 "claims: {auth_token: <secret>, sub: me}",
+		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }":                 "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
+		client + "scopes: [ read ] }":                                                      "token_url: 'http://xxxxx@login/x?xxxxx'",
+		"relabel_configs: [ { regex: 'http://a@b.*', target_label: x } ]":                  "regex: 'http://a@b.*'",
+		"proxy_url: 'http://u:hush@proxy:1'":                                               "proxy_url: 'http://xxxxx@proxy:1'",
+		"model_ids: { auth_key: [ 'http://u:hush@b', c ] }":                                "model_ids: {auth_key: ['http://xxxxx@b', c]}",
+		"basic_auth: { username: me, password: hush }":                                     "basic_auth: {username: me, password: <secret>}",
+		"canary: { prompt: 'see http://a/?x and http://u:hush@b c' }":                      "prompt: 'see http://a/?x and http://xxxxx@b c'",
+	} {
+		t.Run(keys, func(t *testing.T) {
+			f, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  "+keys+"\n"))
+			require.NoError(t, err)
+			require.NotContains(t, f.String(), "hush")
+			var printed yaml.Node
+			require.NoError(t, yaml.Unmarshal([]byte(f.String()), &printed))
+			flow(&printed)
+			line, err := yaml.Marshal(&printed)
+			require.NoError(t, err)
+			require.Contains(t, strings.Join(strings.Fields(string(line)), " "), want)
+		})
+	}
+}
+
+// flow puts all of a document on one line.
+func flow(n *yaml.Node) {
+	n.Style |= yaml.FlowStyle
+	for _, c := range n.Content {
+		flow(c)
+	}
 }

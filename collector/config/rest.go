@@ -15,7 +15,7 @@ import (
 // was taken out.
 func (c *checker) rest(name string, root *yaml.Node) (*File, problems) {
 	gone := map[string]bool{}
-	prune(root, c.bad, gone, 0)
+	prune(root, c.bad, gone)
 	f, err := decode(name, root)
 	if err != nil {
 		return nil, nil
@@ -54,10 +54,7 @@ func mentions(text string, keys map[string]bool) bool {
 
 // prune takes marked keys, values and entries out of a document, and notes the
 // names of the keys.
-func prune(n *yaml.Node, bad map[*yaml.Node]bool, gone map[string]bool, depth int) {
-	if depth > maxDepth {
-		return
-	}
+func prune(n *yaml.Node, bad map[*yaml.Node]bool, gone map[string]bool) {
 	var kept []*yaml.Node
 	step := 1
 	if n.Kind == yaml.MappingNode {
@@ -72,7 +69,7 @@ func prune(n *yaml.Node, bad map[*yaml.Node]bool, gone map[string]bool, depth in
 			}
 			continue
 		}
-		prune(last, bad, gone, depth+1)
+		prune(last, bad, gone)
 		kept = append(kept, part...)
 	}
 	n.Content = kept

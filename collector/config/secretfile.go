@@ -14,12 +14,8 @@ import (
 // source of targets asks for a secret store, which is not supported. It reads
 // the printed document, so that no key of a room is forgotten.
 func (f *File) validateFiles() error {
-	text, err := yaml.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("print configuration: %w", err)
-	}
 	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
+	if err := doc.Encode(f); err != nil {
 		return fmt.Errorf("print configuration: %w", err)
 	}
 	return filesOf(&doc, "", "")
@@ -29,8 +25,6 @@ func (f *File) validateFiles() error {
 func filesOf(n *yaml.Node, path, key string) error {
 	var errs []error
 	switch n.Kind {
-	case yaml.DocumentNode:
-		return filesOf(n.Content[0], path, key)
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value

@@ -30,3 +30,14 @@ func TestAShardThatIsNotThereIsRefused(t *testing.T) {
 		require.ErrorContains(t, c.Place(name), message, name)
 	}
 }
+
+func TestOneExporterNeedsNoPlace(t *testing.T) {
+	c := config.Sharding{Total: 1}
+	require.NoError(t, c.Place(""))
+	require.Nil(t, c.Index)
+
+	index := 1
+	c = config.Sharding{Total: 2, Index: &index}
+	require.NoError(t, c.Place(""), "the file has said it")
+	require.Equal(t, 1, *c.Index)
+}

@@ -11,39 +11,29 @@ const fewKeys = 10
 
 // elsewhere gives the key of this document for one that the configuration of
 // Prometheus has and this one has not.
-func elsewhere(key string) string {
-	switch key {
-	case "scrape_configs":
-		return "pools"
-	case "job_name":
-		return "pool_id"
-	case "body_size_limit":
-		return "limits.body"
-	case "sample_limit":
-		return "limits.samples"
-	case "label_limit":
-		return "limits.labels"
-	case "label_name_length_limit":
-		return "limits.label_name"
-	case "label_value_length_limit":
-		return "limits.label_value"
-	case "bearer_token":
-		return "authorization.credentials"
-	case "bearer_token_file":
-		return "authorization.credentials_file"
-	case "consul_sd_configs", "ec2_sd_configs":
-		return "file_sd_configs, http_sd_configs or dns_sd_configs"
-	}
-	return ""
+//
+//nolint:gochecknoglobals // constant data.
+var elsewhere = map[string]string{
+	"scrape_configs":           "pools",
+	"job_name":                 "pool_id",
+	"body_size_limit":          "limits.body",
+	"sample_limit":             "limits.samples",
+	"label_limit":              "limits.labels",
+	"label_name_length_limit":  "limits.label_name",
+	"label_value_length_limit": "limits.label_value",
+	"bearer_token":             "authorization.credentials",
+	"bearer_token_file":        "authorization.credentials_file",
+	"consul_sd_configs":        "file_sd_configs, http_sd_configs or dns_sd_configs",
+	"ec2_sd_configs":           "file_sd_configs, http_sd_configs or dns_sd_configs",
 }
 
 // hint says what to write instead of an unknown key.
 func hint(key, path string, keys *keySet) string {
+	if other := elsewhere[key]; other != "" {
+		return "; use " + other
+	}
 	if near := nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if other := elsewhere(key); other != "" {
-		return "; use " + other
 	}
 	if homes := places(key); len(homes) > 0 && homes[0] != path {
 		for i, home := range homes {

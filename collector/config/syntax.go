@@ -18,7 +18,7 @@ const (
 // syntaxProblem puts a syntax error of the YAML package into words.
 func syntaxProblem(err error, text string) problem {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	if line := tabLine(text); line > 0 && strings.Contains(message, "cannot start any token") {
+	if line := tabLine(text); line > 0 && (strings.Contains(message, "cannot start any token") || strings.Contains(message, "tab character")) {
 		return problem{line: line, text: "the line is indented with a tab; use spaces"}
 	}
 	if m := regexp.MustCompile(unknownAnchor).FindStringSubmatch(message); m != nil {
@@ -63,11 +63,8 @@ func brokenLine(text []byte) int {
 	return 0
 }
 
-// lineWith is the first line that has a word, 0 if there is none.
+// lineWith is the first line that has a word.
 func lineWith(text, word string) int {
-	before, _, found := strings.Cut(text, word)
-	if !found {
-		return 0
-	}
+	before, _, _ := strings.Cut(text, word)
 	return strings.Count(before, "\n") + 1
 }

@@ -69,3 +69,22 @@ func TestNoTargetOrTheSameTwiceIsRefused(t *testing.T) {
 	_, err = config.FromTargets([]string{"http://a", "https://a:8002/x"}, config.DefaultPool)
 	require.EqualError(t, err, `--target "https://a:8002/x": a:8002 is given twice; give each replica once`)
 }
+
+func TestWhatTargetsOfTheCommandLineShareIsChecked(t *testing.T) {
+	pool := config.DefaultPool
+	pool.PoolID, pool.Scheme = "mine", "ftp"
+	_, err := config.FromTargets([]string{"http://a:1"}, pool)
+	require.EqualError(t, err, `--target: pools[0].scheme: "ftp" is unknown; use http or https`)
+
+	pool.Scheme = "http"
+	for url, want := range map[string]string{"http://a:1": "", "http://a:65535": "", "http://a:0": "port 0 is out of range", "http://a:65536": "port 65536 is out of range"} {
+		f, err := config.FromTargets([]string{url}, pool)
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, "mine", f.Pools[0].PoolID)
+			require.Equal(t, config.DefaultGlobal.ScrapeInterval, f.Pools[0].ScrapeInterval)
+			continue
+		}
+		require.ErrorContains(t, err, want)
+	}
+}

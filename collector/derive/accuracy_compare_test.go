@@ -129,10 +129,11 @@ func (l *ledger) gauges(r *rig, values map[string]float64, around []simulate.Tru
 // the window.
 func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simulate.Truth) {
 	n := int(truth.Finished - before.Finished)
-	if n < 5 || n > len(truth.Latencies) {
+	window := r.replica.Latencies()
+	if n < 5 || n > len(window) {
 		return
 	}
-	window := truth.Latencies[len(truth.Latencies)-n:]
+	window = window[len(window)-n:]
 	long := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 	first := []float64{0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560}
 	each := []float64{0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}

@@ -182,7 +182,7 @@ func (l *ledger) run(seed uint64) {
 		for range lookBack / lookStep {
 			l.advance(r, lookStep)
 			if n >= warmUp && l.sampled() {
-				around = append(around, slim(r.replica.Truth()))
+				around = append(around, r.replica.Truth())
 			}
 		}
 		values, truth := r.scrape()
@@ -224,12 +224,6 @@ func (l *ledger) sampled() bool {
 	default:
 		return false
 	}
-}
-
-// slim drops what is not compared with gauges.
-func slim(t simulate.Truth) simulate.Truth {
-	t.Latencies = nil
-	return t
 }
 
 //nolint:tparallel // The group in between is waited for.

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -124,6 +125,16 @@ func (r *Replica) Truth() Truth {
 	defer r.mu.Unlock()
 	r.catchUp()
 	return r.readTruth()
+}
+
+// Latencies are the last requests that finished up to this moment, oldest first,
+// at most maxLatencies of them.
+func (r *Replica) Latencies() []Latency {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.catchUp()
+	all := r.w.truth.latencies
+	return slices.Clone(all[max(0, len(all)-maxLatencies):])
 }
 
 // Observe returns the page and the truth of one and the same moment.

@@ -24,10 +24,10 @@ type Truth struct {
 	PromptTokens, GenerationTokens, FailedPromptTokens, FailedGenerationTokens uint64
 	Executed
 	KVBlocks, KVUsed int
-	// Latencies are the last requests that finished, oldest first, at most
-	// maxLatencies of them; E2ESum is the sum over all that did.
-	Latencies []Latency
-	E2ESum    time.Duration
+	// E2ESum is the time that all finished requests took together.
+	E2ESum time.Duration
+	// The last requests that finished; [Replica.Latencies] gives them out.
+	latencies []Latency
 }
 
 // Executed is what the executor has done, for requests in flight too: tokens
@@ -43,7 +43,7 @@ type Latency struct {
 	Queue, TTFT, TPOT, E2E time.Duration
 }
 
-// maxLatencies bounds Truth.Latencies.
+// maxLatencies bounds what [Replica.Latencies] gives.
 const maxLatencies = 4096
 
 // latencyOf reads the timing of a finished request, as the executor sees it.
@@ -65,10 +65,10 @@ func (t *Truth) bookFinished(r *request) {
 	t.GenerationTokens += uint64(r.generated)
 	l := latencyOf(r)
 	t.E2ESum += l.E2E
-	if len(t.Latencies) >= 2*maxLatencies {
-		t.Latencies = append(t.Latencies[:0], t.Latencies[maxLatencies+1:]...)
+	if len(t.latencies) >= 2*maxLatencies {
+		t.latencies = append(t.latencies[:0], t.latencies[maxLatencies+1:]...)
 	}
-	t.Latencies = append(t.Latencies, l)
+	t.latencies = append(t.latencies, l)
 }
 
 // bookFailed enters a request that failed in the executor.
@@ -82,7 +82,7 @@ func (t *Truth) bookFailed(r *request) {
 // shares nothing.
 func (t *Truth) read(e *engine) Truth {
 	out := *t
-	out.Latencies = append([]Latency(nil), t.Latencies[max(0, len(t.Latencies)-maxLatencies):]...)
+	out.latencies = nil
 	out.InFlight, out.Hidden, out.Active = e.inFlight(), len(e.queue), len(e.active)
 	if e.running != nil {
 		out.Running = e.running.scheduled

@@ -63,6 +63,7 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 			page, truth := whole.Observe()
 			cutPage, cutTruth := cut.Observe()
 			require.Equal(t, truth, cutTruth)
+			require.Equal(t, whole.Latencies(), cut.Latencies())
 			require.Equal(t, string(page), string(cutPage))
 			parsePage(t, page)
 			_, otherTruth := other.Observe()
@@ -122,7 +123,7 @@ func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
 	require.Equal(t, float64(truth.Finished-truth.Abandoned), booked, "a client that left is never booked")
 	require.Equal(t, booked, s[`trtllm_e2e_request_latency_seconds_count{engine_type="pytorch",model_name="m"}`])
 	require.Less(t, s[`trtllm_generation_tokens_total{engine_type="pytorch",model_name="m"}`], float64(truth.GenerationTokens))
-	require.Len(t, truth.Latencies, int(truth.Finished))
+	require.Len(t, r.Latencies(), int(truth.Finished))
 }
 
 func TestServeGaugesFreezeUntilARequestEnds(t *testing.T) {

@@ -1,0 +1,234 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+// TestTheEdgesOfWhatAPoolMaySay has on each line what may just be, and what may
+// not.
+func TestTheEdgesOfWhatAPoolMaySay(t *testing.T) {
+	for _, tc := range []struct{ good, bad, want string }{
+		{"api_port: 1", "api_port: -1", `pools[0].api_port: -1 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
+		{"api_port: 65535", "api_port: 65536", `pools[0].api_port: 65536 is not a port; use 1 to 65535, or leave it out to use the default of the engine`},
+		{"{ api_scheme: https, api_port: 1 }", "api_scheme: https", `pools[0].api_scheme: has no effect without api_port; set api_port too`},
+		{"{ api_scheme: http, api_port: 1 }", "{ api_scheme: ftp, api_port: 1 }", `pools[0].api_scheme: "ftp" is unknown; use http or https`},
+		{"scheme: https", "scheme: HTTPS", `pools[0].scheme: "HTTPS" is unknown; use http or https`},
+		{"scrape_interval: 1ms", "scrape_timeout: 6s", `pools[0].scrape_timeout: 6s is longer than scrape_interval 5s; lower the timeout or raise the interval`},
+		{"scrape_timeout: 5s", "{ scrape_interval: 1s, scrape_timeout: 1001ms }", `pools[0].scrape_timeout: 1s1ms is longer than scrape_interval 1s; lower the timeout or raise the interval`},
+		{"start_budget: 1ms", "start_budget: 0s", `pools[0].start_budget: must be longer than 0; the default is 20m`},
+		{"identity_interval: 1ms", "identity_interval: 0s", `pools[0].identity_interval: must be longer than 0; the default is 30s`},
+		{"metrics_path: /", "metrics_path: metrics", `pools[0].metrics_path: "metrics" does not start with a slash; write /metrics`},
+		{"metrics_path: /a/b", "metrics_path: '/a#b'", `pools[0].metrics_path: "/a#b" is more than a path; leave out everything from ? or # on`},
+		{"engine_dir: /a b", "engine_dir: '/a '", `pools[0].engine_dir: "/a " has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json`},
+		{"engine_dir: b", `engine_dir: "/a\tb"`, `pools[0].engine_dir: "/a\tb" has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json`},
+		{"engine_version: 25.10-py3", "engine_version: main", `pools[0].engine_version: "main" is not a version; write it like 2.64.0 or 1.2.0rc1`},
+		{"trtllm_version: v1.2.0rc1", "trtllm_version: 1..2", `pools[0].trtllm_version: "1..2" is not a version; write it like 2.64.0 or 1.2.0rc1`},
+		{"expect: { engine_version: '2' }", "expect: { engine_version: 2.64.0 or so }", `pools[0].expect.engine_version: "2.64.0 or so" is not a version; write it like 2.64.0 or 1.2.0rc1`},
+		{"expect: { trtllm_version: 1.0+git5 }", "expect: { trtllm_version: x }", `pools[0].expect.trtllm_version: "x" is not a version; write it like 2.64.0 or 1.2.0rc1`},
+		{"expect: { replicas: 0 }", "expect: { replicas: -1 }", `pools[0].expect.replicas: "-1" is not a number of replicas; write a number like 8, or a range like 2-8`},
+		{"expect: { replicas: 3-3 }", "expect: { replicas: 3-2 }", `pools[0].expect.replicas: "3-2" is not a number of replicas; write a number like 8, or a range like 2-8`},
+		{"expect: { replicas: 0 - 2 }", "expect: { replicas: 0-x }", `pools[0].expect.replicas: "0-x" is not a number of replicas; write a number like 8, or a range like 2-8`},
+		{"model_ids: { a: [ b, c ] }", "model_ids: { a: [ b, b ] }", `pools[0].model_ids.a: "b" is listed twice; name it once`},
+		{"model_ids: { a: [ a ] }", `model_ids: { "a\tb": [ b ] }`, `pools[0].model_ids: "a\tb" has control characters or is not UTF-8; use plain text`},
+		{"model_ids: { a: [ b ], c: [ a ] }", "model_ids: { a: [ b ], c: [ b ] }", `pools[0].model_ids.c: "b" already belongs to "a"; a server's name has one id`},
+		{"model_ids: { a: [ b ] }", "model_ids: { a: [] }", `pools[0].model_ids.a: has no names; list the server's names of the model`},
+		{"api_protocol: grpc", "{ api_protocol: grpc, proxy_url: 'http://p:1' }", `pools[0].api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http`},
+		{"{ api_protocol: http, proxy_url: 'http://p:1' }", "{ api_protocol: grpc, proxy_from_environment: true }", `pools[0].api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http`},
+		{"{ api_protocol: grpc, engine: triton }", "{ api_protocol: grpc, engine: vllm }", `pools[0].api_protocol: servers of engine vllm have no gRPC API; use http`},
+		{"{ iteration_stats: true, engine: trtllm-serve }", "{ iteration_stats: true, engine: vllm }", `pools[0].iteration_stats: servers of engine vllm have none; remove it, or set engine to trtllm-serve`},
+		{"iteration_stats: true", "{ iteration_stats: true, engine: triton }", `pools[0].iteration_stats: servers of engine triton have none; remove it, or set engine to trtllm-serve`},
+		{"{ canary: { enabled: false }, silent: true }", "{ canary: { enabled: true }, silent: true }", `pools[0].canary.enabled: silent replicas have no API to ask; remove one of the two`},
+		{"{ canary: { enabled: false }, api_protocol: grpc }", "{ canary: { enabled: true }, api_protocol: grpc }", `pools[0].canary.enabled: the canary needs HTTP, and api_protocol is grpc; remove one of the two`},
+		{"limits: { samples: 0, labels: 0, label_name: 0, label_value: 0, name: 0, help: 0, output_series: 0, output_models: 0 }", "limits: { output_models: -1 }", `pools[0].limits.output_models: -1 is below 0; give a limit, or 0 for none`},
+	} {
+		require.NoError(t, parsePool(tc.good), tc.good)
+		require.EqualError(t, parsePool(tc.bad), "c.yml: line 5: "+tc.want, tc.bad)
+	}
+}
+
+// parsePool parses a pool with further keys, on line 5.
+func parsePool(keys string) error {
+	if keys[0] != '{' {
+		keys = "{ " + keys + " }"
+	}
+	_, err := config.Parse("c.yml", []byte("pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1'] } ]\n  <<:\n   "+keys+"\n"))
+	return err
+}
+
+func TestTheEdgesOfTheOtherBlocks(t *testing.T) {
+	const pools = "\npools: [ { pool_id: a, static_configs: [ { targets: ['a:1'] } ] } ]\n"
+	for _, tc := range []struct{ good, bad, want string }{
+		{"global: { scrape_interval: 1ms }", "global: { scrape_interval: 0s }", `global.scrape_interval: must be longer than 0; the default is 5s`},
+		{"global: { scrape_timeout: 5s }", "global: { scrape_timeout: 5001ms }", `global.scrape_timeout: 5s1ms is longer than global.scrape_interval 5s; lower the timeout or raise the interval`},
+		{"global: { stall_after: 1ms }", "global: { stall_after: 0s }", `global.stall_after: must be longer than 0; the default is 30s`},
+		{"global: { window: 10s }", "global: { window: 9999ms }", `global.window: 9s999ms is shorter than two scrape intervals of pools[0] (5s); set window to 10s or more`},
+		{"sharding: { total: 1 }", "sharding: { total: 0 }", `sharding.total: 0 is below 1; use 1 or more`},
+		{"sharding: { total: 2, index: 1 }", "sharding: { total: 2, index: 2 }", `sharding.index: 2 is out of range; it must be at least 0 and below sharding.total, which is 2`},
+		{"sharding: { total: 2, index: 0 }", "sharding: { total: 2, index: -1 }", `sharding.index: -1 is out of range; it must be at least 0 and below sharding.total, which is 2`},
+		{"identity: { versions: both }", "identity: { versions: none }", `identity.versions: "none" is unknown; use series, info or both`},
+	} {
+		_, err := config.Parse("c.yml", []byte(tc.good+pools))
+		require.NoError(t, err, tc.good)
+		_, err = config.Parse("c.yml", []byte(tc.bad+pools))
+		require.ErrorContains(t, err, "c.yml: line 1: "+tc.want, tc.bad)
+	}
+}
+
+func TestTheWindowIsHeldToTheSlowestPoolThatComesFirst(t *testing.T) {
+	for _, tc := range []struct{ first, second, third, want string }{
+		{"20s", "40s", "40s", "pools[1] (40s); set window to 1m20s or more"},
+		{"40s", "40s", "5s", "pools[0] (40s); set window to 1m20s or more"},
+		{"20s", "30s", "40s", "pools[2] (40s); set window to 1m20s or more"},
+		{"20s", "30s", "30s", ""},
+	} {
+		f := onePool()
+		f.Pools = append(f.Pools, f.Pools[0], f.Pools[0])
+		for i, interval := range []string{tc.first, tc.second, tc.third} {
+			f.Pools[i].PoolID = string(rune('a' + i))
+			d, err := model.ParseDuration(interval)
+			require.NoError(t, err)
+			f.Pools[i].ScrapeInterval = d
+		}
+		f.Resolve()
+		err := f.Validate()
+		if tc.want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, "global.window: 1m is shorter than two scrape intervals of "+tc.want)
+	}
+}
+
+func TestADocumentWithoutPoolsHasOneMistake(t *testing.T) {
+	f := config.DefaultFile
+	require.EqualError(t, f.Validate(), "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
+}
+
+// TestThePlacesOfReplicasAreTheirOwn has the names under which two targets of the
+// file are one replica.
+func TestThePlacesOfReplicasAreTheirOwn(t *testing.T) {
+	type labels = model.LabelSet
+	for _, tc := range []struct {
+		name          string
+		first, second labels
+		addresses     [2]string
+		want          string
+	}{
+		{"same address", nil, nil, [2]string{"a:1", "a:1"}, `pool_id "llama" and replica_id "a:1"`},
+		{"other address", nil, nil, [2]string{"a:1", "a:2"}, ""},
+		{"same name", labels{"replica_id": "r"}, labels{"replica_id": "r"}, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "r"`},
+		{"name that is an address", labels{"replica_id": "a:2"}, nil, [2]string{"a:1", "a:2"}, `pool_id "llama" and replica_id "a:2"`},
+		{"same name in another pool", labels{"replica_id": "r"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, ""},
+		{"same name in the same other pool", labels{"replica_id": "r", "pool_id": "b"}, labels{"replica_id": "r", "pool_id": "b"}, [2]string{"a:1", "a:2"}, `pool_id "b" and replica_id "r"`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			f := onePool()
+			f.Pools[0].Discovery.StaticConfigs = []*targetgroup.Group{
+				{Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(tc.addresses[0])}}, Labels: tc.first},
+				{Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(tc.addresses[1])}}, Labels: tc.second},
+			}
+			f.Resolve()
+			err := f.Validate()
+			if tc.want == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.EqualError(t, err, "pools[0].static_configs[1].targets[0]: "+tc.want+" are already used by pools[0].static_configs[0].targets[0]; give each target its own replica_id")
+		})
+	}
+}
+
+func TestAddressesOfTargets(t *testing.T) {
+	for address, want := range map[string]string{
+		"a:1":         "",
+		"a:65535":     "",
+		"[::1]:8002":  "",
+		"a:0":         `"a:0" has the port "0"; use 1 to 65535`,
+		"a:65536":     `"a:65536" has the port "65536"; use 1 to 65535`,
+		"a:http":      `"a:http" has the port "http"; use 1 to 65535`,
+		"a":           `"a" has no port; write it like a:8002`,
+		":80":         `":80" has no host; write it like localhost:80`,
+		"::1":         `"::1" is not host:port; write an IPv6 address like [::1]:8002`,
+		"::1:8002":    `"::1:8002" is not host:port; write an IPv6 address like [::1]:8002`,
+		"http://a:1":  `"http://a:1" has a scheme; write "a:1" and scheme: http`,
+		"a:1/metrics": `"a:1/metrics" has a path; write "a:1" and put the path into metrics_path`,
+		"a:1?b":       `"a:1?b" is not host:port; write it like 10.0.0.1:8002`,
+		"a:1#b":       `"a:1#b" is not host:port; write it like 10.0.0.1:8002`,
+		"a b:1":       `"a b:1" is not host:port; write it like 10.0.0.1:8002`,
+		"me:pw@a:1":   `has a user name or password; write host:port and use basic_auth`,
+	} {
+		f := onePool()
+		f.Pools[0].Discovery.StaticConfigs[0].Targets[0][model.AddressLabel] = model.LabelValue(address)
+		f.Resolve()
+		err := f.Validate()
+		if want == "" {
+			require.NoError(t, err, address)
+			continue
+		}
+		require.EqualError(t, err, "pools[0].static_configs[0].targets[0]: "+want)
+	}
+}
+
+func TestNamesOfPools(t *testing.T) {
+	for name, want := range map[string]string{
+		"ä b-c": "",
+		"":      `is required; give a name that is unique in this file`,
+		"a\xff": `"a\xff" is not valid UTF-8; write it in UTF-8`,
+		"a\tb":  `"a\tb" has control characters, or spaces at its start or end; remove them`,
+		" a":    `" a" has control characters, or spaces at its start or end; remove them`,
+		"a/b":   `"a/b" has a slash, which separates pool and replica; use - instead`,
+	} {
+		f := onePool()
+		f.Pools[0].PoolID = name
+		f.Resolve()
+		if err := f.Validate(); want == "" {
+			require.NoError(t, err, name)
+		} else {
+			require.EqualError(t, err, "pools[0].pool_id: "+want)
+		}
+	}
+}
+
+// TestFilesOfKeysAreReadBeforeTheyAreNeeded has for every way to name a file what
+// may be there.
+func TestFilesOfKeysAreReadBeforeTheyAreNeeded(t *testing.T) {
+	dir := t.TempDir()
+	for _, key := range []struct{ path, written string }{
+		{"basic_auth.password_file", "basic_auth: { username: me, password_file: %s }"},
+		{"http_headers.X-A.files[0]", "http_headers: { X-A: { files: [ %s ] } }"},
+		{"tls_config.ca_file", "tls_config: { ca_file: %s }"},
+	} {
+		text := func(file string) string { return strings.Replace(key.written, "%s", file, 1) }
+		require.NoError(t, parsePool(text("/dev/null")), "a device is not read")
+		require.ErrorContains(t, parsePool(text(dir)), "pools[0]."+key.path+": "+dir+" is a folder; name a file")
+		require.ErrorContains(t, parsePool(text(dir+"/none")), "pools[0]."+key.path+": stat "+dir+"/none: no such file or directory; correct the name or create the file")
+	}
+	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")
+}
+
+func TestNegativeTimesOfAPool(t *testing.T) {
+	f := onePool()
+	f.Pools[0].ScrapeInterval, f.Pools[0].ScrapeTimeout = -1, model.Duration(-time.Second)
+	require.EqualError(t, f.Pools[0].Validate(), "scrape_interval: must be longer than 0; leave it out to use the global one\nscrape_timeout: must be longer than 0; leave it out to use the global one")
+}
+
+func TestAnEngineDirStartsAtTheFolderOfTheDocument(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "c.yml")
+	for written, want := range map[string]string{"engines/1": filepath.Join(dir, "engines/1"), "/engines/1": "/engines/1"} {
+		require.NoError(t, os.WriteFile(path, []byte("pools: [ { pool_id: a, engine_dir: "+written+", static_configs: [ { targets: ['a:1'] } ] } ]"), 0o600))
+		f, err := config.Load(path)
+		require.NoError(t, err)
+		require.Equal(t, want, f.Pools[0].EngineDir)
+	}
+}
