@@ -42,7 +42,8 @@ type resources struct{ *scrape.Resources }
 // Describe implements prometheus.Collector.
 func (resources) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range []own.Metric{
-		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.BodyParsing, own.BodyParsingLimit, own.BodyParsingWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits,
+		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.BodyParsing, own.BodyParsingLimit, own.BodyParsingWaits, own.Connections, own.ConnectionsLimit,
+		own.ConnectionsSlow, own.ConnectionsWaits, own.ConnectionsTaken,
 	} {
 		m.Describe(ch)
 	}
@@ -59,7 +60,9 @@ func (r resources) Collect(ch chan<- prometheus.Metric) {
 	own.BodyParsingWaits.Send(ch, float64(parsing.Waits))
 	own.Connections.Send(ch, float64(connections.Used))
 	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
+	own.ConnectionsSlow.Send(ch, float64(connections.Slow))
 	own.ConnectionsWaits.Send(ch, float64(connections.Waits))
+	own.ConnectionsTaken.Send(ch, float64(connections.Cuts))
 }
 
 // part says which part of the targets is ours.

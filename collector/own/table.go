@@ -26,7 +26,9 @@ const (
 	ConfigReloadTime
 	Connections
 	ConnectionsLimit
+	ConnectionsSlow
 	ConnectionsWaits
+	ConnectionsTaken
 	DiscoveryFailures
 	DiscoveryUpdated
 	DiscoveryTargets
@@ -96,7 +98,9 @@ var table = [...]Family{
 	ConfigReloadTime:       {"config_last_reload_success_timestamp_seconds", gauge, "When the configuration in force was loaded.", nil},
 	Connections:            {"connections", gauge, "Connections to targets, idle ones too.", nil},
 	ConnectionsLimit:       {"connections_limit", gauge, "Connections to targets that may be open at one time: the open files of the process without a reserve for readers, names and files.", nil},
+	ConnectionsSlow:        {"connections_slow", gauge, "Connections to targets that hung or took long the time before; they share a half of the limit while it is reached.", nil},
 	ConnectionsWaits:       {"connections_waits_total", counter, "Times that a connection to a target was not opened at once because the limit was reached.", nil},
+	ConnectionsTaken:       {"connections_taken_back_total", counter, "Times that a request which took long gave up its connection because others waited for one.", nil},
 	DiscoveryFailures:      {"discovery_failures_total", counter, "Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.", []string{"mechanism"}},
 	DiscoveryUpdated:       {"discovery_last_update_timestamp_seconds", gauge, "Time of the last change that discovery found.", nil},
 	DiscoveryTargets:       {"discovery_targets", gauge, "Targets that discovery knows, before relabeling.", nil},

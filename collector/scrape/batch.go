@@ -140,9 +140,12 @@ func (f *flight) follow() {
 	conn := f.lane.lend(f.fd)
 	f.fd = -1
 	_ = conn.SetDeadline(f.begun.Add(f.lane.timeout)) // It is a socket.
-	stop := context.AfterFunc(f.ctx, func() { _ = conn.SetDeadline(time.Now()) })
+	giveUp := func() { _ = conn.SetDeadline(time.Now()) }
+	turn := f.lane.client.resources.files.begin(f.lane.host, f.begun.Add(f.lane.timeout), func(error) { giveUp() })
+	stop := context.AfterFunc(f.ctx, giveUp)
 	v := f.rest(conn)
 	stop()
+	turn.over()
 	_ = conn.Close()
 	f.lane.client.resources.files.give()
 	f.end(v == plain)

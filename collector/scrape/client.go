@@ -143,6 +143,11 @@ func (c *Client) Close() {
 // closeIdle closes the connections that no request uses.
 func (c *Client) closeIdle() {
 	c.lanes.closeIdle()
+	c.closeUnused()
+}
+
+// closeUnused closes those of them that are no lanes'.
+func (c *Client) closeUnused() {
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}
@@ -173,13 +178,32 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	resp, failure := c.send(c.rt, req)
+	failure = c.inTurn(req, func(ctx context.Context) *Error {
+		resp, failure := c.send(c.rt, req)
+		if failure != nil {
+			return failure
+		}
+		defer closeBody(resp)
+		page.sent, page.open = sentWith(req), c.open
+		return conceal(req, c.read(ctx, req, resp, page))
+	})
 	if failure != nil {
 		return failure
 	}
-	defer closeBody(resp)
-	page.sent, page.open = sentWith(req), c.open
-	return conceal(req, c.read(ctx, req, resp, page))
+	return page.permit.toParse(ctx, len(page.Body))
+}
+
+// inTurn does what a request is sent for, until ctx ends. Its connection is taken
+// back when that takes long and others wait for one.
+func (c *Client) inTurn(req *http.Request, do func(ctx context.Context) *Error) *Error {
+	f := c.resources.files
+	t, cancel := f.inTurn(scopeOf(req.Context()), hostPort(req.URL))
+	failure := t.end(do(req.Context()))
+	cancel(nil)
+	if f.crowded.Load() {
+		c.closeUnused()
+	}
+	return failure
 }
 
 // read takes the page from its response.
@@ -196,10 +220,7 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 		return failure
 	}
 	page.Unframed = unframed(resp)
-	if failure := checkEnd(page); failure != nil {
-		return failure
-	}
-	return page.permit.toParse(ctx, len(page.Body))
+	return checkEnd(page)
 }
 
 // closeBody ends a response. A body that was not read to its end takes the
@@ -245,21 +266,25 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	resp, failure := c.send(rt, req)
+	failure = c.inTurn(req, func(ctx context.Context) *Error {
+		resp, failure := c.send(rt, req)
+		if failure != nil {
+			return failure
+		}
+		defer closeBody(resp)
+		status, header = resp.StatusCode, resp.Header
+		permit := permit{memory: c.resources.memory}
+		defer permit.end()
+		answer, _, failure = c.readBody(ctx, resp, &permit, nil, limit)
+		if failure == nil && echoes(sentWith(req), c.open, answer) {
+			failure = echoed()
+		}
+		return conceal(req, failure)
+	})
 	if failure != nil {
-		return 0, nil, nil, failure
+		return status, header, nil, failure
 	}
-	defer closeBody(resp)
-	permit := permit{memory: c.resources.memory}
-	defer permit.end()
-	answer, _, failure = c.readBody(ctx, resp, &permit, nil, limit)
-	if failure == nil && echoes(sentWith(req), c.open, answer) {
-		failure = echoed()
-	}
-	if failure != nil {
-		return resp.StatusCode, resp.Header, nil, conceal(req, failure)
-	}
-	return resp.StatusCode, resp.Header, answer, nil
+	return status, header, answer, nil
 }
 
 // Open sends one request and hands the answer out with its body unread, for

@@ -23,6 +23,11 @@ func Bounded(bytes int64, connections int) *Resources {
 	return &Resources{memory: m, parsing: parsing, files: newFiles(connections)}
 }
 
+// BoundedClient is a client of these resources over a dialer of the test.
+func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
+	return r.client(cfg, logger, func(controlFunc) dialFunc { return dial })
+}
+
 // Classify gives the failure of an error of the transport.
 func Classify(ctx context.Context, inBody bool, err error) *Error {
 	if inBody {
@@ -36,7 +41,7 @@ func CheckContentType(contentType string) *Error { return checkContentType(conte
 
 // LaneOver is a lane whose connection is there, as a descriptor that it closes.
 func LaneOver(c *Client, fd int, timeout time.Duration) *Lane {
-	c.resources.files.enter()
+	c.resources.files.enter(nil)
 	return &Lane{
 		client: c, request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
 		keep: true, most: freeBody, timeout: timeout, fd: fd, rest: shortRest,

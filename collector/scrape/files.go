@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"net"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,23 +19,58 @@ const (
 	leastFiles   = 16
 	// usualFiles is the limit where the system has none to read.
 	usualFiles = 4096
+	// slowShare is the part of the connections that requests which take long may
+	// have while connections are short.
+	slowShare = 2
+	// shortFor is how long connections count as short after somebody waited.
+	shortFor = time.Minute
+	// slowTurn is how many times a connection that becomes free goes to a request
+	// that is soon done, until one that takes long has it.
+	slowTurn = 4
+	// lookAgain is how often who waits looks for connections that others do not
+	// need.
+	lookAgain = 100 * time.Millisecond
 )
 
 // files bounds the connections to targets by the open files that the process may
 // have. When they are used up, idle connections are closed first; then a dial
-// waits for one that ends. Safe for concurrent use.
+// waits for one that ends. Hosts whose last answer took long share a part of the
+// connections among themselves then, those that had none for the longest time
+// first, and what is over that part is taken back from the requests that hold
+// theirs longest: so targets that hang cost those that answer nothing. Safe for
+// concurrent use.
 type files struct {
 	bound int
+	// crowded says whether anybody waits.
+	crowded atomic.Bool
 
-	mu      sync.Mutex
-	open    int
-	queue   []chan struct{}
-	clients map[*Client]struct{}
-	waits   uint64
+	mu   sync.Mutex
+	open int
+	// slow is how many requests of slow hosts have a connection, lost how many
+	// have one that was taken back and is not closed yet.
+	slow, lost int
+	queue      []*waiter
+	turns      map[*turn]struct{}
+	hosts      map[string]host
+	clients    map[*Client]struct{}
+	// short is when somebody waited last, looked when idle connections were
+	// closed for that, grants counts what was handed on.
+	short, looked time.Time
+	grants        int
+	waits, cuts   uint64
+}
+
+// waiter is a dial that waits; free is closed when it has a connection.
+type waiter struct {
+	slow bool
+	// last is when its host was given one before.
+	last time.Time
+	turn *turn
+	free chan struct{}
 }
 
 func newFiles(bound int) *files {
-	return &files{bound: bound, clients: make(map[*Client]struct{})}
+	return &files{bound: bound, turns: make(map[*turn]struct{}), hosts: make(map[string]host), clients: make(map[*Client]struct{})}
 }
 
 // filesBound is how many connections targets may have of so many open files.
@@ -64,80 +99,193 @@ func (f *files) dialing(dial dialFunc) dialFunc {
 
 // take waits until one more connection may be opened.
 func (f *files) take(ctx context.Context) error {
-	if f.enter() {
+	var t *turn
+	patience := dialTimeout
+	if scope := scopeOf(ctx); scope != nil {
+		t = scope.turn
+		// Less than the request has, so that it can say why it failed.
+		if deadline, ok := scope.Deadline(); ok {
+			patience = time.Until(deadline) * 3 / 4
+		}
+	}
+	if f.enter(t) {
 		return nil
 	}
 	f.closeIdle()
-	free := f.join()
-	if free == nil {
+	w := f.join(t)
+	if w == nil {
 		return nil
 	}
-	over := time.NewTimer(patience(ctx))
+	over := time.NewTimer(patience)
 	defer over.Stop()
-	select {
-	case <-free:
-		return nil
-	case <-over.C:
-	case <-ctx.Done():
+	again := time.NewTicker(lookAgain)
+	defer again.Stop()
+	for {
+		select {
+		case <-w.free:
+			return nil
+		case <-again.C:
+			f.look()
+			continue
+		case <-over.C:
+		case <-ctx.Done():
+		}
+		break
 	}
-	f.mu.Lock()
-	i := slices.Index(f.queue, free)
-	if i >= 0 {
-		f.queue = slices.Delete(f.queue, i, i+1)
-	}
-	f.mu.Unlock()
-	if i < 0 {
+	if !f.leave(w) {
 		f.give()
+	}
+	if w.slow {
+		return failf(ReasonResource, "", "all %d connections that targets may have are in use, and those that hung or took long before take turns with a part of them; raise the limit of open files (ulimit -n) of the exporter", f.bound)
 	}
 	return failf(ReasonResource, "", "all %d connections that targets may have are in use; raise the limit of open files (ulimit -n) of the exporter", f.bound)
 }
 
-// patience is how long a dial waits for a connection that ends: less than its
-// request, so that it can say why it failed.
-func patience(ctx context.Context) time.Duration {
-	if scope := scopeOf(ctx); scope != nil {
-		if deadline, ok := scope.Deadline(); ok {
-			return time.Until(deadline) * 3 / 4
-		}
-	}
-	return dialTimeout
-}
-
-// enter takes a connection if there is one.
-func (f *files) enter() bool {
+// enter takes a connection if there is one for the request, which waits
+// otherwise.
+func (f *files) enter(t *turn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.open >= f.bound {
+	if !f.free(t.isSlow()) {
 		f.waits++
+		f.park(t)
 		return false
 	}
 	f.open++
+	f.granted(t)
 	return true
 }
 
-// join takes a connection, or queues for the one that the channel brings.
-func (f *files) join() chan struct{} {
+// enterAs takes a connection to host:port if there is one; slow says that it took
+// long before.
+func (f *files) enterAs(address string) (ok, slow bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.open < f.bound {
-		f.open++
-		return nil
+	slow = f.hosts[address].slow
+	if !f.free(slow) {
+		f.waits++
+		return false, slow
 	}
-	free := make(chan struct{})
-	f.queue = append(f.queue, free)
-	return free
+	f.open++
+	return true, slow
 }
 
-// give hands a connection on to the first that waits.
+// free says whether there is a connection, for a slow host or another.
+func (f *files) free(slow bool) bool {
+	if f.open >= f.bound {
+		return false
+	}
+	return !slow || f.slow < f.share() || time.Since(f.short) > shortFor
+}
+
+// share is how many connections slow hosts have while they are short.
+func (f *files) share() int { return max(1, f.bound/slowShare) }
+
+// join takes a connection, or queues for the one that the channel of the waiter
+// brings.
+func (f *files) join(t *turn) *waiter {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	slow := t.isSlow()
+	if f.free(slow) {
+		f.open++
+		f.granted(t)
+		return nil
+	}
+	if !slow {
+		f.short = time.Now()
+	}
+	w := &waiter{slow: slow, last: f.lastOf(t), turn: t, free: make(chan struct{})}
+	f.queue = append(f.queue, w)
+	f.crowded.Store(true)
+	f.relieve()
+	return w
+}
+
+// leave ends the wait of a dial that has no connection; false when it has one.
+func (f *files) leave(w *waiter) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, waiting := range f.queue {
+		if waiting == w {
+			f.drop(i)
+			return true
+		}
+	}
+	return false
+}
+
+// drop takes one out of the queue.
+func (f *files) drop(i int) {
+	last := len(f.queue) - 1
+	f.queue[i] = f.queue[last]
+	f.queue[last] = nil
+	f.queue = f.queue[:last]
+	f.crowded.Store(last > 0)
+}
+
+// give takes a connection back, and hands it on to one that waits.
 func (f *files) give() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.queue) == 0 {
-		f.open--
-		return
+	f.open--
+	f.serve()
+}
+
+// serve hands connections that are free on.
+func (f *files) serve() {
+	for {
+		i := f.next()
+		if i < 0 {
+			return
+		}
+		w := f.queue[i]
+		f.drop(i)
+		f.grants++
+		f.open++
+		f.granted(w.turn)
+		close(w.free)
 	}
-	close(f.queue[0])
-	f.queue = slices.Delete(f.queue, 0, 1)
+}
+
+// next is who of the queue has the next connection: who had none for the longest
+// time, most times of those that are soon done; -1 for nobody.
+func (f *files) next() int {
+	slowest, quickest := -1, -1
+	for i, w := range f.queue {
+		at := &quickest
+		if w.slow {
+			at = &slowest
+		}
+		if *at < 0 || w.last.Before(f.queue[*at].last) {
+			*at = i
+		}
+	}
+	if slowest >= 0 && !f.free(true) {
+		slowest = -1
+	}
+	if quickest >= 0 && !f.free(false) {
+		quickest = -1
+	}
+	if quickest < 0 || slowest >= 0 && f.grants%slowTurn == 0 {
+		return slowest
+	}
+	return quickest
+}
+
+// look closes what became idle since somebody waits, and takes connections back.
+func (f *files) look() {
+	f.mu.Lock()
+	recent := time.Since(f.looked) < lookAgain/2
+	if !recent {
+		f.looked = time.Now()
+		f.relieve()
+		f.serve()
+	}
+	f.mu.Unlock()
+	if !recent {
+		f.closeIdle()
+	}
 }
 
 // closeIdle closes the connections that no client uses at the moment.

@@ -41,6 +41,8 @@ const (
 type Lane struct {
 	client  *Client
 	address netip.AddrPort
+	// host is the address as text.
+	host    string
 	request []byte
 	sent    http.Header
 	// keep is true where the connection is kept from one time to the next, most
@@ -56,6 +58,8 @@ type Lane struct {
 	// until is when its rest ends, rest how long the next one is.
 	until time.Time
 	rest  time.Duration
+	// tookLong says that the host took long before.
+	tookLong bool
 	// late is how many answers in a row took too long for a batch.
 	late int
 	// contentType is that of the answer before.
@@ -104,7 +108,7 @@ func (c *Client) lane(req *http.Request, keep bool, most int, timeout time.Durat
 		return nil
 	}
 	l := &Lane{
-		client: c, address: address, request: text.Bytes(), sent: req.Header,
+		client: c, address: address, host: hostPort(req.URL), request: text.Bytes(), sent: req.Header,
 		keep: keep, most: most, timeout: timeout, fd: -1, rest: shortRest,
 	}
 	c.lanes.add(l)
@@ -171,7 +175,7 @@ func (l *Lane) take(now time.Time) (fd int, fresh, ok bool) {
 		l.drop()
 	}
 	if fresh = l.fd < 0; fresh {
-		if !l.client.resources.files.enter() {
+		if ok, l.tookLong = l.client.resources.files.enterAs(l.host); !ok {
 			return -1, false, false
 		}
 		fd, err := connect(l.address)
@@ -193,8 +197,12 @@ func (l *Lane) give(keep bool) {
 	l.busy = false
 	if l.fd >= 0 {
 		l.late, l.rest = 0, shortRest
+		if l.tookLong {
+			l.tookLong = false
+			l.client.resources.files.clear(l.host)
+		}
 	}
-	if !keep || !l.keep || l.closed {
+	if !keep || !l.keep || l.closed || l.client.resources.files.crowded.Load() {
 		l.drop()
 	}
 }

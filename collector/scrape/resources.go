@@ -34,10 +34,21 @@ func (m *memory) usage() Usage {
 	return Usage{Used: m.used, Limit: m.bound(), Waits: m.waits}
 }
 
-// Connections are those to targets at the moment, idle ones too.
-func (r *Resources) Connections() Usage {
+// Connections is what is in use of them, idle ones too.
+type Connections struct {
+	Usage
+
+	// Slow are those of requests to hosts that took long, or did not answer, the
+	// time before.
+	Slow int64
+	// Cuts is how often one was taken back because others waited.
+	Cuts uint64
+}
+
+// Connections are those to targets at the moment.
+func (r *Resources) Connections() Connections {
 	f := r.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Usage{Used: int64(f.open), Limit: int64(f.bound), Waits: f.waits}
+	return Connections{Usage: Usage{Used: int64(f.open), Limit: int64(f.bound), Waits: f.waits}, Slow: int64(f.slow), Cuts: f.cuts}
 }

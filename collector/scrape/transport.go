@@ -40,6 +40,8 @@ type transport interface {
 type scope struct {
 	context.Context //nolint:containedctx // It is a context.
 
+	// turn is the request's use of a connection, nil where that is not counted.
+	turn *turn
 	// certificateAsked is set when the server asked for a client certificate.
 	certificateAsked atomic.Bool
 	// sent are the headers that left, nil before.

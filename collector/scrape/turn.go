@@ -1,0 +1,223 @@
+package scrape
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+const (
+	// longTurn is how long a request may have a connection until it counts as
+	// slow, at most; turnShare is the part of its time that this is at least.
+	longTurn  = time.Second
+	turnShare = 4
+	// hurried is how many times shorter that is while more wait than there are
+	// connections.
+	hurried = 4
+	// hostKept is how long a host that is not asked any more is remembered,
+	// hostsSwept how many there are before that is looked at.
+	hostKept   = 10 * time.Minute
+	hostsSwept = 1024
+)
+
+// host is what is remembered of host:port.
+type host struct {
+	// slow is true when its last request had a connection for long.
+	slow bool
+	// last is when it was given a connection.
+	last time.Time
+}
+
+// turn is one request, from its begin to the end of its answer. Its fields belong
+// to the files that it is one of.
+type turn struct {
+	files *files
+	host  string
+	// slow is what was known of the host when it began.
+	slow bool
+	// since is when it got its connection, zero while it waits for one.
+	since time.Time
+	// long is how long it may have that until it counts as slow.
+	long time.Duration
+	// cut says that its connection was taken back, ended that it is over.
+	cut, ended bool
+	stop       func(cause error)
+}
+
+// isSlow says whether the request is one to a host that took long before.
+func (t *turn) isSlow() bool { return t != nil && t.slow }
+
+// begin notes a request to host:port, which stop ends. Until is its deadline,
+// zero for none. The caller says when it is over.
+func (f *files) begin(address string, until time.Time, stop func(cause error)) *turn {
+	long := longTurn
+	if !until.IsZero() {
+		long = min(long, time.Until(until)/turnShare)
+	}
+	t := &turn{files: f, host: address, since: time.Now(), long: long, stop: stop}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t.slow = f.hosts[address].slow
+	if t.slow {
+		f.slow++
+	}
+	f.turns[t] = struct{}{}
+	return t
+}
+
+// end says that the request is over. What it failed with is that its connection
+// was taken back, where it was.
+func (t *turn) end(failure *Error) *Error {
+	if t.over() && failure != nil {
+		return takenBack(t.files.bound)
+	}
+	return failure
+}
+
+// over says that the request is over, and answers whether its connection was
+// taken back.
+func (t *turn) over() bool {
+	f := t.files
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.turns, t)
+	t.ended = true
+	held := !t.since.IsZero()
+	if held {
+		f.note(t.host, t.cut || time.Since(t.since) >= t.long)
+	}
+	if t.slow && held {
+		f.slow--
+	}
+	if t.cut {
+		f.lost--
+	}
+	f.serve()
+	return t.cut
+}
+
+// note remembers how long a host took.
+func (f *files) note(address string, slow bool) {
+	known, ok := f.hosts[address]
+	if !ok && !slow {
+		return
+	}
+	known.slow = slow
+	f.hosts[address] = known
+}
+
+// clear forgets that a host took long.
+func (f *files) clear(address string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.note(address, false)
+}
+
+// lastOf is when the host of a request was given a connection.
+func (f *files) lastOf(t *turn) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return f.hosts[t.host].last
+}
+
+// park says that a request waits for a connection.
+func (f *files) park(t *turn) {
+	if t == nil || t.ended || t.since.IsZero() {
+		return
+	}
+	t.since = time.Time{}
+	if t.slow {
+		f.slow--
+	}
+}
+
+// granted says that a request has a connection now.
+func (f *files) granted(t *turn) {
+	if t == nil || t.ended {
+		return
+	}
+	now := time.Now()
+	if t.slow && t.since.IsZero() {
+		f.slow++
+	}
+	t.since = now
+	if len(f.hosts) >= hostsSwept && len(f.hosts)%hostsSwept == 0 {
+		f.sweep(now)
+	}
+	known := f.hosts[t.host]
+	known.last = now
+	f.hosts[t.host] = known
+}
+
+// sweep forgets hosts that are not asked any more.
+func (f *files) sweep(now time.Time) {
+	for address, known := range f.hosts {
+		if now.Sub(known.last) > hostKept {
+			delete(f.hosts, address)
+		}
+	}
+}
+
+// relieve takes connections back when others wait who are soon done: from
+// requests that have theirs for long and whose hosts were not known to be slow,
+// and from what the slow ones have over their share.
+func (f *files) relieve() {
+	wanted := -f.lost
+	for _, w := range f.queue {
+		if !w.slow {
+			wanted++
+		}
+	}
+	if wanted <= 0 {
+		return
+	}
+	hurry := time.Duration(1)
+	if wanted > f.bound {
+		hurry = hurried
+	}
+	var first, known []*turn
+	now := time.Now()
+	for t := range f.turns {
+		switch {
+		case t.cut || t.since.IsZero() || now.Sub(t.since) < t.long/hurry:
+		case t.slow:
+			known = append(known, t)
+		default:
+			first = append(first, t)
+		}
+	}
+	oldest(first)
+	oldest(known)
+	over := max(0, min(len(known), f.slow-f.share()))
+	for _, t := range append(first, known[:over]...) {
+		if wanted == 0 {
+			return
+		}
+		wanted--
+		t.cut = true
+		f.lost++
+		f.cuts++
+		t.stop(takenBack(f.bound))
+	}
+}
+
+// oldest sorts requests by how long they have their connection.
+func oldest(turns []*turn) {
+	slices.SortFunc(turns, func(a, b *turn) int { return a.since.Compare(b.since) })
+}
+
+// takenBack is the failure of a request whose connection others needed.
+func takenBack(bound int) *Error {
+	return failf(ReasonResource, "", "the answer took long, and others waited while all %d connections that targets may have were in use; raise the limit of open files (ulimit -n) of the exporter", bound)
+}
+
+// inTurn notes the request of a scope; the context that it gives ends when its
+// connection is taken back. The caller ends the turn.
+func (f *files) inTurn(s *scope, address string) (*turn, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(s.Context)
+	s.Context = ctx
+	until, _ := ctx.Deadline()
+	s.turn = f.begin(address, until, cancel)
+	return s.turn, cancel
+}
