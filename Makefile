@@ -134,6 +134,18 @@ fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 		done; \
 	done
 
+# The tests that docs/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
+FAULT_ROOMS := collector collector/exposition collector/scrape collector/web relabel cmd/trtllm_exporter
+
+.PHONY: faults
+faults: $(TOOLS)/promtool ## Run every case of docs/faults.md: alone and in threes, in every format (Linux).
+	@begin=$$(date +%s); failed=0; \
+	for dir in $(FAULT_ROOMS); do \
+		tests=$$(grep -o '`'"$${dir##*/}"'\.Test[A-Za-z0-9]*`' docs/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
+		FAULTS=all PROMTOOL=$(TOOLS)/promtool $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeaveNothingBehind)$$" ./$$dir || failed=1; \
+	done; \
+	echo "faults: $$(grep -c '^| [A-Z][0-9][0-9] |' docs/faults.md) cases in $$(($$(date +%s) - begin)) s"; exit $$failed
+
 .PHONY: e2e
 e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \

@@ -25,6 +25,7 @@ const bombsAt = "TEST_BOMBS_AT"
 // TestMemoryOfAHundredGzipBombs measures a process of its own, which scrapes 100
 // targets whose 260 kB become 256 MiB, twice a second with a limit of 128 MiB and the GOGC of the program.
 func TestMemoryOfAHundredGzipBombs(t *testing.T) {
+	// P07.
 	if raced {
 		t.Skip("the race detector needs memory of its own")
 	}

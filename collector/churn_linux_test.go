@@ -35,6 +35,7 @@ func churning() http.HandlerFunc {
 // TestMemoryOfSixChurningPages measures a process of its own, next to targets
 // that nothing may happen to.
 func TestMemoryOfSixChurningPages(t *testing.T) {
+	// P07.
 	if raced || os.Getenv("FAULTS") == "" {
 		t.Skip("make faults runs it, without the race detector")
 	}

@@ -160,14 +160,19 @@ func (l *line) requireBystanders(cases []faultCase, formats []expfmt.Format, poo
 	}
 }
 
-// requirePromtool has promtool read the page, where it is; what its linter
-// dislikes of servers' names is no matter.
-func requirePromtool(t *testing.T, page string) {
+// requirePromtool has promtool, where it is, read the page with names of the old
+// characters, which it takes alone; what its linter dislikes of servers' names is
+// no matter.
+func (l *line) requirePromtool() {
+	t := l.t
 	t.Helper()
 	promtool := os.Getenv("PROMTOOL")
 	if promtool == "" {
 		return
 	}
+	v := l.store.View(nil)
+	defer v.Release()
+	page := inFormat(t, expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping), v.Blocks)
 	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(page)
 	out, err := check.CombinedOutput()

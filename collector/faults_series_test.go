@@ -84,6 +84,13 @@ func TestFaultsOfSeries(t *testing.T) {
 		{name: "S14 timestamps", play: body(more("nv_s14 1 1573820820000")), shows: []string{
 			`nv_s14{engine="triton",engine_version="unknown",pool_id="S14",replica_id="bad",trtllm_version="unknown"} 1` + "\n",
 		}},
+		{name: "S16 an executor that counts nothing", play: body(more(
+			"# TYPE nv_trt_llm_request_metrics gauge", `nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 0`,
+			`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="1"} 0`,
+			"# TYPE nv_trt_llm_general_metrics gauge", `nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} 0`,
+		)), shows: []string{
+			`pool_id="S16",replica_id="bad",state="stalled",trtllm_version="unknown"} 0`,
+		}},
 		{name: "S15 types without samples", play: body(more("# HELP nv_s15 Nothing", "# TYPE nv_s15 gauge")), hides: []string{"nv_s15"}},
 	})
 }

@@ -80,6 +80,7 @@ pools:
 }
 
 func TestReloadsUnderLoadNeverEmptyThePage(t *testing.T) {
+	// P03.
 	const reloads = 100
 	stays, changes := staticServer(t), staticServer(t)
 	var version atomic.Int64
@@ -145,6 +146,8 @@ func TestAPoolIsKnownWhileItIsConfigured(t *testing.T) {
 }
 
 func TestBadReloadsChangeNothing(t *testing.T) {
+	// P01.
+	// P02.
 	dir := t.TempDir()
 	file := filepath.Join(dir, "config.yml")
 	server := staticServer(t)
@@ -180,6 +183,7 @@ func TestBadReloadsChangeNothing(t *testing.T) {
 }
 
 func TestStopDoesNotWaitForHangingTargets(t *testing.T) {
+	// P04.
 	const targets = 50
 	var b strings.Builder
 	b.WriteString("pools:\n  - pool_id: hang\n    static_configs:\n")

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 //	                          stdout is the answer; STATUS is 200 unless given
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
 func TestScripts(t *testing.T) {
+	// P05.
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){

@@ -78,6 +78,7 @@ func TestNegotiateOfPagesWithUTF8Names(t *testing.T) {
 }
 
 func TestNegotiateEncoding(t *testing.T) {
+	// X06.
 	for _, c := range []struct {
 		name, accept string
 		want         exposition.Encoding

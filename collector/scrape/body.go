@@ -31,6 +31,8 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *perm
 	case "", "identity":
 		return readPlain(ctx, resp, permit, buf, limit)
 	case "gzip", "x-gzip":
+		// What becomes of it is seen when it is there: most that are huge are bombs.
+		permit.most = 0
 		return c.readGzip(ctx, resp, permit, buf, limit)
 	default:
 		return buf, 0, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)

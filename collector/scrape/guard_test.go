@@ -13,6 +13,7 @@ import (
 )
 
 func TestAddressesAreDeniedHoweverTheyAreWritten(t *testing.T) {
+	// Z01.
 	t.Parallel()
 	client := newClient(t)
 	for _, host := range []string{

@@ -49,6 +49,7 @@ func login(t *testing.T, client *http.Client, url, user, password string) int {
 }
 
 func TestBasicAuthGuardsEveryPath(t *testing.T) {
+	// Z05.
 	opts := threeReplicas(t).options()
 	opts.WebConfigFile = webConfig(t, users)
 	base := start(t, opts)

@@ -37,6 +37,7 @@ func TestReadinessWaitsForTheFirstRound(t *testing.T) {
 }
 
 func TestLifecyclePathsAreShutByDefault(t *testing.T) {
+	// Z02.
 	opts := newFleet(t).options()
 	opts.Reload = func() error {
 		t.Error("reloaded")
@@ -83,6 +84,7 @@ func TestReload(t *testing.T) {
 }
 
 func TestUnknownPathsAreNotFound(t *testing.T) {
+	// Z01.
 	opts := newFleet(t).options()
 	h := handler(t, opts)
 

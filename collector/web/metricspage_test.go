@@ -76,6 +76,7 @@ func TestHeadSaysTheLengthAndSendsNothing(t *testing.T) {
 }
 
 func TestEveryEncodingGivesTheSamePage(t *testing.T) {
+	// X06.
 	plain := get(handler(t, threeReplicas(t).options()), "/metrics?name[]=nv_inference_request_success").Body.String()
 	for _, c := range []struct {
 		name, accept, want string

@@ -25,6 +25,7 @@ import (
 const plainRequest = "GET /metrics HTTP/1.1\r\nHost: exporter\r\n\r\n"
 
 func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
+	// X02.
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.page("a", "r0", strings.Repeat("# x\n", 1000)+tritonPage(1))
@@ -66,6 +67,7 @@ func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
 }
 
 func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
+	// X02.
 	for _, headers := range []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFleet(t)
@@ -125,6 +127,7 @@ func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
 }
 
 func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
+	// X03.
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
 		f.page("a", "r0", tritonPage(1))
@@ -146,6 +149,7 @@ func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
 }
 
 func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
+	// X04.
 	synctest.Test(t, func(t *testing.T) {
 		l := overWire(t, newFleet(t).options())
 		var closed sync.WaitGroup
@@ -171,6 +175,7 @@ func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
 }
 
 func TestStormOfReadersIsBounded(t *testing.T) {
+	// X01.
 	const storm, slots = 500, 40
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -216,6 +221,7 @@ func TestStormOfReadersIsBounded(t *testing.T) {
 }
 
 func TestOddMethodsAreRefusedAndMakeNoSeries(t *testing.T) {
+	// X05.
 	opts := newFleet(t).options()
 	h := handler(t, opts)
 	require.Equal(t, http.StatusMethodNotAllowed, ask(h, "FOO", "/metrics").Code)

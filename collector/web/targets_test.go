@@ -121,6 +121,7 @@ func TestEmptyFleetIsShownAsEmpty(t *testing.T) {
 }
 
 func TestSecretsOfURLsAreNeverShown(t *testing.T) {
+	// Z03.
 	opts := mixedFleet(t).options()
 	opts.EnableLifecycle = true
 	h := handler(t, opts)
@@ -134,6 +135,7 @@ func TestSecretsOfURLsAreNeverShown(t *testing.T) {
 }
 
 func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
+	// Z04.
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
 	f := newFleet(t)
 	f.fail(evil, evil, evil, evil)
