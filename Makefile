@@ -389,6 +389,11 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 ## All of it
 ##
 
+# A day of 500 replicas, made while it is read: what every panel and rule of the dashboards takes of Prometheus.
+.PHONY: query-budget
+query-budget: ## Hold the panels to 5 million samples and a second each over a day of 500 replicas.
+	cd tools/querycheck && $(GO) test -tags budget -run 'TestNoPanelReadsTooMuch|TestRulesAreCheapToEvaluate' -count=1 -v -timeout 10m .
+
 CI_STEPS    := fmt-check lint deadcode check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.

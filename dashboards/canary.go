@@ -5,7 +5,7 @@ import "fmt"
 // canary is what the canary shows: empty for pools that have none.
 func canary() row {
 	one := func(name, legend string) query {
-		return query{each("llm_server_canary_" + name), "{{replica_id}} " + legend}
+		return query{each("llm_server_canary_" + name), "{{pool_id}} / {{replica_id}} " + legend}
 	}
 	of := func(name string) string {
 		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_canary_%s{%s})", name, ofModel)

@@ -1,6 +1,7 @@
 package dashboards_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,5 +139,56 @@ func TestDashboardsLeadToEachOther(t *testing.T) {
 		require.Subset(t, d.Tags, d.Links[0].Tags)
 		require.True(t, d.Links[0].IncludeVars && d.Links[0].KeepTime)
 		require.GreaterOrEqual(t, d.Schema, 39)
+	}
+}
+
+func TestRowsBelowTheFoldAreCollapsedAndKeepTheirPanels(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		text, err := dashboards.Encode(&d, dashboards.ClusterLabel)
+		require.NoError(t, err)
+		var got dashboards.Dashboard
+		require.NoError(t, json.Unmarshal(text, &got))
+		panels, bottom := 0, 0
+		for _, p := range got.Panels {
+			require.Equal(t, p.Type == "row" && *p.Collapsed, len(p.Panels) > 0, "%s / %s", d.Title, p.Title)
+			require.GreaterOrEqual(t, p.GridPos.Y, bottom-p.GridPos.H, "%s / %s", d.Title, p.Title)
+			bottom = max(bottom, p.GridPos.Y+p.GridPos.H)
+			for _, inside := range p.Panels {
+				require.Greater(t, inside.GridPos.Y, p.GridPos.Y, "%s / %s", d.Title, inside.Title)
+			}
+			panels += 1 + len(p.Panels)
+		}
+		require.Len(t, d.Panels, panels, d.Title)
+		require.Less(t, bottom, 45, "%s is long when it is opened", d.Title)
+	}
+}
+
+func TestLinesOfAReplicaLeadToItAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				if d.UID != "trtllm-replica" && strings.Contains(q.LegendFormat, "{{replica_id}}") {
+					require.Len(t, p.FieldConfig.Defaults.Links, 1, "%s / %s", d.Title, p.Title)
+					require.Contains(t, p.FieldConfig.Defaults.Links[0].URL, "&var-replica_id=${__field.labels.replica_id}&${__url_time_range}")
+				}
+				if strings.Contains(q.LegendFormat, "{{replica_id}}") {
+					require.Contains(t, q.LegendFormat, "{{pool_id}}", "%s / %s: two pools may have replicas of equal names", d.Title, p.Title)
+				}
+			}
+		}
+	}
+}
+
+func TestDashboardsMarkWhatHappened(t *testing.T) {
+	t.Parallel()
+	for _, d := range dashboards.All() {
+		var names []string
+		for _, m := range d.Annotations.List {
+			names = append(names, m.Name)
+			require.Contains(t, m.Expr, `cluster=~"$cluster"`, d.Title)
+		}
+		require.Equal(t, []string{"Restarts", "Rollouts", "Reloads"}, names, d.Title)
 	}
 }

@@ -32,7 +32,7 @@ func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(d.choosing(clusterLabel)); err != nil {
+	if err := e.Encode(d.folded().choosing(clusterLabel)); err != nil {
 		return nil, err
 	}
 	return []byte(labelled(out.String(), clusterLabel)), nil

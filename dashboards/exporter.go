@@ -6,15 +6,15 @@ import "fmt"
 func exporter() Dashboard {
 	const own = `instance=~"$instance"`
 	const ofScrape = own + "," + ofTarget
-	byTarget := func(name string) string {
-		return fmt.Sprintf("max by (pool_id, replica_id) (rate(%s{%s}[$__rate_interval]))", name, ofScrape)
-	}
 	byReason := func(name string) string {
-		return fmt.Sprintf("sum by (pool_id, reason) (rate(%s{%s}[$__rate_interval]))", name, ofScrape)
+		return fmt.Sprintf("sum by (pool_id, reason) (pool_reason:trtllm_exporter_target_%s:rate{%s,%s})", name, own, ofPool)
+	}
+	byPool := func(name string) string {
+		return fmt.Sprintf("sum by (pool_id) (pool:trtllm_exporter_target_%s:rate{%s,%s})", name, own, ofPool)
 	}
 	gauge := func(name string) string { return fmt.Sprintf("%s{%s}", name, own) }
 	rate := func(name string) string { return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, own) }
-	replica, instance := "{{pool_id}} / {{replica_id}}", "{{instance}}"
+	const instance = "{{instance}}"
 	instances := choice("instance", "Exporter", ofClusters("trtllm_exporter_build_info"))
 	return Dashboard{
 		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
@@ -40,27 +40,27 @@ func exporter() Dashboard {
 					query{fmt.Sprintf("sum(increase(trtllm_exporter_panics_total{%[1]s}[$__range])) + sum(increase(trtllm_exporter_http_panics_total{%[1]s}[$__range]))", own), ""}, levels("green", 1.0, "red"), decimals(0)))),
 			section("Scrapes of targets",
 				sideBySide(9, graph("Duration", "How long each target took to answer. Near the timeout: the server is overloaded; lengthen interval and timeout.",
-					seconds, []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_duration_seconds{%s})", ofScrape), replica}}),
+					seconds, extremes(fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_duration_seconds{%s})", ofScrape))),
 					graph("Failures by reason", "Failed scrapes. Any line: LLMScrapesFailing; the reason says whether it is network, time, size or content.",
-						"ops", []query{{byReason("trtllm_exporter_target_scrape_failures_total"), "{{pool_id}} {{reason}}"}}, stacked),
+						"ops", []query{{byReason("scrape_failures"), "{{pool_id}} {{reason}}"}}, stacked),
 					graph("Scrapes and those skipped", "Skipped because the one before was still running: lengthen the pool's interval.",
 						"ops", []query{
-							{fmt.Sprintf("sum by (pool_id) (rate(trtllm_exporter_target_scrapes_total{%s}[$__rate_interval]))", ofScrape), "{{pool_id}}"},
-							{fmt.Sprintf("sum by (pool_id) (rate(trtllm_exporter_target_scrapes_skipped_total{%s}[$__rate_interval]))", ofScrape), "{{pool_id}} skipped"},
+							{byPool("scrapes"), "{{pool_id}}"},
+							{byPool("scrapes_skipped"), "{{pool_id}} skipped"},
 						})),
 				sideBySide(9, graph("Samples", "Samples on the page of each target. A jump: it exposes more since its last start; check limits.",
-					"short", []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_samples{%s})", ofScrape), replica}}),
+					"short", extremes(fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_scrape_samples{%s})", ofScrape))),
 					graph("Size of pages", "Bytes of each target's page. Near the limit of its pool: raise limits.body, or the whole page will be refused.",
-						"bytes", []query{{fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_body_bytes{%s})", ofScrape), replica}}),
+						"bytes", extremes(fmt.Sprintf("max by (pool_id, replica_id) (trtllm_exporter_target_body_bytes{%s})", ofScrape))),
 					graph("Age of the last good page", "Time since each target's last good page; a sawtooth as high as the interval. Climbing: it fails.",
-						seconds, []query{{fmt.Sprintf("time() - max by (pool_id, replica_id) (trtllm_exporter_target_last_success_timestamp_seconds{%s})", ofScrape), replica}}))),
+						seconds, extremes(fmt.Sprintf("time() - max by (pool_id, replica_id) (trtllm_exporter_target_last_success_timestamp_seconds{%s})", ofScrape))))),
 			section("What was left out",
 				sideBySide(9, graph("Series dropped", "Series left out, by reason. Any line: LLMSeriesDropped; raise the limit or drop them on purpose.",
-					"ops", []query{{byReason("trtllm_exporter_target_series_dropped_total"), "{{pool_id}} {{reason}}"}}),
+					"ops", []query{{byReason("series_dropped"), "{{pool_id}} {{reason}}"}}),
 					graph("Values withheld", "What left derived series without a value: resets, restarts, gaps, clocks. Peaks at restarts are right; a steady line is a server that flaps.",
-						"ops", []query{{byReason("trtllm_exporter_target_derived_skipped_total"), "{{pool_id}} {{reason}}"}}),
+						"ops", []query{{byReason("derived_skipped"), "{{pool_id}} {{reason}}"}}),
 					graph("Resets and new shapes", "Counters that fell, and pages of another shape than before. Steady: several processes answer on one address.",
-						"ops", []query{{byTarget("trtllm_exporter_target_counter_resets_total"), replica + " resets"}, {byTarget("trtllm_exporter_target_shape_changes_total"), replica + " shapes"}}),
+						"ops", []query{{byPool("counter_resets"), "{{pool_id}} resets"}, {byPool("shape_changes"), "{{pool_id}} shapes"}}),
 					graph("Disagreements", "Families whose HELP or TYPE differ between targets, and series left off for it. Types: align versions; LLMMetadataConflict.",
 						"none", []query{{gauge("trtllm_exporter_metadata_conflicts"), instance + " {{kind}}"}, {gauge("trtllm_exporter_metadata_dropped_series"), instance + " series left off"}}))),
 			section("/metrics and the process",

@@ -17,11 +17,12 @@ func fleet() Dashboard {
 		Templating:  variables(),
 		rows: []row{
 			section("Now", sideBySide(4, fleetNow()...)),
+			section("Alerts", sideBySide(6, firing())),
 			section("Pools", sideBySide(7, poolTable())),
 			section("Replicas",
-				sideBySide(8, wide(14, fleetStates()), bars("Saturation signal by replica",
-					"Load of each replica as a share of what it can serve, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
-					ratio, query{each("llm_server_saturation_ratio"), "{{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2))),
+				sideBySide(8, fleetStates(), notReady(), bars("Fullest replicas",
+					"Load of the ten fullest replicas as a share of what they can serve, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
+					ratio, query{"topk(10, " + each("llm_server_saturation_ratio") + ")", "{{pool_id}} / {{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2))),
 			),
 			section("Traffic",
 				sideBySide(8, graph("Generated tokens",
@@ -61,8 +62,8 @@ func fleetNow() []Panel {
 			request, query{total("", pool("requests:rate")), ""}, trend),
 		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
 			"short", query{total("", pool("queue_depth:sum")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
-		stat("Saturated replicas", "Share of replicas whose executor has admitted all the requests it may; further ones wait in no metric. Red: add replicas or shed load.",
-			ratio, query{"avg(max by (pool_id, replica_id, model_id) (" + fromEngines(ofModels("llm_server_saturated")) + "))", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+		stat("Saturated replicas", "Share of the last minutes in which executors had admitted all the requests they may, mean of the pools; further ones wait in no metric. Red: add replicas or shed load.",
+			ratio, query{"avg(" + pool("saturated:avg") + ")", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
 		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
 			ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
 		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: equal requests may get unequal answers; see Versions & determinism.",
@@ -93,8 +94,36 @@ func poolTable() Panel {
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
 }
 
-// fleetStates is the state of every replica over time.
+// fleetStates is how many replicas are in which state.
 func fleetStates() Panel {
-	return timeline("State of replicas", "What each replica was doing. If anything is not green for longer than a start takes, see the runbook section of its state: down, failing and stalled first.",
-		query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states())
+	p := graph("Replicas by state", "How many replicas of each pool were in which state. Anything but green for longer than a start takes: the table on the right names them.",
+		"none", []query{{"pool_state:llm_server_replicas:count{" + ofPool + "}", "{{pool_id}} {{state}}"}}, stacked, steps)
+	for _, s := range states() {
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, Override{
+			Matcher:    Matcher{ID: "byRegexp", Options: "/ " + s.Text + "$/"},
+			Properties: []Property{{ID: "color", Value: Color{Mode: "fixed", FixedColor: s.Color}}},
+		})
+	}
+	return p
 }
+
+// notReady names the replicas that are not ready, the worst first.
+func notReady() Panel {
+	number := numbered("pool_id, replica_id", "llm_server_state", ofReplica, states())
+	p := table("Replicas that are not ready", "The 25 worst; each leads to its own dashboard. Red: the runbook section of its state, down, failing and stalled first. Empty: all replicas are ready.",
+		[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
+		[]column{{"State", "none", "topk(25, " + number + " > 1)", valued(states())}})
+	return sorted("State", leading(p, "Replica", "/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}"))
+}
+
+// firing are the alerts that fire, each with its section of the runbook.
+func firing() Panel {
+	p := table("Alerts", "What fires now of the shipped rules; a name leads to its section of the runbook. Start with what is critical: causes mute their symptoms in the Alertmanager, not here. Empty: nothing fires.",
+		[][2]string{{"alertname", "Alert"}, {"severity", "Severity"}, {"pool_id", "Pool"}, {"replica_id", "Replica"}},
+		[]column{{"", "none", `max by (severity, alertname, pool_id, replica_id) (ALERTS{alertname=~"LLM.+",alertstate="firing"})`, nil}})
+	p = leading(p, "Alert", runbook+"#${__value.raw}")
+	return leading(p, "Replica", "/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}")
+}
+
+// runbook has a section for each alert.
+const runbook = "https://github.com/trtllm-exporter/trtllm_exporter/blob/main/alerts/runbook.md"

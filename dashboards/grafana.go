@@ -9,6 +9,7 @@ type Dashboard struct {
 	Editable     bool       `json:"editable"`
 	GraphTooltip int        `json:"graphTooltip"`
 	Links        []Link     `json:"links"`
+	Annotations  Marks      `json:"annotations"`
 	Panels       []Panel    `json:"panels"`
 	Refresh      string     `json:"refresh"`
 	Schema       int        `json:"schemaVersion"`

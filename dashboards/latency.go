@@ -24,15 +24,15 @@ func latency() Dashboard {
 			phases(),
 			section("Lengths and ends",
 				sideBySide(8, graph("Prompt length", "Mean prompt tokens of a request. Growing prompts make first tokens later and fill the KV cache; find the client.",
-					"short", []query{{meanOfClients("llm_server_request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
+					"short", []query{{poolMean("pool_id, model_id", "request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Answer length", "Mean generated tokens of a request. A jump to the maximum means that answers are cut off at the limit: look at stop tokens and templates.",
-						"short", []query{{meanOfClients("llm_server_request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
+						"short", []query{{poolMean("pool_id, model_id", "request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Finish reasons", "Why requests finished. More of length: answers are cut off at max_tokens; more of cancelled: clients give up waiting.",
-						request, []query{{rateOfClients("pool_id, replica_id, model_id", "pool_id, finish_reason", "llm_server_requests_finished_total"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
+						request, []query{{total("pool_id, finish_reason", "pool_reason:llm_server_requests_finished:rate{"+ofPool+"}"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
 				sideBySide(8, graph("Ended requests by class", "What became of requests: ok, client (the client's mistake), canceled, overload (refused for want of room), server (failed by the server's fault), unknown (only accepting them is counted). More of client: a client or a template changed; more of overload: see Capacity.",
 					request, []query{{total("pool_id, class", byClass("requests:rate")), "{{pool_id}} {{class}}"}}, stacked),
 					graph("Requests that did not end well, by reason", "At the entry models, by class and reason. Any line of class server: find the replica and the model on Replica, and its log.",
-						request, []query{{rateOfClients("pool_id, replica_id, model_id, model, version", "pool_id, class, reason", "llm_server_requests_failed_total"), "{{pool_id}} {{class}} {{reason}}"}}, stacked),
+						request, []query{{total("pool_id, class, reason", "pool_class_reason:llm_server_requests_failed:rate{"+ofPool+"}"), "{{pool_id}} {{class}} {{reason}}"}}, stacked),
 					graph("Share of failed requests", "Failed by the server's fault: not what clients asked wrongly or cancelled, nor what was refused for want of room. Above what the objective allows: take the failing replica out first.",
 						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()}),
 					graph("Share of requests that latencies measure", "Of the requests that ended, by signal; the least of the replicas. Far below 1: percentiles say nothing of the rest, such as requests that failed or do not stream.",
@@ -82,9 +82,9 @@ func percentileRow(title, slo, name, advice string) row {
 	return section(title,
 		sideBySide(9, graph(title+", percentiles", advice+" A percentile above the largest bound of the histogram has no value: p99 > is that bound.", seconds, append(quantiles(name), promise(slo))),
 			graph(title+", above the largest bound", "Share of what took longer than the largest bound that the server counts, by replica, over the exporter's window; how much longer is not known. Above 0.01 there is no p99, above 0.05 no p95: look at the mean, and for requests that hang.",
-				ratio, []query{{"max by (pool_id, replica_id) (" + family + "_above_bound_ratio{" + ofModel + "})", "{{pool_id}} / {{replica_id}}"}}, levels("green", 0.01, "orange", 0.05, "red"), lines, atMost(1))),
+				ratio, extremes("max by (pool_id, replica_id) ("+family+"_above_bound_ratio{"+ofModel+"})"), levels("green", 0.01, "orange", 0.05, "red"), lines, atMost(1))),
 		sideBySide(9, graph(title+", p95 by replica", "Over the exporter's window. A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths. No line: no requests, or p95 is above the largest bound.",
-			seconds, []query{{"max by (pool_id, replica_id) (" + family + `_percentile_seconds{` + ofModel + `,percentile="95"})`, "{{pool_id}} / {{replica_id}}"}}),
+			seconds, extremes("max by (pool_id, replica_id) ("+family+`_percentile_seconds{`+ofModel+`,percentile="95"})`)),
 			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: see p95 by replica. Choose pools of one kind of server: others have other buckets.",
 				seconds, bucketsUpTo("le", name))))
 }
@@ -92,11 +92,11 @@ func percentileRow(title, slo, name, advice string) row {
 // phases is where the time goes.
 func phases() row {
 	phase := func(name, legend string) query {
-		return query{mean("pool_id, model_id", "llm_server_request_"+name+"_seconds"), "{{pool_id}} {{model_id}} " + legend}
+		return query{poolMean("pool_id, model_id", "request_"+name+"_seconds"), "{{pool_id}} {{model_id}} " + legend}
 	}
 	part := func(counter, legend string) query {
-		by := "pool_id, model, role"
-		return query{fmt.Sprintf("%s / (%s > 0)", rateBy(by, "llm_server_model_"+counter+"_seconds_total"), rateBy(by, "llm_server_model_requests_total")), legend}
+		of := func(name string) string { return "pool_part:llm_server_model_" + name + ":rate{" + ofPool + "}" }
+		return query{of(counter+"_seconds") + " / (" + of("requests") + " > 0)", legend}
 	}
 	return section("Phases",
 		sideBySide(9, graph("Mean time by phase", "trtllm-serve: queue, prefill, decode of the mean request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
@@ -113,5 +113,5 @@ func phases() row {
 			graph("Request time by model of Triton", "Mean time at each part. The part that grew is where to look. Parts overlap: do not add them.",
 				seconds, []query{part("request", "{{pool_id}} {{model}}")}),
 			graph("First response by model of Triton, p95", "From the histogram of each model that has one. Late at tensorrt_llm: prefill or its queue; late elsewhere: too few instances.",
-				seconds, []query{{fmt.Sprintf("histogram_quantile(0.95, sum by (le, pool_id, model) (max by (le, pool_id, replica_id, model) (rate(llm_server_model_first_response_seconds_bucket{%s}[$__rate_interval]))))", ofModel), "{{pool_id}} {{model}}"}})))
+				seconds, []query{{"histogram_quantile(0.95, sum by (le, pool_id, model) (pool_part:llm_server_model_first_response_seconds_bucket:rate{" + ofPool + "}))", "{{pool_id}} {{model}}"}})))
 }

@@ -1,9 +1,14 @@
 package dashboards
 
+import "strings"
+
 const (
 	width  = 24
 	schema = 39 // Grafana 11.
 	tag    = "trtllm-exporter"
+	// fold is the height that a screen shows: rows that begin below it are
+	// collapsed, and ask nothing until they are opened.
+	fold = 22
 )
 
 // row is a heading with lines of panels under it.
@@ -39,16 +44,20 @@ func (d *Dashboard) complete() {
 	d.Links = []Link{{
 		Title: "LLM servers", Type: "dashboards", Tags: []string{tag}, Icon: "external link", IncludeVars: true, KeepTime: true,
 	}}
+	d.Annotations = marks(d)
 	y, id := 0, 0
 	next := func(p Panel, g Grid) {
 		id++
 		p.ID, p.GridPos = id, g
 		inClusters(&p)
+		if d.UID != replicaUID {
+			drillDown(&p)
+		}
 		d.Panels = append(d.Panels, p)
 	}
 	for _, r := range d.rows {
-		open := false
-		next(Panel{Type: "row", Title: r.title, Collapsed: &open}, Grid{H: 1, W: width, Y: y})
+		collapsed := y >= fold
+		next(Panel{Type: "row", Title: r.title, Collapsed: &collapsed}, Grid{H: 1, W: width, Y: y})
 		y++
 		for _, l := range r.lines {
 			x := 0
@@ -59,6 +68,45 @@ func (d *Dashboard) complete() {
 			y += l.height
 		}
 	}
+}
+
+// drillDown leads from a line of a replica to its dashboard, at the same time.
+func drillDown(p *Panel) {
+	for _, q := range p.Targets {
+		if p.FieldConfig != nil && strings.Contains(q.LegendFormat, "{{replica_id}}") {
+			p.FieldConfig.Defaults.Links = []Link{{
+				Title: "Replica ${__field.labels.replica_id}",
+				URL: "/d/" + replicaUID + "?${datasource:queryparam}&${cluster:queryparam}" +
+					"&var-pool_id=${__field.labels.pool_id}&var-replica_id=${__field.labels.replica_id}&${__url_time_range}",
+			}}
+		}
+	}
+}
+
+// folded is the dashboard with the panels of collapsed rows in their rows, as
+// Grafana keeps them; what comes below moves up.
+func (d *Dashboard) folded() *Dashboard {
+	out := *d
+	out.Panels = nil
+	row, up, before := -1, 0, 0
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			row, before = -1, up
+			if *p.Collapsed {
+				row = len(out.Panels)
+			}
+		} else if row >= 0 {
+			if p.GridPos.X == 0 {
+				up += p.GridPos.H
+			}
+			p.GridPos.Y -= before
+			out.Panels[row].Panels = append(out.Panels[row].Panels, p)
+			continue
+		}
+		p.GridPos.Y -= up
+		out.Panels = append(out.Panels, p)
+	}
+	return &out
 }
 
 // shares are the widths of panels next to each other.

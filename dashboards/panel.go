@@ -50,6 +50,7 @@ func stat(title, description, unit string, q query, looks ...look) Panel {
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.NoValue = "not known"
+	p.Targets[0].Instant, p.Targets[0].Range = true, false
 	levels("text")(&p)
 	for _, l := range looks {
 		l(&p)
@@ -150,6 +151,7 @@ func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decim
 func trend(p *Panel) {
 	if o, ok := p.Options.(StatOptions); ok {
 		o.GraphMode = "area"
+		p.Targets[0].Instant, p.Targets[0].Range = false, true
 		p.Options = o
 	}
 }

@@ -35,12 +35,6 @@ func rateOfClients(series, by, name string) string {
 	return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), fromClients(func(tier string) string { return rate(name, tier) }))
 }
 
-// meanOfClients is the mean of a histogram over the replicas that clients call.
-func meanOfClients(name string) string {
-	const series, by = "pool_id, replica_id, model_id", "pool_id, model_id"
-	return fmt.Sprintf("%s / (%s > 0)", rateOfClients(series, by, name+"_sum"), rateOfClients(series, by, name+"_count"))
-}
-
 // notOK is the share of the requests that ended with a class, by labels.
 func notOK(by, class string) string {
 	return total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)) + " / (" + total(by, pool("requests:rate")) + " > 0)"

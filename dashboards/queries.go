@@ -95,6 +95,17 @@ func union(labels, more string) string {
 	return strings.Join(have, ", ")
 }
 
+// extremes are the highest three of a quantity by replica in each pool, with the
+// middle and the lowest of the pool: as many lines for hundreds of replicas as
+// for four.
+func extremes(expr string) []query {
+	return []query{
+		{"topk by (pool_id) (3, " + expr + ")", "{{pool_id}} / {{replica_id}}"},
+		{"quantile by (pool_id) (0.5, " + expr + ")", "{{pool_id}} median"},
+		{"min by (pool_id) (" + expr + ")", "{{pool_id}} lowest"},
+	}
+}
+
 // states are those of llm_server_state, in the order of their numbers. Where
 // none holds nothing is known, which is grey and never green.
 func states() []Outcome {

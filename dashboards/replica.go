@@ -5,7 +5,7 @@ import "fmt"
 // replica is everything of one replica, or of a few next to each other.
 func replica() Dashboard {
 	return Dashboard{
-		UID: "trtllm-replica", Title: "LLM servers / Replica",
+		UID: replicaUID, Title: "LLM servers / Replica",
 		Description: "Everything about one replica: choose it above. Choose several to see how they differ.",
 		Templating:  variablesOfOne(),
 		rows: []row{
@@ -13,7 +13,7 @@ func replica() Dashboard {
 				timeline("State", "What the replica was doing. Anything but green: the runbook section of that state.",
 					query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states()),
 				timeline("Models", "What its models were doing, as the repository index says. Unavailable in red: requests to it fail; LLMModelUnavailable in the runbook.",
-					query{numbered("replica_id, model", "llm_server_model_state", ofReplica, modelStates()), "{{replica_id}} {{model}}"}, modelStates()))),
+					query{numbered("pool_id, replica_id, model", "llm_server_model_state", ofReplica, modelStates()), "{{pool_id}} / {{replica_id}} {{model}}"}, modelStates()))),
 			replicaRequests(),
 			replicaTokens(),
 			replicaBatch(),
@@ -22,6 +22,9 @@ func replica() Dashboard {
 		},
 	}
 }
+
+// replicaUID is where links to a replica lead.
+const replicaUID = "trtllm-replica"
 
 // modelStates are those of llm_server_model_state.
 func modelStates() []Outcome {
@@ -34,21 +37,21 @@ func percentiles(name string) []query {
 	by := func(labels, suffix, matchers string) string {
 		return fmt.Sprintf("max by (%s) (llm_server_%s_%s_seconds{%s%s})", labels, name, suffix, ofModel, matchers)
 	}
-	const one = "replica_id, percentile"
+	const one = "pool_id, replica_id, percentile"
 	return []query{
 		{
-			fmt.Sprintf("%s unless (%s < on (replica_id) group_left () %s)",
-				by(one, "percentile", ""), by(one, "percentile", `,percentile="99"`), by("replica_id", "average", "")),
-			"{{replica_id}} p{{percentile}}",
+			fmt.Sprintf("%s unless (%s < on (pool_id, replica_id) group_left () %s)",
+				by(one, "percentile", ""), by(one, "percentile", `,percentile="99"`), by("pool_id, replica_id", "average", "")),
+			"{{pool_id}} / {{replica_id}} p{{percentile}}",
 		},
-		{by("replica_id", "average", ""), "{{replica_id}} mean"},
+		{by("pool_id, replica_id", "average", ""), "{{pool_id}} / {{replica_id}} mean"},
 	}
 }
 
 // replicaNow are the numbers at the top.
 func replicaNow() []Panel {
 	yes := mapped([]Outcome{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}})
-	name := "{{replica_id}}"
+	name := "{{pool_id}} / {{replica_id}}"
 	return []Panel{
 		stat("Ready", "What the server itself says. No: LLMReplicaNotReady in the runbook. Triton says yes while it stalls or fails: the state below is right.",
 			"none", query{eachReplica("llm_server_ready"), name}, yes, levels("red", 1.0, "green")),
@@ -67,7 +70,7 @@ func replicaNow() []Panel {
 
 func replicaRequests() row {
 	count := func(name, legend string) query {
-		return query{each("llm_server_requests_" + name), "{{replica_id}} " + legend}
+		return query{each("llm_server_requests_" + name), "{{pool_id}} / {{replica_id}} " + legend}
 	}
 	return section("Requests",
 		sideBySide(9, graph("In flight", "Admitted, running in prefill and decode, waiting, paused, and the limit. Waiting grows while running stays: full. Running stays and nothing ends: LLMReplicaStalled.",
@@ -77,13 +80,13 @@ func replicaRequests() row {
 			}),
 			graph("Ended", "Requests that ended, by class, and those that did not end well by reason. Only class server: it is failing; take it out of the load balancer.",
 				request, []query{
-					{rateOfEntries("replica_id, class", "llm_server_requests_total"), "{{replica_id}} {{class}}"},
-					{rateOfEntries("replica_id, class, reason", "llm_server_requests_failed_total"), "{{replica_id}} {{class}} {{reason}}"},
+					{rateOfEntries("pool_id, replica_id, class", "llm_server_requests_total"), "{{pool_id}} / {{replica_id}} {{class}}"},
+					{rateOfEntries("pool_id, replica_id, class, reason", "llm_server_requests_failed_total"), "{{pool_id}} / {{replica_id}} {{class}} {{reason}}"},
 				}),
 			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: it does no iterations, or a request does not end; LLMReplicaDrainingLong.",
-				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{replica_id}}"}})),
+				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{pool_id}} / {{replica_id}}"}})),
 		sideBySide(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
-			seconds, []query{{eachEntry("llm_server_request_duration_average_seconds"), "{{replica_id}}"}}),
+			seconds, []query{{eachEntry("llm_server_request_duration_average_seconds"), "{{pool_id}} / {{replica_id}}"}}),
 			graph("First token", "Percentiles and mean over the exporter's window. Late: full batch, or long prompts. A percentile above the histogram's largest bound has no value.",
 				seconds, percentiles("time_to_first_token")),
 			graph("Time between tokens", "Of each token, where the server counts it so (NIM, Dynamo, vLLM, SGLang). A tail far above the mean: long prefills of other requests come in between.",
@@ -96,59 +99,61 @@ func replicaTokens() row {
 	return section("Tokens",
 		sideBySide(9, graph("Generated tokens", "Counted when a request ends, and for Triton the live estimate from iterations. Estimate steady and count at zero: long requests, or they never end.",
 			tokens, []query{
-				{each("llm_server_generation_tokens_per_second"), "{{replica_id}}"},
-				{each("llm_server_generation_tokens_per_second_estimate"), "{{replica_id}} estimate"},
+				{each("llm_server_generation_tokens_per_second"), "{{pool_id}} / {{replica_id}}"},
+				{each("llm_server_generation_tokens_per_second_estimate"), "{{pool_id}} / {{replica_id}} estimate"},
 			}),
 			graph("Prompt tokens", "Prefill work. Peaks delay the tokens of running requests; chunked context evens them out.",
 				tokens, []query{
-					{each("llm_server_prompt_tokens_per_second"), "{{replica_id}}"},
-					{each("llm_server_prompt_tokens_per_second_estimate"), "{{replica_id}} estimate"},
+					{each("llm_server_prompt_tokens_per_second"), "{{pool_id}} / {{replica_id}}"},
+					{each("llm_server_prompt_tokens_per_second_estimate"), "{{pool_id}} / {{replica_id}} estimate"},
 				}),
 			graph("Mean lengths", "Tokens of the mean request. Longer prompts fill the KV cache, longer answers the batch.",
 				"short", []query{
-					{mean("replica_id", "llm_server_request_prompt_tokens"), "{{replica_id}} prompt"},
-					{mean("replica_id", "llm_server_request_generation_tokens"), "{{replica_id}} answer"},
+					{mean("pool_id, replica_id", "llm_server_request_prompt_tokens"), "{{pool_id}} / {{replica_id}} prompt"},
+					{mean("pool_id, replica_id", "llm_server_request_generation_tokens"), "{{pool_id}} / {{replica_id}} answer"},
 				})))
 }
 
 func replicaBatch() row {
 	return section("Batch manager",
 		sideBySide(9, graph("Iterations", "Steps of Triton's executor. Zero with requests in flight is a stall: take a dump, then restart it.",
-			"ops", []query{{each("llm_server_engine_iterations_per_second"), "{{replica_id}}"}}),
+			"ops", []query{{each("llm_server_engine_iterations_per_second"), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Duration of an iteration", "trtllm-serve: the last iteration. Growing: larger batches or longer prefill chunks.",
-				seconds, []query{{each("llm_server_engine_iteration_duration_seconds"), "{{replica_id}}"}}),
+				seconds, []query{{each("llm_server_engine_iteration_duration_seconds"), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Batch size", "Mean size of the in-flight batch. Small with a queue: the KV cache limits it.",
-				"short", []query{{each("llm_server_batch_size_average"), "{{replica_id}}"}}),
+				"short", []query{{each("llm_server_batch_size_average"), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Prefill tokens in an iteration", "Context tokens of the last iteration. At the token budget all the time: prefill is the bottleneck; add replicas or reuse prefixes.",
-				"short", []query{{each("llm_server_iteration_context_tokens"), "{{replica_id}}"}})),
+				"short", []query{{each("llm_server_iteration_context_tokens"), "{{pool_id}} / {{replica_id}}"}})),
 		sideBySide(9, graph("KV cache blocks", "Used and free. Free at zero: requests are paused.",
-			"short", []query{{"max by (replica_id, state) (llm_server_kv_cache_blocks{" + ofModel + "})", "{{replica_id}} {{state}}"}}, stacked),
+			"short", []query{{"max by (pool_id, replica_id, state) (llm_server_kv_cache_blocks{" + ofModel + "})", "{{pool_id}} / {{replica_id}} {{state}}"}}, stacked),
 			graph("KV cache reuse", "Blocks a second found instead of computed. Falls to zero after a change of the prompt template or with reuse switched off.",
-				"ops", []query{{eachRate("llm_server_kv_cache_blocks_reused_total"), "{{replica_id}}"}}),
+				"ops", []query{{eachRate("llm_server_kv_cache_blocks_reused_total"), "{{pool_id}} / {{replica_id}}"}}),
 			graph("Prompt tokens from the cache", "trtllm-serve: share of prompt tokens that were in the cache. Lower than its pool's: affinity sends it other prompts.",
-				ratio, []query{{each("llm_server_prompt_cache_hit_ratio"), "{{replica_id}}"}}, atMost(1)),
+				ratio, []query{{each("llm_server_prompt_cache_hit_ratio"), "{{pool_id}} / {{replica_id}}"}}, atMost(1)),
 			graph("Disaggregated transfers", "KV cache transfer time of each disaggregated request. Growing: the link between prefill and decode servers. Empty without disaggregated serving.",
-				seconds, []query{{eachRate("llm_server_kv_cache_transfer_seconds_total") + " / (" + eachRate("llm_server_disaggregated_requests_total") + " > 0)", "{{replica_id}}"}})))
+				seconds, []query{{eachRate("llm_server_kv_cache_transfer_seconds_total") + " / (" + eachRate("llm_server_disaggregated_requests_total") + " > 0)", "{{pool_id}} / {{replica_id}}"}})))
 }
 
 func replicaModels() row {
-	part := func(name string) string { return rateBy("replica_id, model", "llm_server_model_"+name) }
+	part := func(name string) string { return rateBy("pool_id, replica_id, model", "llm_server_model_"+name) }
 	return section("Models of Triton",
 		sideBySide(9, graph("Requests by model", "Entry model and parts; never add them. A part with far fewer than the entry: requests fail before it.",
-			request, []query{{part("requests_total"), "{{replica_id}} {{model}}"}}),
+			request, []query{{part("requests_total"), "{{pool_id}} / {{replica_id}} {{model}}"}}),
 			graph("Failures by model", "The part that fails, by reason. An ensemble counts its parts' failures too.",
-				request, []query{{rateBy("replica_id, model, reason", "llm_server_model_requests_failed_total"), "{{replica_id}} {{model}} {{reason}}"}}),
+				request, []query{{rateBy("pool_id, replica_id, model, reason", "llm_server_model_requests_failed_total"), "{{pool_id}} / {{replica_id}} {{model}} {{reason}}"}}),
 			graph("Pending by model", "Requests in Triton's queue of each model. Above zero at preprocessing or postprocessing: more instances.",
-				"short", []query{{"max by (replica_id, model) (llm_server_model_requests_pending{" + ofModel + "})", "{{replica_id}} {{model}}"}}),
+				"short", []query{{"max by (pool_id, replica_id, model) (llm_server_model_requests_pending{" + ofModel + "})", "{{pool_id}} / {{replica_id}} {{model}}"}}),
 			graph("Compute time by phase", "Seconds of work a second. Input or output large compared with infer: tensors are copied too far.",
-				"none", []query{{rateBy("replica_id, phase", "llm_server_model_compute_seconds_total"), "{{replica_id}} {{phase}}"}}, stacked)))
+				"none", []query{{rateBy("pool_id, replica_id, phase", "llm_server_model_compute_seconds_total"), "{{pool_id}} / {{replica_id}} {{phase}}"}}, stacked)))
 }
 
 func replicaMemory() row {
-	one := func(name, legend string) query { return query{eachReplica(name), "{{replica_id}} " + legend} }
+	one := func(name, legend string) query {
+		return query{eachReplica(name), "{{pool_id}} / {{replica_id}} " + legend}
+	}
 	return section("Memory and host",
 		sideBySide(8, graph("Engine memory", "What the engine's runtime allocated, leading process only. It is allocated at start; growth is a leak.",
-			"bytes", []query{{fmt.Sprintf("max by (replica_id, memory) (llm_server_engine_memory_bytes{%s})", ofModel), "{{replica_id}} {{memory}}"}}),
+			"bytes", []query{{fmt.Sprintf("max by (pool_id, replica_id, memory) (llm_server_engine_memory_bytes{%s})", ofModel), "{{pool_id}} / {{replica_id}} {{memory}}"}}),
 			graph("Pinned pool of Triton", "Used of the pinned memory pool. At its limit copies become slow: --pinned-memory-pool-byte-size.",
 				"bytes", []query{one("llm_server_pinned_memory_used_bytes", "used"), one("llm_server_pinned_memory_limit_bytes", "limit")}),
 			graph("Host memory", "Of the whole machine. Near the total: the kernel will end the server.",

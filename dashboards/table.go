@@ -57,10 +57,13 @@ func colored(base string, pairs ...any) []Property {
 }
 
 // flags gives the values 0 and 1 texts and colors.
-func flags(zero, one Outcome) []Property {
+func flags(zero, one Outcome) []Property { return valued([]Outcome{zero, one}) }
+
+// valued gives the values 0, 1, 2... texts and colors.
+func valued(states []Outcome) []Property {
 	var p Panel
 	p.FieldConfig = &FieldConfig{}
-	mapped([]Outcome{zero, one})(&p)
+	mapped(states)(&p)
 	return []Property{
 		{ID: "mappings", Value: p.FieldConfig.Defaults.Mappings},
 		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},

@@ -23,7 +23,7 @@ func sideVersions() row {
 			graph("Mean time by version", "Mean time of requests that succeeded, weighted by the requests of each replica. The newer one above the other for long: see the difference below.",
 				"s", []query{{"sum by (" + by + ") (max by (replica_id, " + by + ") (llm_server_request_duration_average_seconds{" + ofModel + "}) * max by (replica_id, " + by + ") (llm_server_requests_per_second{" + ofModel + "})) / " + sum("llm_server_requests_per_second"), legend}}),
 			graph("Tokens by version", "Generated tokens a second of each version of the model that computes.",
-				"none", []query{{fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (rate(llm_server_model_generation_tokens_total{%s}[$__rate_interval])))", by, by, ofModel), legend}})),
+				"none", []query{{"sum by (" + by + ") (pool_version:llm_server_model_generation_tokens:rate{" + ofPools + "})", legend}})),
 		sideBySide(8, graph("Difference in failed requests", "Bounds of the difference between a version and the one before it in the share of requests that failed by the server's fault, 95 % confidence."+reading,
 			ratio, []query{difference("llm_server_version_error_ratio_difference", "lower"), difference("llm_server_version_error_ratio_difference", "upper")}, signed),
 			graph("Difference in mean time", "Bounds of the difference between a version and the one before it in the mean time of requests, 95 % confidence."+reading,

@@ -187,6 +187,14 @@ async function main() {
   const d = await (await fetch('/dashboard.json')).json();
   const now = Date.now(), span = Number(params.get('span') || 600);
   const range = { from: dateTime(now - span * 1000), to: dateTime(now), raw: { from: `now-${span}s`, to: 'now' } };
+  // Collapsed rows are drawn open.
+  let down = 0;
+  d.panels = d.panels.flatMap((p) => {
+    const top = { ...p, gridPos: { ...p.gridPos, y: p.gridPos.y + down } };
+    const inside = (p.panels ?? []).map((q) => ({ ...q, gridPos: { ...q.gridPos, y: q.gridPos.y + down } }));
+    down += inside.length ? Math.max(...inside.map((q) => q.gridPos.y + q.gridPos.h)) - top.gridPos.y - 1 : 0;
+    return [top, ...inside];
+  });
   const height = Math.max(...d.panels.map((p) => p.gridPos.y + p.gridPos.h)) * RH;
   window.__want = d.panels.length;
   window.__missing = missing;

@@ -27,7 +27,8 @@ let failed = 0;
 for (dashboard of dashboards.map((d) => path.resolve(d))) {
   const text = JSON.parse(fs.readFileSync(dashboard, 'utf8'));
   // As high as the dashboard, for tables draw only the rows that can be seen.
-  const height = 60 + 38 * Math.max(...text.panels.map((p) => p.gridPos.y + p.gridPos.h));
+  const height = 60 + 38 * (Math.max(...text.panels.map((p) => p.gridPos.y + p.gridPos.h))
+    + text.panels.reduce((sum, p) => sum + Math.max(0, ...(p.panels ?? []).map((q) => q.gridPos.y + q.gridPos.h - p.gridPos.y - 1)), 0));
   const page = await browser.newPage({ viewport: { width: 1608, height } });
   page.on('pageerror', (e) => { failed++; console.error('error:', String(e.stack).slice(0, 600)); });
   await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}${one.has(text.uid) ? '&var-replica_id=' + replica : ''}`);

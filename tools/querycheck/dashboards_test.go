@@ -30,7 +30,7 @@ func withRules(t *testing.T) vocabulary.Vocabulary {
 
 // asGrafanaSends puts values in place of variables.
 func asGrafanaSends(expr string) string {
-	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h").Replace(expr)
+	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$__interval", "1m").Replace(expr)
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
 }
 
@@ -47,6 +47,13 @@ func TestPanelsUseOnlyWhatTheExporterServes(t *testing.T) {
 				for _, used := range label.FindAllStringSubmatch(q.LegendFormat, -1) {
 					require.Contains(t, result, used[1], "the legend of %s\n%s", where, q.Expr)
 				}
+			}
+		}
+		for _, m := range d.Annotations.List {
+			result, problems := querycheck.Check(v, asGrafanaSends(m.Expr))
+			require.Empty(t, problems, "%s / %s\n%s", d.Title, m.Name, m.Expr)
+			for _, used := range label.FindAllStringSubmatch(m.TextFormat, -1) {
+				require.Contains(t, result, used[1], "the text of %s\n%s", m.Name, m.Expr)
 			}
 		}
 		for _, c := range d.Templating.List {

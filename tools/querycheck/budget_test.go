@@ -1,0 +1,126 @@
+//go:build budget
+
+package querycheck_test
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+// What a panel may cost over a day of 500 replicas, as Grafana asks for it at a
+// width of a thousand points.
+const (
+	replicas    = 500
+	samplesMost = 5_000_000
+	timeMost    = time.Second
+	day         = 24 * time.Hour
+	step        = time.Minute
+)
+
+// cost is what the queries of a panel take.
+type cost struct {
+	panel   string
+	samples int64
+	took    time.Duration
+}
+
+func TestNoPanelReadsTooMuch(t *testing.T) {
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
+	block := newFleet(withRules(t), replicas)
+	var costs []cost
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type == "row" {
+				continue
+			}
+			c := cost{panel: d.UID + " / " + p.Title}
+			for _, q := range p.Targets {
+				samples, took := ask(t, engine, block, dayOf(q.Expr, d.UID), q.Instant)
+				c.samples += samples
+				// Grafana asks the queries of a panel at the same time.
+				c.took = max(c.took, took)
+			}
+			costs = append(costs, c)
+		}
+	}
+	slices.SortFunc(costs, func(a, b cost) int { return cmp.Compare(b.samples, a.samples) })
+	for i, c := range costs {
+		if i < 25 {
+			t.Logf("%9d samples %7s  %s", c.samples, c.took.Round(time.Millisecond), c.panel)
+		}
+		if c.samples > samplesMost || c.took > timeMost {
+			t.Errorf("%s reads %d samples in %s; %d and %s are allowed", c.panel, c.samples, c.took.Round(time.Millisecond), samplesMost, timeMost)
+		}
+	}
+}
+
+// dayOf is a query as Grafana sends it for a day of all pools; where one replica
+// is chosen it is one.
+func dayOf(expr, dashboard string) string {
+	expr = strings.NewReplacer("$__rate_interval", "75s", "$__range", "1d").Replace(expr)
+	if dashboard == "trtllm-replica" {
+		expr = strings.ReplaceAll(expr, "$replica_id", "r7")
+		expr = strings.ReplaceAll(expr, "$pool_id", "p3")
+	}
+	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
+}
+
+// ask evaluates a query over the day, or at its end.
+func ask(t *testing.T, engine *promql.Engine, block *fleet, expr string, instant bool) (samples int64, took time.Duration) {
+	t.Helper()
+	end := time.Unix(1_700_000_000, 0)
+	begin := processorTime(t)
+	var q promql.Query
+	var err error
+	if instant {
+		q, err = engine.NewInstantQuery(t.Context(), block, nil, expr, end)
+	} else {
+		q, err = engine.NewRangeQuery(t.Context(), block, nil, expr, end.Add(-day), end, step)
+	}
+	require.NoError(t, err, expr)
+	defer q.Close()
+	result := q.Exec(t.Context())
+	require.NoError(t, result.Err, expr)
+	return q.Stats().Samples.TotalSamples, processorTime(t) - begin
+}
+
+// processorTime is what the process has used; other work of the machine does not
+// count.
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
+	return time.Duration(used.Utime.Nano())
+}
+
+func TestRulesAreCheapToEvaluate(t *testing.T) {
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 100_000_000, Timeout: time.Minute, Parser: parser.NewParser(parser.Options{})})
+	block := newFleet(withRules(t), replicas)
+	var all time.Duration
+	var read int64
+	var costs []cost
+	for _, r := range rules(t) {
+		samples, took := ask(t, engine, block, r.Expr, true)
+		all += took
+		read += samples
+		costs = append(costs, cost{r.Record + r.Alert, samples, took})
+		require.Less(t, samples, int64(samplesMost), r.Record+r.Alert)
+	}
+	slices.SortFunc(costs, func(a, b cost) int { return cmp.Compare(b.took, a.took) })
+	for _, c := range costs[:8] {
+		t.Logf("%9d samples %7s  %s", c.samples, c.took.Round(time.Millisecond), c.panel)
+	}
+	t.Logf("all rules once: %d samples in %s", read, all.Round(time.Millisecond))
+	require.Less(t, all, 7*time.Second, "they are evaluated each quarter of a minute, on a machine that has other work")
+}
