@@ -73,8 +73,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 	return &replica.Pool{
 		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
 		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
-		IdentityInterval: time.Duration(pc.IdentityInterval),
-		Page:             cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
+		Page: cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
 		Labels: identity.Labels{
 			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 		},
@@ -84,8 +83,11 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 				EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
 			},
 		},
-		EngineDir: pc.EngineDir, GRPC: pc.APIProtocol == config.ProtocolGRPC,
-		IterationStats: pc.IterationStats, Canary: pc.Canary,
+		Questions: replica.Questions{
+			IdentityInterval: time.Duration(pc.IdentityInterval), EngineDir: pc.EngineDir,
+			GRPC: pc.APIProtocol == config.ProtocolGRPC, IterationStats: pc.IterationStats,
+		},
+		Canary: pc.Canary,
 	}
 }
 

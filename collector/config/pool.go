@@ -32,43 +32,18 @@ func Engines() []string {
 	return names
 }
 
-// Pool describes replicas that serve the same model in the same way.
+// Pool describes replicas that serve the same model in the same way. Its blocks
+// without a name of their own are written in the pool itself.
 type Pool struct {
 	// PoolID is the value of label pool_id; required and unique.
 	PoolID string `yaml:"pool_id"`
 	// Engine is one of [Engines].
 	Engine string `yaml:"engine"`
 
-	// ScrapeInterval and ScrapeTimeout are those of the global block when 0.
-	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
-	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
-	// IdentityInterval is the time between two rounds of the slow questions:
-	// versions and models.
-	IdentityInterval model.Duration `yaml:"identity_interval"`
+	Times    `yaml:",inline"`
+	Address  `yaml:",inline"`
+	Declared `yaml:",inline"`
 
-	// StartBudget is how long a replica that was never seen may load its models: up
-	// to then it is unknown, and down afterwards.
-	StartBudget model.Duration `yaml:"start_budget"`
-
-	// Scheme is http or https.
-	Scheme string `yaml:"scheme"`
-	// MetricsPath is the path of the metrics; the engine's default when empty.
-	MetricsPath string `yaml:"metrics_path,omitempty"`
-	// APIProtocol is http or grpc; the latter is Triton's alone.
-	APIProtocol string `yaml:"api_protocol"`
-	// APIPort is the port of the server's API; the engine's default when 0.
-	APIPort int `yaml:"api_port,omitempty"`
-	// APIScheme is http or https; that of the metrics when empty.
-	APIScheme string `yaml:"api_scheme,omitempty"`
-
-	// EngineVersion and TRTLLMVersion are what the operator knows better than
-	// the server reports.
-	EngineVersion string `yaml:"engine_version,omitempty"`
-	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
-
-	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
-	// next to the server and sees it; its config.json says what built it.
-	EngineDir string `yaml:"engine_dir,omitempty"`
 	// Silent says that the replicas bind no port, like the follower ranks of a
 	// server of several processes: they are known and never scraped.
 	Silent bool `yaml:"silent,omitempty"`
@@ -77,8 +52,6 @@ type Pool struct {
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// Canary says whether and how the canary asks the replicas.
 	Canary canary.Config `yaml:"canary" was:"probe"`
-	// StallAfter is that of the global block.
-	StallAfter model.Duration `yaml:"-"`
 
 	// Discovery holds the sources of targets: static_configs and the like.
 	Discovery discovery.Config `yaml:",inline"`
@@ -91,12 +64,7 @@ type Pool struct {
 	// SLO are the objectives of the pool; none by default.
 	SLO slo.Config `yaml:"slo,omitempty"`
 
-	// HonorLabels keeps a target's own labels when they collide with those
-	// that discovery gave it; identity labels are never given up.
-	HonorLabels bool `yaml:"honor_labels"`
-	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
-	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
-	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
+	Labelling `yaml:",inline"`
 
 	// HTTP says how the replicas are asked: credentials, TLS, proxy.
 	HTTP scrape.Config `yaml:",inline"`
@@ -104,16 +72,62 @@ type Pool struct {
 	Limits Limits `yaml:"limits"`
 }
 
+// Times say how often the replicas are asked, and for how long they may take.
+type Times struct {
+	// ScrapeInterval and ScrapeTimeout are those of the global block when 0.
+	ScrapeInterval model.Duration `yaml:"scrape_interval,omitempty"`
+	ScrapeTimeout  model.Duration `yaml:"scrape_timeout,omitempty"`
+	// IdentityInterval is the time between two rounds of the slow questions:
+	// versions and models.
+	IdentityInterval model.Duration `yaml:"identity_interval"`
+	// StartBudget is how long a replica that was never seen may load its models: up
+	// to then it is unknown, and down afterwards.
+	StartBudget model.Duration `yaml:"start_budget"`
+	// StallAfter is that of the global block.
+	StallAfter model.Duration `yaml:"-"`
+}
+
+// Address says where on the hosts of the targets the metrics and the API are.
+type Address struct {
+	// Scheme is http or https.
+	Scheme string `yaml:"scheme"`
+	// MetricsPath is the path of the metrics; the engine's default when empty.
+	MetricsPath string `yaml:"metrics_path,omitempty"`
+	// APIProtocol is http or grpc; the latter is Triton's alone.
+	APIProtocol string `yaml:"api_protocol"`
+	// APIPort is the port of the server's API; the engine's default when 0.
+	APIPort int `yaml:"api_port,omitempty"`
+	// APIScheme is http or https; that of the metrics when empty.
+	APIScheme string `yaml:"api_scheme,omitempty"`
+}
+
+// Declared is what the operator knows better than the server reports.
+type Declared struct {
+	EngineVersion string `yaml:"engine_version,omitempty"`
+	TRTLLMVersion string `yaml:"trtllm_version,omitempty"`
+	// EngineDir is the folder of the TensorRT engine, for an exporter that runs
+	// next to the server and sees it; its config.json says what built it.
+	EngineDir string `yaml:"engine_dir,omitempty"`
+}
+
+// Labelling says what becomes of the labels of targets and series.
+type Labelling struct {
+	// HonorLabels keeps a target's own labels when they collide with those
+	// that discovery gave it; identity labels are never given up.
+	HonorLabels bool `yaml:"honor_labels"`
+	// RelabelConfigs are applied to targets, MetricRelabelConfigs to series.
+	RelabelConfigs       relabel.Rules `yaml:"relabel_configs,omitempty"`
+	MetricRelabelConfigs relabel.Rules `yaml:"metric_relabel_configs,omitempty"`
+}
+
 // DefaultPool is a pool that sets no key.
 var DefaultPool = Pool{
-	Engine:           EngineAuto,
-	IdentityInterval: model.Duration(30 * time.Second),
-	StartBudget:      model.Duration(20 * time.Minute),
-	Scheme:           "http",
-	APIProtocol:      ProtocolHTTP,
-	Canary:           canary.DefaultConfig,
-	HTTP:             scrape.DefaultConfig,
-	Limits:           DefaultLimits,
+	Engine:  EngineAuto,
+	Times:   Times{IdentityInterval: model.Duration(30 * time.Second), StartBudget: model.Duration(20 * time.Minute)},
+	Address: Address{Scheme: "http", APIProtocol: ProtocolHTTP},
+	Canary:  canary.DefaultConfig,
+	HTTP:    scrape.DefaultConfig,
+	Limits:  DefaultLimits,
 }
 
 // Expect is what the operator expects of a pool and of every replica of it; what

@@ -34,12 +34,8 @@ type Identity struct {
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {
-	quirks engine.Quirks
-	// countsFailures says that requests that failed would be on the page, where
-	// models do not count their own.
-	countsFailures bool
-	// counting are the classes of requests for which the server has counters.
-	counting []engine.Class
+	quirks   engine.Quirks
+	counts   counts
 	identity Identity
 	sources  []source
 	groups   map[engine.Signal][]*group
@@ -60,17 +56,25 @@ type Plan struct {
 	noted map[engine.Signal]bool
 }
 
+// counts are which requests a server counts.
+type counts struct {
+	// failures says that requests that failed would be on the page, where models
+	// do not count their own.
+	failures bool
+	// classes are those for which the server has counters.
+	classes []engine.Class
+}
+
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
 		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives,
-		countsFailures: opts.Engine.CountsFailures(page),
-		groups:         make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
+		counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
+		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
 		program: &program{gates: []Gate{func(*Window) bool { return true }}},
 	}
-	p.counting = countedClasses(opts.Engine, page)
 	for _, name := range page.Models() {
 		if loaded, _ := page.Loaded(name); loaded {
 			p.loaded++
@@ -135,7 +139,7 @@ func (p *Plan) note(signal engine.Signal) {
 
 // has says whether the page has a signal.
 func (p *Plan) has(signal engine.Signal) bool {
-	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.countsFailures
+	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.counts.failures
 }
 
 // ids are the model ids for which the page has what is needed, sorted.
@@ -148,7 +152,7 @@ func (p *Plan) ids(in inputs) []string {
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(id string) bool {
 		return !in.met(func(s engine.Signal) bool {
-			return len(p.byID[signalOf{s, id}]) > 0 || s == engine.FailuresCounted && p.countsFailures
+			return len(p.byID[signalOf{s, id}]) > 0 || s == engine.FailuresCounted && p.counts.failures
 		})
 	})
 }

@@ -41,7 +41,7 @@ func (p *Plan) fronts(id string) []front {
 // countedByEngine says whether what measures an engine counts the requests of its
 // fronts, of some of which the server's counts are not of whole requests.
 func (p *Plan) countedByEngine(id string, fronts map[front]bool) bool {
-	if !p.countsFailures || len(p.byID[signalOf{engine.EngineIterations, id}]) == 0 {
+	if !p.counts.failures || len(p.byID[signalOf{engine.EngineIterations, id}]) == 0 {
 		return false
 	}
 	for f := range fronts {
@@ -116,7 +116,7 @@ type tally struct {
 
 // outcome gathers the counters of a front; nil where it has none.
 func (p *Plan) outcome(id string, of front) *outcome {
-	o := &outcome{at: -1, classes: make(map[engine.Class]*tally), known: p.countsFailures}
+	o := &outcome{at: -1, classes: make(map[engine.Class]*tally), known: p.counts.failures}
 	if of.model != "" {
 		o.known = p.trusted(of.model)
 	}
@@ -272,13 +272,13 @@ func errorRatio() Rule {
 // that count all failures, the rest too, which are 0.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && p.countsFailures && p.counts(class)
+		zero := p.quirks.CountersAppear && p.counts.failures && p.countsClass(class)
 		return o.classes[class] == nil && !zero
 	})
 }
 
 // counts says whether the server has a counter for a class.
-func (p *Plan) counts(class engine.Class) bool { return slices.Contains(p.counting, class) }
+func (p *Plan) countsClass(class engine.Class) bool { return slices.Contains(p.counts.classes, class) }
 
 // requestsTotal are the requests of entry and single models by class, so that a
 // request to an ensemble counts once. Each of Triton's has a series of its own:

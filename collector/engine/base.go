@@ -20,13 +20,7 @@ type base struct {
 	// noPage says why a server may have no page.
 	noPage string
 
-	// marks show the kind on a page; pageOf are the kinds whose pages it may
-	// have instead, and is then known by its API. Detection asks for what kinds of
-	// a higher priority have before that of others.
-	marks    []mark
-	pageOf   []Kind
-	priority int
-
+	detection
 	answers []Signal
 	quirks  Quirks
 	stream  Stream
@@ -41,6 +35,16 @@ type base struct {
 	// nobody is the model under which a server counts requests for models that
 	// it does not serve.
 	nobody string
+}
+
+// detection is by what a kind is known.
+type detection struct {
+	// marks show the kind on a page; pageOf are the kinds whose pages it may
+	// have instead, and is then known by its API.
+	marks  []mark
+	pageOf []Kind
+	// Detection asks for what kinds of a higher priority have before that of others.
+	priority int
 }
 
 func (b *base) data() *base { return b }
@@ -63,6 +67,7 @@ func (*base) Iterations() *IterationStats                          { return nil 
 func (*base) StockVersion(*Facts, *Page) (version string, ok bool) { return "", false }
 func (*base) Unserved(*Page, *Facts, []ModelState) string          { return "" }
 func (*base) CountsFailures(p *Page) bool                          { return p.Has(RequestsFailed) }
+func (*base) NotShown() []NotShown                                 { return nil }
 func (*base) Counting(*Page) []Meaning                             { return nil }
 func (*base) Tier(*Page) Tier                                      { return "" }
 func (*base) Meanings() []Meaning                                  { return nil }

@@ -138,3 +138,12 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	}
 	return target.Check{}, false
 }
+
+// NotShown is something that no page of a kind shows, for people.
+type NotShown struct {
+	// What is not shown, Why is how the server behaves, Instead what can be done.
+	What, Why, Instead string
+}
+
+// canary is what shows most of what a page does not.
+const canary = "send canary requests"

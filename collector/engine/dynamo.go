@@ -30,11 +30,11 @@ const (
 // are counted under one made-up name.
 var _ = register(&dynamo{base{
 	kind: Dynamo, path: "/metrics",
-	marks: []mark{
+	detection: detection{marks: []mark{
 		{text: `engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: "dynamo_", weight: 8},
 		{text: "trtllm:", weight: 4},
-	},
+	}},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:   Stream{Usage: true},
 	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},

@@ -33,6 +33,8 @@ type Engine interface {
 	SamePort() bool
 	// EmptyPage says whether a page without samples is a good page.
 	EmptyPage() bool
+	// NotShown is what no page of the kind shows, whatever is computed from it.
+	NotShown() []NotShown
 	// MissingPageHint says why a server of the kind may have no page at all,
 	// for people; empty when nothing is known.
 	MissingPageHint() string

@@ -24,11 +24,22 @@ import (
 var mayName = map[string][]string{
 	"collector/derive/aliases.go":    {"vllm:", "vllm"},
 	"collector/exposition/config.go": {"vllm"},
+	// Advice about an address whose server nobody knows yet.
+	"collector/scrape/body.go":        {"Triton"},
+	"collector/scrape/contenttype.go": {"trtllm-serve"},
+	"collector/scrape/grpc.go":        {"Triton"},
+	"collector/replica/page.go":       {"Triton"},
+	// Where versions of TensorRT-LLM come from, and what the program is for.
+	"collector/web/origin.go":     {"Triton"},
+	"cmd/trtllm_exporter/main.go": {"Triton"},
 }
 
 // serverWords are texts that only code of a kind needs: how the names of its
 // samples begin, and names in Triton's model repositories.
 var serverWords = regexp.MustCompile(`^(nv_|vllm:|trtllm:|dynamo_|trtllm_[a-z]|tensorrt_?llm$|ensemble$|preprocessing$|postprocessing$)`)
+
+// serverNames are names of servers for people.
+var serverNames = regexp.MustCompile(`\b([Tt]rtllm-serve|vLLM|SGLang|NIM|Dynamo|Triton)\b`)
 
 // ownWords begin like those of a server and are the exporter's.
 var ownWords = regexp.MustCompile(`^(trtllm_version|trtllm_exporter)`)
@@ -85,7 +96,8 @@ func namings(t *testing.T, path string, constants []string) (all []naming) {
 	file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
 	require.NoError(t, err)
 	inside := file.Name.Name == "engine"
-	// HELP texts and formulas of the catalogue are documentation.
+	// HELP texts and formulas of the catalogue are documentation, of which another
+	// test checks that it names the sources that the rule reads.
 	documentation := strings.HasPrefix(filepath.Base(path), "catalog")
 	add := func(n ast.Node, what string) { all = append(all, naming{files.Position(n.Pos()).Line, what}) }
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -105,6 +117,9 @@ func namings(t *testing.T, path string, constants []string) (all []naming) {
 			}
 			if _, ok := engine.Of(text); ok {
 				add(n, text)
+			}
+			if word := serverNames.FindString(text); word != "" && !documentation {
+				add(n, word)
 			}
 			if word := serverWords.FindString(text); word != "" && !ownWords.MatchString(text) && !documentation {
 				add(n, word)

@@ -24,8 +24,10 @@ const (
 
 var _ = register(&nim{base{
 	kind: NIM, path: "/v1/metrics", ready: "/v1/health/ready",
-	pageOf:  []Kind{VLLM, SGLang},
-	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
+	detection: detection{
+		pageOf: []Kind{VLLM, SGLang},
+		marks:  []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
+	},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	quirks:  Quirks{CountersAppear: true},
 }})

@@ -22,13 +22,13 @@ const (
 const sglangPrefix = "sglang:"
 
 var _ = register(&sglang{base{
-	kind: SGLang, path: "/metrics", priority: -1,
-	noPage:  "SGLang has the page only with --enable-metrics",
-	marks:   []mark{{text: sglangPrefix, weight: 2}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:  Stream{Usage: true, Seed: true},
-	foreign: true,
-	quirks:  Quirks{CountersAppear: true},
+	kind: SGLang, path: "/metrics",
+	noPage:    "SGLang has the page only with --enable-metrics",
+	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:    Stream{Usage: true, Seed: true},
+	foreign:   true,
+	quirks:    Quirks{CountersAppear: true},
 }})
 
 // sglang is SGLang's own server.

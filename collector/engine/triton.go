@@ -15,8 +15,8 @@ const Triton Kind = "triton"
 // HTTPMetricsServer::Handle), so that an empty page is no good one.
 var _ = register(&triton{newTritonPage(base{
 	kind: Triton, path: "/metrics", ready: tritonReady, api: -2, grpc: -1,
-	marks:   []mark{{text: "nv_", weight: 6}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
+	detection: detection{marks: []mark{{text: "nv_", weight: 6}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
 })})
 
 // tritonReady is the path of Triton's readiness.

@@ -12,9 +12,9 @@ const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
 	kind: TritonOpenAI, path: "/metrics", ready: "/health/ready",
-	pageOf:  []Kind{Triton},
-	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
-	stream:  Stream{Usage: true},
+	detection: detection{pageOf: []Kind{Triton}},
+	answers:   []Signal{AnswersHealth, AnswersModels, AnswersStream},
+	stream:    Stream{Usage: true},
 })})
 
 // tritonOpenAI is Triton behind its OpenAI frontend. The frontend says no

@@ -35,15 +35,15 @@ const (
 // is never asked for those. Families appear with their first sample, so
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
-	kind: TRTLLMServe, path: "/prometheus/metrics", ready: "/health", priority: 1,
+	kind: TRTLLMServe, path: "/prometheus/metrics", ready: "/health",
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
-	marks: []mark{
+	detection: detection{priority: 1, marks: []mark{
 		{text: servePrefix, weight: 5},
 		{text: `request_success_total{engine_type=`, weight: 3},
 		{text: "e2e_request_latency_seconds", weight: 3},
 		{text: "request_queue_time_seconds", weight: 3},
-	},
+	}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
 	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 	stream:  Stream{Usage: true, Seed: true},

@@ -124,3 +124,16 @@ func serveProcesses(p *Page) int {
 	}
 	return len(pids)
 }
+
+// NotShown implements Engine.
+func (*trtllmServe) NotShown() []NotShown {
+	return []NotShown{
+		{"Clients that left", "Requests of clients that left are not counted at all.", "count at the client or proxy"},
+		{"Distribution of the time between tokens", "There is one mean a request.", canary},
+		{
+			"Present state of a server that is idle or long busy",
+			"Its iteration gauges are read when a request ends: they do not change during long requests and keep their last values when idle.",
+			"watch llm_server_iteration_batch_size where the server has it",
+		},
+	}
+}

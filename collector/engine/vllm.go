@@ -26,12 +26,12 @@ const (
 // Series of the servers that have vLLM inside begin so as well, next to names of
 // their own, which weigh more.
 var _ = register(&vllm{base{
-	kind: VLLM, path: "/metrics", ready: "/health", priority: -1,
-	marks:   []mark{{text: vllmPrefix, weight: 2}},
-	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:  Stream{Usage: true, Seed: true},
-	foreign: true,
-	quirks:  Quirks{CountersAppear: true},
+	kind: VLLM, path: "/metrics", ready: "/health",
+	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:    Stream{Usage: true, Seed: true},
+	foreign:   true,
+	quirks:    Quirks{CountersAppear: true},
 }})
 
 // vllm is vLLM's own OpenAI server.

@@ -128,8 +128,9 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.
 	store := snapshot.NewStore()
 	p := &Pool{
 		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
-		Window: time.Minute, StallAfter: 30 * time.Second, IdentityInterval: 30 * time.Second,
+		Window: time.Minute, StallAfter: 30 * time.Second,
 		Page: exposition.DefaultConfig, Limits: exposition.DefaultLimits,
+		Questions: Questions{IdentityInterval: 30 * time.Second},
 	}
 	t := &target.Target{
 		PoolID: "llama-70b-prod", ReplicaID: "r0", Engine: "triton",

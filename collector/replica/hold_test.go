@@ -139,7 +139,7 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			r := &Replica{status: c.was, answers: api.Answers{Health: c.health}}
+			r := &Replica{record: record{status: c.was}, answers: api.Answers{Health: c.health}}
 			require.Equal(t, c.begins, r.beginsToRefuse(c.failed))
 		})
 	}

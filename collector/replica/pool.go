@@ -30,9 +30,6 @@ type Pool struct {
 	// Window is how far derived series look back, StallAfter how long work may
 	// be in flight without progress.
 	Window, StallAfter time.Duration
-	// IdentityInterval is the time between two rounds of questions about
-	// versions and models.
-	IdentityInterval time.Duration
 	// Page says which vocabularies are published.
 	Page exposition.Config
 	// Limits bound the series of one page.
@@ -44,13 +41,7 @@ type Pool struct {
 	Labels identity.Labels
 	// Promises are what the replicas are measured by.
 	Promises
-	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
-	EngineDir string
-	// GRPC says that the API is asked over gRPC where the server has that.
-	GRPC bool
-	// IterationStats says that the statistics of iterations are read where the
-	// server has them.
-	IterationStats bool
+	Questions
 	// Canary says whether and what requests are sent.
 	Canary canary.Config
 }
@@ -63,6 +54,20 @@ type Promises struct {
 	Expect assess.Expectations
 	// Objectives are those of the pool.
 	Objectives []slo.Objective
+}
+
+// Questions say what is asked of the servers besides their pages.
+type Questions struct {
+	// IdentityInterval is the time between two rounds of questions about
+	// versions and models.
+	IdentityInterval time.Duration
+	// EngineDir is the folder of the TensorRT engine; empty where it is not seen.
+	EngineDir string
+	// GRPC says that the API is asked over gRPC where the server has that.
+	GRPC bool
+	// IterationStats says that the statistics of iterations are read where the
+	// server has them.
+	IterationStats bool
 }
 
 // Scraper asks the servers of one pool, for their pages and for what their APIs

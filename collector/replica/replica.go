@@ -30,12 +30,17 @@ type Replica struct {
 	steady  steady
 	answers api.Answers
 	held    *held
-	canary  canary.Record
 	page    page
 	numbers numbers
 	shown   shown
-	status  target.Status
-	tally   series.Tally
+	record
+}
+
+// record is what is kept of what happened to the replica.
+type record struct {
+	status target.Status
+	tally  series.Tally
+	canary canary.Record
 }
 
 // jobs are what is done next to the replica.
@@ -52,9 +57,8 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server: fetch.NewServer(t.Engine),
-		status: target.Status{Health: target.HealthUnknown},
-		tally:  series.NewTally(t, label),
 		shown:  shown{about: series.NewKnown(label)},
+		record: record{status: target.Status{Health: target.HealthUnknown}, tally: series.NewTally(t, label)},
 	}
 	r.reset()
 	return r

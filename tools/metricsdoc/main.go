@@ -83,8 +83,18 @@ const checks = `
 // unknowns is what no page shows.
 func unknowns(b *bytes.Buffer) {
 	b.WriteString("\n## What cannot be known\n\n| what | why | instead | servers |\n| --- | --- | --- | --- |\n")
-	for _, u := range derive.Unknowns() {
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", cell(u.What), cell(u.Why), cell(u.Instead), kinds(u.Engines))
+	of := map[engine.NotShown][]engine.Kind{}
+	var all []engine.NotShown
+	for _, e := range engine.All() {
+		for _, u := range e.NotShown() {
+			if of[u] == nil {
+				all = append(all, u)
+			}
+			of[u] = append(of[u], e.Kind())
+		}
+	}
+	for _, u := range all {
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", cell(u.What), cell(u.Why), cell(u.Instead), kinds(of[u]))
 	}
 }
 
