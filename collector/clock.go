@@ -17,8 +17,13 @@ import (
 // of the same interval is begun: what is due within it is begun together.
 const slotLength = 100 * time.Millisecond
 
-// leastAtOnce is how much work of one moment goes to a goroutine of its own.
-const leastAtOnce = 16
+// leastAtOnce is how much work of one moment goes to a goroutine of its own: to
+// wake another processor costs as much as some tens of pages.
+const leastAtOnce = 64
+
+// idleWorkers is how many goroutines wait for the next slot. One that has worked
+// has the stack that this takes, which a new one has to grow, copy by copy.
+const idleWorkers = 4
 
 // clock knows when work is due that comes again and again, and has it begun:
 // one goroutine and one timer for the work of all replicas. Moments are spread
@@ -29,6 +34,11 @@ type clock struct {
 	origin time.Time
 	// changed wakes the goroutine when another moment may be the next.
 	changed chan struct{}
+	// work is for goroutines that wait for some, at most as many as idle has room
+	// for; over ends them.
+	work chan []beginning
+	idle chan struct{}
+	over chan struct{}
 
 	mu    sync.Mutex
 	queue alarms
@@ -48,7 +58,10 @@ type alarm struct {
 
 // newClock returns a clock that does not run.
 func newClock(origin time.Time) *clock {
-	return &clock{origin: origin, changed: make(chan struct{}, 1)}
+	return &clock{
+		origin: origin, changed: make(chan struct{}, 1),
+		work: make(chan []beginning), idle: make(chan struct{}, idleWorkers), over: make(chan struct{}),
+	}
 }
 
 // add has work begun at fixed moments from now on, as its key spreads it over
@@ -81,8 +94,9 @@ func (c *clock) remove(a *alarm) {
 	}
 }
 
-// run begins what is due until ctx ends.
+// run begins what is due until ctx ends. It is called once.
 func (c *clock) run(ctx context.Context) {
+	defer close(c.over)
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -106,7 +120,7 @@ func (c *clock) tick() (wait time.Duration, waits bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var now []beginning
-	defer func() { begin(now) }()
+	defer func() { c.begin(now) }()
 	for len(c.queue) > 0 {
 		a, at := c.queue[0], time.Since(c.origin)
 		if a.next > at {
@@ -127,16 +141,36 @@ type beginning struct {
 }
 
 // begin has work begun by as many goroutines as can run.
-func begin(all []beginning) {
+func (c *clock) begin(all []beginning) {
 	most := max(leastAtOnce, (len(all)+runtime.GOMAXPROCS(0)-1)/runtime.GOMAXPROCS(0))
 	for part := range slices.Chunk(all, most) {
-		go func() {
-			var b scrape.Batch
-			for _, now := range part {
-				now.due(now.missed, &b)
-			}
-			b.Run()
-		}()
+		select {
+		case c.work <- part:
+		default:
+			go c.serve(part)
+		}
+	}
+}
+
+// serve begins work, and then what comes, unless enough others wait for that.
+func (c *clock) serve(part []beginning) {
+	for {
+		var b scrape.Batch
+		for _, now := range part {
+			now.due(now.missed, &b)
+		}
+		b.Run()
+		select {
+		case c.idle <- struct{}{}:
+		default:
+			return
+		}
+		select {
+		case part = <-c.work:
+			<-c.idle
+		case <-c.over:
+			return
+		}
 	}
 }
 

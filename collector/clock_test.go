@@ -187,6 +187,7 @@ func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newClock(time.Now())
+		defer close(c.over)
 		wait, waits := c.tick()
 		require.False(t, waits)
 		require.Zero(t, wait)
@@ -207,6 +208,7 @@ func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newClock(time.Now())
+		defer close(c.over)
 		var b beats
 		c.add(t.Context(), schedule("p/a", 10*time.Second, time.Second, &b))
 		look := func(after time.Duration) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +40,9 @@ type Collector struct {
 	metrics *metrics
 	changed chan struct{}
 	clock   *clock
+	// pools counts the changes of the pools that run, renewed says so.
+	pools   atomic.Uint64
+	renewed chan struct{}
 	// scraper makes the client of a pool.
 	scraper func(scrape.Config, *slog.Logger) (Scraper, error)
 	// grace is how long replicas of a pool whose discovery starts again are kept
@@ -56,7 +60,7 @@ func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
 		opts: opts, origin: time.Now(),
-		changed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
+		changed: make(chan struct{}, 1), renewed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
 		running: make(map[string]*pool), replicas: make(map[string]*running),
 	}
 	id := rand.Text()

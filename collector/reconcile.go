@@ -80,10 +80,20 @@ func (c *Collector) forget(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
+	c.renew()
 	p.awaited, p.wanted = 0, nil
 	c.drop(ctx, p)
 	p.close()
 	c.metrics.forget(p.cfg.PoolID)
+}
+
+// renew notes that other pools run than before.
+func (c *Collector) renew() {
+	c.pools.Add(1)
+	select {
+	case c.renewed <- struct{}{}:
+	default:
+	}
 }
 
 // start begins to look for a pool's targets. Replicas of the pool that runs
@@ -95,6 +105,7 @@ func (c *Collector) start(run context.Context, p *pool) {
 	c.mu.Lock()
 	p.awaited = p.cfg.Discovery.Sources()
 	c.running[p.cfg.PoolID] = p
+	c.renew()
 	c.mu.Unlock()
 	var settling sync.WaitGroup
 	settling.Go(func() {

@@ -93,20 +93,31 @@ func (c *comparison) show(values []poolValue) (block *exposition.Block, changed 
 }
 
 // runSkew says what pools promise and compares their replicas until ctx ends, then
-// takes what it published off the page.
+// takes what it published off the page. It looks once a second at most, and only
+// when there is news of pools or replicas.
 func (c *Collector) runSkew(ctx context.Context) {
+	defer c.opts.Store.PublishFleet(nil)
 	ticker := time.NewTicker(skewInterval)
 	defer ticker.Stop()
 	var shown comparison
-	for {
+	for seen := uint64(0); ; {
+		// What promises and what compares may come in any order.
+		if news := c.opts.Store.News() + c.pools.Load(); news != seen {
+			seen = news
+			if b, changed := shown.show(slices.Concat(c.promised(), skews(c.compared()))); changed {
+				c.opts.Store.PublishFleet(b)
+			}
+		}
 		select {
 		case <-ctx.Done():
-			c.opts.Store.PublishFleet(nil)
+			return
+		case <-c.opts.Store.Occupied():
+		case <-c.renewed:
+		}
+		select {
+		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		}
-		if b, changed := shown.show(slices.Concat(c.promised(), skews(c.compared()))); changed {
-			c.opts.Store.PublishFleet(b)
 		}
 	}
 }

@@ -54,6 +54,7 @@ type Deriver struct {
 	// page and block are what render, made once, works on.
 	page, block *exposition.Block
 	render      func()
+	glances     glances
 	left        LeftOut
 	// failing counts the pages on which requests failed since one succeeded, of
 	// which failedAt is the time of the last.

@@ -3,6 +3,7 @@ package derive_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -91,10 +92,40 @@ func (b *bench) compare(out *exposition.Block, lines []string) {
 	defer got.Release()
 	require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats())
 	require.Equal(b.t, b.deriver.Conditions(), s.deriver.Conditions())
+	b.glance(out, got)
 	if b.reads() {
 		got.Settle()
 		samePage(b.t, text(out), text(got))
 		require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats(), "reading counts nothing")
+	}
+}
+
+// glance holds the numbers that a block gives one by one before it has its values
+// against those of the block with values.
+func (b *bench) glance(out, unsettled *exposition.Block) {
+	b.t.Helper()
+	shape := unsettled.Shape()
+	var lines []int
+	for i := range shape.Families() {
+		f := &shape.Families()[i]
+		if f.Type == model.MetricTypeHistogram {
+			continue
+		}
+		for n, end := f.Lines(); n < end; n++ {
+			lines = append(lines, n)
+		}
+	}
+	got := make([]float64, len(lines))
+	unsettled.Glance(shape.Series(lines), got)
+	for i, n := range lines {
+		want, ok := out.Value(n)
+		if !ok {
+			want = math.NaN()
+		}
+		// Of computed values fewer digits are shown than there are.
+		if math.IsNaN(want) != math.IsNaN(got[i]) || math.Abs(want-got[i]) > 1e-6*max(1, math.Abs(want)) {
+			require.Failf(b.t, "another number at a glance", "%s: %v, settled %v", shape.Labels(n), got[i], want)
+		}
 	}
 }
 

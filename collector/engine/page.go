@@ -92,6 +92,7 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 	p := &Page{
 		shape: b.Shape(), loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), watched: make(map[Signal][]int),
+		values: make(map[Signal]float64),
 	}
 	index := IndexOf(e)
 	p.readModels(index)

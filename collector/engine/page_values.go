@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"maps"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -10,7 +9,7 @@ import (
 // Refresh reads the values that say something from a further page of the same
 // shape; true when any of them changed what is known.
 func (p *Page) Refresh(b *exposition.Block) bool {
-	next := make(map[Signal]float64, len(p.watched))
+	changed := false
 	for signal, series := range p.watched {
 		most := 0.0
 		for _, at := range series {
@@ -21,10 +20,11 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		if signal == EngineLastIter {
 			most = float64(unitOf(most))
 		}
-		next[signal] = most
+		if before, known := p.values[signal]; !known || before != most {
+			changed = true
+			p.values[signal] = most
+		}
 	}
-	changed := !maps.Equal(p.values, next)
-	p.values = next
 	return changed
 }
 

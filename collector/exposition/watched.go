@@ -1,5 +1,7 @@
 package exposition
 
+import "math"
+
 // Place is where the value of one watched series is in the blocks of one shape.
 type Place uint32
 
@@ -18,6 +20,15 @@ type Filler interface {
 	// Fill sets values of out, which the caller seals; the values may be those
 	// of page.
 	Fill(page, out *Block)
+}
+
+// Glancer is a filler that can give single numbers too.
+type Glancer interface {
+	// Glance reads the numbers of some series, by their numbers in the blocks it
+	// fills, NaN for those that have none and for parts of histograms. They may be
+	// more exact than what Fill sets. Series is the same slice as long as the
+	// shape is the same.
+	Glance(page *Block, series []int, into []float64)
 }
 
 // Over lends a block as [Computed.Block] does, whose values by gives it when it
@@ -54,6 +65,35 @@ func (b *Block) Settle() {
 	b.Clear()
 	by.Fill(b.under, b)
 	b.Seal()
+}
+
+// Series are the numbers by which who gives blocks of computed series their
+// values knows lines.
+func (s *Shape) Series(lines []int) []int {
+	series := make([]int, len(lines))
+	for i, n := range lines {
+		series[i] = int(s.lines[n].value)
+	}
+	return series
+}
+
+// Glance reads the numbers of some series of a computed block into as long a row,
+// NaN for none, without settling it if it can be helped: see [Shape.Series] and [Glancer].
+// Only one may glance at a block that is not settled, or settle it, at a time.
+func (b *Block) Glance(series []int, into []float64) {
+	if by, ok := b.by.(Glancer); ok {
+		by.Glance(b.under, series, into)
+		return
+	}
+	b.Settle()
+	for i, n := range series {
+		span := b.spans[n]
+		v, ok := number(b.data[span.start:span.end])
+		if !ok {
+			v = math.NaN()
+		}
+		into[i] = v
+	}
 }
 
 // Shown is a series of a block that shows the value at a place of the page

@@ -87,24 +87,29 @@ func (s *Slot) Publish(next Snapshot) { s.Update(func() Snapshot { return next }
 // [exposition.Block.Settle], so that what it is filled from may change in next
 // alone. Next must neither wait for anything nor use the slot.
 func (s *Slot) Update(next func() Snapshot) {
-	if before, ok := s.replace(next); ok {
-		before.release()
-		s.store.version.Add(1)
+	before, news, ok := s.replace(next)
+	if !ok {
+		return
+	}
+	before.release()
+	s.store.version.Add(1)
+	if news {
+		s.store.news.Add(1)
 	}
 }
 
 // replace puts the next snapshot in place of the one that is returned; false
-// when the slot is gone.
-func (s *Slot) replace(next func() Snapshot) (before Snapshot, ok bool) {
+// when the slot is gone. News says whether it is news, see [Store.News].
+func (s *Slot) replace(next func() Snapshot) (before Snapshot, news, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	after := next()
 	if s.gone {
 		after.release()
-		return before, false
+		return before, false, false
 	}
 	before, s.current = s.current, after
-	return before, true
+	return before, s.current.Status.News(&before.Status), true
 }
 
 // Status is how the replica's last scrape went; one whose page is too old is down.
@@ -117,6 +122,17 @@ func (s *Slot) Status() target.Status {
 		status.LastError = "timeout: the last page is too old: the exporter was stopped, or had no processor"
 	}
 	return status
+}
+
+// Glance has see read single numbers of our series about the replica, see
+// [exposition.Block.Glance]; not while its page fails or its pool does not have
+// them. See must neither keep the block nor wait for anything.
+func (s *Slot) Glance(see func(b *exposition.Block)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.current.Derived; b != nil && !s.current.overdue() {
+		see(b)
+	}
 }
 
 // Derived lends our series about the replica with their values; nil while its

@@ -15,17 +15,33 @@ import (
 // methods may be called concurrently.
 type Store struct {
 	version atomic.Uint64
+	// news counts the changes that [Store.News] speaks of.
+	news atomic.Uint64
 
 	mu    sync.RWMutex
 	slots []*Slot
-	fleet *exposition.Block
+	// occupied is closed while there are slots.
+	occupied chan struct{}
+	fleet    *exposition.Block
 }
 
 // NewStore returns a store without replicas.
-func NewStore() *Store { return &Store{} }
+func NewStore() *Store { return &Store{occupied: make(chan struct{})} }
+
+// Occupied is closed as long as there are replicas; ask for it each time.
+func (s *Store) Occupied() <-chan struct{} {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.occupied
+}
 
 // Version changes whenever the page would; equal versions mean equal pages.
 func (s *Store) Version() uint64 { return s.version.Load() }
+
+// News changes whenever a replica comes or goes, fails, or is judged or known to
+// be other than before: equal ones mean that only numbers have changed, and the
+// times of failures that go on.
+func (s *Store) News() uint64 { return s.news.Load() }
 
 // Add makes a slot for the target. A second target of the same pool_id and
 // replica_id is refused.
@@ -38,7 +54,11 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	}
 	slot := &Slot{store: s, key: t.Key(), target: t}
 	s.slots = slices.Insert(s.slots, at, slot)
+	if len(s.slots) == 1 {
+		close(s.occupied)
+	}
 	s.version.Add(1)
+	s.news.Add(1)
 	return slot, nil
 }
 
@@ -47,10 +67,14 @@ func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
 	if at, ok := s.find(slot.key); ok && s.slots[at] == slot {
 		s.slots = slices.Delete(s.slots, at, at+1)
+		if len(s.slots) == 0 {
+			s.occupied = make(chan struct{})
+		}
 	}
 	s.mu.Unlock()
 	slot.drop()
 	s.version.Add(1)
+	s.news.Add(1)
 }
 
 // PublishFleet replaces the series that speak of pools, not of one replica;

@@ -348,3 +348,50 @@ func TestDerivedSeriesAreLentWhileTheyArePublished(t *testing.T) {
 	lent.Release()
 	require.Same(t, lent, made.block(8), "what was given back serves again")
 }
+
+func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
+	store := snapshot.NewStore()
+	select {
+	case <-store.Occupied():
+		require.Fail(t, "a store without replicas is occupied")
+	default:
+	}
+	before := store.News()
+	slot, err := store.Add(&target.Target{PoolID: "p", ReplicaID: "r"})
+	require.NoError(t, err)
+	require.NotEqual(t, before, store.News(), "a replica came")
+	<-store.Occupied()
+
+	ready := target.Status{Health: target.HealthUp, State: "ready", Canary: &target.Canary{Result: "ok"}}
+	with := func(change func(*target.Status)) target.Status {
+		s := ready
+		change(&s)
+		return s
+	}
+	for _, c := range []struct {
+		says string
+		next target.Status
+		news bool
+	}{
+		{"the first scrape", ready, true},
+		{"the same again", ready, false},
+		{"another canary that shows the same", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "ok"} }), false},
+		{"numbers and times", with(func(s *target.Status) { s.Scrapes, s.Samples, s.LastScrape = 5, 7, time.Unix(5, 0) }), false},
+		{"a canary that fails", with(func(s *target.Status) { s.Canary = &target.Canary{Result: "failed"} }), true},
+		{"no canary", with(func(s *target.Status) { s.Canary = nil }), true},
+		{"other facts", with(func(s *target.Status) { s.Canary, s.Learned = nil, 1 }), true},
+		{"another reason", with(func(s *target.Status) { s.Canary, s.Learned, s.StateReason = nil, 1, "why" }), true},
+		{"a failure", target.Status{Health: target.HealthDown, LastError: "no"}, true},
+		{"the same failure, later", target.Status{Health: target.HealthDown, LastError: "no"}, true},
+	} {
+		seen := store.News()
+		slot.Publish(snapshot.Snapshot{Status: c.next})
+		require.Equal(t, c.news, store.News() != seen, c.says)
+	}
+
+	seen := store.News()
+	occupied := store.Occupied()
+	store.Remove(slot)
+	require.NotEqual(t, seen, store.News(), "a replica left")
+	require.NotEqual(t, occupied, store.Occupied())
+}

@@ -103,6 +103,16 @@ type Status struct {
 	Skew   SkewFacts
 	// Canary is what the canary shows; nil where it is off.
 	Canary *Canary
+	// Learned counts how often Models, Checks and Skew were made.
+	Learned uint64
+}
+
+// News says whether a status is other than the one before it in more than numbers
+// and times, or that of another failure.
+func (s *Status) News(before *Status) bool {
+	return s.LastError != "" || s.Health != before.Health ||
+		s.State != before.State || !s.StateSince.Equal(before.StateSince) || s.StateReason != before.StateReason ||
+		s.Severity != before.Severity || s.Learned != before.Learned || !s.Canary.equal(before.Canary)
 }
 
 // Canary is what the canary shows of a replica. It is immutable.
@@ -118,6 +128,14 @@ type Canary struct {
 	// Output is what the last answer was, for the comparison with those of other
 	// replicas of the same Group; empty where there is nothing to compare.
 	Group, Output string
+}
+
+// equal says whether both show the same.
+func (c *Canary) equal(o *Canary) bool {
+	if c == nil || o == nil {
+		return c == o
+	}
+	return *c == *o
 }
 
 // SkewFacts are a replica's values of the facts in which replicas of a pool

@@ -39,7 +39,7 @@ type reading struct {
 	worst bool
 }
 
-// readings are all figures but the share of failures.
+// readings are all figures but the share of failures. The first two are sampled.
 func readings() []reading {
 	return []reading{
 		{"llm_server_generation_tokens_per_second", func(f *Figures) *float64 { return &f.Tokens }, false},
@@ -59,6 +59,8 @@ type places struct {
 	// are the lines of each model that count as its failures.
 	plain    [][2]int
 	failures [][]int
+	// tokens and waiting are the series of the two numbers that are sampled.
+	tokens, waiting []int
 }
 
 // find looks for the figures in a shape.
@@ -69,7 +71,40 @@ func find(s *exposition.Shape) *places {
 		p.plain = append(p.plain, [2]int{first, end})
 	}
 	p.failures = failures(s)
+	p.tokens, p.waiting = p.series(0), p.series(1)
 	return p
+}
+
+// series are those of one of the readings.
+func (p *places) series(reading int) []int {
+	var all []int
+	for n := p.plain[reading][0]; n < p.plain[reading][1]; n++ {
+		all = append(all, n)
+	}
+	return p.shape.Series(all)
+}
+
+// sampled are the numbers of a block of the shape that samples are made of, as
+// read has them.
+func (p *places) sampled(b *exposition.Block) sample {
+	return sample{total(b, p.tokens), total(b, p.waiting)}
+}
+
+// total is the sum of series, NaN where none has a value.
+func total(b *exposition.Block, series []int) float32 {
+	values := make([]float64, len(series))
+	b.Glance(series, values)
+	sum := math.NaN()
+	for _, v := range values {
+		switch {
+		case math.IsNaN(v) || math.IsInf(v, 0):
+		case math.IsNaN(sum):
+			sum = v
+		default:
+			sum += v
+		}
+	}
+	return float32(sum)
 }
 
 // lines is the half-open range of a family's lines; empty when it is not there.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -76,20 +77,48 @@ func New(store *snapshot.Store) *History {
 	return &History{store: store, tracks: make(map[string]*track)}
 }
 
-// Follow takes samples until ctx ends. One caller at a time follows a history.
+// Follow takes samples until ctx ends. One caller at a time follows a history. It
+// waits for nothing as long as there is no replica.
 func (h *History) Follow(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	for n, seen := 0, uint64(0); ; n++ {
+		news := h.store.News()
 		if n%int(Every/lookEvery) == 0 {
 			h.sample()
+			seen = news - 1
 		}
-		h.look()
-		select {
-		case <-ctx.Done():
+		if news != seen {
+			// A page that is too old is a failure that nobody publishes: that is seen
+			// with the samples.
+			h.look()
+			seen = news
+		}
+		if !h.wait(ctx, tick.C) {
 			return
-		case <-tick.C:
 		}
+	}
+}
+
+// wait waits for a tick, and before that for a replica, with nothing kept of those
+// that are gone; false when ctx has ended.
+func (h *History) wait(ctx context.Context, tick <-chan time.Time) bool {
+	occupied := h.store.Occupied()
+	select {
+	case <-occupied:
+	default:
+		h.sample()
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-occupied:
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-tick:
+		return true
 	}
 }
 
@@ -98,11 +127,11 @@ func (h *History) sample() {
 	slots := h.store.Slots()
 	known := make(map[string]bool, len(slots))
 	for _, slot := range slots {
-		f := h.Figures(slot)
 		key := slot.Target().Key()
 		known[key] = true
 		h.mu.Lock()
-		h.track(key).add(sample{float32(f.Tokens), float32(f.Waiting)})
+		t := h.track(key)
+		t.add(t.glance(slot))
 		h.mu.Unlock()
 	}
 	h.mu.Lock()
@@ -133,11 +162,7 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	defer b.Release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	t := h.track(slot.Target().Key())
-	if t.places == nil || t.places.shape != b.Shape() {
-		t.places = find(b.Shape())
-	}
-	return t.places.read(b)
+	return h.track(slot.Target().Key()).in(b.Shape()).read(b)
 }
 
 // Recent is what is kept of the replica of that key.
@@ -165,6 +190,22 @@ func (h *History) track(key string) *track {
 		h.tracks[key] = t
 	}
 	return t
+}
+
+// in is where the numbers are in blocks of a shape.
+func (t *track) in(shape *exposition.Shape) *places {
+	if t.places == nil || t.places.shape != shape {
+		t.places = find(shape)
+	}
+	return t.places
+}
+
+// glance is the sample of a replica, without having all of its numbers computed.
+func (t *track) glance(slot *snapshot.Slot) sample {
+	nan := float32(math.NaN())
+	s := sample{nan, nan}
+	slot.Glance(func(b *exposition.Block) { s = t.in(b.Shape()).sampled(b) })
+	return s
 }
 
 // add replaces the oldest sample once there are enough.
