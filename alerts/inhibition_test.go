@@ -88,6 +88,17 @@ func sent(t *testing.T, firing []string) []string {
 	return left
 }
 
+func TestAlertsOfEveryClusterAreTakenTogetherAndMutedApart(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("alertmanager.yml")
+	require.NoError(t, err)
+	lists := regexp.MustCompile(`(?m)^ *(?:equal|group_by): \[(.*)\]$`).FindAllStringSubmatch(string(text), -1)
+	require.Greater(t, len(lists), 5)
+	for _, l := range lists {
+		require.Contains(t, strings.Split(l[1], ", "), "cluster", "%s: the label of clusters that the head of the file speaks of", l[0])
+	}
+}
+
 func TestACauseMutesItsSymptoms(t *testing.T) {
 	t.Parallel()
 	const r0 = " replica_id=r0"

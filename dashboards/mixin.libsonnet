@@ -53,6 +53,8 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
     clusterLabel: written.cluster_label,
     // The address of the runbook, to which # and the alert's name are added.
     runbookURL: written.runbook,
+    // The address of Grafana, for the dashboard that each alert links to.
+    grafanaURL: written.grafana,
     // Any of the other keys of alerts/values.yaml: windows and thresholds, as text.
     values: {},
     // Names of alerts to leave out.
@@ -72,6 +74,7 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       scrape_interval: config.scrapeInterval,
       cluster_label: config.clusterLabel,
       runbook: config.runbookURL,
+      grafana: config.grafanaURL,
     },
   ),
   local scrape = seconds(known.scrape_interval),

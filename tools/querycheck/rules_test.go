@@ -58,7 +58,7 @@ func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
 			v.Record(r.Record, result)
 			continue
 		}
-		for _, field := range []string{"summary", "description", "runbook_url"} {
+		for _, field := range []string{"summary", "description", "runbook_url", "dashboard_url"} {
 			require.NotEmpty(t, r.Annotations[field], "%s has no %s", r.Alert, field)
 			for _, used := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations[field], -1) {
 				require.Contains(t, result, used[1], "%s of %s names a label that its expression does not keep", field, r.Alert)
