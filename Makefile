@@ -39,6 +39,13 @@ help: ## Print this list.
 build: ## Build bin/trtllm_exporter.
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(EXPORTER) ./cmd/trtllm_exporter
 
+# The client of Kubernetes is half of the program; nothing else of it may come in by another way.
+.PHONY: build-small
+build-small: ## Build bin/trtllm_exporter-small, which cannot discover in Kubernetes.
+	$(GO) build -trimpath -tags nokubernetes -ldflags '$(LDFLAGS)' -o $(EXPORTER)-small ./cmd/trtllm_exporter
+	$(GO) test $(VET) -tags nokubernetes -run TestAProgramWithout ./collector/discovery
+	@size=$$(wc -c <$(EXPORTER)-small); echo "$$size bytes"; [ $$size -le 35000000 ] || { echo 'more than 35 MB'; exit 1; }
+
 .PHONY: demo
 demo: build ## Run the exporter in front of a simulated fleet (ARGS= for its flags).
 	$(EXPORTER) demo $(ARGS)
@@ -394,7 +401,7 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 query-budget: ## Hold the panels to 5 million samples and a second each over a day of 500 replicas.
 	cd tools/querycheck && $(GO) test -tags budget -run 'TestNoPanelReadsTooMuch|TestRulesAreCheapToEvaluate' -count=1 -v -timeout 10m .
 
-CI_STEPS    := fmt-check lint deadcode check-generated check-queries build race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
+CI_STEPS    := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.
 CI_FUZZ_NOT := collector/config

@@ -15,7 +15,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
-	"k8s.io/klog/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
@@ -169,13 +168,6 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 		watching.Go(func() { watch(ctx, source.file, source.reload, hangups) })
 	}
 	return e.run(ctx, hangups)
-}
-
-// takeKubernetesLog gives the client of kubernetes_sd_configs, which has one
-// log for the process, the exporter's: an API server that forbids or is away is
-// logged in the form and at the level that were asked for.
-func takeKubernetesLog(logger *slog.Logger) {
-	klog.SetSlogLogger(logger.With("component", "kubernetes"))
 }
 
 // takeStandardLog gives package log of the standard library, in which clients of

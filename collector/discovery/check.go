@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
-	"github.com/prometheus/prometheus/discovery/kubernetes"
 )
 
 // Check says what keeps the sources of a validated configuration from being
@@ -34,12 +33,6 @@ func Check(cfg Config) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-// inCluster says whether a source asks the cluster that the exporter runs in.
-func inCluster(c promdiscovery.Config) bool {
-	k, ok := c.(*kubernetes.SDConfig)
-	return ok && k.KubeConfig == "" && k.APIServer.URL == nil
 }
 
 // Unmatched are the patterns of file_sd_configs that match no file at the moment,

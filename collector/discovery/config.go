@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/prometheus/discovery/dns"
 	"github.com/prometheus/prometheus/discovery/file"
 	"github.com/prometheus/prometheus/discovery/http"
-	"github.com/prometheus/prometheus/discovery/kubernetes"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
@@ -30,7 +29,7 @@ type Config struct {
 	// DNSSDConfigs ask the name servers of /etc/resolv.conf.
 	DNSSDConfigs []*dns.SDConfig `yaml:"dns_sd_configs,omitempty"`
 	// KubernetesSDConfigs watch pods, services and endpoints of a cluster.
-	KubernetesSDConfigs []*kubernetes.SDConfig `yaml:"kubernetes_sd_configs,omitempty"`
+	KubernetesSDConfigs []*kubernetesConfig `yaml:"kubernetes_sd_configs,omitempty"`
 }
 
 // DefaultConfig finds nothing.
@@ -61,7 +60,7 @@ func (c *Config) blocks() []block {
 	all = appendBlocks(all, "file_sd_configs", c.FileSDConfigs, func(b *file.SDConfig) *model.Duration { return &b.RefreshInterval })
 	all = appendBlocks(all, "http_sd_configs", c.HTTPSDConfigs, func(b *http.SDConfig) *model.Duration { return &b.RefreshInterval })
 	all = appendBlocks(all, "dns_sd_configs", c.DNSSDConfigs, func(b *dns.SDConfig) *model.Duration { return &b.RefreshInterval })
-	all = appendBlocks(all, "kubernetes_sd_configs", c.KubernetesSDConfigs, func(*kubernetes.SDConfig) *model.Duration { return nil })
+	all = appendBlocks(all, "kubernetes_sd_configs", c.KubernetesSDConfigs, func(*kubernetesConfig) *model.Duration { return nil })
 	return all
 }
 

@@ -1,0 +1,16 @@
+//go:build !nokubernetes
+
+package main
+
+import (
+	"log/slog"
+
+	"k8s.io/klog/v2"
+)
+
+// takeKubernetesLog gives the client of kubernetes_sd_configs, which has one
+// log for the process, the exporter's: an API server that forbids or is away is
+// logged in the form and at the level that were asked for.
+func takeKubernetesLog(logger *slog.Logger) {
+	klog.SetSlogLogger(logger.With("component", "kubernetes"))
+}
