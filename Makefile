@@ -153,6 +153,13 @@ faults: $(TOOLS)/promtool ## Run every case of docs/faults.md: alone and in thre
 	done; \
 	echo "faults: $$(grep -c '^| [A-Z][0-9][0-9] |' docs/faults.md) cases in $$(($$(date +%s) - begin)) s"; exit $$failed
 
+# Half as many open files as targets, and a control group of 256 MiB where one can be made: as root, mostly.
+DURATION ?= 3m
+
+.PHONY: soak
+soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong (Linux).
+	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/trtllm_exporter
+
 .PHONY: e2e
 e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool PROMETHEUS=$(TOOLS)/prometheus \

@@ -34,10 +34,12 @@ import (
 type process struct {
 	t       *testing.T
 	address string
-	scheme  string
-	client  *http.Client
-	cmd     *exec.Cmd
-	log     bytes.Buffer
+	// config is the name of its configuration.
+	config string
+	scheme string
+	client *http.Client
+	cmd    *exec.Cmd
+	log    bytes.Buffer
 }
 
 // started runs the program until the test ends, behind a command that ends in
@@ -49,12 +51,12 @@ func started(t *testing.T, address, before, config string, args ...string) *proc
 	self, err := os.Executable()
 	require.NoError(t, err)
 	require.NoError(t, os.Symlink(self, filepath.Join(dir, program)))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yml"), []byte(config), 0o600))
-	p := &process{t: t, address: address, scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
+	p := &process{t: t, address: address, config: filepath.Join(dir, "config.yml"), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
+	require.NoError(t, os.WriteFile(p.config, []byte(config), 0o600))
 	if before == "" {
 		before = `exec "$0" "$@"`
 	}
-	line := append([]string{"-c", before, filepath.Join(dir, program), "--config.file", filepath.Join(dir, "config.yml"), "--web.listen-address", address}, args...)
+	line := append([]string{"-c", before, filepath.Join(dir, program), "--config.file", p.config, "--web.listen-address", address}, args...)
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", line...)
 	p.cmd.Stderr = &p.log
 	require.NoError(t, p.cmd.Start())

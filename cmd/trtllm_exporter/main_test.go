@@ -251,8 +251,10 @@ func send(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-func TestMemoryLimitLeavesATenth(t *testing.T) {
-	for text, want := range map[string]int64{"1000\n": 900, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0} {
+func TestMemoryLimitLeavesATenthAndMoreOfLittle(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1073741824\n": 966367642, "268435456\n": 218103808, "67108864\n": 50331648, "1000\n": 750, "max\n": 0, "": 0, "-5": 0, "9223372036854771712": 0,
+	} {
 		require.Equal(t, want, memoryLimit(text), "%q", text)
 	}
 }
@@ -264,11 +266,11 @@ func TestTheTightestOfTheControlGroupsCounts(t *testing.T) {
 		want  int64
 	}{
 		{"none", nil, 0},
-		{"a container, whose group is the root", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 900},
-		{"a container that does not see its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 900},
-		{"a service of systemd", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "max\n"}, 900},
-		{"a slice that is tighter than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 450},
-		{"control groups of the first version", map[string]string{procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 900},
+		{"a container, whose group is the root", map[string]string{procCgroup: "0::/\n", "/sys/fs/cgroup/memory.max": "1000\n"}, 750},
+		{"a container that does not see its group", map[string]string{"/sys/fs/cgroup/memory.max": "1000\n"}, 750},
+		{"a service of systemd", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "max\n"}, 750},
+		{"a slice that is tighter than its service", map[string]string{procCgroup: "0::/system.slice/a.service\n", "/sys/fs/cgroup/system.slice/a.service/memory.max": "1000\n", "/sys/fs/cgroup/system.slice/memory.max": "500\n"}, 375},
+		{"control groups of the first version", map[string]string{procCgroup: "3:cpu,cpuacct:/b\n2:memory:/a\n0::/\n", "/sys/fs/cgroup/memory/a/memory.limit_in_bytes": "1000\n", "/sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 750},
 	} {
 		require.Equal(t, c.want, cgroupMemory(func(name string) string { return c.files[name] }), c.says)
 	}

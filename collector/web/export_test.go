@@ -22,3 +22,6 @@ func StateRank(state string) int { return stateRank(state) }
 
 // Follow takes samples for the pages, as Run does.
 func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
+
+// HeldOf is what slow readers may hold with a memory limit.
+func HeldOf(limit int64) int64 { return heldOf(limit) }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -19,8 +20,9 @@ const (
 	openPerSlot = 8
 	// longestWait is how long a request waits for a slot.
 	longestWait = time.Second
-	// maxHeld bounds the bytes of the answers that slow readers hold.
-	maxHeld = 64 << 20
+	// heldShare is the part of the memory limit that the answers may have which
+	// slow readers hold, maxHeld and leastHeld bound it in bytes.
+	heldShare, maxHeld, leastHeld = 8, 64 << 20, 4 << 20
 )
 
 // gate admits a bounded number of requests. Readers that take their time over
@@ -38,6 +40,14 @@ type gate struct {
 }
 
 func newGate(slots int) *gate { return &gate{slots: slots, maxOpen: slots * openPerSlot} }
+
+// mayHold is how many bytes slow readers may hold by the memory limit of the
+// process, which is known when the first reader comes.
+//
+//nolint:gochecknoglobals // Constant once it is known.
+var mayHold = sync.OnceValue(func() int64 { return heldOf(debug.SetMemoryLimit(-1)) })
+
+func heldOf(limit int64) int64 { return min(max(limit/heldShare, leastHeld), maxHeld) }
 
 // ticket is one admitted request; its gate guards it.
 type ticket struct {
@@ -130,7 +140,7 @@ func (t *ticket) slow() {
 	for _, w := range g.writers {
 		held += w.bytes
 	}
-	for held > maxHeld && len(g.writers) > 1 {
+	for held > mayHold() && len(g.writers) > 1 {
 		oldest := g.writers[0].bytes
 		if !g.cutOldest(patience) {
 			return

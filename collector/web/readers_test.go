@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"io"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -398,4 +399,11 @@ func (b *logBuffer) lines(part string) int {
 		}
 	}
 	return n
+}
+
+func TestSlowReadersHoldLessWhereMemoryIsLess(t *testing.T) {
+	t.Parallel()
+	require.EqualValues(t, 64<<20, web.HeldOf(math.MaxInt64))
+	require.EqualValues(t, 26<<20, web.HeldOf(208<<20))
+	require.EqualValues(t, 4<<20, web.HeldOf(16<<20))
 }

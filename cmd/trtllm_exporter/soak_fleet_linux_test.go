@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// The fleet of a soak: so many replicas of which nothing is wrong, of which some
+// are rolled out again and again, and so many of each kind that costs others
+// something if it can.
+const (
+	soakHealthy, soakRolled = 80, 20
+	soakBombs, soakHuge     = 10, 2
+	soakChurning            = 10
+	soakFaulty, soakHanging = 30, 90
+	soakDead                = 38
+	soakTargets             = soakHealthy + soakRolled + soakBombs + soakHuge + soakChurning + soakFaulty + soakHanging + soakDead
+)
+
+// soakFleet are the servers of a soak, by pool.
+type soakFleet struct {
+	pools  map[string][]string
+	faults []*simulate.Faulty
+}
+
+// pageAt answers with the page of the handler, and 404 on every other path.
+func pageAt(t *testing.T, page http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			http.NotFound(w, r)
+			return
+		}
+		page(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String()
+}
+
+// newSoakFleet opens the servers.
+func newSoakFleet(t *testing.T) *soakFleet {
+	t.Helper()
+	f := &soakFleet{pools: make(map[string][]string)}
+	for _, kind := range []struct {
+		pool string
+		n    int
+		at   func() string
+	}{
+		{"healthy", soakHealthy, func() string { address, _ := counting(t, 0); return address }},
+		{"rolled", soakRolled, func() string { address, _ := counting(t, 0); return address }},
+		{"bomb", soakBombs, served(t, soakBomb(t))},
+		{"huge", soakHuge, served(t, soakPage("nv_huge_%d{model=\"m%d\",padding=\"%0260d\"} @%d\n", 45_000))},
+		{"churn", soakChurning, served(t, soakPage("nv_churn_%d{model=\"m%d\",request=\"@%d\"} %d\n", 2000))},
+		{"faulty", soakFaulty, func() string {
+			fault := &simulate.Faulty{Page: func() []byte { return []byte("nv_inference_count{model=\"m\"} 1\n") }, TrickleEvery: 20 * time.Millisecond}
+			f.faults = append(f.faults, fault)
+			return pageAt(t, fault.ServeHTTP)
+		}},
+		{"hanging", soakHanging, served(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })},
+		{"dead", soakDead, func() string { return freeAddress(t, "127.0.0.1") }},
+	} {
+		for range kind.n {
+			f.pools[kind.pool] = append(f.pools[kind.pool], kind.at())
+		}
+	}
+	return f
+}
+
+// served opens a server with that page at each call.
+func served(t *testing.T, page http.HandlerFunc) func() string {
+	t.Helper()
+	return func() string { return pageAt(t, page) }
+}
+
+// soakBomb is 260 kB that become 256 MiB.
+func soakBomb(t *testing.T) http.HandlerFunc {
+	t.Helper()
+	var bomb bytes.Buffer
+	w := gzip.NewWriter(&bomb)
+	for range 256 {
+		_, err := io.WriteString(w, strings.Repeat("a 1\n", 1<<18))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	}
+}
+
+// soakPage has so many lines of a form; for @ it has another number at each
+// scrape.
+func soakPage(form string, lines int) http.HandlerFunc {
+	var page strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&page, form, i%100, i%50, i, i)
+	}
+	var asked atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, strings.ReplaceAll(page.String(), "@", strconv.FormatInt(1_000_000+asked.Add(1), 10)))
+	}
+}
+
+// document is the configuration of a generation of the fleet: the replicas of the
+// pool "rolled" have other names in each.
+func (f *soakFleet) document(generation int) string {
+	var b strings.Builder
+	b.WriteString("global: { scrape_interval: 5s, scrape_timeout: 4s }\npools:\n")
+	for _, pool := range []string{"healthy", "rolled", "bomb", "huge", "churn", "faulty", "hanging", "dead"} {
+		fmt.Fprintf(&b, "  - pool_id: %s\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs:\n", pool)
+		for i, address := range f.pools[pool] {
+			replica := fmt.Sprintf("r%d", i)
+			if pool == "rolled" {
+				replica = fmt.Sprintf("r%d-%d", i, generation)
+			}
+			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s } }\n", address, replica)
+		}
+	}
+	return b.String()
+}
+
+// soakFaults are what the pool "faulty" does in turn; the empty one is a good
+// page.
+func soakFaults() []simulate.Fault {
+	return []simulate.Fault{
+		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultTruncated, simulate.FaultGzipBomb,
+		simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary, simulate.FaultBadUTF8, "",
+	}
+}
+
+// play gives each faulty server its fault of a moment.
+func (f *soakFleet) play(moment int) {
+	faults := soakFaults()
+	for i, one := range f.faults {
+		one.Set(faults[(moment+i)%len(faults)])
+	}
+}
+
+// heal ends all faults.
+func (f *soakFleet) heal() {
+	for _, one := range f.faults {
+		one.Set("")
+	}
+}

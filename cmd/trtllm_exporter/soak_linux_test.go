@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	// soakMemory is the memory of the control group, which the program shares
+	// with nobody.
+	soakMemory = 256 << 20
+	// soakRest is how long the fleet is left alone before the soak and after it,
+	// for what it holds to be compared: some rounds of all that hang.
+	soakRest = 40 * time.Second
+)
+
+// soak is one run.
+type soak struct {
+	*process
+
+	fleet *soakFleet
+	stop  chan struct{}
+	busy  sync.WaitGroup
+	// looks at /-/healthy and reads of the page, and those of them that were not
+	// as they should be.
+	looks, sick, reads, lacking atomic.Int64
+	slowest                     atomic.Int64
+	// heap is what it was before, in bytes.
+	heap float64
+}
+
+// TestSoak runs the whole program for SOAK (3m, 2h) in a control group of 256
+// MiB, with half as many open files as it has targets, while everything goes
+// wrong.
+func TestSoak(t *testing.T) {
+	duration, err := time.ParseDuration(os.Getenv("SOAK"))
+	if err != nil {
+		t.Skip("make soak runs it")
+	}
+	s := &soak{fleet: newSoakFleet(t), stop: make(chan struct{})}
+	limits := fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, soakTargets/2)
+	group := newMemoryGroup(t, soakMemory)
+	if group != nil {
+		limits = group.enter() + limits
+	} else {
+		t.Log("this machine gives no control group: GOMEMLIMIT is what one of 256 MiB would give, and resident memory is looked at")
+		limits = fmt.Sprintf("export GOMEMLIMIT=%d; ", memoryLimit(strconv.Itoa(soakMemory))) + limits
+	}
+	s.process = started(t, freeAddress(t, "127.0.0.1"), limits, s.fleet.document(0))
+	s.client.Timeout = 20 * time.Second
+	s.healthy()
+	time.Sleep(soakRest)
+	before := s.metrics()
+	s.heap = s.leastHeap()
+	s.begin()
+	time.Sleep(duration)
+	close(s.stop)
+	s.busy.Wait()
+	s.fleet.heal()
+	time.Sleep(soakRest)
+	after := s.metrics()
+
+	s.judge(group, before, after)
+}
+
+// judge says what was measured, and requires what a soak promises.
+func (s *soak) judge(group *memoryGroup, before, after string) {
+	t := s.t
+	t.Helper()
+	peak, resident := s.peak()
+	t.Logf("%d targets, %d open files: peak RSS %d MB, of which %d MB are no files", soakTargets, soakTargets/2, peak/1_000_000, resident/1_000_000)
+	if group != nil {
+		t.Logf("control group of %d MB: at most %d MB with files and sockets, %d processes ended by the kernel", soakMemory/1_000_000, group.most(t)/1_000_000, group.killed(t))
+		require.Zero(t, group.killed(t))
+	} else {
+		require.Less(t, peak, soakMemory)
+	}
+	t.Logf("/-/healthy: %d of %d looks failed, the slowest took %v; %d of %d reads lacked a healthy replica", s.sick.Load(), s.looks.Load(), time.Duration(s.slowest.Load()), s.lacking.Load(), s.reads.Load())
+	for _, name := range []string{"go_goroutines", "process_open_fds", "trtllm_exporter_connections_waits_total", "trtllm_exporter_connections_taken_back_total"} {
+		t.Logf("%s: %v before, %v after", name, gauge(before, name), gauge(after, name))
+	}
+	t.Logf("failed scrapes of healthy targets: %q before, %q after", missed(before), missed(after))
+	require.Zero(t, s.sick.Load(), "/-/healthy answers always")
+	require.Zero(t, s.lacking.Load(), "healthy replicas are on every page")
+	require.Empty(t, missed(after), "healthy targets miss nothing")
+	require.Len(t, regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{pool_id="faulty",.*\} 1$`).FindAllString(after, -1), soakFaulty, "what is well again is back")
+	require.LessOrEqual(t, gauge(after, "go_goroutines"), gauge(before, "go_goroutines")*1.2+50)
+	require.LessOrEqual(t, gauge(after, "process_open_fds"), gauge(before, "process_open_fds")*1.2+20)
+	least := s.leastHeap()
+	t.Logf("least heap: %.0f MB before, %.0f MB after", s.heap/1e6, least/1e6)
+	require.LessOrEqual(t, least, s.heap*1.2+10e6)
+}
+
+// missed are the failed scrapes of healthy targets.
+func missed(page string) []string {
+	return regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{pool_id="healthy".*$`).FindAllString(page, -1)
+}
+
+// every does something again and again until the soak ends.
+func (s *soak) every(d time.Duration, do func(n int)) {
+	s.busy.Go(func() {
+		for n := 1; ; n++ {
+			select {
+			case <-s.stop:
+				return
+			case <-time.After(d):
+				do(n)
+			}
+		}
+	})
+}
+
+// begin lets everything go wrong, and looks.
+func (s *soak) begin() {
+	s.every(200*time.Millisecond, func(int) { s.look() })
+	s.every(2*time.Second, func(int) { s.read() })
+	s.every(3*time.Second, s.fleet.play)
+	s.every(20*time.Second, s.reload)
+	s.every(500*time.Millisecond, s.dawdle)
+}
+
+// look asks whether the program is healthy.
+func (s *soak) look() {
+	began := time.Now()
+	if _, code, err := s.get("/-/healthy"); err != nil || code != http.StatusOK {
+		s.sick.Add(1)
+		s.t.Logf("/-/healthy: %d, %v", code, err)
+	}
+	s.looks.Add(1)
+	s.slowest.Store(max(s.slowest.Load(), int64(time.Since(began))))
+}
+
+// read looks for the healthy replicas on the page.
+func (s *soak) read() {
+	body, code, err := s.get("/metrics?pool_id=healthy")
+	found := strings.Count(body, "\nnv_inference_request_success{")
+	if err != nil || code != http.StatusOK || found != soakHealthy {
+		s.lacking.Add(1)
+		s.t.Logf("%d of %d healthy replicas on the page: %d, %v", found, soakHealthy, code, err)
+	}
+	s.reads.Add(1)
+}
+
+// reload is a storm of reloads, each of which replaces a pool.
+func (s *soak) reload(n int) {
+	for i := range 20 {
+		_ = os.WriteFile(s.config, []byte(s.fleet.document(n*100+i)), 0o600)
+		_ = s.cmd.Process.Signal(syscall.SIGHUP)
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// dawdle is a reader who takes nothing of the page for ten seconds, in each of
+// its forms by turns.
+func (s *soak) dawdle(n int) {
+	forms := []string{
+		"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n",
+		"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n",
+	}
+	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
+	if err != nil {
+		return
+	}
+	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", forms[n%len(forms)])
+	time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
+}
+
+// leastHeap is the least heap of ten seconds, in bytes: what is between two
+// collections of garbage is not counted.
+func (s *soak) leastHeap() float64 {
+	least := math.Inf(1)
+	for range 20 {
+		time.Sleep(500 * time.Millisecond)
+		least = min(least, gauge(s.metrics(), "go_memstats_heap_inuse_bytes"))
+	}
+	return least
+}
+
+// peak is the most memory that the program had, in bytes, also without the pages
+// of its own file, which the kernel may drop at any time.
+func (s *soak) peak() (all, own int) {
+	s.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	require.NoError(s.t, err, "the program is there still")
+	read := func(name string) int {
+		m := regexp.MustCompile(name + `:\s+(\d+) kB`).FindSubmatch(status)
+		require.NotNil(s.t, m, "%s", status)
+		kib, err := strconv.Atoi(string(m[1]))
+		require.NoError(s.t, err)
+		return kib << 10
+	}
+	return read("VmHWM"), read("VmHWM") - read("RssFile")
+}
+
+// gauge is the value of a series without labels; -1 where there is none.
+func gauge(page, series string) float64 {
+	m := regexp.MustCompile(`(?m)^` + series + ` (.*)$`).FindStringSubmatch(page)
+	if m == nil {
+		return -1
+	}
+	v, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return -1
+	}
+	return v
+}
