@@ -29,6 +29,7 @@ func strictDecoder(t *testing.T) runtime.Decoder {
 	require.NoError(t, scheme.AddToScheme(s))
 	require.NoError(t, monitoringv1.AddToScheme(s))
 	require.NoError(t, kedav1alpha1.AddToScheme(s))
+	addGrafana(s)
 	return serializer.NewCodecFactory(s, serializer.EnableStrict).UniversalDeserializer()
 }
 
@@ -114,8 +115,23 @@ func exporter(pod *corev1.PodTemplateSpec) *corev1.Container {
 	return nil
 }
 
-// requireHardened checks what any exporter has to be, however it is run.
+// requireHardened checks what any exporter has to be, however it is run, where
+// the manifest says as whom.
 func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
+	t.Helper()
+	requireConfined(t, pod)
+	security := exporter(pod).SecurityContext
+	own := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
+	if p := pod.Spec.SecurityContext; p != nil && own.RunAsUser == nil {
+		own = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
+	}
+	require.True(t, *own.RunAsNonRoot)
+	require.EqualValues(t, 65532, *own.RunAsUser)
+	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, own.SeccompProfile.Type)
+}
+
+// requireConfined checks what it has to be as whoever it runs.
+func requireConfined(t *testing.T, pod *corev1.PodTemplateSpec) {
 	t.Helper()
 	c := exporter(pod)
 	require.NotNil(t, c)
@@ -125,13 +141,6 @@ func requireHardened(t *testing.T, pod *corev1.PodTemplateSpec) {
 	require.False(t, *security.AllowPrivilegeEscalation)
 	require.Equal(t, []corev1.Capability{"ALL"}, security.Capabilities.Drop)
 	require.Empty(t, security.Capabilities.Add)
-	own := corev1.SecurityContext{RunAsNonRoot: security.RunAsNonRoot, RunAsUser: security.RunAsUser, SeccompProfile: security.SeccompProfile}
-	if p := pod.Spec.SecurityContext; p != nil && own.RunAsUser == nil {
-		own = corev1.SecurityContext{RunAsNonRoot: p.RunAsNonRoot, RunAsUser: p.RunAsUser, SeccompProfile: p.SeccompProfile}
-	}
-	require.True(t, *own.RunAsNonRoot)
-	require.EqualValues(t, 65532, *own.RunAsUser)
-	require.Equal(t, corev1.SeccompProfileTypeRuntimeDefault, own.SeccompProfile.Type)
 
 	require.NotContains(t, c.Image, ":latest")
 	require.NotNil(t, c.LivenessProbe)

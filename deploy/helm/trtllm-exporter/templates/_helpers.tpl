@@ -154,6 +154,11 @@ the page asks for these, and the probe brings no headers of its own, it only ope
 {{- toYaml $probe }}
 {{- end }}
 
+{{/* Who the process is; OpenShift chooses its user itself. */}}
+{{- define "trtllm-exporter.podSecurityContext" -}}
+{{- toYaml (ternary (omit .Values.podSecurityContext "runAsUser" "runAsGroup") .Values.podSecurityContext .Values.openshift) }}
+{{- end }}
+
 {{/* The pod of an exporter on its own. */}}
 {{- define "trtllm-exporter.pod" -}}
 metadata:
@@ -184,7 +189,7 @@ spec:
     {{- end }}
   {{- end }}
   securityContext:
-    {{- toYaml .Values.podSecurityContext | nindent 4 }}
+    {{- include "trtllm-exporter.podSecurityContext" . | nindent 4 }}
   {{- with .Values.priorityClassName }}
   priorityClassName: {{ . }}
   {{- end }}
@@ -226,6 +231,18 @@ spec:
   {{- with .Values.affinity }}
   affinity:
     {{- toYaml . | nindent 4 }}
+  {{- else }}
+  {{- if and (eq $.Values.mode "central") (gt (int $.Values.replicas) 1) (not $.Values.topologySpreadConstraints) }}
+  affinity:
+    podAntiAffinity:
+      preferredDuringSchedulingIgnoredDuringExecution:
+        - weight: 100
+          podAffinityTerm:
+            topologyKey: kubernetes.io/hostname
+            labelSelector:
+              matchLabels:
+                {{- include "trtllm-exporter.selector" $ | nindent 16 }}
+  {{- end }}
   {{- end }}
   {{- if .Values.topologySpreadConstraints }}
   topologySpreadConstraints:
@@ -264,7 +281,7 @@ dependency include it with the dependency's context; others copy what NOTES prin
   resources:
     {{- toYaml .Values.resources | nindent 4 }}
   securityContext:
-    {{- toYaml (merge (deepCopy .Values.securityContext) .Values.podSecurityContext) | nindent 4 }}
+    {{- toYaml (merge (deepCopy .Values.securityContext) (include "trtllm-exporter.podSecurityContext" . | fromYaml)) | nindent 4 }}
   volumeMounts:
     {{- include "trtllm-exporter.volumeMounts" . | nindent 4 }}
 {{- end }}
