@@ -38,10 +38,18 @@ func checkConfig(out *output, file string) error {
 	if built := buildable(f, err); built != nil {
 		err = errors.Join(err, fmt.Errorf("%s: %w", file, built))
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		return summarise(out.stdout, file, f, warnings(file, f))
 	}
-	return summarise(out.stdout, file, f, warnings(file, f))
+	// Who mends mistakes wants to hear of these as well, and not at the next run.
+	mistakes := err.Error()
+	for _, warning := range warnings(file, f) {
+		place, _, _ := strings.Cut(strings.TrimPrefix(warning, file+": "), ": ")
+		if !strings.Contains(mistakes, " "+place+": ") {
+			err = errors.Join(err, errors.New("warning: "+warning))
+		}
+	}
+	return err
 }
 
 // buildable says what keeps the pools from being built, but for pools of which a

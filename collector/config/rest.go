@@ -2,7 +2,9 @@ package config
 
 import (
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -14,12 +16,13 @@ import (
 // leaves out what only says that a key is missing, and what speaks of one that
 // was taken out.
 func (c *checker) rest(name string, root *yaml.Node) (*File, problems) {
-	gone := map[string]bool{}
-	prune(root, c.bad, gone)
+	cut := pruned{bad: c.bad, gone: map[string]bool{}, kept: map[string][]int{}}
+	cut.prune(root, "")
 	f, err := decode(name, root)
 	if err != nil {
 		return nil, nil
 	}
+	f.warnings = c.warnings.lines(name)
 	f.Resolve()
 	f.setDirectory(filepath.Dir(name))
 	err = f.Validate()
@@ -27,9 +30,10 @@ func (c *checker) rest(name string, root *yaml.Node) (*File, problems) {
 		return f, nil
 	}
 	var found problems
-	for _, p := range locate(err, c.lines) {
-		if !isAbsence(p.text) && !mentions(p.text, gone) {
-			found = append(found, p)
+	for _, one := range flatten(err) {
+		text := cut.original(one.Error())
+		if !isAbsence(text) && !mentions(text, cut.gone) {
+			found = append(found, locate(&mistake{text, one}, c.lines)...)
 		}
 	}
 	return f, found
@@ -52,10 +56,19 @@ func mentions(text string, keys map[string]bool) bool {
 	}), func(word string) bool { return keys[word] })
 }
 
-// prune takes marked keys, values and entries out of a document, and notes the
-// names of the keys.
-func prune(n *yaml.Node, bad map[*yaml.Node]bool, gone map[string]bool) {
-	var kept []*yaml.Node
+// pruned is a document without the keys, values and entries that are bad.
+type pruned struct {
+	bad map[*yaml.Node]bool
+	// The names of keys that were taken out.
+	gone map[string]bool
+	// Of lists that lost entries, by their path: which places the others had.
+	kept map[string][]int
+}
+
+// prune takes bad keys, values and entries out of what is at a path.
+func (c *pruned) prune(n *yaml.Node, path string) {
+	var left []*yaml.Node
+	var places []int
 	step := 1
 	if n.Kind == yaml.MappingNode {
 		step = 2
@@ -63,14 +76,42 @@ func prune(n *yaml.Node, bad map[*yaml.Node]bool, gone map[string]bool) {
 	for i := 0; i+step <= len(n.Content); i += step {
 		part := n.Content[i : i+step]
 		last := part[step-1]
-		if bad[part[0]] || bad[last] || bad[resolve(last)] {
+		below := path + "[" + strconv.Itoa(i) + "]"
+		if n.Kind == yaml.MappingNode {
+			below = join(path, part[0].Value)
+		}
+		if c.bad[part[0]] || c.bad[last] || c.bad[resolve(last)] {
 			if step > 1 {
-				gone[part[0].Value] = true
+				c.gone[part[0].Value] = true
 			}
 			continue
 		}
-		prune(last, bad, gone)
-		kept = append(kept, part...)
+		c.prune(last, below)
+		left, places = append(left, part...), append(places, i)
 	}
-	n.Content = kept
+	if n.Kind == yaml.SequenceNode && len(left) < len(n.Content) {
+		c.kept[path] = places
+	}
+	n.Content = left
+}
+
+// original is a message about what is left with the places of entries as they
+// were in the document.
+func (c *pruned) original(message string) string {
+	if len(c.kept) == 0 {
+		return message
+	}
+	paths := regexp.MustCompile(`[a-z]\w*(?:\.\w+|\[\d+\])*\[\d+\](?:\.\w+)*`)
+	parts := regexp.MustCompile(`[^\[]+|\[\d+\]`)
+	return paths.ReplaceAllStringFunc(message, func(path string) string {
+		was := ""
+		for _, part := range parts.FindAllString(path, -1) {
+			i, err := strconv.Atoi(strings.Trim(part, "[]"))
+			if places := c.kept[was]; err == nil && i < len(places) {
+				part = "[" + strconv.Itoa(places[i]) + "]"
+			}
+			was += part
+		}
+		return was
+	})
 }

@@ -33,7 +33,8 @@ func validateTargets(pools []Pool) error {
 }
 
 // validateGroup checks one entry of static_configs and notes its replicas in
-// owners. Relabeling may rename replicas, so with it names are not compared.
+// owners. Relabeling may rename replicas, so with it only targets are compared
+// that have the same labels: no rule can tell them apart.
 func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]string]string) error {
 	var errs []error
 	if len(g.Targets) == 0 {
@@ -46,10 +47,16 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
+		key := [2]string{pool.PoolID, address}
 		if len(pool.RelabelConfigs) > 0 {
+			key = [2]string{path[:strings.Index(path, ".")], g.Labels.Merge(t).String()}
+			if first, taken := owners[key]; taken {
+				errs = append(errs, fmt.Errorf("%s: %s has the labels of %s, and no rule can tell them apart; list it once", at, address, first))
+			} else {
+				owners[key] = at
+			}
 			continue
 		}
-		key := [2]string{pool.PoolID, address}
 		if id := g.Labels[poolLabel]; id != "" {
 			key[0] = string(id)
 		}
