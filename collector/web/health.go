@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -125,7 +126,7 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 	}
 	code, text := http.StatusNotFound, "The service is named like replica/ready or replicas/POOL/REPLICA/ready"
 	if path := "/-/" + service; strings.HasPrefix(path, probePath) || strings.HasPrefix(path, probesPath) {
-		code, text = h.web.probe(ctx, path)
+		code, text = h.web.probe(ctx, path, authority(ctx))
 	}
 	switch code {
 	case http.StatusOK:
@@ -134,4 +135,13 @@ func (h *healthServer) judge(ctx context.Context, service string) (serving healt
 		return healthpb.HealthCheckResponse_SERVICE_UNKNOWN, false, text
 	}
 	return healthpb.HealthCheckResponse_NOT_SERVING, true, text
+}
+
+// authority is the host that a call names.
+func authority(ctx context.Context) string {
+	sent, _ := metadata.FromIncomingContext(ctx)
+	if all := sent.Get(":authority"); len(all) > 0 {
+		return all[0]
+	}
+	return ""
 }

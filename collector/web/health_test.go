@@ -32,6 +32,27 @@ func healthOf(t *testing.T, f *fleet) (client healthpb.HealthClient, base string
 	return healthpb.NewHealthClient(conn), "http://" + s.Addr()
 }
 
+func TestTheAuthorityOfACallNamesTheReplicaWhereTheServiceDoesNot(t *testing.T) {
+	f := newFleet(t)
+	f.publish("llama", "r0", serving(), nil)
+	f.publish("llama", "r1", failing(), nil)
+	opts := f.options()
+	opts.GRPCHealthAddress = "127.0.0.1:0"
+	s, err := web.New(t.Context(), opts)
+	require.NoError(t, err)
+	run(t, s)
+	for name, want := range map[string]healthpb.HealthCheckResponse_ServingStatus{
+		"r0": healthpb.HealthCheckResponse_SERVING, "r1": healthpb.HealthCheckResponse_NOT_SERVING,
+	} {
+		conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithAuthority(name))
+		require.NoError(t, err)
+		got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: "replicas/llama/ready"})
+		require.NoError(t, err)
+		require.Equal(t, want, got.GetStatus(), name)
+		require.NoError(t, conn.Close())
+	}
+}
+
 func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
 	f := newFleet(t)
 	f.publish("llama 70b", "r/0", serving(), nil)

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -47,14 +48,14 @@ const askingTime = time.Second
 
 // serveProbe says to a kubelet or a balancer whether a replica serves.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request) {
-	status, text := s.probe(r.Context(), r.URL.EscapedPath())
+	status, text := s.probe(r.Context(), r.URL.EscapedPath(), r.Host)
 	say(w, status, text)
 }
 
 // probe is the answer for a path, as status and text. What this exporter cannot
 // know is never held against the replica: it passes, or the server is asked.
-func (s *Server) probe(ctx context.Context, path string) (status int, text string) {
-	slot, question, problem := s.probed(path)
+func (s *Server) probe(ctx context.Context, path, host string) (status int, text string) {
+	slot, question, problem := s.probed(path, host)
 	switch {
 	case problem != "" && !s.ready():
 		return http.StatusOK, "Not judged: not every target was tried yet."
@@ -102,30 +103,50 @@ func (s *Server) unjudged(ctx context.Context, r *replica, question, why string)
 }
 
 // probed is the replica that a path names, with what is asked; problem says why
-// there is none.
-func (s *Server) probed(path string) (slot *snapshot.Slot, question, problem string) {
+// there is none. Where a path has no name of a replica, the host is it.
+func (s *Server) probed(path, host string) (slot *snapshot.Slot, question, problem string) {
 	if rest, ok := strings.CutPrefix(path, probePath); ok {
 		slots := s.opts.Store.Slots()
 		if len(slots) != 1 {
 			return nil, "", fmt.Sprintf("%s is for an exporter of one replica, this one has %d: ask %sPOOL/REPLICA/ready", probePath, len(slots), probesPath)
 		}
 		slot, question = slots[0], rest
-	} else {
-		parts := strings.Split(strings.TrimPrefix(path, probesPath), "/")
-		if len(parts) != 3 {
-			return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live"
-		}
-		pool, err1 := url.PathUnescape(parts[0])
-		name, err2 := url.PathUnescape(parts[1])
-		key := pool + "/" + name
-		if slot, question = s.slot(key), parts[2]; slot == nil || err1 != nil || err2 != nil {
-			return nil, "", fmt.Sprintf("No replica is named %q; / lists them", key)
-		}
+	} else if slot, question, problem = s.named(strings.TrimPrefix(path, probesPath), host); problem != "" {
+		return nil, "", problem
 	}
 	if question != "ready" && question != "live" {
 		return nil, "", "The path ends in /ready or /live"
 	}
 	return slot, question, ""
+}
+
+// named is the replica of POOL/REPLICA/QUESTION, or of POOL/QUESTION and the host:
+// Envoy asks all servers of a cluster for one path, and can name another host for
+// each of them.
+func (s *Server) named(rest, host string) (slot *snapshot.Slot, question, problem string) {
+	parts := strings.Split(rest, "/")
+	pool, err := url.PathUnescape(parts[0])
+	var names []string
+	switch {
+	case err == nil && len(parts) == 3:
+		name, err := url.PathUnescape(parts[1])
+		if err == nil {
+			names = []string{name}
+		}
+	case err == nil && len(parts) == 2 && (parts[1] == "ready" || parts[1] == "live"):
+		names = []string{host}
+		if name, _, err := net.SplitHostPort(host); err == nil {
+			names = append(names, name)
+		}
+	default:
+		return nil, "", "The path is " + probesPath + "POOL/REPLICA/ready or " + probesPath + "POOL/REPLICA/live; without REPLICA the host names it"
+	}
+	for _, name := range names {
+		if slot := s.slot(pool + "/" + name); slot != nil {
+			return slot, parts[len(parts)-1], ""
+		}
+	}
+	return nil, "", fmt.Sprintf("No replica is named %q; / lists them", pool+"/"+strings.Join(names, " or "))
 }
 
 // notJudged says why the exporter knows too little of a replica to speak against

@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"context"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,6 +93,35 @@ func TestARankWithoutPortsIsNotHeldUp(t *testing.T) {
 	require.Equal(t, "Ready: This rank binds no port.\n", w.Body.String())
 }
 
+// TestTheHostNamesTheReplicaWhereThePathDoesNot is for balancers that ask all
+// servers of a pool for one path.
+func TestTheHostNamesTheReplicaWhereThePathDoesNot(t *testing.T) {
+	f := newFleet(t)
+	f.publish("llama 70b", "r0", serving(), nil)
+	f.publish("llama 70b", "r1", failing(), nil)
+	f.publish("llama 70b", "10.0.0.1:8002", failing(), nil)
+	h := handler(t, f.options())
+	for _, c := range []struct {
+		host, question string
+		want           int
+	}{
+		{"r0", "ready", http.StatusOK},
+		{"r0:9802", "ready", http.StatusOK},
+		{"r1", "ready", http.StatusServiceUnavailable},
+		{"r1:9802", "live", http.StatusServiceUnavailable},
+		{"10.0.0.1:8002", "ready", http.StatusServiceUnavailable},
+		{"r2", "ready", http.StatusNotFound},
+		{"", "ready", http.StatusNotFound},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/-/replicas/llama%2070b/"+c.question, http.NoBody)
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, arrivedAt))
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(t, c.want, w.Code, "%s: %s", c.host, w.Body.String())
+	}
+}
+
 func TestAProbeOfNoReplica(t *testing.T) {
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
@@ -101,7 +132,9 @@ func TestAProbeOfNoReplica(t *testing.T) {
 	h := handler(t, opts)
 	paths := map[string]string{
 		"/-/replicas/a/r2/ready":   `No replica is named "a/r2"; / lists them`,
-		"/-/replicas/a/r0":         "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live",
+		"/-/replicas/a/r0":         "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
+		"/-/replicas/a/b/r0/ready": "The path is /-/replicas/POOL/REPLICA/ready or /-/replicas/POOL/REPLICA/live; without REPLICA the host names it",
+		"/-/replicas/a/ready":      `No replica is named "a/exporter.example:9802 or exporter.example"; / lists them`,
 		"/-/replicas/a/r0/healthy": "The path ends in /ready or /live",
 		"/-/replica/ready":         "/-/replica/ is for an exporter of one replica, this one has 2: ask /-/replicas/POOL/REPLICA/ready",
 	}
