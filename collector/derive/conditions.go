@@ -44,11 +44,12 @@ func (d *Deriver) Conditions() Conditions {
 
 // watchFailures follows successes and failures from page to page. Over pages that
 // were missed, or a time without requests, what failed before still counts: only
-// a success shows that it is over.
+// a success shows that it is over, or a process that began again, which has not
+// failed yet.
 func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
 	switch {
-	case w.differs(by.succeeded):
+	case w.differs(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
 		d.failing = 0
 	case w.moved(by.failed) > w.moved(by.refused):
 		d.failing++

@@ -113,6 +113,26 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 		ended(b, 8, 5, 0)
 		require.False(t, b.deriver.Conditions().Failing, "something did")
 	})
+	t.Run("a process that began again", func(t *testing.T) {
+		page := func(b *bench, succeeded, failed, others int) {
+			b.page(
+				fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, succeeded),
+				fmt.Sprintf(`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"} %d`, failed),
+				fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, others),
+				fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm",version="1"} %d`, others),
+			)
+		}
+		b := newBench(t, engine.Triton, models()...)
+		for failed := range 4 {
+			page(b, 7, failed, 7)
+		}
+		require.True(t, b.deriver.Conditions().Failing)
+		page(b, 0, 0, 0)
+		require.False(t, b.deriver.Conditions().Failing, "it has not failed a request")
+		page(b, 0, 1, 0)
+		page(b, 0, 2, 0)
+		require.True(t, b.deriver.Conditions().Failing, "it does as well")
+	})
 	t.Run("a request in each of two windows", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
 		ended(b, 7, 0, 0)

@@ -20,8 +20,9 @@ type Window struct {
 
 	now     int64
 	current []float64
-	// unbroken is the time from which there was no restart and no gap.
-	unbroken int64
+	// unbroken is the time from which there was no restart and no gap, restarted
+	// that of the last restart.
+	unbroken, restarted int64
 	// since is the time from which a column is whole: no reset, restart or
 	// absence after it. A column without value has since in the future.
 	since []int64
@@ -157,7 +158,7 @@ func (w *Window) push(at int64, row []float64) bool {
 	}
 	if falls >= restartFalls {
 		w.stats.Restarts++
-		whole = false
+		w.restarted, whole = at, false
 	}
 	w.stats.Resets += uint64(falls)
 	if !whole {
