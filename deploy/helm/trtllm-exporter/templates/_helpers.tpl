@@ -297,3 +297,12 @@ spec:
   volumes:
     {{- include "trtllm-exporter.volumes" . | nindent 4 }}
 {{- end }}
+
+{{/* A readiness for the server's container by the verdict of the exporter next to it. */}}
+{{- define "trtllm-exporter.readiness" -}}
+readinessProbe:
+  httpGet: { path: /-/replica/ready, port: {{ int .Values.web.port }}, scheme: {{ include "trtllm-exporter.scheme" . | upper }} }
+  periodSeconds: 5
+  timeoutSeconds: 2
+  failureThreshold: 6
+{{- end }}

@@ -1,0 +1,120 @@
+package probes
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// envoy is a running Envoy.
+type envoy struct {
+	*process
+	pool *pool
+}
+
+// startEnvoy starts it with a file of deploy/envoy of which the names of hosts are
+// replaced, and what else the test says.
+func startEnvoy(t *testing.T, p *pool, file string, replace ...string) *envoy {
+	t.Helper()
+	pairs := append([]string{"0.0.0.0", p.envoy(), "127.0.0.1", p.envoy(), "10.0.0.9", p.exporter()}, replace...)
+	for i := range p.replicas {
+		pairs = append(pairs, fmt.Sprintf("gpu-%d", i), p.server(i))
+	}
+	given := read(t, "deploy", "envoy", file)
+	for i := 0; i < len(pairs); i += 2 {
+		if i > 4 { // A file may have no exporter of its own.
+			require.Contains(t, given, pairs[i], file)
+		}
+	}
+	config := filepath.Join(t.TempDir(), file)
+	require.NoError(t, os.WriteFile(config, []byte(strings.NewReplacer(pairs...).Replace(given)), 0o600))
+	e := &envoy{startProcess(t, "envoy", os.Getenv("ENVOY"), "-c", config, "--concurrency", "1", "--disable-hot-restart", "--log-level", "warn"), p}
+	within(t, time.Minute, "Envoy is ready", func() bool {
+		require.False(t, e.ended(), "Envoy ended")
+		return statusOf(t.Context(), e.admin("/ready")) == http.StatusOK
+	})
+	return e
+}
+
+func (e *envoy) admin(path string) string {
+	return fmt.Sprintf("http://%s:%d%s", e.pool.envoy(), adminPort, path)
+}
+
+// upstream is what Envoy knows of one server.
+type upstream struct {
+	out      bool
+	requests int
+}
+
+// servers are those of the only cluster, in the order of the replicas.
+func (e *envoy) servers(t *testing.T) []upstream {
+	t.Helper()
+	response, err := http.Get(e.admin("/clusters?format=json"))
+	require.NoError(t, err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	var answer struct {
+		Clusters []struct {
+			Hosts []struct {
+				Address struct {
+					Socket struct {
+						Address string `json:"address"`
+					} `json:"socket_address"`
+				} `json:"address"`
+				Stats  []struct{ Name, Value string } `json:"stats"`
+				Health struct {
+					Failed bool `json:"failed_active_health_check"`
+				} `json:"health_status"`
+			} `json:"host_statuses"`
+		} `json:"cluster_statuses"`
+	}
+	require.NoError(t, json.Unmarshal(text, &answer), "%s", text)
+	require.Len(t, answer.Clusters, 1)
+	all := make([]upstream, len(e.pool.replicas))
+	for _, host := range answer.Clusters[0].Hosts {
+		for i := range all {
+			if host.Address.Socket.Address != e.pool.server(i) {
+				continue
+			}
+			all[i].out = host.Health.Failed
+			for _, s := range host.Stats {
+				if s.Name == "rq_total" {
+					all[i].requests, _ = strconv.Atoi(s.Value)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// out waits until Envoy takes a server out, or in again.
+func (e *envoy) turns(t *testing.T, i int, out bool, limit time.Duration) time.Duration {
+	t.Helper()
+	return within(t, limit, fmt.Sprintf("server %d out: %v", i, out), func() bool { return e.servers(t)[i].out == out })
+}
+
+// takes wants that a server gets requests for a while, or gets none of those that
+// the others get.
+func (e *envoy) takes(t *testing.T, i int, some bool, length time.Duration) {
+	t.Helper()
+	before := e.servers(t)
+	time.Sleep(length)
+	for j, now := range e.servers(t) {
+		got := now.requests - before[j].requests
+		if j == i && !some {
+			require.Zero(t, got, "requests to server %d", j)
+		} else {
+			require.Positive(t, got, "requests to server %d", j)
+		}
+	}
+}

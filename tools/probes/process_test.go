@@ -1,0 +1,89 @@
+package probes
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// process is a program whose output goes to a file.
+type process struct {
+	cmd    *exec.Cmd
+	output string
+	done   chan struct{}
+}
+
+// startProcess runs a program until the test ends.
+func startProcess(t *testing.T, name, program string, args ...string) *process {
+	t.Helper()
+	require.NotEmpty(t, program, "run by `make e2e-probes`")
+	p := &process{cmd: exec.Command(program, args...), output: filepath.Join(t.TempDir(), name+".log"), done: make(chan struct{})}
+	file, err := os.Create(p.output)
+	require.NoError(t, err)
+	defer file.Close()
+	p.cmd.Stdout, p.cmd.Stderr = file, file
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, p.cmd.Start(), "start %s", name)
+	go func() {
+		defer close(p.done)
+		_ = p.cmd.Wait() // How a killed program ended is no news.
+	}()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			text, _ := os.ReadFile(p.output)
+			lines := strings.Split(string(text), "\n")
+			t.Logf("the last output of %s:\n%s", name, strings.Join(lines[max(0, len(lines)-30):], "\n"))
+		}
+	})
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // It may have ended by itself.
+	<-p.done
+}
+
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// within calls check every 100 ms until it is true, and says how long that took.
+func within(t *testing.T, limit time.Duration, what string, check func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	for !check() {
+		require.Less(t, time.Since(began), limit, what)
+		time.Sleep(100 * time.Millisecond)
+	}
+	return time.Since(began)
+}
+
+// during wants that something is true at every look for that long.
+func during(t *testing.T, length time.Duration, what string, check func() bool) {
+	t.Helper()
+	for began := time.Now(); time.Since(began) < length; time.Sleep(200 * time.Millisecond) {
+		require.True(t, check(), what)
+	}
+}
+
+// root is a path of the checkout.
+func root(path ...string) string { return filepath.Join(append([]string{"..", ".."}, path...)...) }
+
+func read(t *testing.T, path ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(root(path...))
+	require.NoError(t, err)
+	return string(text)
+}

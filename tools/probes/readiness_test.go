@@ -1,0 +1,201 @@
+package probes
+
+import (
+	"fmt"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/probe"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// trouble is what makes a server one that requests should not go to.
+type trouble struct {
+	name       string
+	begin, end func(*simulate.Replica)
+	// takes is how long the verdict may take with the intervals as they are
+	// shipped: a scrape every 5 s, and a stall after 30 s.
+	takes time.Duration
+	// restart says that the liveness sees it too.
+	restart bool
+	// needs is false for what is seen without requests.
+	needs bool
+}
+
+func troubles() []trouble {
+	return []trouble{
+		{"every request fails", func(r *simulate.Replica) { r.FailRequests(true) }, restarted, 25 * time.Second, true, true},
+		{"its executor is frozen", frozenAtWork, func(r *simulate.Replica) { r.Stall(false) }, 55 * time.Second, true, true},
+		{"its model is unloaded", func(r *simulate.Replica) { r.Unload("tensorrt_llm") }, func(r *simulate.Replica) { r.Load("tensorrt_llm") }, 25 * time.Second, false, false},
+		{"it has ended", func(r *simulate.Replica) { r.Stop() }, func(r *simulate.Replica) { r.Restart(0) }, 30 * time.Second, false, false},
+	}
+}
+
+// restarted is what cures dead stubs: the server's process starts again.
+func restarted(r *simulate.Replica) {
+	r.FailRequests(false)
+	r.Restart(0)
+}
+
+// frozenAtWork freezes the executor while its page shows requests. Of one that
+// freezes with none the page shows nothing: that is for the canary.
+func frozenAtWork(r *simulate.Replica) {
+	working := regexp.MustCompile(`request_type="active",version="1"\} [1-9]`)
+	for began := time.Now(); !working.Match(r.Page()) && time.Since(began) < 20*time.Second; {
+		time.Sleep(time.Millisecond)
+	}
+	r.Stall(true)
+}
+
+// TestAKubeletTakesAFailingServerOut asks the probes of every example as a kubelet
+// does, of a server that gets into trouble and out of it again.
+func TestAKubeletTakesAFailingServerOut(t *testing.T) {
+	for _, c := range troubles() {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := startPool(t, 1, simulate.Engine{})
+			p.sidecars(t)
+			p.send(t, p.server(0), 3, 20)
+			var readiness []*asked
+			all := examples(t)
+			for _, e := range all {
+				readiness = append(readiness, ask(t, e.container.ReadinessProbe, e.container, p.server(0)))
+			}
+			live := ask(t, documented(t).LivenessProbe, documented(t), p.server(0))
+			time.Sleep(12 * time.Second)
+			for _, a := range readiness {
+				a.neverFailed(t)
+			}
+
+			began := time.Now()
+			c.begin(p.replicas[0])
+			for i, a := range readiness {
+				first, last := a.fails(t, began, c.takes+40*time.Second)
+				t.Logf("%s: the first probe fails after %.0f s, the server is out after %.0f s: %s", c.name, first.Seconds(), last.Seconds(), all[i].name)
+				require.Less(t, first, c.takes, all[i].name)
+			}
+			passes, missed := live.so()
+			require.True(t, passes, "nothing is restarted before minutes have gone by")
+			require.Equal(t, c.restart, missed > 0, "liveness")
+
+			c.end(p.replicas[0])
+			began = time.Now()
+			for i, a := range readiness {
+				a.recovers(t, 40*time.Second)
+				t.Logf("%s: well again, the server is in after %.0f s: %s", c.name, time.Since(began).Seconds(), all[i].name)
+			}
+			within(t, 40*time.Second, "the liveness passes", func() bool {
+				_, missed := live.so()
+				return missed == 0
+			})
+		})
+	}
+}
+
+// TestAKubeletLeavesAServerIn asks the same probes of a server that has to be left
+// alone.
+func TestAKubeletLeavesAServerIn(t *testing.T) {
+	const length = 45 * time.Second
+	small := simulate.Engine{MaxActive: 4, KVBlocks: 400, TokensPerBlock: 64}
+	for _, c := range []struct {
+		name   string
+		engine simulate.Engine
+		// missed is true where the exporter itself is away for a moment.
+		missed bool
+		during func(t *testing.T, p *pool, exporter *process)
+	}{
+		{"idle", simulate.Engine{}, false, func(*testing.T, *pool, *process) { time.Sleep(length) }},
+		{"with as many requests as it can do", simulate.Engine{}, false, func(t *testing.T, p *pool, _ *process) {
+			p.send(t, p.server(0), 8, 60)
+			time.Sleep(length)
+		}},
+		{"with a queue that grows", small, false, func(t *testing.T, p *pool, _ *process) {
+			l := p.send(t, p.server(0), 8, 200)
+			time.Sleep(length)
+			_, _, open := l.so()
+			require.Greater(t, open, 20, "requests wait")
+		}},
+		{"with prefills that take seconds", simulate.Engine{PerContextToken: 300 * time.Millisecond}, false, func(t *testing.T, p *pool, _ *process) {
+			p.send(t, p.server(0), 0.2, 5)
+			time.Sleep(length)
+		}},
+		{"whose exporter is stopped and goes on", simulate.Engine{}, true, func(t *testing.T, p *pool, e *process) {
+			p.send(t, p.server(0), 3, 20)
+			require.NoError(t, e.cmd.Process.Signal(syscall.SIGSTOP))
+			time.Sleep(20 * time.Second)
+			require.NoError(t, e.cmd.Process.Signal(syscall.SIGCONT))
+			time.Sleep(length - 20*time.Second)
+		}},
+		{"whose exporter starts again", simulate.Engine{}, true, func(t *testing.T, p *pool, e *process) {
+			p.send(t, p.server(0), 3, 20)
+			e.kill()
+			time.Sleep(8 * time.Second)
+			p.sidecars(t)
+			time.Sleep(length - 8*time.Second)
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := startPool(t, 1, c.engine)
+			exporter := p.sidecars(t)[0]
+			var all []*asked
+			for _, e := range examples(t) {
+				all = append(all, ask(t, e.container.ReadinessProbe, e.container, p.server(0)))
+			}
+			all = append(all, ask(t, documented(t).LivenessProbe, documented(t), p.server(0)))
+
+			c.during(t, p, exporter)
+
+			for _, a := range all {
+				passes, _ := a.so()
+				require.True(t, passes)
+				if !c.missed {
+					a.neverFailed(t)
+				}
+			}
+		})
+	}
+}
+
+// TestAKubeletUnderstandsEveryAnswer asks for names that the path escapes, by name
+// and by host.
+func TestAKubeletUnderstandsEveryAnswer(t *testing.T) {
+	t.Parallel()
+	p := startPool(t, 2, simulate.Engine{})
+	p.central(t)
+	p.replicas[1].Stop()
+	probeOf := func(path, host string) *asked {
+		container := documented(t)
+		get := container.ReadinessProbe.HTTPGet
+		if get.Path = path; host != "" {
+			get.HTTPHeaders = []corev1.HTTPHeader{{Name: "Host", Value: host}}
+		}
+		return &asked{probe: container.ReadinessProbe, container: container, host: p.exporter()}
+	}
+	for _, c := range []struct {
+		path, host string
+		want       probe.Result
+	}{
+		{"/-/replicas/" + poolID + "/" + replicaID(0) + "/ready", "", probe.Success},
+		{"/-/replicas/" + poolID + "/" + replicaID(0) + "/live", "", probe.Success},
+		{"/-/replicas/" + poolID + "/ready", replicaID(0), probe.Success},
+		{"/-/replicas/" + poolID + "/" + replicaID(1) + "/ready", "", probe.Failure},
+		{"/-/replicas/" + poolID + "/ready", replicaID(1), probe.Failure},
+		{"/-/replicas/" + poolID + "/nobody/ready", "", probe.Failure},
+		{"/-/replica/ready", "", probe.Failure},
+	} {
+		a := probeOf(c.path, c.host)
+		var got probe.Result
+		within(t, 40*time.Second, fmt.Sprintf("%s %s is %s", c.path, c.host, c.want), func() bool {
+			result, _, err := a.once()
+			require.NoError(t, err)
+			got = result
+			return got == c.want
+		})
+	}
+}
