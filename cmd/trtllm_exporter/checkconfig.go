@@ -41,7 +41,7 @@ func checkConfig(out *output, file string) error {
 	if err == nil {
 		return summarise(out.stdout, file, f, warnings(file, f))
 	}
-	// Who mends mistakes wants to hear of these as well, and not at the next run.
+	// Who fixes mistakes wants to hear of these as well, and not at the next run.
 	mistakes := err.Error()
 	for _, warning := range warnings(file, f) {
 		place, _, _ := strings.Cut(strings.TrimPrefix(warning, file+": "), ": ")

@@ -11,7 +11,7 @@ import (
 
 // TestOneRunReportsTheMistakesOfAllPhases puts mistakes into one document that are
 // found by reading, by comparing keys, by building what it asks for and by asking
-// whether it is meant, each beside all others.
+// whether it is meant, each with others.
 func TestOneRunReportsTheMistakesOfAllPhases(t *testing.T) {
 	const (
 		twice   = `static_configs: [ { targets: ["a:8002", "b:8002", "a:8002"] } ]`

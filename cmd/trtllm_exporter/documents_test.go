@@ -1,19 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // written is one line of a document that somebody is to type.
@@ -31,7 +26,7 @@ func commandsOf(t *testing.T, words ...string) []written {
 		inBlock := false
 		var kept strings.Builder
 		take := func(line string) {
-			line = strings.TrimPrefix(strings.TrimSpace(line), "$ ")
+			line = unassigned(strings.TrimPrefix(strings.TrimSpace(line), "$ "))
 			for _, word := range words {
 				if strings.HasPrefix(line, word+" ") && line != word+" " {
 					all = append(all, written{file, line})
@@ -56,6 +51,11 @@ func commandsOf(t *testing.T, words ...string) []written {
 	return all
 }
 
+// unassigned is a line without the variables that it sets for its command.
+func unassigned(line string) string {
+	return regexp.MustCompile(`^(?:[A-Z_]+=\S+ +)+`).ReplaceAllString(line, "")
+}
+
 // documents are those for users.
 func documents(t *testing.T) []string {
 	t.Helper()
@@ -68,85 +68,6 @@ func documents(t *testing.T) []string {
 	}))
 	require.Greater(t, len(files), 15)
 	return files
-}
-
-// typed are the arguments of a line, without what a shell makes of it.
-func typed(line string) []string {
-	line, _, _ = strings.Cut(line, " #")
-	line, _, _ = strings.Cut(line, " | ")
-	line, _, _ = strings.Cut(line, " > ")
-	line, _, _ = strings.Cut(line, " &")
-	var args []string
-	for word := range strings.FieldsSeq(line) {
-		args = append(args, strings.Trim(word, `'"`))
-	}
-	return args
-}
-
-// TestTheCommandsOfTheDocumentsCanBeMeant has the program read every command
-// line of the documents, and runs those that end by themselves, against a
-// simulated server where they name one.
-func TestTheCommandsOfTheDocumentsCanBeMeant(t *testing.T) {
-	fleet, err := simulate.StartFleet(t.Context(), demoFleet(1, 1))
-	require.NoError(t, err)
-	defer fleet.Close()
-	server := fleet.Pools()[0].Replicas[0]
-	file := filepath.Join(t.TempDir(), "trtllm_exporter.yml")
-	require.NoError(t, os.WriteFile(file, []byte("pools:\n  - pool_id: p\n    static_configs: [ { targets: ["+server.MetricsAddr()+"] } ]\n"), 0o600))
-	names := regexp.MustCompile(`^(https?://)?(HOST:PORT|[\w.-]+:80\d\d|URL)(/metrics)?$`)
-	files := regexp.MustCompile(`^(FILE|[\w./-]+\.yml)$`)
-	seen := 0
-	for _, c := range commandsOf(t, program, "bin/"+program) {
-		args := typed(c.line)[1:]
-		t.Run(filepath.Base(c.file)+": "+strings.Join(args, " "), func(t *testing.T) {
-			for i, a := range args {
-				flag, value, has := strings.Cut(a, "=")
-				if !has || !strings.HasPrefix(flag, "--") {
-					flag, value = "", a
-				}
-				switch {
-				case names.MatchString(value):
-					value = server.MetricsURL()
-				case files.MatchString(value):
-					value = file
-				}
-				if args[i] = value; flag != "" {
-					args[i] = flag + "=" + value
-				}
-			}
-			app, _, _ := commandLine(io.Discard, io.Discard)
-			ended := false
-			app.Terminate(func(int) { ended = true })
-			chosen, err := app.Parse(args)
-			if ended {
-				return
-			}
-			require.NoError(t, err)
-			if len(args) == 1 && chosen != "rules" {
-				return // It names the command.
-			}
-			switch chosen {
-			case "doctor", "scrape", "rules", "check-config":
-				var out, problems bytes.Buffer
-				require.LessOrEqual(t, run(args, &out, &problems), exitMissing, "%v\n%s%s", args, out.String(), problems.String())
-			}
-		})
-		seen++
-	}
-	require.Greater(t, seen, 20, "the documents have commands")
-}
-
-// TestTheMakeTargetsOfTheDocumentsExist asks make for a plan of each.
-func TestTheMakeTargetsOfTheDocumentsExist(t *testing.T) {
-	if _, err := exec.LookPath("make"); err != nil {
-		t.Skip("there is no make")
-	}
-	makefile, err := os.ReadFile("../../Makefile")
-	require.NoError(t, err)
-	for _, c := range commandsOf(t, "make") {
-		target := typed(c.line)[1]
-		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(target)+`:`, string(makefile), "%s: %s", c.file, c.line)
-	}
 }
 
 // TestTheLinksOfTheDocumentsLead looks for every file that they name, and its

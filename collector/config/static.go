@@ -49,7 +49,8 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 		}
 		key := [2]string{pool.PoolID, address}
 		if len(pool.RelabelConfigs) > 0 {
-			key = [2]string{path[:strings.Index(path, ".")], g.Labels.Merge(t).String()}
+			of, _, _ := strings.Cut(path, ".")
+			key = [2]string{of, g.Labels.Merge(t).String()}
 			if first, taken := owners[key]; taken {
 				errs = append(errs, fmt.Errorf("%s: %s has the labels of %s, and no rule can tell them apart; list it once", at, address, first))
 			} else {

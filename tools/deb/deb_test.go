@@ -322,7 +322,7 @@ func commands(t *testing.T, behind string) string {
 	require.NoError(t, err)
 	_, rest, found := strings.Cut(string(text), "\n"+behind)
 	require.True(t, found, behind)
-	parts := strings.SplitN(rest, "\n```\n", 3)
+	parts := strings.SplitN(strings.ReplaceAll(rest, "\n```sh\n", "\n```\n"), "\n```\n", 3)
 	require.Len(t, parts, 3, behind)
 	return strings.ReplaceAll(parts[1], "amd64", runtime.GOARCH) + "\n"
 }

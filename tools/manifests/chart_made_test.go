@@ -124,7 +124,7 @@ func cell(t *testing.T, value *yaml.Node) string {
 const readmeHead = "# trtllm-exporter\n\n" +
 	"<!-- Written by `make deploy-files` from values.yaml. -->\n\n" +
 	"Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one /metrics for Prometheus.\n\n" +
-	"```\nhelm install exporter deploy/helm/trtllm-exporter --namespace llm --values my-values.yaml\n```\n\n" +
+	"```sh\nhelm install exporter deploy/helm/trtllm-exporter --namespace llm --values my-values.yaml\n```\n\n" +
 	"`config` is the exporter's own configuration, key for key as in docs/configuration.md; the folder `ci` has whole files\n" +
 	"for every way to run it. docs/install.md says how to continue.\n\n"
 

@@ -259,13 +259,7 @@ func TestChartPrintsAGoodSidecar(t *testing.T) {
 }
 
 func TestValuesOfTheInstallPageAreGood(t *testing.T) {
-	_, rest, found := strings.Cut(string(read(t, "docs/install.md")), "```yaml\n# values.yaml")
-	require.True(t, found)
-	_, rest, _ = strings.Cut(rest, "\n")
-	text, _, _ := strings.Cut(rest, "```")
-	path := filepath.Join(t.TempDir(), "values.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	o, err := decode(t, rendered(t, "--values="+path))
+	o, err := decode(t, rendered(t, "--values="+installValues(t)))
 	require.NoError(t, err)
 	requireGoodConfig(t, o)
 	require.Contains(t, one[*corev1.ConfigMap](t, o).Data["config.yml"], `([^.]+)\..*`)
