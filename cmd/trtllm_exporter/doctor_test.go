@@ -71,7 +71,7 @@ func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 	_, table, found := strings.Cut(text, "\nCAPABILITY ")
 	require.True(t, found, text)
 	table, _, _ = strings.Cut(table, "\nDETERMINISM ")
-	require.Equal(t, 15, strings.Count(table, "  yes  "), table)
+	require.Equal(t, 16, strings.Count(table, "  yes  "), table)
 	require.NotRegexp(t, `(?m)^\w+ +no `, table)
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
 }

@@ -35,9 +35,6 @@ func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, mode
 	if base == "" || id == nil {
 		return "the server was not recognised yet"
 	}
-	if !strings.HasPrefix(base, "http") {
-		return "the API is asked over gRPC, streams over HTTP only"
-	}
 	stream, why := e.Stream(id.EngineVersion, id.Page)
 	if why != "" {
 		return why
@@ -47,7 +44,7 @@ func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, mode
 			return why
 		}
 	}
-	o.Question = canary.Question{Base: base, Model: model, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed}
+	o.Question = canary.Question{Base: base, Model: model, Generate: stream.Generate, Usage: stream.Usage, Seed: stream.Seed, IgnoreEOS: stream.IgnoreEOS}
 	o.ModelID = id.Topology.ModelID(model)
 	o.Group = strings.Join([]string{string(id.Kind), id.EngineVersion, id.TRTLLMVersion, model}, "\x00")
 	o.Identity = o.Group + "\x00" + configsOf(id, o.ModelID)

@@ -32,7 +32,7 @@ func TestWhatTheCanaryMayAsk(t *testing.T) {
 	require.True(t, ok)
 	b = assess.Basis{Engine: serve, Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}
 	o = assess.CanaryOrder(serve, known(&b), api, "", assess.Failing)
-	require.Equal(t, canary.Question{Base: api, Model: "llama", Usage: true, Seed: true}, o.Question, "its one model")
+	require.Equal(t, canary.Question{Base: api, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
 	b.Facts = nil
 	o = assess.CanaryOrder(serve, known(&b), api, "llama", assess.Ready)
 	require.Empty(t, o.Hold)
@@ -46,7 +46,7 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 		hold              string
 	}{
 		{"the API is nowhere", "", "llm", same, "the server was not recognised yet"},
-		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, "the API is asked over gRPC, streams over HTTP only"},
+		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, ""},
 		{"a stream may crash it", api, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) a stream that is given up may crash Triton"},
 		{"several models could be asked", api, "", func(b *assess.Basis) {
 			b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: "other", Version: "1", State: "READY"})

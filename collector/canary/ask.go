@@ -28,6 +28,9 @@ type Question struct {
 	// Usage and Seed say that a server with OpenAI's API knows the request's
 	// stream_options and seed; some refuse what they do not know.
 	Usage, Seed bool
+	// IgnoreEOS says that it knows ignore_eos: an answer does not end before it has
+	// all tokens.
+	IgnoreEOS bool
 }
 
 // Ask sends one request and reads its answer to the end. It returns by the
@@ -37,7 +40,7 @@ func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
 	whole := time.Duration(c.Timeout)
 	bounded, release := context.WithTimeoutCause(ctx, whole, &failure{Timeout, fmt.Sprintf("not at its end after %s", whole)})
 	defer release()
-	a := &attempt{cfg: c, open: open, question: q, life: ctx}
+	a := &attempt{cfg: c, open: open, question: q, tokens: c.MaxTokens, life: ctx}
 	failed := a.run(bounded)
 	report := a.report(failed)
 	report.At = time.Now()
@@ -49,7 +52,10 @@ type attempt struct {
 	cfg      *Config
 	open     Opener
 	question Question
-	life     context.Context //nolint:containedctx // Whether the loop goes on is asked at the end.
+	// tokens is how long the answer may be; long says that it should be as long.
+	tokens int
+	long   bool
+	life   context.Context //nolint:containedctx // Whether the loop goes on is asked at the end.
 
 	// sent is when the request was written; the trace writes it while the
 	// request is under way.
@@ -128,6 +134,7 @@ func (a *attempt) report(failed *failure) Report {
 	return Report{
 		Result: OK, Frames: h.frames, Tokens: h.tokens(), Output: h.output(),
 		FirstToken: h.first.Sub(sent), Duration: h.end.Sub(sent), LongestGap: h.gap, Tail: h.end.Sub(h.last),
+		EngineQueue: h.queued, EngineFirstToken: h.engineFirst,
 	}
 }
 

@@ -24,6 +24,10 @@ const (
 	// requests.
 	mostTokens    = 64
 	longestPrompt = 4096
+	// leastCancelTokens take longer than a client takes to leave, mostCancelTokens
+	// bound what a server does in vain that goes on.
+	leastCancelTokens = 16
+	mostCancelTokens  = 16384
 )
 
 // Config says whether and how the replicas of a pool get requests of the canary.
@@ -46,6 +50,11 @@ type Config struct {
 	MaxTokens int    `yaml:"max_tokens"`
 	// Endpoint is where servers with OpenAI's API are asked.
 	Endpoint string `yaml:"endpoint"`
+	// CancelWithin is the time in which a server has to be free of a request whose
+	// client left, which is then tried after each good request; 0 leaves it out.
+	// CancelTokens is how long that request would be.
+	CancelWithin model.Duration `yaml:"cancel_within"`
+	CancelTokens int            `yaml:"cancel_tokens"`
 }
 
 // DefaultConfig sends nothing.
@@ -59,6 +68,8 @@ var DefaultConfig = Config{
 	Prompt:    "Count in words from one to fifty: one, two, three,",
 	MaxTokens: 8,
 	Endpoint:  EndpointChat,
+	// Ten seconds at 100 tokens a second; a server that stops makes a part of them.
+	CancelTokens: 1024,
 }
 
 // UnmarshalYAML reads the configuration over the defaults. An interval that is
@@ -136,6 +147,13 @@ func (c *Config) validateRequest() error {
 	}
 	if c.MaxTokens < 1 || c.MaxTokens > mostTokens {
 		errs = append(errs, fmt.Errorf("max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, mostTokens, DefaultConfig.MaxTokens))
+	}
+	// Two waits, for it to be seen and to be gone, and the requests before and after.
+	if longest := c.Interval / 4; c.CancelWithin < 0 || c.CancelWithin > longest {
+		errs = append(errs, fmt.Errorf("cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, longest))
+	}
+	if c.CancelTokens < leastCancelTokens || c.CancelTokens > mostCancelTokens {
+		errs = append(errs, fmt.Errorf("cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, leastCancelTokens, mostCancelTokens, DefaultConfig.CancelTokens))
 	}
 	if c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions {
 		errs = append(errs, fmt.Errorf("endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions))

@@ -55,6 +55,8 @@ func TestWhatIsWrongIsSaidWithItsKey(t *testing.T) {
 		`prompt: ""`:                               "prompt: is empty",
 		"prompt: " + strings.Repeat("long ", 1000): "prompt: has 4999 bytes",
 		"max_tokens: 0":                            "max_tokens: 0 is outside 1 to 64",
+		"cancel_within: 16s":                       "cancel_within: 16s is outside 0 to 15s, a fourth of interval",
+		"cancel_tokens: 8":                         "cancel_tokens: 8 is outside 16 to 16384; the default is 1024",
 		"endpoint: responses":                      "endpoint: \"responses\" is unknown; use chat or completions",
 	} {
 		c := read(t, text)

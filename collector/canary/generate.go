@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -52,13 +54,23 @@ func (a *attempt) known() map[string]any {
 	return map[string]any{
 		textInput: a.cfg.Prompt,
 		"stream":  true, "streaming": true,
-		"max_tokens": a.cfg.MaxTokens, "sampling_param_max_tokens": a.cfg.MaxTokens,
+		"max_tokens": a.tokens, "sampling_param_max_tokens": a.tokens,
 		"top_k": 1, "sampling_param_top_k": 1,
 		"random_seed": seed, "seed": seed, "sampling_param_seed": seed,
 		"bad_words": "", "stop_words": "",
 		"exclude_input_in_output": true, "sampling_param_exclude_input_from_output": true,
-		"sampling_parameters": fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d}`, a.cfg.MaxTokens, seed),
+		"sampling_param_return_perf_metrics": true,
+		"sampling_parameters":                a.samplingParameters(),
 	}
+}
+
+// samplingParameters is the input of Triton's vLLM backend, a text of JSON.
+func (a *attempt) samplingParameters() string {
+	more := ""
+	if a.long {
+		more = `,"ignore_eos":true`
+	}
+	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d%s}`, a.tokens, seed, more)
 }
 
 // inputs asks what the model takes. A server that keeps its metadata to itself
@@ -100,6 +112,28 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 type response struct {
 	Error json.RawMessage `json:"error"`
 	Text  json.RawMessage `json:"text_output"`
+	// What the LLM-API model measured of the request, in nanoseconds since any
+	// moment, as texts (tensorrtllm_backend, docs/llmapi.md).
+	Arrival   json.RawMessage `json:"arrival_time_ns"`
+	Scheduled json.RawMessage `json:"first_scheduled_time_ns"`
+	First     json.RawMessage `json:"first_token_time_ns"`
+}
+
+// measured notes what the server measured of the request, if it is consistent.
+func (h *heard) measured(r *response) {
+	arrival, scheduled, first := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
+	if arrival > 0 && scheduled >= arrival && first >= scheduled {
+		h.queued, h.engineFirst = scheduled-arrival, first-arrival
+	}
+}
+
+// nanoseconds reads a number or its text; 0 for anything else.
+func nanoseconds(raw json.RawMessage) time.Duration {
+	n, err := strconv.ParseInt(strings.Trim(string(raw), `"`), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(n)
 }
 
 // hearGenerate notes one frame. There is none that says it is the last; the end
@@ -112,6 +146,7 @@ func (a *attempt) hearGenerate(text []byte, now time.Time) *failure {
 	if said(r.Error) {
 		return &failure{ErrorFrame, "an error in the stream: " + string(text)}
 	}
+	a.heard.measured(&r)
 	var output string
 	if json.Unmarshal(r.Text, &output) != nil {
 		// A list of texts, or a model that names its output otherwise.

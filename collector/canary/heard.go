@@ -18,6 +18,9 @@ type heard struct {
 	gap         time.Duration
 	// usage is the number of tokens the server said last, 0 for none.
 	usage int
+	// queued and engineFirst are the times from the request's arrival to its place
+	// in the batch and to its first token as the server measured them; 0 for none.
+	queued, engineFirst time.Duration
 	// finished is true when a frame said why the answer ended, done when the
 	// stream is at its end, at end.
 	finished, done bool

@@ -11,7 +11,7 @@ const seed = 7
 // openAIBody is a request to /v1/chat/completions or /v1/completions.
 func (a *attempt) openAIBody() []byte {
 	body := map[string]any{
-		"model": a.question.Model, "max_tokens": a.cfg.MaxTokens, "temperature": 0, "stream": true,
+		"model": a.question.Model, "max_tokens": a.tokens, "temperature": 0, "stream": true,
 	}
 	if a.cfg.Endpoint == EndpointCompletions {
 		body["prompt"] = a.cfg.Prompt
@@ -23,6 +23,9 @@ func (a *attempt) openAIBody() []byte {
 	}
 	if a.question.Seed {
 		body["seed"] = seed
+	}
+	if a.long && a.question.IgnoreEOS {
+		body["ignore_eos"] = true
 	}
 	// Text and numbers can always be written.
 	text, _ := json.Marshal(body)

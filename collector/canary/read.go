@@ -70,7 +70,7 @@ func words(body io.Reader) string {
 func (a *attempt) wait(stage *stage) {
 	h := &a.heard
 	switch {
-	case h.all(a.cfg.MaxTokens):
+	case h.all(a.tokens):
 		if h.waits != forEnd || h.moved {
 			wait := time.Duration(a.cfg.EndTimeout)
 			stage.begin(wait, &failure{NeverEnded, fmt.Sprintf("%d frames with text came, and no end within %s", h.frames, wait)})

@@ -30,6 +30,7 @@ type Record struct {
 	// due is true when it is time for a request that could not be sent yet.
 	due         bool
 	unconfirmed *unconfirmed
+	cancel      cancels
 }
 
 // unconfirmed is an answer other than those before, of a server that may have
@@ -47,7 +48,7 @@ func (r *Record) Due() { r.due = true }
 
 // Next is what to ask now, nil for nothing; it is asked once.
 func (r *Record) Next() *Order {
-	if !r.due || r.order == nil || r.order.Hold != "" || r.unconfirmed != nil {
+	if !r.due || r.order == nil || r.order.Hold != "" || r.unconfirmed != nil || !r.cancel.rests() {
 		return nil
 	}
 	r.due = false
@@ -105,6 +106,7 @@ func (r *Record) Status() *target.Canary {
 	}
 	last := &r.last.Last
 	s.Result, s.Reason, s.At = string(last.Result), last.Reason, last.At
+	s.Cancel, s.CancelReason = string(r.cancel.last), r.cancel.reason
 	if r.order.Hold == "" && r.of.Identity == r.order.Identity && last.Result == OK {
 		s.Group, s.Output = r.order.Group, last.Output
 	}

@@ -54,6 +54,10 @@ type Report struct {
 	// frames with text, Tail the time from the last of them to the end. They
 	// are known of good answers only, LongestGap with two frames or more.
 	FirstToken, Duration, LongestGap, Tail time.Duration
+	// EngineQueue and EngineFirstToken are the times from the request's arrival to
+	// its place in the batch and to its first token as the server itself measured
+	// them; EngineFirstToken is 0 where it does not say.
+	EngineQueue, EngineFirstToken time.Duration
 	// Frames are those with text; Tokens what the server says it generated, the
 	// frames where it says nothing.
 	Frames, Tokens int

@@ -182,12 +182,12 @@ func (c *Pool) validateCanary() error {
 	if err := c.Canary.Validate(); err != nil {
 		return prefixed("canary.", err)
 	}
-	switch {
+	switch within := c.Canary.CancelWithin; {
 	case !c.Canary.Enabled:
+	case within > 0 && c.ScrapeInterval > 0 && within < 2*c.ScrapeInterval:
+		return fmt.Errorf("canary.cancel_within: %s is shorter than two scrape intervals of %s, so that no page may be in time; raise it or lower scrape_interval", within, c.ScrapeInterval)
 	case c.Silent:
 		return errors.New("canary.enabled: silent replicas have no API to ask; remove one of the two")
-	case c.APIProtocol == ProtocolGRPC:
-		return fmt.Errorf("canary.enabled: the canary needs HTTP, and api_protocol is %s; remove one of the two", ProtocolGRPC)
 	}
 	return nil
 }

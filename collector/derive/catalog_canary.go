@@ -9,7 +9,7 @@ import (
 // canaryFamilies are what canary requests show; the collector exposes them where
 // the pool's key canary turns them on.
 func canaryFamilies() []Family {
-	return slices.Concat(canaryResults(), canaryTimes(), canaryOutputs())
+	return slices.Concat(canaryResults(), canaryTimes(), canaryOutputs(), canaryCancels())
 }
 
 // canary is of what a canary request to the entry model showed.
@@ -39,6 +39,12 @@ func canaryTimes() []Family {
 		gauge("canary_time_to_first_token_seconds", Exact, canary(),
 			"Time from the canary request written to the first frame with text, network included; of one request of a few tokens, not of the clients' requests. Absent when it failed.",
 			"first frame with non-empty text - request written"),
+		gauge("canary_engine_time_to_first_token_seconds", Exact, canary(),
+			"Time from the arrival of the last canary request in the engine to its first token as the server measured it, without the network and what is in front of the engine: only of Triton's LLM-API model, whose answers say it. Absent when the request failed.",
+			"first_token_time_ns - arrival_time_ns of the answer"),
+		gauge("canary_engine_queue_seconds", Exact, canary(),
+			"Time from the arrival of the last canary request in the engine to its place in the batch as the server measured it: only of Triton's LLM-API model, whose answers say it. Absent when the request failed.",
+			"first_scheduled_time_ns - arrival_time_ns of the answer"),
 		gauge("canary_duration_seconds", Exact, canary(),
 			"Time from the canary request written to the end of the stream. Absent when it failed.",
 			"[DONE], or the end of the body for Triton - request written"),
@@ -66,5 +72,20 @@ func canaryOutputs() []Family {
 		gauge("pool_canary_outputs", Exact, beyondPage(OfPool, allOf(engine.AnswersStream)),
 			"Number of distinct canary answers among the pool's replicas of equal engine and versions whose last canary request succeeded: 1 when they agree. Absent while no two can be compared. Carries pool_id and no replica. Replicas under different load may differ without a fault.",
 			"distinct SHA-256 of the last answers, in the largest case"),
+	}
+}
+
+// canaryCancels say whether the server stops when a client leaves.
+func canaryCancels() []Family {
+	return []Family{
+		gauge("canary_cancel_success", Exact, canary(),
+			"1 if the slot of a canary request was free again within canary.cancel_within of its client leaving in the middle of the stream, else 0; of the last check that could tell. Absent without canary.cancel_within, and where no page shows requests in flight: see capability cancel.",
+			"in flight on the pages: 0 before the request, more while it ran, 0 after its client left"),
+		counter("canary_cancel_checks_total", Exact, canary("result"),
+			"Canary requests whose client left in the middle, by what became of them. Only those of a replica that was idle can tell: others are busy.",
+			"freed, held, busy (other requests were in flight), unclear (the reason is on /targets)"),
+		gauge("canary_cancel_seconds", Rough, canary(),
+			"Time from the client leaving to the first page on which nothing was in flight, of the last such check: at most so long, as pages come once per scrape_interval. Absent while canary_cancel_success is not 1.",
+			"page without requests in flight - connection closed"),
 	}
 }

@@ -23,6 +23,10 @@ type Conditions struct {
 	// longer. Pages that were missed in between do not matter: a counter that shows
 	// the same again did not move.
 	Stalled bool
+	// InFlight is how many requests the server has, running or waiting; Counted is
+	// false where the page does not show them while they run.
+	InFlight float64
+	Counted  bool
 }
 
 // watch are the columns that conditions are judged by.
@@ -31,6 +35,8 @@ type watch struct {
 	// refused are requests that count among those that failed as well.
 	refused []int
 	works   []work
+	// inFlight is nil where no page shows it.
+	inFlight Eval
 }
 
 // Conditions judges the page that was derived from last.
@@ -39,7 +45,11 @@ func (d *Deriver) Conditions() Conditions {
 		return Conditions{}
 	}
 	recent := d.window.now-d.failedAt <= d.window.length
-	return Conditions{Failing: d.failing >= failingPages && recent, Stalled: d.stalled()}
+	c := Conditions{Failing: d.failing >= failingPages && recent, Stalled: d.stalled()}
+	if in := d.program.watch.inFlight; in != nil {
+		c.InFlight, c.Counted = in(d.window)
+	}
+	return c
 }
 
 // watchFailures follows successes and failures from page to page. Over pages that

@@ -80,6 +80,27 @@ func (p *Plan) observe() {
 		}
 	}
 	w.works = append(w.works, p.queueing()...)
+	w.inFlight = p.inFlight()
+}
+
+// inFlight is how many requests the server has; nil where its gauges are not
+// read while they run.
+func (p *Plan) inFlight() Eval {
+	if p.quirks.GaugesWhenRequestsEnd {
+		return nil
+	}
+	var all []Eval
+	for _, id := range p.ids(anyOf(engine.RequestsActive, engine.RequestsRunning)) {
+		taken, waiting := p.total(engine.RequestsActive, id), p.total(engine.RequestsWaiting, id)
+		if taken == nil {
+			taken = p.total(engine.RequestsRunning, id)
+		}
+		if p.quirks.ActiveHoldsWaiting {
+			waiting = nil
+		}
+		all = append(all, taken, waiting)
+	}
+	return add(all...)
 }
 
 // iterating is the work of an executor that counts its iterations, of each of its

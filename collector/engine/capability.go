@@ -20,17 +20,19 @@ const (
 	// CanOutcomes is what became of requests, CanStall that they move nothing.
 	CanOutcomes = "outcomes"
 	CanStall    = "stall"
-	CanKVCache  = "kv_cache"
-	CanKVReuse  = "kv_reuse"
-	CanGPU      = "gpu"
-	CanHealth   = "health"
-	CanConfig   = "config"
+	// CanCancel is whether a request ends whose client leaves.
+	CanCancel  = "cancel"
+	CanKVCache = "kv_cache"
+	CanKVReuse = "kv_reuse"
+	CanGPU     = "gpu"
+	CanHealth  = "health"
+	CanConfig  = "config"
 )
 
 // CapabilityNames lists the capabilities in the order in which they are shown.
 func CapabilityNames() []string {
 	return []string{
-		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall,
+		CanTokens, CanLiveTokens, CanQueue, CanRunning, CanTTFT, CanTPOT, CanE2E, CanQuantiles, CanOutcomes, CanStall, CanCancel,
 		CanKVCache, CanKVReuse, CanGPU, CanHealth, CanConfig,
 	}
 }
@@ -71,23 +73,54 @@ func Capabilities(e Engine, k *Known) []target.Check {
 	}
 	all := make([]target.Check, 0, len(CapabilityNames()))
 	for _, name := range CapabilityNames() {
-		c := e.Capability(name, k)
-		if name == CanTTFT {
-			c = k.orCanary(e, c)
-		}
-		all = append(all, c)
+		all = append(all, k.capability(e, name))
 	}
 	return all
+}
+
+// capability judges one of them.
+func (k *Known) capability(e Engine, name string) target.Check {
+	switch name {
+	case CanCancel:
+		return named(name, k.cancel(e))
+	case CanTTFT:
+		return k.orCanary(e, e.Capability(name, k))
+	}
+	return e.Capability(name, k)
+}
+
+// cancel judges whether the page would show that a request ends whose client
+// leaves.
+func (k *Known) cancel(e Engine) target.Check {
+	switch {
+	case k.Page == nil:
+		return e.Capability(CanRunning, k)
+	case !k.Page.Has(RequestsActive) && !k.Page.Has(RequestsRunning):
+		return no("nothing on its page shows requests in flight", "")
+	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
+		return no("its gauges are read only when a request ends", "")
+	}
+	if why := k.mute(e); why != "" {
+		return no(why, "")
+	}
+	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone")
+}
+
+// mute says why the server cannot be asked for a streamed answer; empty where it
+// can.
+func (k *Known) mute(e Engine) (why string) {
+	version := ""
+	if k.Facts != nil {
+		version = k.Facts.EngineVersion
+	}
+	_, why = e.Stream(version, k.Page)
+	return why
 }
 
 // orCanary takes the canary for the source of what a server itself does not
 // expose, where it is on and can ask.
 func (k *Known) orCanary(e Engine, c target.Check) target.Check {
-	version := ""
-	if k.Facts != nil {
-		version = k.Facts.EngineVersion
-	}
-	if _, why := e.Stream(version, k.Page); c.OK || !k.Canary || why != "" {
+	if c.OK || !k.Canary || k.mute(e) != "" {
 		return c
 	}
 	return target.Yes(c.Name, "the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: "+c.Reason)

@@ -40,7 +40,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 	}{
 		{
 			says: "C++ backend of 25.12 as it starts by default", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, GPUs: 1},
-			has: "tokens live_tokens queue running e2e outcomes stall kv_cache kv_reuse gpu health config",
+			has: "tokens live_tokens queue running e2e outcomes stall cancel kv_cache kv_reuse gpu health config",
 			cures: map[string]string{
 				engine.CanTTFT:      "--metrics-config histogram_latencies=true and decoupled: true",
 				engine.CanQuantiles: "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true",
@@ -50,24 +50,24 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		{
 			says: "C++ backend with everything on, no GPU metrics", kind: engine.Triton,
 			spec:  simulate.Spec{Kind: simulate.KindTriton, Histograms: true, Summaries: true, Streaming: true},
-			has:   "tokens live_tokens queue running ttft e2e quantiles outcomes stall kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running ttft e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "--allow-gpu-metrics=true"},
 		},
 		{
 			says: "C++ backend of 24.08", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
-			has: "live_tokens queue running e2e outcomes stall kv_cache health config",
+			has: "live_tokens queue running e2e outcomes stall cancel kv_cache health config",
 			cures: map[string]string{
 				engine.CanTokens: "Triton 24.12", engine.CanKVReuse: "Triton 24.10", engine.CanTTFT: "Triton 24.11",
 			},
 		},
 		{
 			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, CountersFrozen: true},
-			has:   "tokens live_tokens queue running stall kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanE2E: "--metrics-config counter_latencies=true"},
 		},
 		{
 			says: "Python executor", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython},
-			has:   "tokens live_tokens queue running e2e outcomes stall kv_cache health config",
+			has:   "tokens live_tokens queue running e2e outcomes stall cancel kv_cache health config",
 			cures: map[string]string{engine.CanKVReuse: "C++ backend"},
 		},
 		{
@@ -86,7 +86,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "LLM-API model with the metrics module", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, GPUs: 1},
-			has: "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse gpu health config",
+			has: "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse gpu health config",
 		},
 		{
 			says: "no LLM", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonCore},
@@ -98,14 +98,14 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
-			has: "tokens live_tokens queue running e2e outcomes stall kv_cache kv_reuse health",
+			has: "tokens live_tokens queue running e2e outcomes stall cancel kv_cache kv_reuse health",
 			cures: map[string]string{
 				engine.CanTTFT: "measure it at the client", engine.CanConfig: "--enable-kserve-frontends",
 			},
 		},
 		{
 			says: "vLLM", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse health config",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "DCGM"},
 		},
 		{
@@ -115,7 +115,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "SGLang", kind: engine.SGLang, spec: simulate.Spec{Kind: simulate.KindSGLang},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache health",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache health",
 			cures: map[string]string{engine.CanGPU: "DCGM"},
 		},
 		{
@@ -146,7 +146,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "NIM", kind: engine.NIM, spec: simulate.Spec{Kind: simulate.KindNIM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache health",
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache health",
 			cures: map[string]string{engine.CanGPU: "DCGM exporter"},
 		},
 		{
@@ -190,7 +190,7 @@ func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
 			has = append(has, c.Name)
 		}
 	}
-	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall health", strings.Join(has, " "))
+	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel health", strings.Join(has, " "))
 }
 
 func TestCapabilitiesWithoutAPage(t *testing.T) {

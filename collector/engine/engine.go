@@ -113,6 +113,8 @@ type Stream struct {
 	// (openai_protocol.py, extra="forbid"), and knows both; NIM 1.x is built on
 	// a vLLM that did the same before it knew stream_options.
 	Usage, Seed bool
+	// IgnoreEOS says that they may have ignore_eos.
+	IgnoreEOS bool
 }
 
 // Asker puts one question to a server's API and returns the status and at

@@ -29,7 +29,7 @@ func TestGenerationsOfNIM2(t *testing.T) {
 		require.Equal(t, engine.Quirks{CountersAppear: true}, nim.Quirks(read))
 		require.Equal(t, inside, nim.CountsFailures(read), page)
 		stream, _ := nim.Stream("", read)
-		require.Equal(t, engine.Stream{Usage: inside, Seed: inside}, stream)
+		require.Equal(t, engine.Stream{Usage: inside, Seed: inside, IgnoreEOS: inside}, stream)
 	}
 	known := &engine.Known{Page: readPage(t, engine.NIM, []byte("vllm:generation_tokens_total 1\n"))}
 	require.Equal(t, "true, generation_tokens_total, with each step of the engine", capability(t, engine.NIM, engine.CanLiveTokens, known))

@@ -26,7 +26,7 @@ var _ = register(&sglang{base{
 	noPage:    "SGLang has the page only with --enable-metrics",
 	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
 	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true},
+	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
 	foreign:   true,
 	quirks:    Quirks{CountersAppear: true},
 }})

@@ -19,7 +19,7 @@ func TestHowServersStream(t *testing.T) {
 		want engine.Stream
 		why  string
 	}{
-		{"trtllm-serve", engine.TRTLLMServe, nil, engine.Stream{Usage: true, Seed: true}, ""},
+		{"trtllm-serve", engine.TRTLLMServe, nil, engine.Stream{Usage: true, Seed: true, IgnoreEOS: true}, ""},
 		{"Triton's OpenAI frontend", engine.TritonOpenAI, nil, engine.Stream{Usage: true}, ""},
 		{"NIM knows no options", engine.NIM, nil, engine.Stream{}, ""},
 		{"Dynamo's frontend", engine.Dynamo, front, engine.Stream{Usage: true}, ""},

@@ -46,7 +46,7 @@ var _ = register(&trtllmServe{base{
 	}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
 	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
-	stream:  Stream{Usage: true, Seed: true},
+	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
 }})
 
 // trtllmServe is TensorRT-LLM's own OpenAI server.

@@ -90,17 +90,17 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 		kind    engine.Kind
 		has     string
 	}{
-		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse config"},
-		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall kv_cache kv_reuse config"},
-		{"real-vllm-0.32.0-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse config"},
+		{"real-vllm-0.12.0-after.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
+		{"real-vllm-0.12.0-idle.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles stall cancel kv_cache kv_reuse config"},
+		{"real-vllm-0.32.0-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
 		{"real-vllm-0.32.0-api2-before*.prom", engine.VLLM, "tokens live_tokens ttft tpot e2e quantiles kv_reuse config"},
-		{"real-vllm-0.32.0-api2-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse config"},
+		{"real-vllm-0.32.0-api2-after*.prom", engine.VLLM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse config"},
 		{"real-vllm-0.32.0-disable-log-stats.prom", engine.VLLM, ""},
-		{"real-sglang-0.5.23-idle.prom", engine.SGLang, "tokens live_tokens queue running tpot e2e quantiles outcomes stall kv_cache"},
-		{"real-sglang-0.5.23-after-load.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache"},
-		{"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse"},
-		{"real-sglang-0.5.23-dp2*.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache"},
-		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache"},
+		{"real-sglang-0.5.23-idle.prom", engine.SGLang, "tokens live_tokens queue running tpot e2e quantiles outcomes stall cancel kv_cache"},
+		{"real-sglang-0.5.23-after-load.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
+		{"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse"},
+		{"real-sglang-0.5.23-dp2*.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
+		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
 	} {
 		for _, file := range samples(t, c.pattern) {
 			t.Run(filepath.Base(file), func(t *testing.T) {

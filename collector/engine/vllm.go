@@ -29,7 +29,7 @@ var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics", ready: "/health",
 	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
 	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true},
+	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
 	foreign:   true,
 	quirks:    Quirks{CountersAppear: true},
 }})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
@@ -34,6 +35,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		switch {
 		case failed != nil || report.Result == "":
 		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
+			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
 			r.announceCanary(before)
 		default:
 			want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
@@ -54,6 +56,37 @@ func (r *Replica) proceedCanary(ctx context.Context) {
 		}
 	}
 	r.sendCanary(ctx)
+	r.leaveCanary(ctx)
+}
+
+// leaveCanary sends the request whose client is to leave in the middle, if it is
+// time for one.
+func (r *Replica) leaveCanary(ctx context.Context) {
+	if r.jobs.canary.running {
+		return
+	}
+	order, pace, seen := r.canary.NextCancel()
+	if order == nil {
+		return
+	}
+	cfg, scraper := &r.pool.Canary, r.pool.Scraper
+	begin(ctx, r, &r.jobs.leave, "canary", func(job context.Context) canary.Departure {
+		return cfg.Leave(job, scraper, order.Question, pace, seen)
+	}, func(d canary.Departure, failed error) {
+		if failed != nil {
+			d = canary.Departure{Reason: failed.Error()}
+		}
+		r.canary.Depart(d)
+	})
+}
+
+// sightCanary has the canary see what a page shows of the server's load.
+func (r *Replica) sightCanary(p *fetch.Page) {
+	if r.pool.Canary.CancelWithin == 0 {
+		return
+	}
+	c := r.numbers.deriver.Conditions()
+	r.canary.Saw(canary.Sight{Began: p.Start, Came: p.Came, InFlight: c.InFlight, Known: c.Counted})
 }
 
 // orderCanary says what may be asked of the replica, as it is known now.

@@ -132,7 +132,6 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 		hold   string
 	}{
 		{"an unknown server", answering{page: "x 1\n"}, func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000/x" }, "the server was not recognised yet"},
-		{"an API over gRPC", tritonAnswers(), func(t *target.Target, _ *Pool) { t.APIURL = "grpc://10.0.0.1:8001" }, "the API is asked over gRPC, streams over HTTP only"},
 		{"a Triton that may crash", func() answering {
 			now := tritonAnswers()
 			now.api["/v2"] = strings.Replace(now.api["/v2"], "2.51.0", "2.40.0", 1)

@@ -39,6 +39,8 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		}
 		if err != nil {
 			shape = nil
+		} else {
+			r.sightCanary(p)
 		}
 		r.leftOut(shape)
 		r.report(p, err)

@@ -45,7 +45,7 @@ type record struct {
 
 // jobs are what is done next to the replica.
 type jobs struct {
-	page, health, identity, iterations, canary job
+	page, health, identity, iterations, canary, leave job
 	// watch, if it is not nil, is called after each thing that happened.
 	watch func()
 }

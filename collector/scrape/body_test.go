@@ -306,6 +306,14 @@ func TestAnOpenAnswerThatIsAnErrorShowsNoSecret(t *testing.T) {
 	server.Close()
 	_, err = newClient(t).Open(t.Context(), "POST", server.URL, nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonConnect, "", "")
-	_, err = client.Open(t.Context(), "POST", "grpc://127.0.0.1:1", nil) //nolint:bodyclose // There is none.
+	_, err = client.Open(t.Context(), "POST", "ftp://127.0.0.1:1", nil) //nolint:bodyclose // There is none.
 	requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
+	for _, method := range []string{"GET", "POST"} {
+		_, err = client.Open(t.Context(), method, "grpc://127.0.0.1/v2/models/llm/generate_stream", []byte("{}")) //nolint:bodyclose // There is none.
+		requireFailure(t, err, scrape.ReasonProtocol, "", "not valid")
+		_, err = client.Open(t.Context(), method, "grpc://127.0.0.1:1/v2/models/llm", nil) //nolint:bodyclose // As above.
+		if method == "GET" {
+			requireFailure(t, err, scrape.ReasonConnect, "", "")
+		}
+	}
 }

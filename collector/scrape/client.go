@@ -293,14 +293,10 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 // is not nil is sent as JSON. Nothing but ctx and the limit on headers bounds
 // what comes. Of an answer other than 200 the body is what may be shown of it:
 // its first words, quoted, without the secrets of the request. Connections are
-// those of [Client.Pass].
+// those of [Client.Pass]. An URL of scheme grpc or grpcs is asked over gRPC: a GET,
+// or what is posted to a generate_stream of Triton.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
-	req, failure := c.requests.question(ctx, method, url, body)
-	if failure != nil {
-		return nil, failure
-	}
-	req.Header.Set("Accept", acceptStream)
-	resp, failure := c.send(c.brief, req)
+	resp, failure := c.begin(ctx, method, url, body)
 	if failure != nil {
 		return nil, failure
 	}
@@ -310,4 +306,17 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 		resp.Body = io.NopCloser(strings.NewReader(shown))
 	}
 	return resp, nil
+}
+
+// begin sends a request and waits for the head of its answer.
+func (c *Client) begin(ctx context.Context, method, url string, body []byte) (*http.Response, *Error) {
+	if isGRPC(url) {
+		return c.callers.open(ctx, method, url, body)
+	}
+	req, failure := c.requests.question(ctx, method, url, body)
+	if failure != nil {
+		return nil, failure
+	}
+	req.Header.Set("Accept", acceptStream)
+	return c.send(c.brief, req)
 }

@@ -1,8 +1,10 @@
 package scrape
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -53,19 +55,46 @@ func newCallers(cfg *Config, agent string, dial dialFunc, token *tokenSource) *c
 
 // do asks one question; see [kserve.Conn.Do].
 func (c *callers) do(ctx context.Context, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Port() == "" {
-		return 0, nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
-	}
-	conn, failure := c.conn(u)
+	u, conn, failure := c.find(rawURL)
 	if failure != nil {
 		return 0, nil, failure
 	}
-	status, answer, err = conn.Do(ctx, method, u.EscapedPath(), limit)
+	status, answer, err := conn.Do(ctx, method, u.EscapedPath(), limit)
 	if err != nil {
 		return 0, nil, classifyCall(ctx, err)
 	}
 	return status, answer, nil
+}
+
+// open begins to answer a request, whose answer is read as it comes; see
+// [kserve.Conn.Stream].
+func (c *callers) open(ctx context.Context, method, rawURL string, body []byte) (*http.Response, *Error) {
+	if method != http.MethodPost {
+		status, answer, failure := c.do(ctx, method, rawURL, 0)
+		if failure != nil {
+			return nil, failure
+		}
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer))}, nil
+	}
+	u, conn, failure := c.find(rawURL)
+	if failure != nil {
+		return nil, failure
+	}
+	status, kind, answer, err := conn.Stream(ctx, u.EscapedPath(), body)
+	if err != nil {
+		return nil, classifyCall(ctx, err)
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: answer}, nil
+}
+
+// find gives the connection for a URL.
+func (c *callers) find(rawURL string) (*url.URL, *kserve.Conn, *Error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Port() == "" {
+		return nil, nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
+	}
+	conn, failure := c.conn(u)
+	return u, conn, failure
 }
 
 // classifyCall gives the failures of gRPC their reasons.

@@ -47,6 +47,10 @@ func (r *Replica) SetEmptyPage(on bool) { r.do(func(r *Replica) { r.w.emptyPage 
 // Stick makes the next n requests get all their tokens and never their end.
 func (r *Replica) Stick(n int) { r.do(func(r *Replica) { r.w.stick += n }) }
 
+// Heedless has the server go on with requests whose client leaves, whatever its
+// kind does.
+func (r *Replica) Heedless(on bool) { r.do(func(r *Replica) { r.w.heedless = on }) }
+
 // Unsteady makes the same prompt get another answer each time, as a server does
 // whose choice of kernels depends on the batch.
 func (r *Replica) Unsteady(on bool) { r.do(func(r *Replica) { r.w.unsteady = on }) }

@@ -56,6 +56,7 @@ type switches struct {
 	stick     int  // So many next requests never end.
 	stalled   bool
 	unsteady  bool // Answers differ from request to request.
+	heedless  bool // Requests whose client left go on.
 }
 
 // NewReplica makes a replica at simulated time 0. Without LoadDuration it serves

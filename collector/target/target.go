@@ -125,6 +125,9 @@ type Canary struct {
 	// when it ended; empty before the first.
 	Result, Reason string
 	At             time.Time
+	// Cancel is one word for what became of the last request whose client left on
+	// purpose, CancelReason says why; empty before the first.
+	Cancel, CancelReason string
 	// Output is what the last answer was, for the comparison with those of other
 	// replicas of the same Group; empty where there is nothing to compare.
 	Group, Output string

@@ -31,6 +31,9 @@ type canaryState struct {
 	Result string     `json:"result,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	At     *time.Time `json:"at,omitempty"`
+	// Cancel is what became of the last request whose client left on purpose.
+	Cancel       string `json:"cancel,omitempty"`
+	CancelReason string `json:"cancel_reason,omitempty"`
 }
 
 // readCanary copies what the canary shows; nil where it is off.
@@ -38,7 +41,7 @@ func readCanary(c *target.Canary, clean scrubber) *canaryState {
 	if c == nil {
 		return nil
 	}
-	return &canaryState{c.Model, c.Hold, c.Result, clean.text(c.Reason), moment(c.At)}
+	return &canaryState{c.Model, c.Hold, c.Result, clean.text(c.Reason), moment(c.At), c.Cancel, clean.text(c.CancelReason)}
 }
 
 // readKnown copies what is known without secrets, which a server's own words

@@ -31,7 +31,8 @@ func TestStatesOfSGLang(t *testing.T) {
 		{"one that is back is ready", l.back},
 		{"one whose scheduler was killed is down", l.killed},
 	})
-	require.Subset(t, []string{"unknown", "ready", "stalled", "down"}, l.history(t), "no other state was ever shown")
+	// Of one whose scheduler was killed the page fails before its API does.
+	require.Subset(t, []string{"unknown", "ready", "stalled", "blind", "down"}, l.history(t), "no other state was ever shown")
 }
 
 func (l sglangLife) starts(t *testing.T) {

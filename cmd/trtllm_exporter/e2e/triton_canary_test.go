@@ -145,3 +145,55 @@ func TestOnlyTheCanarySeesAStreamThatNeverEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status, "a stream that hangs is no reason to restart: "+string(text))
 }
+
+// TestTritonIsFreeOfAClientThatLeft sends the canary to Triton over HTTP and over
+// gRPC, and has its client leave in the middle of a stream.
+func TestTritonIsFreeOfAClientThatLeft(t *testing.T) {
+	binary := exporterBinary(t)
+	s := startTriton(t, releases()[0])
+	for _, protocol := range []string{"http", "grpc"} {
+		t.Run(protocol, func(t *testing.T) {
+			e := startConfigured(t, binary, fmt.Sprintf(`
+global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
+pools:
+  - pool_id: real
+    api_protocol: %s
+    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }
+    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
+`, protocol, canaryTokens, s.metricsAddress()))
+			leftAndFreed(t, e)
+			p := e.page(t)
+			require.Equal(t, float64(canaryTokens), p.only(t, "llm_server_canary_tokens"))
+			require.Equal(t, 1.0, p.only(t, "llm_server_canary_deterministic"))
+			require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005, "10 ms a token")
+			require.Greater(t, p.only(t, "llm_server_canary_duration_seconds"), 0.01*(canaryTokens-1))
+			require.Less(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"), 5.0)
+		})
+	}
+}
+
+// TestTheCanaryHasTheTimesOfTritonsLLMAPI asks an LLM-API model, whose answers say
+// how long the request waited and when it had its first token.
+func TestTheCanaryHasTheTimesOfTritonsLLMAPI(t *testing.T) {
+	s := newLLMAPI(t, releases()[0], true, settings{"iteration_ms": "40"})
+	s.start(t)
+	for _, protocol := range []string{"http", "grpc"} {
+		t.Run(protocol, func(t *testing.T) {
+			e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
+pools:
+  - pool_id: real
+    api_protocol: %s
+    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d }
+    static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
+`, protocol, canaryTokens, s.metricsAddress()))
+			within(t, 40*time.Second, "a good request", func() bool { return all(e.page(t), "llm_server_canary_success") == 1 })
+			p := e.page(t)
+			queued, first := p.only(t, "llm_server_canary_engine_queue_seconds"), p.only(t, "llm_server_canary_engine_time_to_first_token_seconds")
+			require.GreaterOrEqual(t, queued, 0.0)
+			require.Greater(t, first, 0.02, "an iteration takes 40 ms")
+			require.Greater(t, first, queued)
+			require.Greater(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"), first, "the client's holds the way there and back")
+		})
+	}
+}

@@ -17,11 +17,12 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	s := newEngine(t, "vllm")
 	s.start(t, "--max-num-queued-reqs", "8") // Running ones are among them.
 	const tokens = 5
-	l := watchLife(t, s, fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d }", tokens))
+	l := watchLife(t, s, fmt.Sprintf("canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }", tokens))
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
 	p := l.page(t)
 	require.Equal(t, float64(tokens), p.only(t, "llm_server_canary_tokens"))
 	require.Positive(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"))
+	leftAndFreed(t, l.exporter)
 
 	c := s.startCrowd(t, 3*slots, arrival{words: 20, tokens: 1500})
 	l.shows(t, 0, "llm_server_canary_success")
@@ -53,4 +54,15 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	require.Equal(t, rejected+refusals(last), total(last, "llm_server_requests_total", "class", "overload"), "the crowd's and the canary's")
 	require.Zero(t, total(last, "llm_server_request_error_ratio", "class", "server"), "what was refused is no failure")
 	require.NotContains(t, l.history(t), "failing")
+}
+
+// TestCanaryInFrontOfSGLang has the canary's client leave in the middle of a stream.
+func TestCanaryInFrontOfSGLang(t *testing.T) {
+	s := newEngine(t, "sglang")
+	s.start(t)
+	l := watchLife(t, s, "canary: { enabled: true, interval: 10s, endpoint: completions, prompt: w1 w2 w3, max_tokens: 5, cancel_within: 2500ms, cancel_tokens: 3000 }")
+	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
+	leftAndFreed(t, l.exporter)
+	// The server counts all of them among its requests, those that were left too.
+	require.Positive(t, total(l.page(t), "sglang:num_aborted_requests_total"))
 }

@@ -158,8 +158,10 @@ func (l vllmLife) killed(t *testing.T) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 2000})
 	l.shows(t, slots, "llm_server_requests_running")
-	killed := signalPart(t, l.server.part(t, vllmCore), syscall.SIGKILL)
-	l.turns(t, "down", killed, 3*engineInterval)
+	signalPart(t, l.server.part(t, vllmCore), syscall.SIGKILL)
+	// The API ends by itself when it has seen that.
+	within(t, engineLongest, "nothing answers any more", func() bool { return l.server.status(t, "/health") == 0 })
+	l.turns(t, "down", time.Now(), 3*engineInterval)
 	for _, a := range c.wait() {
 		require.False(t, a.done && !a.failed, "a stream of a dead engine came to a good end")
 	}

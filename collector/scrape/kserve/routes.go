@@ -34,6 +34,7 @@ func routes() []route {
 		{http.MethodGet, "/v2", "ServerMetadata", ""},
 		{http.MethodPost, "/v2/repository/index", "RepositoryIndex", "models"},
 		{http.MethodGet, "/v2/models/" + model + "/config", "ModelConfig", "config"},
+		{http.MethodGet, "/v2/models/" + model, "ModelMetadata", ""},
 	}
 }
 

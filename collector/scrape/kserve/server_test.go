@@ -49,6 +49,30 @@ func (raw) Unmarshal(data []byte, v any) error {
 // serve starts a server whose answers to a method are its bytes or an error.
 func serve(t *testing.T, address string, answer func(ctx context.Context, rpc string, request []byte) ([]byte, error), options ...grpc.ServerOption) *server {
 	t.Helper()
+	return serveCalls(t, address, func(stream grpc.ServerStream, rpc string, request []byte) error {
+		reply, err := answer(stream.Context(), rpc, request)
+		if err != nil {
+			return err
+		}
+		return stream.SendMsg(reply)
+	}, options...)
+}
+
+// serveStreams starts a server with a model of which it has the metadata, and
+// which answers as said.
+func serveStreams(t *testing.T, about []byte, answer func(stream grpc.ServerStream) error) *server {
+	t.Helper()
+	return serveCalls(t, "127.0.0.1:0", func(stream grpc.ServerStream, rpc string, _ []byte) error {
+		if rpc == "ModelMetadata" {
+			return stream.SendMsg(about)
+		}
+		return answer(stream)
+	})
+}
+
+// serveCalls starts a server that answers each method as said.
+func serveCalls(t *testing.T, address string, answer func(stream grpc.ServerStream, rpc string, request []byte) error, options ...grpc.ServerOption) *server {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
 	require.NoError(t, err)
 	s := &server{address: listener.Addr().String()}
@@ -62,11 +86,7 @@ func serve(t *testing.T, address string, answer func(ctx context.Context, rpc st
 		s.mu.Lock()
 		s.calls = append(s.calls, call{method, request, md})
 		s.mu.Unlock()
-		reply, err := answer(stream.Context(), method[len(prefix):], request)
-		if err != nil {
-			return err
-		}
-		return stream.SendMsg(reply)
+		return answer(stream, method[len(prefix):], request)
 	}))
 	s.grpc = grpc.NewServer(options...)
 	var serving sync.WaitGroup

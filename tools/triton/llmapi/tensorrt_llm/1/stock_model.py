@@ -100,7 +100,7 @@ class TritonPythonModel:
         counted_later = False
         req_id = str(uuid.uuid4())
         try:
-            prompt, sampling_params, streaming, wants_reason = self._convert_request(request)
+            prompt, sampling_params, streaming, wants = self._convert_request(request)
             if streaming and not self.decoupled:
                 raise pb_utils.TritonModelException("Streaming is only supported in decoupled mode.")
             from tensorrt_llm import SamplingParams
@@ -112,12 +112,12 @@ class TritonPythonModel:
             async for output in result:
                 if streaming:
                     counted_later = output.finished
-                    self._response_queue.put_nowait((sender, self._create_response(output, wants_reason), FINAL if output.finished else 0))
+                    self._response_queue.put_nowait((sender, self._create_response(output, wants), FINAL if output.finished else 0))
             if not streaming:
                 with self.lock:
                     cancelled = self.req_id_to_request_data.pop(req_id, None) is None
                 if not cancelled:
-                    sender.send(self._create_response(output, wants_reason), flags=FINAL)
+                    sender.send(self._create_response(output, wants), flags=FINAL)
         except Exception as error:
             self.logger.log_error("[stand-in] Error generating request: %s" % error)
             counted_later = True  # After the tokens that are still on their way.
@@ -137,13 +137,18 @@ class TritonPythonModel:
             raise pb_utils.TritonModelException("text_input must be a single prompt")
         wanted = scalar(request, "sampling_param_max_tokens")
         sampling_params = {} if wanted is None else {"max_tokens": int(wanted)}
-        return text[0].decode("utf-8"), sampling_params, bool(scalar(request, "streaming")), bool(scalar(request, "return_finish_reason"))
+        return text[0].decode("utf-8"), sampling_params, bool(scalar(request, "streaming")), (
+            bool(scalar(request, "return_finish_reason")), bool(scalar(request, "sampling_param_return_perf_metrics")))
 
     @staticmethod
-    def _create_response(output, wants_reason):
+    def _create_response(output, wants):
+        wants_reason, wants_metrics = wants
         tensors = [pb_utils.Tensor("text_output", np.array([one.text for one in output.outputs], dtype=object))]
         if wants_reason:
             tensors.append(pb_utils.Tensor("finish_reason", np.array([str(one.finish_reason) for one in output.outputs], dtype=object)))
+        if wants_metrics and output.finished:
+            for name in ("arrival_time_ns", "first_scheduled_time_ns", "first_token_time_ns"):
+                tensors.append(pb_utils.Tensor(name, np.array([str(getattr(output, name))], dtype=object)))
         return pb_utils.InferenceResponse(output_tensors=tensors)
 
     def handle_stop_request(self, user_id, sender):

@@ -50,6 +50,7 @@ class RequestOutput:
         self._wanted, self._streaming, self._orders = wanted, streaming, orders
         self._steps, self._loop = asyncio.Queue(), asyncio.get_running_loop()
         self._aborted = False
+        self.arrival_time_ns, self.first_scheduled_time_ns, self.first_token_time_ns = time.monotonic_ns(), 0, 0
 
     def abort(self):
         self._aborted = True
@@ -74,6 +75,7 @@ class RequestOutput:
     # The executor's side: its thread calls these.
 
     def token(self, index):
+        self.first_token_time_ns = self.first_token_time_ns or time.monotonic_ns()
         for order, reason in (("!stop", "stop"), ("!timeout", "timeout")):
             if self._orders.get(order) == index:
                 self._step(index, reason)
@@ -121,6 +123,8 @@ class Engine(Executor):
         stats, batch = super()._schedule()
         if stats.context:  # Blocks of the prompts that came in, less those that were there.
             entered = [request for request in batch if request.produced == 0]
+            for request in entered:
+                request.sink.first_scheduled_time_ns = request.sink.first_scheduled_time_ns or time.monotonic_ns()
             blocks = sum(len(request.prompt) // self.cache.tokens_per for request in entered)
             self._missed += blocks - (self.cache.reused - reused)
         self._report(stats, batch)

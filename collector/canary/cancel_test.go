@@ -1,0 +1,193 @@
+package canary_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// cancelWithin is the time that servers have in these tests, pageEvery how often
+// their pages are looked at.
+const (
+	cancelWithin = 4 * time.Second
+	pageEvery    = time.Second
+)
+
+// checked runs one cancel check against a simulated server, of which a page is
+// seen every second, and gives what the record then has of it. Meanwhile is
+// called with each page, before the canary sees it.
+func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Sight)) (found, reason string, r *simulate.Replica) {
+	t.Helper()
+	r, n := simulated(t, s)
+	c := canary.DefaultConfig
+	c.CancelWithin, c.CancelTokens = model.Duration(cancelWithin), tokens
+	record := &canary.Record{}
+	record.Order(&canary.Order{Question: q, ModelID: "llama"})
+	require.True(t, record.Take(c.Ask(t.Context(), n, q), time.Minute))
+	require.Equal(t, canary.OK, record.Last().Last.Result, record.Last().Last.Reason)
+	record.WantCancel(cancelWithin)
+	departures := make(chan canary.Departure, 1)
+	for page := range 40 {
+		time.Sleep(pageEvery)
+		sight := canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
+		meanwhile(page, r, n, &sight)
+		record.Saw(sight)
+		if order, pace, seen := record.NextCancel(); order != nil {
+			go func() { departures <- c.Leave(t.Context(), n, order.Question, pace, seen) }()
+		}
+		synctest.Wait()
+		select {
+		case d := <-departures:
+			record.Depart(d)
+		default:
+		}
+		record.Due()
+		if status := record.Status(); status.Cancel != "" {
+			require.NotNil(t, record.Next(), "the next request may be sent")
+			r.Stall(false)
+			return status.Cancel, status.CancelReason, r
+		}
+		require.Nil(t, record.Next(), "no other request meanwhile")
+	}
+	t.Fatal("the check has no result")
+	return "", "", nil
+}
+
+// TestWhatBecomesOfARequestWhoseClientLeaves is every kind of server that
+// streams, with everything that can come between. Simulated servers of TensorRT-LLM
+// behind Triton, NIM and Dynamo go on to the last token, the others stop.
+func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
+	stops := map[string]bool{"trtllm-serve": true, "an old trtllm-serve": true, "vLLM": true, "SGLang": true}
+	nothing := func(int, *simulate.Replica, *network, *canary.Sight) {}
+	other := func(from int) func(int, *simulate.Replica, *network, *canary.Sight) {
+		return func(page int, _ *simulate.Replica, _ *network, sight *canary.Sight) {
+			if page >= from {
+				sight.InFlight++
+			}
+		}
+	}
+	for _, trouble := range []struct {
+		name   string
+		tokens int
+		// begin happens before the first page.
+		meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Sight)
+		// stopping and other are the results of servers that stop, and of others.
+		stopping, going canary.CancelResult
+		reason          string
+	}{
+		{"nothing", 4000, nothing, canary.Freed, canary.Held, "after"},
+		{"the server heeds nobody", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Sight) { r.Heedless(true) }, canary.Held, canary.Held, "in flight"},
+		{"the answer is too short to be left", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
+		{"others were there before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
+		{"others come meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
+		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, sight *canary.Sight) { sight.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, sight *canary.Sight) { sight.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Sight) {
+			r.Stall(page > 0)
+		}, canary.Held, canary.Held, "in flight"},
+		{"requests fail", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Sight) { r.FailRequests(true) }, canary.Unclear, canary.Unclear, ""},
+		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, sight *canary.Sight) {
+			r.Stop()
+			if page == 0 {
+				sight.InFlight = 0
+			}
+		}, canary.Unclear, canary.Unclear, "connect"},
+	} {
+		for name, s := range questions() {
+			t.Run(trouble.name+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s.spec.Workload.MaxOutput = 5000
+					want := trouble.going
+					if stops[name] {
+						want = trouble.stopping
+					}
+					found, reason, _ := checked(t, s.spec, s.question, trouble.tokens, trouble.meanwhile)
+					require.Equal(t, string(want), found, reason)
+					require.Contains(t, reason, trouble.reason)
+				})
+			})
+		}
+	}
+}
+
+func TestWhatACancelCheckShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ordered("v1")
+		rowsOf := func() []string {
+			var all []string
+			for _, row := range rows(r) {
+				if strings.HasPrefix(row, "canary_cancel_") {
+					all = append(all, row)
+				}
+			}
+			return all
+		}
+		sight := func(after time.Duration, inFlight float64) {
+			time.Sleep(after)
+			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+		}
+		check := func(left float64) {
+			r.Take(answered("a"), time.Minute)
+			r.WantCancel(cancelWithin)
+			sight(time.Second, 0)
+			order, pace, seen := r.NextCancel()
+			require.NotNil(t, order)
+			require.InDelta(t, 214*time.Millisecond, pace, float64(time.Millisecond), "1.5 s for 7 tokens")
+			again, _, _ := r.NextCancel()
+			require.Nil(t, again, "it is asked once")
+			sight(time.Second, 1)
+			<-seen
+			r.Depart(canary.Departure{At: time.Now(), Alone: time.Now().Add(time.Hour)})
+			sight(cancelWithin, left)
+		}
+		require.Empty(t, rowsOf())
+		check(0)
+		require.Equal(t, []string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_success{llama,} 1", "canary_cancel_seconds{llama,} 4"}, rowsOf())
+		check(1)
+		held := []string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1", "canary_cancel_success{llama,} 0"}
+		require.Equal(t, held, rowsOf())
+		require.Equal(t, "held", r.Status().Cancel)
+		require.Equal(t, "the request was in flight 4s after its client left", r.Status().CancelReason)
+		require.Empty(t, r.Failing(), "a server that goes on serves")
+
+		r.Take(answered("a"), time.Minute)
+		r.WantCancel(cancelWithin)
+		sight(time.Second, 3)
+		require.Equal(t, append([]string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1", "canary_cancel_checks_total{llama,busy} 1"}, held[2]), rowsOf(),
+			"what the last check that could tell showed stays")
+
+		down := order("v1")
+		down.Hold = "the replica is down"
+		r.Order(down)
+		require.NotContains(t, strings.Join(rowsOf(), "\n"), "canary_cancel_success")
+	})
+}
+
+func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ordered("v1")
+		begins := func() bool {
+			time.Sleep(time.Second)
+			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), Known: true})
+			o, _, _ := r.NextCancel()
+			return o != nil
+		}
+		r.WantCancel(cancelWithin)
+		require.False(t, begins(), "before the first request")
+		r.Take(stall(), time.Minute)
+		r.WantCancel(cancelWithin)
+		require.False(t, begins(), "after one that failed")
+		r.Take(answered("a"), time.Minute)
+		r.WantCancel(0)
+		require.False(t, begins(), "where it is off")
+		r.WantCancel(cancelWithin)
+		require.True(t, begins())
+	})
+}

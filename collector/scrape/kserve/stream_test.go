@@ -1,0 +1,214 @@
+package kserve_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/kserve"
+)
+
+const generateStream = "/v2/models/llm/generate_stream"
+
+// someInputs is the metadata of a model with an input of every type.
+func someInputs() []byte {
+	all := str(1, "llm")
+	for _, t := range []string{"BYTES", "BOOL", "INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64", "FP32", "FP64", "FP16"} {
+		all = join(all, msg(4, str(1, strings.ToLower(t)), str(2, t), packed(3, -1, 1)))
+	}
+	return all
+}
+
+// part is a part of an answer with one text.
+func part(text string) []byte {
+	raw := join([]byte{byte(len(text)), 0, 0, 0}, []byte(text))
+	return msg(2, str(1, "llm"), str(2, "1"), msg(5, str(1, "text_output"), str(2, "BYTES"), packed(3, 1)), msg(6, raw))
+}
+
+// answering is a server whose model answers with parts, then with an error.
+func answering(t *testing.T, failure error, parts ...[]byte) *server {
+	t.Helper()
+	return serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
+		for _, p := range parts {
+			if err := stream.SendMsg(p); err != nil {
+				return err
+			}
+		}
+		return failure
+	})
+}
+
+// streamed reads an answer to its end.
+func streamed(t *testing.T, s *server, path, body string) (code int, text string, failure error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	code, kind, answer, err := open(t, kserve.Options{Address: s.address}).Stream(ctx, path, []byte(body))
+	if err != nil {
+		return 0, "", err
+	}
+	require.Equal(t, code == http.StatusOK, strings.HasPrefix(kind, "text/event-stream"))
+	all, failure := io.ReadAll(answer)
+	require.NoError(t, answer.Close())
+	return code, string(all), failure
+}
+
+func TestAnAnswerInPartsIsThatOfTheHTTPAPI(t *testing.T) {
+	const begins = `data: {"model_name":"llm","model_version":"1","text_output":`
+	contents := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES"), msg(5, str(8, "a"), str(8, "b"))))
+	number := msg(2, str(1, "llm"), msg(5, str(1, "text_output"), str(2, "BYTES")), msg(5, str(1, "sequence_id"), str(2, "INT32")), msg(6, []byte{1, 0, 0, 0, 'x'}), msg(6, []byte{7, 0, 0, 0}))
+	for _, c := range []struct {
+		name    string
+		failure error
+		parts   [][]byte
+		code    int
+		text    string
+		err     string
+	}{
+		{"tokens one by one", nil, [][]byte{part("one"), part(" two")}, 200, begins + "\"one\"}\n\n" + begins + "\" two\"}\n\n", ""},
+		{"a part that says that it is the last", nil, [][]byte{part("one"), msg(2, str(1, "llm"))}, 200, begins + "\"one\"}\n\n", ""},
+		{"several texts in the message itself", nil, [][]byte{contents}, 200, `data: {"model_name":"llm","model_version":"","text_output":["a","b"]}` + "\n\n", ""},
+		{"an output that is no text", nil, [][]byte{number}, 200, `data: {"model_name":"llm","model_version":"","text_output":"x"}` + "\n\n", ""},
+		{"nothing", nil, nil, 200, "", ""},
+		{"an error in the stream", nil, [][]byte{part("one"), str(1, "the stub died")}, 200, begins + "\"one\"}\n\ndata: {\"error\":\"the stub died\"}\n\n", ""},
+		{"refused before any part", status.Error(codes.NotFound, "unknown model"), nil, 404, `{"error":"unknown model"}`, ""},
+		{"no room", status.Error(codes.Unavailable, "Exceeds maximum queue size"), nil, 503, `{"error":"Exceeds maximum queue size"}`, ""},
+		{"a failure in the middle", status.Error(codes.Internal, "broken"), [][]byte{part("one")}, 200, begins + "\"one\"}\n\n", "broken"},
+		{"a text that is cut", nil, [][]byte{msg(2, msg(5, str(1, "text_output"), str(2, "BYTES")), msg(6, []byte{9, 0, 0, 0, 'x'}))}, 0, "", "output 0 is cut"},
+		{"a length that is cut", nil, [][]byte{part("one"), msg(2, msg(5, str(1, "t"), str(2, "BYTES")), msg(6, []byte{9, 0}))}, 200, begins + "\"one\"}\n\n", "output 0 is cut"},
+		{"no such message", nil, [][]byte{{0xff}}, 0, "", "the answer is no such message"},
+		{"fields of another type", nil, [][]byte{num(2, 1)}, 0, "", "infer_response has wire type 0"},
+		{"a part that is too large", nil, [][]byte{part("one"), str(1, strings.Repeat("x", 2<<20))}, 200, begins + "\"one\"}\n\n", "over its limit"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			code, text, err := streamed(t, answering(t, c.failure, c.parts...), generateStream, `{"bytes":"hi"}`)
+			require.Equal(t, c.code, code)
+			require.Equal(t, c.text, text)
+			if c.err == "" {
+				require.NoError(t, err)
+			} else {
+				require.ErrorContains(t, err, c.err)
+			}
+		})
+	}
+}
+
+func TestInputsAreWrittenInTheirTypes(t *testing.T) {
+	s := answering(t, nil, part("one"))
+	code, text, err := streamed(t, s, generateStream,
+		`{"bytes":"hi","bool":true,"int8":-1,"uint8":255,"int16":-2,"uint16":65535,"int32":-3,"uint32":4294967295,"int64":-4,"uint64":5,"fp32":0.5,"fp64":-0.5}`)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code, text)
+	calls := s.asked()
+	require.Len(t, calls, 2)
+	require.Equal(t, prefix+"ModelMetadata", calls[0].rpc)
+	require.Equal(t, str(1, "llm"), calls[0].request)
+	require.Equal(t, prefix+"ModelStreamInfer", calls[1].rpc)
+	input := func(name string) []byte { return msg(5, str(1, strings.ToLower(name)), str(2, name), packed(3, 1, 1)) }
+	raw := func(bytes ...byte) []byte { return msg(7, bytes) }
+	require.Equal(t, join(str(1, "llm"),
+		input("BYTES"), input("BOOL"), input("INT8"), input("UINT8"), input("INT16"), input("UINT16"), input("INT32"), input("UINT32"), input("INT64"), input("UINT64"), input("FP32"), input("FP64"),
+		raw(2, 0, 0, 0, 'h', 'i'), raw(1), raw(0xff), raw(0xff), raw(0xfe, 0xff), raw(0xff, 0xff), raw(0xfd, 0xff, 0xff, 0xff), raw(0xff, 0xff, 0xff, 0xff),
+		raw(0xfc, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), raw(5, 0, 0, 0, 0, 0, 0, 0), raw(0, 0, 0, 0x3f), raw(0, 0, 0, 0, 0, 0, 0xe0, 0xbf),
+	), ordered(t, calls[1].request))
+}
+
+// ordered puts the fields of a message, and of its inputs, into the order of their
+// numbers.
+func ordered(t *testing.T, message []byte) []byte {
+	t.Helper()
+	type field struct {
+		number protowire.Number
+		text   []byte
+	}
+	var all []field
+	for len(message) > 0 {
+		number, wire, size := protowire.ConsumeField(message)
+		require.Positive(t, size)
+		text := message[:size]
+		if number == 5 && wire == protowire.BytesType {
+			_, _, head := protowire.ConsumeTag(text)
+			inner, _ := protowire.ConsumeBytes(text[head:])
+			text = msg(5, ordered(t, inner))
+		}
+		all, message = append(all, field{number, text}), message[size:]
+	}
+	slices.SortStableFunc(all, func(a, b field) int { return int(a.number - b.number) })
+	var out []byte
+	for _, f := range all {
+		out = append(out, f.text...)
+	}
+	return out
+}
+
+func TestWhatCannotBeAskedInPartsIsRefused(t *testing.T) {
+	for name, c := range map[string]struct{ path, body, says string }{
+		"another path":               {"/v2/models/llm/infer", `{}`, "no gRPC method"},
+		"an input that it lacks":     {generateStream, `{"color":"red"}`, "model llm has no input color"},
+		"a type that is not written": {generateStream, `{"fp16":1}`, "type FP16, which is not written"},
+		"a number for a text":        {generateStream, `{"bytes":1}`, "input bytes of type BYTES"},
+		"a body that is no JSON":     {generateStream, `no`, "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, text, err := streamed(t, answering(t, nil), c.path, c.body)
+			require.NoError(t, err)
+			require.Contains(t, []int{http.StatusBadRequest, http.StatusNotFound}, code)
+			require.Contains(t, text, c.says)
+		})
+	}
+	t.Run("a model that is not there", func(t *testing.T) {
+		code, text, err := streamed(t, serve(t, "127.0.0.1:0", fails(status.Error(codes.NotFound, "no model"))), generateStream, `{}`)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusNotFound, code)
+		require.Contains(t, text, "no model")
+	})
+}
+
+func TestAClientThatLeavesIsNoticed(t *testing.T) {
+	left := make(chan error, 1)
+	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
+		if err := stream.SendMsg(part("one")); err != nil {
+			return err
+		}
+		<-stream.Context().Done()
+		left <- stream.Context().Err()
+		return stream.Context().Err()
+	})
+	var connected, sent bool
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { connected = true },
+		WroteRequest: func(httptrace.WroteRequestInfo) { sent = true },
+	})
+	_, _, answer, err := open(t, kserve.Options{Address: s.address}).Stream(ctx, generateStream, []byte(`{"bytes":"hi"}`))
+	require.NoError(t, err)
+	require.True(t, connected)
+	require.True(t, sent)
+	some := make([]byte, 8)
+	_, err = io.ReadFull(answer, some)
+	require.NoError(t, err)
+	require.Equal(t, "data: {\"", string(some))
+	require.NoError(t, answer.Close())
+	require.ErrorIs(t, <-left, context.Canceled)
+}
+
+func TestATimeThatIsOverEndsAStream(t *testing.T) {
+	s := serveStreams(t, someInputs(), func(stream grpc.ServerStream) error {
+		<-stream.Context().Done()
+		return stream.Context().Err()
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, _, _, err := open(t, kserve.Options{Address: s.address}).Stream(ctx, generateStream, []byte(`{"bytes":"hi"}`))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
