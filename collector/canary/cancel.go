@@ -102,7 +102,10 @@ func (c *cancels) saw(s Sight) {
 		c.phase = resting // The capability says so.
 	case !s.Known:
 	case c.phase == wanted && s.InFlight > 0:
-		c.conclude(Busy, "other requests were in flight before it")
+		// Gauges lag behind, so that the good request may still be among them.
+		if s.Began.Sub(c.since) >= c.within {
+			c.conclude(Busy, "other requests were in flight before it")
+		}
 	case c.phase == wanted:
 		c.phase = ready
 	case c.phase == asked && s.InFlight > 0:

@@ -160,6 +160,8 @@ func TestWhatACancelCheckShows(t *testing.T) {
 		r.Take(answered("a"), time.Minute)
 		r.WantCancel(cancelWithin)
 		sight(time.Second, 3)
+		require.Equal(t, "held", r.Status().Cancel, "its own request may still be counted")
+		sight(cancelWithin, 3)
 		require.Equal(t, append([]string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1", "canary_cancel_checks_total{llama,busy} 1"}, held[2]), rowsOf(),
 			"what the last check that could tell showed stays")
 

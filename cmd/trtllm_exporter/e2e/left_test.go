@@ -3,31 +3,40 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// leftAndFreed waits until a page shows that the slot of a request was free again
-// whose client left in the middle, and none that was not. A check is unclear on a
-// machine that is too busy for a page in time.
+// left waits until a client has left in the middle and the pages have shown what
+// became of its request: freed or held. A check is unclear on a machine that is too
+// busy for a page in time, and the next one is waited for.
+func left(t *testing.T, e *exporter, became string) {
+	t.Helper()
+	results := func() (all []string) {
+		for _, s := range e.page(t).named("llm_server_canary_cancel_checks_total") {
+			all = append(all, s.labels.Get("result"))
+		}
+		return all
+	}
+	for limit := time.Now().Add(2 * time.Minute); !slices.Contains(results(), became); time.Sleep(time.Second) {
+		require.True(t, time.Now().Before(limit), "%v is all that became of them: %s", results(), e.body(t, "/targets?format=json"))
+	}
+	for _, other := range []string{"freed", "held"} {
+		require.True(t, other == became || !slices.Contains(results(), other), "%v", results())
+	}
+	require.Equal(t, 1.0, e.page(t).only(t, "llm_server_capability", "capability", "cancel"))
+}
+
+// leftAndFreed wants the slot to be free again.
 func leftAndFreed(t *testing.T, e *exporter) {
 	t.Helper()
-	value := func(p page, name string, pairs ...string) (sum float64) {
-		for _, s := range p.named(name, pairs...) {
-			sum += s.value
-		}
-		return sum
-	}
-	within(t, 2*time.Minute, "a client left, and its slot is free", func() bool {
-		return value(e.page(t), "llm_server_canary_cancel_checks_total", "result", "freed") > 0
-	})
+	left(t, e, "freed")
 	p := e.page(t)
-	require.Zero(t, value(p, "llm_server_canary_cancel_checks_total", "result", "held"), string(e.body(t, "/targets?format=json")))
 	require.Equal(t, 1.0, p.only(t, "llm_server_canary_cancel_success"))
 	took := p.only(t, "llm_server_canary_cancel_seconds")
 	require.Positive(t, took)
-	require.Equal(t, 1.0, p.only(t, "llm_server_capability", "capability", "cancel"))
 	t.Logf("the slot was free %.2f s after the client left, or before", took)
 }

@@ -146,9 +146,10 @@ func TestOnlyTheCanarySeesAStreamThatNeverEnds(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, "a stream that hangs is no reason to restart: "+string(text))
 }
 
-// TestTritonIsFreeOfAClientThatLeft sends the canary to Triton over HTTP and over
-// gRPC, and has its client leave in the middle of a stream.
-func TestTritonIsFreeOfAClientThatLeft(t *testing.T) {
+// TestAnEnsembleGoesOnWhenItsClientLeft sends the canary to Triton over HTTP and
+// over gRPC, and has its client leave in the middle of a stream: the request of an
+// ensemble goes on to its last token.
+func TestAnEnsembleGoesOnWhenItsClientLeft(t *testing.T) {
 	binary := exporterBinary(t)
 	s := startTriton(t, releases()[0])
 	for _, protocol := range []string{"http", "grpc"} {
@@ -158,11 +159,13 @@ global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
 pools:
   - pool_id: real
     api_protocol: %s
-    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 3000 }
+    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 1000 }
     static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
 `, protocol, canaryTokens, s.metricsAddress()))
-			leftAndFreed(t, e)
+			left(t, e, "held")
 			p := e.page(t)
+			require.Equal(t, 0.0, p.only(t, "llm_server_canary_cancel_success"))
+			require.Equal(t, 1.0, all(p, "llm_server_canary_success"), "it serves")
 			require.Equal(t, float64(canaryTokens), p.only(t, "llm_server_canary_tokens"))
 			require.Equal(t, 1.0, p.only(t, "llm_server_canary_deterministic"))
 			require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005, "10 ms a token")
@@ -184,7 +187,7 @@ global: { scrape_interval: 1s, scrape_timeout: 1s, window: 5s }
 pools:
   - pool_id: real
     api_protocol: %s
-    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d }
+    canary: { enabled: true, interval: 10s, timeout: 9s, max_tokens: %d, cancel_within: 2500ms, cancel_tokens: 400 }
     static_configs: [ { targets: [%q], labels: { replica_id: r0 } } ]
 `, protocol, canaryTokens, s.metricsAddress()))
 			within(t, 40*time.Second, "a good request", func() bool { return all(e.page(t), "llm_server_canary_success") == 1 })
@@ -194,6 +197,8 @@ pools:
 			require.Greater(t, first, 0.02, "an iteration takes 40 ms")
 			require.Greater(t, first, queued)
 			require.Greater(t, p.only(t, "llm_server_canary_time_to_first_token_seconds"), first, "the client's holds the way there and back")
+			// This model looks for cancelled requests itself.
+			leftAndFreed(t, e)
 		})
 	}
 }
