@@ -86,7 +86,7 @@ func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
 	require.NotContains(t, s, "success")
 	require.NotContains(t, s, "time_to_first_token_seconds")
 	require.Contains(t, s, "age_seconds")
-	require.Regexp(t, "^the replica is (draining|down)$", c.status(0).Canary.Hold)
+	require.Regexp(t, "^the replica is (not ready|draining|down)$", c.status(0).Canary.Hold)
 	asked := s["requests_total ok"]
 	age := s["age_seconds"]
 	s = c.until("time goes on", 0, func(s map[string]float64) bool { return s["age_seconds"] > age+0.5 })

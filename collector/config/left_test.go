@@ -30,10 +30,10 @@ func TestOneRunFindsMistakesInKeysAndBetweenThem(t *testing.T) {
 			[]string{`line 3: pools[0].static_configs[0].targets[0] must be text, not a mapping`, `line 4: pools[1].pool_id: "a/b" has a slash, which separates pool and replica; use - instead`},
 		},
 		"what speaks of a key that was left out is not reported": {
-			"pools:\n- pool_id: a\n  api_protocol: grpc\n  canary: { enabled: true, max_tokens: x }\n  scrape_interval: 1s\n  scrape_timeout: much\n  api_scheme: https\n  api_port: x\n  static_configs: [ { targets: ['a:1'] } ]\n",
+			"pools:\n- pool_id: a\n  silent: true\n  canary: { enabled: true, max_tokens: x }\n  scrape_interval: 1s\n  scrape_timeout: much\n  api_scheme: https\n  api_port: x\n  static_configs: [ { targets: ['a:1'] } ]\n",
 			[]string{
 				`line 4: pools[0].canary.max_tokens: "x" is not a whole number`,
-				`line 4: pools[0].canary.enabled: the canary needs HTTP, and api_protocol is grpc; remove one of the two`,
+				`line 4: pools[0].canary.enabled: silent replicas have no API to ask; remove one of the two`,
 				`line 6: pools[0].scrape_timeout: "much" is not a duration like 5s or 1m`, `line 8: pools[0].api_port: "x" is not a whole number`,
 			},
 		},

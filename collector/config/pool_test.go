@@ -48,7 +48,7 @@ func TestTheEdgesOfWhatAPoolMaySay(t *testing.T) {
 		{"{ iteration_stats: true, engine: trtllm-serve }", "{ iteration_stats: true, engine: vllm }", `pools[0].iteration_stats: servers of engine vllm have none; remove it, or set engine to trtllm-serve`},
 		{"iteration_stats: true", "{ iteration_stats: true, engine: triton }", `pools[0].iteration_stats: servers of engine triton have none; remove it, or set engine to trtllm-serve`},
 		{"{ canary: { enabled: false }, silent: true }", "{ canary: { enabled: true }, silent: true }", `pools[0].canary.enabled: silent replicas have no API to ask; remove one of the two`},
-		{"{ canary: { enabled: false }, api_protocol: grpc }", "{ canary: { enabled: true }, api_protocol: grpc }", `pools[0].canary.enabled: the canary needs HTTP, and api_protocol is grpc; remove one of the two`},
+		{"{ canary: { enabled: true, cancel_within: 10s }, api_protocol: grpc }", "{ canary: { enabled: true, cancel_within: 9s } }", `pools[0].canary.cancel_within: 9s is shorter than two scrape intervals of 5s, so that no page may be in time; raise it or lower scrape_interval`},
 		{"limits: { samples: 0, labels: 0, label_name: 0, label_value: 0, name: 0, help: 0, output_series: 0, output_models: 0 }", "limits: { output_models: -1 }", `pools[0].limits.output_models: -1 is below 0; give a limit, or 0 for none`},
 	} {
 		require.NoError(t, parsePool(tc.good), tc.good)
