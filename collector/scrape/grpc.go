@@ -161,17 +161,39 @@ func (c *callers) close() {
 // metadata are the headers that a request for a page would have: credentials,
 // read and renewed as there, and http_headers.
 func (c *callers) metadata(ctx context.Context) (metadata.MD, error) {
+	header, err := c.signed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	md := metadata.Pairs(HopHeader, "1")
+	for name, values := range header {
+		md.Append(name, values...)
+	}
+	return md, nil
+}
+
+// signed are the headers that the configuration puts on a request.
+func (c *callers) signed(ctx context.Context) (http.Header, error) {
 	req := (&http.Request{Method: http.MethodPost, URL: &url.URL{}, Header: make(http.Header)}).WithContext(ctx)
 	resp, err := c.signer.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	defer closeBody(resp)
-	md := metadata.Pairs(HopHeader, "1")
-	for name, values := range resp.Request.Header {
-		md.Append(name, values...)
+	closeBody(resp)
+	return resp.Request.Header, nil
+}
+
+// hide keeps secrets of a call out of what came of it: an answer that repeats one
+// is refused, a failure blanks it.
+func (c *callers) hide(ctx context.Context, open map[string]bool, answer []byte, failure *Error) *Error {
+	sent, err := c.signed(ctx)
+	if err != nil {
+		return failure // Then nothing was sent either.
 	}
-	return md, nil
+	if failure == nil && echoes(sent, open, answer) {
+		return echoed()
+	}
+	return blank(sent, failure)
 }
 
 // nowhere answers a request with the request itself.

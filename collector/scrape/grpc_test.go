@@ -131,6 +131,45 @@ func TestAnAPIOverGRPCHasThePoolsCredentials(t *testing.T) {
 	}
 }
 
+func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
+	// Z03.
+	const token = "eyJhbGciOiJIUzI1NiJ9-secret"
+	bearer := scrape.DefaultConfig
+	bearer.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
+	basic := scrape.DefaultConfig
+	basic.BasicAuth = &promconfig.BasicAuth{Username: "u", Password: token}
+	header := scrape.DefaultConfig
+	header.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"Triton-Grpc-Protocol-Key": {Secrets: []promconfig.Secret{token}}}}
+	open := scrape.DefaultConfig
+	open.Headers = &promconfig.Headers{Headers: map[string]promconfig.Header{"X-Tenant": {Values: []string{token}}}}
+	for _, c := range []struct {
+		name string
+		cfg  scrape.Config
+		ok   bool
+	}{
+		{"a token", bearer, false}, {"a password", basic, false}, {"a secret header", header, false},
+		{"a header that is no secret", open, true}, {"what was not sent", scrape.DefaultConfig, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := startGRPC(t)
+			// ServerMetadataResponse, whose first field is the name.
+			s.answer(append([]byte{0x0a, byte(len(token))}, token...))
+			client, err := scrape.New(c.cfg, quiet())
+			require.NoError(t, err)
+			t.Cleanup(client.Close)
+			_, _, body, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
+			if c.ok {
+				require.NoError(t, err)
+				require.Contains(t, string(body), token)
+				return
+			}
+			requireFailure(t, err, scrape.ReasonSecret, "", "the answer repeats the credentials of the request")
+			require.NotContains(t, err.Error(), token)
+			require.Empty(t, body)
+		})
+	}
+}
+
 func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
 	plain, cut := startGRPC(t), startGRPC(t)
 	cut.answer(readyReply()[:1])

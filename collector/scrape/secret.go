@@ -84,13 +84,16 @@ func sentWith(req *http.Request) http.Header {
 
 // conceal blanks in a failure what the request sent as a secret: what a server
 // answers is quoted by some errors, also by those of net/http.
-func conceal(req *http.Request, failure *Error) *Error {
+func conceal(req *http.Request, failure *Error) *Error { return blank(sentWith(req), failure) }
+
+// blank does that for the headers that were sent.
+func blank(sent http.Header, failure *Error) *Error {
 	if failure == nil || failure.Err == nil {
 		return failure
 	}
 	text := failure.Err.Error()
 	shown := text
-	for _, secret := range secretsIn(sentWith(req), minSecret, nil) {
+	for _, secret := range secretsIn(sent, minSecret, nil) {
 		shown = strings.ReplaceAll(shown, secret, "<secret>")
 	}
 	if shown == text {
