@@ -1,0 +1,52 @@
+package querycheck_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
+)
+
+// TestQueriesOfTheDocumentsUseOnlyWhatTheExporterServes reads the query of each
+// family in docs/metrics.md, every block of PromQL in the documents, and what is
+// between backquotes and calls a function of PromQL.
+func TestQueriesOfTheDocumentsUseOnlyWhatTheExporterServes(t *testing.T) {
+	t.Parallel()
+	v := withRules(t)
+	files, err := filepath.Glob("../../docs/*.md")
+	require.NoError(t, err)
+	seen := map[string]int{}
+	for _, file := range append(files, "../../README.md") {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, query := range queriesOf(string(text)) {
+			_, problems := querycheck.Check(v, query)
+			require.Empty(t, problems, "%s: %s", file, query)
+			seen[filepath.Base(file)]++
+		}
+	}
+	require.Greater(t, seen["metrics.md"], 80, "every family has one")
+	require.Positive(t, seen["slos.md"])
+}
+
+// queriesOf are the queries in a document.
+func queriesOf(text string) (all []string) {
+	for _, m := range regexp.MustCompile("(?s)\n```promql\n(.*?)\n```").FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\* query: `([^`]+)`$").FindAllStringSubmatch(text, -1) {
+		all = append(all, m[1])
+	}
+	call := regexp.MustCompile("`((?:sum|max|min|avg|count|rate|increase|histogram_quantile|topk|absent)(?: by)? ?\\([^`]*\\)[^`]*)`")
+	for _, m := range call.FindAllStringSubmatch(text, -1) {
+		if strings.Contains(m[1], "llm_server_") && !strings.Contains(m[1], "...") {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
