@@ -39,6 +39,7 @@ func TestMain(m *testing.M) {
 //	secure VAR USER PASSWORD  a Triton behind TLS and a password; ca.pem is its authority
 //	hang VAR                  a server that accepts and never answers
 //	chatty VAR                a server that goes on speaking after its answer
+//	rude ADDR                 clients that speak something else, or break off
 //	jsonlines FILE            every line of the file is a JSON object
 //	eventually URL REGEXP     fetch until the answer matches
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
@@ -55,6 +56,7 @@ func TestScripts(t *testing.T) {
 			"hang":       startHanging,
 			"secure":     startSecure,
 			"chatty":     startChatty,
+			"rude":       rude,
 			"jsonlines":  jsonLines,
 			"eventually": eventually,
 			"fetch":      fetch,
@@ -143,6 +145,17 @@ func startChatty(ts *testscript.TestScript, _ bool, args []string) {
 		_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%sand another thing", len(text), text)
 		_ = conn.Close()
 	})
+}
+
+// rude is what scanners of ports and clients in a hurry do.
+func rude(ts *testscript.TestScript, _ bool, args []string) {
+	for _, text := range []string{"", "\x16\x03\x01\x00", "SSH-2.0-scanner\r\n\r\n", "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", "GET /metrics HTTP/9.9\r\n\r\n"} {
+		conn, err := net.Dial("tcp", args[0])
+		ts.Check(err)
+		_, err = io.WriteString(conn, text)
+		ts.Check(err)
+		ts.Check(conn.Close())
+	}
 }
 
 // jsonLines wants JSON and nothing else.

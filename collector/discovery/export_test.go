@@ -23,3 +23,6 @@ func NewOf(logger *slog.Logger, static []*targetgroup.Group, discoverers ...Disc
 	}
 	return m
 }
+
+// LoggerOf is the log that a source of the manager gets.
+func (m *Manager) LoggerOf(i int) *slog.Logger { return m.loggerOf(i, m.sources[i].key) }

@@ -82,7 +82,7 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 		}
 		i := m.reports.add(b.key)
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:  slog.New(&witness{m.logger.With("source", b.key).Handler(), func(text string) { m.reports.failed(i, text) }}),
+			Logger:  m.loggerOf(i, b.key),
 			Metrics: mechanisms[name],
 			// A connection a minute is cheap, and none is left behind by a
 			// discovery that has ended.
@@ -95,6 +95,11 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 		m.sources = append(m.sources, source{b.key, d})
 	}
 	return m, nil
+}
+
+// loggerOf is the log of one source.
+func (m *Manager) loggerOf(i int, key string) *slog.Logger {
+	return slog.New(&witness{m.logger.With("discovery", key).Handler(), func(text string) bool { return m.reports.failed(i, text) }})
 }
 
 // staticGroups gives each group a source name that no other has.
@@ -143,7 +148,7 @@ func (m *Manager) supervise(ctx context.Context, s source, groups chan<- []*targ
 		if ctx.Err() != nil {
 			return
 		}
-		m.logger.Error("Discovery ended early", "source", s.key, "retry_in", restart)
+		m.logger.Error("Discovery ended early", "discovery", s.key, "retry_in", restart)
 		select {
 		case <-ctx.Done():
 			return
@@ -195,7 +200,9 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 			return
 		case c := <-updates:
 			news := known.apply(c)
-			m.reports.answered(c.source, countOf(known.newest[c.source]))
+			if m.reports.answered(c.source, countOf(known.newest[c.source])) {
+				m.logger.Info("Source of targets answers again", "discovery", m.sources[c.source].key)
+			}
 			if news && settled == nil {
 				settled = time.After(settle)
 			}

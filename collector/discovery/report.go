@@ -17,28 +17,64 @@ import (
 type reports struct {
 	mu  sync.Mutex
 	all []target.Source
+	// What the log has of each source that failed.
+	logged []logged
 }
+
+// logged is what the log says of one source.
+type logged struct {
+	// When each failure was last written, and whether the last line says that the
+	// source fails.
+	at      map[string]time.Time
+	failing bool
+}
+
+// A source that goes on failing in the same way is no news at each try. It is
+// written again after an hour, and after it answered in between, but then not more
+// often than once a minute. Failures that are worded anew each time are not kept
+// for ever.
+const (
+	sameFailure  = time.Hour
+	afterAnswer  = time.Minute
+	keptFailures = 16
+)
 
 // add begins the report of a source and gives its place.
 func (r *reports) add(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all = append(r.all, target.Source{Key: key})
+	r.logged = append(r.logged, logged{at: map[string]time.Time{}})
 	return len(r.all) - 1
 }
 
-// answered notes that a source answered just now, and how many targets it knows.
-func (r *reports) answered(i, targets int) {
+// answered notes that a source answered just now, and how many targets it knows;
+// again is true when the log says that it fails.
+func (r *reports) answered(i, targets int) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[i].Targets, r.all[i].LastSuccess = targets, time.Now()
+	again, r.logged[i].failing = r.logged[i].failing, false
+	return again
 }
 
-// failed notes that a source failed just now.
-func (r *reports) failed(i int, text string) {
+// failed notes that a source failed just now, and says whether that is news for
+// the log.
+func (r *reports) failed(i int, text string) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all[i].LastError, r.all[i].LastErrorAt = text, time.Now()
+	now, log := time.Now(), &r.logged[i]
+	r.all[i].LastError, r.all[i].LastErrorAt = text, now
+	last, before := log.at[text]
+	answered := r.all[i].LastSuccess.After(last)
+	if before && now.Sub(last) < sameFailure && (!answered || now.Sub(last) < afterAnswer) {
+		return false
+	}
+	if len(log.at) >= keptFailures {
+		clear(log.at)
+	}
+	log.at[text], log.failing = now, true
+	return true
 }
 
 // Sources are what is known of the pool's sources at the moment, all static
@@ -66,11 +102,12 @@ func countOf(groups map[string]*targetgroup.Group) int {
 	return n
 }
 
-// witness passes a log on and notes the errors in it.
+// witness passes a log on, notes the errors in it, and leaves out those that are
+// no news.
 type witness struct {
 	slog.Handler
 
-	note func(text string)
+	note func(text string) (news bool)
 }
 
 // Enabled also takes errors that nobody logs.
@@ -78,7 +115,7 @@ func (w *witness) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelWarn || w.Handler.Enabled(ctx, level)
 }
 
-// Handle notes an error and passes the record on.
+// Handle notes an error and passes the record on, unless it is no news.
 func (w *witness) Handle(ctx context.Context, r slog.Record) error {
 	if r.Level >= slog.LevelWarn {
 		err := ""
@@ -91,7 +128,9 @@ func (w *witness) Handle(ctx context.Context, r slog.Record) error {
 		text := strings.TrimSuffix(r.Message+": "+err, ": ")
 		// This says of every failed refresh the same.
 		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
-		w.note(strings.Join(strings.Fields(text), " "))
+		if !w.note(strings.Join(strings.Fields(text), " ")) {
+			return nil
+		}
 	}
 	if !w.Handler.Enabled(ctx, r.Level) {
 		return nil

@@ -1,0 +1,61 @@
+package discovery_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
+)
+
+// TestAFailingSourceIsOneLineOfTheLog has a source fail at each of its tries, as
+// Prometheus' discoverers say it: once in the log, and again when it is news.
+func TestAFailingSourceIsOneLineOfTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		source := newScript()
+		m := discovery.NewOf(slog.New(slog.NewTextHandler(&log, nil)), nil, source)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer synctest.Wait()
+		defer cancel()
+		go m.Run(ctx, func([]*targetgroup.Group) {})
+		fails := func(why string, times int) {
+			for range times {
+				m.LoggerOf(0).Error("Unable to refresh target groups", "err", why)
+				time.Sleep(10 * time.Second)
+			}
+		}
+		said := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+			log.Reset()
+			require.Len(t, lines, len(want), "%s", lines)
+			for i, line := range lines {
+				require.Contains(t, line, want[i])
+				require.Contains(t, line, "discovery=fake_sd_configs[0]")
+			}
+		}
+
+		fails("connection refused", 30)
+		said("connection refused")
+		fails("timeout", 3)
+		said("timeout")
+		require.Equal(t, "timeout", m.Sources()[0].LastError, "the pages have the last one in any case")
+		source.says <- []*targetgroup.Group{group("0", "a:1")}
+		said("Source of targets answers again")
+		source.says <- []*targetgroup.Group{group("0", "b:1")}
+		synctest.Wait()
+		fails("connection refused", 3)
+		said("connection refused")
+		fails("connection refused", 6*60)
+		said("connection refused")
+	})
+}
