@@ -31,7 +31,7 @@ type logged struct {
 
 // A source that goes on failing in the same way is no news at each try. It is
 // written again after an hour, and after it answered in between, but then not more
-// often than once a minute. Failures that are worded anew each time are not kept
+// often than once a minute. Failures that have other words each time are not kept
 // for ever.
 const (
 	sameFailure  = time.Hour
