@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
@@ -26,7 +27,7 @@ type Vocabulary map[string]Metric
 // what Prometheus says of its scrape.
 func New() Vocabulary {
 	v := make(Vocabulary)
-	for _, f := range derive.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		of := identity()
 		if f.Scope == derive.OfPool {
 			of = []string{"pool_id"}

@@ -171,7 +171,7 @@ func (s *serverReport) print(p *sheet) {
 		}
 	}
 	for _, list := range assess.Lists() {
-		if list.Family != "" {
+		if list.Label != "" {
 			p.checks(&list, target.ListOf(s.checks, list.Name))
 		}
 	}

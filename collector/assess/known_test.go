@@ -194,7 +194,7 @@ func TestModelsAreThoseOfIndexConfigsAndPage(t *testing.T) {
 	require.Len(t, many.Models, 256)
 	ready := 0
 	for _, s := range many.Series(labels.EmptyLabels()) {
-		if s.Family == "model_ready" {
+		if s.Family == "llm_server_model_ready" {
 			ready++
 		}
 	}
@@ -205,7 +205,7 @@ func TestModelsAreThoseOfIndexConfigsAndPage(t *testing.T) {
 func text(series []assess.Series) string {
 	var b strings.Builder
 	for _, s := range series {
-		fmt.Fprintf(&b, "%s%s %g\n", s.Family, s.Labels, s.Value)
+		fmt.Fprintf(&b, "%s%s %g\n", strings.TrimPrefix(s.Family, "llm_server_"), s.Labels, s.Value)
 	}
 	return b.String()
 }
@@ -222,11 +222,11 @@ model_state{model="gone", model_id="gone", pool_id="p", state="ready"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="loading"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="unloading"} 0
 model_state{model="gone", model_id="gone", pool_id="p", state="unavailable"} 1
-model_info{model="gone", model_id="gone", pool_id="p", role="single"} 1
 model_state{model="llm", model_id="llm", pool_id="p", state="ready", version="1"} 1
 model_state{model="llm", model_id="llm", pool_id="p", state="loading", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unloading", version="1"} 0
 model_state{model="llm", model_id="llm", pool_id="p", state="unavailable", version="1"} 0
+model_info{model="gone", model_id="gone", pool_id="p", role="single"} 1
 model_info{backend="tensorrtllm", decoupled="true", dynamic_batching="true", instance_count="1", max_batch_size="8", model="llm", model_id="llm", pool_id="p", role="single", version="1"} 1
 model_parameters_info{gpt_model_type="inflight_fused_batching", model="llm", model_id="llm", pool_id="p"} 1
 model_config_hash_info{model="llm", model_id="llm", pool_id="p", sha256="0123456789ab"} 1

@@ -11,11 +11,11 @@ type List struct {
 	// the checks, Clause begins a list of those that are not met; the clause is
 	// empty where such a list would say nothing.
 	Name, Title, Question, Clause string
-	// Family is the series without its prefix, 1 for a check that is met, with
-	// the check's name in Label; empty where there are no series. Negated series
-	// are 1 for a check that is not met.
-	Family, Label string
-	Negated       bool
+	// Label has the check's name in the series of the checks, which are 1 for one
+	// that is met; empty where there are no series. Negated series are 1 for a
+	// check that is not met.
+	Label   string
+	Negated bool
 
 	of func(k *Known) []target.Check
 }
@@ -33,10 +33,10 @@ const (
 // matters most first.
 func Lists() []List {
 	return []List{
-		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Family: "expectation_mismatch", Label: "fact", Negated: true, of: expected},
-		{Name: Objectives, Title: "OBJECTIVE", Question: "MEASURED", Clause: "objective not measured", Family: "slo_measured", Label: "slo", of: func(k *Known) []target.Check { return k.Objectives }},
-		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Family: "capability", Label: "capability", of: capabilities},
-		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Family: "determinism_profile", Label: "check", of: determinism},
+		{Name: Expected, Title: "EXPECTED", Question: "MET", Clause: "not as expected", Label: "fact", Negated: true, of: expected},
+		{Name: Objectives, Title: "OBJECTIVE", Question: "MEASURED", Clause: "objective not measured", Label: "slo", of: func(k *Known) []target.Check { return k.Objectives }},
+		{Name: Capabilities, Title: "CAPABILITY", Question: "EXPOSED", Clause: "not exposed", Label: "capability", of: capabilities},
+		{Name: Determinism, Title: "DETERMINISM", Question: "HOLDS", Clause: "answers may differ", Label: "check", of: determinism},
 		{Name: Unanswered, Title: "QUESTION", Question: "ANSWERED", of: unanswered},
 	}
 }

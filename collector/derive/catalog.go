@@ -88,7 +88,8 @@ const (
 	exposed = "as exposed by the server"
 )
 
-// Catalogue are all derived families, in the order of the metric reference.
+// Catalogue are the derived families of this package, in the order of the metric
+// reference.
 // The slice is shared and only read.
 func Catalogue() []Family { return catalogue() }
 
@@ -117,16 +118,31 @@ func makeCatalogue() []Family {
 		{"GPU and host", machineFamilies()},
 		{"Iterations of a trtllm-serve", iterationFamilies()},
 		{"Canary", canaryFamilies()},
-		{"Replica", slices.Concat(replicaFamilies(), configFamilies(), stateFamilies())},
+		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies(), stateFamilies())},
 	} {
 		for _, f := range part.families {
-			f.Name, f.Section, f.Unit = Prefix+f.Name, part.section, unitOf(f.Name)
-			f.Scope, f.Labels = f.rule.shape()
-			f.Engines = f.rule.inputs.feeders()
-			all = append(all, f)
+			all = append(all, f.whole(part.section))
 		}
 	}
 	return all
+}
+
+// replicaSection is the part of the metric reference about replicas.
+const replicaSection = "Replica"
+
+// whole adds to an entry what follows from its rule and its name.
+func (f Family) whole(section string) Family {
+	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
+	f.Scope, f.Labels = f.rule.shape()
+	f.Engines = f.rule.inputs.feeders()
+	return f
+}
+
+// AboutReplica is an entry for what is known of a replica from more than its page,
+// of servers of which one of the answers is known; of all where none is needed.
+// The name goes without prefix.
+func AboutReplica(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
+	return gauge(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).whole(replicaSection)
 }
 
 // unitOf is the unit in which a family's name says it is, empty for none.

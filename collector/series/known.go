@@ -21,7 +21,7 @@ import (
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var Heads = sync.OnceValue(func() map[string]exposition.Family {
 	heads := make(map[string]exposition.Family)
-	for _, f := range derive.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
 	}
 	return heads
@@ -116,7 +116,7 @@ func (k *Known) shape() {
 		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+id.family], Labels: b.Labels()})
 	}
 	for _, s := range k.fixed {
-		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+s.Family], Labels: s.Labels})
+		all = append(all, exposition.ComputedSeries{Family: Heads()[s.Family], Labels: s.Labels})
 	}
 	k.out = exposition.NewRelabelled(all, k.label, k.before[:]...)
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
@@ -148,7 +147,7 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 }
 
 func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
-	require.Len(t, series.Heads(), len(derive.Catalogue()))
+	require.Len(t, series.Heads(), len(assess.Catalogue()))
 	require.NotEmpty(t, series.Heads()["llm_server_state"].Help)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
 )
@@ -34,7 +35,7 @@ func TestWhatIsNotGivenHasAReason(t *testing.T) {
 		require.Len(t, given, len(matrix.Quantities()))
 		for _, g := range given {
 			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
-			require.True(t, g.Family == "" || slices.ContainsFunc(derive.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
+			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
 		}
 	}
 }
@@ -62,7 +63,7 @@ func TestTablesOfTheReferenceHaveFourColumnsAtMost(t *testing.T) {
 
 func TestReferenceHasEveryFamilyAndAlias(t *testing.T) {
 	text := string(reference())
-	for _, f := range derive.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		require.Equal(t, 1, strings.Count(text, "| [`"+f.Name+"`](#"+f.Name+") |"), f.Name)
 		require.Equal(t, 1, strings.Count(text, "\n### `"+f.Name+"`\n"), f.Name)
 	}

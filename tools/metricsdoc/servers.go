@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
 )
@@ -70,7 +71,7 @@ func source(q *matrix.Quantity) string {
 
 // mark is the cell of a quantity of one server.
 func mark(g *matrix.Given) string {
-	catalogue := derive.Catalogue()
+	catalogue := assess.Catalogue()
 	at := slices.IndexFunc(catalogue, func(f derive.Family) bool { return f.Name == g.Family })
 	switch {
 	case !g.Shown:
