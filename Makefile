@@ -417,6 +417,10 @@ screenshots: build $(TOOLS)/prometheus ## Draw the dashboards into docs/images (
 query-budget: ## Hold the panels to 5 million samples and a second each over a day of 500 replicas.
 	cd tools/querycheck && $(GO) test -tags budget -run 'TestNoPanelReadsTooMuch|TestRulesAreCheapToEvaluate' -count=1 -v -timeout 10m .
 
+.PHONY: cardinality
+cardinality: build ## Count the series of a replica by kind and option, and what a rollout of a hundred adds to Prometheus.
+	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestSeriesOfAReplica|TestARolloutInPlaceCostsFewSeriesWithInfo' -count=1 -v -timeout 10m .
+
 CI_STEPS    := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 CI_FUZZTIME := 10000x
 # With the instruments of the fuzzer the packages under these take minutes to build; `make fuzz` has them.

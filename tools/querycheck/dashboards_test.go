@@ -2,6 +2,7 @@ package querycheck_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,4 +67,51 @@ func TestPanelsUseOnlyWhatTheExporterServes(t *testing.T) {
 			}
 		}
 	}
+}
+
+// withoutVersions is the vocabulary of identity.versions: info, where versions
+// are on llm_server_info alone.
+func withoutVersions(t *testing.T) vocabulary.Vocabulary {
+	t.Helper()
+	v := withRules(t)
+	gone := 0
+	for name, m := range v {
+		if name == "llm_server_info" {
+			require.Subset(t, m.Labels, []string{"engine_version", "trtllm_version"})
+			continue
+		}
+		kept := slices.DeleteFunc(slices.Clone(m.Labels), func(l string) bool { return l == "engine_version" || l == "trtllm_version" })
+		gone += len(m.Labels) - len(kept)
+		v[name] = vocabulary.Metric{Type: m.Type, Labels: kept}
+	}
+	require.Greater(t, gone, 200)
+	return v
+}
+
+// Whatever reads versions reads llm_server_info, and joins the rest by pool and
+// replica: so it does with versions on all series too.
+func TestEveryQueryWorksWithVersionsOnInfoAlone(t *testing.T) {
+	t.Parallel()
+	v := withoutVersions(t)
+	for _, r := range rules(t) {
+		_, problems := querycheck.Check(v, r.Expr)
+		require.Empty(t, problems, r.Record+r.Alert)
+	}
+	reads := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				result, problems := querycheck.Check(v, asGrafanaSends(q.Expr))
+				require.Empty(t, problems, "%s / %s\n%s", d.Title, p.Title, q.Expr)
+				if slices.Contains(result, "engine_version") {
+					reads++
+				}
+			}
+		}
+		for _, m := range d.Annotations.List {
+			_, problems := querycheck.Check(v, asGrafanaSends(m.Expr))
+			require.Empty(t, problems, "%s / %s", d.Title, m.Name)
+		}
+	}
+	require.Positive(t, reads, "panels that show versions")
 }
