@@ -43,6 +43,9 @@ type Evidence struct {
 	// and no iteration happens, Unrouted while requests for none of the models
 	// can be sent anywhere; all as the page's numbers say.
 	Failing, Stalled, Unrouted bool
+	// RefusedFailed says that the page counts requests that are refused for want of
+	// room among those that fail.
+	RefusedFailed bool
 	// Unserved says why a server that is ready serves none of its models; empty
 	// where it serves one.
 	Unserved string
@@ -108,6 +111,8 @@ func (e *Evidence) state() (State, string) {
 		// model whose processes died stand still, and the requests to one that
 		// stands still fail in the end.
 		return Stalled, "requests are in flight and nothing moves: no iteration, no token, no end"
+	case e.Failing && e.RefusedFailed:
+		return Failing, "requests only fail, or all are refused for want of room: the page counts both as one, and the server's log says which"
 	case e.Failing:
 		return Failing, "requests only fail, whatever the API says"
 	case api.API == engine.APIReady:

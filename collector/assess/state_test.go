@@ -39,6 +39,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the API refuses, the page goes on", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}}, assess.Draining, "the API said so while the page still answers: the server is ending"},
 		{"the API never answered", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Ready, "only this is known"},
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "only this is known"},
+		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are refused for want of room"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "whatever the API says"},
 		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true}, assess.Stalled, "nothing moves"},
 		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},

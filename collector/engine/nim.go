@@ -55,7 +55,9 @@ func (*nim) isIt(ctx context.Context, ask Asker, address string) string {
 	return ""
 }
 
-// metadata is the answer of GET /v1/metadata, as far as it shows NIM.
+// metadata is the answer of GET /v1/metadata, as far as it shows NIM. The keys are
+// those of 1.x; which ones 2.x has was not seen, so that nothing but who it is
+// comes from them, and an answer without any of them shows nothing.
 type metadata struct {
 	ModelInfo   json.RawMessage `json:"modelInfo"`
 	AssetInfo   json.RawMessage `json:"assetInfo"`

@@ -203,4 +203,7 @@ type Quirks struct {
 	// CountersAppear says that a counter comes with its first event: one that the
 	// page does not have yet is 0.
 	CountersAppear bool
+	// RefusedFailed says that requests that are refused for want of room count as
+	// failed by the server, and nothing tells them apart.
+	RefusedFailed bool
 }

@@ -86,6 +86,15 @@ func vllmGeneration(p *Page) (Generation, string) {
 // about health it leaves out (entrypoints/serve/instrumentator/metrics.py).
 func (*vllm) CountsFailures(p *Page) bool { return p.Shows(vllmAnswers) }
 
+// Quirks implements Engine: answers are counted by the first digit of their
+// status, so that a refusal, 503, is as any other failure where the engine does not
+// count what it refused.
+func (v *vllm) Quirks(p *Page) Quirks {
+	q := v.quirks
+	q.RefusedFailed = p != nil && p.Shows(vllmAnswers) && !p.Begins(vllmPrefix)
+	return q
+}
+
 // Unserved implements Engine.
 func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
 

@@ -235,3 +235,16 @@ func TestWaysOutForVLLM(t *testing.T) {
 	require.Equal(t, "false, no engine has reported yet: with several API processes gauges come with the first request", capability(t, engine.VLLM, engine.CanQueue, early))
 	require.Equal(t, "true, the API answers; it says ready for up to 301 s while the engine hangs, which the page shows", capability(t, engine.VLLM, engine.CanHealth, early))
 }
+
+// TestRefusalsOfASilentVLLMAreAsFailures holds what is said of a page on which
+// a refusal and a failure are counted as one.
+func TestRefusalsOfASilentVLLMAreAsFailures(t *testing.T) {
+	for page, same := range map[string]bool{
+		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\n":                              true,
+		"http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 3\nvllm:num_requests_running 1\n": false,
+		"process_start_time_seconds 1\n": false,
+	} {
+		require.Equal(t, same, of(t, engine.VLLM).Quirks(readPage(t, engine.VLLM, []byte(page))).RefusedFailed, page)
+	}
+	require.False(t, of(t, engine.VLLM).Quirks(nil).RefusedFailed)
+}

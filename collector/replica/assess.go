@@ -103,6 +103,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	c := r.numbers.deriver.Conditions()
 	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
+	e.RefusedFailed = r.server.Engine.Quirks(r.page.read).RefusedFailed
 	if k := r.shown.known; k != nil {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}

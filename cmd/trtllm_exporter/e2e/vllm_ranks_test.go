@@ -19,7 +19,7 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	s.start(t, "--data-parallel-size", "2")
 	l := watchLife(t, s, "")
 	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
-	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: 800})
+	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: 2400})
 	running := func(rank string) float64 {
 		return total(l.page(t), "vllm:num_requests_running", "exported_engine", rank)
 	}
