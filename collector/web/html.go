@@ -205,7 +205,15 @@ func (t *targetState) Word() string {
 	if c := conditionOf(&status); c != untried {
 		return stateWord(&status, c)
 	}
+	if !t.Tried() {
+		return stateWord(&status, untried)
+	}
 	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
+}
+
+// Tried is false of a replica of which nothing is known yet.
+func (t *targetState) Tried() bool {
+	return t.Severity != "" || t.State != "" || t.Health != target.HealthUnknown
 }
 
 // Tone is the colour of the word: that of the scrape, but nothing that does not
