@@ -49,5 +49,7 @@ func TestTheDefaultsOfThePageAreThoseOfTheCode(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, m[2], strings.TrimSpace(string(text)), "%s: %s", section, m[1])
 	}
-	require.Equal(t, map[string]int{"global": 4, "identity": 1, "sharding": 1, "exposition": 4, "pools": 8, "HTTP client": 3, "canary": 9, "limits": 12}, compared)
+	for section := range blocks {
+		require.Positive(t, compared[section], "%s: no default was compared", section)
+	}
 }
