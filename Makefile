@@ -185,6 +185,11 @@ e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fl
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
+# A module of its own: the picker needs an older Prometheus. What it needs takes minutes to compile, so that `ci` leaves it out.
+.PHONY: check-picker
+check-picker: ## Have the endpoint picker of the Gateway API inference extension read the page of every kind of server.
+	cd tools/gateway && $(GO) test -count=1 -timeout 10m ./...
+
 # The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine cannot run them.
 TRITON_2_51 := $(CACHE)/triton/0.7.0
 TRITON_2_36 := $(CACHE)/triton/0.4.0
