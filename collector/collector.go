@@ -53,6 +53,7 @@ type Collector struct {
 	wanted   []*pool
 	running  map[string]*pool
 	replicas map[string]*running
+	tidy     tidy
 }
 
 // New returns a collector without configuration.

@@ -190,6 +190,7 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 	if len(ending) == 0 {
 		return
 	}
+	c.tidy.later()
 	for id, other := range c.running {
 		for key, t := range other.wanted {
 			if id != p.cfg.PoolID && c.replicas[key] == nil {
@@ -237,6 +238,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 	ctx, cancel := context.WithCancel(ctx)
 	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
 	c.replicas[t.Key()] = l
+	c.tidy.later()
 	if t.Silent {
 		l.Present()
 	}
@@ -253,6 +255,7 @@ func (c *Collector) stopAll() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.tidy.stop()
 	for _, l := range c.replicas {
 		c.end(l)
 	}

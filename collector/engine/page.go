@@ -99,7 +99,7 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 	once := newRepeats(index, p.shape.Watched())
 	bounds := make(map[string]map[string]bool)
 	for i := range p.shape.Watched() {
-		lset := p.shape.Watched()[i].Labels
+		lset := p.shape.Watched()[i].Labels()
 		name := modelOf(lset)
 		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name)
 		if p.gone(name) {
@@ -125,12 +125,12 @@ func (p *Page) readModels(index Index) {
 	named := make(map[string]bool)
 	all := p.shape.Watched()
 	for i := range all {
-		name := modelOf(all[i].Labels)
+		name := modelOf(all[i].Labels())
 		if name == "" {
 			continue
 		}
 		named[name] = true
-		for _, m := range index[all[i].Labels.Get(model.MetricNameLabel)] {
+		for _, m := range index[all[i].Labels().Get(model.MetricNameLabel)] {
 			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
 				p.loaded[name] = p.loaded[name] || m.Signal == ModelSuccess
 			}
@@ -153,7 +153,7 @@ func counted() []Signal {
 
 // readSeries takes one series in, in each meaning that its name has.
 func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
-	lset := p.shape.Watched()[at].Labels
+	lset := p.shape.Watched()[at].Labels()
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) {
@@ -219,7 +219,7 @@ func bound(le string) string {
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
 // labels are those of a reading's series.
-func (p *Page) labels(r reading) labels.Labels { return p.shape.Watched()[r.at].Labels }
+func (p *Page) labels(r reading) labels.Labels { return p.shape.Watched()[r.at].Labels() }
 
 // Shape is the shape that was read.
 func (p *Page) Shape() *exposition.Shape { return p.shape }

@@ -23,7 +23,7 @@ type repeats struct {
 func newRepeats(index Index, series []exposition.Watched) *repeats {
 	r := &repeats{series: series, names: make(map[string]bool), first: make(map[string]int)}
 	for i := range series {
-		name := series[i].Labels.Get(model.MetricNameLabel)
+		name := series[i].Labels().Get(model.MetricNameLabel)
 		r.names[name] = true
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
@@ -32,7 +32,7 @@ func newRepeats(index Index, series []exposition.Watched) *repeats {
 			// Servers write their series in any order, and it is to be the same one
 			// on each page.
 			key := r.without(i, m.Copies)
-			if at, known := r.first[key]; !known || labels.Compare(series[i].Labels, series[at].Labels) < 0 {
+			if at, known := r.first[key]; !known || labels.Compare(series[i].Labels(), series[at].Labels()) < 0 {
 				r.first[key] = i
 			}
 		}
@@ -42,7 +42,7 @@ func newRepeats(index Index, series []exposition.Watched) *repeats {
 
 // without names a series by all its labels but some.
 func (r *repeats) without(i int, names []string) string {
-	return labels.NewBuilder(r.series[i].Labels).Del(names...).Labels().String()
+	return labels.NewBuilder(r.series[i].Labels()).Del(names...).Labels().String()
 }
 
 // less are those of a series' meanings that no other series has already.

@@ -74,8 +74,8 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown},
 			{`{__name__="h_sum"}`, model.MetricTypeHistogram},
 		} {
-			require.Equal(t, want.series, watched[i].Labels.String())
-			require.Equal(t, want.typ, watched[i].Type)
+			require.Equal(t, want.series, watched[i].Labels().String())
+			require.Equal(t, want.typ, watched[i].Type())
 			v, ok := b.WatchedValue(i)
 			require.True(t, ok)
 			require.Equal(t, strings.ToUpper(values[i]), strings.ToUpper(string(exposition.AppendFloat(nil, v))))

@@ -3,6 +3,7 @@ package exposition
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"unicode/utf8"
 	"unique"
@@ -183,8 +184,7 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 	}
 	seen[hash] = struct{}{}
 	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
-	one := unique.Make(k.source)
-	b.watched = append(b.watched, Watched{Labels: one.Value(), Type: typ, value: uint32(i), one: one})
+	b.watched = append(b.watched, Watched{one: unique.Make(k.source), value: uint32(i), typ: uint8(max(0, slices.Index(metricTypes[:], typ)))})
 }
 
 // keep places the series of sample i in its family, unless it is malformed

@@ -39,6 +39,11 @@ type line struct{ end, cut, value uint32 }
 type Shape struct {
 	families []Family
 	lines    []line
+	// list keeps both, which other shapes may have too.
+	list struct {
+		families *[]Family
+		lines    *[]line
+	}
 	// values are how many values a block of computed series has.
 	values int
 	// own is the replica's own part of the prefixes.
@@ -69,12 +74,24 @@ type splitKey struct {
 // Watched is a series that [Options.Watch] asked for, as the server wrote it:
 // without our labels, and also when relabeling keeps it off the page.
 type Watched struct {
-	Labels labels.Labels
-	Type   model.MetricType
-
-	value uint32
 	// one keeps the labels once for all targets that show the series.
-	one unique.Handle[labels.Labels]
+	one   unique.Handle[labels.Labels]
+	value uint32
+	typ   uint8
+}
+
+// Labels are the series' labels.
+func (w *Watched) Labels() labels.Labels { return w.one.Value() }
+
+// Type is the type of the series' family.
+func (w *Watched) Type() model.MetricType { return metricTypes[w.typ] }
+
+// metricTypes are the types that there are.
+//
+//nolint:gochecknoglobals // constant data.
+var metricTypes = [...]model.MetricType{
+	model.MetricTypeUnknown, model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram,
+	model.MetricTypeSummary, model.MetricTypeGaugeHistogram, model.MetricTypeInfo, model.MetricTypeStateset,
 }
 
 // Watched are the watched series in the order of the source; the caller only
@@ -187,7 +204,7 @@ func (b *shapeBuilder) build() *Shape {
 	})
 
 	share := newSharer(b.series)
-	s := &Shape{lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: b.watched}
+	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: exact(b.watched)}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
@@ -199,10 +216,18 @@ func (b *shapeBuilder) build() *Shape {
 			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedName(one.prefix)
 		}
 		f.end, f.text = i, share.family()
+		f.Name, f.Help, f.Unit = unique.Make(f.Name).Value(), unique.Make(f.Help).Value(), unique.Make(f.Unit).Value()
 		s.families = append(s.families, f)
+	}
+	if !share.huge {
+		s.list.families, s.list.lines = keptFamilies.once(s.families), keptLines.once(s.lines)
+		s.families, s.lines = *s.list.families, *s.list.lines
 	}
 	return s
 }
+
+// exact is a list in memory of its size.
+func exact[T any](list []T) []T { return append(make([]T, 0, len(list)), list...) }
 
 // quotedName says whether a label name of a prefix needs quotes, which the text
 // format 0.0.4 has not got.

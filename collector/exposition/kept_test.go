@@ -1,0 +1,36 @@
+package exposition
+
+import (
+	"hash/maphash"
+	"runtime"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
+	t.Parallel()
+	k := kept[line]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]line])}
+	list := func(end uint32) []line { return []line{{end: 1, cut: 1}, {end: end, cut: 2, value: 7}} }
+	size := func() int {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return len(k.of)
+	}
+	a, b, other := k.once(list(5)), k.once(list(5)), k.once(list(6))
+	require.Same(t, a, b)
+	require.NotSame(t, a, other)
+	require.Equal(t, list(5), *b)
+	require.Equal(t, list(6), *other)
+	require.Equal(t, 2, size())
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return size() == 1
+	}, 30*time.Second, time.Millisecond, "what no shape has is forgotten")
+	require.Same(t, other, k.once(list(6)))
+	runtime.KeepAlive(other)
+}
