@@ -63,10 +63,11 @@ test: ## Run all tests.
 
 # What is installed on a Triton server is Python. Exit code 3 of pytest.sh: this machine has no interpreter for it.
 .PHONY: test-python
-test-python: ## Run the tests of the metrics module for Triton's LLM-API backend (needs Python 3.10 to 3.12).
+test-python: ## Test the metrics module for Triton's LLM-API backend, and pages with python's strict reader (Python 3.10 to 3.12).
 	@code=0; PIP_NO_CACHE_DIR=1 tools/pytest/pytest.sh tools/triton/llmapi || code=$$?; \
 	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'test-python: skipped'; exit 0; fi; \
-	exit $$code
+	[ $$code = 0 ] || exit $$code; \
+	tools/pytest/pytest.sh during $(GO) test $(VET) -count=1 -run '^TestOpenMetricsPages' ./collector/exposition
 
 # `ci` sets it to -vet=off: govet of `lint` has all analyzers that `go test` would run on every dependency again.
 VET ?=

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Tests of the Python files that are installed on servers, with an interpreter of those that the servers have.
 #
-#   pytest.sh [ARGS]     install what requirements.txt pins into .cache/pytest/PYTHON and run pytest with ARGS
+#   pytest.sh during CMD...   install the same and run CMD with PYTHON set to that interpreter, which has prometheus_client
+#   pytest.sh [ARGS]          install what requirements.txt pins into .cache/pytest/PYTHON and run pytest with ARGS
 #
 # Exit codes: those of pytest (0 passed, 1 failed), and 3 where this machine has no such interpreter (one line says so).
 set -euo pipefail
@@ -34,4 +35,8 @@ if [ "$(cat "$dir/stamp" 2>/dev/null)" != "$stamp" ] || ! "$dir/venv/bin/python"
 fi
 exec 9>&-
 export PYTHONDONTWRITEBYTECODE=1
+if [ "${1:-}" = during ]; then
+  shift
+  PYTHON="$dir/venv/bin/python" exec "$@"
+fi
 exec "$dir/venv/bin/python" -m pytest -q -p no:cacheprovider "$@"
