@@ -257,7 +257,8 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	}
 	if isGRPC(url) {
 		status, answer, failure := c.callers.do(ctx, method, url, limit)
-		if failure = c.callers.hide(ctx, c.open, answer, failure); failure != nil {
+		failure = c.callers.hide(ctx, c.open, answer, failure)
+		if failure != nil {
 			return 0, nil, nil, failure
 		}
 		return status, http.Header{}, answer, nil

@@ -147,8 +147,11 @@ func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
 		cfg  scrape.Config
 		ok   bool
 	}{
-		{"a token", bearer, false}, {"a password", basic, false}, {"a secret header", header, false},
-		{"a header that is no secret", open, true}, {"what was not sent", scrape.DefaultConfig, true},
+		{"a token", bearer, false},
+		{"a password", basic, false},
+		{"a secret header", header, false},
+		{"a header that is no secret", open, true},
+		{"what was not sent", scrape.DefaultConfig, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := startGRPC(t)

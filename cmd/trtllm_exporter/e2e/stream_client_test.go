@@ -102,6 +102,8 @@ func (s *tritonServer) inferMessage(ctx context.Context, message []byte, wanted 
 		return 0, err
 	}
 	defer response.Body.Close()
+	end := time.AfterFunc(time.Hour, hangUp)
+	defer end.Stop()
 	for {
 		answer, err := readFrame(response.Body)
 		if errors.Is(err, io.EOF) {
@@ -116,8 +118,9 @@ func (s *tritonServer) inferMessage(ctx context.Context, message []byte, wanted 
 		if text := errorOf(answer); text != "" {
 			return tokens, errors.New(text)
 		}
-		if tokens++; tokens == wanted {
-			defer time.AfterFunc(endGrace, hangUp).Stop()
+		tokens++
+		if tokens == wanted {
+			end.Reset(endGrace)
 		}
 	}
 	// A call that fails at once has its status in the header.
