@@ -58,15 +58,15 @@ func TestAValueOfAnotherKindIsNamedWithTheOneThatIsWanted(t *testing.T) {
 }
 
 func TestAValueThatCannotBeReadIsQuoted(t *testing.T) {
-	for text, want := range map[string]string{
-		"scrape_interval: 5":                      `pools[0].scrape_interval: "5" is not a duration like 5s or 1m`,
-		"limits: { body: much }":                  `pools[0].limits.body: "much" is not a size like 16MiB`,
-		"silent: 7":                               `pools[0].silent: "7" is not true or false`,
-		"api_port: 1.5":                           `pools[0].api_port: "1.5" is not a whole number`,
-		"api_port: abc":                           `pools[0].api_port: "abc" is not a whole number`,
-		"slo: { availability: { objective: x } }": `pools[0].slo.availability.objective: "x" is not a number`,
+	for _, c := range [][2]string{
+		{"scrape_interval: 5", `pools[0].scrape_interval: "5" is not a duration like 5s or 1m`},
+		{"limits: { body: much }", `pools[0].limits.body: "much" is not a size like 16MiB`},
+		{"silent: 7", `pools[0].silent: "7" is not true or false`},
+		{"api_port: 1.5", `pools[0].api_port: "1.5" is not a whole number`},
+		{"api_port: abc", `pools[0].api_port: "abc" is not a whole number`},
+		{"slo: { availability: { objective: x } }", `pools[0].slo.availability.objective: "x" is not a number`},
 	} {
-		require.Equal(t, []string{"line 4: " + want}, mistakes(t, text))
+		require.Equal(t, []string{"line 4: " + c[1]}, mistakes(t, c[0]))
 	}
 }
 
