@@ -83,7 +83,7 @@ func exactly(metric string, client, exporter float64, note string) comparison {
 func (s *scene) spread(t *testing.T) {
 	t.Helper()
 	within(t, 30*time.Second, "both workers get requests", func() bool {
-		open := startStreams(t, 4, bothTokens)
+		open := startStreams(t, 4, 8*bothTokens) // They run until both pages were read.
 		defer open.under.Wait()
 		defer open.stop()
 		pause(t.Context(), 2*dynamoInterval)
@@ -94,6 +94,7 @@ func (s *scene) spread(t *testing.T) {
 	within(t, 20*time.Second, "nothing is in flight", func() bool {
 		return s.exporter.page(t).sum("llm_server_requests_active", "worker") == 0
 	})
+	pause(t.Context(), 2*dynamoInterval) // Until the frontend has counted them.
 }
 
 // alone waits until the frontend has forgotten the second worker.

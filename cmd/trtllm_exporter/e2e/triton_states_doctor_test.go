@@ -24,6 +24,7 @@ func TestDoctorInFrontOfTriton(t *testing.T) {
 			s.waitReady(t)
 			without := doctor(t, s)
 			requireFindings(t, s, &without, map[string]string{
+				"state": "; whether its requests fail cannot be seen: the counters of durations are off, and with them every other counter stops",
 				"e2e": `e2e          no       the counters of durations are off, and with them every other counter stops
                       turn on: --metrics-config counter_latencies=true
 `,
@@ -73,9 +74,13 @@ func doctor(t *testing.T, s *tritonServer) findings {
 // a release have it; changed are the rows that depend on flags.
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
+	cancel := "cancel       yes      the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone\n"
 	tokens := "tokens       yes      nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
 		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
+		cancel = `cancel       no       before 23.12 (2.41) a stream that is given up may crash Triton
+                      impossible: this server has no flag for it
+`
 		tokens = `tokens       no       token counts came with TensorRT-LLM 0.16
                       turn on: Triton 24.12 (2.53.0) or later
 `
@@ -89,7 +94,7 @@ ttft         no       this release has no first response histogram
 tpot         no       Triton has no time per output token
                       turn on: use trtllm-serve, or measure it at the client
 ` + changed["e2e"] + changed["quantiles"] + changed["outcomes"] + `stall        yes      the count of iterations, while requests are active
-kv_cache     yes      used and all blocks of the KV cache
+` + cancel + `kv_cache     yes      used and all blocks of the KV cache
 kv_reuse     yes      kv_cache_block_type=reused
 gpu          no       the page has no nv_gpu_*
                       turn on: --allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY
@@ -108,7 +113,7 @@ recognised by    the page has names that begin with nv_
 generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
 engine version   %[2]s
 TensorRT-LLM     %[3]s (source: %[4]s)
-state            ready: the API answers 200
+state            ready: the API answers 200%[5]s
 
 MODEL             ROLE   MODEL ID  STATE  BACKEND   BATCH  INSTANCES
 ensemble          entry  ensemble  ready  ensemble  8      -
@@ -116,11 +121,12 @@ postprocessing    part   ensemble  ready  python    8      1
 preprocessing     part   ensemble  ready  python    8      1
 tensorrt_llm      part   ensemble  ready  python    8      1
 tensorrt_llm_bls  entry  ensemble  ready  python    8      2
-`, s.metricsAddress(), s.release.triton, s.release.trtllm, map[bool]string{true: "compatibility_table", false: "unknown"}[s.release.histograms])
+`, s.metricsAddress(), s.release.triton, s.release.trtllm, map[bool]string{true: "compatibility_table", false: "unknown"}[s.release.histograms],
+		changed["state"])
 	said, _, found := strings.Cut(f.stdout, "\nDETERMINISM ")
 	require.True(t, found, f.stdout)
 	require.Equal(t, head+"\n"+table, said)
-	missing := strings.Count(table, " no       ")
+	missing := strings.Count(table, "turn on: ") // What no flag turns on is not counted.
 	require.Equal(t, fmt.Sprintf("trtllm_exporter: %d capabilities are missing\n", missing), f.stderr)
 	require.Equal(t, 1, f.code)
 }
