@@ -100,7 +100,9 @@ type run struct {
 	cache   *exposition.Cache
 	deriver *derive.Deriver
 	read    *engine.Page
-	was     assess.State
+	// topology are the models of the page that was read.
+	topology *engine.Topology
+	was      assess.State
 	// canary says that a canary asks, served how its last request ended, before what
 	// the book was then.
 	canary bool
@@ -129,7 +131,9 @@ func (r *run) page(p *Page) (Seen, error) {
 	}
 	if r.read == nil || r.read.Shape() != block.Shape() {
 		r.read = engine.ReadPage(r.engine, block)
-		r.deriver.Identify(r.identity())
+		id := r.identity()
+		r.topology = id.Topology
+		r.deriver.Identify(id)
 	} else {
 		r.read.Refresh(block)
 	}
@@ -160,7 +164,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Seen {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
 	c := r.deriver.Conditions()
-	known := assess.Know(&assess.Basis{Engine: r.engine, Page: r.read, Facts: r.facts, Health: r.health, Topology: r.identity().Topology, Canary: r.canary, Expect: &assess.Expectations{}})
+	known := assess.Know(&assess.Basis{Engine: r.engine, Page: r.read, Facts: r.facts, Health: r.health, Topology: r.topology, Canary: r.canary, Expect: &assess.Expectations{}})
 	for _, c := range known.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}

@@ -67,50 +67,47 @@ func (c *cell) shown(page int) bool {
 	return c.trouble.Pages[page].Crashed > c.trouble.Pages[page-1].Crashed
 }
 
-// TestNobodyIsReadyWhileEverythingFails has two pages in a row on which requests
-// failed and none succeeded.
+// whileAllFail is called with each page at which requests failed and none succeeded
+// for two pages in a row or more, the last of them within the window. Of failures
+// only those on pages that count are seen.
+func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
+	since := 0
+	for i := 1; i < len(c.seen); i++ {
+		page := &c.trouble.Pages[i]
+		switch {
+		case page.Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
+			since = 0
+		case c.grown(engine.ClassServer, i-1, i) > 0 && counts(i):
+			since++
+		}
+		if since >= 2 && page.At-c.lastFailure(i) <= time.Minute {
+			is(i)
+		}
+	}
+}
+
+// TestNobodyIsReadyWhileEverythingFails is of servers that show it.
 func TestNobodyIsReadyWhileEverythingFails(t *testing.T) {
 	everyCell(t, func(c *cell) {
-		since := 0
-		for i := 1; i < len(c.seen); i++ {
-			page := &c.trouble.Pages[i]
-			switch {
-			case page.Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
-				since = 0
-			case c.grown(engine.ClassServer, i-1, i) > 0 && c.shown(i):
-				since++
-			}
-			if since >= 2 && page.At-c.lastFailure(i) <= time.Minute {
-				require.Equal(c, assess.Failing, c.seen[i].State, "page %d", i)
-			}
-		}
+		c.whileAllFail(c.shown, func(page int) {
+			require.Equal(c, assess.Failing, c.seen[page].State, "page %d", page)
+		})
 	})
 }
 
-// TestNoVerdictPromisesWhatNobodySees is of servers of which requests fail and
-// none succeeds: those that do not tell have a verdict that says so, or that of a
-// canary.
+// TestNoVerdictPromisesWhatNobodySees is of all servers: those that do not tell
+// that requests fail have a verdict that says so, or that of a canary.
 func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
 	everyCell(t, func(c *cell) {
-		failing := 0
-		for i := 1; i < len(c.seen); i++ {
-			page, seen := &c.trouble.Pages[i], &c.seen[i]
-			switch {
-			case page.Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
-				failing = 0
-			case c.grown(engine.ClassServer, i-1, i) > 0:
-				failing++
+		c.whileAllFail(func(int) bool { return true }, func(page int) {
+			seen := &c.seen[page]
+			if c.trouble.Canary || c.shown(page) {
+				require.Equal(c, assess.Broken, seen.Severity, "page %d", page)
+				return
 			}
-			if failing < 2 || page.At-c.lastFailure(i) > time.Minute {
-				continue
-			}
-			if c.trouble.Canary || c.shown(i) {
-				require.Equal(c, assess.Broken, seen.Severity, "page %d", i)
-				continue
-			}
-			require.True(c, seen.Unshown, "page %d", i)
-			require.Contains(c, seen.Reason, "whether its requests fail cannot be seen: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", i)
-		}
+			require.True(c, seen.Unshown, "page %d", page)
+			require.Contains(c, seen.Reason, "whether its requests fail cannot be seen: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", page)
+		})
 	})
 }
 
