@@ -495,8 +495,12 @@ $(TOOLS)/benchstat: tools/benchstat/go.mod tools/benchstat/go.sum $(CACHE)/$(GO_
 $(TOOLS)/deadcode: tools/deadcode/go.mod tools/deadcode/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,deadcode,golang.org/x/tools/cmd/deadcode)
 
+# `helm template` asks no cluster: charts are rendered for the release of its client, as its makers have it.
+HELM_KUBE  := $(shell sed -n 's,^\tk8s.io/client-go v0\.\([0-9]*\)\..*,\1,p' tools/helm/go.mod)
+HELM_FLAGS := $(foreach at,chartutil lint/rules,-X helm.sh/helm/v3/pkg/$(at).k8sVersionMajor=1 -X helm.sh/helm/v3/pkg/$(at).k8sVersionMinor=$(HELM_KUBE))
+
 $(TOOLS)/helm: tools/helm/go.mod tools/helm/go.sum $(CACHE)/$(GO_VERSION).stamp
-	$(call tool,helm,helm.sh/helm/v3/cmd/helm)
+	$(call tool,helm,helm.sh/helm/v3/cmd/helm,-ldflags '-s -w $(HELM_FLAGS)')
 
 # Its module carries a replacement, with which `go install` refuses to build it.
 $(TOOLS)/helm-unittest: tools/helm-unittest/go.mod tools/helm-unittest/go.sum $(CACHE)/$(GO_VERSION).stamp

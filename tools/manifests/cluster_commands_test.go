@@ -15,6 +15,7 @@ import (
 // TestClusterCommandsOfTheDocuments types every line of helm and kubectl in the
 // documents, in their order, in a folder like the checkout's. The cluster has no
 // nodes, so that a port can be forwarded no further than to a pod that never runs.
+// What it makes is taken away again: the other tests share the cluster.
 func TestClusterCommandsOfTheDocuments(t *testing.T) {
 	cluster(t)
 	dir := t.TempDir()
@@ -58,5 +59,11 @@ func TestClusterCommandsOfTheDocuments(t *testing.T) {
 		out, err := shell(line)
 		require.NoError(t, err, "%s\n%s", line, out)
 		t.Logf("$ %s\n%s", line, out)
+		if strings.HasPrefix(line, "kubectl apply ") {
+			out, err := shell(strings.Replace(line, "apply", "delete --wait=false", 1))
+			require.NoError(t, err, out)
+		}
 	}
+	out, err := shell("helm uninstall exporter --namespace llm")
+	require.NoError(t, err, out)
 }

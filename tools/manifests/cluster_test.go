@@ -38,7 +38,7 @@ type apiServer struct {
 var prepared sync.Once
 
 // cluster connects to the API server. The first one gives it the kinds of the
-// Prometheus operator and of KEDA, and the namespaces that values name.
+// operators of Prometheus and Grafana and of KEDA, and the namespaces that values name.
 func cluster(t *testing.T) *apiServer {
 	t.Helper()
 	path := os.Getenv("KUBECONFIG")
@@ -57,7 +57,7 @@ func cluster(t *testing.T) *apiServer {
 			s.create(t, definition)
 			s.awaitEstablished(t, definition)
 		}
-		for _, name := range []string{"llm", "llm-staging"} {
+		for _, name := range []string{"llm", "llm-staging", "monitoring"} {
 			s.create(t, namespace(name, nil))
 		}
 	})
@@ -66,7 +66,7 @@ func cluster(t *testing.T) *apiServer {
 
 // definitions are the kinds of others that deploy has objects of. KEDA's module
 // carries its own; those of the Prometheus operator are made from its types, as
-// it makes them itself.
+// it makes them itself; that of the Grafana operator is written by hand.
 func definitions(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	generator := os.Getenv("CONTROLLER_GEN")
@@ -83,6 +83,7 @@ func definitions(t *testing.T) []*unstructured.Unstructured {
 		filepath.Join(dir, "monitoring.coreos.com_podmonitors.yaml"),
 		filepath.Join(dir, "monitoring.coreos.com_prometheusrules.yaml"),
 		filepath.Join(strings.TrimSpace(string(keda)), "config/crd/bases/keda.sh_scaledobjects.yaml"),
+		filepath.Join("testdata", "grafanadashboards.yaml"),
 	} {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
