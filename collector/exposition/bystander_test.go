@@ -188,7 +188,9 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 	if format.FormatType() == expfmt.TypeTextPlain {
 		_, err = families(page)
 		require.NoError(t, err, page)
+		return
 	}
+	require.NoError(t, exposition.Strict(page), page)
 }
 
 // TestConflictsDegradeTheTypeNeverTheData does the same with targets that say

@@ -229,26 +229,3 @@ func requirePromise(t *testing.T, c faultBody, body string) {
 		require.Len(t, mustReadings(t, page), len(want))
 	}
 }
-
-func TestOpenMetricsSuite(t *testing.T) {
-	bodies, good := suite(t)
-	count := map[bool]int{}
-	for name, body := range bodies {
-		t.Run(name, func(t *testing.T) {
-			count[good[name]]++
-			b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, openMetrics)
-			if good[name] {
-				require.NoError(t, err)
-				want, err := readings([]byte(body), openMetrics)
-				require.NoError(t, err)
-				requireSameSamples(t, want, body, openMetrics)
-				return
-			}
-			if err == nil {
-				page := render(t, &exposition.Merger{}, b)
-				requireReadable(t, mustReadings(t, page), page)
-			}
-		})
-	}
-	require.Equal(t, map[bool]int{true: 44, false: 167}, count, "good and bad cases")
-}

@@ -5,3 +5,6 @@ const (
 	Ordinary   = ordinary
 	Remembered = remembered
 )
+
+// Strict says which rule of OpenMetrics a page breaks.
+func Strict(page string) error { return strict([]byte(page)) }

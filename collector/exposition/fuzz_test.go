@@ -65,6 +65,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string, om bool) {
 		b, err := parseWith(t, exposition.NewCache(exposition.Options{}), body, contentTypeOf(om))
 		if err != nil {
+			_, err = parseWith(t, exposition.NewCache(strictly()), body, contentTypeOf(om))
+			require.Error(t, err, "the strict mode takes nothing that the other refuses")
 			return
 		}
 		page := render(t, &exposition.Merger{}, b)
@@ -93,6 +95,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, err, out.String())
 		out.Reset()
 		require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), nil))
+		require.NoError(t, exposition.Strict(out.String()), out.String())
 		again, err := readings(out.Bytes(), openMetrics)
 		require.NoError(t, err, out.String())
 		for _, one := range again {

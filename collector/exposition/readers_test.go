@@ -1,0 +1,147 @@
+package exposition_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// strictReader reads every file of a folder with the strict parser of
+// prometheus_client and prints what it refuses.
+const strictReader = `
+import os, sys
+from prometheus_client.openmetrics.parser import text_fd_to_metric_families
+for name in sorted(os.listdir(sys.argv[1])):
+    with open(os.path.join(sys.argv[1], name), newline="\n") as f:
+        try:
+            for family in text_fd_to_metric_families(f):
+                pass
+        except Exception as e:
+            print(name + ": " + repr(e))
+`
+
+// requireStrict requires prometheus_client to take all pages. PYTHON is the
+// interpreter that has it, as `make test-python` installs it; without that it is
+// left out on machines that have not got it.
+func requireStrict(t *testing.T, pages map[string]string) {
+	t.Helper()
+	python, err := exec.LookPath(cmp.Or(os.Getenv("PYTHON"), "python3"))
+	if err == nil {
+		err = exec.CommandContext(t.Context(), python, "-c", "import prometheus_client.openmetrics.parser").Run()
+	}
+	if os.Getenv("PYTHON") != "" {
+		require.NoError(t, err)
+	}
+	if err != nil {
+		t.Log("python3 with prometheus_client is not here: its strict reader is left out")
+		return
+	}
+	folder := t.TempDir()
+	for name, page := range pages {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(page), 0o600))
+	}
+	refused, err := exec.CommandContext(t.Context(), python, "-c", strictReader, folder).CombinedOutput()
+	require.NoError(t, err, string(refused))
+	if line, _, _ := strings.Cut(string(refused), "\n"); line != "" {
+		name, _, _ := strings.Cut(line, ": ")
+		require.Fail(t, fmt.Sprintf("%d of %d pages are refused, first %s", strings.Count(string(refused), "\n"), len(pages), line), pages[name])
+	}
+}
+
+// suite is the OpenMetrics suite: bodies by the names of their cases, and
+// whether they are good.
+func suite(t *testing.T) (bodies map[string]string, good map[string]bool) {
+	t.Helper()
+	root := shared(t, "corpora/openmetrics/tests/testdata/parsers")
+	cases, err := os.ReadDir(root)
+	require.NoError(t, err)
+	bodies, good = make(map[string]string), make(map[string]bool)
+	for _, c := range cases {
+		body, err := os.ReadFile(filepath.Join(root, c.Name(), "metrics"))
+		require.NoError(t, err)
+		raw, err := os.ReadFile(filepath.Join(root, c.Name(), "test.json"))
+		require.NoError(t, err)
+		var verdict struct {
+			ShouldParse bool `json:"shouldParse"`
+		}
+		require.NoError(t, json.Unmarshal(raw, &verdict))
+		bodies[c.Name()], good[c.Name()] = string(body), verdict.ShouldParse
+	}
+	return bodies, good
+}
+
+// TestOpenMetricsPagesOfTheSuiteAreRead puts every case of the suite that is
+// accepted, good or bad, on a page of its own and on one with bystanders, and
+// gives both to Prometheus' parser and the strict one.
+func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
+	bodies, _ := suite(t)
+	pages := make(map[string]string)
+	bystander := parse(t, replicaOptions("x"), everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n")
+	other := parse(t, replicaOptions("y"), "# TYPE a histogram\na_bucket{le=\"1\"} 1\na_bucket{le=\"+Inf\"} 2\na_count 2\na_sum 3\n")
+	for name, body := range bodies {
+		b, err := parseWith(t, exposition.NewCache(replicaOptions("z")), body, openMetrics)
+		if err != nil {
+			continue
+		}
+		for scheme, format := range textFormats() {
+			for with, blocks := range map[string][]*exposition.Block{"alone": {b}, "with bystanders": {bystander, other, b}, "with itself": {b, b}} {
+				if with == "with itself" {
+					again, err := parseWith(t, exposition.NewCache(replicaOptions("w")), body, openMetrics)
+					require.NoError(t, err)
+					blocks[1] = again
+				}
+				page := pageIn(t, format, blocks...)
+				requireReaders(t, page, format)
+				if format.FormatType() == expfmt.TypeOpenMetrics {
+					pages[name+" "+with+" "+scheme] = page
+				}
+			}
+		}
+	}
+	requireStrict(t, pages)
+}
+
+// TestOpenMetricsPagesOfAnythingAreRead does the same with generated pages, in
+// which values do not fit together either.
+func TestOpenMetricsPagesOfAnythingAreRead(t *testing.T) {
+	pages := make(map[string]string)
+	for seed := range uint64(100) {
+		g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), conflicting: seed%3 > 0, partial: seed%2 > 0}
+		blocks := merged(t, otherwise(g, g.page()), otherwise(g, g.page()), otherwise(g, g.page()))
+		for scheme, format := range textFormats() {
+			page := pageIn(t, format, blocks...)
+			requireReaders(t, page, format)
+			if format.FormatType() == expfmt.TypeOpenMetrics {
+				pages[fmt.Sprintf("seed %d %s", seed, scheme)] = page
+			}
+		}
+	}
+	requireStrict(t, pages)
+}
+
+// otherwise is a page with some other values and names.
+func otherwise(g generator, page string) string {
+	var out strings.Builder
+	for line := range strings.Lines(page) {
+		at := strings.LastIndexByte(line, ' ')
+		if line[0] != '#' && g.IntN(8) == 0 {
+			line = line[:at+1] + []string{"NaN", "-1", "+Inf", "-Inf", "0.5", "1e3", "-0", "1e300"}[g.IntN(8)] + "\n"
+		}
+		if strings.HasPrefix(line, "d") && g.IntN(2) == 0 {
+			line = strings.Replace(line, "{", "_created{", 1)
+		}
+		out.WriteString(line)
+	}
+	return out.String()
+}
