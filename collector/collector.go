@@ -14,10 +14,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -39,7 +41,7 @@ type Collector struct {
 	marker  string
 	metrics *metrics
 	changed chan struct{}
-	clock   *clock
+	clock   *clock.Clock
 	// pools counts the changes of the pools that run, renewed says so.
 	pools   atomic.Uint64
 	renewed chan struct{}
@@ -70,7 +72,7 @@ func New(opts Options) (*Collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
-	c.metrics, c.clock = m, newClock(c.origin)
+	c.metrics, c.clock = m, clock.New(c.origin)
 	return c, nil
 }
 
@@ -79,7 +81,7 @@ func New(opts Options) (*Collector, error) {
 // that are the same before and after keep their loops, their clocks and their
 // windows.
 func (c *Collector) ApplyConfig(cfg *config.File) error {
-	part, err := shardOf(cfg.Sharding)
+	part, err := search.ShardOf(cfg.Sharding)
 	if err != nil {
 		return err
 	}
@@ -112,7 +114,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var others sync.WaitGroup
-	others.Go(func() { c.clock.run(ctx) })
+	others.Go(func() { c.clock.Run(ctx) })
 	others.Go(func() { c.runSkew(ctx) })
 	defer others.Wait()
 	for {
@@ -187,9 +189,9 @@ func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.S
 	for i, p := range wanted {
 		walks.Go(func() {
 			groups, answered := p.lookOnce(ctx, patience)
-			found, search := p.targets(groups, c.opts.Logger)
-			search.Answered, search.Sources, search.Targets = answered, p.sources.Sources(), len(found)
-			all[i] = search
+			found, became := p.targets(groups, c.opts.Logger)
+			became.Answered, became.Sources, became.Targets = answered, p.sources.Sources(), len(found)
+			all[i] = became
 			for _, t := range found {
 				slots <- struct{}{}
 				walks.Go(func() {

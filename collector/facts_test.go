@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -181,7 +181,7 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 	p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
 		Source:  "silent",
 		Targets: []model.LabelSet{{model.AddressLabel: "127.0.0.1:1"}},
-		Labels:  model.LabelSet{"replica_id": "follower", collector.SilentLabel: "true"},
+		Labels:  model.LabelSet{"replica_id": "follower", search.SilentLabel: "true"},
 	})
 	all := pool("followers", "f0=127.0.0.1:1")
 	all.Silent = true
@@ -202,15 +202,6 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 	}
 	status, _ := scrapedOnce(t, all)
 	require.Equal(t, "silent", status.State)
-}
-
-func TestASilentLabelThatIsNoTruthValueLeavesTheTargetOut(t *testing.T) {
-	t.Parallel()
-	p := pool("p", "r0=127.0.0.1:1")
-	p.Discovery.StaticConfigs[0].Labels[collector.SilentLabel] = "sometimes"
-	l := startLine(t, p)
-	require.Eventually(t, l.Ready, patience, 10*time.Millisecond)
-	require.Empty(t, l.store.Slots())
 }
 
 func TestTheEnginesFolderTellsWhatBuiltIt(t *testing.T) {

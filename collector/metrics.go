@@ -7,6 +7,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 )
 
 // metrics are the collector's own, without those of each target.
@@ -66,10 +67,10 @@ func (r resources) Collect(ch chan<- prometheus.Metric) {
 }
 
 // part says which part of the targets is ours.
-func (m *metrics) part(s shard) {
+func (m *metrics) part(s search.Shard) {
 	m.shards.Reset()
-	if s.total > 1 {
-		m.shards.WithLabelValues(strconv.Itoa(s.index)).Set(float64(s.total))
+	if s.Total > 1 {
+		m.shards.WithLabelValues(strconv.Itoa(s.Index)).Set(float64(s.Total))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -15,6 +16,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -34,7 +36,7 @@ func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (Scr
 // pool is a pool of the configuration with everything that was built for it.
 type pool struct {
 	cfg     config.Pool
-	shard   shard
+	shard   search.Shard
 	shared  *replica.Pool
 	scraper Scraper
 	sources *discovery.Manager
@@ -89,6 +91,11 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 		},
 		Canary: pc.Canary,
 	}
+}
+
+// targets are those of what discovery found, see [search.Targets].
+func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
+	return search.Targets(&p.cfg, p.shard, groups, log)
 }
 
 // close closes the connections of a pool that is not used any more.

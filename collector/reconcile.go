@@ -9,7 +9,9 @@ import (
 
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -23,14 +25,14 @@ type running struct {
 	// found its target last. That may be younger, when the two treat targets
 	// alike.
 	pool, search *pool
-	alarms       []*alarm
+	alarms       []*clock.Alarm
 	cancel       context.CancelFunc
 }
 
 // end begins to end the replica's work, stop waits for that too.
 func (c *Collector) end(l *running) {
 	for _, a := range l.alarms {
-		c.clock.remove(a)
+		c.clock.Remove(a)
 	}
 	l.cancel()
 }
@@ -144,7 +146,7 @@ func (c *Collector) settle(ctx context.Context, p *pool) {
 
 // sync makes the replicas of a pool those of the targets found.
 func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Group) {
-	found, search := p.targets(groups, c.opts.Logger)
+	found, became := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p.synced, p.awaited = true, p.awaited-1
@@ -163,8 +165,8 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 			c.keep(ctx, p, t)
 		}
 	}
-	search.Targets = len(p.wanted)
-	c.searched(p, &search)
+	became.Targets = len(p.wanted)
+	c.searched(p, &became)
 	c.countRefused()
 }
 
@@ -243,7 +245,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 		l.Present()
 	}
 	for _, s := range l.Schedules() {
-		l.alarms = append(l.alarms, c.clock.add(ctx, &s))
+		l.alarms = append(l.alarms, c.clock.Add(s.Key, s.Every, s.Soon, func(missed uint64, b *scrape.Batch) { s.Due(ctx, missed, b) }))
 	}
 }
 

@@ -1,4 +1,4 @@
-package collector
+package clock
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
@@ -35,7 +34,7 @@ func TestAnAlarmAdvances(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			a := &alarm{every: 10 * s, phase: 3 * s, next: c.next, begun: c.begun}
+			a := &Alarm{every: 10 * s, phase: 3 * s, next: c.next, begun: c.begun}
 			require.Equal(t, c.missed, a.advance(c.now))
 			require.Equal(t, c.after, a.next)
 			require.True(t, a.begun)
@@ -70,7 +69,7 @@ type beats struct {
 }
 
 // due notes one.
-func (b *beats) due(_ context.Context, missed uint64, _ *scrape.Batch) {
+func (b *beats) due(missed uint64, _ *scrape.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at, b.missed = append(b.at, time.Since(b.origin)), append(b.missed, missed)
@@ -84,14 +83,14 @@ func (b *beats) count() int {
 }
 
 // ticking is a clock that runs until the bubble ends.
-func ticking(t *testing.T) *clock {
+func ticking(t *testing.T) *Clock {
 	t.Helper()
-	c := newClock(time.Now())
+	c := New(time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.run(ctx)
+		c.Run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -100,10 +99,10 @@ func ticking(t *testing.T) *clock {
 	return c
 }
 
-// schedule is work for beats.
-func schedule(key string, every, soon time.Duration, b *beats) *replica.Schedule {
+// add has a clock begin work that is noted in beats.
+func add(c *Clock, key string, every, soon time.Duration, b *beats) *Alarm {
 	b.origin = time.Now()
-	return &replica.Schedule{Key: key, Every: every, Soon: soon, Due: b.due}
+	return c.Add(key, every, soon, b.due)
 }
 
 func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
@@ -113,7 +112,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 		c := ticking(t)
 		time.Sleep(17 * time.Second) // Phases are those of the clock, whenever work is added.
 		var b beats
-		c.add(t.Context(), schedule("p/a", every, soon, &b))
+		add(c, "p/a", every, soon, &b)
 		time.Sleep(10*time.Minute + every)
 		synctest.Wait()
 		require.Less(t, b.at[0], soon)
@@ -132,7 +131,7 @@ func TestTheFirstMomentIsWithinTheIntervalWhereThatIsShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		c.add(t.Context(), schedule("p/a", 100*time.Millisecond, time.Hour, &b))
+		add(c, "p/a", 100*time.Millisecond, time.Hour, &b)
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		require.NotZero(t, b.count())
@@ -144,9 +143,9 @@ func TestWorkThatComesEarlierWakesTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var late, early beats
-		c.add(t.Context(), schedule("p/late", 24*time.Hour, 24*time.Hour, &late))
+		add(c, "p/late", 24*time.Hour, 24*time.Hour, &late)
 		synctest.Wait() // The clock waits for hours.
-		c.add(t.Context(), schedule("p/early", time.Second, time.Second, &early))
+		add(c, "p/early", time.Second, time.Second, &early)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, early.count(), 1)
@@ -161,15 +160,15 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		all := make([]beats, 5)
-		var alarms []*alarm
+		var alarms []*Alarm
 		for i := range all {
-			alarms = append(alarms, c.add(t.Context(), schedule("p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i])))
+			alarms = append(alarms, add(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		c.remove(alarms[1])
-		c.remove(alarms[3])
-		c.remove(alarms[3]) // Twice is once.
+		c.Remove(alarms[1])
+		c.Remove(alarms[3])
+		c.Remove(alarms[3]) // Twice is once.
 		var before []int
 		for i := range all {
 			before = append(before, all[i].count())
@@ -186,17 +185,17 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(time.Now())
+		c := New(time.Now())
 		defer close(c.over)
 		wait, waits := c.tick()
 		require.False(t, waits)
 		require.Zero(t, wait)
 		var b beats
-		a := c.add(t.Context(), schedule("p/a", time.Minute, time.Minute, &b))
+		a := add(c, "p/a", time.Minute, time.Minute, &b)
 		wait, waits = c.tick()
 		require.True(t, waits)
 		require.Equal(t, slotted(offset("p/a", time.Minute), time.Minute), wait)
-		c.remove(a)
+		c.Remove(a)
 		_, waits = c.tick()
 		require.False(t, waits)
 		synctest.Wait()
@@ -207,10 +206,10 @@ func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newClock(time.Now())
+		c := New(time.Now())
 		defer close(c.over)
 		var b beats
-		c.add(t.Context(), schedule("p/a", 10*time.Second, time.Second, &b))
+		add(c, "p/a", 10*time.Second, time.Second, &b)
 		look := func(after time.Duration) {
 			time.Sleep(after)
 			c.tick()
@@ -230,8 +229,8 @@ func TestWorkThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		c.add(t.Context(), &replica.Schedule{Key: "p/slow", Every: time.Second, Soon: 1, Due: func(ctx context.Context, _ uint64, _ *scrape.Batch) { <-ctx.Done() }})
-		c.add(t.Context(), schedule("p/a", time.Second, time.Second, &b))
+		c.Add("p/slow", time.Second, 1, func(uint64, *scrape.Batch) { <-t.Context().Done() })
+		add(c, "p/a", time.Second, time.Second, &b)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, b.count(), 1)
@@ -244,7 +243,7 @@ func TestAllThatIsDueInOneMomentIsBegun(t *testing.T) {
 		c := ticking(t)
 		all := make([]beats, 100)
 		for i := range all {
-			c.add(t.Context(), schedule("p/same", 10*time.Second, 10*time.Second, &all[i]))
+			add(c, "p/same", 10*time.Second, 10*time.Second, &all[i])
 		}
 		time.Sleep(35 * time.Second)
 		synctest.Wait()

@@ -1,10 +1,9 @@
-package collector
+package search
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -13,83 +12,17 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// targets turns what discovery found into targets, and says what became of the
-// others. One that cannot be used is left out, with a word in the log.
-func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
-	var found []*target.Target
-	search := target.Search{PoolID: p.cfg.PoolID, Answered: true}
-	for _, g := range groups {
-		search.Found += len(g.Targets)
-		for _, lset := range g.Targets {
-			before := p.labels(g.Labels, lset)
-			switch t, err := p.target(before); {
-			case err != nil:
-				log.Warn("Target left out", "pool_id", p.cfg.PoolID, "source", g.Source, "err", err)
-				search.LeftOut++
-				search.Error = cmp.Or(search.Error, err.Error())
-			case t == nil:
-				p.dropped(&search, g.Source, before)
-			case p.shard.keeps(t.Key()):
-				found = append(found, t)
-			default:
-				search.Elsewhere++
-			}
-		}
-	}
-	return found, search
-}
-
-// dropped notes a target that relabeling dropped; of the first ones also the rule.
-func (p *pool) dropped(s *target.Search, source string, lset labels.Labels) {
-	s.Dropped++
-	if len(s.Drops) == target.MaxDrops {
-		return
-	}
-	s.Drops = append(s.Drops, target.Drop{
-		Source: source, Address: lset.Get(model.AddressLabel), Rule: p.cfg.RelabelConfigs.DroppedBy(lset),
-	})
-}
-
-// labels are a target's labels before relabeling.
-func (p *pool) labels(group, own model.LabelSet) labels.Labels {
-	b := labels.NewBuilder(labels.EmptyLabels())
-	b.Set(relabel.LabelPoolID, p.cfg.PoolID)
-	b.Set(model.SchemeLabel, p.cfg.Scheme)
-	b.Set(model.MetricsPathLabel, p.cfg.MetricsPath)
-	for _, set := range []model.LabelSet{group, own} {
-		for name, value := range set {
-			b.Set(string(name), string(value))
-		}
-	}
-	if pod := podName(b); pod != "" && b.Get(relabel.LabelReplicaID) == "" {
-		b.Set(relabel.LabelReplicaID, pod)
-	}
-	return b.Labels()
-}
-
-// podName is the pod behind a target that discovery in Kubernetes found. An
-// endpoint may be known before its pod is, and Prometheus does not look again
-// when the pod comes; but the endpoint itself says whose it is.
-func podName(b *labels.Builder) string {
-	for _, of := range [...]string{"endpointslice_address", "endpoint_address"} {
-		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+of+"_target_kind") == "Pod" {
-			return b.Get("__meta_kubernetes_" + of + "_target_name")
-		}
-	}
-	return b.Get(podNameLabel)
-}
-
 // target builds a target from its labels; nil when relabeling drops it.
-func (p *pool) target(lset labels.Labels) (*target.Target, error) {
-	lset, keep := p.cfg.RelabelConfigs.Target(lset)
+func (p pool) target(lset labels.Labels) (*target.Target, error) {
+	lset, keep := p.RelabelConfigs.Target(lset)
 	if !keep {
 		return nil, nil //nolint:nilnil // a dropped target is neither a target nor an error.
 	}
@@ -100,12 +33,12 @@ func (p *pool) target(lset labels.Labels) (*target.Target, error) {
 	t := &target.Target{
 		PoolID:        lset.Get(relabel.LabelPoolID),
 		ReplicaID:     lset.Get(relabel.LabelReplicaID),
-		Engine:        p.cfg.Engine,
-		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.cfg.EngineVersion),
-		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.cfg.TRTLLMVersion),
+		Engine:        p.Engine,
+		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.EngineVersion),
+		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.TRTLLMVersion),
 		Labels:        further(lset),
-		Interval:      time.Duration(p.cfg.ScrapeInterval),
-		Timeout:       time.Duration(p.cfg.ScrapeTimeout),
+		Interval:      time.Duration(p.ScrapeInterval),
+		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
 	if t.ReplicaID == "" {
 		t.ReplicaID = address
@@ -141,9 +74,9 @@ const podNameLabel = "__meta_kubernetes_pod_name"
 const SilentLabel = "__silent__"
 
 // silent says whether a target binds no port: its label, else the pool.
-func (p *pool) silent(label string) (bool, error) {
+func (p pool) silent(label string) (bool, error) {
 	if label == "" {
-		return p.cfg.Silent, nil
+		return p.Silent, nil
 	}
 	silent, err := strconv.ParseBool(label)
 	if err != nil {
@@ -157,14 +90,14 @@ func (p *pool) silent(label string) (bool, error) {
 const APIAddressLabel = "__api_address__"
 
 // api is the base of the server's API where the target or the pool says it.
-func (p *pool) api(page *url.URL, address string) string {
-	if address == "" && p.cfg.APIPort != 0 {
-		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.cfg.APIPort))
+func (p pool) api(page *url.URL, address string) string {
+	if address == "" && p.APIPort != 0 {
+		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.APIPort))
 	}
 	if address == "" {
 		return ""
 	}
-	return api.Base(p.shared.GRPC, cmp.Or(p.cfg.APIScheme, page.Scheme), address)
+	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address)
 }
 
 // params are the query parameters that __param_ labels give.

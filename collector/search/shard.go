@@ -1,4 +1,4 @@
-package collector
+package search
 
 import (
 	"hash/fnv"
@@ -6,18 +6,19 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// shard is the part of the targets that is ours.
-type shard struct{ total, index int }
+// Shard is the part of the targets that is ours: of so many, the one with the
+// index, from 0.
+type Shard struct{ Total, Index int }
 
-// shardOf gives the part that the configuration asks for; without an index that
+// ShardOf gives the part that the configuration asks for; without an index that
 // is everything only when there is one exporter.
-func shardOf(c config.Sharding) (shard, error) {
+func ShardOf(c config.Sharding) (Shard, error) {
 	if err := c.Place(""); err != nil {
-		return shard{}, err
+		return Shard{}, err
 	}
-	s := shard{total: max(c.Total, 1)}
+	s := Shard{Total: max(c.Total, 1)}
 	if c.Index != nil {
-		s.index = *c.Index
+		s.Index = *c.Index
 	}
 	return s, nil
 }
@@ -25,13 +26,13 @@ func shardOf(c config.Sharding) (shard, error) {
 // keeps says whether a target is ours. The key is pool and replica, not the
 // address, so a replica keeps its exporter when it moves, and two targets that
 // claim one key meet in one exporter, which refuses the second.
-func (s shard) keeps(key string) bool {
-	if s.total <= 1 {
+func (s Shard) keeps(key string) bool {
+	if s.Total <= 1 {
 		return true
 	}
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
-	return jump(mixed(h.Sum64()), s.total) == s.index
+	return jump(mixed(h.Sum64()), s.Total) == s.Index
 }
 
 // mixed spreads a hash over all its bits (the last step of MurmurHash3), since

@@ -1,0 +1,69 @@
+package search_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// found are the targets of a pool of which discovery has found so many.
+func found(sets ...model.LabelSet) ([]*target.Target, target.Search) {
+	p := config.DefaultPool
+	p.PoolID = "llama"
+	return search.Targets(&p, search.Shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
+}
+
+func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
+	t.Parallel()
+	all, _ := found(
+		model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
+		model.LabelSet{model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named"},
+		model.LabelSet{model.AddressLabel: "10.2.0.9:8002"},
+		// The pods behind these are not known yet, and the last is none.
+		model.LabelSet{model.AddressLabel: "10.2.1.1:8002", "__meta_kubernetes_endpointslice_address_target_kind": "Pod", "__meta_kubernetes_endpointslice_address_target_name": "triton-2"},
+		model.LabelSet{model.AddressLabel: "10.2.1.2:8002", "__meta_kubernetes_endpoint_address_target_kind": "Pod", "__meta_kubernetes_endpoint_address_target_name": "triton-3"},
+		model.LabelSet{model.AddressLabel: "10.2.1.3:8002", "__meta_kubernetes_endpoint_address_target_kind": "Node", "__meta_kubernetes_endpoint_address_target_name": "gpu-1"},
+	)
+	var keys []string
+	for _, t := range all {
+		keys = append(keys, t.Key())
+	}
+	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
+}
+
+func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says, failed string
+		set          model.LabelSet
+	}{
+		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
+		{"one whose address is none", `target "a b" is no address`, model.LabelSet{model.AddressLabel: "a b"}},
+		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", search.SilentLabel: "sometimes"}},
+	} {
+		all, s := found(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
+		require.Len(t, all, 1, c.says)
+		require.Equal(t, 1, s.LeftOut, c.says)
+		require.Contains(t, s.Error, c.failed, c.says)
+	}
+}
+
+func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
+	t.Parallel()
+	all, _ := found(model.LabelSet{
+		model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: "https", model.MetricsPathLabel: "/m", model.ParamLabelPrefix + "key": "a b",
+		search.APIAddressLabel: "10.2.0.8:8000", "zone": "a", "engine": "triton",
+	})
+	require.Equal(t, "https://10.2.0.7:8002/m?key=a+b", all[0].MetricsURL)
+	require.Equal(t, "https://10.2.0.8:8000", all[0].APIURL)
+	require.Equal(t, "triton", all[0].Engine)
+	require.Equal(t, map[string]string{"zone": "a"}, all[0].Labels)
+	require.False(t, all[0].Silent)
+}
