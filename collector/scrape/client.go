@@ -178,14 +178,14 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	failure = c.inTurn(req, func(ctx context.Context) *Error {
+	failure = c.inTurn(req, func(req *http.Request) *Error {
 		resp, failure := c.send(c.rt, req)
 		if failure != nil {
 			return failure
 		}
 		defer closeBody(resp)
-		page.sent, page.open = sentWith(req), c.open
-		return conceal(req, c.read(ctx, req, resp, page))
+		page.sent, page.open, page.Body = sentWith(req), c.open, page.Body[:0]
+		return conceal(req, c.read(req.Context(), req, resp, page))
 	})
 	if failure != nil {
 		return failure
@@ -194,16 +194,25 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 }
 
 // inTurn does what a request is sent for, until ctx ends. Its connection is taken
-// back when that takes long and others wait for one.
-func (c *Client) inTurn(req *http.Request, do func(ctx context.Context) *Error) *Error {
-	f := c.resources.files
-	t, cancel := f.inTurn(scopeOf(req.Context()), hostPort(req.URL))
-	failure := t.end(do(req.Context()))
-	cancel(nil)
-	if f.crowded.Load() {
-		c.closeUnused()
+// back when that takes long and others wait for one; a host that is not known to
+// take long is asked once more then, if the request has no body.
+func (c *Client) inTurn(req *http.Request, do func(req *http.Request) *Error) *Error {
+	f, s := c.resources.files, scopeOf(req.Context())
+	whole := s.Context
+	for {
+		t, cancel := f.inTurn(s, hostPort(req.URL))
+		failure, more := t.end(do(req))
+		cancel(nil)
+		if f.crowded.Load() {
+			c.closeUnused()
+		}
+		if !more || req.Body != nil || whole.Err() != nil {
+			return failure
+		}
+		// The dial of the first may still look at its scope.
+		again := withScope(whole)
+		req, s = req.WithContext(again), scopeOf(again) //nolint:contextcheck // It is the request's, as before its turn.
 	}
-	return failure
 }
 
 // read takes the page from its response.
@@ -267,7 +276,7 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	failure = c.inTurn(req, func(ctx context.Context) *Error {
+	failure = c.inTurn(req, func(req *http.Request) *Error {
 		resp, failure := c.send(rt, req)
 		if failure != nil {
 			return failure
@@ -276,7 +285,7 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 		status, header = resp.StatusCode, resp.Header
 		permit := permit{memory: c.resources.memory}
 		defer permit.end()
-		answer, _, failure = c.readBody(ctx, resp, &permit, nil, limit)
+		answer, _, failure = c.readBody(req.Context(), resp, &permit, nil, limit)
 		if failure == nil && echoes(sentWith(req), c.open, answer) {
 			failure = echoed()
 		}

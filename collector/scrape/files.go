@@ -161,7 +161,7 @@ func (f *files) enter(t *turn) bool {
 func (f *files) enterAs(address string) (ok, slow bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slow = f.hosts[address].slow
+	slow = f.hosts[address].slow()
 	if !f.free(slow) {
 		f.waits++
 		return false, slow

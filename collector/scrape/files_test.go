@@ -176,6 +176,29 @@ func TestSlowTargetsHaveTheirTurnWhereConnectionsAreShort(t *testing.T) {
 	})
 }
 
+// A machine with more to do than it can makes healthy targets look slow: what is
+// taken back from one of them is asked for again, before its time is over.
+func TestATargetThatTakesLongOnceLosesNoScrape(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 20)
+		var all sync.WaitGroup
+		c.scrape(&all, "healthy", 140, 12, 5*time.Millisecond)
+		c.scrape(&all, "hangs", 60, 12, never)
+		for range 3 {
+			time.Sleep(2*crowdInterval + 700*time.Millisecond)
+			c.takes["healthy"].Store(int64(3 * time.Second))
+			time.Sleep(300 * time.Millisecond)
+			c.takes["healthy"].Store(int64(5 * time.Millisecond))
+		}
+		c.end(&all)
+		for round, results := range c.results["healthy"] {
+			require.Equal(t, map[string]int{"good": 140}, results, "round %d", round)
+		}
+		require.Positive(t, c.shared.Connections().Cuts)
+	})
+}
+
 func TestATargetOfManyThatHangIsBackWhenItIsItsTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

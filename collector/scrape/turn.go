@@ -14,6 +14,10 @@ const (
 	// hurried is how many times shorter that is while more wait than there are
 	// connections.
 	hurried = 4
+	// mostLong is how many requests in a row may have a connection for long, or
+	// lose it, until their host counts as slow: one may be this machine's fault,
+	// when it has more to do than it can.
+	mostLong = 2
 	// hostKept is how long a host that is not asked any more is remembered,
 	// hostsSwept how many there are before that is looked at.
 	hostKept   = 10 * time.Minute
@@ -22,11 +26,14 @@ const (
 
 // host is what is remembered of host:port.
 type host struct {
-	// slow is true when its last request had a connection for long.
-	slow bool
+	// long is how many of its last requests had a connection for long.
+	long int
 	// last is when it was given a connection.
 	last time.Time
 }
+
+// slow says whether a host took long, again and again.
+func (h host) slow() bool { return h.long >= mostLong }
 
 // turn is one request, from its begin to the end of its answer. Its fields belong
 // to the files that it is one of.
@@ -35,6 +42,8 @@ type turn struct {
 	host  string
 	// slow is what was known of the host when it began.
 	slow bool
+	// again is true when the request before took long: it is not hurried then.
+	again bool
 	// since is when it got its connection, zero while it waits for one.
 	since time.Time
 	// long is how long it may have that until it counts as slow.
@@ -57,7 +66,8 @@ func (f *files) begin(address string, until time.Time, stop func(cause error)) *
 	t := &turn{files: f, host: address, since: time.Now(), long: long, stop: stop}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t.slow = f.hosts[address].slow
+	known := f.hosts[address]
+	t.slow, t.again = known.slow(), known.long > 0
 	if t.slow {
 		f.slow++
 	}
@@ -66,12 +76,12 @@ func (f *files) begin(address string, until time.Time, stop func(cause error)) *
 }
 
 // end says that the request is over. What it failed with is that its connection
-// was taken back, where it was.
-func (t *turn) end(failure *Error) *Error {
-	if t.over() && failure != nil {
-		return takenBack(t.files.bound)
+// was taken back, where it was; again says that it may be sent once more then.
+func (t *turn) end(failure *Error) (_ *Error, again bool) {
+	if !t.over() || failure == nil {
+		return failure, false
 	}
-	return failure
+	return takenBack(t.files.bound), !t.slow && !t.again
 }
 
 // over says that the request is over, and answers whether its connection was
@@ -99,10 +109,14 @@ func (t *turn) over() bool {
 // note remembers how long a host took.
 func (f *files) note(address string, slow bool) {
 	known, ok := f.hosts[address]
-	if !ok && !slow {
+	switch {
+	case slow:
+		known.long = min(known.long+1, mostLong)
+	case ok:
+		known.long = 0
+	default:
 		return
 	}
-	known.slow = slow
 	f.hosts[address] = known
 }
 
@@ -172,15 +186,11 @@ func (f *files) relieve() {
 	if wanted <= 0 {
 		return
 	}
-	hurry := time.Duration(1)
-	if wanted > f.bound {
-		hurry = hurried
-	}
 	var first, known []*turn
 	now := time.Now()
 	for t := range f.turns {
 		switch {
-		case t.cut || t.since.IsZero() || now.Sub(t.since) < t.long/hurry:
+		case t.cut || t.since.IsZero() || now.Sub(t.since) < t.least(wanted > f.bound):
 		case t.slow:
 			known = append(known, t)
 		default:
@@ -200,6 +210,14 @@ func (f *files) relieve() {
 		f.cuts++
 		t.stop(takenBack(f.bound))
 	}
+}
+
+// least is how long a request has its connection in any case.
+func (t *turn) least(hurry bool) time.Duration {
+	if hurry && (t.slow || !t.again) {
+		return t.long / hurried
+	}
+	return t.long
 }
 
 // oldest sorts requests by how long they have their connection.
