@@ -143,7 +143,7 @@ fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 	done
 
 # The tests that docs/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
-FAULT_ROOMS := collector collector/exposition collector/scrape collector/web relabel cmd/trtllm_exporter
+FAULT_ROOMS := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
 
 .PHONY: faults
 faults: $(TOOLS)/promtool ## Run every case of docs/faults.md: alone and in threes, in every format (Linux).
@@ -160,6 +160,12 @@ DURATION ?= 3m
 .PHONY: soak
 soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong (Linux).
 	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/trtllm_exporter
+
+# All that uses the time package is compiled again, for minutes, so that `ci` leaves it out.
+.PHONY: e2e-clock
+e2e-clock: ## Set the wall clock of the program forward and back while it scrapes (Linux).
+	@tools/clock/overlay.sh $(CACHE)/clock
+	CLOCK_JUMPS=1 $(GO) test $(VET) -overlay $(CACHE)/clock/overlay.json -tags nokubernetes -count=1 -v -run '^TestC04TheWallClock' ./cmd/trtllm_exporter
 
 .PHONY: e2e
 e2e: build $(TOOLS)/promtool $(TOOLS)/prometheus e2e-live ## Run the tests of the whole binary.

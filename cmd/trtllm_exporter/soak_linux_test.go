@@ -178,11 +178,11 @@ func (s *soak) dawdle(n int) {
 	time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
 }
 
-// leastHeap is the least heap of ten seconds, in bytes: what is between two
-// collections of garbage is not counted.
+// leastHeap is the least heap of half a minute, in bytes, some rounds of all
+// targets: what is between two collections of garbage is not counted.
 func (s *soak) leastHeap() float64 {
 	least := math.Inf(1)
-	for range 20 {
+	for range 60 {
 		time.Sleep(500 * time.Millisecond)
 		least = min(least, gauge(s.metrics(), "go_memstats_heap_inuse_bytes"))
 	}

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"fmt"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,6 +34,49 @@ func TestAPageThatIsTooOldIsNotShown(t *testing.T) {
 		s.due()
 		require.Equal(t, target.HealthUp, s.after(0).Health, "the next scrape heals it")
 		s.shows(`nv_inference_request_success{engine="triton"`)
+	})
+}
+
+// While the machine sleeps, the clock of the process stands still and the server
+// goes on: no page of before is shown, and no rate has the whole growth in it.
+func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		count := 0
+		served := func(d time.Duration) func(now *answering) {
+			return func(now *answering) {
+				count += 100 * int(d/time.Second)
+				now.page = fmt.Sprintf("nv_inference_request_success{model=\"tensorrt_llm\",version=\"1\"} %d\n", count)
+			}
+		}
+		s := step(t, tritonAnswers(), nil)
+		rates := 0
+		scraped := func(d time.Duration) {
+			s.change(served(d))
+			s.due()
+			for _, m := range regexp.MustCompile(`(?m)^llm_server_requests_per_second{.*} (.*)$`).FindAllStringSubmatch(s.page(), -1) {
+				require.Equal(t, "100", m[1], "at %d", count)
+				rates++
+			}
+			s.after(d)
+		}
+		for range 5 {
+			scraped(5 * time.Second)
+		}
+		require.Positive(t, rates)
+		s.change(served(30 * time.Second))
+		s.mu.Lock()
+		s.slept += 30 * time.Second
+		s.mu.Unlock()
+		require.Equal(t, target.HealthDown, s.after(0).Health)
+		require.Empty(t, s.page())
+
+		rates = 0
+		for range 15 {
+			scraped(5 * time.Second)
+			s.shows(fmt.Sprintf(` %d`, count))
+		}
+		require.Positive(t, rates, "they are back")
 	})
 }
 

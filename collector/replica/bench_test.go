@@ -126,6 +126,9 @@ func BenchmarkScrapeLine(b *testing.B) {
 func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.Store) {
 	tb.Helper()
 	store := snapshot.NewStore()
+	if m, ok := s.(interface{ asleep() time.Duration }); ok {
+		store = snapshot.NewStoreOf(m.asleep)
+	}
 	p := &Pool{
 		Scraper: s, Origin: time.Now(), Marker: "no page has this", Panicked: func() {},
 		Window: time.Minute, StallAfter: 30 * time.Second,

@@ -50,7 +50,7 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		})
 		next.Health, next.Status = r.own(&next), r.status
 		if err == nil {
-			next.Until = p.Came.Add(2*r.target.Interval + r.target.Timeout + ageSlack)
+			next.Until = p.Came.Add(r.slot.Asleep() + 2*r.target.Interval + r.target.Timeout + ageSlack)
 		}
 		r.shown.failed, r.shown.blocks = err, next
 		return next
@@ -81,7 +81,8 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 
 // derive takes the numbers of a page into the window of the derived series.
 func (r *Replica) derive(p *fetch.Page, raw *exposition.Block) (shown, derived *exposition.Block, err error) {
-	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(p.Came.Sub(r.pool.Origin), raw, r.page.read) }); err != nil {
+	at := p.Came.Sub(r.pool.Origin) + r.slot.Asleep()
+	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(at, raw, r.page.read) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}

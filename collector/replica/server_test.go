@@ -32,6 +32,15 @@ type server struct {
 	mu    sync.Mutex
 	now   answering
 	asked map[string]int
+	// slept is how long the machine of the replica slept.
+	slept time.Duration
+}
+
+// asleep is how long the machine of the replica slept.
+func (s *server) asleep() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.slept
 }
 
 // answering is how a server answers at some time.

@@ -19,14 +19,12 @@ type Snapshot struct {
 	About, Health *exposition.Block
 	// Status is how the last scrape went.
 	Status target.Status
-	// Until is when the page is too old to be shown, by the monotonic clock; the
-	// zero time is never. Scrapes replace a page long before; a process that was
-	// stopped, or a machine that slept, shows none that is older.
+	// Until is when the page is too old to be shown, by the monotonic clock and
+	// with [Slot.Asleep] added; the zero time is never. Scrapes replace a page
+	// long before; a process that was stopped, or a machine that slept, shows none
+	// that is older.
 	Until time.Time
 }
-
-// overdue says whether the page is too old.
-func (s *Snapshot) overdue() bool { return !s.Until.IsZero() && time.Now().After(s.Until) }
 
 // retain adds a reference to every block for a further holder.
 func (s *Snapshot) retain() {
@@ -67,6 +65,16 @@ func (s *Slot) Target() *target.Target {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.target
+}
+
+// Asleep is how long the machine slept since it was started, which the monotonic
+// clock does not count: what is added to its times to compare them.
+func (s *Slot) Asleep() time.Duration { return s.store.asleep() }
+
+// overdue says whether the page is too old.
+func (s *Slot) overdue() bool {
+	until := s.current.Until
+	return !until.IsZero() && time.Now().Add(s.Asleep()).After(until)
 }
 
 // Retarget says that the replica of that pool_id and replica_id has a new
@@ -117,7 +125,7 @@ func (s *Slot) Status() target.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := s.current.Status
-	if s.current.overdue() {
+	if s.overdue() {
 		status.Health, status.LastReason = target.HealthDown, "timeout"
 		status.LastError = "timeout: the last page is too old: the exporter was stopped, or had no processor"
 	}
@@ -130,7 +138,7 @@ func (s *Slot) Status() target.Status {
 func (s *Slot) Glance(see func(b *exposition.Block)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b := s.current.Derived; b != nil && !s.current.overdue() {
+	if b := s.current.Derived; b != nil && !s.overdue() {
 		see(b)
 	}
 }
@@ -141,7 +149,7 @@ func (s *Slot) Derived() *exposition.Block {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.current.Derived
-	if b == nil || s.current.overdue() {
+	if b == nil || s.overdue() {
 		return nil
 	}
 	b.Settle()
@@ -154,7 +162,7 @@ func (s *Slot) Derived() *exposition.Block {
 func (s *Slot) pin() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current.overdue() {
+	if s.overdue() {
 		return Snapshot{}
 	}
 	if s.current.Derived != nil {

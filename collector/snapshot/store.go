@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -23,10 +24,16 @@ type Store struct {
 	// occupied is closed while there are slots.
 	occupied chan struct{}
 	fleet    *exposition.Block
+	asleep   func() time.Duration
 }
 
 // NewStore returns a store without replicas.
-func NewStore() *Store { return &Store{occupied: make(chan struct{})} }
+func NewStore() *Store { return NewStoreOf(machineAsleep) }
+
+// NewStoreOf is NewStore on a machine of which a function says how long it slept.
+func NewStoreOf(asleep func() time.Duration) *Store {
+	return &Store{occupied: make(chan struct{}), asleep: asleep}
+}
 
 // Occupied is closed as long as there are replicas; ask for it each time.
 func (s *Store) Occupied() <-chan struct{} {
