@@ -32,6 +32,9 @@ type base struct {
 	// wrapper begins the names of what is measured around a model, which shows
 	// nothing of how the model treats its requests.
 	wrapper string
+	// inner begins the names of an engine inside the server, to which its models
+	// hand their requests over.
+	inner string
 	// nobody is the model under which a server counts requests for models that
 	// it does not serve.
 	nobody string

@@ -104,6 +104,24 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			},
 		},
 		{
+			says: "OpenAI frontend before the vLLM backend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAIVLLM},
+			has:   "tokens live_tokens ttft tpot e2e quantiles health",
+			cures: map[string]string{engine.CanOutcomes: "canary", engine.CanStall: "canary", engine.CanKVCache: "vLLM's own server"},
+		},
+		{
+			says: "OpenAI frontend before an LLM-API model", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAILLMAPI},
+			has: "health",
+			cures: map[string]string{
+				engine.CanTokens: "deploy/triton/llmapi", engine.CanQueue: "deploy/triton/llmapi", engine.CanTTFT: "deploy/triton/llmapi",
+				engine.CanE2E: "deploy/triton/llmapi", engine.CanQuantiles: "deploy/triton/llmapi", engine.CanOutcomes: "deploy/triton/llmapi",
+			},
+		},
+		{
+			says: "OpenAI frontend before an LLM-API model with the metrics module", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAILLMAPIModule, GPUs: 1},
+			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse gpu health",
+			cures: map[string]string{engine.CanConfig: "--enable-kserve-frontends"},
+		},
+		{
 			says: "vLLM", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM},
 			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "DCGM"},

@@ -25,6 +25,8 @@ type Page struct {
 	modelNames []string
 	// executors are the models that count iterations of their own, sorted.
 	executors []string
+	// inner are the models with an engine of its own inside the server.
+	inner []string
 	// loaded are the models that the server counts requests of, true for those
 	// that are loaded, whatever else of them is on the page.
 	loaded map[string]bool
@@ -173,6 +175,9 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 		if slices.Contains(counted(), m.Signal) {
 			p.watched[m.Signal] = append(p.watched[m.Signal], at)
 		}
+		if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
+			p.inner = append(p.inner, name)
+		}
 		if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
 			p.readInfo(m.Signal, name, lset)
 		}
@@ -251,7 +256,7 @@ func (p *Page) Seen() Seen {
 	if p == nil {
 		return Seen{}
 	}
-	return Seen{Names: p.modelNames, Executors: p.executors}
+	return Seen{Names: p.modelNames, Executors: p.executors, Inner: p.inner}
 }
 
 // Has says whether the page has a signal.

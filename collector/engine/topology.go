@@ -50,9 +50,10 @@ type treatment struct {
 	ensemble, inFlight, behind bool
 }
 
-// Seen are the models that a page names: all, and those that show an executor of
-// their own.
-type Seen struct{ Names, Executors []string }
+// Seen are the models that a page names: all, those that show an executor of
+// their own, and those that show an engine inside the server, to which they hand
+// their requests over.
+type Seen struct{ Names, Executors, Inner []string }
 
 // UnnamedModel is how trtllm-serve up to 1.2 labels its only model
 // (openai_server.py, _init_llm).
@@ -71,7 +72,7 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	for _, n := range names {
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	e.arrange(t, Seen{names, seen.Executors}, facts)
+	e.arrange(t, Seen{names, seen.Executors, seen.Inner}, facts)
 	t.rename(configured)
 	for _, id := range slices.Sorted(maps.Keys(configured)) {
 		t.choose(configured[id])

@@ -32,7 +32,7 @@ type tritonPage struct{ base }
 // newTritonPage adds to a kind what servers with Triton's page have in common.
 func newTritonPage(b base) tritonPage {
 	b.quirks = Quirks{ActiveHoldsWaiting: true, SeriesOutliveModels: true}
-	b.prefixes, b.wrapper = []string{vllmPrefix}, modulePrefix
+	b.prefixes, b.wrapper, b.inner = []string{vllmPrefix}, modulePrefix, vllmPrefix
 	return tritonPage{b}
 }
 

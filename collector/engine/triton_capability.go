@@ -6,7 +6,10 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
 const (
 	cureClient = "use trtllm-serve, or measure it at the client"
 	cureCanary = "canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
-	cureGPUs   = "--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY"
+	cureDCGMIn = "DCGM in the image, and no TRITON_SERVER_CPU_ONLY"
+	cureGPUs   = "--allow-gpu-metrics=true with " + cureDCGMIn
+	cureKServe = "--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is"
+	cureVLLM   = "vLLM's own server, whose page has it"
 )
 
 // Capability implements Engine.
@@ -99,7 +102,7 @@ func (t *tritonPage) noExecutor(name string, k *Known) target.Check {
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
 	case setCore:
 		if p.Begins(vllmPrefix) {
-			return no("Triton's vLLM backend does not publish it", "")
+			return no("Triton's vLLM backend does not publish it", cureVLLM)
 		}
 		return no("no model of TensorRT-LLM is on the page", "")
 	case setPython:

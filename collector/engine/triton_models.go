@@ -23,7 +23,7 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 		byName[facts[i].Name] = &facts[i]
 	}
 	for _, n := range seen.Names {
-		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n))
+		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n), slices.Contains(seen.Inner, n))
 	}
 	tritonGroups(t, seen.Names, byName)
 	tritonAffixed(t, seen.Names, byName)
@@ -39,10 +39,14 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 // tritonTreatment is how a model treats its requests, by its config, else by its
 // name, or by the executor's series that it shows on the page. Decoupled models
 // of the Python backend report when execute() returns (python_backend
-// src/pb_metric_reporter.cc), which is when they hand over.
-func tritonTreatment(name string, f *ModelFacts, executor bool) treatment {
-	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName}
+// src/pb_metric_reporter.cc), which is when they hand over. Those of the vLLM
+// backend always are (vllm_backend src/model.py, _init_engine_args).
+func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment {
+	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
 	if f == nil || !f.Configured {
+		if vllm {
+			m.handsOver = TrustYes
+		}
 		if m.ensemble || executor || name == preprocessing || name == postprocessing {
 			m.handsOver = TrustNo
 		}

@@ -42,11 +42,16 @@ func (o *tritonOpenAI) Health(ctx context.Context, ask Asker, address string) He
 func (o *tritonOpenAI) Capability(name string, k *Known) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
 	c := o.tritonPage.Capability(name, k)
+	set, _ := tritonSet(k.Page, k.Facts)
 	switch {
 	case c.OK:
 	case name == CanConfig:
-		return target.No(name, "the OpenAI frontend does not expose configs", "--enable-kserve-frontends, and the kind triton with its ports")
+		return target.No(name, "the OpenAI frontend does not expose configs", cureKServe)
 	case k.Page == nil:
+	case name == CanGPU:
+		return target.No(name, c.Reason, cureDCGMIn)
+	case set == setLLMAPI && (name == CanTTFT || name == CanQuantiles):
+		return target.No(name, noOptions, cureModule)
 	case name == CanTTFT:
 		return target.No(name, noOptions, cureCanary)
 	case name == CanQuantiles:

@@ -55,7 +55,11 @@ func cureEarly(k *Known) string {
 
 // unknown says that a model may hand its requests over.
 func (t *tritonPage) unknown(k *Known, model string) target.Check {
-	return no("the config of model "+model+" is not known, and requests of decoupled models count as done once they were taken on", t.cureConfig(k))
+	cure := t.cureConfig(k)
+	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && model == llmName && t.SamePort() {
+		cure = cureModule // Its config would say that it is decoupled.
+	}
+	return no("the config of model "+model+" is not known, and requests of decoupled models count as done once they were taken on", cure)
 }
 
 // judgeWhole judges the duration of whole requests where it is known that the
@@ -85,7 +89,7 @@ func (t *tritonPage) topology(k *Known) *Topology {
 // cureConfig is what makes the configs known.
 func (t *tritonPage) cureConfig(k *Known) string {
 	if t.SamePort() {
-		return "--enable-kserve-frontends, and the kind triton with its ports"
+		return cureKServe
 	}
 	return t.noConfig(k).Cure
 }
@@ -108,7 +112,11 @@ func (t *tritonPage) judgeQueues(k *Known) target.Check {
 	case len(unknown) > 0:
 		return t.unknown(k, unknown[0])
 	}
-	return no("Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page", cureClient)
+	cure := cureClient
+	if k.Page.Begins(vllmPrefix) {
+		cure = cureVLLM
+	}
+	return no("Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page", cure)
 }
 
 // judgeStall judges whether it is seen that requests in flight move nothing.

@@ -12,20 +12,23 @@ type Kind string
 // begin with its name; here is its entry and no more.
 func kinds() map[Kind]software {
 	return map[Kind]software{
-		KindTriton:             tritonTRTLLM(),
-		KindTritonPython:       tritonPython(),
-		KindTritonLLMAPI:       tritonLLMAPI(),
-		KindTritonLLMAPIModule: tritonLLMAPIModule(),
-		KindTritonCore:         tritonCore(),
-		KindTritonVLLM:         tritonVLLM(),
-		KindTritonOpenAI:       tritonOpenAI(),
-		KindServe:              serveNewest(),
-		KindServeGen2:          serveFirstPrefixed(),
-		KindServeOld:           serveOld(),
-		KindNIM:                nimSoftware(),
-		KindDynamo:             dynamoSoftware(),
-		KindVLLM:               vllmServerSoftware(),
-		KindSGLang:             sglangSoftware(),
+		KindTriton:                   tritonTRTLLM(),
+		KindTritonPython:             tritonPython(),
+		KindTritonLLMAPI:             llmapiFlavour().software(),
+		KindTritonLLMAPIModule:       moduleFlavour().software(),
+		KindTritonCore:               tritonCore(),
+		KindTritonVLLM:               vllmFlavour().software(),
+		KindTritonOpenAI:             repository("tensorrtllm").behindOpenAI(),
+		KindTritonOpenAIVLLM:         vllmFlavour().behindOpenAI(),
+		KindTritonOpenAILLMAPI:       llmapiFlavour().behindOpenAI(),
+		KindTritonOpenAILLMAPIModule: moduleFlavour().behindOpenAI(),
+		KindServe:                    serveNewest(),
+		KindServeGen2:                serveFirstPrefixed(),
+		KindServeOld:                 serveOld(),
+		KindNIM:                      nimSoftware(),
+		KindDynamo:                   dynamoSoftware(),
+		KindVLLM:                     vllmServerSoftware(),
+		KindSGLang:                   sglangSoftware(),
 	}
 }
 

@@ -3,8 +3,6 @@ package simulate
 // KindTritonLLMAPI is an LLM API (PyTorch) model, with nv_inference_* only: set C.
 const KindTritonLLMAPI Kind = "triton-llmapi"
 
-func tritonLLMAPI() software { return llmapiFlavour().software() }
-
 // llmapiFlavour is the model repository of the LLM API.
 func llmapiFlavour() flavour {
 	return flavour{

@@ -4,7 +4,8 @@ package simulate
 // deploy/triton/llmapi around it.
 const KindTritonLLMAPIModule Kind = "triton-llmapi-module"
 
-func tritonLLMAPIModule() software {
+// moduleFlavour is the model repository of the LLM API with the module.
+func moduleFlavour() flavour {
 	f := llmapiFlavour()
 	f.backend = func(t *triton) backend {
 		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
@@ -14,7 +15,7 @@ func tritonLLMAPIModule() software {
 		b.e2e = newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
 		return b
 	}
-	return f.software()
+	return f
 }
 
 // llmapiModule is what the metrics module publishes: the families of the former

@@ -2,12 +2,17 @@ package simulate
 
 import "net/http"
 
-// KindTritonOpenAI is Triton's OpenAI frontend, on one port, in front of the
-// models of KindTriton.
-const KindTritonOpenAI Kind = "triton-openai"
+// Triton's OpenAI frontend, on one port, in front of the models of KindTriton,
+// KindTritonVLLM, KindTritonLLMAPI and KindTritonLLMAPIModule.
+const (
+	KindTritonOpenAI             Kind = "triton-openai"
+	KindTritonOpenAIVLLM         Kind = "triton-openai-vllm"
+	KindTritonOpenAILLMAPI       Kind = "triton-openai-llmapi"
+	KindTritonOpenAILLMAPIModule Kind = "triton-openai-llmapi-module"
+)
 
-func tritonOpenAI() software {
-	f := repository("tensorrtllm")
+// behindOpenAI puts the OpenAI frontend in place of a Triton's own ports.
+func (f flavour) behindOpenAI() software {
 	f.onePort = (*triton).openAI
 	return f.software()
 }

@@ -3,7 +3,8 @@ package simulate
 // KindTritonVLLM is Triton with the vLLM backend's families: set D and those.
 const KindTritonVLLM Kind = "triton-vllm"
 
-func tritonVLLM() software {
+// vllmFlavour is the model repository of the vLLM backend.
+func vllmFlavour() flavour {
 	return flavour{
 		complete: func(s *Spec) { s.Streaming = true },
 		models: []model{{
@@ -15,7 +16,7 @@ func tritonVLLM() software {
 			config["max_batch_size"] = 0
 			return []string{"REPORT_CUSTOM_METRICS", "yes"}
 		},
-	}.software()
+	}
 }
 
 // vllmBackend publishes what vLLM's engine does.

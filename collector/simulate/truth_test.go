@@ -16,7 +16,8 @@ import (
 func everyKind() []simulate.Kind {
 	return []simulate.Kind{
 		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
-		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
+		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindTritonOpenAIVLLM, simulate.KindTritonOpenAILLMAPI,
+		simulate.KindTritonOpenAILLMAPIModule, simulate.KindServe, simulate.KindServeGen2,
 		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
 	}
 }

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// TestDoctorOfEveryBackendOfTriton has what doctor says of each backend that
+// serves LLMs in Triton, seen on port 8002 and through the OpenAI frontend: which
+// it is, what is known of it, what is not, and what helps.
+func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
+	var table strings.Builder
+	for _, row := range []struct {
+		backend  string
+		own      simulate.Kind
+		frontend simulate.Kind
+	}{
+		{"TensorRT-LLM, C++", simulate.KindTriton, simulate.KindTritonOpenAI},
+		{"vLLM", simulate.KindTritonVLLM, simulate.KindTritonOpenAIVLLM},
+		{"LLM-API", simulate.KindTritonLLMAPI, simulate.KindTritonOpenAILLMAPI},
+		{"LLM-API with the metrics module", simulate.KindTritonLLMAPIModule, simulate.KindTritonOpenAILLMAPIModule},
+	} {
+		for _, place := range []struct {
+			name string
+			kind simulate.Kind
+		}{{"port 8002", row.own}, {"OpenAI frontend", row.frontend}} {
+			r := ailing(t, simulate.Spec{Kind: place.kind, Seed: 7, Streaming: true})
+			args := []string{"http://" + r.MetricsAddr()}
+			if place.kind == row.own {
+				args = append(args, apiPort(t, r))
+			}
+			code, text, errors := examined(t, args...)
+			require.Equal(t, exitMissing, code, errors)
+			fmt.Fprintf(&table, "=== %s, %s\n%s%s\n", row.backend, place.name, settled(text), "\n"+errors)
+		}
+	}
+	const file = "testdata/backends.txt"
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(table.String()), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), table.String())
+}
+
+// settled is a report without what differs from run to run: addresses, and what
+// comes below its tables.
+func settled(report string) string {
+	report, _, _ = strings.Cut(report, "\nNext:")
+	for _, differs := range []struct{ pattern, as string }{{`127\.0\.0\.1:\d+`, "ADDRESS"}, {`(?m)^(\S+ +(?:entry|part|single) .*?) +\d+ +(\S+)$`, "$1 N $2"}} {
+		report = regexp.MustCompile(differs.pattern).ReplaceAllString(report, differs.as)
+	}
+	return report
+}
