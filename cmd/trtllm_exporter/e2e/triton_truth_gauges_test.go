@@ -76,7 +76,7 @@ func (c *compare) generated() {
 	var sum tallied
 	widest := 0.0
 	c.windows(func(first, last reading, seconds float64) {
-		came := c.ledger.received.around(first.scraped, last.scraped, c.edge)
+		came := c.ledger.received.around(first, last, c.edge)
 		client := c.ledger.received.between(first.scraped, last.scraped)
 		got := last.value(c.t, "generation_tokens_per_second") * seconds
 		require.True(c.t, span{came.least - batch, came.most + batch}.holds(got), "%s: %g tokens by the exporter, %g came", c.level, got, client)

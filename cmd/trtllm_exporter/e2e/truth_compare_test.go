@@ -105,7 +105,7 @@ func (c *compare) counted(family, metric, unit, of string, what ...steps) {
 		var may span
 		client := 0.0
 		for _, s := range what {
-			one := s.around(first.scraped, last.scraped, c.edge)
+			one := s.around(first, last, c.edge)
 			may = span{may.least + one.least, may.most + one.most}
 			client += s.between(first.scraped, last.scraped)
 		}
@@ -124,8 +124,8 @@ func (c *compare) errors(note string) {
 	var sum tallied
 	widest := 0.0
 	c.windows(func(first, last reading, _ float64) {
-		failed := c.ledger.failed.around(first.scraped, last.scraped, c.edge)
-		finished := c.ledger.finished.around(first.scraped, last.scraped, c.edge)
+		failed := c.ledger.failed.around(first, last, c.edge)
+		finished := c.ledger.finished.around(first, last, c.edge)
 		may := span{failed.least / (failed.least + finished.most), failed.most / (failed.most + finished.least)}
 		lost := c.ledger.failed.between(first.scraped, last.scraped)
 		client := lost / (lost + c.ledger.finished.between(first.scraped, last.scraped))

@@ -75,12 +75,13 @@ func (s steps) until(t time.Time) float64 {
 // between is how much the number grew.
 func (s steps) between(from, to time.Time) float64 { return s.until(to) - s.until(from) }
 
-// around is how much the number may have grown for a server that counts up to
-// slack before or after its client sees what it counts.
-func (s steps) around(from, to time.Time, slack time.Duration) span {
+// around is how much the number may have grown between two readings for a server
+// that counts up to slack before or after its client sees what it counts, and
+// reads its counters at some moment of a scrape.
+func (s steps) around(from, to reading, slack time.Duration) span {
 	return span{
-		max(0, s.between(from.Add(slack), to.Add(-slack))),
-		s.between(from.Add(-slack), to.Add(slack)),
+		max(0, s.between(from.scraped.Add(from.within+slack), to.scraped.Add(-slack))),
+		s.between(from.scraped.Add(-slack), to.scraped.Add(to.within+slack)),
 	}
 }
 
@@ -120,6 +121,20 @@ func (l *ledger) late() time.Duration {
 	for i := range l.outcomes {
 		if o := &l.outcomes[i]; o.failed {
 			worst = max(worst, o.ended.Sub(o.sent))
+		}
+	}
+	return worst
+}
+
+// longestGap is the longest time between two events of a stream. What fails says
+// nothing of the processes between the engine and a client: while these wait for a
+// processor the engine goes on, and counts tokens that the client has later.
+func (l *ledger) longestGap() time.Duration {
+	worst := time.Duration(0)
+	for i := range l.outcomes {
+		tokens := l.outcomes[i].tokens
+		for n := 1; n < len(tokens); n++ {
+			worst = max(worst, tokens[n].Sub(tokens[n-1]))
 		}
 	}
 	return worst

@@ -34,11 +34,11 @@ type answered struct {
 	prompt int
 }
 
-// chunk is one event of a stream.
+// chunk is one event of a stream. A server that is late sends several tokens in
+// one, and some have no text: how many there were so far is said by each event.
 type chunk struct {
-	Error   json.RawMessage
-	Choices []struct{ Text string }
-	Usage   *struct {
+	Error json.RawMessage
+	Usage *struct {
 		Prompt     int `json:"prompt_tokens"`
 		Completion int `json:"completion_tokens"`
 	}
@@ -57,7 +57,7 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 	}
 	body, err := json.Marshal(map[string]any{
 		"model": engineModel, "prompt": strings.Join(words, " "), "max_tokens": tokens, "temperature": 0, "ignore_eos": true,
-		"stream": true, "stream_options": map[string]any{"include_usage": true},
+		"stream": true, "stream_options": map[string]any{"include_usage": true, "continuous_usage_stats": true},
 	})
 	if err != nil {
 		return seen, err
@@ -84,8 +84,7 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 	return seen, err
 }
 
-// read follows a stream to its end. A server that is late sends several tokens
-// in one event; each is a word, but for the few that have no text.
+// read follows a stream to its end.
 func (a *answered) read(stream io.Reader) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(nil, 1<<20)
@@ -112,19 +111,12 @@ func (a *answered) read(stream io.Reader) error {
 
 // hear notes the tokens of an event.
 func (a *answered) hear(c *chunk, now time.Time) {
-	for _, choice := range c.Choices {
-		for range max(1, len(strings.Fields(choice.Text))) {
-			if len(a.tokens) < a.plan.tokens {
-				a.tokens = append(a.tokens, now)
-			}
-		}
-	}
 	if c.Usage == nil {
 		return
 	}
 	a.prompt = c.Usage.Prompt
 	for len(a.tokens) < c.Usage.Completion {
-		a.tokens = append(a.tokens, a.tokens[len(a.tokens)-1])
+		a.tokens = append(a.tokens, now)
 	}
 }
 

@@ -117,7 +117,7 @@ func (k *engineKind) play(t *testing.T, level string, s *engineServer, client *o
 		}
 	}
 	l := newLedger(client.outcomes)
-	late := l.late()
+	late := max(l.late(), l.longestGap())
 	require.Less(t, late, mostLate, "the machine is too busy")
 	c := &compare{
 		t: t, level: level, failure: "client", readings: append(readings[:1:1], during...), ledger: l,
