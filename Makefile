@@ -186,7 +186,19 @@ e2e-browser: ## Open the status pages in a browser, at two widths and in both th
 .PHONY: e2e-live
 e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fleet fail until real alerts reach a webhook.
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
-		$(GO) test $(VET) -tags e2e_live -count=1 -timeout 10m ./alerts/live/
+		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachTheirReceiver$$' -timeout 10m ./alerts/live/
+
+LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
+
+.PHONY: panel-truth
+panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers.
+	$(LIVE) -run '^TestPanelsShowTheTruth$$' -timeout 10m ./alerts/live/
+
+# As long as nobody breaks anything nothing fires.
+CALM ?= 25m
+.PHONY: calm
+calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
+	LIVE_CALM=$(CALM) $(LIVE) -run '^TestAHealthyFleetIsSilent$$' -timeout 60m ./alerts/live/
 
 .PHONY: check-queries
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.

@@ -78,7 +78,7 @@ func replicaRequests() row {
 				count("active", "admitted"), count("prefill", "prefill"), count("decode", "decode"),
 				count("waiting", "waiting"), count("paused", "paused"), count("limit", "limit"),
 			}),
-			graph("Ended", "Requests that ended, by class, and those that did not end well by reason. Only class server: it is failing; take it out of the load balancer.",
+			graph("Ended", "Requests that ended, by class, and those that did not end well by reason, as the server counts: a Triton counts failures of an ensemble twice. Only class server: it is failing; take it out of the load balancer.",
 				request, []query{
 					{rateOfEntries("pool_id, replica_id, class", "llm_server_requests_total"), "{{pool_id}} / {{replica_id}} {{class}}"},
 					{rateOfEntries("pool_id, replica_id, class, reason", "llm_server_requests_failed_total"), "{{pool_id}} / {{replica_id}} {{class}} {{reason}}"},

@@ -87,13 +87,23 @@ func exporterConfig(fleet *simulate.Fleet) string {
 			b.WriteString("    slo: { availability: { objective: 0.995 } }\n")
 		}
 		if pool.Name == kindsPool {
-			b.WriteString("    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n")
+			b.WriteString(modelIDs)
 		}
-		b.WriteString("    static_configs:\n")
-		for _, r := range pool.Replicas {
-			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",
-				r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
-		}
+		b.WriteString(targets(pool))
+	}
+	return b.String()
+}
+
+// modelIDs gives one name to what the kinds of servers call a model.
+const modelIDs = "    model_ids: { mistral: [mistral, ensemble, tensorrt_llm, tensorrt_llm_bls, preprocessing, postprocessing] }\n"
+
+// targets are the replicas of a pool in the exporter's configuration.
+func targets(pool simulate.Pool) string {
+	var b strings.Builder
+	b.WriteString("    static_configs:\n")
+	for _, r := range pool.Replicas {
+		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n",
+			r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
 	}
 	return b.String()
 }

@@ -84,7 +84,7 @@ func faults() []fault {
 }
 
 func TestFaultsReachTheirReceiver(t *testing.T) {
-	s := startStack(t)
+	s := startStack(t, quick(t))
 	replicas := 0
 	for _, pool := range s.fleet.Pools() {
 		replicas += len(pool.Replicas)

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,13 @@ func (w *webhook) came(status, name string, pairs ...string) []alert {
 	return found
 }
 
+// all are the messages that came.
+func (w *webhook) all() []alert {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.alerts)
+}
+
 // stack is everything that runs.
 type stack struct {
 	fleet                              *simulate.Fleet
@@ -84,11 +92,26 @@ type stack struct {
 	process struct{ exporter, prometheus *process }
 }
 
+// setting is what runs, and in what it differs from what is shipped.
+type setting struct {
+	// fleet is scraped by the exporter with the configuration; without one the
+	// exporter brings its own, as its demo does.
+	fleet  simulate.FleetSpec
+	config func(*simulate.Fleet) string
+	// command is how the exporter is started.
+	command []string
+	// values are those of the rules, and rules some more.
+	values alerts.Values
+	rules  string
+	// prometheus and alertmanager are pairs of texts of their configurations.
+	prometheus, alertmanager []string
+}
+
 // startStack starts all parts with the shipped configurations.
-func startStack(t *testing.T) *stack {
+func startStack(t *testing.T, set setting) *stack {
 	t.Helper()
 	exporter, prometheus, alertmanager := program(t, "TRTLLM_EXPORTER_BIN"), program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
-	fleet, err := simulate.StartFleet(t.Context(), fleetSpec())
+	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	s := &stack{fleet: fleet, exporter: address(t), prometheus: address(t), alertmanager: address(t), hook: &webhook{}}
@@ -101,17 +124,20 @@ func startStack(t *testing.T) *stack {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	s.process.exporter = start(t, exporter, "serve", "--config.file="+write("exporter.yml", exporterConfig(fleet)), "--web.listen-address="+s.exporter)
+	command := append(slices.Clone(set.command), "--web.listen-address="+s.exporter)
+	if set.config != nil {
+		command = append(command, "--config.file="+write("exporter.yml", set.config(fleet)))
+	}
+	s.process.exporter = start(t, exporter, command...)
 
-	rules, err := alerts.Render(values(t))
+	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
-	write("rules.yml", string(rules)+autoscaling(t))
+	write("rules.yml", string(rules)+set.rules)
 	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
-		"15s", "1s", "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)),
+		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)...)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
 	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
-		"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m", "group_interval: 2s",
-		"http://127.0.0.1:9095", hook.URL)),
+		append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),
 		"--storage.path="+filepath.Join(dir, "am"), "--web.listen-address="+s.alertmanager, "--cluster.listen-address=", "--log.level=warn")
 	for _, ready := range []string{s.exporter, s.prometheus, s.alertmanager} {
 		within(t, 30*time.Second, ready+" is ready", func() bool {
@@ -134,6 +160,16 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 		out = strings.ReplaceAll(out, pairs[i], pairs[i+1])
 	}
 	return out
+}
+
+// quick is the fleet in which all goes wrong, with intervals and times cut short.
+func quick(t *testing.T) setting {
+	t.Helper()
+	return setting{
+		fleet: fleetSpec(), config: exporterConfig, command: []string{"serve"}, values: values(t), rules: autoscaling(t),
+		prometheus:   []string{"15s", "1s"},
+		alertmanager: []string{"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m", "group_interval: 2s"},
+	}
 }
 
 // values are the shipped thresholds with times cut short.

@@ -13,10 +13,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
-// Metric is what is known of the series of one name.
+// Metric is what is known of the series of one name. Grade is how far its values
+// can be trusted, where they are derived from servers.
 type Metric struct {
 	Type   model.MetricType
 	Labels []string
+	Grade  derive.Grade
 }
 
 // Vocabulary are all metrics that queries may use, by the names of their
@@ -32,15 +34,15 @@ func New() Vocabulary {
 		if f.Scope == derive.OfPool {
 			of = []string{"pool_id"}
 		}
-		v.add(f.Name, f.Type, append(of, f.Labels...)...)
+		v.add(f.Name, f.Type, f.Grade, append(of, f.Labels...)...)
 	}
 	for name, m := range Own() {
-		v.add(name, m.Type, m.Labels...)
+		v.add(name, m.Type, "", m.Labels...)
 	}
-	v.add("up", model.MetricTypeGauge)
-	v.add("ALERTS", model.MetricTypeGauge, "alertname", "alertstate", "pool_id", "replica_id", "scope", "severity")
-	v.add("scrape_duration_seconds", model.MetricTypeGauge)
-	v.add("scrape_samples_scraped", model.MetricTypeGauge)
+	v.add("up", model.MetricTypeGauge, "")
+	v.add("ALERTS", model.MetricTypeGauge, "", "alertname", "alertstate", "pool_id", "replica_id", "scope", "severity")
+	v.add("scrape_duration_seconds", model.MetricTypeGauge, "")
+	v.add("scrape_samples_scraped", model.MetricTypeGauge, "")
 	return v
 }
 
@@ -51,12 +53,12 @@ func identity() []string {
 }
 
 // add takes a family in, with the labels that Prometheus gives its series.
-func (v Vocabulary) add(name string, kind model.MetricType, labels ...string) {
+func (v Vocabulary) add(name string, kind model.MetricType, grade derive.Grade, labels ...string) {
 	all := append([]string{"cluster", "instance", "job"}, labels...)
 	slices.Sort(all)
 	all = slices.Compact(all)
 	with := func(suffix string, kind model.MetricType, more ...string) {
-		v[name+suffix] = Metric{Type: kind, Labels: append(slices.Clone(all), more...)}
+		v[name+suffix] = Metric{Type: kind, Grade: grade, Labels: append(slices.Clone(all), more...)}
 	}
 	counter := model.MetricTypeCounter
 	switch kind {

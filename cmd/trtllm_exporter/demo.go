@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -177,7 +178,12 @@ func demoText(fleet *simulate.Fleet) string {
 		if version := pool.Replicas[0].Spec().TRTLLMVersion; version != "" {
 			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
-		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n    canary: { enabled: true, interval: 10s }\n    static_configs:\n")
+		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
+		// A worker of Dynamo has no API for the canary's requests, which alert LLMCanaryNotRunning would say.
+		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
+			b.WriteString("    canary: { enabled: true, interval: 10s }\n")
+		}
+		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
 				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), search.APIAddressLabel, r.APIAddr())

@@ -1,0 +1,73 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// The pools whose panels are compared with the truth. Servers of vLLM get as many
+// requests as they can do, so that some wait.
+const (
+	poolTriton = "triton"
+	poolServe  = "serve"
+	poolVLLM   = "vllm"
+	poolSGLang = "sglang"
+)
+
+// truthFleet is two replicas each of four kinds of servers.
+func truthFleet() simulate.FleetSpec {
+	var spec simulate.FleetSpec
+	seed := uint64(40)
+	add := func(pool string, like simulate.Spec) {
+		p := simulate.PoolSpec{Name: pool}
+		for i := range 2 {
+			seed++
+			s := like
+			s.Name, s.Seed, s.Speed, s.Model, s.Streaming, s.Histograms = fmt.Sprintf("%s-%d", pool, i), seed, 1, pool, true, true
+			// The second gets more than the first, so that a mean is neither.
+			s.Workload.Rate *= 1 + 0.3*float64(i)
+			p.Replicas = append(p.Replicas, s)
+		}
+		spec.Pools = append(spec.Pools, p)
+	}
+	work := func(rate, failed float64) simulate.Workload {
+		return simulate.Workload{Rate: rate, PromptTokens: 300, OutputTokens: 100, Spread: 0.4, SharedPrefix: 0.4, PrefixTokens: 128, ErrorRate: failed}
+	}
+	engine := simulate.Engine{MaxActive: 48, KVBlocks: 1200, TokensPerBlock: 32, IterationBase: 10 * time.Millisecond}
+	small := engine
+	small.MaxActive = 8
+	add(poolTriton, simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", GPUs: 2, Workload: work(5, 0.08), Engine: engine})
+	add(poolServe, simulate.Spec{Kind: simulate.KindServe, Workload: work(5, 0), Engine: engine})
+	add(poolVLLM, simulate.Spec{Kind: simulate.KindVLLM, Workload: work(5.6, 0), Engine: small})
+	add(poolSGLang, simulate.Spec{Kind: simulate.KindSGLang, Workload: work(5, 0), Engine: engine})
+	return spec
+}
+
+// truthSetting scrapes often, so that the time between what happens and what a
+// panel shows is short.
+func truthSetting(t *testing.T) setting {
+	t.Helper()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	v["scrape_interval"], v["evaluation_interval"] = "5s", "5s"
+	return setting{
+		fleet: truthFleet(), command: []string{"serve"}, values: v, prometheus: []string{"15s", "5s"},
+		config: func(fleet *simulate.Fleet) string {
+			var b strings.Builder
+			fmt.Fprintf(&b, "global: { scrape_interval: 1s, scrape_timeout: 1s, window: %s }\npools:\n", over)
+			for _, pool := range fleet.Pools() {
+				fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
+			}
+			return b.String()
+		},
+	}
+}

@@ -1,0 +1,231 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+// watchedFor is the time over which panels are compared with the truth, step the
+// time between their points.
+const (
+	watchedFor = 120 * time.Second
+	step       = 5 * time.Second
+)
+
+// allowed is how far off the mean of a panel over the time may be, as a share, by
+// the worst grade of what it reads. A percentile may be off by a bucket.
+func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35} }
+
+// TestPanelsShowTheTruth compares what panels of the dashboards show of a real
+// Prometheus with what really happened in the simulated servers.
+func TestPanelsShowTheTruth(t *testing.T) {
+	s := startStack(t, truthSetting(t))
+	notes := record(t, s.fleet)
+	// Windows fill; what is shown first began a window before.
+	pause(t, 2*over+2*step)
+	pause(t, watchedFor)
+	end := time.Now()
+	latencies := make(map[*simulate.Replica][]simulate.Latency)
+	for _, r := range notes.replicas {
+		latencies[r] = r.Latencies()
+	}
+	p := &panelReader{stack: s, end: end, queries: panelQueries(), bounds: make(map[string][]float64), rules: s.recorded(t), known: vocabulary.New()}
+	wrong := 0
+	for _, v := range panelValues() {
+		got := p.read(t, v)
+		if len(got) == 0 {
+			t.Errorf("%s %v has no value", v.panel, v.series)
+			continue
+		}
+		truth := make(map[time.Time]float64)
+		for at := range got {
+			truth[at] = v.of(notes.window(at, latencies, v.pool, v.replica))
+		}
+		line, right := p.compare(t, v, got, truth)
+		t.Log(line)
+		if !right {
+			t.Errorf("beyond its grade: %s", line)
+			wrong++
+		}
+	}
+	t.Logf("%d values of panels, %d beyond their grade", len(panelValues()), wrong)
+	require.GreaterOrEqual(t, len(panelValues()), 40)
+}
+
+// panelQueries are the queries of all dashboards by dashboard, panel and
+// reference.
+func panelQueries() map[string]string {
+	queries := make(map[string]string)
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				expr := strings.NewReplacer("$__rate_interval", over.String(), "$__range", watchedFor.String()).Replace(q.Expr)
+				queries[d.UID+" / "+p.Title+" / "+q.RefID] = variable.ReplaceAllString(expr, ".*")
+			}
+		}
+	}
+	return queries
+}
+
+// panelReader reads panels as Grafana does.
+type panelReader struct {
+	*stack
+	end            time.Time
+	queries, rules map[string]string
+	bounds         map[string][]float64
+	known          vocabulary.Vocabulary
+}
+
+// read are the points of a value over the time.
+func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
+	t.Helper()
+	expr := p.queries[v.panel]
+	require.NotEmpty(t, expr, "there is no %s", v.panel)
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+				Values [][]any           `json:"values"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=%s", p.prometheus,
+		url.QueryEscape(expr), p.end.Add(-watchedFor).Unix(), p.end.Unix(), step), &answer)
+	points := make(map[time.Time]float64)
+	found := 0
+	for _, r := range answer.Data.Result {
+		if !has(r.Metric, v.series) {
+			continue
+		}
+		found++
+		for _, x := range r.Values {
+			at, isNumber := x[0].(float64)
+			value, err := strconv.ParseFloat(fmt.Sprint(x[1]), 64)
+			require.True(t, isNumber && err == nil, v.panel)
+			if !math.IsNaN(value) {
+				points[time.Unix(int64(at), 0)] = value
+			}
+		}
+	}
+	require.LessOrEqual(t, found, 1, "%s has several series with %v", v.panel, v.series)
+	return points
+}
+
+// has says whether a series has labels, given as pairs.
+func has(series map[string]string, labels []string) bool {
+	for i := 0; i+1 < len(labels); i += 2 {
+		if series[labels[i]] != labels[i+1] {
+			return false
+		}
+	}
+	return true
+}
+
+// compare holds the points of a value against the truth of the same moments.
+func (p *panelReader) compare(t *testing.T, v shown, got, truth map[time.Time]float64) (line string, right bool) {
+	t.Helper()
+	if v.percentile {
+		bounds := p.boundsOf(t, v)
+		off := 0.0
+		for at, value := range got {
+			a, _ := slices.BinarySearch(bounds, value)
+			b, _ := slices.BinarySearch(bounds, truth[at])
+			off += math.Abs(float64(a-b)) / float64(len(got))
+		}
+		return fmt.Sprintf("%s %s: %.4g, truth %.4g, %.2f buckets", v.panel, strings.Join(v.series, " "), average(got), average(truth), off), off <= 1
+	}
+	grade := p.grade(v.panel)
+	a, b := average(got), average(truth)
+	off := math.Abs(a - b)
+	most := max(allowed()[grade]*math.Abs(b), v.within)
+	return fmt.Sprintf("%s %s: %.4g, truth %.4g, off by %.4g, allowed %.4g, grade %s", v.panel, strings.Join(v.series, " "), a, b, off, most, grade), off <= most
+}
+
+// average is the mean of all points.
+func average(points map[time.Time]float64) float64 {
+	sum := 0.0
+	for _, v := range points {
+		sum += v
+	}
+	return sum / float64(len(points))
+}
+
+// name is one of a metric or a recording rule in a query.
+var metricName = regexp.MustCompile(`[a-z_]+:llm_server_[a-z_:]+|(?:llm_server|trtllm_exporter)_[a-z_]+`)
+
+// grade is the worst of all that a query reads, through recording rules.
+func (p *panelReader) grade(panel string) string {
+	worst, seen := "", make(map[string]bool)
+	var read func(expr string)
+	read = func(expr string) {
+		for _, name := range metricName.FindAllString(expr, -1) {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			worst = max(worst, string(p.known[name].Grade))
+			read(p.rules[name])
+		}
+	}
+	read(p.queries[panel])
+	return worst
+}
+
+// boundsOf are the buckets of the histogram that a value is from.
+func (p *panelReader) boundsOf(t *testing.T, v shown) []float64 {
+	t.Helper()
+	family := regexp.MustCompile(`llm_server_[a-z_]+_bucket`).FindString(p.queries[v.panel])
+	selector := family + `{pool_id="` + v.pool + `"}`
+	if p.bounds[selector] == nil {
+		for _, s := range p.query(t, "group by (le) ("+selector+")") {
+			bound, err := strconv.ParseFloat(s["le"], 64)
+			require.NoError(t, err)
+			p.bounds[selector] = append(p.bounds[selector], bound)
+		}
+		slices.Sort(p.bounds[selector])
+	}
+	return p.bounds[selector]
+}
+
+// recorded are the recording rules by what they record.
+func (s *stack) recorded(t *testing.T) map[string]string {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Groups []struct {
+				Rules []struct {
+					Name  string `json:"name"`
+					Query string `json:"query"`
+					Type  string `json:"type"`
+				} `json:"rules"`
+			} `json:"groups"`
+		} `json:"data"`
+	}
+	fetchJSON(t, "http://"+s.prometheus+"/api/v1/rules", &answer)
+	rules := make(map[string]string)
+	for _, g := range answer.Data.Groups {
+		for _, r := range g.Rules {
+			if r.Type == "recording" {
+				rules[r.Name] += " " + r.Query
+			}
+		}
+	}
+	require.NotEmpty(t, slices.Collect(maps.Keys(rules)))
+	return rules
+}

@@ -1,0 +1,185 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// shown is a value of a panel: of which query, of which series, and what it
+// should be.
+type shown struct {
+	// panel is the dashboard, the title and the reference of the query.
+	panel string
+	// series are labels of the series, as pairs; one series has them.
+	series []string
+	// pool and replica are those of which the truth is wanted; empty is all.
+	pool, replica string
+	// of is the truth within one window. A percentile is compared by the buckets of
+	// the servers, everything else by how far it is off.
+	of         func(window) float64
+	percentile bool
+	// within is how far off a value may be where it is next to nothing.
+	within float64
+}
+
+func finished(t simulate.Truth) uint64 { return t.Finished }
+func failed(t simulate.Truth) uint64   { return t.Failed }
+func ended(t simulate.Truth) uint64    { return t.Finished + t.Failed }
+func answered(t simulate.Truth) uint64 { return t.GenerationTokens + t.FailedGenerationTokens }
+func asked(t simulate.Truth) uint64    { return t.PromptTokens + t.FailedPromptTokens }
+func queued(t simulate.Truth) float64  { return float64(t.Queued) }
+func running(t simulate.Truth) float64 { return float64(t.Running) }
+func used(t simulate.Truth) float64    { return float64(t.KVUsed) }
+func inUse(t simulate.Truth) float64   { return float64(t.KVUsed) / float64(t.KVBlocks) }
+func free(t simulate.Truth) float64    { return float64(t.KVBlocks - t.KVUsed) }
+func e2e(l simulate.Latency) time.Duration {
+	return l.E2E
+}
+func ttft(l simulate.Latency) time.Duration { return l.TTFT }
+func tpot(l simulate.Latency) time.Duration { return l.TPOT }
+
+// generated are the tokens that a kind of server counts: those of requests that
+// ended, or those that were generated.
+func generated(pool string) func(simulate.Truth) uint64 {
+	if pool == poolVLLM {
+		return func(t simulate.Truth) uint64 { return t.GeneratedTokensSoFar }
+	}
+	return answered
+}
+
+// tokensPerBlock is that of the servers' KV caches.
+const tokensPerBlock = 32
+
+// exactly is a number that does not change.
+func exactly(v float64) func(window) float64 { return func(window) float64 { return v } }
+
+// rateOf is the rate of a number of the truth.
+func rateOf(n func(simulate.Truth) uint64) func(window) float64 {
+	return func(w window) float64 { return w.rate(n) }
+}
+
+// sumOf is a level of all replicas together.
+func sumOf(n func(simulate.Truth) float64) func(window) float64 {
+	return func(w window) float64 { return w.sum(n) }
+}
+
+// values are what is compared.
+func panelValues() []shown {
+	all := []shown{
+		{panel: "trtllm-fleet / Replicas serving / A", of: exactly(1)},
+		{panel: "trtllm-fleet / Requests now / A", of: rateOf(ended)},
+		{panel: "trtllm-fleet / Waiting / A", of: sumOf(queued), within: 1},
+		{panel: "trtllm-fleet / Fullest KV cache / A", of: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
+		{panel: "trtllm-fleet / Skew / A", of: exactly(0)},
+		{panel: "trtllm-gpu / GPUs / A", of: exactly(4)},
+	}
+	for _, pool := range []string{poolTriton, poolServe, poolVLLM, poolSGLang} {
+		all = append(all, valuesOfPool(pool)...)
+		all = append(all, latenciesOfPool(pool)...)
+		all = append(all, valuesOfReplica(pool, pool+"-1")...)
+	}
+	return append(all, valuesOfTriton()...)
+}
+
+// valuesOfPool are those that every kind of server has.
+func valuesOfPool(pool string) []shown {
+	v := func(panel string, of func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: pool, of: of, series: append([]string{"pool_id", pool}, series...)}
+	}
+	all := []shown{
+		v("trtllm-fleet / Pools / A", exactly(2)),
+		v("trtllm-fleet / Pools / B", exactly(1)),
+		v("trtllm-fleet / Pools / C", rateOf(generated(pool))),
+		v("trtllm-fleet / Pools / D", rateOf(ended)),
+		v("trtllm-fleet / Generated tokens / A", rateOf(generated(pool))),
+		v("trtllm-fleet / Requests / A", rateOf(ended)),
+		v("trtllm-fleet / Replicas by state / A", exactly(2), "state", "ready"),
+		v("trtllm-latency / Ended requests by class / A", rateOf(finished), "class", "ok"),
+	}
+	if pool != poolVLLM { // Which counts prompts with the first token, when the truth has no entry.
+		all = append(all, v("trtllm-capacity / Prompt tokens / A", rateOf(asked)))
+	}
+	if pool == poolServe { // Whose gauges are those of the moment when a request ended last.
+		return all
+	}
+	levels := []shown{
+		v("trtllm-fleet / Queue / A", sumOf(queued)),
+		v("trtllm-fleet / Pools / E", sumOf(queued)),
+		v("trtllm-capacity / Running and limit / A", sumOf(running)),
+	}
+	for i := range levels {
+		levels[i].within = 1
+	}
+	kv := v("trtllm-fleet / Pools / G", func(w window) float64 { return w.highest(inUse) })
+	kv.within = 0.02
+	if pool != poolVLLM { // Which does not say what is free.
+		levels = append(levels, v("trtllm-capacity / Room for tokens / A", func(w window) float64 { return tokensPerBlock * w.sum(free) }))
+	}
+	return append(all, append(levels, kv)...)
+}
+
+// latenciesOfPool are the times that all histograms of a kind of server have.
+func latenciesOfPool(pool string) []shown {
+	var all []shown
+	times := func(title string, of func(simulate.Latency) time.Duration) {
+		panel := "trtllm-latency / " + title + ", percentiles / "
+		series := []string{"pool_id", pool}
+		for ref, q := range map[string]float64{"A": 0.5, "B": 0.95, "C": 0.99} {
+			all = append(all, shown{panel: panel + ref, pool: pool, series: series, percentile: true, of: func(w window) float64 { return w.quantile(q, of) }})
+		}
+		mean := shown{panel: panel + "D", pool: pool, series: series, of: func(w window) float64 { return w.mean(of) }}
+		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
+			mean.within = 0.003
+		}
+		all = append(all, mean)
+	}
+	times("Time to first token", ttft)
+	if pool != poolTriton { // Which has neither with what is on by default.
+		times("Whole request", e2e)
+		times("Time per output token", tpot)
+	}
+	return all
+}
+
+// valuesOfReplica are those of one replica on its own dashboard.
+func valuesOfReplica(pool, name string) []shown {
+	v := func(panel string, of func(window) float64, series ...string) shown {
+		return shown{panel: "trtllm-replica / " + panel, pool: pool, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
+	}
+	all := []shown{
+		v("Generated tokens / A", rateOf(generated(pool))),
+		v("Ended / A", rateOf(finished), "class", "ok"),
+	}
+	if pool != poolServe {
+		kv := v("KV cache in use / A", sumOf(inUse))
+		kv.within = 0.02
+		all = append(all, kv)
+	}
+	return all
+}
+
+// valuesOfTriton are those that only Triton shows, or only its pool has.
+func valuesOfTriton() []shown {
+	const name = poolTriton + "-1"
+	share := func(w window) float64 { return w.count(failed) / w.count(ended) }
+	v := func(panel string, of func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: poolTriton, replica: name, of: of, series: append([]string{"replica_id", name}, series...)}
+	}
+	pool := func(panel string, of func(window) float64, series ...string) shown {
+		return shown{panel: panel, pool: poolTriton, of: of, series: append([]string{"pool_id", poolTriton}, series...)}
+	}
+	return []shown{
+		pool("trtllm-fleet / Pools / K", share),
+		pool("trtllm-fleet / Failed requests / A", share),
+		pool("trtllm-latency / Share of failed requests / A", share),
+		pool("trtllm-latency / Ended requests by class / A", rateOf(failed), "class", "server"),
+		pool("trtllm-versions / Replicas by version / A", exactly(2), "engine_version", "2.64.0"),
+		v("trtllm-replica / Iterations / A", rateOf(func(t simulate.Truth) uint64 { return t.Iterations })),
+		v("trtllm-replica / KV cache blocks / A", sumOf(used), "state", "used"),
+		v("trtllm-replica / KV cache blocks / A", sumOf(free), "state", "free"),
+		v("trtllm-replica / Requests by model / A", rateOf(ended), "model", "tensorrt_llm"),
+	}
+}
