@@ -158,8 +158,8 @@ faults: $(TOOLS)/promtool ## Run every case of docs/faults.md: alone and in thre
 DURATION ?= 3m
 
 .PHONY: soak
-soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong (Linux).
-	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak$$' ./cmd/trtllm_exporter
+soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong, and as a sidecar (Linux).
+	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak' ./cmd/trtllm_exporter
 
 # All that uses the time package is compiled again, for minutes, so that `ci` leaves it out.
 .PHONY: e2e-clock

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
@@ -24,12 +25,22 @@ const (
 // errLimit ends the reading of a body that is over a limit.
 var errLimit = errors.New("limit")
 
+// most is how large a body may be by a limit, 0 for none, and by the memory of
+// the process.
+func (c *Client) most(limit int64) int64 {
+	if alone := c.resources.alone(); alone > 0 && (limit <= 0 || alone < limit) {
+		return alone
+	}
+	return limit
+}
+
 // readBody appends the body of a response to buf. The buffer comes back with
 // every failure too, since it may have grown.
 func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
+	limit = c.most(limit)
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
-		return readPlain(ctx, resp, permit, buf, limit)
+		return c.readPlain(ctx, resp, permit, buf, limit)
 	case "gzip", "x-gzip":
 		// What becomes of it is seen when it is there: most that are huge are bombs.
 		permit.most = 0
@@ -39,9 +50,9 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *perm
 	}
 }
 
-func readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
 	if limit > 0 && resp.ContentLength > limit {
-		return buf, 0, failf(ReasonBodyTooLarge, "", "the body has %d bytes, over the limit of %s; raise limits.body or have the server say less", resp.ContentLength, Size(limit))
+		return buf, 0, c.tooLarge(fmt.Sprintf("has %d bytes,", resp.ContentLength), limit)
 	}
 	if resp.ContentLength == 0 {
 		return buf, 0, nil // As most answers about health.
@@ -58,15 +69,19 @@ func readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []b
 	wire := int64(len(buf) - start)
 	switch {
 	case errors.Is(err, errLimit):
-		return buf, wire, tooLarge(limit)
+		return buf, wire, c.tooLarge("is", limit)
 	case err != nil:
 		return buf, wire, classify(ctx, stageBody, err)
 	}
 	return buf, wire, nil
 }
 
-func tooLarge(limit int64) *Error {
-	return failf(ReasonBodyTooLarge, "", "the body is over the limit of %s; raise limits.body or have the server say less", Size(limit))
+// tooLarge is a body over its limit.
+func (c *Client) tooLarge(found string, limit int64) *Error {
+	if limit == c.resources.alone() {
+		return failf(ReasonBodyTooLarge, "", "the body %s over %s, which is the most that one may have of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or have the server say less", found, Size(limit))
+	}
+	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or have the server say less", found, Size(limit))
 }
 
 // appendAll appends everything that r has to buf, without allocating while its

@@ -159,7 +159,7 @@ func (c *Client) closeUnused() {
 // what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	start := time.Now()
-	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.limits.Body)}}
+	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.most(int64(c.limits.Body)))}}
 	failure := c.scrape(ctx, url, &page)
 	page.Duration = time.Since(start)
 	if failure != nil {

@@ -20,8 +20,11 @@ func Bounded(bytes int64, connections int) *Resources {
 	m.bound = func() int64 { return bytes }
 	parsing := newParsing()
 	parsing.bound = func() int64 { return bytes / parseShare }
-	return &Resources{memory: m, parsing: parsing, files: newFiles(connections)}
+	return &Resources{memory: m, parsing: parsing, files: newFiles(connections), alone: func() int64 { return 0 }}
 }
+
+// BoundOne bounds one body to so many bytes.
+func BoundOne(r *Resources, bytes int64) { r.alone = func() int64 { return bytes } }
 
 // BoundedClient is a client of these resources over a dialer of the test.
 func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error)) (*Client, error) {

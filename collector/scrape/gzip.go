@@ -76,7 +76,7 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *perm
 	case in.wire.err != nil:
 		return buf, wire, classify(ctx, stageBody, in.wire.err)
 	case errors.Is(err, errLimit):
-		return buf, wire, tooLarge(limit)
+		return buf, wire, c.tooLarge("is", limit)
 	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return buf, wire, failure

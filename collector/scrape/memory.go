@@ -22,6 +22,13 @@ const (
 	parseShare  = 4
 	usualMemory = 256 << 20
 	leastMemory = 4 << 20
+	// aloneShare is the part of the memory limit, without what the process has
+	// anyway, that one body may have at most, whatever its pool allows, and
+	// leastAlone what it may have in any case: what is made of a page of ever new
+	// series takes some times its size, also where nobody else has any.
+	anyway     = 24 << 20
+	aloneShare = 6
+	leastAlone = 1 << 20
 )
 
 // memory bounds the bytes of all large bodies that are read or parsed at one
@@ -71,6 +78,16 @@ func memoryBound() int64 {
 		return usualMemory
 	}
 	return max(limit/memoryShare, leastMemory)
+}
+
+// aloneBound is what one body may have under the memory limit of the process; 0
+// for any size.
+func aloneBound() int64 {
+	limit := debug.SetMemoryLimit(-1)
+	if limit == math.MaxInt64 {
+		return 0
+	}
+	return max((limit-anyway)/aloneShare, leastAlone)
 }
 
 // extend gives a claim more bytes, and waits for them until ctx ends.

@@ -1,17 +1,21 @@
 package scrape
 
+import "sync"
+
 // Resources are what the clients of all pools share: memory for large bodies,
 // and connections. Safe for concurrent use.
 type Resources struct {
 	memory  *memory
 	parsing *memory
 	files   *files
+	// alone is the most that one body may have, 0 for any size.
+	alone func() int64
 }
 
 // NewResources returns what this process has by its limits: a fifth of its
 // memory limit, and of its open files those that nothing else needs.
 func NewResources() *Resources {
-	return &Resources{memory: newMemory(), parsing: newParsing(), files: newFiles(filesBound(openFiles()))}
+	return &Resources{memory: newMemory(), parsing: newParsing(), files: newFiles(filesBound(openFiles())), alone: sync.OnceValue(aloneBound)}
 }
 
 // Usage is what is in use of one resource.

@@ -72,6 +72,31 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 	require.Zero(t, shared.Memory().Used)
 }
 
+// A pool that allows huge pages does not have them where there is no memory for
+// what is made of one.
+func TestOneBodyIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
+	t.Parallel()
+	const mib = 1 << 20
+	url := sized(t)
+	shared := scrape.Bounded(4*mib, 100)
+	scrape.BoundOne(shared, 2*mib)
+	client := sharing(t, shared)
+	page, err := scrapeWithin(t, client, url(2*mib), 10*time.Second)
+	require.NoError(t, err)
+	page.Release()
+	_, err = scrapeWithin(t, client, url(2*mib+1), 10*time.Second)
+	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over 2MiB, which is the most that one may have of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container)")
+	require.Zero(t, shared.Memory().Used)
+
+	cfg := scrape.DefaultConfig
+	cfg.Limits.Body = mib
+	small, err := shared.Client(cfg, quiet())
+	require.NoError(t, err)
+	t.Cleanup(small.Close)
+	_, err = scrapeWithin(t, small, url(mib+1), 10*time.Second)
+	requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over the limit of 1MiB; raise limits.body")
+}
+
 func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
 	t.Parallel()
 	bomb := compressed(t, io.LimitReader(lines{}, 17<<20))
