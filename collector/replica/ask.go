@@ -5,6 +5,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
@@ -26,11 +27,11 @@ func (r *Replica) api() *api.Endpoint {
 // asked.
 func (r *Replica) askHealth(ctx context.Context) {
 	server := r.api()
-	if server == nil || r.jobs.health.running {
+	if server == nil || r.jobs.health.Running {
 		return
 	}
 	r.steady.asked(r)
-	begin(ctx, r, &r.jobs.health, "health", server.Health, r.heard(server))
+	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, r.heard(server))
 }
 
 // heard takes an answer about health over.
@@ -51,7 +52,7 @@ func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
 		r.askHealth(ctx)
 		return
 	}
-	board(ctx, r, &r.jobs.health, "health", func(done func(api.Health, bool)) bool {
+	owner.Board(ctx, &r.owner, &r.jobs.health, "health", func(done func(api.Health, bool)) bool {
 		lane := r.lanes.readiness(r, server)
 		return b != nil && lane != nil && b.Ask(ctx, lane, nil, func(answer scrape.Page, ok bool) {
 			done(before.Still(answer.Duration), ok)
@@ -61,14 +62,15 @@ func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
 
 // askIdentity asks for versions and models, unless they are being asked for.
 func (r *Replica) askIdentity(ctx context.Context) {
-	server, epoch := r.api(), r.server.Epoch
-	if server == nil || r.jobs.identity.running {
+	server := r.api()
+	if server == nil || r.jobs.identity.Running {
 		return
 	}
 	r.steady.identified(r)
-	begin(ctx, r, &r.jobs.identity, "identity", func(job context.Context) engine.Facts {
+	hand := r.owner.Hand(ctx)
+	owner.Begin(ctx, &r.owner, &r.jobs.identity, "identity", func(job context.Context) engine.Facts {
 		return server.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
-			r.hand(ctx, epoch, func() { r.answers.Early(early) })
+			hand(func() { r.answers.Early(early) })
 		})
 	}, func(facts engine.Facts, failed error) {
 		if failed == nil {
@@ -80,11 +82,11 @@ func (r *Replica) askIdentity(ctx context.Context) {
 // dueIterations reads the iterations since the last reading.
 func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *scrape.Batch) {
 	server, from := r.api(), r.server.Engine.Iterations()
-	if server == nil || from == nil || r.jobs.iterations.running {
+	if server == nil || from == nil || r.jobs.iterations.Running {
 		return
 	}
 	reading := r.answers.Reading()
-	begin(ctx, r, &r.jobs.iterations, "iterations", func(job context.Context) api.Reading {
+	owner.Begin(ctx, &r.owner, &r.jobs.iterations, "iterations", func(job context.Context) api.Reading {
 		return server.Iterations(job, from, reading)
 	}, func(got api.Reading, failed error) {
 		if failed != nil {

@@ -148,7 +148,7 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.
 // scrape takes one page down the line, without waiting for any API.
 func (r *Replica) scrape(ctx context.Context) {
 	page := r.fetcher().Fetch(ctx)
-	r.owner.do(func() {
+	r.owner.Do(func() {
 		r.found(ctx, page.Server)
 		r.finish(page)
 	})

@@ -7,12 +7,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // dueCanary sends a request, or has it sent as soon as one may be.
 func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *scrape.Batch) {
-	if time.Since(r.jobs.canary.began) < time.Duration(r.pool.Canary.Interval)/2 {
+	if time.Since(r.jobs.canary.Began) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
 	}
 	r.canary.Due()
@@ -21,7 +22,7 @@ func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *scrape.Batch) {
 
 // sendCanary sends a request if one is due and may be sent.
 func (r *Replica) sendCanary(ctx context.Context) {
-	if r.jobs.canary.running {
+	if r.jobs.canary.Running {
 		return
 	}
 	order := r.canary.Next()
@@ -29,7 +30,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		return
 	}
 	cfg, scraper, before := &r.pool.Canary, r.pool.Scraper, r.canary.Last()
-	begin(ctx, r, &r.jobs.canary, "canary", func(job context.Context) canary.Report {
+	owner.Begin(ctx, &r.owner, &r.jobs.canary, "canary", func(job context.Context) canary.Report {
 		return cfg.Ask(job, scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		switch {
@@ -38,7 +39,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
 			r.announceCanary(before)
 		default:
-			want(ctx, &r.jobs.identity, time.Now(), r.askIdentity)
+			r.jobs.identity.Want(ctx, time.Now(), r.askIdentity)
 		}
 	})
 }
@@ -47,7 +48,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 // it is and a page has shown it, and sends a request that is due.
 func (r *Replica) proceedCanary(ctx context.Context) {
 	if since, until, waits := r.canary.Unconfirmed(); waits {
-		said := r.jobs.identity.since(since) && r.page.identity.Facts == r.answers.Facts
+		said := r.jobs.identity.Since(since) && r.page.identity.Facts == r.answers.Facts
 		if said || time.Now().After(until) {
 			before := r.canary.Last()
 			r.orderCanary()
@@ -62,7 +63,7 @@ func (r *Replica) proceedCanary(ctx context.Context) {
 // leaveCanary sends the request whose client is to leave in the middle, if it is
 // time for one.
 func (r *Replica) leaveCanary(ctx context.Context) {
-	if r.jobs.canary.running {
+	if r.jobs.canary.Running {
 		return
 	}
 	order, pace, seen := r.canary.NextCancel()
@@ -70,7 +71,7 @@ func (r *Replica) leaveCanary(ctx context.Context) {
 		return
 	}
 	cfg, scraper := &r.pool.Canary, r.pool.Scraper
-	begin(ctx, r, &r.jobs.leave, "canary", func(job context.Context) canary.Departure {
+	owner.Begin(ctx, &r.owner, &r.jobs.leave, "canary", func(job context.Context) canary.Departure {
 		return cfg.Leave(job, scraper, order.Question, pace, seen)
 	}, func(d canary.Departure, failed error) {
 		if failed != nil {

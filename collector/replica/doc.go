@@ -4,7 +4,7 @@
 //
 //	fetch -> parse -> relabel -> derive -> assess -> snapshot
 //
-// All that changes belongs to one owner at a time; see owner. What takes time
+// All that changes belongs to one owner at a time; see package owner. What takes time
 // runs next to it as a short job (page, health, identity, iterations, canary),
 // which gets a copy of what it needs and hands back one answer.
 //

@@ -25,7 +25,7 @@ type held struct {
 
 // ready says whether the answers are there.
 func (h *held) ready(j *jobs) bool {
-	return j.health.since(h.page.Start) && (!h.identity || j.identity.since(h.page.Start))
+	return j.health.Since(h.page.Start) && (!h.identity || j.identity.Since(h.page.Start))
 }
 
 // drop gives a page up that nobody will see.
@@ -62,12 +62,12 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 		if !r.status.LastSuccess.IsZero() {
 			r.answers.Distrust()
 		}
-		want(ctx, &r.jobs.identity, p.Start, r.askIdentity)
+		r.jobs.identity.Want(ctx, p.Start, r.askIdentity)
 	}
-	want(ctx, &r.jobs.health, p.Start, r.askHealth)
+	r.jobs.health.Want(ctx, p.Start, r.askHealth)
 	h := &held{page: p, identity: first}
 	h.timer = time.AfterFunc(min(longestHold, r.target.Timeout/2), func() {
-		r.owner.do(func() {
+		r.owner.Do(func() {
 			if r.held == h && ctx.Err() == nil {
 				r.settle()
 				r.proceed(ctx)
@@ -83,18 +83,6 @@ func (r *Replica) settle() {
 	h.timer.Stop()
 	r.held = nil
 	r.finish(h.page)
-}
-
-// want has a question asked unless there is an answer to one that was put at a
-// moment or later, or will be.
-func want(ctx context.Context, j *job, since time.Time, ask func(context.Context)) {
-	switch {
-	case j.since(since), j.running && !j.began.Before(since):
-	case j.running:
-		j.again = true
-	default:
-		ask(ctx)
-	}
 }
 
 // beginsToRefuse says whether a page is refused that was not before, while the

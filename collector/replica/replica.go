@@ -9,6 +9,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -22,7 +23,7 @@ type Replica struct {
 	pool   *Pool
 	slot   *snapshot.Slot
 	log    *slog.Logger
-	owner  owner
+	owner  owner.Owner
 
 	server  fetch.Server
 	jobs    jobs
@@ -45,7 +46,7 @@ type record struct {
 
 // jobs are what is done next to the replica.
 type jobs struct {
-	page, health, identity, iterations, canary, leave job
+	page, health, identity, iterations, canary, leave owner.Job
 	// watch, if it is not nil, is called after each thing that happened.
 	watch func()
 }
@@ -60,6 +61,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		shown:  shown{about: series.NewKnown(label)},
 		record: record{status: target.Status{Health: target.HealthUnknown}, tally: series.NewTally(t, label)},
 	}
+	r.owner.Guard, r.owner.Proceed = r.guard, r.proceed
 	r.reset()
 	return r
 }
@@ -109,7 +111,7 @@ func (r *Replica) Schedules() []Schedule {
 // doing has the owner do something while the context lasts.
 func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.Batch)) func(context.Context, uint64, *scrape.Batch) {
 	return func(ctx context.Context, missed uint64, b *scrape.Batch) {
-		r.owner.due(func(here bool) {
+		r.owner.Due(func(here bool) {
 			if !here {
 				b = nil // It is run as soon as all of its slot was begun.
 			}
@@ -123,13 +125,13 @@ func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.
 
 // Present publishes a replica that is never scraped, because its target is
 // silent.
-func (r *Replica) Present() { r.owner.do(r.present) }
+func (r *Replica) Present() { r.owner.Do(r.present) }
 
 // Close drops what is under way and waits until it has ended; the contexts that
 // were given have to have ended. What was published stays.
 func (r *Replica) Close() {
-	r.owner.do(func() { r.held.drop() })
-	r.owner.close()
+	r.owner.Do(func() { r.held.drop() })
+	r.owner.Close()
 	r.lanes.close()
 	if base := r.apiURL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
@@ -146,14 +148,14 @@ func (r *Replica) due(ctx context.Context, missed uint64, b *scrape.Batch) {
 		r.tally.Skipped += missed
 	}
 	switch {
-	case !r.jobs.page.running:
+	case !r.jobs.page.Running:
 		r.fetch(ctx, b)
 	case r.status.Scrapes > 0:
 		r.tally.Skipped++
 	}
-	want(ctx, &r.jobs.health, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
+	r.jobs.health.Want(ctx, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
 	// Moments come a little early or late.
-	if time.Since(r.jobs.identity.began) >= r.identityPace()-r.target.Interval/2 {
+	if time.Since(r.jobs.identity.Began) >= r.identityPace()-r.target.Interval/2 {
 		r.askIdentity(ctx)
 	}
 }
@@ -163,10 +165,10 @@ func (r *Replica) proceed(ctx context.Context) {
 	if r.held != nil && r.held.ready(&r.jobs) {
 		r.settle()
 	}
-	if r.jobs.health.again && !r.jobs.health.running {
+	if r.jobs.health.Again && !r.jobs.health.Running {
 		r.askHealth(ctx)
 	}
-	if r.jobs.identity.again && !r.jobs.identity.running {
+	if r.jobs.identity.Again && !r.jobs.identity.Running {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)

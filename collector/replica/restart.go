@@ -23,5 +23,5 @@ func (r *Replica) seeRestart(ctx context.Context) {
 	}
 	r.numbers.restarts = n
 	r.answers.Distrust()
-	want(ctx, &r.jobs.identity, r.status.LastScrape, r.askIdentity)
+	r.jobs.identity.Want(ctx, r.status.LastScrape, r.askIdentity)
 }

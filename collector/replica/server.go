@@ -6,6 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -14,7 +15,7 @@ import (
 // server, all that is known of the one before is forgotten.
 func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	another := s.Epoch != r.server.Epoch
-	r.server = s
+	r.server, r.owner.Epoch = s, s.Epoch
 	if !another {
 		return
 	}
@@ -38,7 +39,7 @@ func (r *Replica) fetcher() *fetch.Fetcher {
 // fetch begins to ask for the page, in a batch where there is one.
 func (r *Replica) fetch(ctx context.Context, b *scrape.Batch) {
 	f := r.fetcher()
-	board(ctx, r, &r.jobs.page, "scrape", func(done func(*fetch.Page, bool)) bool {
+	owner.Board(ctx, &r.owner, &r.jobs.page, "scrape", func(done func(*fetch.Page, bool)) bool {
 		if b == nil || !f.Settled() {
 			return false
 		}

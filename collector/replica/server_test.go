@@ -221,7 +221,7 @@ func (s *stepped) due() {
 
 // read ends what the test has read of the replica's state: what its owner does
 // from now on comes after it, for the race detector too.
-func (s *stepped) read() { s.owner.do(func() {}) }
+func (s *stepped) read() { s.owner.Do(func() {}) }
 
 // after lets time pass, with what happens at its end.
 func (s *stepped) after(d time.Duration) target.Status {

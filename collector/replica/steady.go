@@ -61,7 +61,7 @@ func (r *Replica) identityPace() time.Duration {
 // seeShape has a server asked all about its health when its page has other series
 // than when that was last asked: a model may have come or gone.
 func (r *Replica) seeShape(ctx context.Context) {
-	if r.status.Scrapes > 0 && r.steady.health != r.signs() && !r.steady.healthAt.IsZero() && !r.jobs.health.running && !r.jobs.page.running {
+	if r.status.Scrapes > 0 && r.steady.health != r.signs() && !r.steady.healthAt.IsZero() && !r.jobs.health.Running && !r.jobs.page.Running {
 		r.askHealth(ctx)
 	}
 }

@@ -1,4 +1,4 @@
-package replica
+package owner
 
 import (
 	"runtime"
@@ -9,44 +9,44 @@ import (
 )
 
 func TestWorkIsDoneOnePieceAfterTheOther(t *testing.T) {
-	var o owner
+	var o Owner
 	var all sync.WaitGroup
 	// Without a lock: the race detector sees two pieces at once.
 	done := 0
 	for range 8 {
 		all.Go(func() {
 			for range 200 {
-				o.do(func() { done++ })
+				o.Do(func() { done++ })
 			}
 		})
 	}
 	all.Wait()
-	o.close()
+	o.Close()
 	require.Equal(t, 1600, done)
 }
 
 func TestWorkThatBringsWorkDoesNotWaitForIt(t *testing.T) {
-	var o owner
+	var o Owner
 	var order []string
-	o.do(func() {
-		o.do(func() { order = append(order, "second") })
+	o.Do(func() {
+		o.Do(func() { order = append(order, "second") })
 		order = append(order, "first")
 	})
 	require.Equal(t, []string{"first", "second"}, order)
 }
 
 func TestAClosedOwnerDropsWorkAndHasNoJobs(t *testing.T) {
-	var o owner
+	var o Owner
 	release, answered := make(chan struct{}), false
-	o.do(func() {
-		o.apart(func() {
+	o.Do(func() {
+		o.jobs.Go(func() {
 			<-release
-			o.do(func() { answered = true })
+			o.Do(func() { answered = true })
 		})
 	})
 	closed := make(chan struct{})
 	go func() {
-		o.close()
+		o.Close()
 		close(closed)
 	}()
 	for !o.isClosed() {
@@ -54,12 +54,12 @@ func TestAClosedOwnerDropsWorkAndHasNoJobs(t *testing.T) {
 	}
 	close(release)
 	<-closed
-	o.do(func() { answered = true })
+	o.Do(func() { answered = true })
 	require.False(t, answered, "nobody is there to take the answer")
 }
 
 // isClosed says whether work is dropped.
-func (o *owner) isClosed() bool {
+func (o *Owner) isClosed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closed
