@@ -34,7 +34,7 @@ func readArrows(t *testing.T) arrows {
 	require.NoError(t, err)
 	_, section, found := strings.Cut(string(page), "\n## The arrows\n")
 	require.True(t, found, "%s has no section The arrows", architecture)
-	section, _, _ = strings.Cut(section, "\n## ")
+	section, _, _ = strings.Cut(section, "\n##")
 	row := regexp.MustCompile(`(?m)^\|([^|]*)\|([^|]*)\|$`)
 	name := regexp.MustCompile("`([^`]+)`")
 	names := func(cell string) []string {

@@ -32,6 +32,8 @@ type Options struct {
 	// RawHidden says that the server's own series are not shown, so that none of
 	// their names is taken.
 	RawHidden bool
+	// Before is what interrupted windows of the same target that were given up.
+	Before Stats
 	// caches are the sizes of the KV caches by model id, as far as they are known.
 	caches map[string]cacheSize
 	// Budget bounds the series, together with those of the page.
@@ -80,12 +82,14 @@ func (d *Deriver) Identify(identity Identity) {
 	d.read = nil
 }
 
-// Stats counts what interrupted the target's window so far.
+// Stats counts what interrupted the target's windows so far, this one and those
+// before.
 func (d *Deriver) Stats() Stats {
-	if d.window == nil {
-		return Stats{}
+	all := d.opts.Before
+	if d.window != nil {
+		all.Add(d.window.stats)
 	}
-	return d.window.stats
+	return all
 }
 
 // Objectives say which objectives of the pool are measured by pages as the last

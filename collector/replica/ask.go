@@ -30,7 +30,7 @@ func (r *Replica) askHealth(ctx context.Context) {
 	if server == nil || r.jobs.health.Running {
 		return
 	}
-	r.steady.asked(r)
+	r.steady.AskedHealth(r.signs())
 	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, r.heard(server))
 }
 
@@ -48,12 +48,14 @@ func (r *Replica) heard(server *api.Endpoint) func(api.Health, error) {
 // still ready, in a batch where there is one, and any other all about its health.
 func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
 	server, before := r.api(), r.answers.Health
-	if server == nil || !r.steady.holds(r) || server.ReadyURL() == "" {
+	holds := server != nil && r.isReady() && r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval)
+	if !holds || server.ReadyURL() == "" {
 		r.askHealth(ctx)
 		return
 	}
+	ready := server.ReadyURL()
 	owner.Board(ctx, &r.owner, &r.jobs.health, "health", func(done func(api.Health, bool)) bool {
-		lane := r.lanes.readiness(r, server)
+		lane := r.lanes.ready.To(ready, func() *scrape.Lane { return r.pool.Scraper.QuestionLane(ready, r.target.Timeout, server.Kept()) })
 		return b != nil && lane != nil && b.Ask(ctx, lane, nil, func(answer scrape.Page, ok bool) {
 			done(before.Still(answer.Duration), ok)
 		})
@@ -66,7 +68,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 	if server == nil || r.jobs.identity.Running {
 		return
 	}
-	r.steady.identified(r)
+	r.steady.AskedIdentity(r.signs())
 	hand := r.owner.Hand(ctx)
 	owner.Begin(ctx, &r.owner, &r.jobs.identity, "identity", func(job context.Context) engine.Facts {
 		return server.Identity(job, r.pool.EngineDir, func(early engine.Facts) {

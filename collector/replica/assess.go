@@ -30,7 +30,7 @@ type shown struct {
 func (r *Replica) assess(failed error) {
 	if r.page.identity == nil || failed != nil {
 		// Without a page nobody else looks at what the server answered.
-		r.identify(r.page.read)
+		r.identify(r.page.Last())
 	}
 	if !r.target.Silent {
 		r.learn(failed)
@@ -72,11 +72,9 @@ func (r *Replica) basis(failed error) assess.Basis {
 		},
 	}
 	if failed == nil {
-		b.Page = r.page.read
+		b.Page = r.page.Last()
 	}
-	if r.numbers.deriver != nil {
-		b.Objectives = r.numbers.deriver.Objectives()
-	}
+	b.Objectives = r.numbers.deriver.Objectives()
 	if h := r.answers.Health; h != nil {
 		b.Health = h.Health
 	}
@@ -102,8 +100,8 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		return e
 	}
 	c := r.numbers.deriver.Conditions()
-	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.read.Unrouted()
-	e.RefusedFailed = r.server.Engine.Quirks(r.page.read).RefusedFailed
+	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.Last().Unrouted()
+	e.RefusedFailed = r.server.Engine.Quirks(r.page.Last()).RefusedFailed
 	if k := r.shown.known; k != nil {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}
@@ -169,7 +167,7 @@ func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 // own renders what happened at the replica's scrapes, to be shown with the
 // other blocks.
 func (r *Replica) own(with *snapshot.Snapshot) *exposition.Block {
-	return r.tally.Block(&r.status, r.numbers.stats(), [...]*exposition.Shape{shape(with.Raw), shape(with.Derived), shape(with.About)})
+	return r.tally.Block(&r.status, r.numbers.deriver.Stats(), [...]*exposition.Shape{shape(with.Raw), shape(with.Derived), shape(with.About)})
 }
 
 // shape is that of a block, nil for none.

@@ -110,14 +110,14 @@ func BenchmarkScrapeLine(b *testing.B) {
 		raws := make([]*exposition.Block, len(pages.pages))
 		for i := range raws {
 			r.scrape(b.Context())
-			raws[i] = r.page.cache.Block()
-			require.NoError(b, r.page.cache.Parse(raws[i], pages.page(), ""))
+			raws[i] = r.page.Cache.Block()
+			require.NoError(b, r.page.Cache.Parse(raws[i], pages.page(), ""))
 		}
 		at := time.Since(r.pool.Origin)
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
-			r.numbers.deriver.Follow(at, raws[n%len(raws)], r.page.read).Release()
+			r.numbers.deriver.Follow(at, raws[n%len(raws)], r.page.Last()).Release()
 		}
 	})
 }

@@ -30,7 +30,7 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 	if err == nil {
 		shape = raw.Shape()
 		r.tally.Count(raw.Shape().Drops())
-		r.page.marks.Take(raw, r.page.read)
+		r.page.marks.Take(raw, r.page.Last())
 	}
 	before := r.status
 	r.slot.Update(func() (next snapshot.Snapshot) {
@@ -42,7 +42,7 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		} else {
 			r.sightCanary(p)
 		}
-		r.leftOut(shape)
+		r.status.LeftOut = r.tally.LeaveOut(shape, r.numbers.deriver.LeftOut())
 		r.report(p, err)
 		_ = r.guard("assess", func() {
 			r.assess(err)
@@ -65,9 +65,9 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 	if p.Err != nil {
 		return nil, p.Err
 	}
-	raw := r.page.cache.Block()
+	raw := r.page.Cache.Block()
 	var err error
-	if panicked := r.guard("parse", func() { err = r.read(raw, p.Body) }); panicked != nil {
+	if panicked := r.guard("parse", func() { err = r.read(raw, p) }); panicked != nil {
 		r.reset()
 		err = panicked
 	}
@@ -82,7 +82,7 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 // derive takes the numbers of a page into the window of the derived series.
 func (r *Replica) derive(p *fetch.Page, raw *exposition.Block) (shown, derived *exposition.Block, err error) {
 	at := p.Came.Sub(r.pool.Origin) + r.slot.Asleep()
-	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(at, raw, r.page.read) }); err != nil {
+	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(at, raw, r.page.Last()) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}

@@ -82,3 +82,15 @@ type Scraper interface {
 	PageLane(url string, timeout time.Duration) *scrape.Lane
 	QuestionLane(url string, timeout time.Duration, keep bool) *scrape.Lane
 }
+
+// limits are those of the page: where it is shown, it may take three quarters of
+// the output, so that a huge page leaves room for what is derived from it.
+func (p *Pool) limits() exposition.Limits {
+	limits := p.Limits
+	if p.Page.Raw {
+		limits.Output = p.Output.Budget
+		limits.Output.Series = (3*limits.Output.Series + 3) / 4
+		limits.Output.Bytes = (3*limits.Output.Bytes + 3) / 4
+	}
+	return limits
+}

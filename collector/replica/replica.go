@@ -28,7 +28,7 @@ type Replica struct {
 	server  fetch.Server
 	jobs    jobs
 	lanes   lanes
-	steady  steady
+	steady  api.Steady
 	answers api.Answers
 	held    *held
 	page    page
@@ -43,6 +43,9 @@ type record struct {
 	tally  series.Tally
 	canary canary.Record
 }
+
+// lanes are the fast ways to what the replica asks for at each moment.
+type lanes struct{ page, ready scrape.Way }
 
 // jobs are what is done next to the replica.
 type jobs struct {
@@ -132,7 +135,8 @@ func (r *Replica) Present() { r.owner.Do(r.present) }
 func (r *Replica) Close() {
 	r.owner.Do(func() { r.held.drop() })
 	r.owner.Close()
-	r.lanes.close()
+	r.lanes.page.Close()
+	r.lanes.ready.Close()
 	if base := r.apiURL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
 	}
@@ -172,7 +176,9 @@ func (r *Replica) proceed(ctx context.Context) {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)
-	r.seeShape(ctx)
+	if r.status.Scrapes > 0 && !r.jobs.health.Running && !r.jobs.page.Running && r.steady.HealthChanged(r.signs()) {
+		r.askHealth(ctx)
+	}
 	r.proceedCanary(ctx)
 	if r.jobs.watch != nil {
 		r.jobs.watch()

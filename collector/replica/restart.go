@@ -2,7 +2,10 @@ package replica
 
 import (
 	"context"
+	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
@@ -10,14 +13,30 @@ import (
 // another process, so that it has to wait for whose it is.
 func (r *Replica) another(raw *exposition.Block) bool {
 	// A counter that falls on every page holds up one of them.
-	r.page.fell = !r.page.fell && r.page.marks.BeganAgain(raw, r.page.read)
+	r.page.fell = !r.page.fell && r.page.marks.BeganAgain(raw, r.page.Last())
 	return r.page.fell
+}
+
+// signs are what shows now that the server may have changed.
+func (r *Replica) signs() api.Signs {
+	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.tally.Reshaped, Restarts: r.numbers.deriver.Stats().Restarts}
+}
+
+// isReady says whether the server is in its good state.
+func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready) }
+
+// identityPace is how long the answers about identity count.
+func (r *Replica) identityPace() time.Duration {
+	if !r.isReady() {
+		return r.pool.IdentityInterval
+	}
+	return r.steady.IdentityPace(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
 }
 
 // seeRestart has the server asked who it is when its numbers show that it
 // started again: it may be of another version.
 func (r *Replica) seeRestart(ctx context.Context) {
-	n := r.numbers.stats().Restarts
+	n := r.numbers.deriver.Stats().Restarts
 	if n == r.numbers.restarts {
 		return
 	}

@@ -43,7 +43,8 @@ func (r *Replica) fetch(ctx context.Context, b *scrape.Batch) {
 		if b == nil || !f.Settled() {
 			return false
 		}
-		lane := r.lanes.toPage(r)
+		url := r.server.URL
+		lane := r.lanes.page.To(url, func() *scrape.Lane { return r.pool.Scraper.PageLane(url, r.target.Timeout) })
 		return lane != nil && f.Board(ctx, b, lane, func(p *fetch.Page) { done(p, p != nil) })
 	}, f.Fetch, func(p *fetch.Page, failed error) {
 		if failed != nil {

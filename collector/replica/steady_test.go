@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
 // complete answers are those of a Triton that answers all questions.
@@ -45,8 +47,8 @@ func TestAServerOfWhichNothingChangesIsAskedOnlyWhetherItIsReady(t *testing.T) {
 		require.Equal(t, [4]int{10, 0, 0, 10}, s.rounds(10), "one question and one page an interval")
 		asked := s.rounds(90)
 		require.Equal(t, [2]int{90, 90}, [2]int{asked[0], asked[3]})
-		require.InDelta(t, 500/(healthRounds*30)+500/(identityRounds*30), asked[1], 2, "and all the rest at a slow pace")
-		require.InDelta(t, 500/(identityRounds*30), asked[2], 1)
+		require.InDelta(t, 500/(api.HealthRounds*30)+500/(api.IdentityRounds*30), asked[1], 2, "and all the rest at a slow pace")
+		require.InDelta(t, 500/(api.IdentityRounds*30), asked[2], 1)
 	})
 }
 

@@ -21,15 +21,13 @@ type Tally struct {
 	// Skipped are scrapes, Reshaped pages that differed from the one before in
 	// more than values.
 	Skipped, Reshaped uint64
-	// LeftOut and LeftOutDerived are the series of the last page and those derived
-	// from it that are left off ours because they are too many.
-	LeftOut, LeftOutDerived uint64
 
 	failures   map[scrape.Reason]uint64
 	drops      [len(exposition.Drops{}.ByReason)]uint64
 	collisions uint64
 	timestamps uint64
 	conflicts  uint64
+	left       leftOut
 
 	target *target.Target
 	label  exposition.Labeler
@@ -136,8 +134,8 @@ var ownSeries = sync.OnceValue(func() []ownOne {
 			return float64(n), n > 0
 		}})
 	}
-	some(own.TargetSeriesLeftOut, "", func(t *Tally) uint64 { return t.LeftOut })
-	some(own.TargetDerivedLeftOut, "", func(t *Tally) uint64 { return t.LeftOutDerived })
+	some(own.TargetSeriesLeftOut, "", func(t *Tally) uint64 { page, _ := t.left.counts(); return page })
+	some(own.TargetDerivedLeftOut, "", func(t *Tally) uint64 { _, derived := t.left.counts(); return derived })
 	for _, reason := range scrape.Reasons() {
 		some(own.TargetScrapeFailures, string(reason), func(t *Tally) uint64 { return t.failures[reason] })
 	}

@@ -1,0 +1,65 @@
+package assess_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+func TestWhatTheLogSaysOfAChange(t *testing.T) {
+	t.Parallel()
+	up := target.Status{Health: target.HealthUp, State: "ready", Severity: "ok", Samples: 7}
+	loading := target.Status{Health: target.HealthUp, State: "loading", Severity: "look", StateReason: "why", Samples: 7}
+	down := target.Status{Health: target.HealthDown, State: "down", Severity: "broken", LastReason: "connect", LastError: "connect: refused"}
+	timeout := target.Status{Health: target.HealthDown, State: "down", Severity: "broken", LastReason: "timeout", LastError: "timeout: 10s"}
+	unknown := target.Status{Health: target.HealthUnknown, State: "down"}
+	readyAgain := target.Status{Health: target.HealthDown, State: "ready"}
+	for _, c := range []struct {
+		says        string
+		before, now target.Status
+		want        string
+	}{
+		{"nothing changed", up, up, ""},
+		{"nothing changed of one that is down", down, down, ""},
+		{
+			"a state that somebody should look at", up, loading,
+			`level=WARN msg="Replica changed state" state=loading was=ready severity=look reason=why url=http://a/m engine=triton samples=7`,
+		},
+		{
+			"a state that is broken", up, down,
+			`level=ERROR msg="Replica changed state" state=down was=ready severity=broken reason="" url=http://a/m failure=connect`,
+		},
+		{
+			"a good state", unknown, up,
+			`level=INFO msg="Replica changed state" state=ready was=down severity=ok reason="" url=http://a/m engine=triton samples=7`,
+		},
+		{
+			"another state of one that was never scraped",
+			target.Status{State: "a"},
+			target.Status{State: "b"},
+			`level=INFO msg="Replica changed state" state=b was=a severity="" reason="" url=http://a/m`,
+		},
+		{"up in the same state", readyAgain, up, `level=INFO msg="Target is up" url=http://a/m engine=triton samples=7`},
+		{"down in the same state", unknown, down, `level=WARN msg="Target is down" url=http://a/m failure=connect err="connect: refused"`},
+		{"down for another reason", down, timeout, `level=WARN msg="Target is down" url=http://a/m failure=timeout err="timeout: 10s"`},
+	} {
+		var text strings.Builder
+		log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+		assess.Announce(log, &c.before, &c.now, "http://a/m", engine.Triton)
+		require.Equal(t, c.want, strings.TrimSuffix(text.String(), "\n"), c.says)
+	}
+}
+
+// withoutTime leaves the moment of a line out.
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == slog.TimeKey {
+		return slog.Attr{}
+	}
+	return a
+}
