@@ -75,6 +75,7 @@ func (s *Server) readFleet() (all []*replica, byPool map[string][]*replica) {
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
 	}
 	for _, pool := range byPool {
+		markMixed(pool)
 		markOdd(pool)
 	}
 	slices.SortFunc(all, compareReplicas)

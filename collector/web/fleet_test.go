@@ -154,6 +154,11 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 
 	f.publish("a", "r1", serving(), busy(10))
 	require.Contains(t, get(handler(t, f.options()), "/").Body.String(), "≥ 10 tokens/s", "a sum without all its parts is at least that")
+
+	f.publish("a", "r1", serving(), busy(0))
+	page = get(handler(t, f.options()), "/").Body.String()
+	require.Contains(t, page, "· – tokens/s", "at least nothing is not worth a number")
+	require.NotContains(t, page, "<td><small>", "of one kind of server nobody needs the name")
 }
 
 func TestEqualErrorsAreOneProblem(t *testing.T) {
@@ -209,6 +214,8 @@ func TestVersionsOfOtherKindsOfServersAreNotCompared(t *testing.T) {
 	}
 	page := get(handler(t, f.options()), "/").Body.String()
 	require.Equal(t, 1, strings.Count(page, ">differs<"), "of three vLLM the odd one, of single servers none")
+	require.Contains(t, page, "<small>vllm</small> 0.9", "a version alone does not say of what")
+	require.Equal(t, 5, strings.Count(page, "<td><small>"))
 }
 
 func TestReplicasAreSortedAsPeopleSortThem(t *testing.T) {

@@ -39,7 +39,7 @@ func (q quantity) Known() bool { return !math.IsNaN(q.value) }
 // String is a count or a rate.
 func (q quantity) String() string {
 	switch {
-	case !q.Known():
+	case !q.Known(), q.partly && q.value == 0: // At least nothing is no news.
 		return nothing
 	case q.partly:
 		return "≥ " + grouped(q.value)

@@ -20,6 +20,8 @@ type replica struct {
 	figures   history.Figures
 	// Odd says that the versions are not those of most of the pool.
 	Odd bool
+	// mixed says that its pool has other kinds of servers too.
+	mixed bool
 	// Tokens and Waiting are drawn for the rows that are shown only.
 	Tokens, Waiting *spark
 }
@@ -84,6 +86,15 @@ func (r *replica) Library() string {
 	return ""
 }
 
+// Beside is the kind of server in a pool of several kinds, where a version alone
+// does not say what it is a version of.
+func (r *replica) Beside() string {
+	if !r.mixed {
+		return ""
+	}
+	return r.kind()
+}
+
 // release is equal for replicas of equal versions; empty where none is known.
 func (r *replica) release() string {
 	return strings.TrimSpace(strings.TrimPrefix(r.Server(), nothing) + " " + r.Library())
@@ -126,6 +137,19 @@ func (r *replica) matches(f *filter) bool {
 func compareReplicas(a, b *replica) int {
 	return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(stateRank(a.status.State), stateRank(b.status.State)),
 		natural(a.PoolID, b.PoolID), natural(a.ReplicaID, b.ReplicaID))
+}
+
+// markMixed marks the replicas of a pool that has several kinds of servers.
+func markMixed(pool []*replica) {
+	kinds := map[string]bool{}
+	for _, r := range pool {
+		if kind := r.kind(); kind != "" {
+			kinds[kind] = true
+		}
+	}
+	for _, r := range pool {
+		r.mixed = len(kinds) > 1
+	}
 }
 
 // markOdd marks the replicas of a pool whose versions are not those of most of it

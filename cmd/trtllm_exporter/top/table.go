@@ -216,10 +216,11 @@ func poolLine(p *web.Pool) string {
 		partly = "≥ "
 	}
 	line := plain(p.PoolID) + ": " + p.Tally
-	if p.Tokens != nil {
+	said := func(sum *float64) bool { return sum != nil && (*sum > 0 || !p.Partly) } // At least nothing is no news.
+	if said(p.Tokens) {
 		line += " · " + partly + count(p.Tokens) + " tokens/s"
 	}
-	if p.Waiting != nil {
+	if said(p.Waiting) {
 		line += " · " + partly + count(p.Waiting) + " waiting"
 	}
 	return line
