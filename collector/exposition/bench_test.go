@@ -236,15 +236,16 @@ func messages(body []byte, replica string) ([]*dto.MetricFamily, error) {
 func BenchmarkPage(b *testing.B) {
 	underscores := formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping)
 	for _, n := range []int{1, 64, 1000} {
-		for _, coding := range []exposition.Encoding{exposition.Identity, exposition.Gzip} {
+		for _, coding := range []exposition.Encoding{exposition.Identity, exposition.Gzip, exposition.Zstd} {
 			name := "plain"
 			if coding != exposition.Identity {
 				name = string(coding)
 			}
-			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "") })
-			b.Run(fmt.Sprintf("way=escaped/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "{\"odd.name\"} 1\n") })
+			b.Run(fmt.Sprintf("way=ours/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "", 1) })
+			b.Run(fmt.Sprintf("way=same/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "", 0) })
+			b.Run(fmt.Sprintf("way=escaped/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkPage(b, n, coding, underscores, "{\"odd.name\"} 1\n", 1) })
 			b.Run(fmt.Sprintf("way=openmetrics/targets=%d/coding=%s", n, name), func(b *testing.B) {
-				benchmarkPage(b, n, coding, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), "")
+				benchmarkPage(b, n, coding, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), "", 1)
 			})
 			b.Run(fmt.Sprintf("way=gatherers/targets=%d/coding=%s", n, name), func(b *testing.B) { benchmarkGatherers(b, n, coding) })
 		}
@@ -252,33 +253,50 @@ func BenchmarkPage(b *testing.B) {
 }
 
 // benchmarkPage writes the page for a reader who does not take UTF-8 names; one
-// more target may have some.
-func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format, odd string) {
+// more target may have some. Step is how many scrapes there are between two
+// pages.
+func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfmt.Format, odd string, step int) {
 	b.Helper()
 	var (
-		blocks     []*exposition.Block
-		merger     exposition.Merger
-		compressor exposition.Compressor
-		buf        []byte
-		size       countingWriter
+		all    [ticks][]*exposition.Block
+		merger exposition.Merger
+		packer exposition.Packer
+		packed []byte
+		buf    []byte
+		size   countingWriter
 	)
 	for _, t := range benchTargets(b, simulate.BenchTRTLLM, n) {
-		blocks = append(blocks, t.block)
+		for tick := range all {
+			require.NoError(b, t.scrape(tick))
+			t.block.Retain()
+			all[tick] = append(all[tick], t.block)
+		}
 	}
 	if odd != "" {
-		blocks = append(blocks, parse(b, exposition.Options{}, odd))
+		last := parse(b, exposition.Options{}, odd)
+		for tick := range all {
+			all[tick] = append(all[tick], last)
+		}
 	}
 	b.ReportAllocs()
+	tick := 0
 	for b.Loop() {
 		size = 0
+		blocks := all[tick%ticks]
+		tick += step
 		l := merger.Layout(blocks).In(format)
-		w, err := compressor.Start(coding, &size)
-		require.NoError(b, err)
+		if coding != exposition.Identity {
+			var err error
+			packed, err = packer.Append(packed[:0], coding, l, blocks, nil)
+			require.NoError(b, err)
+			size = countingWriter(len(packed))
+			continue
+		}
 		if l.TextLength(blocks, nil) == 0 {
 			b.Fatal("empty page")
 		}
-		buf, err = l.WriteText(w, blocks, buf, nil)
-		if err != nil || w.Close() != nil {
+		var err error
+		if buf, err = l.WriteText(&size, blocks, buf, nil); err != nil {
 			b.Fatal("page not written")
 		}
 	}

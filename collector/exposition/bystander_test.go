@@ -152,6 +152,7 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 	require.NoError(tb, l.WriteFormat(&out, blocks, format, nil))
 	if format.FormatType() != expfmt.TypeProtoDelim {
 		require.EqualValues(tb, out.Len(), l.In(format).TextLength(blocks, nil), "the foretold length of the page")
+		requirePacked(tb, out.String(), l.In(format), blocks, nil)
 	}
 	return out.String()
 }

@@ -1,10 +1,13 @@
 package exposition
 
 import (
+	"bytes"
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -61,6 +64,46 @@ func quality(params string) float64 {
 		}
 	}
 	return 1
+}
+
+// pieceCompressor compresses the pieces of pages and reuses its tables.
+type pieceCompressor struct {
+	text  []byte
+	out   bytes.Buffer
+	frame []byte
+	gz    *flate.Writer
+	zs    *zstd.Encoder
+}
+
+// compressors have tables of earlier pages.
+//
+//nolint:gochecknoglobals // memory only.
+var compressors = sync.Pool{New: func() any { return &pieceCompressor{} }}
+
+// compress compresses the text so that it can be put between others: as blocks of
+// deflate up to a whole byte, none of them the last, or as a frame of zstd.
+func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
+	if e == Zstd {
+		if c.zs == nil {
+			c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(pieceSize), zstd.WithZeroFrames(true))
+			if err != nil {
+				return nil, err
+			}
+		}
+		c.frame = c.zs.EncodeAll(c.text, c.frame[:0])
+		return exact(c.frame), nil
+	}
+	c.out.Reset()
+	if c.gz == nil {
+		if c.gz, err = flate.NewWriter(&c.out, flate.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	c.gz.Reset(&c.out)
+	if _, err = c.gz.Write(c.text); err == nil {
+		err = c.gz.Flush()
+	}
+	return exact(c.out.Bytes()), err
 }
 
 // Compressor writes one compressed page after another and reuses its tables. It

@@ -8,3 +8,13 @@ const (
 
 // Strict says which rule of OpenMetrics a page breaks.
 func Strict(page string) error { return strict([]byte(page)) }
+
+// Kept are the compressed pieces that a packer keeps, each by its first byte in
+// memory.
+func (p *Packer) Kept() map[*byte]bool {
+	all := make(map[*byte]bool)
+	for _, one := range p.kept {
+		all[&one.data[0]] = true
+	}
+	return all
+}

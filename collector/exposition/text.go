@@ -24,9 +24,7 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 			return buf, err
 		}
 	}
-	if l.in.openMetrics {
-		buf = append(buf, endOfPage...)
-	}
+	buf = l.appendEnd(buf)
 	if len(buf) == 0 {
 		return buf, nil
 	}
@@ -43,14 +41,10 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	wrote := false
 	for j := range f.refs {
 		r := &f.refs[j]
-		if f.mixed && only != nil && !only(l.asked(r)) {
+		if !l.taken(f, r, only) {
 			continue
 		}
-		if f.judged && l.judged(r) {
-			buf = l.part(r).append(buf, blocks[r.block])
-		} else {
-			buf = r.append(buf, blocks[r.block])
-		}
+		buf = l.appendRef(buf, f, r, blocks[r.block])
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -67,6 +61,27 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	return buf, nil
 }
 
+// appendEnd appends what a page ends with.
+func (l *Layout) appendEnd(dst []byte) []byte {
+	if l.in.openMetrics {
+		return append(dst, endOfPage...)
+	}
+	return dst
+}
+
+// appendRef appends the lines of a ref.
+func (l *Layout) appendRef(dst []byte, f *mergedFamily, r *ref, b *Block) []byte {
+	if f.judged && l.judged(r) {
+		return l.part(r).append(dst, b)
+	}
+	return r.append(dst, b)
+}
+
+// taken says whether the lines of a ref are asked for, in a family that is.
+func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) bool {
+	return !f.mixed || only == nil || only(l.asked(r))
+}
+
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
 	total, scratch := int64(0), []byte(nil)
@@ -78,7 +93,7 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 		size := int64(0)
 		for j := range f.refs {
 			r := &f.refs[j]
-			if f.mixed && only != nil && !only(l.asked(r)) {
+			if !l.taken(f, r, only) {
 				continue
 			}
 			var more int64

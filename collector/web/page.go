@@ -46,6 +46,8 @@ type selection struct {
 	mu     sync.Mutex
 	merger exposition.Merger
 	made   map[pageKey]*page
+	// packers keep what they compressed for the pages before.
+	packers map[pageKey]*exposition.Packer
 }
 
 // pageKey names one encoding of a selection. Which of the two formats it is
@@ -95,7 +97,7 @@ func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Conf
 }
 
 func newSelection(q query, id string) *selection {
-	return &selection{query: q, id: id, made: make(map[pageKey]*page)}
+	return &selection{query: q, id: id, made: make(map[pageKey]*page), packers: make(map[pageKey]*exposition.Packer)}
 }
 
 // negotiate reads what a client takes.
@@ -176,6 +178,18 @@ func (pg *page) stale(maxAge time.Duration) bool {
 	}
 }
 
+// packer is the one of a page.
+func (s *selection) packer(key pageKey) *exposition.Packer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.packers[key]
+	if p == nil {
+		p = &exposition.Packer{}
+		s.packers[key] = p
+	}
+	return p
+}
+
 // forget drops the pages that are too old to be served.
 func (s *selection) forget(maxAge time.Duration) {
 	for key, pg := range s.made {
@@ -194,14 +208,22 @@ func (p *pages) build(pg *page, s *selection, o *offer, sizeHint int) {
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType
-	body := bytes.NewBuffer(make([]byte, 0, sizeHint))
-	pg.err = p.encode(body, sheet, format, o.encoding)
-	pg.body = body.Bytes()
+	pg.body, pg.err = p.encode(make([]byte, 0, sizeHint), s.packer(o.key()), sheet, format, o.encoding)
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 
-// encode writes a page in format and encoding.
-func (p *pages) encode(to io.Writer, s *sheet, format *exposition.Format, e exposition.Encoding) error {
+// encode appends a page in format and encoding.
+func (p *pages) encode(dst []byte, packer *exposition.Packer, s *sheet, format *exposition.Format, e exposition.Encoding) ([]byte, error) {
+	if format.Text && e != exposition.Identity {
+		return packer.Append(dst, e, s.layout.In(format.Expfmt), s.blocks, s.only)
+	}
+	body := bytes.NewBuffer(dst)
+	err := p.compress(body, s, format, e)
+	return body.Bytes(), err
+}
+
+// compress writes a page with a general compressor.
+func (p *pages) compress(to io.Writer, s *sheet, format *exposition.Format, e exposition.Encoding) error {
 	c, ok := p.compressors.Get().(*exposition.Compressor)
 	if !ok {
 		c = &exposition.Compressor{}

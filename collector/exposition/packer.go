@@ -1,0 +1,99 @@
+package exposition
+
+import (
+	"hash/crc32"
+	"hash/maphash"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// mostWriters bounds the processors that work on one page: some are left for
+// scrapes.
+const mostWriters = 4
+
+// Packer compresses one page after another, piece by piece on several processors,
+// and keeps the pieces of the last one: those whose text is the same again are
+// not compressed again. It may be used concurrently; pages are then made one
+// after the other.
+type Packer struct {
+	mu   sync.Mutex
+	seed maphash.Seed
+	kept map[fingerprint]*piece
+}
+
+// fingerprint is what pieces of the same text have in common, and no others.
+type fingerprint struct {
+	coding Encoding
+	hash   uint64
+	crc    uint32
+	size   int64
+}
+
+// piece is a part of a page, compressed. It never changes.
+type piece struct {
+	fingerprint
+
+	data []byte
+}
+
+// Append appends what [Layout.WriteText] writes, compressed, which must be gzip or
+// zstd.
+func (p *Packer) Append(dst []byte, e Encoding, l *Layout, blocks []*Block, only func(name string) bool) ([]byte, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.kept == nil {
+		p.seed = maphash.MakeSeed()
+	}
+	work := l.stretches()
+	pieces, errs := make([]*piece, len(work)), make([]error, len(work))
+	var next atomic.Int32
+	var all sync.WaitGroup
+	for range min(len(work), mostWriters, runtime.GOMAXPROCS(0)) {
+		all.Go(func() {
+			c := compressors.Get().(*pieceCompressor) //nolint:forcetypeassert // the pool has nothing else.
+			defer compressors.Put(c)
+			for i := int(next.Add(1)) - 1; i < len(work); i = int(next.Add(1)) - 1 {
+				c.text = l.appendPiece(c.text[:0], work[i], blocks, only)
+				pieces[i], errs[i] = p.piece(c, e)
+			}
+		})
+	}
+	all.Wait()
+	p.kept = make(map[fingerprint]*piece, len(pieces))
+	for i, one := range pieces {
+		if errs[i] != nil {
+			return dst, errs[i]
+		}
+		p.kept[one.fingerprint] = one
+	}
+	return join(dst, e, pieces), nil
+}
+
+// join appends the pieces as one text.
+func join(dst []byte, e Encoding, pieces []*piece) []byte {
+	length := len(gzipHead) + len(gzipLast) + gzipTail
+	for _, p := range pieces {
+		length += len(p.data)
+	}
+	if cap(dst)-len(dst) < length {
+		dst = append(make([]byte, 0, len(dst)+length), dst...)
+	}
+	if e == Gzip {
+		return appendGzip(dst, pieces)
+	}
+	for _, p := range pieces {
+		dst = append(dst, p.data...)
+	}
+	return dst
+}
+
+// piece finds the piece of a text, or compresses it.
+func (p *Packer) piece(c *pieceCompressor, e Encoding) (*piece, error) {
+	is := fingerprint{coding: e, hash: maphash.Bytes(p.seed, c.text), crc: crc32.ChecksumIEEE(c.text), size: int64(len(c.text))}
+	if before := p.kept[is]; before != nil {
+		return before, nil
+	}
+	data, err := c.compress(e)
+	return &piece{is, data}, err
+}
