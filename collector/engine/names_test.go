@@ -28,7 +28,7 @@ var mayName = map[string][]string{
 	"collector/scrape/body.go":        {"Triton"},
 	"collector/scrape/contenttype.go": {"trtllm-serve"},
 	"collector/scrape/grpc.go":        {"Triton"},
-	"collector/replica/page.go":       {"Triton"},
+	"collector/parse/parse.go":        {"Triton"},
 	// Where versions of TensorRT-LLM come from, and what the program is for.
 	"collector/web/origin.go":     {"Triton"},
 	"cmd/trtllm_exporter/main.go": {"Triton"},
