@@ -27,31 +27,54 @@ What becomes of each of these servers while it fails, refuses, hangs or restarts
 func serversPage() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(serversHead)
-	all, given := matrix.Servers(), make([][]matrix.Given, 0, len(matrix.Servers()))
+	all := matrix.Servers()
+	given, err := table(&b, all)
+	if err != nil {
+		return nil, err
+	}
+	b.WriteString(releasesHead)
+	if _, err := table(&b, matrix.Releases()); err != nil {
+		return nil, err
+	}
+	for i := range all {
+		missing(&b, all[i].Name, given[i])
+	}
+	return b.Bytes(), nil
+}
+
+// releasesHead begins the table of releases.
+const releasesHead = `
+## vLLM and SGLang by release
+
+The same of releases in which names came or went, and of modes with more ranks. What is derived of them is compared in
+[collector/matrix/testdata/releases.txt](../collector/matrix/testdata/releases.txt).
+
+`
+
+// table writes what servers give, and returns it.
+func table(b *bytes.Buffer, all []matrix.Server) ([][]matrix.Given, error) {
+	given := make([][]matrix.Given, 0, len(all))
 	for i := range all {
 		one, err := matrix.GivenBy(&all[i])
 		if err != nil {
 			return nil, err
 		}
 		given = append(given, one)
-		fmt.Fprintf(&b, "%d. %s\n", i+1, all[i].Name)
+		fmt.Fprintf(b, "%d. %s\n", i+1, all[i].Name)
 	}
 	b.WriteString("\n| quantity | family |")
 	for i := range all {
-		fmt.Fprintf(&b, " %d |", i+1)
+		fmt.Fprintf(b, " %d |", i+1)
 	}
 	b.WriteString("\n| --- | --- |" + strings.Repeat(" --- |", len(all)) + "\n")
 	for q, quantity := range matrix.Quantities() {
-		fmt.Fprintf(&b, "| %s | %s |", quantity.Name, source(&quantity))
+		fmt.Fprintf(b, "| %s | %s |", quantity.Name, source(&quantity))
 		for i := range all {
-			fmt.Fprintf(&b, " %s |", mark(&given[i][q]))
+			fmt.Fprintf(b, " %s |", mark(&given[i][q]))
 		}
 		b.WriteString("\n")
 	}
-	for i := range all {
-		missing(&b, all[i].Name, given[i])
-	}
-	return b.Bytes(), nil
+	return given, nil
 }
 
 // source is where a quantity is.

@@ -1,0 +1,129 @@
+package matrix
+
+import (
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// Releases are vLLM, SGLang and NIM in releases and modes whose pages have other
+// names or more ranks than those of [Servers], with the same requests. In trouble
+// they are as the server of their kind there.
+func Releases() []Server {
+	return append(vllmReleases(), sglangModes()...)
+}
+
+// vllmReleases are those in which names came or went, and modes of the newest.
+func vllmReleases() []Server {
+	var all []Server
+	for _, r := range []struct {
+		version string
+		of      release
+	}{
+		{"0.8.5", vllmOldestKnown},
+		{"0.9.2", vllmKVNames},
+		{"0.10.2", vllmITL},
+		{"0.11.0", vllmTPOT},
+		{"0.12.0", vllmNoOldITL},
+		{"0.16.0", vllmCached},
+		{"0.32.0", vllmNewest},
+	} {
+		all = append(all, Server{Name: "vLLM " + r.version, Kind: engine.VLLM, Facts: listed(r.version), page: func(b *Book, p *sheet) { vllmPage(b, p, r.of) }})
+	}
+	ranks := func(b *Book, p *sheet) {
+		one, other := b.halves()
+		p.interleave(func(p *sheet) { vllmRank(&one, p, "0", vllmNewest) }, func(p *sheet) { vllmRank(&other, p, "1", vllmNewest) })
+		vllmRefused(b, p)
+		vllmHTTP(b, p, true)
+	}
+	return append(
+		all,
+		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: listed("0.32.0"), page: ranks},
+		Server{Name: "vLLM 0.32.0, LoRA and drafts", Kind: engine.VLLM, Facts: listed("0.32.0"), page: func(b *Book, p *sheet) {
+			vllmPage(b, p, vllmNewest)
+			// Label sets of the past stay, with the time at which they were written.
+			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`, 1.7e9)
+			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`, 1.7e9+b.Now.Seconds())
+			const l = `engine="0",model_name="llama"`
+			p.count("vllm:spec_decode_num_drafts_total", l, b.Steps)
+			p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
+			p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
+		}},
+		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: listed("2.0.0"), page: func(b *Book, p *sheet) { vllmPage(b, p, vllmOldestKnown) }},
+	)
+}
+
+// sglangModes are SGLang as it is started in other ways, and one that does not count
+// tokens of requests that run.
+func sglangModes() []Server {
+	many := func(b *Book, p *sheet) {
+		one, other := b.halves()
+		var ranks []func(p *sheet)
+		// The ranks of one batch say the same.
+		for _, r := range []struct {
+			of   *Book
+			rank string
+		}{
+			{&one, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
+			{&one, `dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
+			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"`},
+			{&other, `dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="1"`},
+		} {
+			ranks = append(ranks, func(p *sheet) { sglangScheduler(r.of, p, r.rank); sglangLive(r.of, p, r.rank) })
+		}
+		p.interleave(ranks...)
+		sglangRequests(b, p)
+	}
+	const rank = `moe_ep_rank="0",pp_rank="0",tp_rank="0"`
+	facts := listed("0.5.23")
+	return []Server{
+		{Name: "SGLang 0.5.23", Kind: engine.SGLang, Facts: facts, page: sglang},
+		{Name: "SGLang without live counters", Kind: engine.SGLang, Facts: listed(""), page: func(b *Book, p *sheet) { sglangScheduler(b, p, rank); sglangRequests(b, p) }},
+		{Name: "SGLang 0.5.23, two ranks of two", Kind: engine.SGLang, Facts: facts, page: many},
+		{Name: "SGLang 0.5.23, priorities", Kind: engine.SGLang, Facts: facts, page: func(b *Book, p *sheet) {
+			// The series without a priority is the whole.
+			p.interleave(
+				func(p *sheet) { sglangScheduler(b, p, rank+`,priority=""`); sglangLive(b, p, rank) },
+				func(p *sheet) { sglangScheduler(b, p, rank+`,priority="7"`) },
+			)
+			sglangRequests(b, p)
+		}},
+		{Name: "NIM 2 with SGLang, two ranks of two", Kind: engine.NIM, Facts: listed("2.1.4"), page: many},
+	}
+}
+
+// halves splits what a server did between two ranks.
+func (b *Book) halves() (one, other Book) {
+	one, other = *b, *b
+	one.Ended, other.Ended = make(map[engine.Class]int), make(map[engine.Class]int)
+	for class, n := range b.Ended {
+		one.Ended[class], other.Ended[class] = n/2, n-n/2
+	}
+	split := func(n int) (int, int) { return n / 2, n - n/2 }
+	one.Steps, other.Steps = split(b.Steps)
+	one.Tokens, other.Tokens = split(b.Tokens)
+	one.Running, other.Running = split(b.Running)
+	one.Waiting, other.Waiting = split(b.Waiting)
+	return one, other
+}
+
+// interleave writes pages of the same families as one, family by family.
+func (p *sheet) interleave(pages ...func(p *sheet)) {
+	var order []string
+	by := make(map[string]string)
+	for _, page := range pages {
+		one := &sheet{}
+		page(one)
+		for _, family := range strings.Split(one.text.String(), "# TYPE ")[1:] {
+			head, samples, _ := strings.Cut(family, "\n")
+			if by[head] == "" {
+				order = append(order, head)
+				by[head] = "# TYPE " + head + "\n"
+			}
+			by[head] += samples
+		}
+	}
+	for _, head := range order {
+		p.text.WriteString(by[head])
+	}
+}

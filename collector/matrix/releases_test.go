@@ -1,0 +1,133 @@
+package matrix_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+)
+
+// nobody answers no question, so that a page alone says what it is of.
+type nobody struct{}
+
+func (nobody) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
+	return 0, nil, nil, errors.New("nobody answers")
+}
+
+// TestEveryReleaseShowsTheSame has the same requests on the pages of all releases
+// and modes of vLLM and SGLang: what is derived from one is derived from all,
+// but for what has no name there.
+func TestEveryReleaseShowsTheSame(t *testing.T) {
+	families := []string{
+		"requests_per_second", "requests_running", "queue_depth", "engine_iterations_per_second", "generation_tokens_per_second",
+		"generation_tokens_live_per_second", "prompt_tokens_per_second", "prompt_cache_hit_ratio", "kv_cache_utilization_ratio",
+		"kv_cache_capacity_tokens", "time_to_first_token_average_seconds", "inter_token_latency_average_seconds",
+		"time_per_output_token_average_seconds", "request_duration_average_seconds", "request_queue_average_seconds", "spec_decode_acceptance_ratio",
+	}
+	// Of these two ranks have more than one, or half of it.
+	ofRank := []string{"kv_cache_utilization_ratio", "kv_cache_capacity_tokens"}
+	healthy := matrix.Troubles()[0]
+	require.Equal(t, "healthy", healthy.Name)
+	rows := [][]string{append([]string{"release", "kind by its page", "generation", "state"}, families...)}
+	same := make(map[string]map[string]string)
+	for _, server := range matrix.Releases() {
+		seen, err := matrix.Play(&server, &healthy)
+		require.NoError(t, err)
+		last := &seen[len(seen)-1]
+		text := server.Text(&healthy.Pages[len(healthy.Pages)-1].Book)
+		kind := engine.Recognise(t.Context(), nobody{}, "http://a:1", []byte(text)).Kind
+		row := []string{server.Name, string(kind), generationOf(t, &server, text), string(last.State)}
+		if same[string(kind)] == nil {
+			same[string(kind)] = make(map[string]string)
+		}
+		for _, family := range families {
+			v, ok := last.Value(family)
+			got := "-"
+			if ok {
+				got = fmt.Sprintf("%.4g", v)
+			}
+			row = append(row, got)
+			if !ok || strings.Contains(server.Name, "two ranks") && slices.Contains(ofRank, family) {
+				continue
+			}
+			if before, there := same[string(kind)][family]; there {
+				require.Equal(t, before, got, "%s of %s is that of every other release", family, server.Name)
+			}
+			same[string(kind)][family] = got
+		}
+		rows = append(rows, row)
+	}
+	const file = "testdata/releases.txt"
+	got := "The same requests on pages of vLLM and SGLang, by release and mode: what is derived, \"-\" for what is absent.\n\n" + columnsOf(transposed(rows))
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o600))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got)
+}
+
+// generationOf is what a page is within its kind.
+func generationOf(t *testing.T, server *matrix.Server, text string) string {
+	t.Helper()
+	e, ok := engine.Of(string(server.Kind))
+	require.True(t, ok)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	block := cache.Block()
+	defer block.Release()
+	require.NoError(t, cache.Parse(block, []byte(text), ""))
+	generation, why := e.Generation(engine.ReadPage(e, block), &server.Facts)
+	require.NotEmpty(t, why)
+	return string(generation)
+}
+
+// transposed has rows as columns, one kind of page below the other.
+func transposed(rows [][]string) [][][]string {
+	var tables [][][]string
+	for _, kind := range []string{"vllm", "sglang"} {
+		var table [][]string
+		for n := range rows[0] {
+			line := []string{rows[0][n]}
+			for _, row := range rows[1:] {
+				if row[1] == kind {
+					line = append(line, row[n])
+				}
+			}
+			table = append(table, line)
+		}
+		tables = append(tables, table)
+	}
+	return tables
+}
+
+// columnsOf writes tables.
+func columnsOf(tables [][][]string) string {
+	var b strings.Builder
+	for _, table := range tables {
+		widths := make([]int, len(table[0]))
+		for _, line := range table {
+			for n, cell := range line {
+				widths[n] = max(widths[n], len(cell)+2)
+			}
+		}
+		for _, line := range table {
+			var text strings.Builder
+			for n, cell := range line {
+				fmt.Fprintf(&text, "%-*s", widths[n], cell)
+			}
+			b.WriteString(strings.TrimRight(text.String(), " ") + "\n")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}

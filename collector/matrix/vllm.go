@@ -1,0 +1,124 @@
+package matrix
+
+import (
+	"fmt"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// release is one of vLLM: 901 is 0.9.1, 3200 is 0.32.0.
+type release int
+
+// Releases of vLLM from which on a page has other names, by the sources of each.
+const (
+	vllmKVNames     release = 902  // The cache is no longer named after the GPU, and both are there.
+	vllmITL         release = 1002 // The time between tokens has its own name, next to the old one.
+	vllmTPOT        release = 1100 // Names of the GPU's cache are gone; the mean of each request came.
+	vllmNoOldITL    release = 1200 // The old name of the time between tokens is gone.
+	vllmCached      release = 1600 // Cached prompt tokens are counted.
+	vllmNewest      release = 3200 // Refused requests and what requests wait for are counted.
+	vllmOldestKnown release = 805
+)
+
+// vllms are generations of vLLM.
+func vllms() []Server {
+	http := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer}
+	return []Server{
+		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: listed("0.9.1"), Counts: http, page: func(b *Book, p *sheet) { vllmPage(b, p, 901) }},
+		{
+			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
+			page: func(b *Book, p *sheet) { vllmPage(b, p, vllmNewest) },
+		},
+		{
+			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: listed("0.32.0"),
+			Counts: http, TakenAsOK: []engine.Class{engine.ClassCanceled},
+			page: func(b *Book, p *sheet) { vllmHTTP(b, p, false) },
+		},
+	}
+}
+
+// vllmPage writes vLLM's page.
+func vllmPage(b *Book, p *sheet, of release) {
+	vllmRank(b, p, "0", of)
+	if of >= vllmNewest {
+		vllmRefused(b, p)
+	}
+	vllmHTTP(b, p, of >= vllmNewest)
+}
+
+// vllmRefused writes what found no room, which has no rank.
+func vllmRefused(b *Book, p *sheet) {
+	p.count("vllm:admission_rejections_total", `model_name="llama",reason="max_num_queued_reqs"`, b.overload())
+}
+
+// vllmRank writes what one data-parallel rank reports. A client that left is in no
+// counter of requests.
+func vllmRank(b *Book, p *sheet, rank string, of release) {
+	const v = "vllm:"
+	l := `engine="` + rank + `",model_name="llama"`
+	p.gauge(v+"num_requests_running", l, float64(b.Running))
+	p.gauge(v+"num_requests_waiting", l, float64(b.Waiting))
+	p.count(v+"prompt_tokens_total", l, 100*b.ok())
+	p.count(v+"generation_tokens_total", l, b.Tokens)
+	p.count(v+"request_success_total", l+`,finished_reason="stop"`, b.ok())
+	p.count(v+"request_success_total", l+`,finished_reason="abort"`, 0)
+	p.times(v+"iteration_tokens_total", l, b.Steps, 2)
+	p.times(v+"e2e_request_latency_seconds", l, b.ok(), took)
+	p.times(v+"time_to_first_token_seconds", l, b.ok(), first)
+	p.times(v+"request_queue_time_seconds", l, b.ok(), 0.05)
+	p.gauge(v+"cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
+	vllmCache(b, p, l, of)
+	if of >= vllmITL {
+		p.times(v+"inter_token_latency_seconds", l, b.Tokens, between)
+	}
+	if of < vllmNoOldITL {
+		p.times(v+"time_per_output_token_seconds", l, b.Tokens, between)
+	}
+	if of >= vllmTPOT {
+		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), between)
+		p.gauge(v+"engine_sleep_state", l+`,sleep_state="awake"`, 1)
+	}
+	if of >= vllmNewest {
+		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
+		p.gauge(v+"num_requests_waiting_by_reason", l+`,reason="capacity"`, float64(b.Waiting))
+	}
+}
+
+// vllmCache writes the KV cache, and what was found in it: a tenth of the prompts.
+func vllmCache(b *Book, p *sheet, l string, of release) {
+	const v = "vllm:"
+	if of < vllmTPOT {
+		p.gauge(v+"gpu_cache_usage_perc", l, 0.03*float64(b.Running))
+		p.count(v+"gpu_prefix_cache_queries_total", l, 100*b.ok())
+		p.count(v+"gpu_prefix_cache_hits_total", l, 10*b.ok())
+	}
+	if of >= vllmKVNames {
+		p.gauge(v+"kv_cache_usage_perc", l, 0.03*float64(b.Running))
+		p.count(v+"prefix_cache_queries_total", l, 100*b.ok())
+		p.count(v+"prefix_cache_hits_total", l, 10*b.ok())
+	}
+	if of >= vllmCached {
+		p.count(v+"prompt_tokens_cached_total", l, 10*b.ok())
+	}
+	if of >= vllmNewest {
+		p.count(v+"prompt_tokens_cached_by_source_total", l+`,source="device"`, 10*b.ok())
+	}
+}
+
+// vllmHTTP writes the answers of vLLM's API. Of requests that were refused half
+// were to be streamed, and are among those that went well.
+func vllmHTTP(b *Book, p *sheet, refuses bool) {
+	answers := func(handler, method, status string, n int) {
+		p.event("http_requests_total", fmt.Sprintf("handler=%q,method=%q,status=%q", handler, method, status), n)
+	}
+	well, badly := b.ok()+b.canceled(), b.failed()
+	if refuses {
+		well += b.overload() / 2
+		badly += b.overload() - b.overload()/2
+	}
+	answers("/metrics", "GET", "2xx", 1)
+	answers("/v1/completions", "POST", "2xx", well)
+	answers("/v1/completions", "POST", "4xx", b.client())
+	answers("/v1/completions", "POST", "5xx", badly)
+	answers("none", "GET", "4xx", b.client())
+}
