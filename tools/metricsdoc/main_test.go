@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,8 +16,13 @@ import (
 
 func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
 
+// given is what every server gives, for which each goes through every trouble.
+var given = sync.OnceValues(func() ([][]matrix.Given, error) { return givenBy(matrix.Servers()) })
+
 func TestWhatServersGiveIsUpToDate(t *testing.T) {
-	page, err := serversPage()
+	all, err := given()
+	require.NoError(t, err)
+	page, err := serversPageOf(all)
 	require.NoError(t, err)
 	requireUpToDate(t, "servers.md", page)
 	columns := len(matrix.Servers())
@@ -33,11 +39,11 @@ func TestWhatServersGiveIsUpToDate(t *testing.T) {
 // TestWhatIsNotGivenHasAReason has every quantity of every server, and a reason
 // for each that is absent.
 func TestWhatIsNotGivenHasAReason(t *testing.T) {
-	for _, server := range matrix.Servers() {
-		given, err := matrix.GivenBy(&server)
-		require.NoError(t, err)
-		require.Len(t, given, len(matrix.Quantities()))
-		for _, g := range given {
+	all, err := given()
+	require.NoError(t, err)
+	for i, server := range matrix.Servers() {
+		require.Len(t, all[i], len(matrix.Quantities()))
+		for _, g := range all[i] {
 			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
 			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
 		}

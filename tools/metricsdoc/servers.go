@@ -25,17 +25,38 @@ What becomes of each of these servers while it fails, refuses, hangs or restarts
 
 // serversPage is the document of what each kind of server gives.
 func serversPage() ([]byte, error) {
+	given, err := givenBy(matrix.Servers())
+	if err != nil {
+		return nil, err
+	}
+	return serversPageOf(given)
+}
+
+// givenBy is what servers give.
+func givenBy(all []matrix.Server) ([][]matrix.Given, error) {
+	given := make([][]matrix.Given, 0, len(all))
+	for i := range all {
+		one, err := matrix.GivenBy(&all[i])
+		if err != nil {
+			return nil, err
+		}
+		given = append(given, one)
+	}
+	return given, nil
+}
+
+// serversPageOf is the document of what the servers give.
+func serversPageOf(given [][]matrix.Given) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteString(serversHead)
 	all := matrix.Servers()
-	given, err := table(&b, all)
+	table(&b, all, given)
+	releases, err := givenBy(matrix.Releases())
 	if err != nil {
 		return nil, err
 	}
 	b.WriteString(releasesHead)
-	if _, err := table(&b, matrix.Releases()); err != nil {
-		return nil, err
-	}
+	table(&b, matrix.Releases(), releases)
 	for i := range all {
 		missing(&b, all[i].Name, given[i])
 	}
@@ -51,15 +72,9 @@ The same of releases in which names came or went, and of modes with more ranks. 
 
 `
 
-// table writes what servers give, and returns it.
-func table(b *bytes.Buffer, all []matrix.Server) ([][]matrix.Given, error) {
-	given := make([][]matrix.Given, 0, len(all))
+// table writes what servers give.
+func table(b *bytes.Buffer, all []matrix.Server, given [][]matrix.Given) {
 	for i := range all {
-		one, err := matrix.GivenBy(&all[i])
-		if err != nil {
-			return nil, err
-		}
-		given = append(given, one)
 		fmt.Fprintf(b, "%d. %s\n", i+1, all[i].Name)
 	}
 	b.WriteString("\n| quantity | family |")
@@ -74,7 +89,6 @@ func table(b *bytes.Buffer, all []matrix.Server) ([][]matrix.Given, error) {
 		}
 		b.WriteString("\n")
 	}
-	return given, nil
 }
 
 // source is where a quantity is.
