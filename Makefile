@@ -245,7 +245,7 @@ e2e-vllm: build ## Run the binary against a real vLLM and a real SGLang on loopb
 	@mkdir -p $(CACHE)/vllm; code=0; dir=$$(tools/vllm/vllm.sh install) || code=$$?; \
 	if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-vllm: skipped'; exit 0; fi; \
 	[ $$code = 0 ] || exit $$code; \
-	VLLM_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/
+	VLLM_DIR="$$dir" TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test $(VET) -tags e2e_vllm -count=1 -v -timeout 50m ./cmd/trtllm_exporter/e2e/ $(E2E_FLAGS)
 
 # tools/kube-apiserver/cluster.sh runs the tests with a real API server. Exit code 3: as above. The server is built
 # after that, for it takes minutes; that is also why `ci` does not run it and relies on the strict decoders of check-deploy.

@@ -84,7 +84,7 @@ func total(p page, name string, pairs ...string) (sum float64) {
 
 func (l sglangLife) hangs(t *testing.T) {
 	t.Helper()
-	l.hung(t, sglangScheduler, 200)
+	l.hung(t, sglangScheduler, "the scheduler", 200)
 }
 
 // drains shows an SGLang after SIGTERM: its health says 503, which is not asked,

@@ -147,11 +147,18 @@ func (c *compare) latency() {
 // to the server and back.
 func (c *compare) mean(family, metric, note string, sum, count steps) {
 	c.t.Helper()
+	c.meanWithin(family, metric, note, sum, count, span{c.underWay.Seconds(), 0})
+}
+
+// meanWithin is mean, for a server whose mean may be less and more than the
+// client's by so many seconds.
+func (c *compare) meanWithin(family, metric, note string, sum, count steps, off span) {
+	c.t.Helper()
 	var all tallied
 	widest := 0.0
 	c.windows(func(first, last reading, _ float64) {
 		client, may := mean(sum, count, first.scraped, last.scraped, c.edge)
-		may = span{may.least - c.underWay.Seconds(), may.most}
+		may = span{may.least - off.least, may.most + off.most}
 		got := last.value(c.t, family+c.entry)
 		require.True(c.t, may.holds(got), "%s: %s %g s, the client's %g s, at the edges %+v", c.level, metric, got, client, may)
 		all.add(client, got, 1000*math.Abs(got-client))

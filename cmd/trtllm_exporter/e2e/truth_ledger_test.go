@@ -29,8 +29,8 @@ type ledger struct {
 	finished, failed, answered, asked, lived steps
 	// received are tokens, decoded all but the first of each request, begun and
 	// waited first tokens and the seconds until then, and prompted the tokens of
-	// their prompts, counted when they came.
-	received, decoded, begun, waited, prompted steps
+	// their prompts, counted when they came; spaced are seconds between tokens.
+	received, decoded, begun, waited, prompted, spaced steps
 }
 
 // steps is a number that grows: the moments at which it did, in order, and
@@ -87,7 +87,7 @@ func (s steps) around(from, to reading, slack time.Duration) span {
 
 // newLedger enters what the client saw.
 func newLedger(outcomes []outcome) *ledger {
-	var finished, failed, answered, asked, lived, received, decoded, begun, waited, prompted []growth
+	var finished, failed, answered, asked, lived, received, decoded, begun, waited, prompted, spaced []growth
 	for _, o := range outcomes {
 		if o.failed {
 			failed = append(failed, growth{o.ended, 1})
@@ -103,14 +103,15 @@ func newLedger(outcomes []outcome) *ledger {
 		for _, at := range o.tokens {
 			received = append(received, growth{at, 1})
 		}
-		for _, at := range o.tokens[1:] {
+		for n, at := range o.tokens[1:] {
 			decoded = append(decoded, growth{at, 1})
+			spaced = append(spaced, growth{at, at.Sub(o.tokens[n]).Seconds()})
 		}
 	}
 	return &ledger{
 		outcomes: outcomes, finished: stepsOf(finished), failed: stepsOf(failed), answered: stepsOf(answered),
 		asked: stepsOf(asked), lived: stepsOf(lived), received: stepsOf(received), decoded: stepsOf(decoded),
-		begun: stepsOf(begun), waited: stepsOf(waited), prompted: stepsOf(prompted),
+		begun: stepsOf(begun), waited: stepsOf(waited), prompted: stepsOf(prompted), spaced: stepsOf(spaced),
 	}
 }
 

@@ -29,8 +29,10 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 
 	stopped := s.part(t, vllmCore+"_DP1")
 	signalPart(t, stopped, syscall.SIGSTOP)
-	r := l.turns(t, "stalled", l.lastMove(t, "1"), stallAfter+2*engineInterval)
+	moved := l.lastMove(t, "1")
+	r := l.turns(t, "stalled", moved, stallAfter+2*engineInterval)
 	require.Contains(t, r.Reason, "nothing moves")
+	documentStall(t, s.kind, "one of two data-parallel ranks", "the last of its counts moved", r.Since.Sub(moved), stallAfter+2*engineInterval+busyMachine)
 	before := total(l.page(t), "llm_server_generation_tokens_total")
 	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
 	within(t, engineLongest, "tokens come from the other engine", func() bool {

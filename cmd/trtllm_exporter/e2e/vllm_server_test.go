@@ -59,13 +59,17 @@ func (s *engineServer) start(t *testing.T, flags ...string) {
 }
 
 // waitServes waits until it answers a request. SGLang opens its port before it
-// can serve.
+// can serve; and what answers has to be this server, not one that took the port
+// while this one loaded its model.
 func (s *engineServer) waitServes(t *testing.T) {
 	t.Helper()
 	within(t, startsWithin, s.kind+" serves", func() bool {
 		require.False(t, s.ended(), "%s ended by itself:\n%s", s.kind, s.tail(30))
 		return s.status(t, "/health") == http.StatusOK
 	})
+	_, models, err := get(t.Context(), "http://"+s.address()+"/v1/models")
+	require.NoError(t, err)
+	require.Contains(t, string(models), engineModel, "another server has port %d", s.port)
 	t.Logf("%s serves after %s", s.kind, time.Since(s.begun).Round(time.Second))
 }
 

@@ -81,7 +81,7 @@ func (l vllmLife) load(t *testing.T) {
 
 // hung stops a process of a server that works on requests of so many tokens, and
 // lets it go on.
-func (l *life) hung(t *testing.T, part string, tokens int) {
+func (l *life) hung(t *testing.T, part, called string, tokens int) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
 	l.shows(t, slots, "llm_server_requests_running")
@@ -89,19 +89,20 @@ func (l *life) hung(t *testing.T, part string, tokens int) {
 	stopped := signalPart(t, pid, syscall.SIGSTOP)
 	r := l.turns(t, "stalled", stopped, stallAfter+2*engineInterval)
 	require.Contains(t, r.Reason, "nothing moves")
+	documentStall(t, l.server.kind, called, "it was stopped", r.Since.Sub(stopped), stallAfter+2*engineInterval+busyMachine)
 	l.turns(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
 	c.whole(t)
 }
 
 func (l vllmLife) hangs(t *testing.T) {
 	t.Helper()
-	l.hung(t, vllmCore, 600)
+	l.hung(t, vllmCore, "the engine", 600)
 	require.Equal(t, http.StatusOK, l.server.status(t, "/health"))
 }
 
 func (l vllmLife) workerHangs(t *testing.T) {
 	t.Helper()
-	l.hung(t, vllmWorker, 600)
+	l.hung(t, vllmWorker, "the worker, as in a stuck kernel", 600)
 }
 
 func (l vllmLife) sleeps(t *testing.T) {

@@ -1,0 +1,42 @@
+//go:build e2e_vllm && linux
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// documentStall wants a row of docs/accuracy.md for how long it took until a
+// server was judged stalled, and with -update writes it; from says from when on.
+func documentStall(t *testing.T, server, stopped, from string, after, allowed time.Duration) {
+	t.Helper()
+	begin, end := truthMarks("stalls")
+	file := filepath.Join(repositoryRoot(t), "docs/accuracy.md")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	head, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok, "%s has no %s", file, begin)
+	table, tail, ok := strings.Cut(rest, end)
+	require.True(t, ok, "%s has no %s", file, end)
+	key := fmt.Sprintf("| %s | %s | %s |", server, stopped, from)
+	if *updateTruth {
+		row := fmt.Sprintf("%s %.1f s | %.1f s |\n", key, after.Seconds(), allowed.Seconds())
+		var lines []string
+		for line := range strings.Lines(table) {
+			if strings.HasPrefix(line, key) {
+				line, row = row, ""
+			}
+			lines = append(lines, line)
+		}
+		table = strings.Join(lines, "") + row
+		require.NoError(t, os.WriteFile(file, []byte(head+begin+table+end+tail), 0o600))
+	}
+	require.Contains(t, table, key, "%s: run this test with -update", file)
+}
