@@ -17,8 +17,8 @@ type family struct {
 	series func(k *Known, w *writer)
 }
 
-// Catalogue are all families of series about servers: those derived from pages,
-// and those of what else is known of a replica.
+// Catalogue are the families derived from pages, and those of what follows from
+// page and answers; not those that change with each answer, see package series.
 func Catalogue() []derive.Family {
 	all := slices.Clone(derive.Catalogue())
 	for _, f := range families() {

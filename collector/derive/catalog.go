@@ -116,9 +116,8 @@ func makeCatalogue() []Family {
 		{"Versions side by side", versionFamilies()},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
-		{"Iterations of a trtllm-serve", iterationFamilies()},
 		{"Canary", canaryFamilies()},
-		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies(), stateFamilies())},
+		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies())},
 	} {
 		for _, f := range part.families {
 			all = append(all, f.whole(part.section))

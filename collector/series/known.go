@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -21,7 +20,7 @@ import (
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var Heads = sync.OnceValue(func() map[string]exposition.Family {
 	heads := make(map[string]exposition.Family)
-	for _, f := range assess.Catalogue() {
+	for _, f := range Catalogue() {
 		heads[f.Name] = exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
 	}
 	return heads
@@ -78,8 +77,12 @@ func (k *Known) Block(now *Facts) *exposition.Block {
 			k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
 		}
 	}
-	k.health(now.Answers.Health)
-	k.iterations(now.Answers.Iterations)
+	for i := range moments() {
+		m := &moments()[i]
+		if v, ok := m.value(now); ok {
+			k.add(pointID{family: m.name}, v)
+		}
+	}
 	now.Canary.Series(func(family, modelID, result string, v float64) {
 		k.add(pointID{family, "result", result, modelID}, v)
 	})
@@ -123,46 +126,6 @@ func (k *Known) shape() {
 
 // add adds one series.
 func (k *Known) add(id pointID, v float64) { k.next = append(k.next, point{id, v}) }
-
-// alone adds the one series of a family.
-func (k *Known) alone(family string, v float64) { k.add(pointID{family: family}, v) }
-
-// health are what the API said of the server's health.
-func (k *Known) health(h *api.Health) {
-	if h == nil {
-		return
-	}
-	if h.LiveKnown {
-		k.alone("live", flag(h.Live))
-	}
-	if h.API != engine.APIUnknown {
-		k.alone("ready", flag(h.API == engine.APIReady))
-		k.alone("health_check_duration_seconds", h.Took.Seconds())
-	}
-}
-
-// iterations are what was read of the iterations so far.
-func (k *Known) iterations(now *api.Iterations) {
-	if now == nil {
-		return
-	}
-	k.alone("iteration_stats_failures_total", float64(now.Failures))
-	if !now.Read {
-		return
-	}
-	k.alone("iteration_stats_read_total", float64(now.Iterations))
-	k.alone("iteration_stats_gaps_total", float64(now.Missing))
-	k.alone("iteration_stats_foreign_reader", flag(now.ForeignReader()))
-	k.alone("iteration_stats_generation_tokens_estimated_total", now.GeneratedTokens)
-	k.alone("iteration_stats_context_tokens_total", now.ContextTokens)
-	k.alone("iteration_stats_completed_requests_total", now.Completed)
-	if now.Queued != nil {
-		k.alone("iteration_stats_queued_requests", *now.Queued)
-	}
-	if now.Active != nil {
-		k.alone("iteration_stats_active_requests", *now.Active)
-	}
-}
 
 // flag is 1 for true.
 func flag(on bool) float64 {

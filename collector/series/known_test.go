@@ -147,7 +147,7 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 }
 
 func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
-	require.Len(t, series.Heads(), len(assess.Catalogue()))
+	require.Len(t, series.Heads(), len(series.Catalogue()))
 	require.NotEmpty(t, series.Heads()["llm_server_state"].Help)
 }
 

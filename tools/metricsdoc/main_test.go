@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 )
 
 func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }
@@ -45,7 +45,7 @@ func TestWhatIsNotGivenHasAReason(t *testing.T) {
 		require.Len(t, all[i], len(matrix.Quantities()))
 		for _, g := range all[i] {
 			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
-			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
+			require.True(t, g.Family == "" || slices.ContainsFunc(series.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestTablesOfTheReferenceHaveFourColumnsAtMost(t *testing.T) {
 
 func TestReferenceHasEveryFamilyAndAlias(t *testing.T) {
 	text := string(reference())
-	for _, f := range assess.Catalogue() {
+	for _, f := range series.Catalogue() {
 		require.Equal(t, 1, strings.Count(text, "| [`"+f.Name+"`](#"+f.Name+") |"), f.Name)
 		require.Equal(t, 1, strings.Count(text, "\n### `"+f.Name+"`\n"), f.Name)
 	}

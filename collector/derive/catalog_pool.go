@@ -1,26 +1,5 @@
 package derive
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-
-// stateFamilies say what the replica is doing, also while its page cannot be
-// scraped.
-func stateFamilies() []Family {
-	return []Family{
-		gauge("state", Sampled, beyondPage(OfReplica, inputs{}, "state"),
-			"What the replica is doing, judged from its /metrics and its API together: 1 for the state that it is in, 0 for the others.",
-			"/metrics answers, API answers, all requests fail, no iteration while requests are in flight"),
-		gauge("live", Exact, beyondPage(OfReplica, allOf(engine.AnswersLive)),
-			"1 if the server says it is live, else 0; absent when its API does not answer.",
-			"GET /v2/health/live and its like"),
-		gauge("ready", Exact, beyondPage(OfReplica, allOf(engine.AnswersHealth)),
-			"1 if the server says it is ready, else 0. A server whose requests all fail may say so too: see llm_server_state.",
-			"GET /v2/health/ready and its like"),
-		gauge("health_check_duration_seconds", Exact, beyondPage(OfReplica, allOf(engine.AnswersHealth)),
-			"How long the server took to answer the last health check.",
-			"measured by the exporter"),
-	}
-}
-
 // poolFamilies are about a pool as a whole.
 func poolFamilies() []Family {
 	return []Family{
