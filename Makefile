@@ -204,6 +204,17 @@ calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet o
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
+# What is measured needs a machine without other work for some minutes, and so is no part of `ci`.
+.PHONY: bench-peers
+bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with Prometheus and the usual Go libraries, with 1 to 1000 targets; draws docs/images/peers.svg.
+	mkdir -p $(CACHE)/peers
+	cd tools/peers && $(GO) test ./... && $(GO) build -o $(CACHE)/peers/peers .
+	for run in '1 1s' '10 1s' '100 1s' '1000 5s'; do \
+		set -- $$run; \
+		$(CACHE)/peers/peers -targets $$1 -interval $$2 -exporter $(EXPORTER) -prometheus $(TOOLS)/prometheus || exit 1; \
+	done >$(CACHE)/peers/results.json
+	$(CACHE)/peers/peers -chart docs/images/peers.svg $(CACHE)/peers/results.json
+
 # A module of its own: the picker needs an older Prometheus. What it needs takes minutes to compile, so that `ci` leaves it out.
 .PHONY: check-picker
 check-picker: ## Have the endpoint picker of the Gateway API inference extension read the page of every kind of server.

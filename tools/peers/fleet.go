@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// samples is how many samples the page of a target has, and ofServers is what
+// their names begin with.
+const (
+	samples   = 226
+	ofServers = "nv_"
+)
+
+// fleet are targets in this process: servers of Triton with its API, each on a
+// port of its own. Their values grow with each scrape.
+type fleet struct {
+	addresses []string
+	scrapes   atomic.Int64
+	asked     atomic.Int64
+	servers   []*http.Server
+}
+
+// newFleet starts so many targets on free ports of the loopback.
+func newFleet(ctx context.Context, n int) (*fleet, error) {
+	f := &fleet{}
+	var listen net.ListenConfig
+	for i := range n {
+		l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			f.close()
+			return nil, fmt.Errorf("target %d: %w", i, err)
+		}
+		server := &http.Server{Handler: f.target(i)} //nolint:gosec // clients are peers of this run.
+		f.servers = append(f.servers, server)
+		f.addresses = append(f.addresses, l.Addr().String())
+		go func() { _ = server.Serve(l) }()
+	}
+	return f, nil
+}
+
+// close ends all targets.
+func (f *fleet) close() {
+	for _, s := range f.servers {
+		_ = s.Close()
+	}
+}
+
+// target answers for one target.
+func (f *fleet) target(replica int) http.Handler {
+	var tick atomic.Int64
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" {
+			f.asked.Add(1)
+			api(w, r.URL.Path)
+			return
+		}
+		f.scrapes.Add(1)
+		page := simulate.BenchPage(simulate.BenchTRTLLM, replica, int(tick.Add(1)))
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Content-Length", strconv.Itoa(len(page)))
+		_, _ = w.Write(page)
+	})
+}
+
+// api answers what Triton is asked besides its page.
+func api(w http.ResponseWriter, path string) {
+	answer := ""
+	switch {
+	case path == "/v2":
+		answer = `{"name":"triton","version":"2.51.0","extensions":["model_repository","model_configuration","statistics"]}`
+	case path == "/v2/repository/index":
+		var models []string
+		for _, m := range []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"} {
+			models = append(models, `{"name":"`+m+`","version":"1","state":"READY"}`)
+		}
+		answer = "[" + strings.Join(models, ",") + "]"
+	case strings.HasSuffix(path, "/config"):
+		answer = `{"name":"m","backend":"python","max_batch_size":8,"input":[],"output":[],"parameters":{}}`
+	}
+	if answer != "" {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, _ = w.Write([]byte(answer))
+}
