@@ -86,9 +86,9 @@ func (r *replica) Library() string {
 	return ""
 }
 
-// Beside is the kind of server in a pool of several kinds, where a version alone
+// NamedKind is the name of the kind of server in a pool of several kinds, where a version alone
 // does not say what it is a version of.
-func (r *replica) Beside() string {
+func (r *replica) NamedKind() string {
 	if !r.mixed {
 		return ""
 	}
