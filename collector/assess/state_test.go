@@ -31,6 +31,11 @@ func TestStateOfAReplica(t *testing.T) {
 		{"a page and no API that is known", assess.Evidence{Scrape: assess.Scrape{OK: true}}, assess.Ready, "was not asked"},
 		{"a page and an API that is restricted", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Ready, "only this is known"},
 		{
+			"ready, and its page says that nobody works for it",
+			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unrouted: true, Unserved: "its LLM is gone"},
+			assess.NotReady, "the page says that no worker serves any of its models",
+		},
+		{
 			"ready, and the LLM is not loaded",
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Unserved: "its LLM is gone"},
 			assess.Unserved, "its LLM is gone",
