@@ -82,6 +82,7 @@ func (l *line) counter(name string) float64 { return value(l.page(), own(name, "
 
 func TestC01AResetIsNoSpike(t *testing.T) {
 	t.Parallel()
+	t.Attr("C01", "up, `target_counter_resets_total`")
 	synctest.Test(t, func(t *testing.T) {
 		l, c := counted(t)
 		c.move(func(c *counters) { c.success = 3 })
@@ -99,6 +100,7 @@ func TestC01AResetIsNoSpike(t *testing.T) {
 
 func TestC02ARestartClearsTheWindow(t *testing.T) {
 	t.Parallel()
+	t.Attr("C02", "up, `target_restarts_total`")
 	synctest.Test(t, func(t *testing.T) {
 		l, c := counted(t)
 		c.move(func(c *counters) { c.success, c.inferences, c.execution = 2, 2, 2 })

@@ -29,8 +29,9 @@ var (
 	// codeOfCase begins the name of a case in a table, codeAlone is a comment.
 	codeOfCase = regexp.MustCompile(`^([A-Z]\d\d)[ :-]`)
 	codeAlone  = regexp.MustCompile(`^// ([A-Z]\d\d)\.$`)
-	// rowOfList is a row of the list: code, what happens, what is expected, tests.
-	rowOfList = regexp.MustCompile("^\\| ([A-Z]\\d\\d) \\| (.+) \\| (.+) \\| (`.+`|TESTS) \\|$")
+	// rowOfList is a row of the list: code, what happens, what is expected, tests,
+	// result.
+	rowOfList = regexp.MustCompile("^\\| ([A-Z]\\d\\d) \\| (.+) \\| (.+) \\| (`.+`|TESTS) \\| (.+) \\|$")
 )
 
 // TestEveryCodeOfACaseIsExplained reads all tests: a code in the name of a test
@@ -69,12 +70,12 @@ func TestEveryCodeOfACaseIsExplained(t *testing.T) {
 	}
 }
 
-// withTests is the list with the last column of its rows.
+// withTests is the list with the tests of its rows.
 func withTests(list string, tests map[string]string) string {
 	var out strings.Builder
 	for line := range strings.Lines(list) {
 		if row := rowOfList.FindStringSubmatch(strings.TrimSpace(line)); row != nil {
-			line = fmt.Sprintf("| %s | %s | %s | %s |\n", row[1], row[2], row[3], cmp.Or(tests[row[1]], row[4]))
+			line = fmt.Sprintf("| %s | %s | %s | %s | %s |\n", row[1], row[2], row[3], cmp.Or(tests[row[1]], row[4]), row[5])
 		}
 		out.WriteString(line)
 	}

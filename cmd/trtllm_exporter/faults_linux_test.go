@@ -133,6 +133,7 @@ func counting(t *testing.T, takes time.Duration) (address string, now func() flo
 }
 
 func TestP06AShortageOfFilesHealsAndIsNobodysEnd(t *testing.T) {
+	t.Attr("P06", "`connections_waits_total`")
 	var targets strings.Builder
 	address, _ := counting(t, 100*time.Millisecond)
 	for i := range 200 {

@@ -26,6 +26,7 @@ import (
 const plainRequest = "GET /metrics HTTP/1.1\r\nHost: exporter\r\n\r\n"
 
 func TestSlowReadersAreCutAndDelayNobody(t *testing.T) {
+	t.Attr("X02", "`http_aborted_total`")
 	// X02.
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -128,6 +129,7 @@ func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
 }
 
 func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
+	t.Attr("X03", "`http_aborted_total`")
 	// X03.
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet(t)
@@ -176,6 +178,7 @@ func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
 }
 
 func TestStormOfReadersIsBounded(t *testing.T) {
+	t.Attr("X01", "503")
 	// X01.
 	const storm, slots = 500, 40
 	synctest.Test(t, func(t *testing.T) {
@@ -222,6 +225,7 @@ func TestStormOfReadersIsBounded(t *testing.T) {
 }
 
 func TestOddMethodsAreRefusedAndMakeNoSeries(t *testing.T) {
+	t.Attr("X05", "405")
 	// X05.
 	opts := newFleet(t).options()
 	h := handler(t, opts)

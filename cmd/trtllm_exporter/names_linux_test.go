@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestT09T11NamesThatMoveAndFail gives the program a file of hosts of its own and
+// a name server that nobody is at: the server's name moves to another address
+// when the first server ends, exists no more, and is back.
+func TestT09T11NamesThatMoveAndFail(t *testing.T) {
+	if os.Getenv("FAULTS") == "" {
+		t.Skip("make faults runs it: it takes half a minute")
+	}
+	if out, err := exec.CommandContext(t.Context(), "unshare", "-m", "true").CombinedOutput(); err != nil {
+		t.Skipf("this machine gives no files of our own: %s", out)
+	}
+	dir := t.TempDir()
+	hosts, resolv := filepath.Join(dir, "hosts"), filepath.Join(dir, "resolv.conf")
+	write := func(file, text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	at := func(address string) { write(hosts, "127.0.0.1 localhost\n"+address) }
+	write(resolv, "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n")
+	at("127.0.0.1 engine.test\n")
+	port, end := serverAt(t, "127.0.0.1:0", 1)
+	before := fmt.Sprintf(`exec unshare -m sh -c 'mount --bind %s /etc/hosts && mount --bind %s /etc/resolv.conf && exec "$0" "$@"' "$0" "$@"`, hosts, resolv)
+	p := started(t, freeAddress(t, "127.0.0.1"), before, "global: { scrape_interval: 1s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: 1\n    static_configs: [ { targets: [\"engine.test:"+port+"\"], labels: { replica_id: r } } ]\n")
+	p.healthy()
+	shows := func(what, line string) {
+		t.Helper()
+		for began := time.Now(); !strings.Contains(p.metrics(), line); time.Sleep(100 * time.Millisecond) {
+			require.Less(t, time.Since(began), 30*time.Second, "%s: %s\n%s", what, line, &p.log)
+		}
+	}
+	const up = "\ntrtllm_exporter_target_up{pool_id=\"p\",replica_id=\"r\"} "
+	server := func(n int) string { return fmt.Sprintf(`trtllm_version="unknown",version="1"} %d`+"\n", n) }
+	shows("the name is known", server(1))
+
+	_, endSecond := serverAt(t, "127.0.0.2:"+port, 2)
+	at("127.0.0.2 engine.test\n")
+	end()
+	shows("the name has moved", server(2))
+	require.Contains(t, p.metrics(), up+"1")
+
+	at("")
+	endSecond()
+	shows("there is no such name", `trtllm_exporter_target_scrape_failures_total{pool_id="p",reason="dns",replica_id="r"}`)
+	require.Contains(t, p.metrics(), up+"0")
+
+	serverAt(t, "127.0.0.1:"+port, 3)
+	at("127.0.0.1 engine.test\n")
+	shows("the name is back", server(3))
+	require.Contains(t, p.metrics(), up+"1")
+}
+
+// serverAt is a server with a page that says which it is, until the test or end
+// ends it.
+func serverAt(t *testing.T, address string, number int) (port string, end func()) {
+	t.Helper()
+	var listen net.ListenConfig
+	l, err := listen.Listen(t.Context(), "tcp4", address)
+	require.NoError(t, err)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} %d\n", number)
+	}))
+	_ = s.Listener.Close()
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	_, port, err = net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port, func() {
+		s.CloseClientConnections()
+		s.Close()
+	}
+}
