@@ -194,6 +194,10 @@ LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAG
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers.
 	$(LIVE) -run '^TestPanelsShowTheTruth$$' -timeout 10m ./alerts/live/
 
+.PHONY: pages
+pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long six faults take to reach a webhook, with the rules and the Alertmanager as they are shipped.
+	$(LIVE) -run '^TestPagesComeInTime$$' -timeout 15m ./alerts/live/
+
 # As long as nobody breaks anything nothing fires.
 CALM ?= 25m
 .PHONY: calm

@@ -84,6 +84,7 @@ func faults() []fault {
 }
 
 func TestFaultsReachTheirReceiver(t *testing.T) {
+	t.Parallel()
 	s := startStack(t, quick(t))
 	replicas := 0
 	for _, pool := range s.fleet.Pools() {
