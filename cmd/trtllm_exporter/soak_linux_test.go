@@ -163,19 +163,32 @@ func (s *soak) reload(n int) {
 	}
 }
 
-// dawdle is a reader who takes nothing of the page for ten seconds, in each of
-// its forms by turns.
-func (s *soak) dawdle(n int) {
-	forms := []string{
+// readerForms are the headers by which readers ask for each form of the page.
+func readerForms() []string {
+	return []string{
 		"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n",
 		"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n",
 	}
+}
+
+// dawdle is a reader who takes nothing of the page for ten seconds, in each of
+// its forms by turns.
+func (s *soak) dawdle(n int) {
+	forms := readerForms()
+	if conn := s.lurk(forms[n%len(forms)]); conn != nil {
+		time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
+	}
+}
+
+// lurk asks for the page in a form and takes nothing of it; nil when no
+// connection was made.
+func (s *soak) lurk(form string) net.Conn {
 	conn, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", s.address)
 	if err != nil {
-		return
+		return nil
 	}
-	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", forms[n%len(forms)])
-	time.AfterFunc(10*time.Second, func() { _ = conn.Close() })
+	_, _ = fmt.Fprintf(conn, "GET /metrics HTTP/1.1\r\nHost: soak\r\n%s\r\n", form)
+	return conn
 }
 
 // leastHeap is the least heap of half a minute, in bytes, some rounds of all

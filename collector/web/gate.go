@@ -18,8 +18,9 @@ const (
 	// openPerSlot bounds all answers under way, slow readers among them, as a
 	// multiple of those at work.
 	openPerSlot = 8
-	// longestWait is how long a request waits for a slot.
-	longestWait = time.Second
+	// longestWait is how long a request waits for a slot: most of what Prometheus
+	// gives a scrape at the shortest intervals in use.
+	longestWait = 3 * time.Second
 	// heldShare is the part of the memory limit that the answers may have which
 	// slow readers hold, maxHeld and leastHeld bound it in bytes.
 	heldShare, maxHeld, leastHeld = 8, 64 << 20, 4 << 20
@@ -63,7 +64,7 @@ type ticket struct {
 	timer *time.Timer
 }
 
-// enter returns nil when the gate stays full of work until a second is over. A
+// enter returns nil when the gate stays full of work for longestWait. A
 // reader that only writes gives its slot to one that comes, and its place when it
 // is slow.
 func (g *gate) enter(ctx context.Context) *ticket {

@@ -19,7 +19,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 // route is one path.
 type route struct {
 	methods []string
-	// gated routes cost work: beyond MaxInFlight they wait for a second at most,
+	// gated routes cost work: beyond MaxInFlight they wait for three seconds at most,
 	// and then answer 503.
 	gated bool
 	serve func(http.ResponseWriter, *http.Request)
