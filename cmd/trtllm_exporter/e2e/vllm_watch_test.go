@@ -100,6 +100,20 @@ func (l *life) shows(t *testing.T, want float64, name string, pairs ...string) {
 	}
 }
 
+// showsAtOnce waits for a page on which series have their values.
+func (l *life) showsAtOnce(t *testing.T, want map[string]float64) {
+	t.Helper()
+	within(t, engineLongest, fmt.Sprint("one page has ", want), func() bool {
+		p := l.page(t)
+		for name, value := range want {
+			if found := p.named(name); len(found) != 1 || found[0].value != value {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // absent wants nothing of a name on the page.
 func (l *life) absent(t *testing.T, name string, pairs ...string) {
 	t.Helper()
