@@ -95,13 +95,13 @@ func (l *life) hung(t *testing.T, part, called string, tokens int) {
 
 func (l vllmLife) hangs(t *testing.T) {
 	t.Helper()
-	l.hung(t, vllmCore, "the engine", 600)
+	l.hung(t, vllmCore, "the engine", 2400)
 	require.Equal(t, http.StatusOK, l.server.status(t, "/health"))
 }
 
 func (l vllmLife) workerHangs(t *testing.T) {
 	t.Helper()
-	l.hung(t, vllmWorker, "the worker, as in a stuck kernel", 600)
+	l.hung(t, vllmWorker, "the worker, as in a stuck kernel", 2400)
 }
 
 func (l vllmLife) sleeps(t *testing.T) {
@@ -120,7 +120,7 @@ func (l vllmLife) sleeps(t *testing.T) {
 func (l vllmLife) drains(t *testing.T) {
 	t.Helper()
 	before := l.page(t)
-	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 800})
+	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: 1600})
 	l.shows(t, slots, "llm_server_requests_running")
 	require.NoError(t, syscall.Kill(l.server.cmd.Process.Pid, syscall.SIGTERM))
 	within(t, engineLongest, "new requests are refused", func() bool {
