@@ -4,7 +4,6 @@ package live
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -86,14 +85,7 @@ func faults() []fault {
 func TestFaultsReachTheirReceiver(t *testing.T) {
 	t.Parallel()
 	s := startStack(t, quick(t))
-	replicas := 0
-	for _, pool := range s.fleet.Pools() {
-		replicas += len(pool.Replicas)
-	}
-	within(t, time.Minute, "all replicas are ready", func() bool {
-		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
-	})
+	s.awaitReady(t)
 	// Windows fill.
 	pause(t, 30*time.Second)
 	calm := s.panels(t)

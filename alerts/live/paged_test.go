@@ -4,7 +4,6 @@ package live
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,14 +57,7 @@ func TestPagesComeInTime(t *testing.T) {
 			return b.String()
 		},
 	})
-	replicas := 0
-	for _, pool := range s.fleet.Pools() {
-		replicas += len(pool.Replicas)
-	}
-	within(t, time.Minute, "all replicas are ready", func() bool {
-		found := s.query(t, `sum(llm_server_state{state="ready"})`)
-		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
-	})
+	s.awaitReady(t)
 	// Until the rules have seen them serve.
 	pause(t, 20*time.Second)
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -202,6 +203,19 @@ func values(t *testing.T) alerts.Values {
 		v[key] = value
 	}
 	return v
+}
+
+// awaitReady waits until Prometheus knows every replica of the fleet as ready.
+func (s *stack) awaitReady(t *testing.T) {
+	t.Helper()
+	replicas := 0
+	for _, pool := range s.fleet.Pools() {
+		replicas += len(pool.Replicas)
+	}
+	within(t, time.Minute, "all replicas are ready", func() bool {
+		found := s.query(t, `sum(llm_server_state{state="ready"})`)
+		return len(found) == 1 && found[0]["value"] == strconv.Itoa(replicas)
+	})
 }
 
 // query asks Prometheus for a value now.
