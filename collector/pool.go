@@ -117,7 +117,7 @@ func (p *pool) alike(o *pool) bool {
 		c.Scheme, c.MetricsPath, c.APIPort, c.APIScheme = "", "", 0, ""
 	}
 	x, y := p.shared, o.shared
-	vocabularies := func(e *exposition.Config) any { return []any{e.Raw, e.Normalised, e.Aliases} }
+	vocabularies := func(e *exposition.Config) any { return []any{e.Raw, e.Normalised, e.WindowGauges, e.Aliases} }
 	return x.Labels.Versions == y.Labels.Versions && x.Window == y.Window &&
 		reflect.DeepEqual(vocabularies(&x.Page), vocabularies(&y.Page)) && reflect.DeepEqual(a, b)
 }

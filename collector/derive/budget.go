@@ -68,6 +68,9 @@ func boundSeries(all []exposition.ComputedSeries, limit exposition.Budget) int {
 	for i := range all {
 		id := all[i].Labels.Get("model_id")
 		ids[id] = id == ""
+		if all[i].Aside {
+			continue
+		}
 		costs[id] = costs[id].Plus(all[i].Cost())
 	}
 	kept, taken := make(map[string]bool, len(ids)), exposition.Budget{}
@@ -78,7 +81,7 @@ func boundSeries(all []exposition.ComputedSeries, limit exposition.Budget) int {
 	}
 	left := 0
 	for i := range all {
-		if all[i].Left = !kept[all[i].Labels.Get("model_id")]; all[i].Left {
+		if all[i].Left = !kept[all[i].Labels.Get("model_id")]; all[i].Left && !all[i].Aside {
 			left++
 		}
 	}

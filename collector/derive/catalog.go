@@ -60,6 +60,9 @@ type Family struct {
 	Engines []engine.Kind
 	// Section is the part of the metric reference it is in.
 	Section string
+	// InPromQL says whether a query gives the same; with
+	// [Options.NoWindowGauges] families are not shown of which one does.
+	InPromQL InPromQL
 
 	rule Rule
 }
@@ -134,6 +137,9 @@ func (f Family) whole(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
 	f.Scope, f.Labels = f.rule.shape()
 	f.Engines = f.rule.inputs.feeders()
+	if f.InPromQL == (InPromQL{}) {
+		f.InPromQL.Why = f.rule.why
+	}
 	return f
 }
 

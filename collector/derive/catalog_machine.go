@@ -33,9 +33,11 @@ func replicaFamilies() []Family {
 	return []Family{
 		gauge("info", Exact, info(),
 			"1 with the versions of the replica and where the TensorRT-LLM version comes from: config, version_endpoint, model_parameter, compatibility_table or unknown.",
-			"1"),
+			"1").
+			noQuery(whyBeyond),
 		gauge("source_anomaly", Exact, anomalies(),
 			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch. Values that are wrong because of it are absent meanwhile.",
-			"see the checks below"),
+			"see the checks below").
+			noQuery("the checks compare a page with those before it"),
 	}
 }

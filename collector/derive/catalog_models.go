@@ -20,7 +20,8 @@ func modelFamilies() []Family {
 		one("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one a request.", "nv_inference_exec_count"),
 		gauge("model_batch_size_average", Exact, executedBatch(),
 			"Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
-			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
+			"rate(nv_inference_count) / rate(nv_inference_exec_count)").
+			noQuery(whyModels),
 		gauge("model_requests_pending", Exact, copyOf(engine.ModelPending),
 			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM's and decoupled Python ones.",
 			"nv_inference_pending_request_count"),
@@ -31,7 +32,8 @@ func modelFamilies() []Family {
 			"microseconds / 1000000"),
 		gauge("model_queue_compute_ratio", Exact, queueCompute(),
 			"Time in Triton's queue divided by compute time over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
-			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
+			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)").
+			noQuery(whyModels),
 		gauge("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
 			"How long the model took to load (source nv_model_load_duration_secs).",
 			"nv_model_load_duration_secs"),

@@ -19,10 +19,12 @@ func requestFamilies() []Family {
 			counted),
 		gauge("requests_per_second", Exact, requestRate(),
 			"Requests a second that ended over the window, at the entry model only; failures of an ensemble, which Triton counts twice since 24.07, count once.",
-			"rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER"),
+			"rate(success) + rate(failure), of ensembles max(failure / 2, failures of steps) with reason OTHER").
+			noQuery(whyOnce),
 		gauge("request_error_ratio", Rough, errorRatio(),
 			"Share of the requests that ended over the window and did not end well, by class: client, canceled, overload, server; 0 to 1. Only server is the server's fault. Absent where not all failures are counted: decoupled Python models, which never count errors after they accepted, models of which nobody says whether they are such, and trtllm-serve up to 1.2. A class of which the server counts only some, as Triton does overload and canceled, is there once one was counted.",
-			"rate(ended of the class) / rate(ended), failures of an ensemble counted once"),
+			"rate(ended of the class) / rate(ended), failures of an ensemble counted once").
+			noQuery(whyOnce),
 		counter("requests_rejected_total", Exact, copyOf(engine.RequestsRejected),
 			"Requests that a router or engine refused for want of room (source dynamo_frontend_model_rejection_total). They are in requests_total{class=overload} too where the server counts them as ended.",
 			counted),
@@ -46,7 +48,8 @@ func runningFamilies() []Family {
 			"active requests"),
 		gauge("requests_waiting", Sampled, perEntry(waiting(), (*Plan).executorGate),
 			"Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting; dynamo_frontend_queued_requests). TensorRT-LLM in Triton counts only those within its limit.",
-			"waiting, or active - scheduled"),
+			"waiting, or active - scheduled").
+			noQuery(whyByKind),
 		gauge("requests_prefill", Sampled, copyOf(engine.RequestsPrefill),
 			"Running requests in their prefill (context) phase; a part of llm_server_requests_running (source request_type=context, num_context_requests).",
 			"context requests"),
@@ -67,10 +70,12 @@ func runningFamilies() []Family {
 			"max active requests"),
 		gauge("requests_fill_ratio", Sampled, perEntry(both(total(engine.RequestsRunning), requestsLimit(), ratio), (*Plan).executorGate),
 			"How full the batch is, 0 to 1: running requests divided by how many the executor admits.",
-			"requests_running / requests_limit"),
+			"requests_running / requests_limit").
+			noQuery("requests_running / requests_limit is of one moment, and costs no window: it stays"),
 		gauge("batch_size_average", Sampled, batchSize(),
 			"Mean size of the in-flight batch over the pages of the window. For models that batch otherwise see llm_server_model_batch_size_average.",
-			"avg(requests_running) over the window"),
+			"avg(requests_running) over the window").
+			noQuery(whyPages),
 	}
 }
 
@@ -79,10 +84,12 @@ func queueFamilies() []Family {
 	return []Family{
 		gauge("queue_depth", Sampled, queueDepth(),
 			"Requests that wait: pending in Triton's queues plus waiting in the engine. A lower bound while llm_server_saturated is 1, for TensorRT-LLM in Triton does not expose requests beyond its limit. Absent where no queue is exposed.",
-			"queue_requests{queue=core} + queue_requests{queue=engine}; models that Triton itself queues: core alone"),
+			"queue_requests{queue=core} + queue_requests{queue=engine}; models that Triton itself queues: core alone").
+			noQuery(whyByKind),
 		gauge("queue_requests", Sampled, queueSplit(),
 			"Requests that wait, by queue: core is Triton's (source nv_inference_pending_request_count of all models but ensembles), engine is the executor's (source request_type=waiting, before TensorRT-LLM 0.18 active - scheduled). Core is near 0 for models that hand requests over at once.",
-			"core: sum of pending; engine: waiting, or active - scheduled"),
+			"core: sum of pending; engine: waiting, or active - scheduled").
+			noQuery(whyByKind),
 		gauge("requests_routing", Sampled, copyOf(engine.RequestsRouting),
 			"Requests that wait in a router for a worker with room (source dynamo_frontend_router_queue_pending_requests).",
 			"router_queue_pending_requests"),
@@ -91,21 +98,27 @@ func queueFamilies() []Family {
 			exposed),
 		gauge("queue_hidden_requests_estimate", Rough, hiddenQueue(),
 			"Requests that wait beyond what the executor admits, which Triton exposes nowhere, estimated by Little's law over the window: the time that the requests which ended spent in the ensemble, by time, less those that are shown. Absent while requests end at a decoupled entry; too small while the queue grows, for it is that which the requests that ended found.",
-			"sum(rate(nv_inference_request_duration_us)) of the entry models - avg(active) - pending, at least 0"),
+			"sum(rate(nv_inference_request_duration_us)) of the entry models - avg(active) - pending, at least 0").
+			noQuery(whyPages),
 		gauge("headroom_requests", Sampled, headroom(),
 			"How many more requests the engine could take on at once: free places, or as many as the free tokens of the KV cache hold of the mean request of the window, whichever is less.",
-			"min(limit - active, free tokens / (mean prompt + mean output tokens))"),
+			"min(limit - active, free tokens / (mean prompt + mean output tokens))").
+			noQuery(whyByKind),
 		gauge("limited_by", Sampled, limitedBy(),
 			"1 for what requests wait for, 0 for the others: slots (the batch is full), kv_cache (full, or requests were paused for it), prefill (prompts are computed while others wait), core_queue (Triton's queue before an engine with room), none, or unknown, where requests wait and nothing that the server exposes explains it.",
-			"paused > 0 or KV cache >= 0.95; active >= limit; waiting > 0 with prefills; pending > 0"),
+			"paused > 0 or KV cache >= 0.95; active >= limit; waiting > 0 with prefills; pending > 0").
+			noQuery(whyByKind),
 		gauge("signal_coverage_ratio", Exact, coverage(),
 			"Share of the requests that ended over the window which a latency has measured, by signal, 0 to 1: of the rest its percentiles say nothing. Absent where not all failures are counted.",
-			"rate(count of the histogram) / rate(ended)"),
+			"rate(count of the histogram) / rate(ended)").
+			noQuery(whyOnce),
 		gauge("saturated", Sampled, saturated(),
 			"1 while the executor has admitted as many requests as it may; further ones then wait in a queue that TensorRT-LLM in Triton does not expose. Of an engine that does not say how many it may, as vLLM and SGLang: 1 while requests wait in it.",
-			"active >= limit, else waiting > 0"),
+			"active >= limit, else waiting > 0").
+			noQuery(whyByKind),
 		gauge("saturation_ratio", Sampled, saturation(),
 			"How much of what the replica can serve is asked for, to scale by: 0 without requests, 1 when full, more while requests are known to wait. Absent when it is not known. Of an engine that does not say how many requests it takes, as vLLM and SGLang, it is the use of the KV cache, and while requests wait those by the ones that run.",
-			"0 without requests, else max(requests in flight and known to wait / (requests_limit, or running while others wait), kv_cache_utilization_ratio)"),
+			"0 without requests, else max(requests in flight and known to wait / (requests_limit, or running while others wait), kv_cache_utilization_ratio)").
+			noQuery(whyByKind),
 	}
 }

@@ -320,3 +320,16 @@ func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {
 		}
 	}
 }
+
+// TestEachFamilySaysWhetherAQueryGivesTheSame has one answer for each, and a query
+// for gauges alone: what counts and what is observed stays on the page.
+func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
+	t.Parallel()
+	for _, f := range Catalogue() {
+		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", f.Name)
+		if f.InPromQL.Query != "" {
+			require.Equal(t, model.MetricTypeGauge, f.Type, f.Name)
+			require.NotContains(t, f.InPromQL.Query, f.Name+"[", f.Name)
+		}
+	}
+}

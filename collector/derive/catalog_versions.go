@@ -14,15 +14,19 @@ func versionFamilies() []Family {
 		tokens("model_generation_tokens_total", engine.GenerationTokens, "Generated tokens", "nv_llm_output_token_len_sum"),
 		gauge("version_error_ratio_difference", Rough, bounds(failedMore()),
 			"Bounds of the difference in the share of requests that failed by the server's fault over the window, between two versions of an entry model."+compared,
-			"Newcombe's interval of two shares"),
+			"Newcombe's interval of two shares").
+			noQuery(whyPages),
 		gauge("version_duration_difference_seconds", Rough, bounds(tookLonger()),
 			"Bounds of the difference in the mean time of requests that succeeded over the window, between two versions of an entry model."+compared+" Absent while requests ended in fewer than five intervals of the window; takes what ended in one interval for independent of the next.",
-			"Welch's interval of two means, their errors from the means between pages"),
+			"Welch's interval of two means, their errors from the means between pages").
+			noQuery(whyPages),
 		gauge("version_time_to_first_token_difference_seconds", Rough, bounds(cameLater()),
 			"Bounds of the difference in the mean time to the first token over the window, between two versions of an entry model that streams."+compared+" Absent while first tokens came in fewer than five intervals of the window.",
-			"Welch's interval of two means, their errors from the means between pages"),
+			"Welch's interval of two means, their errors from the means between pages").
+			noQuery(whyPages),
 		gauge("version_worse", Rough, worse(),
 			"1 when a version of an entry model is worse than the version before it (label than) with 95 % confidence over the window, by errors, duration or first_token; 0 when it is better or when the window does not tell. One of forty such comparisons of equal versions is 1 by chance: ask for several minutes of it.",
-			"lower bound of the difference > 0"),
+			"lower bound of the difference > 0").
+			noQuery(whyPages),
 	}
 }

@@ -29,6 +29,9 @@ type Options struct {
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string
 	AliasesOnly bool
+	// NoWindowGauges keeps the families from the page that a query computes of
+	// others, see [InPromQL].
+	NoWindowGauges bool
 	// RawHidden says that the server's own series are not shown, so that none of
 	// their names is taken.
 	RawHidden bool

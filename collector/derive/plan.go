@@ -50,6 +50,8 @@ type Plan struct {
 	program *program
 	// wanted are the objectives of the pool.
 	wanted []slo.Objective
+	// leave says that families which a query computes are not shown.
+	leave bool
 	// unread are how many models the budget leaves out.
 	unread int
 	// noted are the signals that rules read, nil outside of tests.
@@ -68,7 +70,7 @@ type counts struct {
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives,
+		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives, leave: opts.NoWindowGauges,
 		counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),

@@ -105,7 +105,7 @@ type repeated struct{ series, of int }
 func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 	p.program.series = append(p.program.series, exposition.ComputedSeries{
 		Family: exposition.Family{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit},
-		Suffix: suffix, Labels: lset,
+		Suffix: suffix, Labels: lset, Aside: p.leave && f.InPromQL.Query != "",
 	})
 	return len(p.program.series) - 1
 }

@@ -17,6 +17,8 @@ type Rule struct {
 	scope  Scope
 	labels []string
 	like   engine.Signal
+	// why no query gives the same, of rules of which none does.
+	why string
 	// compile is called when the target's page has a new shape; it adds a series
 	// for every value that the page can give. It is nil for families that the
 	// collector knows from more than the page.
@@ -26,6 +28,12 @@ type Rule struct {
 // by adds labels that the formula makes.
 func (r Rule) by(names ...string) Rule {
 	r.labels = slices.Concat(r.labels, names)
+	return r
+}
+
+// shown is of a rule that passes on what servers count, or adds it up.
+func (r Rule) shown() Rule {
+	r.why = whyShown
 	return r
 }
 
@@ -50,12 +58,12 @@ func (r Rule) shape() (Scope, []string) {
 // beyondPage is of a family that the collector knows from more than the page, of
 // servers whose API answers what is needed.
 func beyondPage(scope Scope, answers inputs, names ...string) Rule {
-	return Rule{inputs: answers, scope: scope, labels: names}
+	return Rule{inputs: answers, scope: scope, labels: names, why: whyBeyond}
 }
 
 // copyOf passes a signal on, in base units and with our labels.
 func copyOf(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal), like: signal, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.all(signal) {
 			if len(g.members) > 0 && !p.falsified(g) {
 				p.pass(f, "", g.labels, p.gateOf(g), g, g.members, g.meaning.Shift)
@@ -68,7 +76,7 @@ func copyOf(signal engine.Signal) Rule {
 // only what it is made of.
 func copyOr(signal engine.Signal, t term) Rule {
 	exposed := copyOf(signal)
-	return Rule{inputs: t.inputs, like: signal, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: t.inputs, like: signal, why: whyByKind, compile: func(p *Plan, f *Family) {
 		exposed.compile(p, f)
 		for _, id := range p.ids(t.inputs) {
 			if len(p.of(signal, id)) == 0 {
@@ -85,7 +93,7 @@ func byState(one string, first engine.Signal, other string, second engine.Signal
 			p.pass(f, "", p.forModel(g.id, "state", state), p.gateOf(g), g, g.members, g.meaning.Shift)
 		}
 	}
-	return Rule{inputs: anyOf(first, second), like: first, labels: []string{"state"}, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: anyOf(first, second), like: first, labels: []string{"state"}, why: whyShown, compile: func(p *Plan, f *Family) {
 		pass(p, f, one, first)
 		pass(p, f, other, second)
 	}}
@@ -93,7 +101,7 @@ func byState(one string, first engine.Signal, other string, second engine.Signal
 
 // distribution passes a histogram or a summary on, all of its series.
 func distribution(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal), like: signal, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(signal), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, g := range p.all(signal) {
 			if !p.falsified(g) {
 				p.distribute(f, g, g.labels)

@@ -83,7 +83,7 @@ func passedOn(h histograms) Rule {
 		for _, g := range groups {
 			p.distribute(f, g, lset)
 		}
-	})
+	}).shown()
 }
 
 // streams says whether a model's first response is its first token. Where the

@@ -17,7 +17,7 @@ func executedBatch() Rule {
 // adapters is 1 with the labels of the last of several sets, each of which says
 // when it was written.
 func adapters() Rule {
-	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(engine.AdaptersWritten), like: engine.AdaptersWritten, why: whyShown, compile: func(p *Plan, f *Family) {
 		groups := p.all(engine.AdaptersWritten)
 		latest := make([]Eval, len(groups))
 		for i, g := range groups {

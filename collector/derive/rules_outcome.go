@@ -313,12 +313,12 @@ func requestsTotal() Rule {
 			}
 			p.emit(f, p.forFront(id, at, labelClass, string(class)), gate, e)
 		}
-	}).by(labelClass)
+	}).by(labelClass).shown()
 }
 
 // modelRequests are the requests of each model.
 func modelRequests() Rule {
-	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, s := range p.all(engine.ModelSuccess) {
 			failures := p.same(engine.ModelFailed, s)
 			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(failures)))
@@ -342,5 +342,5 @@ func requestsFailed() Rule {
 		for _, key := range keys {
 			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), p.sum(byReason[key]))
 		}
-	}).by(labelClass, "reason")
+	}).by(labelClass, "reason").shown()
 }

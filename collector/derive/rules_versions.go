@@ -173,7 +173,7 @@ func worse() Rule {
 // tokensByVersion are the tokens of a counter by model and version, where the
 // server says of which they are.
 func tokensByVersion(signal engine.Signal) Rule {
-	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
 		p.note(engine.ModelSuccess) // Only of servers that count by model and version.
 		for _, g := range p.all(signal) {
 			var all []front

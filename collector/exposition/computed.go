@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/prometheus/common/model"
@@ -17,8 +18,9 @@ type ComputedSeries struct {
 	Suffix string
 	// Labels are the series' labels without the name.
 	Labels labels.Labels
-	// Left leaves the series out, whatever it is set to.
-	Left bool
+	// Left leaves the series out, whatever it is set to; Aside keeps it from the
+	// page alone, see [Shape.Aside].
+	Left, Aside bool
 }
 
 // Computed makes blocks of computed series, all of one shape. It is not safe
@@ -31,12 +33,18 @@ type Computed struct {
 // NewComputed renders the series; their places in the slice are the numbers
 // by which [Block.Set] knows them. Equal series must not be given twice.
 func NewComputed(all []ComputedSeries) *Computed {
+	return newComputed(all, func(aside bool) *shapeBuilder { return plainly(all, aside) })
+}
+
+// plainly are the series that are on the page, or those aside, with their labels
+// as they are.
+func plainly(all []ComputedSeries, aside bool) *shapeBuilder {
 	b := &shapeBuilder{series: make([]series, 0, len(all))}
 	var buf []byte
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	for i := range all {
 		s := &all[i]
-		if s.Left {
+		if s.Left || s.Aside != aside {
 			continue
 		}
 		family := b.family(s.Family.Name)
@@ -46,15 +54,23 @@ func NewComputed(all []ComputedSeries) *Computed {
 		buf = appendPrefix(buf[:0], builder.Labels())
 		b.series = append(b.series, series{family: family, prefix: string(buf), value: i})
 	}
-	return newComputed(b, len(all))
+	return b
 }
 
-// newComputed makes blocks of so many values, with the series of a builder.
-func newComputed(b *shapeBuilder, values int) *Computed {
-	shape := b.build()
-	shape.values = values
+// newComputed makes blocks with a value for each of all series, which are on the
+// page or aside.
+func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Computed {
+	shape := of(false).build()
+	shape.values = len(all)
+	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Aside }) {
+		shape.aside = of(true).build()
+	}
 	return &Computed{shape: shape, pool: &blockPool{}}
 }
+
+// Aside are the series of computed blocks whose values are known and on no page:
+// readers of single numbers have them, see [Block.Glance]. It is nil for none.
+func (s *Shape) Aside() *Shape { return s.aside }
 
 // Block lends a block in which every value is absent; the caller holds its
 // one reference.

@@ -40,6 +40,9 @@ type Config struct {
 	Raw bool `yaml:"raw"`
 	// Normalised adds the llm_server_* series.
 	Normalised bool `yaml:"normalised"`
+	// WindowGauges keeps the gauges over a window that a query computes from other
+	// series of the page.
+	WindowGauges bool `yaml:"window_gauges"`
 	// Aliases are the vocabularies whose names repeat normalised values.
 	Aliases []string `yaml:"aliases,omitempty"`
 	// OpenMetrics lets a client that prefers OpenMetrics have it although it
@@ -50,7 +53,7 @@ type Config struct {
 }
 
 // DefaultConfig is the configuration of a file that says nothing.
-var DefaultConfig = Config{Raw: true, Normalised: true, PageMaxAge: model.Duration(100 * time.Millisecond)}
+var DefaultConfig = Config{Raw: true, Normalised: true, WindowGauges: true, PageMaxAge: model.Duration(100 * time.Millisecond)}
 
 // AliasSets are the vocabularies that Config.Aliases may name.
 func AliasSets() []string { return []string{"otel", "trtllm", "vllm"} }

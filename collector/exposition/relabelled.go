@@ -18,6 +18,12 @@ func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Compu
 	if label == nil {
 		return NewComputed(all)
 	}
+	return newComputed(all, func(aside bool) *shapeBuilder { return relabelled(all, aside, label, before) })
+}
+
+// relabelled are the series that are on the page, or those aside, with the labels
+// that a labeler gives them.
+func relabelled(all []ComputedSeries, aside bool, label Labeler, before []*Shape) *shapeBuilder {
 	var meta metadata
 	for i := range all {
 		f := &all[i].Family
@@ -29,7 +35,7 @@ func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Compu
 	builder := labels.NewBuilder(labels.EmptyLabels())
 	seen := make(map[string]struct{}, len(all))
 	for i := range all {
-		if all[i].Left {
+		if all[i].Left || all[i].Aside != aside {
 			continue
 		}
 		builder.Reset(all[i].Labels)
@@ -50,7 +56,7 @@ func NewRelabelled(all []ComputedSeries, label Labeler, before ...*Shape) *Compu
 		seen[identity] = struct{}{}
 		b.series = append(b.series, series{family: family, prefix: k.prefix, value: i})
 	}
-	return newComputed(b, len(all))
+	return b
 }
 
 // note notes the series of a family that shapes have.

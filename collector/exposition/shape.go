@@ -46,6 +46,8 @@ type Shape struct {
 	}
 	// values are how many values a block of computed series has.
 	values int
+	// aside has the series that are computed and not on the page, nil for none.
+	aside *Shape
 	// own is the replica's own part of the prefixes.
 	own     string
 	drops   Drops

@@ -40,7 +40,7 @@ func (r *Replica) reset() {
 		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, Objectives: r.pool.Objectives,
-		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, RawHidden: !r.pool.Page.Raw,
+		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
 		Budget: r.pool.Output, Before: before,
 	})
 	r.page = page{Reader: parse.NewReader(r.server.Engine, exposition.Options{

@@ -44,6 +44,11 @@ func block(w *bytes.Buffer, f *derive.Family) {
 		about = append(about, "labels "+words(f.Labels))
 	}
 	fmt.Fprintf(w, "* %s\n* servers: %s\n* formula: %s\n* query: `%s`\n", strings.Join(about, ", "), kinds(f.Engines), f.Formula, query(f))
+	if f.InPromQL.Query != "" {
+		fmt.Fprintf(w, "* same in PromQL: `%s`\n", f.InPromQL.Query)
+	} else {
+		fmt.Fprintf(w, "* not the same in PromQL: %s\n", f.InPromQL.Why)
+	}
 }
 
 // unitWord is a unit in a sentence.

@@ -59,6 +59,7 @@ func reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
 	sections(&b, series.Catalogue())
+	withoutWindowGauges(&b)
 	b.WriteString(checks)
 	unknowns(&b)
 	aliases(&b)

@@ -46,7 +46,7 @@ func TestNoPanelReadsTooMuch(t *testing.T) {
 			}
 			c := cost{panel: d.UID + " / " + p.Title}
 			for _, q := range p.Targets {
-				samples, took := ask(t, engine, block, dayOf(q.Expr, d.UID), q.Instant)
+				samples, took := askFleet(t, engine, block, dayOf(q.Expr, d.UID), q.Instant)
 				c.samples += samples
 				// Grafana asks the queries of a panel at the same time.
 				c.took = max(c.took, took)
@@ -76,8 +76,8 @@ func dayOf(expr, dashboard string) string {
 	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
 }
 
-// ask evaluates a query over the day, or at its end.
-func ask(t *testing.T, engine *promql.Engine, block *fleet, expr string, instant bool) (samples int64, took time.Duration) {
+// askFleet evaluates a query over the day, or at its end.
+func askFleet(t *testing.T, engine *promql.Engine, block *fleet, expr string, instant bool) (samples int64, took time.Duration) {
 	t.Helper()
 	end := time.Unix(1_700_000_000, 0)
 	begin := processorTime(t)
@@ -111,7 +111,7 @@ func TestRulesAreCheapToEvaluate(t *testing.T) {
 	var read int64
 	var costs []cost
 	for _, r := range rules(t) {
-		samples, took := ask(t, engine, block, r.Expr, true)
+		samples, took := askFleet(t, engine, block, r.Expr, true)
 		all += took
 		read += samples
 		costs = append(costs, cost{r.Record + r.Alert, samples, took})

@@ -167,6 +167,8 @@ func TestSeriesOfAReplica(t *testing.T) {
 		{name: "`identity.versions: info`", like: triton(), file: "identity: { versions: info }"},
 		{name: "`exposition.raw: false`", like: triton(), file: "exposition: { raw: false }"},
 		{name: "`exposition.normalised: false`", like: triton(), file: "exposition: { normalised: false }"},
+		{name: "`exposition.window_gauges: false`", like: triton(), file: "exposition: { window_gauges: false }"},
+		{name: "vLLM, `exposition.window_gauges: false`", like: vllm, file: "exposition: { window_gauges: false }"},
 		{name: "`exposition.aliases: [vllm]`", like: triton(), file: "exposition: { aliases: [vllm] }"},
 		{name: "trtllm-serve", like: serve},
 		{name: "vLLM", like: vllm},

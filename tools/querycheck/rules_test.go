@@ -1,6 +1,8 @@
 package querycheck_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
@@ -73,5 +76,32 @@ func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
 			require.Contains(t, result, "pool_id", "%s cannot be inhibited by its pool", r.Alert)
 		}
 		require.NotContains(t, result, "trtllm_version", "an upgrade would restart %s", r.Alert)
+	}
+}
+
+// TestRulesAndAutoscalersNeedNoWindowGauge holds them to what stays on the page
+// with exposition.window_gauges: false.
+func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
+	t.Parallel()
+	texts := make(map[string]string)
+	for _, r := range rules(t) {
+		texts[r.Record+r.Alert] = r.Expr
+	}
+	files, err := filepath.Glob("../../deploy/autoscaling/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		texts[file] = string(text)
+	}
+	for _, f := range series.Catalogue() {
+		if f.InPromQL.Query == "" {
+			continue
+		}
+		named := regexp.MustCompile(`\b` + f.Name + `\b`)
+		for name, text := range texts {
+			require.False(t, named.MatchString(text), "%s reads %s, of which a query gives the same: %s", name, f.Name, f.InPromQL.Query)
+		}
 	}
 }

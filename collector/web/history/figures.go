@@ -52,13 +52,12 @@ func readings() []reading {
 	}
 }
 
-// places are the lines of the figures in the blocks of one shape, looked for once.
+// places are the series of the figures in the blocks of one shape, looked for once.
 type places struct {
 	shape *exposition.Shape
-	// plain are half-open ranges of lines, one for each of the readings; failures
-	// are the lines of each model that count as its failures.
-	plain    [][2]int
-	failures [][]int
+	// plain are those of each of the readings; failures are those of each model
+	// that count as its failures.
+	plain, failures [][]int
 	// tokens and waiting are the series of the two numbers that are sampled.
 	tokens, waiting []int
 }
@@ -67,21 +66,26 @@ type places struct {
 func find(s *exposition.Shape) *places {
 	p := &places{shape: s}
 	for _, r := range readings() {
-		first, end := lines(s, r.family)
-		p.plain = append(p.plain, [2]int{first, end})
+		p.plain = append(p.plain, series(s, r.family))
 	}
 	p.failures = failures(s)
-	p.tokens, p.waiting = p.series(0), p.series(1)
+	p.tokens, p.waiting = p.plain[0], p.plain[1]
 	return p
 }
 
-// series are those of one of the readings.
-func (p *places) series(reading int) []int {
-	var all []int
-	for n := p.plain[reading][0]; n < p.plain[reading][1]; n++ {
-		all = append(all, n)
+// series are those of a family, on the page or kept from it.
+func series(s *exposition.Shape, family string) []int {
+	for ; s != nil; s = s.Aside() {
+		var all []int
+		first, end := lines(s, family)
+		for n := first; n < end; n++ {
+			all = append(all, n)
+		}
+		if len(all) > 0 {
+			return s.Series(all)
+		}
 	}
-	return p.shape.Series(all)
+	return nil
 }
 
 // sampled are the numbers of a block of the shape that samples are made of, as
@@ -92,10 +96,8 @@ func (p *places) sampled(b *exposition.Block) sample {
 
 // total is the sum of series, NaN where none has a value.
 func total(b *exposition.Block, series []int) float32 {
-	values := make([]float64, len(series))
-	b.Glance(series, values)
 	sum := math.NaN()
-	for _, v := range values {
+	for _, v := range values(b, series) {
 		switch {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 		case math.IsNaN(sum):
@@ -137,18 +139,20 @@ func failures(s *exposition.Shape) [][]int {
 		}
 		byModel[i] = append(byModel[i], n)
 	}
+	for i := range byModel {
+		byModel[i] = s.Series(byModel[i])
+	}
 	return byModel
 }
 
-// read takes the figures out of a block of the shape.
+// read takes the figures out of a block of the shape that has its values.
 func (p *places) read(b *exposition.Block) Figures {
 	f := unknownFigures()
 	for i, r := range readings() {
 		to := r.figure(&f)
-		for n := p.plain[i][0]; n < p.plain[i][1]; n++ {
-			v, ok := b.Value(n)
+		for _, v := range values(b, p.plain[i]) {
 			switch {
-			case !ok || math.IsNaN(v) || math.IsInf(v, 0):
+			case math.IsNaN(v) || math.IsInf(v, 0):
 			case math.IsNaN(*to):
 				*to = v
 			case r.worst:
@@ -166,12 +170,19 @@ func (p *places) read(b *exposition.Block) Figures {
 	return f
 }
 
-// sum adds up lines; false when none has a value.
-func sum(b *exposition.Block, lines []int) (total float64, ok bool) {
-	for _, n := range lines {
-		if v, has := b.Value(n); has && !math.IsNaN(v) && !math.IsInf(v, 0) {
+// sum adds up series; false when none has a value.
+func sum(b *exposition.Block, series []int) (total float64, ok bool) {
+	for _, v := range values(b, series) {
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
 			total, ok = total+v, true
 		}
 	}
 	return total, ok
+}
+
+// values are those of series, NaN for none.
+func values(b *exposition.Block, series []int) []float64 {
+	all := make([]float64, len(series))
+	b.Glance(series, all)
+	return all
 }

@@ -4,8 +4,10 @@ import (
 	"math"
 	"testing"
 
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
@@ -90,6 +92,27 @@ func TestFiguresOfAReplica(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFiguresAreReadOfSeriesThatAreOnNoPage has a gauge that the page leaves out.
+func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
+	of := func(name string, aside bool) exposition.ComputedSeries {
+		return exposition.ComputedSeries{Family: exposition.Family{Name: "llm_server_" + name, Type: model.MetricTypeGauge}, Aside: aside}
+	}
+	b := exposition.NewComputed([]exposition.ComputedSeries{
+		of("generation_tokens_per_second", true), of("requests_running", false), of("time_to_first_token_average_seconds", true),
+	}).Block()
+	b.Set(0, 5)
+	b.Set(1, 3)
+	b.Seal()
+	require.Equal(t, 1, b.Shape().Lines())
+	store := snapshot.NewStore()
+	slot := add(t, store, "r0")
+	slot.Publish(snapshot.Snapshot{Derived: b})
+	f := history.New(store).Figures(slot)
+	require.InDelta(t, 5, f.Tokens, 0)
+	require.InDelta(t, 3, f.Running, 0)
+	require.True(t, math.IsNaN(f.FirstToken), "what is not known is not 0 there either")
 }
 
 func TestFiguresFollowAChangeOfShape(t *testing.T) {
