@@ -34,6 +34,25 @@ func readerFormats() []expfmt.Format {
 	return all
 }
 
+// wholeProduct says whether each fault goes wrong alone too, and is looked at in
+// every format each time; else the formats take turns.
+func wholeProduct() bool { return os.Getenv("FAULTS") != "" }
+
+// formatsOf are the formats in which a company of that number is compared: one
+// of each type, whose way to write names is that of another company too.
+func formatsOf(company int) []expfmt.Format {
+	all := readerFormats()
+	if wholeProduct() {
+		return all
+	}
+	const schemes, types = 4, 3
+	some := make([]expfmt.Format, types)
+	for i := range some {
+		some[i] = all[i*schemes+(company+i)%schemes]
+	}
+	return some
+}
+
 // inFormat is the page of blocks in a format, read by a parser of it; that of
 // protobuf is given as text.
 func inFormat(t *testing.T, format expfmt.Format, blocks []*exposition.Block) string {
@@ -183,16 +202,13 @@ func (l *line) requirePromtool() {
 	require.NoError(t, err, "promtool refuses the page: %s", out)
 }
 
-// companies are the cases that go wrong at the same time: each alone where that
-// is asked for, and all in threes, of neighbours in the list.
+// companies are the cases that go wrong at the same time, neighbours in the list:
+// by fives, or each alone and all in threes where the whole product is run.
 func companies(cases []faultCase) [][]faultCase {
-	var all [][]faultCase
-	if os.Getenv("FAULTS") != "" {
-		for i := range cases {
-			all = append(all, cases[i:i+1])
-		}
+	if !wholeProduct() {
+		return slices.Collect(slices.Chunk(cases, 5))
 	}
-	return append(all, slices.Collect(slices.Chunk(cases, 3))...)
+	return slices.AppendSeq(slices.Collect(slices.Chunk(cases, 1)), slices.Chunk(cases, 3))
 }
 
 // nameOf names cases by their codes.

@@ -2,7 +2,6 @@ package collector_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +15,7 @@ import (
 // time, each of them in every interval.
 func TestP10OfFiveThousandTargetsTheDeadDelayNobody(t *testing.T) {
 	t.Parallel()
-	if raced || os.Getenv("FAULTS") == "" {
+	if raced || !wholeProduct() {
 		t.Skip("make faults runs it, without the race detector")
 	}
 	const many, interval = 5000, 15 * time.Second

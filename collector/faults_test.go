@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
@@ -27,7 +28,8 @@ type faultCase struct {
 	play http.HandlerFunc
 	// reason is why its scrape fails; empty when it does not.
 	reason scrape.Reason
-	// times is how often it has to fail, twice if 0.
+	// times is how often it has to fail; if 0 twice, but for a timeout, which one
+	// scrape shows as well as two unless the whole product is run.
 	times int
 	// dropped is why series are left out of a scrape that does not fail.
 	dropped string
@@ -68,7 +70,7 @@ func (c *faultCase) missing(page string) string {
 	up := 1.0
 	if c.reason != "" {
 		up = 0
-		if value(page, reasoned("target_scrape_failures_total", id, string(c.reason), "bad")) < float64(cmp.Or(c.times, 2)) {
+		if value(page, reasoned("target_scrape_failures_total", id, string(c.reason), "bad")) < float64(c.failuresAsked()) {
 			return c.name + ": failures for reason " + string(c.reason)
 		}
 		if rawLines(page, id) != "" {
@@ -92,6 +94,14 @@ func (c *faultCase) missing(page string) string {
 		}
 	}
 	return ""
+}
+
+// failuresAsked is how often the case's target has to fail.
+func (c *faultCase) failuresAsked() int {
+	if c.reason == scrape.ReasonTimeout && !wholeProduct() {
+		return cmp.Or(c.times, 1)
+	}
+	return cmp.Or(c.times, 2)
 }
 
 // result is what a page says of the case's target, for the list of results: how
@@ -151,21 +161,22 @@ const targetsOfRun = 10
 // format after another: as often as targets are scraped.
 const lookEvery = 150 * time.Millisecond
 
-// runFaults lets the cases go wrong, one to three at a time, in runs of their
+// runFaults lets the cases go wrong, one to five at a time, in runs of their
 // own.
 func runFaults(t *testing.T, cases []faultCase) {
 	t.Helper()
-	for _, some := range companies(cases) {
+	for i, some := range companies(cases) {
 		t.Run(nameOf(some), func(t *testing.T) {
 			t.Parallel()
-			runCompany(t, some)
+			runCompany(t, some, formatsOf(i))
 		})
 	}
 }
 
 // runCompany lets cases go wrong at once next to the bystanders and then heals
-// them, looking at every page on the way.
-func runCompany(t *testing.T, cases []faultCase) {
+// them, looking at every page on the way: as text, and in one of the formats
+// where the whole product is run.
+func runCompany(t *testing.T, cases []faultCase, formats []expfmt.Format) {
 	t.Helper()
 	stages := make([]*stage, len(cases))
 	var pools []config.Pool
@@ -192,13 +203,15 @@ func runCompany(t *testing.T, cases []faultCase) {
 	for i := range cases {
 		sickly = append(sickly, cases[i].id())
 	}
-	healthy := l.until("All targets are up before the faults", nil, func(page string) string {
+	healthy := l.look("All targets are up before the faults", func(string) {}, func(page string) string {
 		return cmp.Or(lacking(page, healthyIn["A00"], "A00"), lacking(page, healthyIn["Z99"], "Z99"), lacking(page, 1, sickly...))
 	})
-	formats, looks := readerFormats(), 0
+	looks := 0
 	check := func(page string) {
 		looks++
-		l.requireBystanders(cases, formats[looks%len(formats):][:1], bystanders()...)
+		if wholeProduct() {
+			l.requireBystanders(cases, formats[looks%len(formats):][:1], bystanders()...)
+		}
 		for _, id := range bystanders() {
 			requireSame(t, settled(rawLines(healthy, id), cases), settled(rawLines(page, id), cases), "series of bystanders")
 			requireSame(t, sortedLines(rawLines(healthy, id)), sortedLines(rawLines(page, id)), "series of bystanders, of families without a type too")
@@ -213,7 +226,7 @@ func runCompany(t *testing.T, cases []faultCase) {
 	}
 	// Every case is seen once at least; one that comes after another has gone
 	// on to fail the same way.
-	shown := l.untilEvery(lookEvery, "Every fault shows", check, func(page string) string {
+	shown := l.look("Every fault shows", check, func(page string) string {
 		for i := range cases {
 			if missing := cases[i].missing(page); missing != "" {
 				return missing
@@ -230,7 +243,7 @@ func runCompany(t *testing.T, cases []faultCase) {
 		s.play(nil)
 	}
 	sick := l.page()
-	well := l.untilEvery(lookEvery, "Every target is back", check, func(page string) string {
+	well := l.look("Every target is back", check, func(page string) string {
 		for i := range cases {
 			if rawLines(page, cases[i].id()) != rawLines(healthy, cases[i].id()) {
 				return "the healed page of " + cases[i].name
@@ -238,7 +251,9 @@ func runCompany(t *testing.T, cases []faultCase) {
 		}
 		return ""
 	})
-	l.requireBystanders(cases, formats, bystanders()...)
+	if wholeProduct() {
+		l.requireBystanders(cases, formats, bystanders()...)
+	}
 	for i := range cases {
 		// One more scrape may have been under way, one more may have begun
 		// between the look and the healing.
@@ -247,6 +262,21 @@ func runCompany(t *testing.T, cases []faultCase) {
 	require.True(t, slices.IsSortedFunc(l.store.Slots(), func(a, b *snapshot.Slot) int {
 		return strings.Compare(a.Target().Key(), b.Target().Key())
 	}))
+}
+
+// look reads the page until nothing is missing, each time with a check, and
+// requires the last one to be valid, or every one where the whole product is run.
+func (l *line) look(what string, check func(page string), done func(page string) (missing string)) string {
+	l.t.Helper()
+	page := l.waitFor(what, lookEvery, func() (page, missing string) {
+		if page = l.page(); wholeProduct() {
+			requireValid(l.t, page)
+		}
+		check(page)
+		return page, done(page)
+	})
+	requireValid(l.t, page)
+	return page
 }
 
 // limits sets small limits, so that the tests need no large pages.

@@ -208,7 +208,7 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 	}
 	fires := func(server, trouble string) []string { return got[pool(server, trouble)] }
 	if *update {
-		table, err := matrix.Table(fires)
+		table, err := matrix.Table(matrix.Play, fires)
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, []byte(table), 0o600))
 		return

@@ -56,19 +56,24 @@ func failed(reason scrape.Reason, text string) *target.Status {
 }
 
 func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
+	t.Parallel()
 	for first, want := range map[string]string{
 		"\x00\x00\x12\x04\x00\x00\x00\x00\x00" + "\x00\x03\x00\x00\x00\x64": "is a gRPC port",
 		"\x15\x03\x01\x00\x02\x02\x16":                                      "speaks TLS, and was asked over http",
 		"220 smtp.example.com ESMTP\r\n":                                    "speaks neither HTTP nor TLS",
 		"":                                                                  "accepts connections and answers nothing",
 	} {
-		f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, first)}, failed(scrape.ReasonProtocol, "protocol: odd; check"))
-		require.Contains(t, f.What, want, "%q", first)
-		require.NotEmpty(t, f.Do)
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, first)}, failed(scrape.ReasonProtocol, "protocol: odd; check"))
+			require.Contains(t, f.What, want, "%q", first)
+			require.NotEmpty(t, f.Do)
+		})
 	}
 }
 
 func TestThePageAtTheSamePortIsFound(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -95,12 +100,14 @@ func TestNothingIsSaidOfAPageThatIsThere(t *testing.T) {
 }
 
 func TestAHostThatCannotBeFoundIsNotKnockedAt(t *testing.T) {
+	t.Parallel()
 	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://nowhere.invalid:8002"}, failed(scrape.ReasonDNS, "dns: no such host; check"))
 	require.Equal(t, "the name nowhere.invalid does not resolve", f.What)
 	require.Empty(t, f.Ports)
 }
 
 func TestTheScrapesOwnAdviceIsTheLastResort(t *testing.T) {
+	t.Parallel()
 	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, "")}, failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
 	require.Equal(t, "2 samples", f.What)
 	require.Equal(t, "raise limits.samples", f.Do)

@@ -27,6 +27,7 @@ func write(t *testing.T, name, text string) {
 }
 
 func TestAFileIsFollowed(t *testing.T) {
+	t.Parallel()
 	dir, reg := t.TempDir(), prometheus.NewRegistry()
 	one, two := filepath.Join(dir, "one.yml"), filepath.Join(dir, "two.json")
 	write(t, one, `[{targets: ["a:1", "b:1"], labels: {rack: r1}}]`)
@@ -100,6 +101,7 @@ func (s *sdServer) again(t *testing.T) {
 }
 
 func TestAURLIsAskedAndKeptThroughFailures(t *testing.T) {
+	t.Parallel()
 	reg := prometheus.NewRegistry()
 	good := newSDServer(t, `[{"targets": ["g:1"]}]`)
 	srv := newSDServer(t, `[{"targets": ["b:1", "a:1"], "labels": {"tier": "gold"}}, {"targets": ["c:1"]}]`)

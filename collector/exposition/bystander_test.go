@@ -162,6 +162,7 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 // byte, in every text format. In OpenMetrics a histogram that is not whole is
 // untyped, which is a conflict of types.
 func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
@@ -199,6 +200,7 @@ func requireReaders(t *testing.T, page string, format expfmt.Format) {
 // and not HELP, TYPE and the order of families: all that a target shows alone
 // is on the page with others too, in the same words.
 func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(150) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true, partial: true}
 		blocks := merged(t, g.page(), g.page(), g.page())
@@ -222,6 +224,7 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 // TestNoTargetChangesWhatAnotherHasInProtobuf does the same with the samples that
 // Prometheus reads of messages.
 func TestNoTargetChangesWhatAnotherHasInProtobuf(t *testing.T) {
+	t.Parallel()
 	of := func(blocks []*exposition.Block, scheme model.EscapingScheme, replica string) []string {
 		all, err := readings([]byte(pageIn(t, formatOf(expfmt.TypeProtoDelim, scheme), blocks...)), protobufType)
 		require.NoError(t, err)

@@ -63,9 +63,11 @@ func otherValues(body string) string {
 }
 
 func TestCapturedPagesKeepEverySample(t *testing.T) {
+	t.Parallel()
 	for _, folder := range []string{"samples", "corpora/expositions"} {
 		for name, body := range pagesUnder(t, folder) {
 			t.Run(folder+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				contentType := typeOf(name, body)
 				want, err := readings([]byte(body), contentType)
 				if err != nil {

@@ -24,6 +24,7 @@ func hugePage(bytes int, label, value string) string {
 // The text of a page that never comes again is not kept, and that of one that
 // does takes the fast path, as that of ordinary pages.
 func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name       string
 		size       int
@@ -37,6 +38,7 @@ func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
 		{"too large to be kept", exposition.Remembered + 1, []string{"x", "x", "x", "x"}, 0, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			cache := exposition.NewCache(exposition.Options{})
 			shapes := make(map[string]*exposition.Shape)
 			for n, label := range c.labels {

@@ -85,6 +85,7 @@ func suite(t *testing.T) (bodies map[string]string, good map[string]bool) {
 // accepted, good or bad, on a page of its own and on one with bystanders, and
 // gives both to Prometheus' parser and the strict one.
 func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
+	t.Parallel()
 	bodies, _ := suite(t)
 	pages := make(map[string]string)
 	bystander := parse(t, replicaOptions("x"), everyType+"# TYPE a gauge\na 1\n# TYPE a_total counter\na_total 2\n")
@@ -115,6 +116,7 @@ func TestOpenMetricsPagesOfTheSuiteAreRead(t *testing.T) {
 // TestOpenMetricsPagesOfAnythingAreRead does the same with generated pages, in
 // which values do not fit together either.
 func TestOpenMetricsPagesOfAnythingAreRead(t *testing.T) {
+	t.Parallel()
 	pages := make(map[string]string)
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), conflicting: seed%3 > 0, partial: seed%2 > 0}

@@ -34,14 +34,17 @@ func columns() []string {
 // Firing are the alerts that fire in a cell of the table.
 type Firing func(server, trouble string) []string
 
+// Player is Play, or what was seen when it was played.
+type Player func(*Server, *Trouble) ([]Seen, error)
+
 // Table is the whole table as text. Which alerts fire is for Prometheus to say.
-func Table(firing Firing) (string, error) {
+func Table(play Player, firing Firing) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, server := range Servers() {
 		rows, why := [][]string{columns()}, Answer{}
 		for _, trouble := range Troubles() {
-			all, err := Play(&server, &trouble)
+			all, err := play(&server, &trouble)
 			if err != nil {
 				return "", err
 			}

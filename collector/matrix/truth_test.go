@@ -35,6 +35,17 @@ var played = sync.OnceValues(func() (cells []cell, err error) {
 	return cells, nil
 })
 
+// seenOf is what was seen of a server in a trouble.
+func seenOf(server *matrix.Server, trouble *matrix.Trouble) ([]matrix.Seen, error) {
+	cells, err := played()
+	for i := range cells {
+		if cells[i].server.Name == server.Name && cells[i].trouble.Name == trouble.Name {
+			return cells[i].seen, nil
+		}
+	}
+	return nil, err
+}
+
 // everyCell checks every server in every trouble.
 func everyCell(t *testing.T, check func(c *cell)) {
 	t.Helper()

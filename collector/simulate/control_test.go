@@ -14,6 +14,7 @@ import (
 )
 
 func TestEveryModelOfEveryTritonHasAConfig(t *testing.T) {
+	t.Parallel()
 	for kind, want := range map[simulate.Kind]map[string][2]string{ // Model to backend and platform.
 		simulate.KindTriton: {
 			"ensemble": {"", "ensemble"}, "preprocessing": {"python", ""}, "postprocessing": {"python", ""},
@@ -48,6 +49,7 @@ func TestEveryModelOfEveryTritonHasAConfig(t *testing.T) {
 }
 
 func TestStaticBatchingHasOtherFamilies(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{StaticBatching: true, Workload: simulate.Workload{Rate: 3}})
 	r.Advance(time.Minute)
 	s := samplesOf(t, r)
@@ -56,6 +58,7 @@ func TestStaticBatchingHasOtherFamilies(t *testing.T) {
 }
 
 func TestControlsActOnARunningFleet(t *testing.T) {
+	t.Parallel()
 	spec := simulate.Spec{Name: "a", Speed: 100, Streaming: true, LoadDuration: time.Second, Workload: simulate.Workload{Rate: 4}}
 	still := simulate.Spec{Name: "b", Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 4}}
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{spec, still}}}})
@@ -102,6 +105,7 @@ func TestTimeGoesOnFromWhereItWasAdvancedTo(t *testing.T) {
 }
 
 func TestReplicasBearConcurrentUse(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 20}, LoadDuration: time.Second})
 	var group sync.WaitGroup
 	for _, f := range []func(){

@@ -129,6 +129,7 @@ func TestExecutorServesEveryRequestWithinItsLimits(t *testing.T) {
 }
 
 func TestPrefixesAreReusedAndEvicted(t *testing.T) {
+	t.Parallel()
 	o := run(t, Engine{}, Workload{Rate: 5, SharedPrefix: 1}, time.Minute)
 	require.Positive(t, o.e.kv.reused)
 	cramped := run(t, Engine{KVBlocks: 40}, Workload{Rate: 5, SharedPrefix: 1, PrefixTokens: 512, PrefixGroups: 8}, time.Minute)
@@ -136,6 +137,7 @@ func TestPrefixesAreReusedAndEvicted(t *testing.T) {
 }
 
 func TestStallFreezesTheIterationWhereItStood(t *testing.T) {
+	t.Parallel()
 	e := newEngine(Engine{}.withDefaults(), DefaultWorkload())
 	o := &tally{t: t, e: e}
 	e.submit(0, &request{target: 100, prompt: 100, output: 3, group: -1})

@@ -98,6 +98,7 @@ func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
 }
 
 func TestPythonServersAnswerAsTheRealOnesDo(t *testing.T) {
+	t.Parallel()
 	load := simulate.Workload{Rate: 4}
 	for _, c := range []struct {
 		kind   simulate.Kind
@@ -120,6 +121,7 @@ func TestPythonServersAnswerAsTheRealOnesDo(t *testing.T) {
 }
 
 func TestServersWithoutTheirStatistics(t *testing.T) {
+	t.Parallel()
 	silent := newReplica(t, simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true, Workload: simulate.Workload{Rate: 4}})
 	silent.Advance(time.Minute)
 	require.Contains(t, string(silent.Page()), "http_requests_total{")
@@ -130,6 +132,7 @@ func TestServersWithoutTheirStatistics(t *testing.T) {
 }
 
 func TestHealthOfSGLangGoesThroughTheEngine(t *testing.T) {
+	t.Parallel()
 	spec := simulate.Spec{Kind: simulate.KindSGLang, Speed: 20}
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{spec}}}})
 	require.NoError(t, err)

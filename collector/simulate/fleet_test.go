@@ -16,6 +16,7 @@ import (
 )
 
 func TestDemoFleetMovesWithinSeconds(t *testing.T) {
+	t.Parallel()
 	fleet, err := simulate.StartFleet(t.Context(), simulate.DemoFleet(50))
 	require.NoError(t, err)
 	defer fleet.Close()
@@ -35,6 +36,7 @@ func TestDemoFleetMovesWithinSeconds(t *testing.T) {
 }
 
 func TestTheMixedFleetHasOnePoolOfSeveralKinds(t *testing.T) {
+	t.Parallel()
 	plain, mixed := simulate.DemoFleet(1), simulate.MixedFleet(1)
 	require.Len(t, mixed.Pools, len(plain.Pools)+1)
 	require.Equal(t, plain.Pools[1].Name, mixed.Pools[1].Name)
@@ -49,6 +51,7 @@ func TestTheMixedFleetHasOnePoolOfSeveralKinds(t *testing.T) {
 }
 
 func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {
+	t.Parallel()
 	for _, pool := range simulate.DemoFleet(0).Pools {
 		for _, spec := range pool.Replicas {
 			r := newReplica(t, spec)
@@ -67,6 +70,7 @@ func TestDemoReplicasQueueInBurstsAndRecover(t *testing.T) {
 }
 
 func TestTwoReplicasCannotHaveOnePort(t *testing.T) {
+	t.Parallel()
 	first := listening(t, simulate.Spec{Kind: simulate.KindServe})
 	_, port, err := splitPort(first.APIAddr())
 	require.NoError(t, err)
@@ -80,6 +84,7 @@ func TestTwoReplicasCannotHaveOnePort(t *testing.T) {
 }
 
 func TestTheAPIAnswersWithoutASocket(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{})
 	answer := httptest.NewRecorder()
 	r.APIHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/v2/health/ready", http.NoBody))

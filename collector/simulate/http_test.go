@@ -17,6 +17,7 @@ import (
 )
 
 func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
 	base := "http://" + r.MetricsAddr()
@@ -42,6 +43,7 @@ func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
 }
 
 func TestTritonsAPIPort(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true, DeclareVersion: true, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
 	for _, c := range []struct {
@@ -73,6 +75,7 @@ func TestTritonsAPIPort(t *testing.T) {
 }
 
 func TestCountersFreezeWhileSummariesMove(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{CountersFrozen: true, Summaries: true, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
 	s := samplesOf(t, r)
@@ -82,6 +85,7 @@ func TestCountersFreezeWhileSummariesMove(t *testing.T) {
 }
 
 func TestServesPageIsMountedForEveryMethodAndPrefix(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
 	page := string(r.Page())
@@ -100,6 +104,7 @@ func TestServesPageIsMountedForEveryMethodAndPrefix(t *testing.T) {
 }
 
 func TestServeCompressesAndSpeaksOpenMetrics(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MetricsURL(), http.NoBody)
@@ -121,6 +126,7 @@ func TestServeCompressesAndSpeaksOpenMetrics(t *testing.T) {
 }
 
 func TestServesOtherRoutes(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
 	require.Equal(t, http.StatusOK, get(t, r.APIURL()+"/health").status)
@@ -143,6 +149,7 @@ func TestServesOtherRoutes(t *testing.T) {
 }
 
 func TestAServerWithoutACollectorHandsOutItsRecordsToo(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
 	var records []map[string]any
@@ -184,6 +191,7 @@ func TestStreamsAreAnsweredTokenByToken(t *testing.T) {
 }
 
 func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
+	t.Parallel()
 	nim := listening(t, simulate.Spec{Kind: simulate.KindNIM, Workload: simulate.Workload{Rate: 3}})
 	nim.Advance(time.Minute)
 	require.JSONEq(t, `{"release":"1.0.0","api":"1.0.0"}`, get(t, nim.APIURL()+"/v1/version").body)
@@ -204,6 +212,7 @@ func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
 }
 
 func TestTritonsOpenAIFrontendHasOnePort(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindTritonOpenAI, Workload: simulate.Workload{Rate: 3}})
 	r.Advance(time.Minute)
 	require.Equal(t, r.APIAddr(), r.MetricsAddr())
@@ -256,6 +265,7 @@ func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
 }
 
 func TestTritonSaysWhatItsModelsTake(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true})
 	require.Contains(t, get(t, r.APIURL()+"/v2/models/ensemble").body, `{"datatype":"BOOL","name":"stream","shape":[-1,1]}`)
 	require.NotContains(t, get(t, r.APIURL()+"/v2/models/tensorrt_llm").body, "text_input")

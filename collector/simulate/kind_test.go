@@ -14,6 +14,7 @@ import (
 // A kind is named in the file that declares it, in the list of kinds, in the demo
 // and as the default of a spec, so that a new one is one file and one line.
 func TestNoFileButItsOwnKnowsAKind(t *testing.T) {
+	t.Parallel()
 	names, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	declared, used := map[string]string{}, map[string]map[string]bool{}

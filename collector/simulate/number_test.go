@@ -9,6 +9,7 @@ import (
 )
 
 func TestNumbersAreWrittenAsEachLibraryDoes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		v                        float64
 		cpp, python, nim, dynamo string
@@ -39,6 +40,7 @@ func TestNumbersAreWrittenAsEachLibraryDoes(t *testing.T) {
 }
 
 func TestLabelsAreEscapedAndOrdered(t *testing.T) {
+	t.Parallel()
 	require.Equal(t, `a="x\\y\"z\n"`, pairs("a", "x\\y\"z\n"))
 	for labels, want := range map[string][2]string{
 		`engine_type="a",model_name="b"`: {`engine_type="a",`, `,model_name="b"`},
@@ -53,6 +55,7 @@ func TestLabelsAreEscapedAndOrdered(t *testing.T) {
 }
 
 func TestSummaryForgetsAfterAMinute(t *testing.T) {
+	t.Parallel()
 	s := &summary{}
 	for i := range 100 {
 		s.observe(0, 1, float64(i))

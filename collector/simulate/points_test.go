@@ -77,6 +77,7 @@ func samplesOf(t *testing.T, r *simulate.Replica) map[string]float64 {
 }
 
 func TestPoint1ReadinessLiesWhenStubsAreDead(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.51.0", Streaming: true, Workload: simulate.Workload{Rate: 4}})
 	r.Advance(time.Minute)
 	r.FailRequests(true)
@@ -99,6 +100,7 @@ func TestPoint1ReadinessLiesWhenStubsAreDead(t *testing.T) {
 }
 
 func TestPoint2AStuckStreamIsInvisible(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true})
 	r.Stick(1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,6 +134,7 @@ func TestPoint2AStuckStreamIsInvisible(t *testing.T) {
 }
 
 func TestPoint4AStepsErrorCountsOnTheEnsembleOnly(t *testing.T) {
+	t.Parallel()
 	spec := simulate.Spec{Kind: simulate.KindTritonPython, Streaming: true, Workload: simulate.Workload{Rate: 4, ErrorRate: 0.5}}
 	spec.EngineVersion = "2.51.0"
 	r := newReplica(t, spec)
@@ -152,6 +155,7 @@ func TestPoint4AStepsErrorCountsOnTheEnsembleOnly(t *testing.T) {
 }
 
 func TestPoint5TheQueueHidesInTheExecutor(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 30}, Engine: simulate.Engine{MaxActive: 4}})
 	r.Advance(30 * time.Second)
 	page, truth := r.Observe()
@@ -166,6 +170,7 @@ func TestPoint5TheQueueHidesInTheExecutor(t *testing.T) {
 }
 
 func TestPoint6ADecoupledModelsDurationEndsWithExecute(t *testing.T) {
+	t.Parallel()
 	duration := func(m string) string { return `nv_inference_request_duration_us{model="` + m + `",version="1"}` }
 	r := newReplica(t, simulate.Spec{Kind: simulate.KindTritonPython, Streaming: true, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
@@ -177,6 +182,7 @@ func TestPoint6ADecoupledModelsDurationEndsWithExecute(t *testing.T) {
 }
 
 func TestPoint7ClientsThatLeaveAreNotSeen(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 4, AbandonRate: 0.5}})
 	r.Advance(time.Minute)
 	page, truth := r.Observe()
@@ -190,6 +196,7 @@ func TestPoint7ClientsThatLeaveAreNotSeen(t *testing.T) {
 }
 
 func TestPoint8RequestsThatCannotBeAreTurnedAway(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{})
 	for _, c := range []struct {
 		model, body string
@@ -281,6 +288,7 @@ func TestPoint9UnloadLeavesHalfOfTheModelOnThePage(t *testing.T) {
 }
 
 func TestPoint10ShuttingDownAPIRefusesWhileThePageShrinks(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 6}})
 	r.Advance(time.Minute)
 	inFlight := r.Truth().InFlight
@@ -311,6 +319,7 @@ func TestPoint10ShuttingDownAPIRefusesWhileThePageShrinks(t *testing.T) {
 }
 
 func TestPoint10AStuckStreamHoldsTheExitForItsWholeTimeout(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 4}})
 	r.Stick(1)
 	r.Advance(30 * time.Second)
@@ -323,6 +332,7 @@ func TestPoint10AStuckStreamHoldsTheExitForItsWholeTimeout(t *testing.T) {
 }
 
 func TestPoint11BothPortsRefuseWhileModelsLoad(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{LoadDuration: time.Minute, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute - time.Nanosecond)
 	require.ErrorContains(t, get(t, r.APIURL()+"/v2/health/live").err, "connection refused")

@@ -125,6 +125,7 @@ func TestControlsDoWhatTheySay(t *testing.T) {
 }
 
 func TestScenariosActAtTheirTimes(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{
 		Streaming: true, Workload: simulate.Workload{Rate: 4}, Engine: simulate.Engine{MaxActive: 8},
 		Scenario: append(simulate.Reload(240*time.Second, 20*time.Second, "tensorrt_llm"), simulate.Burst(30*time.Second, 10*time.Second, 1, 40).Repeat(2, 100*time.Second)...),
@@ -146,6 +147,7 @@ func TestScenariosActAtTheirTimes(t *testing.T) {
 }
 
 func TestARolloutChangesTheVersionsAfterTheRestart(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{
 		EngineVersion: "2.56.0", TRTLLMVersion: "0.18.0", DeclareVersion: true, Workload: simulate.Workload{Rate: 4},
 	})
@@ -164,6 +166,7 @@ func TestARolloutChangesTheVersionsAfterTheRestart(t *testing.T) {
 }
 
 func TestStopIsForGoodUntilARestart(t *testing.T) {
+	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe})
 	r.Stop()
 	r.Advance(time.Hour)
@@ -174,6 +177,7 @@ func TestStopIsForGoodUntilARestart(t *testing.T) {
 }
 
 func TestPlainModelsQueueInTriton(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Kind: simulate.KindTritonCore, Workload: simulate.Workload{Rate: 400}})
 	r.Advance(20 * time.Second)
 	page, truth := r.Observe()
@@ -183,6 +187,7 @@ func TestPlainModelsQueueInTriton(t *testing.T) {
 }
 
 func TestSpecsThatCannotBeAreRefused(t *testing.T) {
+	t.Parallel()
 	for want, spec := range map[string]simulate.Spec{
 		"unknown server":          {Kind: "apache"},
 		"not a Triton version":    {EngineVersion: "25.12"},

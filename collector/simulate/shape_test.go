@@ -119,6 +119,7 @@ func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
 }
 
 func TestOldServeSaysNothingBeforeTheFirstRequest(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []simulate.Kind{simulate.KindServeOld, simulate.KindServeGen2} {
 		r, err := simulate.NewReplica(simulate.Spec{Kind: kind})
 		require.NoError(t, err)
@@ -173,6 +174,7 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 }
 
 func TestTimestampChangesItsUnitWith2408(t *testing.T) {
+	t.Parallel()
 	const series = `nv_trt_llm_general_metrics{general_type="timestamp",model="tensorrt_llm",version="1"}`
 	for version, most := range map[string]float64{"2.48.0": 1e10, "2.49.0": 1e16} {
 		r, err := simulate.NewReplica(simulate.Spec{EngineVersion: version, Workload: simulate.Workload{Rate: 3}})
@@ -185,6 +187,7 @@ func TestTimestampChangesItsUnitWith2408(t *testing.T) {
 }
 
 func TestBaseCountersOfTheLLMStayZeroUpTo2311(t *testing.T) {
+	t.Parallel()
 	r, err := simulate.NewReplica(simulate.Spec{EngineVersion: "2.40.0", Workload: simulate.Workload{Rate: 3}})
 	require.NoError(t, err)
 	r.Advance(time.Minute)

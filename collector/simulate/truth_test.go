@@ -112,6 +112,7 @@ func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
 }
 
 func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{
 		Kind: simulate.KindServe, Model: "m", Workload: simulate.Workload{Rate: 6, AbandonRate: 0.2, SharedPrefix: 0.5},
 	})
@@ -128,6 +129,7 @@ func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
 }
 
 func TestServeGaugesFreezeUntilARequestEnds(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 6}})
 	r.Advance(time.Minute)
 	r.SetRate(0)
@@ -139,6 +141,7 @@ func TestServeGaugesFreezeUntilARequestEnds(t *testing.T) {
 }
 
 func TestOldServeDropsQueueTimesOfZero(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 1}})
 	r.Advance(5 * time.Minute)
 	page, truth := r.Observe()
@@ -149,6 +152,7 @@ func TestOldServeDropsQueueTimesOfZero(t *testing.T) {
 }
 
 func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
+	t.Parallel()
 	r := newReplica(t, simulate.Spec{Workload: simulate.Workload{Rate: 4}})
 	order := func() string {
 		var names []string
@@ -170,6 +174,7 @@ func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
 }
 
 func TestAClientThatLeavesEndsItsRequestAtServeAndNotAtTriton(t *testing.T) {
+	t.Parallel()
 	for kind, path := range map[simulate.Kind]string{
 		simulate.KindTriton: "/v2/models/ensemble/generate_stream", simulate.KindServe: "/v1/chat/completions",
 	} {

@@ -84,6 +84,7 @@ func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
 }
 
 func TestAWatchOfHealthSaysWhatChanges(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t)
 	f.publish("a", "r0", serving(), nil)
 	client, _ := healthOf(t, f)
