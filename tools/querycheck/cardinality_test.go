@@ -137,8 +137,8 @@ func (r *running) settled(t *testing.T, version string, replicas int) []byte {
 	return nil
 }
 
-// series are the labels of all samples of a page.
-func series(t *testing.T, page []byte) []labels.Labels {
+// seriesOf are the labels of all samples of a page.
+func seriesOf(t *testing.T, page []byte) []labels.Labels {
 	t.Helper()
 	p := textparse.NewPromParser(page, labels.NewSymbolTable(), false)
 	var all []labels.Labels
@@ -178,7 +178,7 @@ func TestSeriesOfAReplica(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			s.replicas = 2
 			n, raw := 0, 0
-			for _, l := range series(t, s.begin(t).settled(t, "", s.replicas)) {
+			for _, l := range seriesOf(t, s.begin(t).settled(t, "", s.replicas)) {
 				name := l.Get(labels.MetricName)
 				if l.Get("replica_id") != "r0" {
 					continue
@@ -210,7 +210,7 @@ func TestARolloutInPlaceCostsFewSeriesWithInfo(t *testing.T) {
 			now := time.Now().UnixMilli()
 			scraped := func(page []byte) float64 {
 				app := db.Appender(t.Context())
-				for _, l := range series(t, page) {
+				for _, l := range seriesOf(t, page) {
 					_, err := app.Append(0, l, now, 1)
 					require.NoError(t, err)
 				}
