@@ -15,6 +15,7 @@ func exporter() Dashboard {
 	gauge := func(name string) string { return fmt.Sprintf("%s{%s}", name, own) }
 	rate := func(name string) string { return fmt.Sprintf("rate(%s{%s}[$__rate_interval])", name, own) }
 	const instance = "{{instance}}"
+	built := ofExporters("trtllm_exporter_page_build_duration_seconds", own)
 	instances := choice("instance", "Exporter", ofClusters("trtllm_exporter_build_info"))
 	return Dashboard{
 		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
@@ -65,7 +66,7 @@ func exporter() Dashboard {
 						"none", []query{{gauge("trtllm_exporter_metadata_conflicts"), instance + " {{kind}}"}, {gauge("trtllm_exporter_metadata_dropped_series"), instance + " series left off"}}))),
 			section("/metrics and the process",
 				sideBySide(9, graph("Time to build /metrics", "Merging and encoding. Above some hundred milliseconds: shard the exporter.",
-					seconds, []query{{fmt.Sprintf("histogram_quantile(0.95, sum by (le, instance) (rate(trtllm_exporter_page_build_duration_seconds_bucket{%s}[$__rate_interval])))", own), instance + " p95"}}),
+					seconds, built.shown("95")),
 					graph("Time Prometheus waits", "The whole scrape of the exporter as Prometheus sees it. Near its timeout: shard, or raise it.",
 						seconds, []query{{`scrape_duration_seconds{` + own + `} and on (instance, job) up{` + own + `} and on (instance, job) trtllm_exporter_build_info{` + own + `}`, instance}}),
 					graph("Answers", "HTTP answers by path and code. 503: more clients than --web.max-requests; 401: a client without its password.",

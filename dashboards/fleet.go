@@ -11,6 +11,7 @@ const (
 
 // fleet is the first look at all pools.
 func fleet() Dashboard {
+	first := ofPoolModels("pool_id, model_id", firstToken)
 	return Dashboard{
 		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
 		Description: "All pools at once: which serve, how much, how well. Start here, then follow a pool or a replica.",
@@ -35,12 +36,8 @@ func fleet() Dashboard {
 					"Requests known to wait, by pool. While replicas are saturated it is a lower bound. Growing: add replicas or shed load; see Capacity.",
 					"short", []query{{pool("queue_depth:sum"), "{{pool_id}} {{model_id}}"}}),
 					graph("Time to first token, p95",
-						"95 % of requests had their first token within this time; p95 >: later than the largest bound that the servers count. Above your objective: see the phases on Latency & SLO; with full replicas it is too little capacity.",
-						seconds, []query{
-							{quantile("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}}"},
-							{beyond("0.95", "pool_id, model_id", firstToken), "{{pool_id}} {{model_id}} p95 >"},
-							promise("ttft"),
-						}),
+						"95 % of requests had their first token within this time; p95 ≤ and p95 >: not later than the first bound that the servers count, later than the last one. Above your objective: see the phases on Latency & SLO; with full replicas it is too little capacity.",
+						seconds, append(first.shown("95"), promise("ttft"))),
 					graph("Failed requests",
 						"Share of requests that failed by the server's fault, by pool: not what clients asked wrongly or cancelled, nor what was refused for want of room. Any line above what the objective allows: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
 						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()})),
@@ -55,7 +52,7 @@ func fleetNow() []Panel {
 		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the timeline below shows which and how, the runbook section of LLMPoolDegraded says what to do.",
 			ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, levels("red", 0.75, "orange", 1.0, "green"), decimals(0), filled),
 		stat("Alerts firing", "Alerts of the shipped rules that fire now. Red: open the Alertmanager; causes mute their symptoms there, so start with what it shows.",
-			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or vector(0)`, ""}, levels("green", 1.0, "red"), filled),
+			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or 0 * count(pool:llm_server_replicas:count{` + ofPool + `})`, ""}, levels("green", 1.0, "red"), filled),
 		stat("Tokens now", "Tokens a second of requests that ended, all pools. Counted when a request ends, hence bursty.",
 			tokens, query{total("", pool("generation_tokens:rate")), ""}, trend),
 		stat("Requests now", "Requests a second that ended at the entry models, all pools.",
@@ -67,13 +64,13 @@ func fleetNow() []Panel {
 		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
 			ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
 		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: equal requests may get unequal answers; see Versions & determinism.",
-			"none", query{"count(max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or vector(0)", ""}, levels("green", 1.0, "red")),
+			"none", query{counted("max by (pool_id, fact) (llm_server_pool_skew{"+ofPool+"})", "> 0"), ""}, levels("green", 1.0, "red")),
 	}
 }
 
 // poolTable has a line for each pool.
 func poolTable() Panel {
-	level := colored
+	level, first := colored, ofPoolModels("pool_id", firstToken)
 	p := table("Pools", "One line for each pool, whatever replicas are chosen. Red cells say where to look: serving and state on this dashboard, queue and saturation on Capacity, first token and errors on Latency & SLO, skew on Versions & determinism.",
 		[][2]string{{"pool_id", "Pool"}},
 		[]column{
@@ -84,11 +81,13 @@ func poolTable() Panel {
 			{"Waiting", "short", total("pool_id", pool("queue_depth:sum")), nil},
 			{"Saturation", ratio, "max by (pool_id) (" + pool("saturation_ratio:avg") + ")", level("green", 0.7, "orange", 0.9, "red")},
 			{"Fullest KV", ratio, "max by (pool_id) (" + pool("kv_cache_utilization_ratio:max") + ")", level("green", 0.85, "orange", 0.95, "red")},
-			{"TTFT p95", seconds, quantile("0.95", "pool_id", firstToken), nil},
-			{"TTFT p95 >", seconds, beyond("0.95", "pool_id", firstToken), nil},
-			{"Mean duration", seconds, "avg by (pool_id) (max by (pool_id, replica_id, model_id, model, version) (" + fromClients(ofModels("llm_server_request_duration_average_seconds")) + "))", nil},
+			{"TTFT p95", seconds, first.quantile("0.95"), nil},
+			{"p95 ≤", seconds, first.atMost("0.95"), nil},
+			{"p95 >", seconds, first.beyond("0.95"), nil},
+			{"TTFT mean", seconds, first.mean, nil},
+			{"Mean duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(ofModels("llm_server_request_duration_average_seconds")), fromClients(ofModels("llm_server_requests_per_second"))), nil},
 			{"Failed", ratio, notOK("pool_id", "server"), nil},
-			{"Budget left", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level("red", 0.1, "orange", 0.5, "green")},
+			{"Budget left", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level(unknown, overspent, "red", 0.1, "orange", 0.5, "green")},
 			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
@@ -113,6 +112,7 @@ func notReady() Panel {
 	p := table("Replicas that are not ready", "The 25 worst; each leads to its own dashboard. Red: the runbook section of its state, down, failing and stalled first. Empty: all replicas are ready.",
 		[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 		[]column{{"State", "none", "topk(25, " + number + " > 1)", valued(states())}})
+	p = empty("All replicas are ready. If Replicas serving above has no number, none is known: Prometheus does not scrape the exporter.", p)
 	return sorted("State", leading(p, "Replica", "/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}"))
 }
 

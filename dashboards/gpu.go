@@ -25,7 +25,7 @@ func gpu() Dashboard {
 				stat("Energy per token", "Of generated tokens, all pools that expose both. Rises at low load and with lost optimisations; LLMEnergyPerTokenHigh in the runbook.", "joule",
 					query{"sum(" + energy + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
 				stat("Idle GPUs", "GPUs used less than 5 %. Red with requests running: LLMGPUIdle in the runbook; without: fewer replicas would do.", "none",
-					query{"count(" + each("llm_server_gpu_utilization_ratio") + " < 0.05) or vector(0)", ""}, levels("green", 1.0, "orange")))),
+					query{counted(each("llm_server_gpu_utilization_ratio"), "< 0.05"), ""}, levels("green", 1.0, "orange")))),
 			section("Use",
 				sideBySide(9, graph("GPU use", "Share of time that something ran, mean of the GPUs of a replica: of each pool the highest, the median and the lowest. Near 1 is normal for serving and no reason for an alert.",
 					ratio, extremes(byReplica("utilization_ratio:avg")), atMost(1)),

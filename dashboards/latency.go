@@ -24,9 +24,9 @@ func latency() Dashboard {
 			phases(),
 			section("Lengths and ends",
 				sideBySide(8, graph("Prompt length", "Mean prompt tokens of a request. Growing prompts make first tokens later and fill the KV cache; find the client.",
-					"short", []query{{poolMean("pool_id, model_id", "request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
+					"short", []query{{poolMean("request_prompt_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Answer length", "Mean generated tokens of a request. A jump to the maximum means that answers are cut off at the limit: look at stop tokens and templates.",
-						"short", []query{{poolMean("pool_id, model_id", "request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
+						"short", []query{{poolMean("request_generation_tokens"), "{{pool_id}} {{model_id}}"}}),
 					graph("Finish reasons", "Why requests finished. More of length: answers are cut off at max_tokens; more of cancelled: clients give up waiting.",
 						request, []query{{total("pool_id, finish_reason", "pool_reason:llm_server_requests_finished:rate{"+ofPool+"}"), "{{pool_id}} {{finish_reason}}"}}, stacked)),
 				sideBySide(8, graph("Ended requests by class", "What became of requests: ok, client (the client's mistake), canceled, overload (refused for want of room), server (failed by the server's fault), unknown (only accepting them is counted). More of client: a client or a template changed; more of overload: see Capacity.",
@@ -50,7 +50,7 @@ func objectives() row {
 	return section("Objectives",
 		sideBySide(9, wide(8, bars("Error budget left",
 			"Of what the objective allows to be bad in 30 days, what is left. Red: less than a tenth; at 0 the objective is missed. No bar: the pool has no objective (key slo of its configuration), or LLMSLOUnmeasured says why it is not measured.",
-			ratio, recorded("budget_left", ""), levels("red", 0.1, "orange", 0.5, "green"), atMost(1))),
+			ratio, recorded("budget_left", ""), levels(unknown, overspent, "red", 0.1, "orange", 0.5, "green"), atMost(1))),
 			wide(16, graph("Good requests of the last hour",
 				"Share of requests that met the objective, at most; \"at least\" is lower where the target lies between two buckets of the server. Below the objective: the phases below show where the time goes.",
 				ratio, []query{
@@ -65,6 +65,9 @@ func objectives() row {
 				"none", []query{recorded("burn_crawl_short", " 6h"), recorded("burn_crawl_long", " 3d")}, levels("green", 1.0, "orange", 3.0, "red"), lines)))
 }
 
+// overspent is less than is left of any error budget: what is below 0 is red.
+const overspent = -1e6
+
 // promise is the target of an objective of time, as a line among what is measured.
 func promise(slo string) query {
 	return query{fmt.Sprintf("max by (pool_id) (llm_server_slo_threshold_seconds{%s,slo=%q})", ofPool, slo), "{{pool_id}} objective"}
@@ -78,22 +81,25 @@ func allowed() query {
 // percentileRow is a recorded histogram as percentiles, by replica, what is
 // above its largest bound, and as a heatmap.
 func percentileRow(title, slo, name, advice string) row {
+	h := ofPoolModels("pool_id, model_id", name)
 	family := "llm_server_" + strings.TrimSuffix(name, "_seconds")
 	return section(title,
-		sideBySide(9, graph(title+", percentiles", advice+" A percentile above the largest bound of the histogram has no value: p99 > is that bound.", seconds, append(quantiles(name), promise(slo))),
+		sideBySide(9, graph(title+", percentiles", advice+" Below the first bound of the histogram and above the last one there is no value: p50 ≤ and p99 > are those bounds.", seconds, append(h.shown("50", "95", "99"), promise(slo))),
 			graph(title+", above the largest bound", "Share of what took longer than the largest bound that the server counts, by replica, over the exporter's window; how much longer is not known. Above 0.01 there is no p99, above 0.05 no p95: look at the mean, and for requests that hang.",
 				ratio, extremes("max by (pool_id, replica_id) ("+family+"_above_bound_ratio{"+ofModel+"})"), levels("green", 0.01, "orange", 0.05, "red"), lines, atMost(1))),
 		sideBySide(9, graph(title+", p95 by replica", "Over the exporter's window. A single replica above the others: see LLMReplicaSlow in the runbook; all of them: it is load or lengths. No line: no requests, or p95 is above the largest bound.",
-			seconds, extremes("max by (pool_id, replica_id) ("+family+`_percentile_seconds{`+ofModel+`,percentile="95"})`)),
-			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: see p95 by replica. Choose pools of one kind of server: others have other buckets.",
-				seconds, bucketsUpTo("le", name))))
+			seconds, append(extremes("max by (pool_id, replica_id) ("+family+`_percentile_seconds{`+ofModel+`,percentile="95"})`), promise(slo))),
+			heatmap(title+", distribution", "How requests spread over the buckets. Two bands are two kinds of requests, or one sick replica: see p95 by replica. Drawn are the bounds that all servers have which are chosen: one kind of server alone has more.",
+				seconds, distribution(name))))
 }
 
 // phases is where the time goes.
 func phases() row {
 	phase := func(name, legend string) query {
-		return query{poolMean("pool_id, model_id", "request_"+name+"_seconds"), "{{pool_id}} {{model_id}} " + legend}
+		return query{poolMean("request_" + name + "_seconds"), "{{pool_id}} {{model_id}} " + legend}
 	}
+	models := func(name string) string { return "llm_server_" + name + "{" + ofModel + "}" }
+	first := ofPoolParts("first_response_seconds")
 	part := func(counter, legend string) query {
 		of := func(name string) string { return "pool_part:llm_server_model_" + name + ":rate{" + ofPool + "}" }
 		return query{of(counter+"_seconds") + " / (" + of("requests") + " > 0)", legend}
@@ -102,16 +108,13 @@ func phases() row {
 		sideBySide(9, graph("Mean time by phase", "trtllm-serve: queue, prefill, decode of the mean request. Queue grows: capacity. Prefill grows: prompts or cache. Decode grows: answers or batch size.",
 			seconds, []query{phase("queue", "queue"), phase("prefill", "prefill"), phase("decode", "decode")}, stacked),
 			graph("Mean duration at the entry model", "Works for servers without histograms too. Above your objective: see the parts on the right. Absent for streaming models of Triton, whose times end when a request is handed over.",
-				seconds, []query{{"avg by (pool_id, model_id) (" + eachEntry("llm_server_request_duration_average_seconds") + ")", "{{pool_id}} {{model_id}}"}}),
+				seconds, []query{{weighted("pool_id, model_id", "pool_id, replica_id, model_id, model, version", models("request_duration_average_seconds"), models("requests_per_second")), "{{pool_id}} {{model_id}}"}}),
 			graph("Time per output token, estimate", "For Triton, which does not expose it: mean duration less mean first token, by mean length. Rough; look at its trend.",
-				seconds, []query{
-					{"avg by (pool_id, model_id) (" + each("llm_server_time_per_output_token_average_seconds_estimate") + ")", "{{pool_id}} {{model_id}} estimate"},
-					{"avg by (pool_id, model_id) (" + each("llm_server_time_per_output_token_average_seconds") + ")", "{{pool_id}} {{model_id}}"},
-				})),
+				seconds, []query{{weighted("pool_id, model_id", "pool_id, replica_id, model_id", models("time_per_output_token_average_seconds_estimate"), models("requests_per_second")), "{{pool_id}} {{model_id}} estimate"}})),
 		sideBySide(9, graph("Queue time by model of Triton", "Mean time in Triton's own queue. Above zero for preprocessing or postprocessing: give them more instances.",
 			seconds, []query{part("queue", "{{pool_id}} {{model}}")}),
 			graph("Request time by model of Triton", "Mean time at each part. The part that grew is where to look. Parts overlap: do not add them.",
 				seconds, []query{part("request", "{{pool_id}} {{model}}")}),
-			graph("First response by model of Triton, p95", "From the histogram of each model that has one. Late at tensorrt_llm: prefill or its queue; late elsewhere: too few instances.",
-				seconds, []query{{"histogram_quantile(0.95, sum by (le, pool_id, model) (pool_part:llm_server_model_first_response_seconds_bucket:rate{" + ofPool + "}))", "{{pool_id}} {{model}}"}})))
+			graph("First response by model of Triton, p95", "From the histogram of each model that has one, with the mean. Late at tensorrt_llm: prefill or its queue; late elsewhere: too few instances.",
+				seconds, first.shown("95"))))
 }

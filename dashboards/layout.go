@@ -45,10 +45,11 @@ func (d *Dashboard) complete() {
 		Title: "LLM servers", Type: "dashboards", Tags: []string{tag}, Icon: "external link", IncludeVars: true, KeepTime: true,
 	}}
 	d.Annotations = marks(d)
-	y, id := 0, 0
+	y, id, why := 0, 0, absences()
 	next := func(p Panel, g Grid) {
 		id++
 		p.ID, p.GridPos = id, g
+		sayWhy(&p, why)
 		inClusters(&p)
 		if d.UID != replicaUID {
 			drillDown(&p)

@@ -20,6 +20,7 @@ func panel(kind, title, description, unit string, queries []query) Panel {
 			Format: "time_series", Range: true, EditorMode: "code",
 		})
 	}
+	levels("text")(&p)
 	return p
 }
 
@@ -49,9 +50,7 @@ func stat(title, description, unit string, q query, looks ...look) Panel {
 		Orientation: "auto", TextMode: "auto", WideLayout: true,
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
-	p.FieldConfig.Defaults.NoValue = "not known"
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	levels("text")(&p)
 	for _, l := range looks {
 		l(&p)
 	}
@@ -97,7 +96,7 @@ func timeline(title, description string, q query, states []Outcome) Panel {
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Custom = &FieldLook{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
-	levels("gray")(&p)
+	levels(unknown)(&p)
 	mapped(states)(&p)
 	return p
 }
@@ -116,10 +115,21 @@ func mapped(states []Outcome) look {
 	}
 }
 
-// levels colors values: a color, then pairs of a value and the color from it on.
+// unknown is the color of what is not known. Grafana gives a value that is not
+// there the first color of a panel, which for this reason is never green.
+const unknown = "gray"
+
+// levels colors values: a color from 0 on, then pairs of a value and the color
+// from it on. In graphs they are lines, where the first color is not drawn.
 func levels(base string, pairs ...any) look {
 	return func(p *Panel) {
 		steps := []Level{{Color: base}}
+		if base != "text" && base != unknown {
+			steps[0].Color = unknown
+			if p.Type != "timeseries" {
+				steps = append(steps, Level{Color: base, Value: new(0.0)})
+			}
+		}
 		for i := 0; i+1 < len(pairs); i += 2 {
 			from, _ := pairs[i].(float64)
 			color, _ := pairs[i+1].(string)

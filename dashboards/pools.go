@@ -40,44 +40,20 @@ func notOK(by, class string) string {
 	return total(by, byClass("requests_not_ok:rate", `class="`+class+`"`)) + " / (" + total(by, pool("requests:rate")) + " > 0)"
 }
 
-// poolMean is the mean of a recorded histogram, by labels.
-func poolMean(by, name string) string {
-	return total(by, pool(name+"_sum:rate")) + " / (" + total(by, pool(name+"_count:rate")) + " > 0)"
+// poolMean is the mean of a recorded histogram.
+func poolMean(name string) string {
+	h := ofPoolModels("pool_id, model_id", name)
+	return h.mean
 }
 
-// bucketsUpTo are the buckets of a recorded histogram, by le and labels.
-func bucketsUpTo(by, name string, matchers ...string) string {
-	return fmt.Sprintf("sum by (%s) (%s)", union("le", by), pool(name+"_bucket:rate", matchers...))
-}
-
-// within is true where a quantile is not in the last bucket, which has no end.
-func within(q, by, name string) string {
-	return fmt.Sprintf("(max by (%s) (%s) >= %s * %s)", by, bucketsUpTo(by, name, `le!="+Inf"`), q, total(by, pool(name+"_bucket:rate", `le="+Inf"`)))
-}
-
-// quantile is a quantile of a recorded histogram, by labels. It has no value in
-// the last bucket; the 99th percentile has none below the mean either, for then
-// what makes the mean is beyond it.
-func quantile(q, by, name string) string {
-	value := fmt.Sprintf("(histogram_quantile(%s, %s) and %s)", q, bucketsUpTo(by, name), within(q, by, name))
-	if q == "0.99" {
-		return value + " >= " + poolMean(by, name)
+// weighted is the mean of what replicas average, by the requests of each: a
+// replica that serves one request a minute does not count as one that serves
+// hundreds. Both are chosen by tier, and series are what they are of.
+func weighted(by, series, average, requests string) string {
+	value := fmt.Sprintf("max by (%s) (%s)", series, average)
+	weight := fmt.Sprintf("max by (%s) (%s)", series, requests)
+	if all := union(series, "model, version"); all != series {
+		weight = fmt.Sprintf("sum by (%s) (max by (%s) (%s))", series, all, requests)
 	}
-	return value
-}
-
-// beyond is the largest bound of a recorded histogram where a quantile is above
-// it, by labels.
-func beyond(q, by, name string) string {
-	return fmt.Sprintf("histogram_quantile(%s, %s) unless %s", q, bucketsUpTo(by, name), within(q, by, name))
-}
-
-// quantiles are the three that all latencies are shown by, with the mean.
-func quantiles(name string) []query {
-	const by = "pool_id, model_id"
-	var all []query
-	for _, q := range [][2]string{{"0.5", "p50"}, {"0.95", "p95"}, {"0.99", "p99"}} {
-		all = append(all, query{quantile(q[0], by, name), "{{pool_id}} {{model_id}} " + q[1]})
-	}
-	return append(all, query{poolMean(by, name), "{{pool_id}} {{model_id}} mean"}, query{beyond("0.99", by, name), "{{pool_id}} {{model_id}} p99 >"})
+	return fmt.Sprintf("sum by (%s) (%s * %s) / (sum by (%s) (%s and %s) > 0)", by, value, weight, by, weight, value)
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,29 +17,72 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
+// panelOf is a panel by its title.
+func panelOf(t *testing.T, title string) dashboards.Panel {
+	t.Helper()
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Title == title {
+				return p
+			}
+		}
+	}
+	require.Fail(t, "there is no such panel", title)
+	return dashboards.Panel{}
+}
+
+// sent is a query as Grafana sends it, with all chosen.
+func sent(expr string) string {
+	expr = strings.NewReplacer("$__rate_interval", "1m", "$__range", "2m").Replace(expr)
+	return regexp.MustCompile(`\$\w+`).ReplaceAllString(expr, ".*")
+}
+
 // percentilesOf are the expressions of a panel by the end of their legends.
 func percentilesOf(t *testing.T, title string) map[string]string {
 	t.Helper()
 	found := make(map[string]string)
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			if p.Title != title {
-				continue
-			}
-			for _, q := range p.Targets[:len(p.Targets)-1] { // The last is the objective.
-				_, name, _ := strings.Cut(q.LegendFormat, "{{model_id}} ")
-				found[name] = strings.NewReplacer("$cluster", ".*", "$pool_id", ".*", "$model_id", ".*").Replace(q.Expr)
-			}
+	for _, q := range panelOf(t, title).Targets {
+		if _, name, measured := strings.Cut(q.LegendFormat, "{{model_id}} "); measured {
+			found[name] = sent(q.Expr)
 		}
 	}
-	require.Len(t, found, 5, title)
+	require.Len(t, found, 10, title)
 	return found
 }
 
-// What a panel of percentiles shows of requests a second in the buckets up to
-// 1 s, up to 5 s and without an end, and of their seconds in all.
-func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
-	t.Parallel()
+// page are the requests a page in the buckets of one replica, by their upper
+// bounds, and the seconds of them all.
+type page struct {
+	replica, model string
+	bounds         []string
+	upTo           []float64
+	seconds        float64
+}
+
+// series are those of pages that come for five minutes, as promtool has them.
+func (p *page) series() string {
+	var b strings.Builder
+	one := func(suffix, le string, perPage float64) {
+		fmt.Fprintf(&b, "      - { series: 'llm_server_request_duration_seconds_%s{%spool_id=\"a\",replica_id=%q,model_id=%q}', values: '0+%gx20' }\n", suffix, le, p.replica, p.model, perPage)
+	}
+	for i, le := range p.bounds {
+		one("bucket", fmt.Sprintf("le=%q,", le), p.upTo[i])
+	}
+	one("count", "", p.upTo[len(p.upTo)-1])
+	one("sum", "", p.seconds)
+	return b.String()
+}
+
+// wanted is what a query has to return after four minutes: values by labels.
+type wanted struct {
+	expr   string
+	values map[string]float64
+}
+
+// promtoolSays runs cases through promtool with the shipped rules: of pages, what
+// each query returns.
+func promtoolSays(t *testing.T, cases map[string][]page, want func(name string) []wanted) {
+	t.Helper()
 	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
 	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("promtool is not built: `make e2e` builds it")
@@ -48,47 +93,18 @@ func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
 	require.NoError(t, err)
 	rules, err := alerts.Render(values)
 	require.NoError(t, err)
-	queries := percentilesOf(t, "Whole request, percentiles")
-
 	var tests strings.Builder
 	tests.WriteString("rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n")
-	for _, c := range []struct {
-		name             string
-		one, five, total int
-		seconds          float64
-		want             map[string]float64
-	}{
-		{
-			"every percentile is in a bucket with an end", 90, 100, 100, 100,
-			map[string]float64{"p50": 0.5 / 0.9, "p95": 3, "p99": 4.6, "mean": 1},
-		},
-		{
-			"one request in fifty has no end: no p99 but the bound, the others are as they are", 90, 98, 100, 300,
-			map[string]float64{"p50": 0.5 / 0.9, "p95": 3.5, "mean": 3, "p99 >": 5},
-		},
-		{
-			"most requests have no end: only mean and bound are left", 10, 20, 100, 900,
-			map[string]float64{"mean": 9, "p99 >": 5},
-		},
-		{
-			"a few endless requests make a mean above the 99th percentile, which then says nothing", 995, 995, 1000, 3000,
-			map[string]float64{"p50": 500.0 / 995, "p95": 950.0 / 995, "mean": 3},
-		},
-	} {
-		fmt.Fprintf(&tests, "  - name: '%s'\n    interval: 15s\n    input_series:\n", c.name)
-		series := func(suffix, le string, perPage float64) {
-			fmt.Fprintf(&tests, "      - { series: 'llm_server_request_duration_seconds_%s{%spool_id=\"a\",replica_id=\"r\",model_id=\"m\"}', values: '0+%gx20' }\n", suffix, le, perPage)
+	for name, pages := range cases {
+		fmt.Fprintf(&tests, "  - name: '%s'\n    interval: 15s\n    input_series:\n", name)
+		for _, p := range pages {
+			tests.WriteString(p.series())
 		}
-		series("bucket", `le="1",`, float64(c.one))
-		series("bucket", `le="5",`, float64(c.five))
-		series("bucket", `le="+Inf",`, float64(c.total))
-		series("count", "", float64(c.total))
-		series("sum", "", c.seconds)
 		tests.WriteString("    promql_expr_test:\n")
-		for name, expr := range queries {
-			fmt.Fprintf(&tests, "      - expr: 'round(%s, 0.001)'\n        eval_time: 4m\n        exp_samples: [", expr)
-			if v, there := c.want[name]; there {
-				fmt.Fprintf(&tests, "{ labels: '{model_id=\"m\",pool_id=\"a\"}', value: %.3f }", v)
+		for _, w := range want(name) {
+			fmt.Fprintf(&tests, "      - expr: 'round(%s, 0.001)'\n        eval_time: 4m\n        exp_samples: [", w.expr)
+			for labels, v := range w.values {
+				fmt.Fprintf(&tests, "{ labels: '%s', value: %.3f }, ", labels, v)
 			}
 			tests.WriteString("]\n")
 		}
@@ -100,4 +116,164 @@ func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
+}
+
+// What a panel of percentiles shows of requests a second in the buckets up to
+// 1 s, up to 5 s and without an end, and of their seconds in all.
+func TestPercentilesShowNothingThatIsNotKnown(t *testing.T) {
+	t.Parallel()
+	queries := percentilesOf(t, "Whole request, percentiles")
+	cases, shown := make(map[string][]page), make(map[string]map[string]float64)
+	for _, c := range []struct {
+		name             string
+		one, five, total float64
+		seconds          float64
+		want             map[string]float64
+	}{
+		{
+			"every percentile is in a bucket with a beginning and an end", 40, 100, 100, 250,
+			map[string]float64{"p50": 1 + 4*10.0/60, "p95": 1 + 4*55.0/60, "p99": 1 + 4*59.0/60, "mean": 2.5},
+		},
+		{
+			"half of all are in the first bucket, which has no beginning", 90, 100, 100, 100,
+			map[string]float64{"p50 ≤": 1, "p95": 3, "p99": 4.6, "mean": 1},
+		},
+		{
+			"all are in the first bucket", 100, 100, 100, 20,
+			map[string]float64{"p50 ≤": 1, "p95 ≤": 1, "p99 ≤": 1, "mean": 0.2},
+		},
+		{
+			"one request in fifty has no end: no p99 but the bound, the others are as they are", 40, 98, 100, 300,
+			map[string]float64{"p50": 1 + 4*10.0/58, "p95": 1 + 4*55.0/58, "mean": 3, "p99 >": 5},
+		},
+		{
+			"most requests have no end: only mean and bound are left", 10, 20, 100, 900,
+			map[string]float64{"mean": 9, "p50 >": 5, "p95 >": 5, "p99 >": 5},
+		},
+		{
+			"a few endless requests make a mean above the 99th percentile, which then says nothing", 995, 995, 1000, 3000,
+			map[string]float64{"p50 ≤": 1, "p95 ≤": 1, "mean": 3},
+		},
+		{"no requests: nothing is known", 0, 0, 0, 0, nil},
+	} {
+		cases[c.name] = []page{{"r", "m", []string{"1", "5", "+Inf"}, []float64{c.one, c.five, c.total}, c.seconds}}
+		shown[c.name] = c.want
+	}
+	promtoolSays(t, cases, func(name string) []wanted {
+		var all []wanted
+		for percentile, expr := range queries {
+			w := wanted{expr: expr}
+			if v, there := shown[name][percentile]; there {
+				w.values = map[string]float64{`{model_id="m",pool_id="a"}`: v}
+			}
+			all = append(all, w)
+		}
+		return all
+	})
+}
+
+// Replicas of one pool have buckets of other layouts: kinds and versions of
+// servers differ. What is added up has the bounds that all of them have, is never
+// less for a larger bound, and is the truth.
+func TestUnequalBucketsAreNeverAddedUp(t *testing.T) {
+	t.Parallel()
+	coarse := func(replica, model string) page {
+		return page{replica, model, []string{"0.5", "2", "10", "+Inf"}, []float64{15, 60, 150, 150}, 600}
+	}
+	fine := func(replica, model string) page {
+		return page{replica, model, []string{"1", "2", "5", "10", "+Inf"}, []float64{3, 12, 27, 30, 30}, 90}
+	}
+	strange := page{"c", "m", []string{"0.3", "0.7", "+Inf"}, []float64{3, 6, 15}, 15}
+	cases := map[string][]page{
+		"one layout":                             {fine("a", "m"), fine("b", "m")},
+		"two layouts in a pool":                  {coarse("a", "m"), fine("b", "m")},
+		"two layouts for two models":             {coarse("a", "m"), fine("b", "n")},
+		"layouts without a bound that both have": {fine("a", "m"), strange},
+	}
+	// Requests a second up to the bounds that are left.
+	cells := map[string]map[string]float64{
+		"one layout":                             {"1": 0.4, "2": 1.6, "5": 3.6, "10": 4, "+Inf": 4},
+		"two layouts in a pool":                  {"2": 4.8, "10": 12, "+Inf": 12},
+		"two layouts for two models":             {"2": 4.8, "10": 12, "+Inf": 12},
+		"layouts without a bound that both have": {"+Inf": 3},
+	}
+	// The 95th percentile of a model, by the buckets between whose bounds it is.
+	percentiles := map[string]map[string]float64{
+		"one layout":                             {`{model_id="m",pool_id="a"}`: 5 + 5*0.2/0.4},
+		"two layouts in a pool":                  {`{model_id="m",pool_id="a"}`: 2 + 8*6.6/7.2},
+		"two layouts for two models":             {`{model_id="m",pool_id="a"}`: 2 + 8*82.5/90, `{model_id="n",pool_id="a"}`: 5 + 5*1.5/3},
+		"layouts without a bound that both have": nil,
+	}
+	heat, p95 := sent(panelOf(t, "Whole request, distribution").Targets[0].Expr), percentilesOf(t, "Whole request, percentiles")["p95"]
+	promtoolSays(t, cases, func(name string) []wanted {
+		// promtool asks for a moment; what a panel shows of a time ends there.
+		left := make(map[string]float64)
+		for le, v := range cells[name] {
+			left[fmt.Sprintf("{le=%q}", le)] = v
+		}
+		return []wanted{{heat, left}, {p95, percentiles[name]}}
+	})
+}
+
+// Every panel that shows a percentile says on which side of a bound it is where it
+// is not between two, and shows the mean too; or another panel does.
+func TestPercentilesStandNextToTheirBoundsAndTheMean(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]string{
+		"Time to first token, p95 by replica":   "Time to first token, percentiles",
+		"Time between tokens, p95 by replica":   "Time between tokens, percentiles",
+		"Time per output token, p95 by replica": "Time per output token, percentiles",
+		"Whole request, p95 by replica":         "Whole request, percentiles",
+	}
+	shown := regexp.MustCompile(`histogram_quantile|_percentile_seconds`)
+	named := regexp.MustCompile(`\bp(50|95|99)$`)
+	complete := make(map[string]bool)
+	var found []string
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			var all []string
+			percentile := false
+			for _, q := range p.Targets {
+				percentile = percentile || shown.MatchString(q.Expr)
+				all = append(all, q.LegendFormat)
+			}
+			if p.Type == "table" {
+				for _, r := range p.FieldConfig.Overrides {
+					all = append(all, r.Matcher.Options)
+				}
+			}
+			names := strings.Join(all, "\n") + "\n"
+			if !percentile {
+				continue
+			}
+			if elsewhere[p.Title] != "" {
+				require.True(t, complete[elsewhere[p.Title]], "%s is next to %s", p.Title, elsewhere[p.Title])
+				continue
+			}
+			found = append(found, p.Title)
+			for _, line := range all {
+				if ends := named.FindString(line); ends != "" {
+					require.Contains(t, names, ends+" ≤", p.Title)
+					require.Contains(t, names, ends+" >", p.Title)
+				}
+			}
+			require.Contains(t, names, "mean", p.Title)
+			complete[p.Title] = true
+		}
+	}
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(found))), 11, "panels of percentiles: %s", strings.Join(found, ", "))
+}
+
+// A replica that serves few requests counts for few: nothing of requests is
+// averaged over replicas without their number.
+func TestMeansAreWeightedByRequests(t *testing.T) {
+	t.Parallel()
+	unweighted := regexp.MustCompile(`\bavg\b[^/]*_(average|percentile|seconds|tokens|ratio_estimate)\b`)
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			for _, q := range p.Targets {
+				require.NotRegexp(t, unweighted, q.Expr, "%s / %s", d.Title, p.Title)
+			}
+		}
+	}
 }

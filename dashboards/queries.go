@@ -75,6 +75,12 @@ func mean(by, name string) string {
 	return fmt.Sprintf("%s / (%s > 0)", rateBy(by, name+"_sum"), rateBy(by, name+"_count"))
 }
 
+// counted is how many series of an expression meet a condition: 0 only where there
+// are some, for of what is not known none is no good news.
+func counted(expr, condition string) string {
+	return "count(" + expr + " " + condition + ") or 0 * count(" + expr + ")"
+}
+
 // with adds matchers.
 func with(selector string, matchers []string) string {
 	return strings.Join(append([]string{selector}, matchers...), ",")

@@ -31,21 +31,25 @@ func modelStates() []Outcome {
 	return []Outcome{{Text: "unknown", Color: "gray"}, {Text: "ready", Color: "green"}, {Text: "loading", Color: "blue"}, {Text: "unloading", Color: "purple"}, {Text: "unavailable", Color: "red"}}
 }
 
-// percentiles are those of a latency over the exporter's window, with the mean.
-// The 99th percentile below the mean says nothing: what makes the mean is beyond.
-func percentiles(name string) []query {
-	by := func(labels, suffix, matchers string) string {
-		return fmt.Sprintf("max by (%s) (llm_server_%s_%s_seconds{%s%s})", labels, name, suffix, ofModel, matchers)
+// percentiles are those of a latency over the exporter's window, with the mean,
+// and where there is a histogram on which side of its bounds they are. The 99th
+// percentile below the mean says nothing: what makes the mean is beyond.
+func percentiles(series, name string) []query {
+	h := ofOneReplica(series, name+"_seconds")
+	of := func(suffix, matchers string) string {
+		return fmt.Sprintf("max by (pool_id, replica_id) (llm_server_%s_%s_seconds{%s%s})", name, suffix, ofModel, matchers)
 	}
-	const one = "pool_id, replica_id, percentile"
-	return []query{
-		{
-			fmt.Sprintf("%s unless (%s < on (pool_id, replica_id) group_left () %s)",
-				by(one, "percentile", ""), by(one, "percentile", `,percentile="99"`), by("pool_id, replica_id", "average", "")),
-			"{{pool_id}} / {{replica_id}} p{{percentile}}",
-		},
-		{by("pool_id, replica_id", "average", ""), "{{pool_id}} / {{replica_id}} mean"},
+	mean := of("average", "")
+	var values, bounds []query
+	for _, p := range []string{"50", "95", "99"} {
+		value := of("percentile", `,percentile="`+p+`"`) + " unless " + h.inFirst("0."+p)
+		if p == "99" {
+			value += " unless " + of("percentile", `,percentile="99"`) + " < " + mean
+		}
+		values = append(values, query{value, h.legend + " p" + p})
+		bounds = append(bounds, h.bounds("0."+p, "p"+p)...)
 	}
+	return append(append(values, query{mean, h.legend + " mean"}), bounds...)
 }
 
 // replicaNow are the numbers at the top.
@@ -69,6 +73,8 @@ func replicaNow() []Panel {
 }
 
 func replicaRequests() row {
+	const engine = "pool_id, replica_id, model_id"
+	const entry = engine + ", model, version"
 	count := func(name, legend string) query {
 		return query{each("llm_server_requests_" + name), "{{pool_id}} / {{replica_id}} " + legend}
 	}
@@ -87,12 +93,12 @@ func replicaRequests() row {
 				"short", []query{{"sum by (pool_id, replica_id) (" + each("llm_server_requests_active") + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{pool_id}} / {{replica_id}}"}})),
 		sideBySide(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
 			seconds, []query{{eachEntry("llm_server_request_duration_average_seconds"), "{{pool_id}} / {{replica_id}}"}}),
-			graph("First token", "Percentiles and mean over the exporter's window. Late: full batch, or long prompts. A percentile above the histogram's largest bound has no value.",
-				seconds, percentiles("time_to_first_token")),
+			graph("First token", "Percentiles and mean over the exporter's window. Late: full batch, or long prompts. Below the first bound of the histogram and above the last one there is no value: p50 ≤ and p99 > are those bounds.",
+				seconds, percentiles(entry, "time_to_first_token")),
 			graph("Time between tokens", "Of each token, where the server counts it so (NIM, Dynamo, vLLM, SGLang). A tail far above the mean: long prefills of other requests come in between.",
-				seconds, percentiles("inter_token_latency")),
+				seconds, percentiles(engine, "inter_token_latency")),
 			graph("Time per output token", "Mean of each request, where the server counts it so (trtllm-serve, vLLM, SGLang). Grows with the batch; alone at one replica: power or thermal limits.",
-				seconds, percentiles("time_per_output_token"))))
+				seconds, percentiles(engine, "time_per_output_token"))))
 }
 
 func replicaTokens() row {

@@ -13,7 +13,6 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 	p := panel("table", title, description, "none", nil)
 	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
 	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 90, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
-	p.FieldConfig.Defaults.NoValue = "–"
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
 	for i, k := range keys {
@@ -64,7 +63,9 @@ func valued(states []Outcome) []Property {
 	var p Panel
 	p.FieldConfig = &FieldConfig{}
 	mapped(states)(&p)
+	levels(unknown)(&p)
 	return []Property{
+		{ID: "thresholds", Value: p.FieldConfig.Defaults.Thresholds},
 		{ID: "mappings", Value: p.FieldConfig.Defaults.Mappings},
 		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},
 	}

@@ -3,10 +3,16 @@
 package live
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -82,6 +88,74 @@ func (s *stack) kinds(t *testing.T) {
 	}
 	require.Empty(t, s.query(t, `ALERTS{pool_id="`+kindsPool+`"}`))
 	s.panelsOfKinds(t)
+	s.heatmapsOfKinds(t)
+}
+
+// heatmapsOfKinds wants every heatmap of a pool whose servers have other buckets
+// each to be a histogram: never less for a larger bound, all requests in the last,
+// and as many values for each bound, since Grafana takes one from the next by
+// their order.
+func (s *stack) heatmapsOfKinds(t *testing.T) {
+	t.Helper()
+	heatmaps := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type != "heatmap" {
+				continue
+			}
+			expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "30s", "$pool_id", kindsPool).Replace(p.Targets[0].Expr)
+			buckets := s.over(t, variable.ReplaceAllString(expr, ".*"), 30*time.Second)
+			bounds := slices.SortedFunc(maps.Keys(buckets), func(a, b string) int { return cmp.Compare(number(t, a), number(t, b)) })
+			t.Logf("%s: bounds of all kinds %s", p.Title, strings.Join(bounds, " "))
+			if len(bounds) == 0 {
+				continue
+			}
+			require.Equal(t, "+Inf", bounds[len(bounds)-1], p.Title)
+			for i := 1; i < len(bounds); i++ {
+				below, above := buckets[bounds[i-1]], buckets[bounds[i]]
+				require.Len(t, above, len(below), p.Title)
+				for at := range below {
+					require.LessOrEqual(t, below[at], above[at]+1e-9, "%s: up to %s and to %s", p.Title, bounds[i-1], bounds[i])
+				}
+			}
+			heatmaps++
+		}
+	}
+	require.GreaterOrEqual(t, heatmaps, 3)
+}
+
+// number is the value of a text.
+func number(t *testing.T, text string) float64 {
+	t.Helper()
+	v, err := strconv.ParseFloat(text, 64)
+	require.NoError(t, err)
+	return v
+}
+
+// over are the values of a query in the last time, by their only label.
+func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+				Values [][]any           `json:"values"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	end := time.Now().Unix()
+	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=2", s.prometheus,
+		url.QueryEscape(query), end-int64(length.Seconds()), end), &answer)
+	found := make(map[string][]float64)
+	for _, r := range answer.Data.Result {
+		require.Len(t, r.Metric, 1, query)
+		for _, v := range r.Values {
+			for _, label := range r.Metric {
+				found[label] = append(found[label], number(t, fmt.Sprint(v[1])))
+			}
+		}
+	}
+	return found
 }
 
 // panelsOfKinds asks every query of the dashboards for this pool alone: none may

@@ -13,6 +13,9 @@ import (
 type shown struct {
 	// panel is the dashboard, the title and the reference of the query.
 	panel string
+	// first is the query that has the first bound of a histogram while the percentile
+	// is not above it.
+	first string
 	// series are labels of the series, as pairs; one series has them.
 	series []string
 	// pool and replica are those of which the truth is wanted; empty is all.
@@ -127,8 +130,14 @@ func latenciesOfPool(pool string) []shown {
 	times := func(title string, of func(simulate.Latency) time.Duration) {
 		panel := "trtllm-latency / " + title + ", percentiles / "
 		series := []string{"pool_id", pool}
-		for ref, q := range map[string]float64{"A": 0.5, "B": 0.95, "C": 0.99} {
-			all = append(all, shown{panel: panel + ref, pool: pool, series: series, percentile: true, of: func(w window) float64 { return w.quantile(q, of) }})
+		for _, p := range []struct {
+			q          float64
+			ref, first string
+		}{{0.5, "A", "E"}, {0.95, "B", "G"}, {0.99, "C", "I"}} {
+			all = append(all, shown{
+				panel: panel + p.ref, first: panel + p.first, pool: pool, series: series, percentile: true,
+				of: func(w window) float64 { return w.quantile(p.q, of) },
+			})
 		}
 		mean := shown{panel: panel + "D", pool: pool, series: series, of: func(w window) float64 { return w.mean(of) }}
 		if pool == poolTriton { // The truth is the executor's, without pre- and postprocessing.
@@ -172,7 +181,7 @@ func valuesOfTriton() []shown {
 		return shown{panel: panel, pool: poolTriton, of: of, series: append([]string{"pool_id", poolTriton}, series...)}
 	}
 	return []shown{
-		pool("trtllm-fleet / Pools / K", share),
+		pool("trtllm-fleet / Pools / M", share),
 		pool("trtllm-fleet / Failed requests / A", share),
 		pool("trtllm-latency / Share of failed requests / A", share),
 		pool("trtllm-latency / Ended requests by class / A", rateOf(failed), "class", "server"),

@@ -1,0 +1,113 @@
+package dashboards_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+func TestNoPanelSaysNoDataWithoutAReason(t *testing.T) {
+	t.Parallel()
+	used := make(map[string]bool)
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type == "row" {
+				continue
+			}
+			where, text := d.Title+" / "+p.Title, p.FieldConfig.Defaults.NoValue
+			used[text] = true
+			if p.Type == "stat" || p.Type == "bargauge" {
+				require.NotEmpty(t, text, where)
+				require.LessOrEqual(t, len(text), 24, "%s: %q is too small to read", where, text)
+				continue
+			}
+			require.Greater(t, len(text), 40, where)
+			require.True(t, strings.HasSuffix(text, "."), where)
+			require.NotRegexp(t, `(?i)^no data`, text, where)
+			if p.Type == "table" {
+				require.Equal(t, "noValue", p.FieldConfig.Overrides[0].Properties[0].ID, "%s: a sentence in each empty cell", where)
+			}
+		}
+	}
+	require.Greater(t, len(used), 40, "kinds of reasons")
+}
+
+// What is not known is gray or has no color: Grafana gives it the first color of a
+// panel's thresholds, and where a panel has none its own, which is green.
+func TestUnknownIsNeverGreen(t *testing.T) {
+	t.Parallel()
+	first := func(levels *dashboards.Levels, where string) {
+		require.NotNil(t, levels, where)
+		require.Nil(t, levels.Steps[0].Value, where)
+		require.Contains(t, []string{"gray", "text"}, levels.Steps[0].Color, where)
+	}
+	colors := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type == "row" {
+				continue
+			}
+			where := d.Title + " / " + p.Title
+			first(p.FieldConfig.Defaults.Thresholds, where)
+			for _, m := range p.FieldConfig.Defaults.Mappings {
+				for _, o := range m.Options {
+					require.False(t, strings.Contains(o.Color, "green") && strings.Contains(o.Text, "unknown"), where)
+				}
+			}
+			for _, o := range p.FieldConfig.Overrides {
+				colored := false
+				for _, property := range o.Properties {
+					switch value := property.Value.(type) {
+					case *dashboards.Levels:
+						first(value, where)
+						colored = true
+					case []dashboards.Mapping:
+						colors++
+					}
+				}
+				text, err := json.Marshal(o.Properties)
+				require.NoError(t, err)
+				require.Equal(t, strings.Contains(string(text), "color-background"), colored, "%s / %s", where, o.Matcher.Options)
+			}
+			for _, q := range p.Targets {
+				require.NotContains(t, q.Expr, "vector(", "%s: 0 for what is not known", where)
+			}
+		}
+	}
+	require.Positive(t, colors)
+}
+
+// Where a panel shows several pools its legend says which, and objectives are
+// drawn from what the exporter exports.
+func TestLegendsNamePoolsAndObjectives(t *testing.T) {
+	t.Parallel()
+	promised := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			objective := false
+			for _, q := range p.Targets {
+				where := d.Title + " / " + p.Title + " / " + q.LegendFormat
+				switch {
+				case p.Type == "heatmap":
+					require.Equal(t, "{{le}}", q.LegendFormat, where)
+				case p.Type == "stat" && q.LegendFormat == "", p.Type == "table":
+				case d.UID == "trtllm-exporter" && strings.Contains(q.LegendFormat, "{{instance}}"):
+				case d.UID == "trtllm-exporter" && strings.Contains(q.LegendFormat, "{{path}}"):
+				default:
+					require.Contains(t, q.LegendFormat, "{{cluster}} {{pool_id}}", where)
+				}
+				objective = objective || strings.Contains(q.Expr, "llm_server_slo_")
+			}
+			if p.Type == "timeseries" && d.UID == "trtllm-latency" &&
+				(strings.HasSuffix(p.Title, ", percentiles") || strings.HasSuffix(p.Title, ", p95 by replica") || p.Title == "Share of failed requests") {
+				require.True(t, objective, "%s has no objective", p.Title)
+				promised++
+			}
+		}
+	}
+	require.Equal(t, 9, promised)
+}
