@@ -46,7 +46,7 @@ func ofPoolModels(by, name string) histogram {
 // ofPoolParts is a recorded histogram of the models that a Triton is made of.
 func ofPoolParts(name string) histogram {
 	of := func(suffix string, matchers ...string) string {
-		return fmt.Sprintf("pool_part:llm_server_model_%s%s:rate{%s}", name, suffix, with(ofPool, matchers))
+		return fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(ofPool, matchers))
 	}
 	const by = "pool_id, model"
 	h := histogram{

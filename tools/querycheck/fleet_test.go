@@ -175,7 +175,7 @@ func (*reader) Close() error { return nil }
 
 // every is how long a metric takes from sample to sample.
 func every(metric string) int64 {
-	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") {
+	if strings.HasPrefix(metric, "pool_model:llm_server_slo_") && strings.HasSuffix(metric, ":sum") || strings.HasSuffix(metric, ":rate5m") {
 		return slow
 	}
 	return scrape

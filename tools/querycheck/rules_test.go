@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/require"
@@ -22,17 +23,23 @@ import (
 // rules are all rules in the order of evaluation.
 func rules(t *testing.T) []rulefmt.Rule {
 	t.Helper()
+	var all []rulefmt.Rule
+	for _, g := range groups(t) {
+		all = append(all, g.Rules...)
+	}
+	return all
+}
+
+// groups are the rules in the groups that are evaluated together.
+func groups(t *testing.T) []rulefmt.RuleGroup {
+	t.Helper()
 	v, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	text, err := alerts.Render(v)
 	require.NoError(t, err)
-	groups, errs := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
+	all, errs := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
 	require.Empty(t, errs)
-	var all []rulefmt.Rule
-	for _, g := range groups.Groups {
-		all = append(all, g.Rules...)
-	}
-	return all
+	return all.Groups
 }
 
 func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
@@ -104,4 +111,48 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 			require.False(t, named.MatchString(text), "%s reads %s, of which a query gives the same: %s", name, f.Name, f.InPromQL.Query)
 		}
 	}
+}
+
+// TestRatesOfAPairAreTakenSeriesBySeries wants of two exporters that both have a
+// series one, and of two series both: the labels by which the largest rate is
+// taken are all that the series of a replica differ in.
+func TestRatesOfAPairAreTakenSeriesBySeries(t *testing.T) {
+	t.Parallel()
+	known := vocabulary.New()
+	of := []string{model.MetricNameLabel, "engine", "engine_version", "trtllm_version", "instance", "job", "tier"}
+	seen := 0
+	for _, r := range rules(t) {
+		expr, err := parser.NewParser(parser.Options{}).ParseExpr(r.Expr)
+		require.NoError(t, err)
+		parser.Inspect(expr, func(node parser.Node, path []parser.Node) error {
+			s, isSelector := node.(*parser.VectorSelector)
+			if !isSelector {
+				return nil
+			}
+			for i := len(path) - 1; i > 0; i-- {
+				call, isCall := path[i].(*parser.Call)
+				if !isCall || call.Func.Name != "rate" {
+					continue
+				}
+				for i--; i >= 0; i-- {
+					by, isMax := path[i].(*parser.AggregateExpr)
+					if !isMax || by.Op != parser.MAX {
+						continue
+					}
+					if compared, isCompared := path[max(i-1, 0)].(*parser.BinaryExpr); isCompared && compared.Op.IsComparisonOperator() {
+						return nil // Whether any is above something the largest says.
+					}
+					seen++
+					for _, l := range known[s.Name].Labels {
+						if !slices.Contains(of, l) && !slices.Contains(by.Grouping, l) && !slices.ContainsFunc(s.LabelMatchers, func(m *labels.Matcher) bool { return m.Name == l && m.Type == labels.MatchEqual }) {
+							t.Errorf("%s: of %s that differ in %s the largest is taken, not all", r.Record+r.Alert, s.Name, l)
+						}
+					}
+					return nil
+				}
+			}
+			return nil
+		})
+	}
+	require.Greater(t, seen, 40)
 }
