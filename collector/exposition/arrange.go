@@ -20,7 +20,7 @@ func (s *segment) entries() []entry {
 	start := uint32(0)
 	for i := range s.lines {
 		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
-		all[i] = entry{labels: labelsOf(buf), value: s.lines[i].value}
+		all[i] = entry{labels: labelsOf(buf), value: s.at[i]}
 		start = s.lines[i].end
 	}
 	return all
@@ -33,10 +33,9 @@ func render(entries []entry) segment {
 		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
 	}
 	share := newSharer(all)
-	seg := segment{own: share.own, lines: make([]line, len(entries))}
+	seg := segment{own: share.own, lines: make([]line, len(entries)), at: make([]uint32, len(entries))}
 	for i := range entries {
-		seg.lines[i] = share.add(all[i].prefix)
-		seg.lines[i].value = entries[i].value
+		seg.lines[i], seg.at[i] = share.add(all[i].prefix), entries[i].value
 	}
 	seg.text = share.family().Value()
 	return seg

@@ -1,6 +1,6 @@
 package exposition
 
-import "bytes"
+import "strings"
 
 // Beginning says whether a body is the beginning of the last good page, values
 // apart, and how many samples it has: the same lines in the same order, and no
@@ -10,17 +10,18 @@ func (c *Cache) Beginning(body []byte) (samples int, begins bool) {
 	if !c.table.usable {
 		return 0, false
 	}
-	text, pos := c.table.text, 0
-	var before []byte
-	for i, length := range c.table.consts {
-		piece, rest := text[:length], body[pos:]
+	text, pos := c.table.text.Value(), 0
+	before := ""
+	for i := range *c.table.consts {
+		one := &(*c.table.consts)[i]
+		piece, rest := c.table.piece(one, text), body[pos:]
 		if len(rest) < len(piece) {
-			return i, bytes.HasPrefix(piece, rest) && !bytes.Equal(nameIn(before), nameIn(c.table.last()))
+			return i, strings.HasPrefix(piece, string(rest)) && nameIn(before) != nameIn(c.table.last())
 		}
-		if !bytes.HasPrefix(rest, piece) {
+		if string(rest[:len(piece)]) != piece {
 			return 0, false
 		}
-		text, before = text[length:], piece
+		text, before = text[one.size:], piece
 		pos += len(piece)
 		end, _ := scan(body, pos)
 		if end < 0 {
@@ -32,18 +33,19 @@ func (c *Cache) Beginning(body []byte) (samples int, begins bool) {
 }
 
 // last is the piece before the last value.
-func (t *table) last() []byte {
-	var end, length uint32
-	for _, length = range t.consts {
-		end += length
+func (t *table) last() string {
+	consts := *t.consts
+	var end uint32
+	for i := range consts[:len(consts)-1] {
+		end += consts[i].size
 	}
-	return t.text[end-length : end]
+	return t.piece(&consts[len(consts)-1], t.text.Value()[end:])
 }
 
 // nameIn is the name of the series with which a piece before a value ends.
-func nameIn(piece []byte) []byte {
-	line := piece[bytes.LastIndexByte(piece, '\n')+1:]
-	if end := bytes.IndexAny(line, "{ \t"); end >= 0 {
+func nameIn(piece string) string {
+	line := piece[strings.LastIndexByte(piece, '\n')+1:]
+	if end := strings.IndexAny(line, "{ \t"); end >= 0 {
 		return line[:end]
 	}
 	return line

@@ -37,14 +37,16 @@ func TestTheBeginningOfAPageIsKnown(t *testing.T) {
 			cache := exposition.NewCache(exposition.Options{})
 			_, begins := cache.Beginning([]byte(c.body))
 			require.False(t, begins, "there is no page yet")
-			b := cache.Block()
-			require.NoError(t, cache.Parse(b, []byte(whole), ""))
-			samples, begins := cache.Beginning([]byte(c.body))
-			require.Equal(t, c.begins, begins)
-			if begins {
-				require.Equal(t, c.samples, samples)
+			for _, label := range []string{"m=", "gpu_uuid="} {
+				b := cache.Block()
+				require.NoError(t, cache.Parse(b, []byte(strings.ReplaceAll(whole, "m=", label)), ""))
+				samples, begins := cache.Beginning([]byte(strings.ReplaceAll(c.body, "m=", label)))
+				require.Equal(t, c.begins, begins)
+				if begins {
+					require.Equal(t, c.samples, samples)
+				}
+				b.Release()
 			}
-			b.Release()
 		})
 	}
 }

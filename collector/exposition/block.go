@@ -80,7 +80,7 @@ func (b *Block) Release() {
 // Text is the value of a line as it is on the page, nil when absent. The
 // bytes belong to the block.
 func (b *Block) Text(line int) []byte {
-	s := b.spans[b.shape.lines[line].value]
+	s := b.spans[b.shape.at[line]]
 	return b.data[s.start:s.end]
 }
 
@@ -117,7 +117,7 @@ func (s *segment) append(dst []byte, b *Block) []byte {
 	data, spans, start := b.data, b.spans, uint32(0)
 	for i := range s.lines {
 		line := &s.lines[i]
-		if v := spans[line.value]; v.end > v.start {
+		if v := spans[s.at[i]]; v.end > v.start {
 			dst = s.appendPrefix(dst, start, line)
 			dst = append(dst, data[v.start:v.end]...)
 			dst = append(dst, '\n')
@@ -132,11 +132,8 @@ func (s *segment) length(b *Block) int64 {
 	size, start := int64(0), uint32(0)
 	for i := range s.lines {
 		line := &s.lines[i]
-		if v := b.spans[line.value]; v.end > v.start {
-			size += int64(line.end-start) + int64(v.end-v.start) + 1
-			if line.cut < line.end {
-				size += int64(len(s.own))
-			}
+		if v := b.spans[s.at[i]]; v.end > v.start {
+			size += int64(line.end-start) + int64(v.end-v.start) + 1 + int64(line.owns(s.own))
 		}
 		start = line.end
 	}
@@ -146,8 +143,8 @@ func (s *segment) length(b *Block) int64 {
 // Samples is the number of lines of the block that carry a value.
 func (b *Block) Samples() int {
 	n := 0
-	for _, line := range b.shape.lines {
-		if s := b.spans[line.value]; s.end > s.start {
+	for _, at := range b.shape.at {
+		if s := b.spans[at]; s.end > s.start {
 			n++
 		}
 	}
@@ -163,17 +160,16 @@ func (b *Block) measure() {
 		b.sizes = make([]uint32, len(s.families))
 	}
 	b.sizes, b.size = b.sizes[:len(s.families)], 0
-	spans, own := b.spans, uint32(len(s.own))
+	spans := b.spans
 	for i := range s.families {
 		f := &s.families[i]
 		size, start := uint32(0), uint32(0)
-		for _, line := range s.lines[f.first:f.end] {
-			v := spans[line.value]
+		lines := s.lines[f.first:f.end]
+		at := s.at[f.first:f.end][:len(lines)]
+		for j := range lines {
+			v, line := spans[at[j]], &lines[j]
 			if length := v.end - v.start; length > 0 {
-				size += line.end - start + length + 1
-				if line.cut < line.end {
-					size += own
-				}
+				size += line.end - start + length + 1 + line.owns(s.own)
 			}
 			start = line.end
 		}

@@ -1,7 +1,6 @@
 package exposition
 
 import (
-	"bytes"
 	"fmt"
 	"mime"
 
@@ -46,30 +45,15 @@ type Cache struct {
 	pool  *blockPool
 	table table
 	// known gives the rendered lines of the last body by the text of their
-	// series. It is kept only while pages take the slow path, so that a page
-	// that changes each time is relabeled once, and never holds more than
-	// one page's series.
+	// series. It is kept only while pages take the slow path one after the other,
+	// so that a page that changes each time is relabeled once, and never holds more
+	// than one page's series. Of a first page none are: the next one is usually the same.
 	known map[string]known
 	// huge is what the last huge page looked like, which is kept once it came
 	// twice.
 	huge hugeShape
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
-}
-
-// table is what the last good body looked like between its values: the
-// lengths of the constant pieces before each value, and their text, the piece
-// after the last value included.
-type table struct {
-	shape *Shape
-	// usable is false when the constant pieces do not say where values begin.
-	usable bool
-	kind   kind
-	consts []uint32
-	// counts marks the values that are numbers of observations, of which a
-	// negative one is the slow path's to judge.
-	counts []bool
-	text   []byte
 }
 
 // kind is the text format a body is in.
@@ -152,61 +136,6 @@ func kindOf(contentType string) (kind, error) {
 func SaysItsEnd(contentType string) bool {
 	k, err := kindOf(contentType)
 	return err == nil && k == kindOpenMetrics
-}
-
-// match is the fast path: it compares the text between values with the last
-// body's and takes the values, and what numbers they are, into the block. False
-// leaves the body to the slow path.
-func (t *table) match(b *Block, body []byte) bool {
-	text := t.text
-	b.room(len(t.consts))
-	spans, numbers, values := b.spans[:len(t.consts)], b.numbers[:len(t.consts)], b.data
-	pos, plain, odd := 0, true, false
-	for i, length := range t.consts {
-		n := int(length)
-		if len(body)-pos < n || !bytes.Equal(body[pos:pos+n], text[:n]) {
-			return false
-		}
-		text = text[n:]
-		pos += n
-		size, number, start := 0, 0.0, len(values)
-		if len(body)-pos >= scanned && cap(values)-start >= scanned {
-			value := (*[scanned]byte)(body[pos:])
-			if size, number = quick(value); size != 0 {
-				// A copy of one size is a few instructions; what is too much of
-				// it is written over by the next.
-				*(*[scanned]byte)(values[start : start+scanned]) = *value
-				values = values[:start+size]
-			}
-		}
-		if size == 0 {
-			if size, number = t.scan(i, body, pos); size == 0 {
-				return false
-			}
-			plain, odd = plain && body[pos]-'0' <= 9, odd || body[pos+size-1] > '9'
-			values = append(values, body[pos:pos+size]...)
-		}
-		spans[i], numbers[i] = Span{uint32(start), uint32(start + size)}, number
-		pos += size
-	}
-	if !bytes.Equal(body[pos:], text) {
-		return false
-	}
-	b.spans, b.numbers, b.data, b.plain = spans, numbers, values, plain
-	if odd {
-		canonicalise(b)
-	}
-	return true
-}
-
-// scan finds the size of value i and reads its number; the size is 0 when the
-// value is the slow path's to judge.
-func (t *table) scan(i int, body []byte, pos int) (size int, number float64) {
-	end, number := scan(body, pos)
-	if end-pos > longestValue || end < 0 || body[pos] == '-' && t.counts[i] {
-		return 0, 0
-	}
-	return end - pos, number
 }
 
 // canonicalise gives NaN and infinities the documented spelling.

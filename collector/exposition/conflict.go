@@ -188,7 +188,7 @@ func (r *resolver) splitWhere(i int, where func(*ref) bool) bool {
 // are kept with the shape.
 func (l *Layout) split(r *ref) []part {
 	if r.family < 0 {
-		return split(l.source(r), &r.segment, l.asked(r))
+		return split(l.source(r), &l.part(r).segment, l.asked(r))
 	}
 	s := l.shapes[r.block]
 	s.dialects.mu.Lock()
@@ -196,7 +196,8 @@ func (l *Layout) split(r *ref) []part {
 	key := splitKey{l.in, r.family}
 	parts, ok := s.dialects.split[key]
 	if !ok {
-		parts = split(l.source(r), &r.segment, l.asked(r))
+		seg := l.segment(r)
+		parts = split(l.source(r), &seg, l.asked(r))
 		if s.dialects.split == nil {
 			s.dialects.split = make(map[splitKey][]part)
 		}
@@ -208,5 +209,5 @@ func (l *Layout) split(r *ref) []part {
 // move puts a part that is in no shape in its family.
 func (r *resolver) move(block int32, p part) {
 	r.moved = append(r.moved, p)
-	r.add(r.index, p.Name, ref{block: block, family: ^int32(len(r.moved) - 1), segment: p.segment})
+	r.add(r.index, p.Name, ref{block: block, family: ^int32(len(r.moved) - 1)})
 }

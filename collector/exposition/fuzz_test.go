@@ -30,6 +30,7 @@ func seeds(f *testing.F) []string {
 		"# TYPE a summary\na{quantile=\"0.5\"} NaN\na_sum 0\na_count 0\n",
 		"# TYPE a counter\na_total 1 # {t=\"x\"} 1\n# EOF\n", "a 1\n#\x00\nb 2\n",
 		"# HELP a x\\ny\n# TYPE a counter\n# TYPE a gauge\na 1\n# TYPE a counter\na{b=\"c\"} 1\n",
+		"# HELP a of {gpu_uuid=\"A\"\na{gpu_uuid=\"A\"} 1\na{gpu_uuid=\"B\",replica_id=\"A\"} 2\nb{c=\",gpu_uuid=\",gpu_uuid=\"B\"} 3\nb{gpu_uuid=\"\"} 4\nb{gpu_uuid=\"\\\"\"} 5\n",
 	}
 	for _, path := range paths {
 		body, err := os.ReadFile(path)

@@ -153,8 +153,8 @@ func (r *resolver) intruding(families []int, typ model.MetricType) (blocks []int
 	for _, at := range families {
 		for j := range r.families[at].refs {
 			one := &r.families[at].refs[j]
-			if lines[one.block] != nil {
-				lines[one.block] = append(lines[one.block], one.entries()...)
+			if seg := r.segment(one); lines[one.block] != nil {
+				lines[one.block] = append(lines[one.block], seg.entries()...)
 			}
 		}
 	}

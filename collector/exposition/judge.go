@@ -33,7 +33,7 @@ func (p *part) append(dst []byte, b *Block) []byte {
 		good := p.judge != judgeOpenMetrics || p.Type != model.MetricTypeHistogram || p.fits(first, end, b)
 		for i := first; i < end; i++ {
 			line := &p.lines[i]
-			v := b.spans[line.value]
+			v := b.spans[p.at[i]]
 			if value := b.data[v.start:v.end]; good && len(value) > 0 && p.admits(i, value) {
 				dst = p.appendPrefix(dst, start, line)
 				dst = append(append(dst, value...), '\n')
@@ -92,7 +92,7 @@ func (p *part) fits(first, end int, b *Block) bool {
 	var has [roleCreated + 1]bool
 	last, count := 0.0, math.NaN()
 	for i := first; i < end; i++ {
-		span := b.spans[p.lines[i].value]
+		span := b.spans[p.at[i]]
 		v, ok := number(b.data[span.start:span.end])
 		r := p.role(i)
 		if has[r] = ok; !ok {

@@ -21,9 +21,15 @@ type kept[T comparable] struct {
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
 var (
-	keptLines    = kept[line]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]line])}
-	keptFamilies = kept[Family]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]Family])}
+	keptLines     = newKept[line]()
+	keptNumbers   = newKept[uint32]()
+	keptFamilies  = newKept[Family]()
+	keptConstants = newKept[constant]()
 )
+
+func newKept[T comparable]() *kept[T] {
+	return &kept[T]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]T])}
+}
 
 // once gives the list that is equal and kept already, or keeps this one, which must
 // not change any more.

@@ -1,19 +1,17 @@
 package exposition
 
 import (
-	"hash/maphash"
 	"runtime"
 	"testing"
 	"time"
-	"weak"
 
 	"github.com/stretchr/testify/require"
 )
 
 func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
 	t.Parallel()
-	k := kept[line]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]line])}
-	list := func(end uint32) []line { return []line{{end: 1, cut: 1}, {end: end, cut: 2, value: 7}} }
+	k := newKept[line]()
+	list := func(end uint32) []line { return []line{{end: 1, cut: 1}, {end: end, cut: 2, first: 7}} }
 	size := func() int {
 		k.mu.Lock()
 		defer k.mu.Unlock()

@@ -68,12 +68,9 @@ type mergedFamily struct {
 	mixed, judged bool
 }
 
-// ref is one family of one block, and the segment it is in. A family below
-// zero is the complement of the number of a moved part.
-type ref struct {
-	block, family int32
-	segment
-}
+// ref is one family of one block. A family below zero is the complement of the
+// number of a moved part.
+type ref struct{ block, family int32 }
 
 // Stats are the conflicts of the layout.
 func (l *Layout) Stats() MergeStats { return l.stats }
@@ -199,7 +196,7 @@ func (l *Layout) gather() map[string]int {
 		parts := s.in(l.in)
 		if parts == nil {
 			for fi := range s.families {
-				l.add(index, s.families[fi].Name, ref{block: int32(bi), family: int32(fi), segment: s.segment(fi)})
+				l.add(index, s.families[fi].Name, ref{block: int32(bi), family: int32(fi)})
 			}
 			continue
 		}
@@ -208,7 +205,7 @@ func (l *Layout) gather() map[string]int {
 		}
 		l.parts[bi] = parts
 		for fi := range parts {
-			l.add(index, parts[fi].Name, ref{block: int32(bi), family: int32(fi), segment: parts[fi].segment})
+			l.add(index, parts[fi].Name, ref{block: int32(bi), family: int32(fi)})
 		}
 	}
 	return index
@@ -225,6 +222,14 @@ func (l *Layout) fits(blocks []*Block) bool {
 		}
 	}
 	return true
+}
+
+// segment are the lines of a ref.
+func (l *Layout) segment(r *ref) segment {
+	if p := l.part(r); p != nil {
+		return p.segment
+	}
+	return l.shapes[r.block].segment(int(r.family))
 }
 
 // source is the family a ref points to.

@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/model"
@@ -72,15 +73,10 @@ func (d dialect) withCreated(p *part, parts []part, created int) (part, bool) {
 
 // equals says whether two segments have the same lines.
 func (s *segment) equals(other *segment) bool {
-	if s.text != other.text || s.own != other.own || len(s.lines) != len(other.lines) {
-		return false
-	}
-	for i := range s.lines {
-		if s.lines[i] != other.lines[i] {
-			return false
-		}
-	}
-	return true
+	return s.text == other.text && slices.Equal(s.at, other.at) && slices.EqualFunc(s.lines, other.lines, func(a, b line) bool {
+		return a.end == b.end && a.cut == b.cut && a.more == b.more &&
+			(a.cut == a.end || s.own[a.first] == other.own[b.first]) && (a.more == a.end || s.own[a.second] == other.own[b.second])
+	})
 }
 
 // headName is the name that HELP, TYPE and UNIT have, and typ the TYPE.

@@ -48,7 +48,7 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 		return err
 	}
 	lines := &liner{opts: &c.opts, old: c.known}
-	if len(body) <= ordinary {
+	if len(body) <= ordinary && c.table.shape != nil {
 		lines.fresh = make(map[string]known, len(r.samples))
 	}
 	shape, err := r.shape(lines)
@@ -205,29 +205,3 @@ func (r *pageReader) name(series []byte) string {
 
 // isSpace ends a value in both text formats.
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
-
-// table keeps the constant bytes of the body just read.
-func (r *pageReader) table(shape *Shape) table {
-	t := table{
-		shape: shape, usable: !r.valueDrops, kind: r.kind,
-		consts: make([]uint32, len(r.samples)), counts: make([]bool, len(r.samples)),
-	}
-	size := len(r.body)
-	for i := range r.samples {
-		size -= int(r.samples[i].value.end - r.samples[i].value.start)
-	}
-	t.text = make([]byte, 0, size)
-	pos := uint32(0)
-	for i := range r.samples {
-		s := &r.samples[i]
-		t.consts[i], t.counts[i] = s.value.start-pos, s.count
-		t.text = append(t.text, r.body[pos:s.value.start]...)
-		// "up+1" is a value to textparse, but in "up1" a digit in the same
-		// place belongs to the name.
-		before := r.body[s.value.start-1]
-		t.usable = t.usable && (isSpace(before) || before == '}')
-		pos = s.value.end
-	}
-	t.text = append(t.text, r.body[pos:]...)
-	return t
-}

@@ -341,7 +341,7 @@ func TestASeriesIsRelabeledOnceWhilePagesChange(t *testing.T) {
 		_, err := parseWith(t, c, body, "")
 		require.NoError(t, err)
 	}
-	require.Equal(t, map[string]int{"a": 2, "b": 1, "c": 1}, calls, "only the last page is remembered")
+	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1}, calls, "only the last page is remembered, and of the first one nothing")
 }
 
 func TestPagesOfOpenMetricsSayTheirEnd(t *testing.T) {

@@ -77,7 +77,8 @@ func (l *Layout) messages(f *mergedFamily, blocks []*Block, only func(name strin
 			continue
 		}
 		data, spans := blocks[r.block].data, blocks[r.block].spans
-		for _, one := range r.entries() {
+		seg := l.segment(r)
+		for _, one := range seg.entries() {
 			span := spans[one.value]
 			if v, ok := number(data[span.start:span.end]); ok {
 				g.add(one.labels, v)

@@ -27,10 +27,13 @@ type Family struct {
 // Lines is the half-open range of the family's lines in its shape.
 func (f *Family) Lines() (first, end int) { return f.first, f.end }
 
-// line is one series: its prefix ends there in the text of its family and is cut
-// where the replica's own part belongs, which is its end when it has none; its
-// value is the span of that index in a block.
-type line struct{ end, cut, value uint32 }
+// line is one series: its prefix ends there in the text of its family, and is cut
+// where two texts of the replica's own belong, which is its end for one that it
+// has not got; first and second are their numbers.
+type line struct {
+	end, cut, more uint32
+	first, second  uint16
+}
 
 // Shape is what stays the same from scrape to scrape: families in the order
 // of their names, and in each the rendered prefixes of its series. It never
@@ -39,17 +42,20 @@ type line struct{ end, cut, value uint32 }
 type Shape struct {
 	families []Family
 	lines    []line
-	// list keeps both, which other shapes may have too.
+	// at are the values of the lines: the indexes of their spans in a block.
+	at []uint32
+	// list keeps them, which other shapes may have too.
 	list struct {
 		families *[]Family
 		lines    *[]line
+		at       *[]uint32
 	}
 	// values are how many values a block of computed series has.
 	values int
 	// aside has the series that are computed and not on the page, nil for none.
 	aside *Shape
-	// own is the replica's own part of the prefixes.
-	own     string
+	// own are the replica's own texts in the prefixes.
+	own     []string
 	drops   Drops
 	left    LeftOut
 	cost    Budget
@@ -118,17 +124,18 @@ func (s *Shape) Cost() Budget { return s.cost }
 func (s *Shape) Drops() Drops { return s.drops }
 
 // segment is where the lines of one family are in a shape: all that is
-// needed to write them, so that a page of many shapes is read front to back.
+// needed to write them.
 type segment struct {
 	lines []line
+	at    []uint32
 	text  string
-	own   string
+	own   []string
 }
 
 // segment is the segment of family i.
 func (s *Shape) segment(i int) segment {
 	f := &s.families[i]
-	return segment{lines: s.lines[f.first:f.end], text: f.text.Value(), own: s.own}
+	return segment{lines: s.lines[f.first:f.end], at: s.at[f.first:f.end], text: f.text.Value(), own: s.own}
 }
 
 // Labels are the labels of a line, name included, read back from its prefix.
@@ -206,15 +213,13 @@ func (b *shapeBuilder) build() *Shape {
 	})
 
 	share := newSharer(b.series)
-	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: exact(b.watched)}
+	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), at: make([]uint32, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: exact(b.watched)}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
 		for ; i < len(b.series) && place[b.series[i].family] == place[b.series[f.first].family]; i++ {
 			one := &b.series[i]
-			l := share.add(one.prefix)
-			l.value = uint32(one.value)
-			s.lines = append(s.lines, l)
+			s.lines, s.at = append(s.lines, share.add(one.prefix)), append(s.at, uint32(one.value))
 			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedName(one.prefix)
 		}
 		f.end, f.text = i, share.family()
@@ -222,8 +227,8 @@ func (b *shapeBuilder) build() *Shape {
 		s.families = append(s.families, f)
 	}
 	if !share.huge {
-		s.list.families, s.list.lines = keptFamilies.once(s.families), keptLines.once(s.lines)
-		s.families, s.lines = *s.list.families, *s.list.lines
+		s.list.families, s.list.lines, s.list.at = keptFamilies.once(s.families), keptLines.once(s.lines), keptNumbers.once(s.at)
+		s.families, s.lines, s.at = *s.list.families, *s.list.lines, *s.list.at
 	}
 	return s
 }

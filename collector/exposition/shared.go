@@ -1,53 +1,84 @@
 package exposition
 
 import (
+	"slices"
 	"strings"
 	"unique"
 )
 
-// apart is the label by which the replicas of one pool differ. The text around
-// its value in the lines of a family is the same for most of them, and is kept
+// apart are the labels by which the replicas of one pool differ. The text around
+// their values in the lines of a family is the same for most of them, and is kept
 // once: at a thousand replicas their own texts would be most of the memory, and
 // pages would be written from memory that no cache holds.
-const apart = "replica_id"
+//
+//nolint:gochecknoglobals // constant data.
+var apart = [...]string{"replica_id", labelGPU}
+
+// labelGPU is the label that tells GPUs apart, in what servers show too.
+const labelGPU = "gpu_uuid"
+
+// mostOwn is how many texts of its own a replica has at most; lines with further
+// ones keep them.
+const mostOwn = 64
 
 // sharer makes the texts of families, which hold the prefixes of their lines
-// one after the other without the replica's own value of [apart].
+// one after the other without the replica's own values of [apart].
 type sharer struct {
-	own    string
-	marked string
-	text   []byte
-	huge   bool
+	own     []string
+	numbers map[string]uint16
+	text    []byte
+	huge    bool
 }
 
-// newSharer takes the value of [apart] that the first of the series has for the
-// replica's own.
+// newSharer takes the values of [apart] that the series have for the replica's
+// own. They are numbered in their order, as the lines of a family are sorted.
 func newSharer(all []series) *sharer {
-	s := &sharer{}
+	s := &sharer{numbers: make(map[string]uint16)}
 	size := 0
 	for i := range all {
 		size += len(all[i].prefix)
 	}
 	s.huge = size > hugePage
-	for i := range all {
-		if at := place(all[i].prefix, apart+`="`); at >= 0 {
-			s.own = upToQuote(all[i].prefix[at:])
-			s.marked = apart + `="` + s.own + `"`
-			break
+	for _, label := range apart {
+		before := len(s.own)
+		for i := range all {
+			if value, _ := valueOf(all[i].prefix, label); value != "" {
+				s.take(value)
+			}
 		}
+		slices.Sort(s.own[before:])
 	}
+	for i, own := range s.own {
+		s.numbers[own] = uint16(i)
+	}
+	s.own = slices.Clip(s.own)
 	return s
 }
 
-// place is where the first label of a prefix that begins with the text goes on
-// after it, -1 for none.
-func place(prefix, label string) int {
-	for _, before := range []string{"{", ","} {
-		if at := strings.Index(prefix, before+label); at >= 0 {
-			return at + len(before) + len(label)
+// take notes a text of the replica's own.
+func (s *sharer) take(own string) {
+	if _, known := s.numbers[own]; known || len(s.own) == mostOwn {
+		return
+	}
+	own = unique.Make(own).Value()
+	s.own, s.numbers[own] = append(s.own, own), 0
+}
+
+// valueOf is the escaped value of a label of a prefix, and its place; empty for
+// none.
+func valueOf(prefix, label string) (value string, at int) {
+	at = -1
+	for from := 0; at < 0; {
+		found := strings.Index(prefix[from:], label)
+		if found < 1 {
+			return "", 0
+		}
+		from += found + len(label)
+		if before := prefix[from-len(label)-1]; (before == '{' || before == ',') && strings.HasPrefix(prefix[from:], `="`) {
+			at = from + len(`="`)
 		}
 	}
-	return -1
+	return upToQuote(prefix[at:]), at
 }
 
 // upToQuote is an escaped value up to the quote that ends it.
@@ -65,20 +96,37 @@ func upToQuote(text string) string {
 
 // add appends the prefix of a line to the text of its family.
 func (s *sharer) add(prefix string) (l line) {
-	at := -1
-	if s.own != "" {
-		at = place(prefix, s.marked)
+	from, cuts := 0, [...]*uint32{&l.cut, &l.more}
+	numbers, found := [...]*uint16{&l.first, &l.second}, 0
+	for i := len(apart) - 1; i >= 0; i-- {
+		// Labels are sorted, and so must the cuts be: that of a GPU comes first.
+		own, at := valueOf(prefix, apart[i])
+		number, known := s.numbers[own]
+		if own == "" || !known || at < from {
+			continue
+		}
+		s.text = append(s.text, prefix[from:at]...)
+		*cuts[found], *numbers[found] = uint32(len(s.text)), number
+		found++
+		from = at + len(own)
 	}
-	if at < 0 {
-		s.text = append(s.text, prefix...)
-		l.cut = uint32(len(s.text))
-	} else {
-		at -= len(s.own) + 1
-		l.cut = uint32(len(s.text) + at)
-		s.text = append(append(s.text, prefix[:at]...), prefix[at+len(s.own):]...)
-	}
+	s.text = append(s.text, prefix[from:]...)
 	l.end = uint32(len(s.text))
+	for ; found < len(cuts); found++ {
+		*cuts[found] = l.end
+	}
 	return l
+}
+
+// owns is how long the replica's own texts of a line are.
+func (l *line) owns(own []string) (size uint32) {
+	if l.cut < l.end {
+		size = uint32(len(own[l.first]))
+		if l.more < l.end {
+			size += uint32(len(own[l.second]))
+		}
+	}
+	return size
 }
 
 // prefixes is the text of one family, which is kept once for all shapes that
@@ -110,11 +158,14 @@ func (s *sharer) family() prefixes {
 }
 
 // appendPrefix appends what is before the value of a line of the segment,
-// whose text begins at start; own comes where it was cut out.
+// whose text begins at start; the replica's own comes where it was cut out.
 func (s *segment) appendPrefix(dst []byte, start uint32, l *line) []byte {
 	dst = append(dst, s.text[start:l.cut]...)
 	if l.cut < l.end {
-		dst = append(append(dst, s.own...), s.text[l.cut:l.end]...)
+		dst = append(append(dst, s.own[l.first]...), s.text[l.cut:l.more]...)
+		if l.more < l.end {
+			dst = append(append(dst, s.own[l.second]...), s.text[l.more:l.end]...)
+		}
 	}
 	return dst
 }

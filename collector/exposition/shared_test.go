@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unsafe"
@@ -43,7 +44,7 @@ func TestReplicasOfOnePoolShareTheirTexts(t *testing.T) {
 	b := showing(t, "long-name-7", "y 5\nx{m=\"2\"} 6\nx{m=\"1\"} 7\nz{gpu=\"B\"} 8\n")
 	require.Equal(t, "x{m=\"1\",replica_id=\"a\"} 1\nx{m=\"2\",replica_id=\"a\"} 2\ny{replica_id=\"a\"} 3\nz{gpu=\"A\",replica_id=\"a\"} 4\n", shown(t, a))
 	require.Equal(t, "x{m=\"1\",replica_id=\"long-name-7\"} 7\nx{m=\"2\",replica_id=\"long-name-7\"} 6\ny{replica_id=\"long-name-7\"} 5\nz{gpu=\"B\",replica_id=\"long-name-7\"} 8\n", shown(t, b))
-	for i, shared := range []bool{true, true, false} {
+	for i, shared := range []bool{true, true, false} { // z has a label that is not known to differ.
 		require.Equal(t, shared, unsafe.StringData(a.shape.segment(i).text) == unsafe.StringData(b.shape.segment(i).text), a.shape.families[i].Name)
 	}
 	for n := range 4 {
@@ -70,4 +71,77 @@ func TestOddReplicasKeepTheirTexts(t *testing.T) {
 			}
 		})
 	}
+}
+
+// gpuPage is a page with GPUs of these names in the order in which the server
+// shows them.
+func gpuPage(names ...string) string {
+	var page strings.Builder
+	page.WriteString("# TYPE use gauge\n")
+	for i, name := range names {
+		fmt.Fprintf(&page, "use{gpu_uuid=\"%s\"} %d\n", name, i)
+	}
+	page.WriteString("x{m=\"1\"} 1\n# HELP watts Power.\n")
+	for i, name := range names {
+		fmt.Fprintf(&page, "watts{gpu_uuid=\"%s\"} %d\n", name, 300+i)
+	}
+	return page.String()
+}
+
+// showingOn is [showing] with the cache that read the page.
+func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
+	t.Helper()
+	c := NewCache(Options{Label: func(lset labels.Labels) Labelled {
+		return Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
+	}})
+	b := c.Block()
+	require.NoError(t, c.Parse(b, []byte(body), ""))
+	return c, b
+}
+
+func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
+	t.Parallel()
+	first, a := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
+	second, b := showingOn(t, "b", gpuPage("GPU-99", "GPU-3"))
+	require.Equal(t, "use{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 1\nuse{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 0\nwatts{gpu_uuid=\"GPU-3\",replica_id=\"b\"} 301\nwatts{gpu_uuid=\"GPU-99\",replica_id=\"b\"} 300\nx{m=\"1\",replica_id=\"b\"} 1\n", shown(t, b))
+	require.Same(t, unsafe.SliceData(a.shape.families), unsafe.SliceData(b.shape.families))
+	require.Same(t, unsafe.SliceData(a.shape.lines), unsafe.SliceData(b.shape.lines))
+	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.own)
+	require.Same(t, first.table.consts, second.table.consts, "the text between the values")
+	require.Same(t, unsafe.StringData(first.table.text.Value()), unsafe.StringData(second.table.text.Value()))
+	require.NotSame(t, first.table.shape, second.table.shape)
+}
+
+func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
+	t.Parallel()
+	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
+	shape := b.shape
+	for _, other := range [][]string{{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"}} {
+		again := c.Block()
+		require.NoError(t, c.Parse(again, []byte(gpuPage("GPU-1", "GPU-2")), ""))
+		require.Equal(t, shown(t, b), shown(t, again))
+		require.NoError(t, c.Parse(again, []byte(gpuPage(other...)), ""))
+		require.NotSame(t, shape, again.shape, other)
+		_, alone := showingOn(t, "a", gpuPage(other...))
+		require.Equal(t, shown(t, alone), shown(t, again), other)
+	}
+}
+
+func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for i := range mostOwn + 10 {
+		names = append(names, fmt.Sprintf("GPU-%02d", i))
+	}
+	c, b := showingOn(t, "a", gpuPage(names...))
+	require.Len(t, b.shape.own, mostOwn)
+	require.Len(t, c.table.own, mostOwn)
+	_, fast := showingOn(t, "a", gpuPage(names...))
+	require.NoError(t, c.Parse(fast, []byte(gpuPage(names...)), ""))
+	require.Equal(t, shown(t, b), shown(t, fast))
+	for _, name := range names {
+		require.Contains(t, shown(t, b), "watts{gpu_uuid=\""+name+"\",replica_id=\"a\"} ")
+	}
+	took, _ := c.Paths()
+	require.EqualValues(t, 1, took)
 }

@@ -36,13 +36,14 @@ func (l *Layout) cut() [][]stretch {
 	}
 	for i := range l.families {
 		f := &l.families[i]
-		total := f.around()
+		total := l.around(f)
 		if total >= ownPiece {
 			end()
 		}
 		from := 0
 		for j := range f.refs {
-			if size += f.refs[j].around(); size >= pieceSize {
+			seg := l.segment(&f.refs[j])
+			if size += seg.around(); size >= pieceSize {
 				piece = append(piece, stretch{f, from, j + 1})
 				from = j + 1
 				end()
@@ -63,15 +64,22 @@ func (l *Layout) cut() [][]stretch {
 }
 
 // around is about how much text the lines of the family have, values apart.
-func (f *mergedFamily) around() (size int) {
+func (l *Layout) around(f *mergedFamily) (size int) {
 	for i := range f.refs {
-		size += f.refs[i].around()
+		seg := l.segment(&f.refs[i])
+		size += seg.around()
 	}
 	return size
 }
 
 // around is about how much text the lines have, values apart.
-func (s *segment) around() int { return len(s.text) + len(s.lines)*len(s.own) }
+func (s *segment) around() (size int) {
+	size = len(s.text)
+	for i := range s.lines {
+		size += int(s.lines[i].owns(s.own))
+	}
+	return size
+}
 
 // appendPiece appends the text of one piece.
 func (l *Layout) appendPiece(dst []byte, piece []stretch, blocks []*Block, only func(name string) bool) []byte {

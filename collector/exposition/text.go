@@ -71,10 +71,14 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 
 // appendRef appends the lines of a ref.
 func (l *Layout) appendRef(dst []byte, f *mergedFamily, r *ref, b *Block) []byte {
-	if f.judged && l.judged(r) {
-		return l.part(r).append(dst, b)
+	if p := l.part(r); p != nil {
+		if f.judged && p.judge != judgeNothing {
+			return p.append(dst, b)
+		}
+		return p.segment.append(dst, b)
 	}
-	return r.append(dst, b)
+	seg := l.shapes[r.block].segment(int(r.family))
+	return seg.append(dst, b)
 }
 
 // taken says whether the lines of a ref are asked for, in a family that is.
@@ -123,7 +127,7 @@ func (l *Layout) length(r *ref, b *Block, scratch []byte) (int64, []byte) {
 	case p.same >= 0:
 		return int64(b.sizes[p.same]), scratch
 	}
-	return r.length(b), scratch
+	return p.length(b), scratch
 }
 
 // selected says whether a family is asked for; nil asks for all.

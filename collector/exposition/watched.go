@@ -72,7 +72,7 @@ func (b *Block) Settle() {
 func (s *Shape) Series(lines []int) []int {
 	series := make([]int, len(lines))
 	for i, n := range lines {
-		series[i] = int(s.lines[n].value)
+		series[i] = int(s.at[n])
 	}
 	return series
 }
