@@ -462,8 +462,8 @@ query-budget: ## Hold the panels to 5 million samples and a second each over a d
 	cd tools/querycheck && $(GO) test -tags budget -run 'TestNoPanelReadsTooMuch|TestRulesAreCheapToEvaluate' -count=1 -v -timeout 10m .
 
 .PHONY: cardinality
-cardinality: build ## Count the series of a replica by kind and option, and what a rollout of a hundred adds to Prometheus.
-	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestSeriesOfAReplica|TestARolloutInPlaceCostsFewSeriesWithInfo' -count=1 -v -timeout 10m .
+cardinality: build ## Count the series of a replica by kind and option, what a rollout of a hundred adds to Prometheus, and the memory by servers.
+	cd tools/querycheck && TRTLLM_EXPORTER_BIN=$(EXPORTER) $(GO) test -tags budget -run 'TestSeriesOfAReplica|TestARolloutInPlaceCostsFewSeriesWithInfo|TestMemoryOfAFleet' -count=1 -v -timeout 25m .
 
 CI_STEPS    := fmt-check lint deadcode check-generated check-queries build build-small race test-python cover-gate fuzz bench-smoke check-deploy check-image e2e-browser e2e-all
 CI_FUZZTIME := 10000x

@@ -72,15 +72,25 @@ func (f *file) only(kind string) file {
 
 func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ says, config, values, label string }{
-		{"as it is", "{}", "{}", "cluster"},
-		{"a scrape in a minute", "{scrapeInterval: '1m'}", "scrape_interval: 1m", "cluster"},
-		{"a scrape in 17 seconds", "{scrapeInterval: '17s'}", "scrape_interval: 17s", "cluster"},
-		{"another label of clusters", "{clusterLabel: 'k8s_cluster'}", "cluster_label: k8s_cluster", "k8s_cluster"},
-		{"no label of clusters", "{clusterLabel: ''}", "cluster_label: ''", ""},
+	for _, c := range []struct {
+		says, config, values, label string
+		chosen                      dashboards.Choices
+	}{
+		{says: "as it is", config: "{}", values: "{}", label: "cluster"},
+		{says: "a scrape in a minute", config: "{scrapeInterval: '1m'}", values: "scrape_interval: 1m", label: "cluster"},
+		{says: "a scrape in 17 seconds", config: "{scrapeInterval: '17s'}", values: "scrape_interval: 17s", label: "cluster"},
+		{says: "another label of clusters", config: "{clusterLabel: 'k8s_cluster'}", values: "cluster_label: k8s_cluster", label: "k8s_cluster"},
+		{says: "no label of clusters", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
 		{
-			"another job, another runbook and another threshold", "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
-			"exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", "cluster",
+			says: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
+			values: "exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", label: "cluster",
+		},
+		{
+			says: "other tags, a link and another time", values: "{}", label: "cluster",
+			config: "{dashboardTags: ['ours', 'llm'], dashboardLinks: [{title: 'Wiki', type: 'link', url: 'https://wiki'}], dashboardRefresh: '1m', dashboardTimeFrom: 'now-6h'}",
+			chosen: dashboards.Choices{
+				Tags: []string{"ours", "llm"}, Links: []dashboards.Link{{Title: "Wiki", Type: "link", URL: "https://wiki"}}, Refresh: "1m", TimeFrom: "now-6h",
+			},
 		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -91,7 +101,7 @@ func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
 			all := dashboards.All()
 			require.Len(t, found, len(all))
 			for i := range all {
-				want, err := dashboards.Encode(&all[i], c.label)
+				want, err := dashboards.Encode(all[i].With(&c.chosen), c.label)
 				require.NoError(t, err)
 				require.JSONEq(t, string(want), string(found[all[i].UID+".json"]), all[i].UID)
 			}

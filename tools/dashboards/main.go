@@ -2,6 +2,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,15 +19,21 @@ func main() {
 
 // write writes one file for each dashboard.
 func write(args []string) error {
-	if len(args) < 1 || len(args) > 2 {
-		return fmt.Errorf("usage: dashboards FOLDER [LABEL OF CLUSTERS], got %d arguments", len(args))
+	if len(args) < 1 || len(args) > 3 {
+		return fmt.Errorf("usage: dashboards FOLDER [LABEL OF CLUSTERS [CHOICES]], got %d arguments", len(args))
 	}
 	label := dashboards.ClusterLabel
-	if len(args) == 2 {
+	if len(args) > 1 {
 		label = args[1]
 	}
+	var chosen dashboards.Choices
+	if len(args) > 2 {
+		if err := json.Unmarshal([]byte(args[2]), &chosen); err != nil {
+			return fmt.Errorf("choices are no JSON of tags, links, refresh and timeFrom: %w", err)
+		}
+	}
 	for _, d := range dashboards.All() {
-		text, err := dashboards.Encode(&d, label)
+		text, err := dashboards.Encode(d.With(&chosen), label)
 		if err != nil {
 			return fmt.Errorf("%s: %w", d.UID, err)
 		}

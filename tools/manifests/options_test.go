@@ -40,15 +40,22 @@ func TestChartRefusesAMonitorThatIsTooSlowForTheRules(t *testing.T) {
 	require.Contains(t, string(out), "monitor.interval: 2m is longer than 1m")
 }
 
-func TestChartDashboardsHaveTheLabelOfClusters(t *testing.T) {
-	for _, label := range []string{"cluster", "k8s_cluster", ""} {
-		t.Run("label "+label, func(t *testing.T) {
+func TestChartDashboardsHaveTheChoicesOfTheGenerator(t *testing.T) {
+	const chosen = `{"tags": ["ours", "llm"], "links": [{"title": "Wiki", "type": "link", "url": "https://wiki"}], "refresh": "1m", "timeFrom": "now-6h"}`
+	for _, c := range []struct{ says, label, choices string }{
+		{"as it is", "cluster", "{}"},
+		{"another label", "k8s_cluster", "{}"},
+		{"no label", "", "{}"},
+		{"other tags, a link, another time", "cluster", chosen},
+		{"other tags and no label", "", chosen},
+	} {
+		t.Run(c.says, func(t *testing.T) {
 			dir := t.TempDir()
-			cmd := exec.CommandContext(t.Context(), "go", "run", "./tools/dashboards", dir, label)
+			cmd := exec.CommandContext(t.Context(), "go", "run", "./tools/dashboards", dir, c.label, c.choices)
 			cmd.Dir = root
 			out, err := cmd.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			o, err := decode(t, rendered(t, "--set=dashboards.enabled=true", "--set=clusterLabel="+label))
+			o, err := decode(t, rendered(t, "--set-json=dashboards="+c.choices, "--set=dashboards.enabled=true", "--set=clusterLabel="+c.label))
 			require.NoError(t, err)
 			count := 0
 			for _, m := range all[*corev1.ConfigMap](o) {

@@ -114,7 +114,7 @@ func askedOnce(t *testing.T, engine *promql.Engine, block *fleet, expr string, e
 	require.NoError(t, err)
 	parser.Inspect(parsed, func(node parser.Node, _ []parser.Node) error {
 		if once, same := node.(*parser.StepInvariantExpr); same {
-			n, _ := ask(t, engine, block, once.Expr.String(), true)
+			n, _ := askFleet(t, engine, block, once.Expr.String(), true)
 			samples += n
 		}
 		return nil

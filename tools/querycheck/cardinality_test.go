@@ -3,6 +3,7 @@
 package querycheck_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,8 @@ type setting struct {
 	like     simulate.Spec
 	replicas int
 	file     string
+	// global is how it scrapes; often, unless it is said.
+	global string
 }
 
 // triton is the replica that the others differ from.
@@ -49,6 +52,7 @@ func triton() simulate.Spec {
 type running struct {
 	fleet *simulate.Fleet
 	page  string
+	pid   int
 }
 
 // begin starts the fleet of a setting and the exporter.
@@ -68,7 +72,7 @@ func (s *setting) begin(t *testing.T) *running {
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
 	var b strings.Builder
-	b.WriteString("global: { scrape_interval: 2s, scrape_timeout: 2s, window: 10s }\n" + s.file + "\npools:\n  - pool_id: p\n    identity_interval: 2s\n    static_configs:\n")
+	b.WriteString(cmp.Or(s.global, "global: { scrape_interval: 2s, scrape_timeout: 2s, window: 10s }") + "\n" + s.file + "\npools:\n  - pool_id: p\n    identity_interval: 2s\n    static_configs:\n")
 	for _, r := range fleet.Pools()[0].Replicas {
 		fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %s, __metrics_path__: %q, __api_address__: %q } }\n", r.MetricsAddr(), r.Name(), r.MetricsPath(), r.APIAddr())
 	}
@@ -82,7 +86,7 @@ func (s *setting) begin(t *testing.T) *running {
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGTERM); _ = cmd.Wait() })
-	return &running{fleet: fleet, page: "http://" + address + "/metrics"}
+	return &running{fleet: fleet, page: "http://" + address + "/metrics", pid: cmd.Process.Pid}
 }
 
 // read is the page, or nothing while there is none.

@@ -1,3 +1,18 @@
+{{/* A dashboard as it is deployed: its text, unless something is chosen otherwise. */}}
+{{- define "trtllm-exporter.dashboard.chosen" -}}
+{{- $text := include "trtllm-exporter.dashboard" . }}
+{{- $chosen := index . 2 }}
+{{- $dashboard := $text | fromJson }}
+{{- if and (eq (toJson $dashboard.tags) (toJson $chosen.tags)) (not $chosen.links) (eq $dashboard.refresh $chosen.refresh) (eq $dashboard.time.from $chosen.timeFrom) }}
+{{- $text }}
+{{- else }}
+{{- $links := concat $dashboard.links $chosen.links }}
+{{- $_ := set (first $links) "tags" (list (first $chosen.tags)) }}
+{{- $_ := set $dashboard.time "from" $chosen.timeFrom }}
+{{- mergeOverwrite $dashboard (dict "tags" $chosen.tags "links" $links "refresh" $chosen.refresh) | toRawJson }}
+{{- end }}
+{{- end }}
+
 {{/* The text of a dashboard with another label of clusters, or none; package dashboards replaces the same texts. */}}
 {{- define "trtllm-exporter.dashboard" -}}
 {{- $text := index . 0 }}

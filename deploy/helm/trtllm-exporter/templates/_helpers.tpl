@@ -60,6 +60,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toYaml $config }}
 {{- end }}
 
+{{/* Memory for as many servers as one exporter has: a shard may have a fifth more than its share. */}}
+{{- define "trtllm-exporter.resources" -}}
+{{- $resources := deepCopy .Values.resources }}
+{{- $servers := int .Values.memoryLimit.servers }}
+{{- if eq .Values.mode "sidecar" }}
+{{- $servers = 1 }}
+{{- else if eq .Values.mode "sharded" }}
+{{- $servers = div (add (mul $servers 6) (mul (int .Values.shards) 5) -1) (mul (int .Values.shards) 5) }}
+{{- end }}
+{{- $memory := dict "memory" (printf "%dMi" (add (int .Values.memoryLimit.base) (mul $servers (int .Values.memoryLimit.perServer)))) }}
+{{- $limits := merge (dict) ($resources.limits | default dict) $memory }}
+{{- $requests := merge (dict) ($resources.requests | default dict) (dict "memory" $limits.memory) }}
+{{- toYaml (merge (dict "limits" $limits "requests" $requests) $resources) }}
+{{- end }}
+
 {{/* Arguments and mounts of the exporter, on its own and as a sidecar. */}}
 {{- define "trtllm-exporter.args" -}}
 - --config.file=/etc/trtllm_exporter/config/config.yml
@@ -213,7 +228,7 @@ spec:
       {{- end }}
       {{- end }}
       resources:
-        {{- toYaml .Values.resources | nindent 8 }}
+        {{- include "trtllm-exporter.resources" . | nindent 8 }}
       securityContext:
         {{- toYaml .Values.securityContext | nindent 8 }}
       volumeMounts:
@@ -279,7 +294,7 @@ dependency include it with the dependency's context; others copy what NOTES prin
   livenessProbe:
     {{- include "trtllm-exporter.probe" (list . (dict "httpGet" (dict "path" "/-/healthy" "port" "llm-metrics"))) | nindent 4 }}
   resources:
-    {{- toYaml .Values.resources | nindent 4 }}
+    {{- include "trtllm-exporter.resources" . | nindent 4 }}
   securityContext:
     {{- toYaml (merge (deepCopy .Values.securityContext) (include "trtllm-exporter.podSecurityContext" . | fromYaml)) | nindent 4 }}
   volumeMounts:
