@@ -143,8 +143,8 @@ func (c *Clock) begin(all []beginning) {
 
 // serve begins work, and then what comes, unless enough others wait for that.
 func (c *Clock) serve(part []beginning) {
+	var b scrape.Batch
 	for {
-		var b scrape.Batch
 		for _, now := range part {
 			now.due(now.missed, &b)
 		}

@@ -9,12 +9,19 @@ import (
 // Batch are questions over lanes that are put together: those of one slot of the
 // clock are sent one after the other, and then the answers are read as they
 // come, by one goroutine. So a processor wakes up once for many pages, which
-// costs more than all the work on them. A batch is used once, by one goroutine.
+// costs more than all the work on them. It is for one goroutine, which may use it
+// again after Run.
 type Batch struct {
 	flights []*flight
-	// last is when the last question was put.
-	last  time.Time
-	small [][]byte
+	// last is when the last question was put, seen when it was last looked at what
+	// came.
+	last, seen time.Time
+	// The others are kept from one run to the next: memory of answers, flights that
+	// are over, what is asked of the system, and what ends a pause.
+	small  [][]byte
+	landed []*flight
+	watch  watch
+	timer  *time.Timer
 }
 
 // flight is a question under way.
@@ -35,58 +42,101 @@ type flight struct {
 	done func(Page, bool)
 }
 
-// Ask puts the question of a lane; false when the lane cannot be used now, so
-// that it has to be put in another way. Otherwise done is called once: with the
-// answer, or with false when the question has to be put in another way after all.
-// Run calls it, or for an answer that takes long a goroutine of its own, which
-// waits as long as the lane's timeout and ctx last. The body is in memory that room gives, or in more; where room is
-// nil it is the batch's, and not valid after done.
+// Ask takes the question of a lane, which Run puts; false when the lane cannot be
+// used now, so that it has to be put in another way. Otherwise done is called
+// once: with the answer, or with false when the question has to be put in another
+// way after all. Run calls it, or for an answer that takes long a goroutine of its
+// own, which waits as long as the lane's timeout and ctx last. The body is in
+// memory that room gives, or in more; where room is nil it is the batch's, and not
+// valid after done.
 func (b *Batch) Ask(ctx context.Context, l *Lane, room func() []byte, done func(answer Page, ok bool)) bool {
-	now := time.Now()
-	fd, fresh, ok := l.take(now)
+	fd, fresh, ok := l.take()
 	if !ok {
 		return false
 	}
-	f := &flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, begun: now, unsent: l.request, room: room, done: done}
+	f := new(flight)
+	if last := len(b.landed) - 1; last >= 0 {
+		f, b.landed = b.landed[last], b.landed[:last]
+	}
+	*f = flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, unsent: l.request, room: room, done: done}
 	b.flights = append(b.flights, f)
-	b.last = now
-	f.send()
 	return true
 }
 
-// Run reads the answers that come within a moment and has the others followed, so
-// that no target holds up another for longer than what is made of its answer.
+const (
+	// leastPause is how long a batch rests at least between two looks at what came,
+	// so that one look finds many answers; pauseShare is the part of the time that
+	// it has waited so far which this is at most else. Both are what an answer's
+	// duration may be too long by.
+	leastPause = time.Millisecond
+	pauseShare = 8
+)
+
+// Run puts the questions, reads the answers that come within a moment and has the
+// others followed, so that no target holds up another for longer than what is made
+// of its answer.
+//
+// It rests between two looks instead of waiting for the next answer: a wait wakes
+// a processor for each of them, and one within the system keeps the runtime's
+// monitor awake.
 func (b *Batch) Run() {
-	open := b.flights
-	b.flights = nil
-	over := false
-	for ready := all(open); ; {
-		open = b.read(open, ready, over)
-		if len(open) == 0 {
-			return
+	open := b.send()
+	for begun := b.last; len(open) > 0; {
+		now := time.Now()
+		left := begun.Add(slotPatience).Sub(now)
+		if left > 0 {
+			b.pause(min(left, max(leastPause, now.Sub(begun)/pauseShare)))
 		}
-		left := max(0, time.Until(b.last.Add(slotPatience)))
-		over = left == 0
-		ready = await(open, left)
+		open = b.read(open, left <= 0)
 	}
+	clear(b.flights)
+	b.flights = b.flights[:0]
 }
 
-// all are the flights that are there.
-func all(open []*flight) []bool {
-	ready := make([]bool, len(open))
-	for i := range ready {
-		ready[i] = true
+// pause rests for a moment.
+func (b *Batch) pause(d time.Duration) {
+	if b.timer == nil {
+		b.timer = time.NewTimer(d)
+	} else {
+		b.timer.Reset(d)
 	}
-	return ready
+	<-b.timer.C
+}
+
+// send puts the questions, and gives the flights that are open. Connections over
+// which something came that nobody asked for are replaced first.
+func (b *Batch) send() []*flight {
+	open := b.flights[:0]
+	for i, stirred := range b.watch.look(b.flights) {
+		f := b.flights[i]
+		if stirred && !f.fresh {
+			f.reconnect()
+		}
+		b.last = time.Now()
+		f.begun = b.last
+		if f.fd < 0 || !f.send() {
+			b.end(f, false)
+			continue
+		}
+		open = append(open, f)
+	}
+	return open
+}
+
+// reconnect puts a new connection in place of one that cannot be used again.
+func (f *flight) reconnect() {
+	f.fd, f.fresh = f.lane.reconnect(), true
 }
 
 // read takes what came for the flights that are ready, and gives those that are
 // still open; none when the time is over, for then they are on their own.
-func (b *Batch) read(open []*flight, ready []bool, over bool) []*flight {
+func (b *Batch) read(open []*flight, over bool) []*flight {
 	still := open[:0]
-	for i, f := range open {
-		v := more
-		if ready[i] {
+	all := b.watch.look(open)
+	b.seen = time.Now()
+	for i, ready := range all {
+		f, v := open[i], more
+		if ready {
 			v = f.proceed(b)
 		}
 		switch {
@@ -103,21 +153,23 @@ func (b *Batch) read(open []*flight, ready []bool, over bool) []*flight {
 
 // end hands out what came of a question.
 func (b *Batch) end(f *flight, ok bool) {
-	f.end(ok)
+	f.end(ok, b.seen)
 	if f.room == nil && f.buf != nil {
 		b.small = append(b.small, f.buf[:0])
 	}
+	*f = flight{}
+	b.landed = append(b.landed, f)
 }
 
-// end hands out what came.
-func (f *flight) end(ok bool) {
+// end hands out what came, and was seen to come at a moment.
+func (f *flight) end(ok bool, seen time.Time) {
 	var page Page
 	if ok {
 		l := f.lane
 		page = Page{
 			memory: f.buf, Body: f.buf[f.head.size : f.head.size+f.head.length],
 			ContentType: l.typed(f.head.contentType), WireBytes: int64(f.head.length),
-			Duration: time.Since(f.begun), sent: l.sent, open: l.client.open,
+			Duration: seen.Sub(f.begun), sent: l.sent, open: l.client.open,
 		}
 		l.give(!f.head.last)
 	} else {
@@ -148,7 +200,7 @@ func (f *flight) follow() {
 	turn.over()
 	_ = conn.Close()
 	f.lane.client.resources.files.give()
-	f.end(v == plain)
+	f.end(v == plain, time.Now())
 }
 
 // rest sends and reads what is missing.
@@ -218,6 +270,9 @@ func (f *flight) look() verdict {
 	}
 	return plain
 }
+
+// sending says whether some of the question is still to be written.
+func (f *flight) sending() bool { return !f.begun.IsZero() && len(f.unsent) > 0 }
 
 // send writes what it can of the request; false when that fails.
 func (f *flight) send() bool {

@@ -165,14 +165,11 @@ func (l *Lane) hangUp(fd int) {
 
 // take gives the connection out, a new one where there is none; false when the
 // lane cannot be used now. Fresh is true for a new one.
-func (l *Lane) take(now time.Time) (fd int, fresh, ok bool) {
+func (l *Lane) take() (fd int, fresh, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.busy || l.closed || now.Before(l.until) {
+	if l.busy || l.closed || !l.until.IsZero() && time.Now().Before(l.until) {
 		return -1, false, false
-	}
-	if l.fd >= 0 && !silent(l.fd) {
-		l.drop()
 	}
 	if fresh = l.fd < 0; fresh {
 		if ok, l.tookLong = l.client.resources.files.enterAs(l.host); !ok {
@@ -187,6 +184,21 @@ func (l *Lane) take(now time.Time) (fd int, fresh, ok bool) {
 	}
 	l.busy = true
 	return l.fd, fresh, true
+}
+
+// reconnect puts a new connection in place of the one that was given out; -1 when
+// there is none.
+func (l *Lane) reconnect() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	disconnect(l.fd)
+	fd, err := connect(l.address)
+	if err != nil {
+		l.client.resources.files.give()
+		fd = -1
+	}
+	l.fd = fd
+	return fd
 }
 
 // give takes the connection back after an answer: keep says that it may be used

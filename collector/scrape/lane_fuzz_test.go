@@ -68,6 +68,15 @@ func asNetHTTP(t *testing.T, text string) (body, contentType string, err error) 
 	return string(all), resp.Header.Get("Content-Type"), err
 }
 
+// heard waits until something can be read.
+func heard(fd int) {
+	for {
+		if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1); n == 1 {
+			return
+		}
+	}
+}
+
 // FuzzLane holds the lane against net/http: what it believes net/http reads the
 // same way, to the last byte that came, and an answer with anything after it, cut
 // short or framed in another way is never believed. Cut is where the answer comes
@@ -111,9 +120,10 @@ func FuzzLane(f *testing.F) {
 				_, _ = unix.Write(peer, []byte(part)) // The lane may have hung up.
 			}
 		}
-		say(text[:cut])
 		var saying sync.WaitGroup
 		saying.Go(func() {
+			heard(peer)
+			say(text[:cut])
 			say(text[cut:])
 			_ = unix.Shutdown(peer, unix.SHUT_WR)
 		})

@@ -3,7 +3,6 @@ package scrape
 import (
 	"errors"
 	"net/netip"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,14 +30,6 @@ func connect(to netip.AddrPort) (fd int, err error) {
 // disconnect closes a connection. How that ends is of no interest any more.
 func disconnect(fd int) { _ = unix.Close(fd) }
 
-// silent says whether a connection that was kept is open and nothing came that
-// nobody asked for.
-func silent(fd int) bool {
-	var one [1]byte
-	_, _, err := unix.Recvfrom(fd, one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
-	return errors.Is(err, unix.EAGAIN)
-}
-
 // receive reads what came; blocked is true when nothing is there yet.
 func receive(fd int, into []byte) (n int, blocked bool, err error) {
 	return again(func() (int, error) { return unix.Read(fd, into) })
@@ -63,21 +54,29 @@ func again(do func() (int, error)) (n int, blocked bool, err error) {
 	}
 }
 
-// await waits until something happens to one of the flights, or the time is
-// over, and says which of them can go on.
-func await(open []*flight, longest time.Duration) []bool {
-	fds := make([]unix.PollFd, len(open))
-	for i, f := range open {
-		fds[i] = unix.PollFd{Fd: int32(f.fd), Events: unix.POLLIN}
-		if len(f.unsent) > 0 {
-			fds[i].Events = unix.POLLOUT
+// watch is what the system is asked about connections, with memory of its own.
+type watch struct {
+	fds   []unix.PollFd
+	ready []bool
+}
+
+// look says, without waiting, to which flights something happened: an answer or
+// anything else came, or the connection ended; where something is to be sent, that
+// it can be. When that cannot be said it may be any. What it returns is valid until it is called again.
+func (w *watch) look(open []*flight) []bool {
+	w.fds, w.ready = w.fds[:0], w.ready[:0]
+	for _, f := range open {
+		events := int16(unix.POLLIN)
+		if f.sending() {
+			events = unix.POLLOUT
 		}
+		w.fds = append(w.fds, unix.PollFd{Fd: int32(f.fd), Events: events})
 	}
-	// An interrupted or failed wait is one without news.
-	_, _ = unix.Poll(fds, int((longest+time.Millisecond-1)/time.Millisecond))
-	ready := make([]bool, len(open))
-	for i := range fds {
-		ready[i] = fds[i].Revents != 0
+	// A look that is interrupted has seen that nothing happened.
+	_, err := unix.Poll(w.fds, 0)
+	failed := err != nil && !errors.Is(err, unix.EINTR)
+	for i := range w.fds {
+		w.ready = append(w.ready, failed || w.fds[i].Revents != 0)
 	}
-	return ready
+	return w.ready
 }

@@ -330,3 +330,25 @@ func TestALaneSpeaksToIPv6(t *testing.T) {
 	require.Equal(t, page, got.body)
 	require.Equal(t, http.MethodGet, server.requests()[0].Method)
 }
+
+// A batch serves one slot after the other: no answer of one is seen in the next.
+func TestABatchIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	client := newClient(t)
+	var b scrape.Batch
+	for round := range 3 {
+		var want, got []string
+		for n := range 2 + round {
+			body := fmt.Sprintf("a %d\nb %d\n", round, n)
+			want = append(want, body)
+			server := serve(t, nil, replies(answer("200 OK", "", body)))
+			require.True(t, b.Ask(t.Context(), paged(t, client, server.url, ample), nil, func(p scrape.Page, ok bool) {
+				require.True(t, ok)
+				got = append(got, string(p.Body))
+			}))
+		}
+		b.Run()
+		require.ElementsMatch(t, want, got)
+	}
+	b.Run()
+}
