@@ -45,6 +45,8 @@ type Page struct {
 	// they said last.
 	watched map[Signal][]int
 	values  map[Signal]float64
+	// refreshed are the watched series in a list, with what they said last.
+	refreshed []refreshed
 }
 
 // reading is one watched series in one of its meanings.
@@ -118,6 +120,7 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 	for family, set := range bounds {
 		p.buckets[family] = strings.Join(sorted(set), " ")
 	}
+	p.list()
 	p.Refresh(b)
 	return p
 }

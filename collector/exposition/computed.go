@@ -28,6 +28,10 @@ type ComputedSeries struct {
 type Computed struct {
 	shape *Shape
 	pool  *blockPool
+	// fixed are the values that each block has, as text with its places; nil for
+	// none.
+	fixed  []byte
+	places []Span
 }
 
 // NewComputed renders the series; their places in the slice are the numbers
@@ -72,14 +76,29 @@ func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Compu
 // readers of single numbers have them, see [Block.Glance]. It is nil for none.
 func (s *Shape) Aside() *Shape { return s.aside }
 
-// Block lends a block in which every value is absent; the caller holds its
-// one reference.
+// Block lends a block in which every value is absent that is not fixed; the caller
+// holds its one reference.
 func (c *Computed) Block() *Block {
 	b := c.pool.get()
 	b.shape = c.shape
-	b.data = b.data[:0]
-	b.Clear()
+	b.data = append(b.data[:0], c.fixed...)
+	if c.places == nil {
+		b.Clear()
+	} else {
+		b.spans = append(b.spans[:0], c.places...)
+	}
 	return b
+}
+
+// Fix gives series n its value in every block that [Computed.Block] lends from now
+// on. It must not be set there.
+func (c *Computed) Fix(n int, v float64) {
+	if c.places == nil {
+		c.places = make([]Span, c.shape.values)
+	}
+	start := uint32(len(c.fixed))
+	c.fixed = AppendFloat(c.fixed, v)
+	c.places[n] = Span{start, uint32(len(c.fixed))}
 }
 
 // Clear makes every value of a computed block absent.

@@ -31,6 +31,10 @@ type Glancer interface {
 	Glance(page *Block, series []int, into []float64)
 }
 
+// spare is how many bytes the text of later pages may have more than that of the
+// page for which room was made: counters get longer.
+const spare = 128
+
 // Over lends a block as [Computed.Block] does, whose values by gives it when it
 // is settled, see [Block.Settle]; they may be those of page, see [Block.Show].
 // The block goes on behind the page's own text, where room bytes are made for
@@ -45,7 +49,7 @@ func (c *Computed) Over(page *Block, room int, by Filler) *Block {
 	page.Retain()
 	b.data = page.data[:page.end]
 	if !shared || cap(b.data) < page.end+room {
-		b.data = append(make([]byte, 0, page.end+room), b.data...)
+		b.data = append(make([]byte, 0, page.end+room+spare), b.data...)
 	}
 	if shared {
 		// What the memory has grown to serves the next page as well.

@@ -32,10 +32,10 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		r.tally.Count(raw.Shape().Drops())
 		r.page.marks.Take(raw, r.page.Last())
 	}
-	before := r.status
+	before, asleep := r.status, r.slot.Asleep()
 	r.slot.Update(func() (next snapshot.Snapshot) {
 		if err == nil {
-			next.Raw, next.Derived, err = r.derive(p, raw)
+			next.Raw, next.Derived, err = r.derive(p, raw, asleep)
 		}
 		if err != nil {
 			shape = nil
@@ -50,7 +50,7 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		})
 		next.Health, next.Status = r.own(&next), r.status
 		if err == nil {
-			next.Until = p.Came.Add(r.slot.Asleep() + 2*r.target.Interval + r.target.Timeout + ageSlack)
+			next.Until = p.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
 		}
 		r.shown.failed, r.shown.blocks = err, next
 		return next
@@ -79,9 +79,10 @@ func (r *Replica) parse(p *fetch.Page) (*exposition.Block, error) {
 	return raw, nil
 }
 
-// derive takes the numbers of a page into the window of the derived series.
-func (r *Replica) derive(p *fetch.Page, raw *exposition.Block) (shown, derived *exposition.Block, err error) {
-	at := p.Came.Sub(r.pool.Origin) + r.slot.Asleep()
+// derive takes the numbers of a page into the window of the derived series, given
+// how long the machine slept so far.
+func (r *Replica) derive(p *fetch.Page, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
+	at := p.Came.Sub(r.pool.Origin) + asleep
 	if err = r.guard("derive", func() { derived = r.numbers.deriver.Follow(at, raw, r.page.Last()) }); err != nil {
 		r.reset()
 		return nil, nil, err

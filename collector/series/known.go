@@ -96,9 +96,6 @@ func (k *Known) Block(now *Facts) *exposition.Block {
 	for i := range k.points {
 		b.Set(i, k.points[i].value)
 	}
-	for i := range k.fixed {
-		b.Set(len(k.points)+i, k.fixed[i].Value)
-	}
 	b.Seal()
 	return b
 }
@@ -122,6 +119,9 @@ func (k *Known) shape() {
 		all = append(all, exposition.ComputedSeries{Family: Heads()[s.Family], Labels: s.Labels})
 	}
 	k.out = exposition.NewRelabelled(all, k.label, k.before[:]...)
+	for i := range k.fixed {
+		k.out.Fix(len(k.points)+i, k.fixed[i].Value)
+	}
 }
 
 // add adds one series.
