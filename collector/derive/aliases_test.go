@@ -257,3 +257,17 @@ func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
 	}
 	require.True(t, vllm)
 }
+
+// TestAliasesAreReadAtAGlanceToo has the bench hold each number that is read alone
+// against the page.
+func TestAliasesAreReadAtAGlanceToo(t *testing.T) {
+	b := newBench(t, engine.Triton, models()...)
+	for _, one := range []*bench{b, b.seldom} {
+		one.opts.Aliases = exposition.AliasSets()
+		one.deriver = derive.NewDeriver(one.opts)
+	}
+	for n := range 3 {
+		got := b.page(trtllm(1, 1, n, 64, 1, 120, 1000*n)...)
+		require.InDelta(t, got.at(t, `queue_depth{model_id="ensemble"}`), got.at(t, `vllm:num_requests_waiting{model_id="ensemble", model_name="ensemble"}`), 0)
+	}
+}

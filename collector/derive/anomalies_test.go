@@ -55,6 +55,20 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 	}
 }
 
+// TestTheTimeBetweenTokensIsEstimatedFromMeans has requests of 2 s, 400 ms of them
+// before the first of 100 tokens.
+func TestTheTimeBetweenTokensIsEstimatedFromMeans(t *testing.T) {
+	const series, first = `time_per_output_token_average_seconds_estimate{model_id="m"}`, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 4000`
+	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
+	b.page(soundPage(10, 0)...)
+	require.InDelta(t, 1.6/99, b.page(soundPage(20, 1000)...).at(t, series), 1e-9)
+
+	b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
+	b.page(soundPage(10, 0)...)
+	got := b.page(with(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
+	got.lacks(t, series, "no first token was measured")
+}
+
 func TestAnomaliesAndWhatTheyTakeAway(t *testing.T) {
 	const l = `model="m",version="1"`
 	page := func(n int, changed ...string) []string { return with(soundPage(10+n, 1000*n), changed...) }

@@ -24,6 +24,7 @@ func TestWhatAnEngineIsLimitedBy(t *testing.T) {
 		{"a full cache for which nobody waits", gauges{active: 4, used: 97}, "none"},
 		{"requests were paused for the cache", gauges{active: 8, paused: 1, used: 60}, "kv_cache"},
 		{"prefills let others wait", gauges{active: 5, waiting: 2, context: 1, used: 30}, "prefill"},
+		{"prefills let one wait", gauges{active: 5, waiting: 1, context: 1, used: 30}, "prefill"},
 		{"Triton's queue before an engine with room", gauges{active: 3, used: 30, pending: 4}, "core_queue"},
 		{"nothing explains it", gauges{active: 3, waiting: 2, used: 30}, "unknown"},
 	} {

@@ -279,7 +279,7 @@ func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
 }
 
 // compile compiles families for the page and notes what their rules read.
-func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) {
+func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) *Plan {
 	t.Helper()
 	opts := Options{Engine: v.e, Identity: v.identity, Objectives: promised()}
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
@@ -296,6 +296,7 @@ func (v everything) compile(t *testing.T, families []Family, read map[string]map
 		p.noted = read[f.Name]
 		f.rule.compile(p, &f)
 	}
+	return p
 }
 
 func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {

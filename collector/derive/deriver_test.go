@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -285,7 +286,7 @@ func TestDeriveTheNewestOfSeveralProcesses(t *testing.T) {
 		}
 	}
 	b := newBench(t, engine.TRTLLMServe, "m")
-	b.page(page(9, 1)...)
+	require.InDelta(t, 1, b.page(page(9, 1)...).at(t, `queue_depth{model_id="m"}`), 0, "of those that are all new, the last on the page")
 	require.InDelta(t, 3, b.page(page(9, 3)...).at(t, `queue_depth{model_id="m"}`), 0, "the gauge of a dead process stays as it was and does not count")
 	require.InDelta(t, 5, b.page(page(5, 3)...).at(t, `queue_depth{model_id="m"}`), 0)
 }
@@ -316,6 +317,28 @@ func TestCatalogueIsWhole(t *testing.T) {
 		require.NotEmpty(t, f.Engines, f.Name)
 		require.Equal(t, f.Type == "counter", strings.HasSuffix(f.Name, "_total"), "%s: counters, and only they, end in _total", f.Name)
 	}
+}
+
+// TestNoFamilyThatIsDocumentedIsLost reads the families that are computed from
+// pages, requests of the canary and pools, which are in front of those of series
+// about a replica.
+func TestNoFamilyThatIsDocumentedIsLost(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	require.NoError(t, err)
+	derived, _, ok := strings.Cut(string(text), "\n## Replica\n")
+	require.True(t, ok)
+	there, documented := make(map[string]bool), 0
+	for _, f := range derive.Catalogue() {
+		there[f.Name] = true
+	}
+	for line := range strings.Lines(derived) {
+		if name, ok := strings.CutPrefix(line, "### `"+derive.Prefix); ok {
+			name = derive.Prefix + strings.TrimSuffix(name, "`\n")
+			require.True(t, there[name], "%s is documented", name)
+			documented++
+		}
+	}
+	require.Greater(t, documented, 100)
 }
 
 func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {

@@ -91,3 +91,23 @@ func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
 	b.page(page(7, 24, 30)...)
 	require.True(t, b.deriver.Conditions().Failing)
 }
+
+// TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted has a vLLM, which counts
+// those of the requests whose clients left that its engine knew of.
+func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
+	page := func(ended, aborted int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, ended),
+			fmt.Sprintf(`vllm:request_success_total{finished_reason="abort",model_name="m"} %d`, aborted),
+			`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 0`,
+			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`,
+		}
+	}
+	const canceled = `request_error_ratio{class="canceled", model_id="m"}`
+	b := newBench(t, engine.VLLM, "m")
+	b.page(page(10, 0)...)
+	got := b.page(page(16, 0)...)
+	require.Zero(t, got.at(t, `request_error_ratio{class="server", model_id="m"}`))
+	got.lacks(t, canceled, "none was ever counted")
+	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
+}

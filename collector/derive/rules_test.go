@@ -108,6 +108,23 @@ func TestHistogramsAndSummariesAreInSeconds(t *testing.T) {
 	require.Equal(t, uint64(1), b.deriver.Stats().BrokenHistograms)
 }
 
+func TestAHistogramOfSeveralSeriesIsTheirSum(t *testing.T) {
+	page := []string{"# TYPE e2e_request_latency_seconds histogram"}
+	for _, of := range []string{"a", "b"} {
+		page = append(page,
+			`e2e_request_latency_seconds_bucket{engine_type="`+of+`",le="1",model_name="m"} 1`,
+			`e2e_request_latency_seconds_bucket{engine_type="`+of+`",le="+Inf",model_name="m"} 4`,
+			`e2e_request_latency_seconds_sum{engine_type="`+of+`",model_name="m"} 15`,
+			`e2e_request_latency_seconds_count{engine_type="`+of+`",model_name="m"} 4`,
+		)
+	}
+	got := newBench(t, engine.TRTLLMServe, "m").page(page...)
+	require.Equal(t, 2.0, got.at(t, `request_duration_seconds_bucket{le="1", model_id="m"}`))
+	require.Equal(t, 8.0, got.at(t, `request_duration_seconds_bucket{le="+Inf", model_id="m"}`))
+	require.Equal(t, 30.0, got.at(t, `request_duration_seconds_sum{model_id="m"}`))
+	require.Equal(t, 8.0, got.at(t, `request_duration_seconds_count{model_id="m"}`))
+}
+
 func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
 	got := b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_llm_output_token_len_sum{model="tensorrt_llm",version="1"} -5`)...)

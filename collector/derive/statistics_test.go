@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // TestDifferencesOfSharesAreThoseOfThePaper has the examples of Newcombe,
@@ -97,5 +100,86 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 		}
 		require.Greater(t, tried, trials*9/10)
 		require.Greater(t, float64(in)/float64(tried), holds-0.02, "up to %d requests a page", most)
+	}
+}
+
+// sums is a window of so many pages of one counter that grows by each number and of
+// one that grows by one a page.
+func sums(grows ...float64) *Window {
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+	sum := 0.0
+	w.push(0, []float64{0, 0})
+	for i, by := range grows {
+		sum += by
+		w.push(int64(i+1)*int64(5*time.Second), []float64{sum, float64(i + 1)})
+	}
+	return w
+}
+
+// TestTheErrorOfAMeanIsThatOfItsPages has means of pages of 1 and 3 in turn: a
+// variance of n/(n-1) by as many as were counted.
+func TestTheErrorOfAMeanIsThatOfItsPages(t *testing.T) {
+	t.Parallel()
+	got, ok := sums(1, 3, 1, 3, 1, 3, 1, 3).sampled([]int{0}, []int{1})
+	require.True(t, ok)
+	require.InDelta(t, 2, got.mean, 1e-9)
+	require.InDelta(t, 8.0/7/8, got.variance, 1e-9)
+	require.Equal(t, 8, got.batches)
+}
+
+// TestMeansOfWhichOneIsNotKnownAreNotCompared has a version of which too few pages
+// counted anything.
+func TestMeansOfWhichOneIsNotKnownAreNotCompared(t *testing.T) {
+	t.Parallel()
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
+	for page := range 10 {
+		n := float64(page)
+		w.push(int64(page)*int64(5*time.Second), []float64{n * n, n, min(n, 1), min(n, 1)})
+	}
+	newer, older := front{model: "m", version: "2"}, front{model: "m", version: "1"}
+	of := func(known, unknown front) difference {
+		return means(pair{newer: known, older: unknown}, func(at front) (of, by []int) {
+			if at == newer {
+				return []int{0}, []int{1}
+			}
+			return []int{2}, []int{3}
+		})
+	}
+	for _, both := range []difference{of(newer, older), of(older, newer)} {
+		_, ok := both(w)
+		require.False(t, ok)
+	}
+	_, ok := of(newer, newer)(w)
+	require.True(t, ok)
+}
+
+func TestModelsThatClientsCallAreTheLastThatABudgetLeavesOut(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, []string{"c", "d", "a", "b"}, ranked(map[string]bool{"a": false, "b": false, "c": true, "d": true}))
+}
+
+// TestAQuotientOfNothingIsNoNumber has counters that did not grow.
+func TestAQuotientOfNothingIsNoNumber(t *testing.T) {
+	t.Parallel()
+	w := sums(0, 0, 0)
+	v, ok := quotient([]int{1}, []int{0})(w)
+	require.False(t, ok)
+	require.Zero(t, v)
+	v, ok = quotient([]int{0}, []int{1})(w)
+	require.True(t, ok)
+	require.Zero(t, v)
+}
+
+// TestNoSourceIsJudgedTwice has the pages of all meanings: what is wrong with a
+// number counts once, however many series it is in.
+func TestNoSourceIsJudgedTwice(t *testing.T) {
+	t.Parallel()
+	for _, v := range variants() {
+		seen := make(map[exposition.Place]bool)
+		for _, one := range v.compile(t, Catalogue(), make(map[string]map[engine.Signal]bool)).program.judged {
+			require.False(t, seen[one.place])
+			seen[one.place] = true
+		}
+		require.NotEmpty(t, seen)
 	}
 }

@@ -72,6 +72,16 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanLiveTokens, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
 		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
 		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", &engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true}}}, "true, nv_inference_pending_request_count: Triton's own queues"},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
+			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [use trtllm-serve, or measure it at the client]",
+		},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\nvllm:x 1\n",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
+			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [vLLM's own server, whose page has it]",
+		},
 		{engine.Triton, engine.CanQueue, core, nil, "false, no model of TensorRT-LLM is on the page"},
 		{engine.Triton, engine.CanQueue, executor, nil, "false, the executor does not publish it"},
 		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"scheduled\"} 1\n", nil, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"},

@@ -44,6 +44,18 @@ func TestTopologyOfModels(t *testing.T) {
 			behind: []string{"postprocessing"},
 		},
 		{
+			name: "a BLS model whose config is known calls the models of the template too", kind: engine.Triton, page: []string{"x", "preprocessing"},
+			facts: []engine.ModelFacts{configured(engine.ModelFacts{Name: "x_bls", Calls: []string{"draft"}}), {Name: "x"}, {Name: "draft"}},
+			ids:   map[string]string{"x": "x_bls", "draft": "x_bls", "preprocessing": "x_bls"},
+			roles: map[string]engine.Role{"x_bls": engine.RoleEntry, "x": engine.RolePart},
+		},
+		{
+			name: "an ensemble that is called like a BLS model has its steps alone", kind: engine.Triton, page: []string{"x", "preprocessing"},
+			facts: []engine.ModelFacts{configured(engine.ModelFacts{Name: "x_bls", Platform: "ensemble", Steps: []string{"y"}}), {Name: "x"}, {Name: "y"}},
+			ids:   map[string]string{"x": "x", "y": "x_bls", "preprocessing": "preprocessing"},
+			roles: map[string]engine.Role{"x_bls": engine.RoleEntry, "y": engine.RolePart},
+		},
+		{
 			name: "the LLM alone is its own entry", kind: engine.Triton, page: []string{"tensorrt_llm"},
 			ids:   map[string]string{"tensorrt_llm": "tensorrt_llm"},
 			roles: map[string]engine.Role{"tensorrt_llm": engine.RoleSingle},
