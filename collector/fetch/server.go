@@ -22,16 +22,21 @@ type Server struct {
 	asked     time.Time
 	// pageOf is the kind whose page was seen last, Unknown where none is known.
 	pageOf engine.Kind
+	// shown is what Shown said of a URL.
+	shown struct{ of, text string }
 }
 
 // Shown is where its page is, without what may be secret: user and query.
 func (s *Server) Shown() string {
-	u, err := url.Parse(s.URL)
-	if err != nil {
-		return ""
+	if s.shown.of == s.URL {
+		return s.shown.text
 	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
+	s.shown.of, s.shown.text = s.URL, ""
+	if u, err := url.Parse(s.URL); err == nil {
+		u.User, u.RawQuery = nil, ""
+		s.shown.text = u.String()
+	}
+	return s.shown.text
 }
 
 // Known says whether the kind of the server is known.

@@ -52,6 +52,8 @@ type Known struct {
 	own          labels.Labels
 	known        *assess.Known
 	fixed        []assess.Series
+	// now is what the last block was made of.
+	now Facts
 }
 
 // point is a series with its value at one moment.
@@ -70,8 +72,9 @@ func NewKnown(label exposition.Labeler) Known { return Known{label: label} }
 
 // Block renders what is known now. Its labels are made again only when there
 // are other series.
-func (k *Known) Block(now *Facts) *exposition.Block {
-	k.next = k.next[:0]
+func (k *Known) Block(facts *Facts) *exposition.Block {
+	k.next, k.now = k.next[:0], *facts // A copy in place: a scrape allocates none.
+	now := &k.now
 	if now.State != assess.Silent {
 		for _, s := range assess.States() {
 			k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
