@@ -62,10 +62,15 @@ func play(t *testing.T, spec simulate.Spec, change func(*config.File)) *scene {
 	const labels = `engine="triton",engine_version="2.64.0",pool_id="p",replica_id="bystander",trtllm_version="1.1.0"} 1`
 	s.eventually(`llm_server_capability{capability="queue"`, `llm_server_ready{`+labels,
 		`llm_server_capability{capability="health",`+labels, `llm_server_capability{capability="config",`+labels)
+	// What the last answer changes is on the page of the next scrape.
+	const calmFor = 3
+	var since uint64
 	s.until("a calm bystander of which all is known", func() bool {
-		before := s.calm
-		s.calm = s.still(s.page())
-		return before == s.calm && strings.Contains(s.calm, "llm_server_generation_tokens_total") &&
+		before, scrapes := s.calm, s.line.status("bystander").Scrapes
+		if s.calm = s.still(s.page()); s.calm != before {
+			since = scrapes
+		}
+		return scrapes >= since+calmFor && strings.Contains(s.calm, "llm_server_generation_tokens_total") &&
 			strings.Count(s.calm, "llm_server_model_config_hash_info{") == 5
 	})
 	return s
