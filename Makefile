@@ -191,8 +191,8 @@ e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fl
 LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
 
 .PHONY: panel-truth
-panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers.
-	$(LIVE) -run '^TestPanelsShowTheTruth$$' -timeout 10m ./alerts/live/
+panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers, and list those that are empty.
+	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 10m ./alerts/live/
 
 .PHONY: pages
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long six faults take to reach a webhook, with the rules and the Alertmanager as they are shipped.

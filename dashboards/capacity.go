@@ -42,7 +42,7 @@ func capacity() Dashboard {
 						ratio, []query{
 							{notOK("pool_id, model_id", "overload"), "{{pool_id}} {{model_id}} overload"},
 							{rateOfClients("pool_id, replica_id, model_id", "pool_id, model_id", "llm_server_requests_rejected_total") + " / (" + pool("requests:rate") + " > 0)", "{{pool_id}} {{model_id}} refused by routers"},
-						}))),
+						}, fromOnePercent))),
 			room(),
 			section("KV cache",
 				sideBySide(9, graph("KV cache in use", "Share of blocks that running requests hold. Red: new requests wait although the batch has room, and running ones are paused.",
@@ -56,10 +56,11 @@ func capacity() Dashboard {
 						"short", extremes(each("llm_server_requests_paused")), levels("green", 1.0, "red"), lines)),
 				sideBySide(9, graph("Blocks reused", "Blocks found in the KV cache instead of being computed. A fall makes prefill more expensive: did a prompt template change, or do requests spread over more replicas? Then prefer affinity by prefix.",
 					"ops", []query{{rateBy("pool_id, model_id", "llm_server_kv_cache_blocks_reused_total"), "{{pool_id}} {{model_id}}"}}),
-					graph("Share of blocks reused", "Of the blocks that prompts needed, in the median replica; an estimate for Triton. A fall: see the panel on the left.",
+					graph("Share of blocks reused", "Of the blocks that prompts needed, in the median replica; an estimate for Triton, of tokens where servers count these. A fall: see the panel on the left.",
 						ratio, []query{
 							{"quantile by (pool_id, model_id) (0.5, " + each("llm_server_kv_cache_reuse_ratio") + ")", "{{pool_id}} {{model_id}} median"},
 							{"quantile by (pool_id, model_id) (0.5, " + each("llm_server_kv_cache_reuse_ratio_estimate") + ")", "{{pool_id}} {{model_id}} median, estimate"},
+							{"quantile by (pool_id, model_id) (0.5, " + each("llm_server_prompt_cache_hit_ratio") + ")", "{{pool_id}} {{model_id}} median, of tokens"},
 						}, atMost(1)),
 					graph("Prompt tokens", "Tokens a second to be prefilled. Grows without more requests: prompts became longer; room for decode shrinks.",
 						tokens, []query{{pool("prompt_tokens:rate"), "{{pool_id}} {{model_id}}"}}))),

@@ -18,6 +18,7 @@ const (
 )
 
 var (
+	owner    = regexp.MustCompile(`\{\{(pool_id|instance)\}\}`)
 	grouping = regexp.MustCompile(`\b(by|on) \(`)
 	selector = regexp.MustCompile(`([A-Za-z0-9_:])\{`)
 )
@@ -34,9 +35,7 @@ func inClusters(p *Panel) {
 	for i := range p.Targets {
 		q := &p.Targets[i]
 		q.Expr = clustered(q.Expr)
-		if strings.HasPrefix(q.LegendFormat, "{{pool_id}}") || strings.HasPrefix(q.LegendFormat, "{{replica_id}}") || strings.HasPrefix(q.LegendFormat, "{{instance}}") {
-			q.LegendFormat = inLegend + q.LegendFormat
-		}
+		q.LegendFormat = owner.ReplaceAllString(q.LegendFormat, inLegend+"$0")
 	}
 }
 

@@ -29,7 +29,7 @@ func ofWhatIsConfigured() []absence {
 			"Nothing fires. If Alerts firing above has no number, Prometheus has not loaded the rules.",
 		},
 		{
-			`slo:llm_server_`, "no objective is measured",
+			`slo:llm_server_`, "no objective or too new",
 			"No objective: slo of a pool in the exporter's configuration gives it some. If it has some, LLMSLOUnmeasured and /targets say why they are not measured.",
 		},
 		{
@@ -45,6 +45,10 @@ func ofWhatIsConfigured() []absence {
 			"Nothing is expected: no chosen pool has expect in the exporter's configuration.",
 		},
 		{
+			`disaggregated`, "not disaggregated",
+			"No disaggregated requests: prefill and decode are one server here.",
+		},
+		{
 			`gpu_|energy_`, "no GPU metrics",
 			"No GPU metrics: only Triton has them, with --allow-gpu-metrics=true and DCGM in its image. For other servers run the DCGM exporter.",
 		},
@@ -56,15 +60,15 @@ func ofLatencies() []absence {
 	return []absence{
 		{
 			`inter_token_latency`, "no tokens",
-			"No tokens in this time, or no such histogram: Dynamo, NIM, vLLM, SGLang and Triton's vLLM backend have one. Triton and trtllm-serve have none; the canary measures it.",
+			"No tokens in this time, or no such histogram: frontends of Dynamo, NIM, vLLM, SGLang, Triton's vLLM backend and its metrics module have one. Of other servers the canary measures the longest.",
 		},
 		{
 			`time_per_output_token_average_seconds_estimate`, "no estimate",
-			"No estimate: it is for Triton and needs requests, mean lengths, and the histogram of first responses (histogram_latencies=true).",
+			"No estimate: it is for Triton, and needs histogram_latencies=true and models that do not stream, whose times are of whole requests.",
 		},
 		{
 			`time_per_output_token`, "no requests",
-			"No requests ended in this time, or no such histogram: trtllm-serve, newer vLLM, and SGLang have one. Triton has an estimate under Phases.",
+			"No requests ended in this time, or no such histogram: trtllm-serve, workers of Dynamo, vLLM from 0.11 on, and SGLang have one. Of others see the time between tokens.",
 		},
 		{
 			`model_first_response`, "no first responses",
@@ -76,15 +80,15 @@ func ofLatencies() []absence {
 		},
 		{
 			`request_duration_seconds|request_duration_(percentile|above)`, "no requests",
-			"No requests ended in this time, or no histogram: Triton has none of whole requests. Its mean duration is under Phases.",
+			"No requests ended in this time, or no histogram: the executors of Triton have none. The mean duration is under Phases.",
 		},
 		{
 			`request_(queue|prefill|decode)_seconds`, "no phases",
-			"No requests ended in this time, or no phases: trtllm-serve, vLLM and SGLang count them; for Triton see its models below.",
+			"No requests ended in this time, or no phases: trtllm-serve, workers of Dynamo, vLLM and SGLang count them. Of Triton see its models below.",
 		},
 		{
 			`request_duration_average`, "no requests",
-			"No requests ended in this time, or nothing counts how long they take: a streaming model of Triton, or vLLM with --disable-log-stats.",
+			"No requests ended in this time, or nothing counts how long they take: a streaming model of Triton without the metrics module, or vLLM with --disable-log-stats.",
 		},
 	}
 }
@@ -94,7 +98,7 @@ func ofRequestsAndCaches() []absence {
 	return []absence{
 		{
 			`request_(prompt|generation)_tokens`, "no lengths",
-			"No requests ended in this time, or the servers count no tokens: Triton before 24.12, and its LLM-API model without the metrics module.",
+			"No requests ended in this time, or their lengths are not counted: trtllm-serve, workers of Dynamo and streaming models of Triton without the metrics module count none.",
 		},
 		{
 			`signal_coverage`, "no coverage",
@@ -102,39 +106,51 @@ func ofRequestsAndCaches() []absence {
 		},
 		{
 			`requests_finished`, "no finish reasons",
-			"No requests ended in this time, or no finish reasons: Triton has none; trtllm-serve, vLLM and NIM count them.",
+			"No requests ended in this time, or no finish reasons: Triton has none without the metrics module.",
+		},
+		{
+			`llm_server_model_(info|config_hash|state)`, "no model API",
+			"No models are known: only Triton lists them, and the exporter asks its API; whether it answers is on /targets.",
+		},
+		{
+			`llm_server_model_`, "no models of Triton",
+			"No requests to models of Triton in this time, or no times of models that stream. Other servers have no models side by side.",
 		},
 		{
 			`requests_rejected|requests_not_ok:rate\{[^}]*class="overload"`, "no refusals",
-			"No refusals are counted: vLLM, SGLang, Dynamo and newer trtllm-serve count them, Triton does not.",
+			"No refusals are counted: vLLM, SGLang, frontends of Dynamo, trtllm-serve from 1.3 on and the metrics module of Triton count them.",
 		},
 		{
-			`requests_failed|requests_not_ok|requests_total`, "no requests",
-			"No failures, or none are counted: neither are those of streaming models of Triton, nor of trtllm-serve before 1.3.",
-		},
-		{
-			`disaggregated`, "not disaggregated",
-			"No disaggregated requests: prefill and decode are one server here.",
+			`requests_failed|requests_not_ok|requests_total`, "failures not counted",
+			"No failures, or none are counted: those of streaming models of Triton, of trtllm-serve before 1.3 and of workers of Dynamo are not.",
 		},
 		{
 			`queue_hidden`, "no estimate",
 			"No estimate: it is for Triton with the C++ or Python executor, and needs requests that ended.",
 		},
 		{
-			`engine_iterations|iteration_|batch_size_average|engine_memory|requests_paused`, "no batch manager",
-			"Not exposed: it comes from the batch manager of TensorRT-LLM in Triton, or from trtllm-serve with enable_iter_perf_stats.",
+			`saturat|headroom|limited_by|fill_ratio|requests_(limit|running|active|waiting)|queue_(depth|requests)`, "load not exposed",
+			"The load is not exposed, or not this part of it: docs/servers.md lists what each kind of server gives, doctor says what helps. Of what is recorded the rules may be missing.",
+		},
+		{
+			`engine_iterations|iteration_|batch_size_average|requests_paused`, "not exposed",
+			"Not exposed: the batch manager of TensorRT-LLM has it (Triton, and trtllm-serve with iteration statistics); vLLM and SGLang have some of it.",
+		},
+		{
+			`engine_memory`, "not exposed",
+			"Not exposed: the batch manager of TensorRT-LLM has it (Triton, and trtllm-serve with iteration statistics).",
+		},
+		{
+			`kv_cache_blocks\{`, "no KV cache metrics",
+			"Blocks are counted by the batch manager of TensorRT-LLM (Triton, and trtllm-serve with iteration statistics). Of others see KV cache in use.",
 		},
 		{
 			`prompt_cache_hit|kv_cache_(blocks_reused|reuse)`, "no reuse counted",
-			"No reuse is counted: Triton counts blocks from 24.10 on with the C++ backend; trtllm-serve, vLLM, SGLang and NIM with either count tokens.",
+			"Not counted: Triton counts blocks from 24.10 on with the C++ backend; trtllm-serve, vLLM, SGLang and NIM 2 count prompt tokens.",
 		},
 		{
 			`kv_cache`, "no KV cache metrics",
-			"No KV cache metrics: a Dynamo without its KV router, an LLM-API model of Triton without its metrics module, vLLM with --disable-log-stats. doctor says what helps.",
-		},
-		{
-			`saturat|headroom|limited_by|fill_ratio|requests_(limit|running|active|waiting)|queue_(depth|requests)`, "load not exposed",
-			"The load is not exposed: an LLM-API model of Triton without its metrics module, vLLM with --disable-log-stats, trtllm-serve before 1.3. doctor says what helps; or Prometheus has not loaded the rules.",
+			"No KV cache metrics: a Dynamo without its KV router, a Triton without the batch manager or its metrics module, vLLM with --disable-log-stats. doctor says what helps.",
 		},
 	}
 }
@@ -143,20 +159,12 @@ func ofRequestsAndCaches() []absence {
 func ofServers() []absence {
 	return []absence{
 		{
-			`llm_server_model_(info|config_hash|state)`, "no model API",
-			"No models are known: only Triton lists them, and the exporter asks its API; whether it answers is on /targets.",
-		},
-		{
-			`llm_server_model_`, "no models of Triton",
-			"No requests to models of Triton in this time; other servers have no models side by side.",
-		},
-		{
 			`pinned_memory|host_`, "not exposed",
 			"Not exposed: only Triton has it, with --allow-cpu-metrics (host) and since 24.03 (pinned pool).",
 		},
 		{
 			`_tokens(:rate|_per_second)`, "no tokens counted",
-			"No tokens are counted: Triton before 24.12, its LLM-API model without the metrics module, or Prometheus has not loaded the rules.",
+			"No tokens are counted: Triton before 24.12, models without a batch manager or metrics module, trtllm-serve before 1.3, workers of Dynamo. Or Prometheus has not loaded the rules.",
 		},
 		{
 			`target_(scrape_failures|series_dropped|derived_skipped)|http_requests`, "none",
@@ -167,7 +175,11 @@ func ofServers() []absence {
 			"Nothing of the exporter: Prometheus does not scrape it, or these choices fit no exporter, pool or replica.",
 		},
 		{
-			`determinism|capability|source_anomaly|pool_skew`, "no replicas",
+			`source_anomaly`, "nothing to check",
+			"Nothing is checked: these servers expose nothing that contradicts itself.",
+		},
+		{
+			`determinism|capability|pool_skew`, "no replicas",
 			"Nothing is known of these replicas yet: the exporter asks them when they answer for the first time.",
 		},
 		{

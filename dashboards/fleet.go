@@ -22,8 +22,8 @@ func fleet() Dashboard {
 			section("Pools", sideBySide(7, poolTable())),
 			section("Replicas",
 				sideBySide(8, fleetStates(), notReady(), bars("Fullest replicas",
-					"Load of the ten fullest replicas as a share of what they can serve, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
-					ratio, query{"topk(10, " + each("llm_server_saturation_ratio") + ")", "{{pool_id}} / {{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2))),
+					"Load of the eight fullest replicas as a share of what they can serve, 0 to 1, more while requests are known to wait. Red: the replica is full; look at the pool's other replicas for imbalance, then at Capacity.",
+					ratio, query{"topk(8, " + each("llm_server_saturation_ratio") + ")", "{{pool_id}} / {{replica_id}}"}, levels("green", 0.7, "yellow", 0.9, "red"), atMost(1.2), namesOnTop)),
 			),
 			section("Traffic",
 				sideBySide(8, graph("Generated tokens",
@@ -40,7 +40,7 @@ func fleet() Dashboard {
 						seconds, append(first.shown("95"), promise("ttft"))),
 					graph("Failed requests",
 						"Share of requests that failed by the server's fault, by pool: not what clients asked wrongly or cancelled, nor what was refused for want of room. Any line above what the objective allows: find the failing replica by model and reason on Replica. Servers that do not count failures have no line.",
-						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()})),
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()}, fromOnePercent)),
 			),
 		},
 	}
@@ -49,7 +49,7 @@ func fleet() Dashboard {
 // fleetNow are the numbers at the top.
 func fleetNow() []Panel {
 	return []Panel{
-		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the timeline below shows which and how, the runbook section of LLMPoolDegraded says what to do.",
+		stat("Replicas serving", "Share of all replicas that serve requests. Red: a pool has lost replicas; the table below names them, the runbook section of LLMPoolDegraded says what to do.",
 			ratio, query{"sum(" + serving() + ") / count(" + serving() + ")", ""}, levels("red", 0.75, "orange", 1.0, "green"), decimals(0), filled),
 		stat("Alerts firing", "Alerts of the shipped rules that fire now. Red: open the Alertmanager; causes mute their symptoms there, so start with what it shows.",
 			"none", query{`count(ALERTS{alertname=~"LLM.+",alertstate="firing",severity!="info"}) or 0 * count(pool:llm_server_replicas:count{` + ofPool + `})`, ""}, levels("green", 1.0, "red"), filled),
@@ -80,15 +80,15 @@ func poolTable() Panel {
 			{"Requests", request, total("pool_id", pool("requests:rate")), nil},
 			{"Waiting", "short", total("pool_id", pool("queue_depth:sum")), nil},
 			{"Saturation", ratio, "max by (pool_id) (" + pool("saturation_ratio:avg") + ")", level("green", 0.7, "orange", 0.9, "red")},
-			{"Fullest KV", ratio, "max by (pool_id) (" + pool("kv_cache_utilization_ratio:max") + ")", level("green", 0.85, "orange", 0.95, "red")},
+			{"KV cache", ratio, "max by (pool_id) (" + pool("kv_cache_utilization_ratio:max") + ")", level("green", 0.85, "orange", 0.95, "red")},
 			{"TTFT p95", seconds, first.quantile("0.95"), nil},
 			{"p95 ≤", seconds, first.atMost("0.95"), nil},
 			{"p95 >", seconds, first.beyond("0.95"), nil},
 			{"TTFT mean", seconds, first.mean, nil},
-			{"Mean duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(ofModels("llm_server_request_duration_average_seconds")), fromClients(ofModels("llm_server_requests_per_second"))), nil},
+			{"Duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(ofModels("llm_server_request_duration_average_seconds")), fromClients(ofModels("llm_server_requests_per_second"))), nil},
 			{"Failed", ratio, notOK("pool_id", "server"), nil},
-			{"Budget left", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level(unknown, overspent, "red", 0.1, "orange", 0.5, "green")},
-			{"Skewed facts", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
+			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level(unknown, overspent, "red", 0.1, "orange", 0.5, "green")},
+			{"Skew", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
 }

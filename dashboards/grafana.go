@@ -173,6 +173,7 @@ type FieldLook struct {
 	Stacking          *Stacking    `json:"stacking,omitempty"`
 	ThresholdsStyle   *Style       `json:"thresholdsStyle,omitempty"`
 	AxisSoftMin       *float64     `json:"axisSoftMin,omitempty"`
+	AxisSoftMax       *float64     `json:"axisSoftMax,omitempty"`
 	Align             string       `json:"align,omitempty"`
 	MinWidth          int          `json:"minWidth,omitempty"`
 	CellOptions       *CellOptions `json:"cellOptions,omitempty"`
@@ -194,6 +195,12 @@ type Style struct {
 type CellOptions struct {
 	Type string `json:"type"`
 	Mode string `json:"mode,omitempty"`
+}
+
+// LineStyle is how a line is drawn; dashes and gaps are in pixels.
+type LineStyle struct {
+	Fill string `json:"fill"`
+	Dash []int  `json:"dash"`
 }
 
 // Override changes some fields.

@@ -34,7 +34,7 @@ func latency() Dashboard {
 					graph("Requests that did not end well, by reason", "At the entry models, by class and reason; as servers count, and Triton counts a failure of an ensemble twice. Any line of class server: find the replica and the model on Replica, and its log.",
 						request, []query{{total("pool_id, class, reason", "pool_class_reason:llm_server_requests_failed:rate{"+ofPool+"}"), "{{pool_id}} {{class}} {{reason}}"}}, stacked),
 					graph("Share of failed requests", "Failed by the server's fault: not what clients asked wrongly or cancelled, nor what was refused for want of room. Above what the objective allows: take the failing replica out first.",
-						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()}),
+						ratio, []query{{notOK("pool_id, model_id", "server"), "{{pool_id}} {{model_id}}"}, allowed()}, fromOnePercent),
 					graph("Share of requests that latencies measure", "Of the requests that ended, by signal; the least of the replicas. Far below 1: percentiles say nothing of the rest, such as requests that failed or do not stream.",
 						ratio, []query{{"min by (pool_id, signal) (max by (pool_id, replica_id, model_id, model, version, signal) (" + fromClients(ofModels("llm_server_signal_coverage_ratio")) + "))", "{{pool_id}} {{signal}}"}}, atMost(1))),
 			),

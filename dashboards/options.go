@@ -46,6 +46,7 @@ type BarOptions struct {
 	ValueMode     string `json:"valueMode"`
 	ShowUnfilled  bool   `json:"showUnfilled"`
 	MinVizHeight  int    `json:"minVizHeight"`
+	MaxVizHeight  int    `json:"maxVizHeight"`
 	MinVizWidth   int    `json:"minVizWidth"`
 	NamePlacement string `json:"namePlacement"`
 	Sizing        string `json:"sizing"`

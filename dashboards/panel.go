@@ -1,6 +1,9 @@
 package dashboards
 
-import "strconv"
+import (
+	"regexp"
+	"strconv"
+)
 
 // query is an expression with the legend of its series, or its column.
 type query struct{ expr, legend string }
@@ -39,6 +42,7 @@ func graph(title, description, unit string, queries []query, looks ...look) Pane
 	for _, l := range looks {
 		l(&p)
 	}
+	boundsAsLines(&p)
 	return p
 }
 
@@ -62,7 +66,7 @@ func bars(title, description, unit string, q query, looks ...look) Panel {
 	p := panel("bargauge", title, description, unit, []query{q})
 	p.Options = BarOptions{
 		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, DisplayMode: "basic", Orientation: "horizontal", ValueMode: "color",
-		ShowUnfilled: true, MinVizHeight: 16, MinVizWidth: 8, NamePlacement: "auto", Sizing: "auto",
+		ShowUnfilled: true, MinVizHeight: 16, MaxVizHeight: 48, MinVizWidth: 8, NamePlacement: "auto", Sizing: "manual",
 		Text: Sizes{TitleSize: 13, ValueSize: 16},
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
@@ -153,6 +157,44 @@ func steps(p *Panel) { p.FieldConfig.Defaults.Custom.LineInterpolation = "stepAf
 
 // atMost sets the upper end of the scale.
 func atMost(v float64) look { return func(p *Panel) { p.FieldConfig.Defaults.Max = &v } }
+
+// fromOnePercent makes the scale of a small share at least one percent high: of
+// nothing but zeros Grafana makes one up to ten thousand percent.
+func fromOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom.AxisSoftMax = new(0.01) }
+
+// namesOnTop writes names above bars, where there is room for all of them.
+func namesOnTop(p *Panel) {
+	if o, ok := p.Options.(BarOptions); ok {
+		o.NamePlacement, o.Text = "top", Sizes{TitleSize: 11, ValueSize: 14}
+		p.Options = o
+	}
+}
+
+// bound finds the legends of what is no measurement, but a bound, limit or
+// objective of one.
+var bound = regexp.MustCompile(`[≤>]|objective|allowed|limit`)
+
+// boundsAsLines draws bounds, limits and objectives as dashed lines with nothing
+// under them.
+func boundsAsLines(p *Panel) {
+	for _, q := range p.Targets {
+		if !bound.MatchString(q.legend()) {
+			continue
+		}
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, Override{
+			Matcher: Matcher{ID: "byFrameRefID", Options: q.RefID},
+			Properties: []Property{
+				{ID: "custom.fillOpacity", Value: 0},
+				{ID: "custom.lineStyle", Value: LineStyle{Fill: "dash", Dash: []int{6, 6}}},
+			},
+		})
+	}
+}
+
+// legend is that of a target without the names of labels.
+func (t *Target) legend() string { return label.ReplaceAllString(t.LegendFormat, "") }
+
+var label = regexp.MustCompile(`\{\{\w+\}\}`)
 
 // decimals sets the digits behind the point.
 func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decimals = &n } }

@@ -12,8 +12,13 @@ type column struct {
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)
 	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
-	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 90, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
+	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 75, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
+	// Most fleets are one cluster; names of pools are long next to many numbers.
+	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, wideAs("Cluster", 65))
+	if len(columns) > 8 {
+		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, wideAs("Pool", 150))
+	}
 	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
 	for i, k := range keys {
 		order[k[0]], names[k[0]] = i, k[1]
@@ -87,4 +92,9 @@ func sorted(title string, p Panel) Panel {
 		p.Options = o
 	}
 	return p
+}
+
+// wideAs gives a column a width in pixels.
+func wideAs(title string, width int) Override {
+	return Override{Matcher: Matcher{ID: "byName", Options: title}, Properties: []Property{{ID: "custom.width", Value: width}}}
 }

@@ -35,7 +35,7 @@ func expectedEmpty() map[string]string {
 
 // oneOfThree are the legends of percentiles, of which a panel shows a value, or the
 // bound that it is below or above.
-var oneOfThree = regexp.MustCompile(`p(50|95|99)( [≤>])?$`)
+var oneOfThree = regexp.MustCompile(`\bp(50|95|99)( [≤>])?( \{\{|$)`)
 
 // rare are queries that have data only while something is above the largest
 // bound of its histogram or refused for want of room, or where the exporter's

@@ -1,0 +1,107 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
+)
+
+// emptyFile lists the panels that a kind of server leaves empty while it is well
+// and has requests, each with what it says then.
+const emptyFile = "testdata/empty.txt"
+
+// byChance are panels whose data come with what a healthy fleet has at times.
+func byChance() []string {
+	return []string{
+		"trtllm-fleet / Alerts",
+		"trtllm-fleet / Replicas that are not ready",
+		"trtllm-latency / Requests that did not end well, by reason",
+		"trtllm-replica / Failures by model",
+		"trtllm-capacity / Hidden in Triton's executor, estimate",
+	}
+}
+
+// TestEmptyPanelsSayWhy asks every panel about servers of each kind, and holds
+// those that have no data against the list.
+func TestEmptyPanelsSayWhy(t *testing.T) {
+	s := startStack(t, setting{
+		fleet: healthyFleet(), command: []string{"serve"}, values: values(t), prometheus: []string{"15s", "2s"},
+		config: func(fleet *simulate.Fleet) string {
+			return "global: { scrape_interval: 2s, scrape_timeout: 2s, window: 20s }\n" + healthyConfig(fleet)
+		},
+	})
+	s.awaitReady(t)
+	seen := make(map[string]bool)
+	for range 3 {
+		pause(t, 20*time.Second)
+		s.look(t, seen)
+	}
+	var list strings.Builder
+	empty := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			name := d.UID + " / " + p.Title
+			if !ofServers(&d, &p) {
+				continue
+			}
+			var kinds []string
+			for _, kind := range everyKind() {
+				if !seen[name+string(kind)] {
+					kinds = append(kinds, string(kind))
+				}
+			}
+			if len(kinds) > 0 {
+				empty++
+				fmt.Fprintf(&list, "%s: %s\n    %s\n", name, strings.Join(kinds, ", "), p.FieldConfig.Defaults.NoValue)
+				require.NotEmpty(t, p.FieldConfig.Defaults.NoValue, name)
+			}
+		}
+	}
+	t.Logf("%d panels are empty for some kind of server", empty)
+	if os.Getenv("LIVE_UPDATE") != "" {
+		require.NoError(t, os.MkdirAll("testdata", 0o750))
+		require.NoError(t, os.WriteFile(emptyFile, []byte(list.String()), 0o600))
+		return
+	}
+	want, err := os.ReadFile(emptyFile)
+	require.NoError(t, err)
+	require.Equal(t, string(want), list.String(), "LIVE_UPDATE=1 writes the list again")
+}
+
+// ofServers says whether what a panel shows depends on the kind of server.
+func ofServers(d *dashboards.Dashboard, p *dashboards.Panel) bool {
+	return p.Type != "row" && d.UID != "trtllm-exporter" && !slices.Contains(byChance(), d.UID+" / "+p.Title)
+}
+
+// look notes which panels have data of which kind of server.
+func (s *stack) look(t *testing.T, seen map[string]bool) {
+	t.Helper()
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if !ofServers(&d, &p) {
+				continue
+			}
+			for _, kind := range everyKind() {
+				name := d.UID + " / " + p.Title + string(kind)
+				for _, q := range p.Targets {
+					// An objective, which the configuration gives, is no measurement.
+					if seen[name] || strings.HasSuffix(q.LegendFormat, " objective") || strings.HasSuffix(q.LegendFormat, " allowed") {
+						continue
+					}
+					expr := strings.NewReplacer("$__rate_interval", "10s", "$__range", "1m", "$pool_id", "of-"+string(kind)).Replace(q.Expr)
+					seen[name] = len(s.query(t, variable.ReplaceAllString(expr, ".*"))) > 0
+				}
+			}
+		}
+	}
+}
