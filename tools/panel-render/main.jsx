@@ -9,8 +9,9 @@ import {
 import { TimeSeries, BigValue, BarGauge, PanelChrome, VizRepeater, GlobalStyles } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
 
-const theme = createTheme({ colors: { mode: 'dark' } });
 const params = new URLSearchParams(location.search);
+const theme = createTheme({ colors: { mode: params.get('theme') || 'dark' } });
+const weak = theme.colors.text.secondary;
 const PROM = params.get('prom') || 'http://127.0.0.1:9090';
 const missing = [];
 
@@ -120,13 +121,17 @@ function Timeline({ frames, config, range, width, height }) {
     return <div key={i}>{out}<div style={{ position: 'absolute', left: 0, top: i * h, width: names - 8, lineHeight: h + 'px', textAlign: 'right', fontSize: 12, overflow: 'hidden', whiteSpace: 'nowrap', textOverflow: 'ellipsis' }}>{value.config.displayNameFromDS}</div></div>;
   });
   return <div style={{ position: 'relative', width, height }}>{bands}
-    {[0, 0.25, 0.5, 0.75, 1].map((p) => <div key={p} style={{ position: 'absolute', top: height - legend - axis, left: names + p * (width - names - 36), fontSize: 11, color: '#9fa1ad' }}>{new Date(from + p * (to - from)).toISOString().slice(11, 16)}</div>)}
+    {[0, 0.25, 0.5, 0.75, 1].map((p) => <div key={p} style={{ position: 'absolute', top: height - legend - axis, left: names + p * (width - names - 36), fontSize: 11, color: weak }}>{new Date(from + p * (to - from)).toISOString().slice(11, 16)}</div>)}
     <div style={{ position: 'absolute', top: height - legend + 4, fontSize: 12 }}>{[...used].map(([t, c]) => <span key={t} style={{ marginRight: 12 }}><span style={{ display: 'inline-block', width: 14, height: 4, background: c, marginRight: 6, verticalAlign: 'middle' }} />{t}</span>)}</div></div>;
 }
 
 // Heatmap draws cumulative buckets as Grafana's panel of that name does.
 function Heatmap({ frames, panel, range, width, height }) {
   const bounds = frames.map((f) => ({ le: Number(f.fields[1].labels.le.replace('+Inf', 'Infinity')), f })).sort((a, b) => a.le - b.le);
+  for (let i = 1; i < bounds.length; i++) {
+    const above = bounds[i].f.fields[1].values, below = bounds[i - 1].f.fields[1].values;
+    if (above.some((v, j) => (v ?? 0) < (below[j] ?? 0) - 1e-9)) throw new Error(`${panel.title}: less up to ${bounds[i].le} than up to ${bounds[i - 1].le}`);
+  }
   const cells = bounds.map((b, i) => b.f.fields[1].values.map((v, j) => Math.max(0, (v ?? 0) - (i ? bounds[i - 1].f.fields[1].values[j] ?? 0 : 0))));
   let low = cells.findIndex((r) => r.some((v) => v > 1e-9)), high = cells.findLastIndex((r) => r.some((v) => v > 1e-9));
   low = Math.max(0, low - 1); high = Math.min(bounds.length - 1, high + 1);
@@ -136,10 +141,10 @@ function Heatmap({ frames, panel, range, width, height }) {
   const text = (v) => { const d = display(v); return v === Infinity ? '+Inf' : d.text + (d.suffix || ''); };
   const color = (v) => { const p = Math.sqrt(v / most); return `rgb(${Math.round(70 + 185 * p)},${Math.round(25 + 155 * p * p)},${Math.round(20 + 60 * p * p * p)})`; };
   const every = Math.ceil(n / Math.max(1, Math.floor((height - bottom) / 15)));
-  return <svg width={width} height={height} style={{ fontSize: 11, fill: '#ccccdc' }}>
+  return <svg width={width} height={height} style={{ fontSize: 11, fill: theme.colors.text.primary }}>
     {cells.slice(low, high + 1).flatMap((r, i) => r.map((v, j) => v > 1e-9 ? <rect key={i + '-' + j} x={left + j * w} y={(n - 1 - i) * h} width={Math.max(1, w - 1)} height={Math.max(1, h - 1)} fill={color(v)} /> : null))}
     {bounds.slice(low, high + 1).map((b, i) => i % every === 0 ? <text key={i} x={left - 6} y={(n - 1 - i) * h + Math.min(h, 12)} textAnchor="end">{text(b.le)}</text> : null)}
-    {[0, 0.25, 0.5, 0.75, 1].map((p) => <text key={p} x={left + p * (width - left - 32)} y={height - 4} fill="#9fa1ad">{new Date(from + p * (to - from)).toISOString().slice(11, 16)}</text>)}
+    {[0, 0.25, 0.5, 0.75, 1].map((p) => <text key={p} x={left + p * (width - left - 32)} y={height - 4} fill={weak}>{new Date(from + p * (to - from)).toISOString().slice(11, 16)}</text>)}
   </svg>;
 }
 
@@ -158,9 +163,9 @@ function View({ panel, frames, range, width, height }) {
   }
   const sparkline = panel.type === 'stat' && o.graphMode !== 'none';
   const values = getFieldDisplayValues({ fieldConfig: fc, reduceOptions: { calcs: ['lastNotNull'], values: false, ...o.reduceOptions }, replaceVariables: same, theme, data: overridden(frames), sparkline, timeZone: 'utc' });
-  return <VizRepeater source={frames} getValues={() => values} width={width} height={height} orientation={panel.type === 'bargauge' ? VizOrientation.Horizontal : VizOrientation.Auto} itemSpacing={panel.type === 'bargauge' ? 4 : 8} renderCounter={0} minVizHeight={16} minVizWidth={40}
+  return <VizRepeater source={frames} getValues={() => values} width={width} height={height} orientation={panel.type === 'bargauge' ? VizOrientation.Horizontal : VizOrientation.Auto} itemSpacing={panel.type === 'bargauge' ? 4 : 8} renderCounter={0} minVizHeight={16} maxVizHeight={o.maxVizHeight} minVizWidth={40}
     renderValue={({ value, width, height }) => panel.type === 'bargauge'
-      ? <BarGauge value={value.display} text={o.text} field={value.field} width={width} height={height} orientation={VizOrientation.Horizontal} theme={theme} displayMode={o.displayMode} showUnfilled display={value.view?.getFieldDisplayProcessor(value.colIndex)} />
+      ? <BarGauge value={value.display} text={o.text} namePlacement={o.namePlacement} field={value.field} width={width} height={height} orientation={VizOrientation.Horizontal} theme={theme} displayMode={o.displayMode} showUnfilled display={value.view?.getFieldDisplayProcessor(value.colIndex)} />
       : <BigValue value={value.display} sparkline={value.sparkline} colorMode={o.colorMode} graphMode={o.graphMode} justifyMode="auto" textMode={values.length === 1 ? 'value' : 'value_and_name'} count={values.length} width={width} height={height} theme={theme} />} />;
 }
 
@@ -170,10 +175,10 @@ function Panel({ panel, range }) {
   React.useEffect(() => { run(panel, range).then((frames) => set({ frames }), (e) => set({ error: String(e) })); }, []);
   React.useEffect(() => { if (!state.loading) window.__done = (window.__done || 0) + 1; }, [state]);
   const g = panel.gridPos, w = g.w * CW - 8, h = g.h * RH - 8;
-  if (panel.type === 'row') return <div style={{ position: 'absolute', left: 4, top: g.y * RH + 8, fontSize: 16, fontWeight: 500 }}>{panel.title}</div>;
+  if (panel.type === 'row') return <div style={{ position: 'absolute', left: 4, top: g.y * RH + 8, fontSize: 16, fontWeight: 500, color: theme.colors.text.primary }}>{panel.closed ? '›' : '⌄'} {panel.title}{panel.closed ? <span style={{ color: weak, fontSize: 13, fontWeight: 400 }}> ({panel.closed} panels)</span> : null}</div>;
   return <div style={{ position: 'absolute', left: g.x * CW, top: g.y * RH, width: w, height: h }}>
     <PanelChrome title={panel.title} description={panel.description} width={w} height={h} loadingState={LoadingState.Done}>
-      {(iw, ih) => state.error ? <pre className="error" style={{ color: '#ff5555', whiteSpace: 'pre-wrap' }}>{state.error}</pre> : state.loading ? null : state.frames.length === 0 ? <div style={{ textAlign: 'center', paddingTop: ih / 3, color: '#9fa1ad' }}>No data</div> : <View panel={panel} frames={state.frames} range={range} width={iw} height={ih} />}
+      {(iw, ih) => state.error ? <pre className="error" style={{ color: '#ff5555', whiteSpace: 'pre-wrap' }}>{state.error}</pre> : state.loading ? null : state.frames.length === 0 && !['stat', 'bargauge'].includes(panel.type) ? <div style={{ textAlign: 'center', padding: `${ih / 4}px 16px 0`, color: weak }}>{panel.fieldConfig.defaults.noValue}</div> : <View panel={panel} frames={state.frames} range={range} width={iw} height={ih} />}
     </PanelChrome></div>;
 }
 
@@ -187,7 +192,8 @@ async function main() {
   const d = await (await fetch('/dashboard.json')).json();
   const now = Date.now(), span = Number(params.get('span') || 600);
   const range = { from: dateTime(now - span * 1000), to: dateTime(now), raw: { from: `now-${span}s`, to: 'now' } };
-  // Collapsed rows are drawn open.
+  // Collapsed rows are drawn as Grafana does, or open if asked for.
+  if (!params.has('open')) d.panels = d.panels.map((p) => (p.panels?.length ? { ...p, closed: p.panels.length, panels: [] } : p));
   let down = 0;
   d.panels = d.panels.flatMap((p) => {
     const top = { ...p, gridPos: { ...p.gridPos, y: p.gridPos.y + down } };
@@ -196,8 +202,10 @@ async function main() {
     return [top, ...inside];
   });
   const height = Math.max(...d.panels.map((p) => p.gridPos.y + p.gridPos.h)) * RH;
+  document.documentElement.style.background = document.body.style.background = theme.colors.background.canvas;
+  document.body.style.color = theme.colors.text.primary;
   window.__want = d.panels.length;
   window.__missing = missing;
-  createRoot(document.getElementById('root')).render(<ThemeContext.Provider value={theme}><GlobalStyles /><h3 style={{ margin: '8px', color: '#ccccdc' }}>{d.title}</h3><div style={{ position: 'relative', width: W, height }}>{d.panels.map((p) => <Boundary key={p.id}><Panel panel={p} range={range} /></Boundary>)}</div></ThemeContext.Provider>);
+  createRoot(document.getElementById('root')).render(<ThemeContext.Provider value={theme}><GlobalStyles /><h3 style={{ margin: '8px', color: theme.colors.text.primary }}>{d.title}</h3><div style={{ position: 'relative', width: W, height }}>{d.panels.map((p) => <Boundary key={p.id}><Panel panel={p} range={range} /></Boundary>)}</div></ThemeContext.Provider>);
 }
 main();

@@ -16,12 +16,12 @@ cd "$here"
 [ -d node_modules ] || npm ci --ignore-scripts --legacy-peer-deps
 npx vite build --logLevel error
 
-printf 'evaluation_interval: 2s\nscrape_interval: 4s\nskew_for: 10s\n' >"$work/values.yml"
+printf 'evaluation_interval: 2s\nscrape_interval: 4s\nskew_for: 10s\nslo_slow_interval: 4s\nslo_budget_interval: 8s\n' >"$work/values.yml"
 "$EXPORTER" rules --values "$work/values.yml" >"$work/rules.yml"
 sed -e 's/15s/2s/' -e "s/127.0.0.1:9802/$exporter_at/" ../../alerts/prometheus.yml >"$work/prometheus.yml"
-"$EXPORTER" demo --web.listen-address=$exporter_at --log.level=error >/dev/null &
+"$EXPORTER" demo --mixed --web.listen-address=$exporter_at --log.level=error >/dev/null &
 pids="$pids $!"
 "$PROMETHEUS" --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" --web.listen-address=$prometheus_at --log.level=error 2>/dev/null &
 pids="$pids $!"
 sleep $((show + 15))
-node shot.mjs "http://$prometheus_at" "$show" llama-70b-0 "$out" ../../dashboards/json/*.json
+node shot.mjs "http://$prometheus_at" "$show" qwen-7b-chat llama-70b-0 "$out" ../../dashboards/json/*.json
