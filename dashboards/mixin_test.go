@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -143,6 +144,28 @@ func TestMixinTakesTagsLinksAndLeavesAlertsOut(t *testing.T) {
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `"LLMReplicaNoProgress"`)
 	require.Contains(t, string(text), `"LLMReplicaStalled"`)
+}
+
+// TestMixinOfTheDocsIsWhatJsonnetReads evaluates the example of docs/install.md with
+// the repository where jb would put it.
+func TestMixinOfTheDocsIsWhatJsonnetReads(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/install.md")
+	require.NoError(t, err)
+	_, example, found := strings.Cut(string(page), "```jsonnet\n")
+	require.True(t, found)
+	example, _, _ = strings.Cut(example, "```")
+	repository, err := filepath.Abs("..")
+	require.NoError(t, err)
+	const vendored = "github.com/trtllm-exporter/trtllm_exporter"
+	require.Contains(t, example, "'"+vendored)
+	var files map[string]json.RawMessage
+	jsonnet(t, strings.ReplaceAll(example, "'"+vendored, "'"+repository), &files)
+	require.Len(t, files, len(dashboards.All())+2)
+	require.Contains(t, string(files["alerts.json"]), "https://grafana.example.com/d/")
+	require.NotContains(t, string(files["alerts.json"]), "LLMRequestsSlow")
+	require.Contains(t, string(files["rules.json"]), "k8s_cluster")
+	require.Contains(t, string(files["trtllm-fleet.json"]), `"1m"`)
 }
 
 func TestMixinRefusesWhatCannotWork(t *testing.T) {
