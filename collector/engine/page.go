@@ -51,8 +51,8 @@ type Page struct {
 
 // reading is one watched series in one of its meanings.
 type reading struct {
-	at       int
 	meaning  *Meaning
+	at       int32
 	unloaded bool
 }
 
@@ -99,13 +99,16 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 		values: make(map[Signal]float64),
 	}
 	index := IndexOf(e)
-	p.readModels(index)
-	once := newRepeats(index, p.shape.Watched())
+	all := make([]labels.Labels, p.shape.Watched())
+	for i := range all {
+		all[i] = p.shape.WatchedLabels(i)
+	}
+	p.readModels(index, all)
+	once := newRepeats(index, all)
 	bounds := make(map[string]map[string]bool)
-	for i := range p.shape.Watched() {
-		lset := p.shape.Watched()[i].Labels()
+	for i, lset := range all {
 		name := modelOf(lset)
-		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name)
+		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name, lset)
 		if p.gone(name) {
 			continue
 		}
@@ -121,21 +124,22 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 		p.buckets[family] = strings.Join(sorted(set), " ")
 	}
 	p.list()
+	// It is kept as long as the server's page has this shape.
+	p.readings = append(make([]reading, 0, len(p.readings)), p.readings...)
 	p.Refresh(b)
 	return p
 }
 
 // readModels finds the models that the page names, and which are loaded.
-func (p *Page) readModels(index Index) {
+func (p *Page) readModels(index Index, all []labels.Labels) {
 	named := make(map[string]bool)
-	all := p.shape.Watched()
-	for i := range all {
-		name := modelOf(all[i].Labels())
+	for _, lset := range all {
+		name := modelOf(lset)
 		if name == "" {
 			continue
 		}
 		named[name] = true
-		for _, m := range index[all[i].Labels().Get(model.MetricNameLabel)] {
+		for _, m := range index[lset.Get(model.MetricNameLabel)] {
 			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
 				p.loaded[name] = p.loaded[name] || m.Signal == ModelSuccess
 			}
@@ -157,8 +161,7 @@ func counted() []Signal {
 }
 
 // readSeries takes one series in, in each meaning that its name has.
-func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
-	lset := p.shape.Watched()[at].Labels()
+func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) {
@@ -166,7 +169,7 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string) {
 		}
 		if name == "" || name != e.data().nobody {
 			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
-			p.readings = append(p.readings, reading{at, m, unloaded})
+			p.readings = append(p.readings, reading{m, int32(at), unloaded})
 		}
 		if p.gone(name) {
 			continue
@@ -227,7 +230,7 @@ func bound(le string) string {
 func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
 
 // labels are those of a reading's series.
-func (p *Page) labels(r reading) labels.Labels { return p.shape.Watched()[r.at].Labels() }
+func (p *Page) labels(r reading) labels.Labels { return p.shape.WatchedLabels(int(r.at)) }
 
 // Shape is the shape that was read.
 func (p *Page) Shape() *exposition.Shape { return p.shape }
@@ -239,7 +242,7 @@ func (p *Page) Sources() []Source {
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place: p.shape.Place(r.at), Labels: lset, Meaning: r.meaning,
+			Place: p.shape.Place(int(r.at)), Labels: lset, Meaning: r.meaning,
 			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
 		}
 	}

@@ -5,14 +5,12 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // repeats are what a page says more than once: under the names of two releases,
 // or from each rank of one engine.
 type repeats struct {
-	series []exposition.Watched
+	series []labels.Labels
 	names  map[string]bool
 	// first are the places of the series that count among those that are the same
 	// but for the labels of [Meaning.Copies].
@@ -20,10 +18,10 @@ type repeats struct {
 }
 
 // newRepeats finds what a page repeats.
-func newRepeats(index Index, series []exposition.Watched) *repeats {
+func newRepeats(index Index, series []labels.Labels) *repeats {
 	r := &repeats{series: series, names: make(map[string]bool), first: make(map[string]int)}
 	for i := range series {
-		name := series[i].Labels().Get(model.MetricNameLabel)
+		name := series[i].Get(model.MetricNameLabel)
 		r.names[name] = true
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
@@ -32,7 +30,7 @@ func newRepeats(index Index, series []exposition.Watched) *repeats {
 			// Servers write their series in any order, and it is to be the same one
 			// on each page.
 			key := r.without(i, m.Copies)
-			if at, known := r.first[key]; !known || labels.Compare(series[i].Labels(), series[at].Labels()) < 0 {
+			if at, known := r.first[key]; !known || labels.Compare(series[i], series[at]) < 0 {
 				r.first[key] = i
 			}
 		}
@@ -42,7 +40,7 @@ func newRepeats(index Index, series []exposition.Watched) *repeats {
 
 // without names a series by all its labels but some.
 func (r *repeats) without(i int, names []string) string {
-	return labels.NewBuilder(r.series[i].Labels()).Del(names...).Labels().String()
+	return labels.NewBuilder(r.series[i]).Del(names...).Labels().String()
 }
 
 // less are those of a series' meanings that no other series has already.

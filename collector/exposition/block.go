@@ -2,7 +2,6 @@ package exposition
 
 import (
 	"strconv"
-	"sync"
 	"sync/atomic"
 )
 
@@ -13,7 +12,7 @@ type Span struct{ start, end uint32 }
 // Block is what one scrape or one derivation adds to the page: a shape and
 // the text of its values. A published block never changes. Its references are
 // counted: each holder releases its own once, and after the last release the
-// memory may serve a later scrape of the same target.
+// memory may serve a later scrape of any target.
 type Block struct {
 	shape *Shape
 	data  []byte
@@ -25,7 +24,7 @@ type Block struct {
 	numbers []float64
 	plain   bool
 	refs    atomic.Int32
-	home    *blockPool
+	home    *blockPools
 	// end is where what was parsed ends in data; under is the block whose data
 	// this one's goes on with, and by gives this one its values, nil when it has
 	// them.
@@ -89,7 +88,7 @@ func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
 
 // WatchedValue is the number of watched series i of the block's shape.
 func (b *Block) WatchedValue(i int) (float64, bool) {
-	s := b.spans[b.shape.watched[i].value]
+	s := b.spans[(*b.shape.watched)[i].value]
 	return number(b.data[s.start:s.end])
 }
 
@@ -175,46 +174,5 @@ func (b *Block) measure() {
 		}
 		b.sizes[i] = size
 		b.size += int(size)
-	}
-}
-
-// blockPool keeps the released blocks of one target for its next scrapes.
-type blockPool struct {
-	mu   sync.Mutex
-	free []*Block
-}
-
-// maxFreeBlocks bounds what a pool keeps: one published, one being filled and
-// one still held by a slow reader is the usual most.
-const maxFreeBlocks = 3
-
-// maxFreeSpans is how many values a block may have that is kept: pages are
-// seldom larger, and huge ones are not to be held three times.
-const maxFreeSpans = 8192
-
-// get returns an empty block with one reference, held by the caller.
-func (p *blockPool) get() *Block {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var b *Block
-	if n := len(p.free); n > 0 {
-		b = p.free[n-1]
-		p.free = p.free[:n-1]
-	} else {
-		b = &Block{home: p}
-	}
-	b.shape, b.size, b.sizes = nil, 0, b.sizes[:0]
-	b.numbers, b.plain = b.numbers[:0], false
-	b.refs.Store(1)
-	return b
-}
-
-// put takes a block back that has no holder left.
-func (p *blockPool) put(b *Block) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	b.shape = nil
-	if len(p.free) < maxFreeBlocks && cap(b.spans) <= maxFreeSpans {
-		p.free = append(p.free, b)
 	}
 }

@@ -42,7 +42,6 @@ type Options struct {
 // safe for concurrent use; the blocks it gives out are.
 type Cache struct {
 	opts  Options
-	pool  *blockPool
 	table table
 	// known gives the rendered lines of the last body by the text of their
 	// series. It is kept only while pages take the slow path one after the other,
@@ -52,6 +51,8 @@ type Cache struct {
 	// huge is what the last huge page looked like, which is kept once it came
 	// twice.
 	huge hugeShape
+	// values are how many the last good page has.
+	values int
 	// fast and slow count the pages that took each path.
 	fast, slow uint64
 }
@@ -66,13 +67,13 @@ const (
 
 // NewCache returns a cache that has seen no page.
 func NewCache(opts Options) *Cache {
-	return &Cache{opts: opts, pool: &blockPool{}}
+	return &Cache{opts: opts}
 }
 
 // Block lends an empty block for the next body; the caller holds its one
 // reference and releases it when the scrape fails or the block is no longer
 // published.
-func (c *Cache) Block() *Block { return c.pool.get() }
+func (c *Cache) Block() *Block { return parsedBlocks.get(c.values) }
 
 // Relabel makes the next page take the slow path with another Labeler, as
 // when the identity of the target changed.
@@ -107,7 +108,7 @@ func (c *Cache) Parse(b *Block, body []byte, contentType string) error {
 			return err
 		}
 	}
-	b.shape, b.end = c.table.shape, len(b.data)
+	b.shape, b.end, c.values = c.table.shape, len(b.data), len(b.spans)
 	b.measure()
 	return nil
 }

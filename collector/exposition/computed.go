@@ -27,7 +27,6 @@ type ComputedSeries struct {
 // for concurrent use; its blocks are once they are published.
 type Computed struct {
 	shape *Shape
-	pool  *blockPool
 	// fixed are the values that each block has, as text with its places; nil for
 	// none.
 	fixed  []byte
@@ -69,7 +68,7 @@ func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Compu
 	if slices.ContainsFunc(all, func(s ComputedSeries) bool { return s.Aside }) {
 		shape.aside = of(true).build()
 	}
-	return &Computed{shape: shape, pool: &blockPool{}}
+	return &Computed{shape: shape}
 }
 
 // Aside are the series of computed blocks whose values are known and on no page:
@@ -79,7 +78,7 @@ func (s *Shape) Aside() *Shape { return s.aside }
 // Block lends a block in which every value is absent that is not fixed; the caller
 // holds its one reference.
 func (c *Computed) Block() *Block {
-	b := c.pool.get()
+	b := computedBlocks.get(c.shape.values)
 	b.shape = c.shape
 	b.data = append(b.data[:0], c.fixed...)
 	if c.places == nil {

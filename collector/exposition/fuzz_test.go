@@ -198,8 +198,9 @@ func FuzzFastSlow(f *testing.F) {
 			require.Equal(t, want.Shape().Drops(), got.Shape().Drops())
 			require.Equal(t, want.Shape().LeftOut(), got.Shape().LeftOut())
 			require.Equal(t, want.Size(), got.Size())
-			require.Len(t, got.Shape().Watched(), len(want.Shape().Watched()))
+			require.Equal(t, want.Shape().Watched(), got.Shape().Watched())
 			for i := range want.Shape().Watched() {
+				require.Equal(t, want.Shape().WatchedLabels(i), got.Shape().WatchedLabels(i))
 				a, aok := want.WatchedValue(i)
 				b, bok := got.WatchedValue(i)
 				require.Equal(t, []any{exposition.AppendFloat(nil, a), aok}, []any{exposition.AppendFloat(nil, b), bok})

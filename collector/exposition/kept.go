@@ -25,6 +25,7 @@ var (
 	keptNumbers   = newKept[uint32]()
 	keptFamilies  = newKept[Family]()
 	keptConstants = newKept[constant]()
+	keptWatched   = newKept[watched]()
 )
 
 func newKept[T comparable]() *kept[T] {

@@ -64,8 +64,7 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 		body := "# TYPE h histogram\nh_count " + values[0] + "\nhidden{x=\"1\"} " + values[1] + "\nhidden{x=\"1\"} 9\nother 1\nhers 1\nh_sum " + values[2] + "\n"
 		b, err := parseWith(t, c, body, "")
 		require.NoError(t, err)
-		watched := b.Shape().Watched()
-		require.Len(t, watched, 3)
+		require.Equal(t, 3, b.Shape().Watched())
 		for i, want := range []struct {
 			series string
 			typ    model.MetricType
@@ -74,8 +73,8 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown},
 			{`{__name__="h_sum"}`, model.MetricTypeHistogram},
 		} {
-			require.Equal(t, want.series, watched[i].Labels().String())
-			require.Equal(t, want.typ, watched[i].Type())
+			require.Equal(t, want.series, b.Shape().WatchedLabels(i).String())
+			require.Equal(t, want.typ, b.Shape().WatchedType(i))
 			v, ok := b.WatchedValue(i)
 			require.True(t, ok)
 			require.Equal(t, strings.ToUpper(values[i]), strings.ToUpper(string(exposition.AppendFloat(nil, v))))

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-	"unique"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -184,7 +183,7 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 	}
 	seen[hash] = struct{}{}
 	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
-	b.watched = append(b.watched, Watched{one: unique.Make(k.source), value: uint32(i), typ: uint8(max(0, slices.Index(metricTypes[:], typ)))})
+	b.watch(k.source, i, uint8(max(0, slices.Index(metricTypes[:], typ))))
 }
 
 // keep places the series of sample i in its family, unless it is malformed

@@ -60,7 +60,9 @@ type Shape struct {
 	left    LeftOut
 	cost    Budget
 	utf8    bool
-	watched []Watched
+	watched *[]watched
+	// shows are the replica's own texts in the labels of watched series.
+	shows []string
 	// dialects are the families as readers of other formats get them, made
 	// when the first asks.
 	dialects struct {
@@ -78,33 +80,6 @@ type splitKey struct {
 
 	family int32
 }
-
-// Watched is a series that [Options.Watch] asked for, as the server wrote it:
-// without our labels, and also when relabeling keeps it off the page.
-type Watched struct {
-	// one keeps the labels once for all targets that show the series.
-	one   unique.Handle[labels.Labels]
-	value uint32
-	typ   uint8
-}
-
-// Labels are the series' labels.
-func (w *Watched) Labels() labels.Labels { return w.one.Value() }
-
-// Type is the type of the series' family.
-func (w *Watched) Type() model.MetricType { return metricTypes[w.typ] }
-
-// metricTypes are the types that there are.
-//
-//nolint:gochecknoglobals // constant data.
-var metricTypes = [...]model.MetricType{
-	model.MetricTypeUnknown, model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram,
-	model.MetricTypeSummary, model.MetricTypeGaugeHistogram, model.MetricTypeInfo, model.MetricTypeStateset,
-}
-
-// Watched are the watched series in the order of the source; the caller only
-// reads.
-func (s *Shape) Watched() []Watched { return s.watched }
 
 // Families are the shape's families sorted by name; the caller only reads.
 func (s *Shape) Families() []Family { return s.families }
@@ -180,7 +155,8 @@ type shapeBuilder struct {
 	drops    Drops
 	left     LeftOut
 	cost     Budget
-	watched  []Watched
+	watched  []watched
+	shows    []string
 }
 
 // family returns the index of the family of that name, made untyped when new.
@@ -212,8 +188,8 @@ func (b *shapeBuilder) build() *Shape {
 		return cmp.Or(place[x.family]-place[y.family], labels.Compare(x.order, y.order))
 	})
 
-	share := newSharer(b.series)
-	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), at: make([]uint32, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: exact(b.watched)}
+	share, watched := newSharer(b.series), b.watched
+	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), at: make([]uint32, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, shows: slices.Clip(b.shows)}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
@@ -228,6 +204,7 @@ func (b *shapeBuilder) build() *Shape {
 	}
 	if !share.huge {
 		s.list.families, s.list.lines, s.list.at = keptFamilies.once(s.families), keptLines.once(s.lines), keptNumbers.once(s.at)
+		s.watched = keptWatched.once(exact(watched))
 		s.families, s.lines, s.at = *s.list.families, *s.list.lines, *s.list.at
 	}
 	return s

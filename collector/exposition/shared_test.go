@@ -91,7 +91,7 @@ func gpuPage(names ...string) string {
 // showingOn is [showing] with the cache that read the page.
 func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	t.Helper()
-	c := NewCache(Options{Label: func(lset labels.Labels) Labelled {
+	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labelled {
 		return Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
 	}})
 	b := c.Block()
@@ -110,6 +110,14 @@ func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
 	require.Same(t, first.table.consts, second.table.consts, "the text between the values")
 	require.Same(t, unsafe.StringData(first.table.text.Value()), unsafe.StringData(second.table.text.Value()))
 	require.NotSame(t, first.table.shape, second.table.shape)
+	require.Same(t, a.shape.watched, b.shape.watched)
+	for i, want := range []labels.Labels{
+		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"), labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"),
+		labels.FromStrings("__name__", "x", "m", "1"),
+		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-99"), labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-3"),
+	} {
+		require.Equal(t, want, b.shape.WatchedLabels(i))
+	}
 }
 
 func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
@@ -136,6 +144,9 @@ func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
 	c, b := showingOn(t, "a", gpuPage(names...))
 	require.Len(t, b.shape.own, mostOwn)
 	require.Len(t, c.table.own, mostOwn)
+	for i, name := range names {
+		require.Equal(t, name, b.shape.WatchedLabels(i).Get("gpu_uuid"))
+	}
 	_, fast := showingOn(t, "a", gpuPage(names...))
 	require.NoError(t, c.Parse(fast, []byte(gpuPage(names...)), ""))
 	require.Equal(t, shown(t, b), shown(t, fast))

@@ -6,7 +6,7 @@ import "math"
 type Place uint32
 
 // Place is the place of watched series i.
-func (s *Shape) Place(i int) Place { return Place(s.watched[i].value) }
+func (s *Shape) Place(i int) Place { return Place((*s.watched)[i].value) }
 
 // At is the text at a place of the block's shape, as the page will show it;
 // nil when absent. The bytes belong to the block.
@@ -43,7 +43,7 @@ const spare = 128
 // text of a page that more hold is copied, for another block may be going on
 // behind it.
 func (c *Computed) Over(page *Block, room int, by Filler) *Block {
-	b := c.pool.get()
+	b := overBlocks.get(c.shape.values)
 	b.shape, b.under, b.by = c.shape, page, by
 	shared := page.refs.Load() == 1
 	page.Retain()

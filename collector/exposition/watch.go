@@ -1,0 +1,71 @@
+package exposition
+
+import (
+	"unique"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+)
+
+// watched is a series that [Options.Watch] asked for, as the server wrote it:
+// without our labels, and also when relabeling keeps it off the page.
+type watched struct {
+	// one keeps the labels once for all targets that show the series, without the
+	// GPU that it is of: that is the text of this number of those that the shape
+	// shows, from 1 on, 0 for none.
+	one   unique.Handle[labels.Labels]
+	value uint32
+	typ   uint8
+	own   uint8
+}
+
+// metricTypes are the types that there are.
+//
+//nolint:gochecknoglobals // constant data.
+var metricTypes = [...]model.MetricType{
+	model.MetricTypeUnknown, model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram,
+	model.MetricTypeSummary, model.MetricTypeGaugeHistogram, model.MetricTypeInfo, model.MetricTypeStateset,
+}
+
+// Watched is how many series are watched. They are numbered in the order of the
+// source.
+func (s *Shape) Watched() int { return len(*s.watched) }
+
+// WatchedLabels are the labels of watched series i. Those of a GPU are made for
+// each call.
+func (s *Shape) WatchedLabels(i int) labels.Labels {
+	w := &(*s.watched)[i]
+	if w.own == 0 {
+		return w.one.Value()
+	}
+	return labels.NewBuilder(w.one.Value()).Set(labelGPU, s.shows[w.own-1]).Labels()
+}
+
+// WatchedType is the type of the family of watched series i.
+func (s *Shape) WatchedType(i int) model.MetricType { return metricTypes[(*s.watched)[i].typ] }
+
+// watch adds a series that is watched.
+func (b *shapeBuilder) watch(lset labels.Labels, value int, typ uint8) {
+	w := watched{value: uint32(value), typ: typ}
+	if gpu := lset.Get(labelGPU); gpu != "" {
+		if w.own = b.shown(gpu); w.own > 0 {
+			lset = labels.NewBuilder(lset).Del(labelGPU).Labels()
+		}
+	}
+	w.one = unique.Make(lset)
+	b.watched = append(b.watched, w)
+}
+
+// shown is the number of a text of the replica's own, 0 for one too many.
+func (b *shapeBuilder) shown(own string) uint8 {
+	for i, known := range b.shows {
+		if known == own {
+			return uint8(i + 1)
+		}
+	}
+	if len(b.shows) == mostOwn {
+		return 0
+	}
+	b.shows = append(b.shows, unique.Make(own).Value())
+	return uint8(len(b.shows))
+}
