@@ -111,3 +111,22 @@ func TestLegendsNamePoolsAndObjectives(t *testing.T) {
 	}
 	require.Equal(t, 9, promised)
 }
+
+// Fleet names the alerts that fire, and leads from each to its section of the
+// runbook and to its replica.
+func TestFleetNamesTheAlertsThatFire(t *testing.T) {
+	t.Parallel()
+	p := panelOf(t, "Alerts")
+	require.Contains(t, p.Targets[0].Expr, `ALERTS{cluster=~"$cluster",alertname=~"LLM.+",alertstate="firing"}`)
+	leads := make(map[string]string)
+	for _, o := range p.FieldConfig.Overrides {
+		for _, property := range o.Properties {
+			if links, are := property.Value.([]dashboards.Link); are {
+				leads[o.Matcher.Options] = links[0].URL
+			}
+		}
+	}
+	require.Regexp(t, `/alerts/runbook\.md#\$\{__value\.raw\}$`, leads["Alert"])
+	require.Contains(t, leads["Replica"], "/d/trtllm-replica?")
+	require.Contains(t, leads["Replica"], "${__url_time_range}")
+}
