@@ -209,15 +209,23 @@ check-queries: ## Hold every query of dashboards and rules to the metrics that t
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
 # What is measured needs a machine without other work for some minutes, and so is no part of `ci`.
+# WAYS are parts of the names of those to run, between commas, N the numbers of targets; the whole, which takes twelve minutes, writes the
+# table of docs/performance.md and draws docs/images/peers.svg.
+WAYS    :=
+N       :=
+PEERS_N  = $(or $(N),1 10 100 1000 5000)
 .PHONY: bench-peers
-bench-peers: build $(TOOLS)/prometheus ## Compare the exporter with Prometheus and the usual Go libraries, with 1 to 1000 targets; draws docs/images/peers.svg.
+bench-peers: build $(TOOLS)/prometheus $(TOOLS)/golangci-lint ## Compare the exporter with other ways, with 1 to 5000 targets, or parts of it: `make bench-peers WAYS=exporter,Prometheus N='100 1000'`.
 	mkdir -p $(CACHE)/peers
-	cd tools/peers && $(GO) test ./... && $(GO) build -o $(CACHE)/peers/peers .
-	for run in '1 1s' '10 1s' '100 1s' '1000 5s'; do \
-		set -- $$run; \
-		$(CACHE)/peers/peers -targets $$1 -interval $$2 -exporter $(EXPORTER) -prometheus $(TOOLS)/prometheus || exit 1; \
+	cd tools/peers && $(TOOLS)/golangci-lint run ./... && $(GO) test ./... && $(GO) build -o $(CACHE)/peers/peers .
+	for n in $(PEERS_N); do \
+		case $$n in *000) every=5s reads=6 settle=10s window=20s;; *) every=1s reads=10 settle=10s window=20s;; esac; \
+		if [ $$n -ge 5000 ]; then every=15s reads=3 settle=20s window=30s; fi; \
+		$(CACHE)/peers/peers -targets $$n -interval $$every -reads $$reads -settle $$settle -window $$window -only '$(WAYS)' \
+			-exporter $(EXPORTER) -prometheus $(TOOLS)/prometheus || exit 1; \
 	done >$(CACHE)/peers/results.json
-	$(CACHE)/peers/peers -chart docs/images/peers.svg $(CACHE)/peers/results.json
+	@if [ -n '$(WAYS)$(N)' ]; then echo 'A part of it: docs are left as they are, see .cache/peers/results.json.'; else \
+		$(CACHE)/peers/peers -chart docs/images/peers.svg -report docs/performance.md $(CACHE)/peers/results.json; fi
 
 # A module of its own: the picker needs an older Prometheus. What it needs takes minutes to compile, so that `ci` leaves it out.
 .PHONY: check-picker

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -23,27 +20,8 @@ const (
 //nolint:gochecknoglobals // constant data.
 var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9"}
 
-// draw draws processor time and memory over the number of targets, from files of
-// results.
-func draw(to string, from []string) error {
-	var all []result
-	for _, name := range from {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		for d := json.NewDecoder(file); ; {
-			var r result
-			if err := d.Decode(&r); errors.Is(err, io.EOF) {
-				break
-			} else if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			all = append(all, r)
-		}
-		_ = file.Close()
-	}
-	slices.SortStableFunc(all, func(a, b result) int { return a.Targets - b.Targets })
+// draw draws processor time and memory over the number of targets.
+func draw(to string, all []result) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`, width, height)
 	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`, width, height)

@@ -46,8 +46,12 @@ func library(ctx context.Context, from io.Reader, address string, interval time.
 
 // run scrapes at each interval.
 func (t *scraped) run(ctx context.Context, client *http.Client, interval, phase time.Duration) {
-	time.Sleep(phase)
-	for range time.Tick(interval) {
+	if pause(ctx, phase) != nil {
+		return
+	}
+	ticks := time.NewTicker(interval)
+	defer ticks.Stop()
+	for range ticks.C {
 		if all, err := t.scrape(ctx, client); err == nil {
 			t.mu.Lock()
 			t.all = all

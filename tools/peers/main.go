@@ -7,10 +7,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
+	"flag" //nolint:depguard // This is a main of its own.
 	"fmt"
 	"os"
-	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -26,12 +26,13 @@ func main() {
 	flag.IntVar(&o.reads, "reads", 10, "reads of each coding")
 	flag.StringVar(&o.exporter, "exporter", "bin/trtllm_exporter", "the exporter")
 	flag.StringVar(&o.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
-	flag.StringVar(&o.only, "only", "", "part of the name of the peers to run; all when empty")
+	flag.StringVar(&o.only, "only", "", "parts of the names of the peers to run, between commas; all when empty")
 	flag.StringVar(&o.chart, "chart", "", "draw the results named as arguments into this file instead, one JSON object a line")
+	flag.StringVar(&o.report, "report", "", "write the results named as arguments as a table into this document instead, between its marks")
 	flag.Parse()
 	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // This is a main of its own.
 	}
 }
 
@@ -41,15 +42,15 @@ type options struct {
 	interval, settle, window            time.Duration
 	targets, reads                      int
 	address, exporter, prometheus, only string
-	chart                               string
+	chart, report                       string
 }
 
 func (o *options) run(ctx context.Context) error {
 	switch {
 	case o.library:
 		return library(ctx, os.Stdin, o.address, o.interval)
-	case o.chart != "":
-		return draw(o.chart, flag.Args())
+	case o.chart != "" || o.report != "":
+		return o.show(flag.Args())
 	}
 	f, err := newFleet(ctx, o.targets)
 	if err != nil {
@@ -57,7 +58,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	defer f.close()
 	for _, p := range peers(o.exporter, o.prometheus) {
-		if !strings.Contains(p.name, o.only) {
+		if !chosen(p.name, o.only) {
 			continue
 		}
 		r, err := p.measure(ctx, f, plan{o.interval, o.settle, o.window, o.reads})
@@ -67,18 +68,29 @@ func (o *options) run(ctx context.Context) error {
 		if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 			return err
 		}
-		r.tell()
+		fmt.Fprintln(os.Stderr, r.row())
 	}
-	version, err := exec.CommandContext(ctx, o.prometheus, "--version").Output() //nolint:gosec // the program that is measured.
-	fmt.Fprint(os.Stderr, string(version))
-	return err
+	return nil
 }
 
-// tell writes a result as a row of a table.
-func (r *result) tell() {
-	const mega = 1e6
-	fmt.Fprintf(os.Stderr, "| %s | %d | %s | %.2f | %.2f | %.2f | %.0f / %.0f | %.0f / %.0f | %.1f / %.2f | %.0f |\n",
-		r.Peer, r.Targets, r.Interval, r.Scrape, r.Plain, r.Gzip,
-		micros(r.PlainP50)/1e3, micros(r.PlainP99)/1e3, micros(r.GzipP50)/1e3, micros(r.GzipP99)/1e3,
-		float64(r.PlainBytes)/mega, float64(r.GzipBytes)/mega, float64(r.Peak)/mega)
+// chosen says whether a peer is one of those to run.
+func chosen(name, only string) bool {
+	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(name, part) })
+}
+
+// show draws results and writes them into a document.
+func (o *options) show(from []string) error {
+	all, err := load(from)
+	if err != nil {
+		return err
+	}
+	if o.chart != "" {
+		if err := draw(o.chart, all); err != nil {
+			return err
+		}
+	}
+	if o.report != "" {
+		return report(o.report, all)
+	}
+	return nil
 }

@@ -27,6 +27,12 @@ type result struct {
 	PlainBytes, GzipBytes                int
 	// Peak is the most memory that was resident, in bytes.
 	Peak int64
+	// Pick is µs of processor time of a read of five families, PickP50 and PickP99
+	// how long it took; 0 where it was not measured.
+	Pick             float64
+	PickP50, PickP99 time.Duration
+	// Version is what the peer says of itself.
+	Version string
 	// Asked is how many questions besides the page there were for each scrape.
 	Asked float64
 }
@@ -64,9 +70,11 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan plan) (r result, err 
 	if err := complete(ctx, url, len(f.addresses), 30*time.Second+10*plan.interval); err != nil {
 		return r, fmt.Errorf("%s: %w", p.name, err)
 	}
-	time.Sleep(plan.settle)
+	if err := pause(ctx, plan.settle); err != nil {
+		return r, err
+	}
 	pid := cmd.Process.Pid
-	rate, err := r.scraping(pid, f, plan.window)
+	rate, err := r.scraping(ctx, pid, f, plan.window)
 	if err != nil {
 		return r, err
 	}
@@ -77,18 +85,103 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan plan) (r result, err 
 	if r.Gzip, r.GzipBytes, r.GzipP50, r.GzipP99, err = reading(ctx, pid, url, "gzip", rate, total, plan.reads); err != nil {
 		return r, err
 	}
+	if len(f.addresses) <= mostPicked {
+		if err := r.picking(ctx, pid, "http://"+address+p.pick, rate); err != nil {
+			return r, err
+		}
+	}
+	r.Version = p.version(ctx)
 	r.Peak, err = peakMemory(pid)
 	return r, err
 }
 
+const (
+	// mostPicked is how many targets a picker looks at, at most, pickEvery how often
+	// it reads, and picks how many times that is measured.
+	mostPicked = 100
+	pickEvery  = 50 * time.Millisecond
+	picks      = 60
+)
+
+// picked are the families that a picker reads.
+//
+//nolint:gochecknoglobals // constant data.
+var picked = []string{
+	"nv_inference_pending_request_count", "nv_inference_request_success", "nv_trt_llm_request_metrics",
+	"nv_trt_llm_kv_cache_block_metrics", "nv_gpu_utilization",
+}
+
+// picking measures reads as a picker does them: of few families, and often.
+func (r *result) picking(ctx context.Context, pid int, url string, rate float64) error {
+	before, err := processorTime(pid)
+	if err != nil {
+		return err
+	}
+	ticks, begin := time.NewTicker(pickEvery), time.Now()
+	defer ticks.Stop()
+	took := make([]time.Duration, picks)
+	for i := range took {
+		<-ticks.C
+		asked := time.Now()
+		page, err := get(ctx, url, "")
+		if err != nil {
+			return err
+		}
+		took[i] = time.Since(asked)
+		if err := checkPicked(string(page), r.Targets); err != nil {
+			return fmt.Errorf("%s: %w", r.Peer, err)
+		}
+	}
+	after, err := processorTime(pid)
+	slices.Sort(took)
+	used := (after - before).Seconds() - rate*time.Since(begin).Seconds()
+	r.Pick, r.PickP50, r.PickP99 = max(0, used)*1e6/picks, took[picks/2], took[picks*99/100]
+	return err
+}
+
+// checkPicked says what is wrong with a page of the families that a picker reads.
+func checkPicked(page string, targets int) error {
+	for _, family := range picked {
+		replicas := make(map[string]bool)
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, family+"{") {
+				replicas[labelOf(line, "replica_id")] = true
+			}
+		}
+		if len(replicas) != targets {
+			return fmt.Errorf("%s of %d replicas, not of %d", family, len(replicas), targets)
+		}
+	}
+	for line := range strings.Lines(page) {
+		if name, _, _ := strings.Cut(line, "{"); !strings.HasPrefix(line, "#") && !slices.Contains(picked, name) {
+			return fmt.Errorf("%s was not asked for", name)
+		}
+	}
+	return nil
+}
+
+// pause waits, or until the context ends.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
 // scraping measures scraping alone and gives its processor time a second.
-func (r *result) scraping(pid int, f *fleet, window time.Duration) (rate float64, err error) {
+func (r *result) scraping(ctx context.Context, pid int, f *fleet, window time.Duration) (rate float64, err error) {
 	before, err := processorTime(pid)
 	if err != nil {
 		return 0, err
 	}
 	scrapes, asked, begin := f.scrapes.Load(), f.asked.Load(), time.Now()
-	time.Sleep(window)
+	if err := pause(ctx, window); err != nil {
+		return 0, err
+	}
 	after, err := processorTime(pid)
 	if err != nil {
 		return 0, err
@@ -119,7 +212,9 @@ func reading(ctx context.Context, pid int, url, coding string, rate, total float
 			return 0, 0, 0, 0, err
 		}
 		took[i], size = time.Since(asked), len(body)
-		time.Sleep(apart)
+		if err := pause(ctx, apart); err != nil {
+			return 0, 0, 0, 0, err
+		}
 	}
 	after, err := processorTime(pid)
 	slices.Sort(took)
@@ -147,7 +242,7 @@ func get(ctx context.Context, url, coding string) ([]byte, error) {
 	}
 	// Setting it, also to nothing, keeps net/http from asking for gzip by itself.
 	request.Header.Set("Accept-Encoding", coding)
-	response, err := http.DefaultClient.Do(request)
+	response, err := new(http.Client).Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -164,8 +259,9 @@ func get(ctx context.Context, url, coding string) ([]byte, error) {
 // complete waits until the page has all series of all targets with their labels,
 // plain and compressed.
 func complete(ctx context.Context, url string, targets int, limit time.Duration) error {
+	const again = 500 * time.Millisecond
 	var missing error
-	for begin := time.Now(); time.Since(begin) < limit; time.Sleep(500 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < limit && pause(ctx, again) == nil; {
 		packed, err := get(ctx, url, "gzip")
 		if err != nil {
 			missing = err

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"debug/buildinfo"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -13,36 +17,84 @@ import (
 // peer is a way to bring the pages of a fleet with its identity to one page.
 type peer struct {
 	name string
-	// path is where its page is.
-	path string
+	// path is where its page is, pick where the families are that a picker reads.
+	path, pick string
+	// version is what says its version in its first line; nil for this program.
+	version func(ctx context.Context) string
 	// command is what runs it, given the fleet, a folder and its address.
 	command func(ctx context.Context, f *fleet, dir, address string, interval time.Duration) (*exec.Cmd, error)
 }
 
 // peers are those that are compared; the first is the exporter.
 func peers(exporter, prometheus string) []peer {
+	names := "/metrics?" + url.Values{"name[]": picked}.Encode()
+	matches := "/federate?" + url.Values{"match[]": picked}.Encode()
 	return []peer{
-		{"exporter", "/metrics", func(ctx context.Context, f *fleet, dir, address string, interval time.Duration) (*exec.Cmd, error) {
+		{"exporter", "/metrics", names, says(exporter), func(ctx context.Context, f *fleet, dir, address string, interval time.Duration) (*exec.Cmd, error) {
 			name, err := write(dir, "exporter.yml", exporterConfig(f, interval))
 			return exec.CommandContext(ctx, exporter, "--config.file="+name, "--web.listen-address="+address, "--log.level=error"), err //nolint:gosec // the program that is measured.
 		}},
-		{"ordinary Go", "/metrics", func(ctx context.Context, f *fleet, _, address string, interval time.Duration) (*exec.Cmd, error) {
+		{"ordinary Go", "/metrics", names, libraries, func(ctx context.Context, f *fleet, _, address string, interval time.Duration) (*exec.Cmd, error) {
 			self, err := os.Executable()
 			cmd := exec.CommandContext(ctx, self, "-library", "-address", address, "-interval", interval.String()) //nolint:gosec // this program.
 			cmd.Stdin = strings.NewReader(strings.Join(f.addresses, "\n"))
 			return cmd, err
 		}},
-		{"Prometheus, /federate", "/federate?match[]=%7B__name__%3D~%22nv_.%2B%22%7D", func(ctx context.Context, f *fleet, dir, address string, interval time.Duration) (*exec.Cmd, error) {
+		{"Prometheus, /federate", "/federate?match[]=%7B__name__%3D~%22nv_.%2B%22%7D", matches, built(prometheus, "github.com/prometheus/prometheus"), func(ctx context.Context, f *fleet, dir, address string, interval time.Duration) (*exec.Cmd, error) {
 			name, err := write(dir, "prometheus.yml", prometheusConfig(f, interval))
 			return exec.CommandContext(ctx, prometheus, "--config.file="+name, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=error"), err //nolint:gosec // the program that is measured.
 		}},
 	}
 }
 
+// says gives the version that a program states in its first line.
+func says(program string) func(context.Context) string {
+	return func(ctx context.Context) string {
+		text, err := exec.CommandContext(ctx, program, "--version").CombinedOutput() //nolint:gosec // the program that is measured.
+		if err != nil {
+			return ""
+		}
+		first, _, _ := strings.Cut(string(text), "\n")
+		first, _, _ = strings.Cut(first, " (")
+		return first
+	}
+}
+
+// built gives the version of the module that a program was built from.
+func built(program, module string) func(context.Context) string {
+	return func(context.Context) string {
+		info, err := buildinfo.ReadFile(program)
+		if err != nil {
+			return ""
+		}
+		for _, m := range append(info.Deps, &info.Main) {
+			if m.Path == module {
+				return m.Version
+			}
+		}
+		return ""
+	}
+}
+
+// libraries are the versions of what the ordinary way is written with.
+func libraries(context.Context) string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	var all []string
+	for _, m := range info.Deps {
+		if name := path.Base(m.Path); strings.HasPrefix(m.Path, "github.com/prometheus/") && (name == "client_golang" || name == "common") {
+			all = append(all, name+" "+m.Version)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
 // write writes a configuration.
 func write(dir, name, text string) (string, error) {
-	path := filepath.Join(dir, name)
-	return path, os.WriteFile(path, []byte(text), 0o600)
+	file := filepath.Join(dir, name)
+	return file, os.WriteFile(file, []byte(text), 0o600)
 }
 
 // replica is the replica_id of a target.
