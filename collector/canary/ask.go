@@ -13,7 +13,9 @@ import (
 )
 
 // Opener sends one request and hands the answer out with its body unread; every
-// status is an answer. It brings credentials, TLS and the rules on addresses.
+// status is an answer. It brings credentials, TLS and the rules on addresses. A
+// failure, of reading too, whose method Short is true is the exporter's own: it has
+// too few connections.
 type Opener interface {
 	Open(ctx context.Context, method, url string, body []byte) (*http.Response, error)
 }
@@ -113,6 +115,8 @@ func (a *attempt) traced(ctx context.Context) context.Context {
 func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	cause, timed := errors.AsType[*failure](context.Cause(ctx))
 	switch {
+	case isShort(err):
+		return &failure{short, err.Error()}
 	case timed && a.connected.Load():
 		return cause
 	case timed:
@@ -121,10 +125,19 @@ func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	return &failure{Connect, err.Error()}
 }
 
+// isShort says whether the exporter had no connection for a request.
+func isShort(err error) bool {
+	own, ok := errors.AsType[interface {
+		error
+		Short() bool
+	}](err)
+	return ok && own.Short()
+}
+
 // report puts together what was seen.
 func (a *attempt) report(failed *failure) Report {
 	if failed != nil {
-		if a.life.Err() != nil {
+		if a.life.Err() != nil || failed.result == short {
 			return Report{}
 		}
 		return Report{Result: failed.result, Reason: plain(failed.reason), Frames: a.heard.frames}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -346,4 +347,34 @@ func TestReasonsAreOneShortLine(t *testing.T) {
 	require.NotContains(t, r.Reason, "\n")
 	require.LessOrEqual(t, len(r.Reason), 310)
 	require.True(t, strings.HasPrefix(r.Reason, "the server answers 500: a b"), r.Reason)
+}
+
+// shortError is the failure of an opener that has too few connections.
+type shortError struct{}
+
+func (shortError) Error() string { return "all connections are in use" }
+
+func (shortError) Short() bool { return true }
+
+// tooFew is such an opener; it fails at once or while the answer is read.
+type tooFew struct{ reading bool }
+
+// Open implements canary.Opener.
+func (e tooFew) Open(context.Context, string, string, []byte) (*http.Response, error) {
+	if !e.reading {
+		return nil, fmt.Errorf("asked: %w", shortError{})
+	}
+	body := io.MultiReader(strings.NewReader(role), iotest.ErrReader(fmt.Errorf("read: %w", shortError{})))
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: io.NopCloser(body)}, nil
+}
+
+func TestAnExporterWithTooFewConnectionsSaysNothingOfTheServer(t *testing.T) {
+	t.Parallel()
+	cfg := canary.DefaultConfig
+	for _, generate := range []bool{false, true} {
+		for _, reading := range []bool{false, true} {
+			q := canary.Question{Base: "http://a", Model: "m", Generate: generate}
+			require.Zero(t, cfg.Ask(t.Context(), tooFew{reading}, q).Result, "generate %t, reading %t", generate, reading)
+		}
+	}
 }

@@ -95,10 +95,12 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
-	if err != nil {
-		if cause, timed := errors.AsType[*failure](context.Cause(ctx)); timed {
-			return nil, cause
-		}
+	switch cause, timed := errors.AsType[*failure](context.Cause(ctx)); {
+	case isShort(err):
+		return nil, &failure{short, err.Error()}
+	case err != nil && timed:
+		return nil, cause
+	case err != nil:
 		return nil, &failure{Malformed, "the model's metadata cannot be read: " + err.Error()}
 	}
 	names := make(map[string]bool, len(m.Inputs))

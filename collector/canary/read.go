@@ -90,6 +90,8 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 		return cause
 	}
 	switch {
+	case isShort(err):
+		return &failure{short, err.Error()}
 	case errors.Is(err, errTooLarge):
 		return &failure{Malformed, err.Error()}
 	case !errors.Is(err, io.EOF):

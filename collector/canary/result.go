@@ -34,6 +34,10 @@ const (
 	Unsupported Result = "unsupported"
 )
 
+// short is how a request went for which the exporter had no connection, or that
+// gave it up to others: it says nothing of the server, and is counted nowhere.
+const short Result = "short"
+
 // Results lists every result once.
 func Results() []Result {
 	return []Result{
@@ -43,7 +47,8 @@ func Results() []Result {
 
 // Report is how one request went. It is immutable once it is handed on.
 type Report struct {
-	// Result is empty for a request that was given up because its loop ended.
+	// Result is empty for a request that was given up: its loop ended, or the
+	// exporter had too few connections.
 	Result Result
 	// Reason says what was seen, for people; empty when all is well.
 	Reason string

@@ -193,7 +193,7 @@ func (f *flight) follow() {
 	f.fd = -1
 	_ = conn.SetDeadline(f.begun.Add(f.lane.timeout)) // It is a socket.
 	giveUp := func() { _ = conn.SetDeadline(time.Now()) }
-	turn := f.lane.client.resources.files.begin(f.lane.host, f.begun.Add(f.lane.timeout), func(error) { giveUp() })
+	turn := f.lane.client.resources.files.begin(f.lane.host, f.begun.Add(f.lane.timeout), false, func(error) { giveUp() })
 	stop := context.AfterFunc(f.ctx, giveUp)
 	v := f.rest(conn)
 	stop()

@@ -151,6 +151,7 @@ func (c *Client) closeUnused() {
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}
+	c.callers.rest()
 }
 
 // Scrape asks for one page. The deadline of ctx bounds it all, from the dial to
@@ -193,25 +194,40 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	return page.permit.toParse(ctx, len(page.Body))
 }
 
-// inTurn does what a request is sent for, until ctx ends. Its connection is taken
-// back when that takes long and others wait for one; a host that is not known to
-// take long is asked once more then, if the request has no body.
+// inTurn does what a request is sent for; see [Client.turns]. One that has a body
+// is sent once.
 func (c *Client) inTurn(req *http.Request, do func(req *http.Request) *Error) *Error {
-	f, s := c.resources.files, scopeOf(req.Context())
-	whole := s.Context
-	for {
-		t, cancel := f.inTurn(s, hostPort(req.URL))
-		failure, more := t.end(do(req))
-		cancel(nil)
-		if f.crowded.Load() {
-			c.closeUnused()
+	s := scopeOf(req.Context())
+	return c.turns(s, hostPort(req.URL), req.Body == nil, func(now *scope) *Error { //nolint:contextcheck // A scope is a context.
+		if now != s {
+			req = req.WithContext(now)
 		}
-		if !more || req.Body != nil || whole.Err() != nil {
+		return do(req)
+	})
+}
+
+// turns asks a host, until the scope ends. The connection is taken back when that
+// takes long and others wait for one; a host that is not known to take long is
+// asked once more then, if it may be.
+func (c *Client) turns(s *scope, address string, repeat bool, do func(*scope) *Error) *Error {
+	f, whole := c.resources.files, s.Context
+	for {
+		t, cancel := f.inTurn(s, address, false)
+		failure, more := t.end(do(s))
+		cancel(nil)
+		c.yield()
+		if !more || !repeat || whole.Err() != nil {
 			return failure
 		}
 		// The dial of the first may still look at its scope.
-		again := withScope(whole)
-		req, s = req.WithContext(again), scopeOf(again) //nolint:contextcheck // It is the request's, as before its turn.
+		s = &scope{Context: whole}
+	}
+}
+
+// yield closes what is not used when others wait for connections.
+func (c *Client) yield() {
+	if c.resources.files.crowded.Load() {
+		c.closeUnused()
 	}
 }
 
@@ -265,12 +281,7 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 		limit = int64(c.limits.Body)
 	}
 	if isGRPC(url) {
-		status, answer, failure := c.callers.do(ctx, method, url, limit)
-		failure = c.callers.hide(ctx, c.open, answer, failure)
-		if failure != nil {
-			return 0, nil, nil, failure
-		}
-		return status, http.Header{}, answer, nil
+		return c.call(ctx, method, url, limit)
 	}
 	req, failure := c.requests.question(ctx, method, url, body)
 	if failure != nil {
@@ -316,17 +327,4 @@ func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*ht
 		resp.Body = io.NopCloser(strings.NewReader(shown))
 	}
 	return resp, nil
-}
-
-// begin sends a request and waits for the head of its answer.
-func (c *Client) begin(ctx context.Context, method, url string, body []byte) (*http.Response, *Error) {
-	if isGRPC(url) {
-		return c.callers.open(ctx, method, url, body)
-	}
-	req, failure := c.requests.question(ctx, method, url, body)
-	if failure != nil {
-		return nil, failure
-	}
-	req.Header.Set("Accept", acceptStream)
-	return c.send(c.brief, req)
 }

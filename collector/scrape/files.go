@@ -136,9 +136,9 @@ func (f *files) take(ctx context.Context) error {
 		f.give()
 	}
 	if w.slow {
-		return failf(ReasonResource, "", "all %d connections that targets may have are in use, and those that hung or took long before take turns with a part of them; raise the limit of open files (ulimit -n) of the exporter", f.bound)
+		return short("all %d connections that targets may have are in use, and those that hung or took long before take turns with a part of them", f.bound)
 	}
-	return failf(ReasonResource, "", "all %d connections that targets may have are in use; raise the limit of open files (ulimit -n) of the exporter", f.bound)
+	return short("all %d connections that targets may have are in use", f.bound)
 }
 
 // enter takes a connection if there is one for the request, which waits

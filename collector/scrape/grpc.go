@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	promconfig "github.com/prometheus/common/config"
 	grpccredentials "google.golang.org/grpc/credentials"
@@ -41,21 +42,60 @@ type callers struct {
 	signer http.RoundTripper
 
 	mu     sync.Mutex
-	conns  map[string]*kserve.Conn
+	conns  map[string]*caller
 	closed bool
+}
+
+// caller is the connection to a server.
+type caller struct {
+	*kserve.Conn
+
+	open dialFunc
+	// asking is who asked last, for whom a connection is opened.
+	asking atomic.Pointer[scope]
+}
+
+// dial opens the connection for the request that asked last, whose turn it is.
+func (c *caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	s := c.asking.Load()
+	if s == nil {
+		return c.open(ctx, network, address)
+	}
+	if until, ok := s.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, until)
+		defer cancel()
+	}
+	return c.open(&scope{Context: ctx, turn: s.turn}, network, address) //nolint:contextcheck // It holds ctx.
+}
+
+// call puts a question over gRPC.
+func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (status int, header http.Header, answer []byte, err error) {
+	u, failure := apiURL(rawURL)
+	if failure != nil {
+		return 0, nil, nil, failure
+	}
+	failure = c.turns(&scope{Context: ctx}, u.Host, method == http.MethodGet, func(s *scope) (failure *Error) { //nolint:contextcheck // A scope is a context.
+		status, answer, failure = c.callers.do(s, method, rawURL, limit)
+		return c.callers.hide(s, c.open, answer, failure)
+	})
+	if failure != nil {
+		return 0, nil, nil, failure
+	}
+	return status, http.Header{}, answer, nil
 }
 
 // newCallers shares with the pages what says who may be asked and how.
 func newCallers(cfg *Config, agent string, dial dialFunc, token *tokenSource) *callers {
 	return &callers{
 		agent: agent, dial: dial, tls: &cfg.TLS, header: uint32(min(int64(cfg.Limits.Headers), int64(1<<31))),
-		signer: credentials(cfg, nowhere{}, token), conns: make(map[string]*kserve.Conn),
+		signer: credentials(cfg, nowhere{}, token), conns: make(map[string]*caller),
 	}
 }
 
 // do asks one question; see [kserve.Conn.Do].
 func (c *callers) do(ctx context.Context, method, rawURL string, limit int64) (status int, answer []byte, failure *Error) {
-	u, conn, failure := c.find(rawURL)
+	u, conn, failure := c.find(ctx, rawURL)
 	if failure != nil {
 		return 0, nil, failure
 	}
@@ -76,7 +116,7 @@ func (c *callers) open(ctx context.Context, method, rawURL string, body []byte) 
 		}
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(answer))}, nil
 	}
-	u, conn, failure := c.find(rawURL)
+	u, conn, failure := c.find(ctx, rawURL)
 	if failure != nil {
 		return nil, failure
 	}
@@ -87,14 +127,26 @@ func (c *callers) open(ctx context.Context, method, rawURL string, body []byte) 
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {kind}}, Body: answer}, nil
 }
 
-// find gives the connection for a URL.
-func (c *callers) find(rawURL string) (*url.URL, *kserve.Conn, *Error) {
-	u, err := url.Parse(rawURL)
-	if err != nil || u.Port() == "" {
-		return nil, nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
+// find gives the connection for a URL, which ctx asks over.
+func (c *callers) find(ctx context.Context, rawURL string) (*url.URL, *caller, *Error) {
+	u, failure := apiURL(rawURL)
+	if failure != nil {
+		return nil, nil, failure
 	}
 	conn, failure := c.conn(u)
+	if s := scopeOf(ctx); failure == nil && s != nil {
+		conn.asking.Store(s)
+	}
 	return u, conn, failure
+}
+
+// apiURL reads the URL of an API that is asked over gRPC.
+func apiURL(rawURL string) (*url.URL, *Error) {
+	u, err := url.Parse(rawURL)
+	if err != nil || u.Port() == "" {
+		return nil, failf(ReasonProtocol, "", "the URL of the API is not valid; write it like grpc://host:8001")
+	}
+	return u, nil
 }
 
 // classifyCall gives the failures of gRPC their reasons.
@@ -111,7 +163,7 @@ func classifyCall(ctx context.Context, err error) *Error {
 }
 
 // conn is the connection to a server.
-func (c *callers) conn(u *url.URL) (*kserve.Conn, *Error) {
+func (c *callers) conn(u *url.URL) (*caller, *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -121,13 +173,14 @@ func (c *callers) conn(u *url.URL) (*kserve.Conn, *Error) {
 	if conn := c.conns[key]; conn != nil {
 		return conn, nil
 	}
+	conn := &caller{open: c.dial}
 	options := kserve.Options{
-		Address: u.Host, Agent: c.agent, Dial: c.dial, Metadata: c.metadata, HeaderLimit: c.header,
+		Address: u.Host, Agent: c.agent, Dial: conn.dial, Metadata: c.metadata, HeaderLimit: c.header,
 	}
 	if u.Scheme == SchemeGRPCS {
 		options.TLS = &freshTLS{config: c.tls}
 	}
-	conn := kserve.Open(options)
+	conn.Conn = kserve.Open(options)
 	c.conns[key] = conn
 	return conn, nil
 }
@@ -144,6 +197,15 @@ func (c *callers) leave(rawURL string) {
 	if conn := c.conns[key]; conn != nil {
 		conn.Close()
 		delete(c.conns, key)
+	}
+}
+
+// rest closes the connections that no question uses.
+func (c *callers) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.conns {
+		conn.Rest()
 	}
 }
 

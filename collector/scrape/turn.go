@@ -2,6 +2,7 @@ package scrape
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 )
@@ -50,24 +51,39 @@ type turn struct {
 	long time.Duration
 	// cut says that its connection was taken back, ended that it is over.
 	cut, ended bool
-	stop       func(cause error)
+	// lent says that the answer may take as long as it likes, which says nothing
+	// of its host, while nobody else needs the connection.
+	lent bool
+	stop func(cause error)
 }
 
 // isSlow says whether the request is one to a host that took long before.
 func (t *turn) isSlow() bool { return t != nil && t.slow }
 
+// shortage is a failure for want of connections, of which the server knows nothing.
+type shortage struct{ error }
+
+// Short says that the exporter had not what the request needs.
+func (shortage) Short() bool { return true }
+
+// short is such a failure; format follows fmt.Errorf.
+func short(format string, bound int) *Error {
+	return failf(ReasonResource, "", "%w", shortage{fmt.Errorf(format+"; raise the limit of open files (ulimit -n) of the exporter", bound)})
+}
+
 // begin notes a request to host:port, which stop ends. Until is its deadline,
-// zero for none. The caller says when it is over.
-func (f *files) begin(address string, until time.Time, stop func(cause error)) *turn {
+// zero for none; lent is that of the turn. The caller says when it is over.
+func (f *files) begin(address string, until time.Time, lent bool, stop func(cause error)) *turn {
 	long := longTurn
 	if !until.IsZero() {
 		long = min(long, time.Until(until)/turnShare)
 	}
-	t := &turn{files: f, host: address, since: time.Now(), long: long, stop: stop}
+	t := &turn{files: f, host: address, since: time.Now(), long: long, lent: lent, stop: stop}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.hosts[address]
-	t.slow, t.again = known.slow(), known.long > 0
+	if known := f.hosts[address]; !lent {
+		t.slow, t.again = known.slow(), known.long > 0
+	}
 	if t.slow {
 		f.slow++
 	}
@@ -90,10 +106,13 @@ func (t *turn) over() bool {
 	f := t.files
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if t.ended {
+		return t.cut
+	}
 	delete(f.turns, t)
 	t.ended = true
 	held := !t.since.IsZero()
-	if held {
+	if held && !t.lent {
 		f.note(t.host, t.cut || time.Since(t.since) >= t.long)
 	}
 	if t.slow && held {
@@ -104,6 +123,20 @@ func (t *turn) over() bool {
 	}
 	f.serve()
 	return t.cut
+}
+
+// isCut says whether its connection was taken back.
+func (t *turn) isCut() bool {
+	t.files.mu.Lock()
+	defer t.files.mu.Unlock()
+	return t.cut
+}
+
+// waits says whether it has no connection yet.
+func (t *turn) waits() bool {
+	t.files.mu.Lock()
+	defer t.files.mu.Unlock()
+	return t.since.IsZero()
 }
 
 // note remembers how long a host took.
@@ -227,15 +260,15 @@ func oldest(turns []*turn) {
 
 // takenBack is the failure of a request whose connection others needed.
 func takenBack(bound int) *Error {
-	return failf(ReasonResource, "", "the answer took long, and others waited while all %d connections that targets may have were in use; raise the limit of open files (ulimit -n) of the exporter", bound)
+	return short("the answer took long, and others waited while all %d connections that targets may have were in use", bound)
 }
 
 // inTurn notes the request of a scope; the context that it gives ends when its
 // connection is taken back. The caller ends the turn.
-func (f *files) inTurn(s *scope, address string) (*turn, context.CancelCauseFunc) {
+func (f *files) inTurn(s *scope, address string, lent bool) (*turn, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(s.Context)
 	s.Context = ctx
 	until, _ := ctx.Deadline()
-	s.turn = f.begin(address, until, cancel)
+	s.turn = f.begin(address, until, lent, cancel)
 	return s.turn, cancel
 }

@@ -64,6 +64,8 @@ type Conn struct {
 	mu     sync.Mutex
 	client *grpc.ClientConn
 	closed bool
+	// calls is how many questions are under way.
+	calls int
 	// failed is why the last attempt to connect did not succeed.
 	failed error
 }
@@ -80,6 +82,29 @@ func (c *Conn) Close() {
 		_ = c.client.Close()
 		c.client = nil
 	}
+}
+
+// Rest ends the connection unless a question is under way; the next one makes
+// another.
+func (c *Conn) Rest() {
+	c.mu.Lock()
+	unused := c.client
+	if c.calls > 0 {
+		unused = nil
+	} else {
+		c.client = nil
+	}
+	c.mu.Unlock()
+	if unused != nil {
+		_ = unused.Close()
+	}
+}
+
+// over says that a question that was given the connection is answered.
+func (c *Conn) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.calls--
 }
 
 // Do asks what method and path ask Triton's HTTP API, and answers as that does:
@@ -119,6 +144,7 @@ func (c *Conn) invoke(ctx context.Context, asked call, limit int64) error {
 	if err != nil {
 		return err
 	}
+	defer c.over()
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
@@ -135,7 +161,8 @@ func (c *Conn) invoke(ctx context.Context, asked call, limit int64) error {
 	return c.explain(client, err)
 }
 
-// connection is the connection, made when there is none.
+// connection is the connection, made when there is none, for one question, which
+// says when it is over.
 func (c *Conn) connection() (*grpc.ClientConn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,6 +170,7 @@ func (c *Conn) connection() (*grpc.ClientConn, error) {
 	case c.closed:
 		return nil, net.ErrClosed
 	case c.client != nil:
+		c.calls++
 		return c.client, nil
 	}
 	secure := c.options.TLS
@@ -161,6 +189,7 @@ func (c *Conn) connection() (*grpc.ClientConn, error) {
 		return nil, fmt.Errorf("gRPC address %q: %w", c.options.Address, err)
 	}
 	c.client, c.failed = client, nil
+	c.calls++
 	return client, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -105,14 +106,14 @@ func inferRequest(of protoreflect.MessageDescriptor, model string, said, body []
 // follow sends a request and waits for the first part of its answer.
 func (c *Conn) follow(ctx context.Context, method protoreflect.MethodDescriptor, request *dynamicpb.Message) (code int, kind string, answer io.ReadCloser, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &stream{conn: c, reply: method.Output(), cancel: cancel, over: ctx.Err}
+	s := &stream{conn: c, reply: method.Output(), cancel: cancel, over: ctx.Err, free: func() {}}
 	if err = s.open(ctx, method, request); err == nil {
 		err = s.receive()
 	}
 	if err == nil || errors.Is(err, io.EOF) {
 		return http.StatusOK, "text/event-stream; charset=utf-8", s, nil
 	}
-	cancel()
+	_ = s.Close()
 	if code, text, refusal := refusal(err); refusal {
 		return code, "", refused(text), nil
 	}
@@ -128,6 +129,8 @@ type stream struct {
 	cancel context.CancelFunc
 	// over says whether the caller has no more time.
 	over func() error
+	// free says that the connection is used no more.
+	free func()
 	// frames is what came and was not read yet, ended why no more comes.
 	frames []byte
 	ended  error
@@ -145,6 +148,7 @@ func (s *stream) open(ctx context.Context, method protoreflect.MethodDescriptor,
 	if s.client, err = s.conn.connection(); err != nil {
 		return err
 	}
+	s.free = sync.OnceFunc(s.conn.over)
 	s.grpc, err = s.client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
 		"/"+service+"/"+string(method.Name()), grpc.MaxCallRecvMsgSize(messageLimit))
 	if err != nil {
@@ -212,6 +216,7 @@ func (s *stream) Read(into []byte) (n int, err error) {
 // Close implements io.Closer: the server hears that nobody waits any more.
 func (s *stream) Close() error {
 	s.cancel()
+	s.free()
 	return nil
 }
 

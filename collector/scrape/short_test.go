@@ -1,0 +1,161 @@
+package scrape_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// fewConnections is a client that may have so many.
+func fewConnections(t *testing.T, connections int) (*scrape.Resources, *scrape.Client) {
+	t.Helper()
+	shared := scrape.Bounded(1<<20, connections)
+	client, err := scrape.BoundedClient(shared, scrape.DefaultConfig, quiet(), (&net.Dialer{}).DialContext)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		client.Close()
+		require.Eventually(t, func() bool { return shared.Connections().Used == 0 }, 10*time.Second, time.Millisecond)
+	})
+	return shared, client
+}
+
+// pageWhileShort asks for a page, for which another has to give its connection up.
+func pageWhileShort(t *testing.T, client *scrape.Client) {
+	t.Helper()
+	web := serve(t, nil, replies(answer("200 OK", "Content-Type: text/plain\r\n", page)))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := client.Scrape(ctx, web.url, nil)
+	require.NoError(t, err)
+}
+
+// talks is a server that begins each answer with some bytes, and goes on for ever.
+func talks(t *testing.T, begin, again string) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				_, _ = bufio.NewReader(conn).ReadByte()
+				_, err := io.WriteString(conn, begin)
+				for err == nil && t.Context().Err() == nil {
+					time.Sleep(10 * time.Millisecond)
+					_, err = io.WriteString(conn, again)
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func TestAPIsOverGRPCGiveConnectionsUpThatTheyDoNotUse(t *testing.T) {
+	t.Parallel()
+	shared, client := fewConnections(t, 3)
+	for range 2 {
+		for range 4 {
+			status, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+startGRPC(t).address+"/v2/health/ready", nil, 0)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, status)
+		}
+		pageWhileShort(t, client)
+	}
+	require.Positive(t, shared.Connections().Waits)
+	require.Zero(t, shared.Connections().Cuts)
+}
+
+func TestAQuestionOverGRPCThatHangsGivesItsConnectionUp(t *testing.T) {
+	t.Parallel()
+	shared, client := fewConnections(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	asked := make(chan error)
+	hangs := talks(t, "", "")
+	go func() {
+		_, _, _, err := client.Do(ctx, http.MethodPost, "grpc://"+hangs+"/v2/repository/index", nil, 0)
+		asked <- err
+	}()
+	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
+	pageWhileShort(t, client)
+	requireFailure(t, <-asked, scrape.ReasonResource, "", "others waited")
+	require.EqualValues(t, 1, shared.Connections().Cuts)
+}
+
+func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
+	t.Parallel()
+	head := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
+	for name, address := range map[string]string{
+		"while it comes":    "http://" + talks(t, head, "data: {}\n\n"),
+		"before it comes":   "http://" + talks(t, "", ""),
+		"over gRPC, silent": "grpc://" + talks(t, "", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shared, client := fewConnections(t, 1)
+			ended := make(chan error)
+			go func() {
+				resp, err := client.Open(t.Context(), http.MethodPost, address+"/v2/models/m/generate_stream", []byte("{}"))
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					err = errors.Join(err, resp.Body.Close())
+				}
+				ended <- err
+			}()
+			require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
+			pageWhileShort(t, client)
+			err := <-ended
+			require.Error(t, err)
+			var short interface{ Short() bool }
+			require.ErrorAs(t, err, &short, "%v", err)
+			require.True(t, short.Short())
+			require.Equal(t, scrape.ReasonResource, scrape.ReasonOf(err))
+			require.EqualValues(t, 1, shared.Connections().Cuts)
+		})
+	}
+}
+
+func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *testing.T) {
+	t.Parallel()
+	shared, client := fewConnections(t, 2)
+	resp, err := client.Open(t.Context(), http.MethodPost, "http://"+talks(t, "HTTP/1.1 200 OK\r\n\r\n", "more")+"/v1/completions", []byte("{}"))
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	pageWhileShort(t, client)
+	_, err = io.ReadFull(resp.Body, make([]byte, 800)) // Two seconds.
+	require.NoError(t, err)
+	require.Zero(t, shared.Connections().Cuts)
+}
+
+func TestAnAnswerThatIsReadAsItComesAndHadNoConnectionIsNotTheServers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1)
+		c.takes["healthy"] = new(atomic.Int64)
+		var all sync.WaitGroup
+		c.scrape(&all, "hangs", 1, 1, never)
+		time.Sleep(time.Second / 2)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second/4, cancel)                                                          // It is not cut by then.
+		_, err := c.client.Open(ctx, http.MethodPost, "http://healthy-0/v1/completions", []byte("{}")) //nolint:bodyclose // There is none.
+		requireFailure(t, err, scrape.ReasonResource, "", "all 1 connections")
+		c.end(&all)
+	})
+}
