@@ -1,9 +1,12 @@
 package scrape
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"syscall"
 	"time"
 )
@@ -15,16 +18,16 @@ func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(conte
 
 // Bounded are resources of so many bytes for large bodies and so many
 // connections.
-func Bounded(bytes int64, connections int) *Resources {
+func Bounded(body int64, connections int) *Resources {
 	m := newMemory()
-	m.bound = func() int64 { return bytes }
+	m.bound = func() int64 { return body }
 	parsing := newParsing()
-	parsing.bound = func() int64 { return bytes / parseShare }
+	parsing.bound = func() int64 { return body / parseShare }
 	return &Resources{memory: m, parsing: parsing, files: newFiles(connections), alone: func() int64 { return 0 }}
 }
 
 // BoundOne bounds one body to so many bytes.
-func BoundOne(r *Resources, bytes int64) { r.alone = func() int64 { return bytes } }
+func BoundOne(r *Resources, most int64) { r.alone = func() int64 { return most } }
 
 // BoundedClient is a client of these resources over a dialer of the test.
 func BoundedClient(r *Resources, cfg Config, logger *slog.Logger, dial func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
@@ -56,4 +59,16 @@ func (l *Lane) Connected() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fd >= 0
+}
+
+// Inflated is a compressed body as a page has it.
+func Inflated(c *Client, body []byte) ([]byte, error) {
+	permit := permit{memory: c.resources.memory}
+	defer permit.end()
+	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
+	got, _, failure := c.readBody(context.Background(), resp, &permit, nil, int64(c.limits.Body))
+	if failure != nil {
+		return nil, failure
+	}
+	return got, nil
 }

@@ -1,0 +1,66 @@
+package scrape_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// squeezed is a text as gzip.
+func squeezed(text string) []byte {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	_, _ = io.WriteString(w, text)
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// FuzzGzip holds the body of a compressed page to what the standard library makes
+// of it, within its limit, whatever the body before it was.
+func FuzzGzip(f *testing.F) {
+	const limit = 4 << 10
+	whole := squeezed(page)
+	bomb := squeezed(strings.Repeat("0", 1<<20))
+	for _, body := range [][]byte{
+		nil, whole, whole[:len(whole)-1], whole[:len(whole)/2], whole[:9], append(bytes.Clone(whole), "more"...), append(bytes.Clone(whole), whole...),
+		bomb, bomb[:len(bomb)-8], []byte(page), squeezed(""), squeezed(strings.Repeat("0", limit)), squeezed(strings.Repeat("0", limit+1)),
+	} {
+		f.Add(body)
+	}
+	cfg := scrape.DefaultConfig
+	cfg.Limits.Body, cfg.Limits.CompressedBody = limit, limit
+	client, err := scrape.New(cfg, quiet())
+	require.NoError(f, err)
+	f.Cleanup(client.Close)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		want, problem := inflated(body, limit)
+		for range 2 {
+			got, failure := scrape.Inflated(client, body)
+			if failure != nil {
+				reason := scrape.ReasonOf(failure)
+				require.Contains(t, []scrape.Reason{scrape.ReasonBodyTooLarge, scrape.ReasonDecompress}, reason)
+				require.True(t, problem != nil || len(want) > limit || len(body) > limit, "%v", failure)
+				continue
+			}
+			require.NoError(t, problem)
+			require.LessOrEqual(t, len(got), limit)
+			require.Equal(t, string(want), string(got))
+		}
+	})
+}
+
+// inflated is what the standard library makes of a body, and one byte over the
+// limit at most.
+func inflated(body []byte, limit int64) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, limit+1))
+}
