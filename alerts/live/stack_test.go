@@ -197,7 +197,7 @@ func values(t *testing.T) alerts.Values {
 		"scrape_failures_window": "15s", "no_progress_window": "1m", "energy_rate_window": "15s", "dropped_window": "15s", "skew_window": "5s",
 		"slo_fast_short": "5s", "slo_fast_long": "15s", "slo_medium_short": "10s", "slo_medium_long": "20s",
 		"slo_slow_short": "15s", "slo_slow_long": "30s", "slo_crawl_short": "20s", "slo_crawl_long": "40s",
-		"slo_slow_interval": "2s", "slo_budget_interval": "3s",
+		"slo_slow_interval": "2s", "slo_budget_interval": "3s", "panel_slow_interval": "2s",
 	} {
 		require.Contains(t, v, key)
 		v[key] = value

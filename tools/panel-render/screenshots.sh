@@ -16,7 +16,7 @@ cd "$here"
 [ -d node_modules ] || npm ci --ignore-scripts --legacy-peer-deps
 npx vite build --logLevel error
 
-printf 'evaluation_interval: 2s\nscrape_interval: 4s\nskew_for: 10s\nslo_slow_interval: 4s\nslo_budget_interval: 8s\n' >"$work/values.yml"
+printf 'evaluation_interval: 2s\nscrape_interval: 4s\nskew_for: 10s\nslo_slow_interval: 4s\nslo_budget_interval: 8s\npanel_slow_interval: 4s\n' >"$work/values.yml"
 "$EXPORTER" rules --values "$work/values.yml" >"$work/rules.yml"
 sed -e 's/15s/2s/' -e "s/127.0.0.1:9802/$exporter_at/" ../../alerts/prometheus.yml >"$work/prometheus.yml"
 "$EXPORTER" demo --mixed --web.listen-address=$exporter_at --log.level=error >/dev/null &
