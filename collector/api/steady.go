@@ -29,13 +29,44 @@ type Steady struct {
 	health, identity Signs
 	// healthAt is when all about health was asked for last.
 	healthAt time.Time
+	// unanswered are the rounds of questions about identity since the last that had
+	// all answers, or since the server changed.
+	unanswered int
 }
 
 // AskedHealth notes that all about health is being asked for.
 func (s *Steady) AskedHealth(now Signs) { s.health, s.healthAt = now, time.Now() }
 
 // AskedIdentity notes that the server is being asked for its identity.
-func (s *Steady) AskedIdentity(now Signs) { s.identity = now }
+func (s *Steady) AskedIdentity(now Signs) {
+	if s.identity != now {
+		s.unanswered = 0
+	}
+	s.identity = now
+}
+
+// ToldIdentity notes what a round of questions about identity brought.
+func (s *Steady) ToldIdentity(facts *engine.Facts) {
+	if len(facts.Problems) == 0 {
+		s.unanswered = 0
+		return
+	}
+	s.unanswered++
+}
+
+// soonAgain is how many rounds that were not answered whole are repeated sooner than
+// others: each after half of the time of the next.
+const soonAgain = 3
+
+// Again is how long it is to the next round of questions about identity, given the
+// interval of them: shorter while only a few rounds had no answer, for a server that
+// is busy with its start, or a machine that has too much to do, may answer soon.
+func (s *Steady) Again(every time.Duration) time.Duration {
+	if s.unanswered == 0 || s.unanswered > soonAgain {
+		return every
+	}
+	return every >> (soonAgain + 1 - s.unanswered)
+}
 
 // HealthHolds says whether the last answer about health counts as long as the
 // server says that it is ready: no model of it comes or goes, and its page shows
@@ -50,7 +81,7 @@ func (s *Steady) IdentityPace(last *engine.Facts, now Signs, every time.Duration
 	if last != nil && len(last.Problems) == 0 && s.identity == now {
 		return IdentityRounds * every
 	}
-	return every
+	return s.Again(every)
 }
 
 // HealthChanged says whether the server shows a change since all about its health

@@ -40,3 +40,28 @@ func TestAnswersCountLongWhileNothingShowsAChange(t *testing.T) {
 		require.False(t, s.HealthHolds(settled, now, every), "all is asked again at a slow pace")
 	})
 }
+
+func TestQuestionsAboutIdentityThatWereNotAnsweredAreRepeatedSoonForAWhile(t *testing.T) {
+	t.Parallel()
+	const every = 32 * time.Second
+	open, all := &engine.Facts{Problems: []engine.Problem{{}}}, &engine.Facts{}
+	var s api.Steady
+	signs := api.Signs{Epoch: 1}
+	s.AskedIdentity(signs)
+	require.Equal(t, every, s.Again(every), "nothing was answered yet")
+	paces := func() (all []time.Duration) {
+		for range 5 {
+			s.AskedIdentity(signs)
+			s.ToldIdentity(open)
+			all = append(all, s.IdentityPace(open, signs, every))
+		}
+		return all
+	}
+	growing := []time.Duration{every / 8, every / 4, every / 2, every, every}
+	require.Equal(t, growing, paces())
+	s.ToldIdentity(all)
+	require.Equal(t, api.IdentityRounds*every, s.IdentityPace(all, signs, every))
+	require.Equal(t, growing, paces(), "after a round that was answered")
+	signs.Restarts++
+	require.Equal(t, growing, paces(), "of a server that began again")
+}

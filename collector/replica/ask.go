@@ -76,6 +76,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 		})
 	}, func(facts engine.Facts, failed error) {
 		if failed == nil {
+			r.steady.ToldIdentity(&facts)
 			r.answers.Told(facts, r.pool.IdentityInterval)
 		}
 	})

@@ -28,7 +28,7 @@ func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready)
 // identityPace is how long the answers about identity count.
 func (r *Replica) identityPace() time.Duration {
 	if !r.isReady() {
-		return r.pool.IdentityInterval
+		return r.steady.Again(r.pool.IdentityInterval)
 	}
 	return r.steady.IdentityPace(r.answers.Facts, r.signs(), r.pool.IdentityInterval)
 }
