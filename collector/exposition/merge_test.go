@@ -296,7 +296,11 @@ func TestOnlySomeFamilies(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			only := func(name string) bool { return slices.Contains(c.names, name) }
-			require.Equal(t, c.want, renderOnly(t, &exposition.Merger{}, only, blocks...))
+			page := renderOnly(t, &exposition.Merger{}, only, blocks...)
+			require.Equal(t, c.want, page)
+			if page == "" {
+				t.Attr("X07", "a page of 0 bytes")
+			}
 		})
 	}
 }

@@ -104,6 +104,7 @@ func TestEveryEncodingGivesTheSamePage(t *testing.T) {
 			require.Equal(t, plain, decode(t, c.want, w.Body))
 		})
 	}
+	t.Attr("X06", "200, the encoding that was asked for or none")
 }
 
 func decode(t *testing.T, encoding string, body io.Reader) string {

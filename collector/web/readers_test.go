@@ -175,6 +175,7 @@ func TestHalfHeadersAreClosedAfterFiveSeconds(t *testing.T) {
 		require.Equal(t, http.StatusOK, response.StatusCode)
 		closed.Wait()
 	})
+	t.Attr("X04", "closed within 6 s, `/-/healthy` 200")
 }
 
 func TestStormOfReadersIsBounded(t *testing.T) {
