@@ -32,8 +32,10 @@ func runsThem() map[string]string {
 		program: "TestTheCommandsOfTheDocumentsRun",
 		"make":  "TestTheMakeTargetsOfTheDocumentsExist has make plan them: most take minutes, and each is a step of CI",
 		"helm":  kube, "kubectl": kube,
-		"docker": "TestCommandsOfTheDocumentsAreGood of tools/manifests: their flags against Dockerfile and compose files, their arguments by the binary; no registry is asked for images",
-		"sudo":   host, "tar": host, "cd": host, "sudoedit": host, "curl": host,
+		"docker":  "TestCommandsOfTheDocumentsAreGood of tools/manifests: their flags against Dockerfile and compose files, their arguments by the binary; no registry is asked for images",
+		"jb":      "nothing: it fetches from a repository, and none is asked; the mixin that it fetches is the one of the next line",
+		"jsonnet": "TestMixinOfTheDocsIsWhatJsonnetReads of dashboards evaluates the block after it with this repository as vendor",
+		"sudo":    host, "tar": host, "cd": host, "sudoedit": host, "curl": host,
 	}
 }
 
@@ -71,8 +73,8 @@ func typed(line string) []string {
 		line, _, _ = strings.Cut(line, end)
 	}
 	var args []string
-	for word := range strings.FieldsSeq(line) {
-		args = append(args, strings.Trim(word, `'"`))
+	for _, word := range regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+`).FindAllString(line, -1) {
+		args = append(args, regexp.MustCompile(`'([^']*)'|"([^"]*)"`).ReplaceAllString(word, "$1$2"))
 	}
 	return args
 }
