@@ -26,6 +26,7 @@ func TestAReleasedBlockServesTheNextScrape(t *testing.T) {
 	require.NotSame(t, first, second, "a block that somebody holds is not lent again")
 	fill(second, "a 2\n")
 	require.Equal(t, "1", string(first.Text(0)))
+	exposition.ForgetBlocks()
 	first.Release()
 	third := c.Block()
 	require.Same(t, first, third)

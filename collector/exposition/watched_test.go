@@ -118,6 +118,7 @@ func TestAPageLivesAsLongAsTheBlockOverIt(t *testing.T) {
 	require.NotSame(t, page, next, "the page's memory is in use")
 	b.Settle()
 	require.Equal(t, "1", string(b.Text(0)))
+	exposition.ForgetBlocks()
 	b.Release()
 	require.Same(t, page, cache.Block(), "and is not any more")
 }
@@ -135,6 +136,7 @@ func TestAPageThatOthersReadIsNotWrittenTo(t *testing.T) {
 	require.Equal(t, "1", string(second.Text(1)))
 	first.Release()
 	second.Release()
+	exposition.ForgetBlocks()
 	page.Release()
 	require.Same(t, page, cache.Block(), "each gave its reference back once")
 }
