@@ -23,6 +23,7 @@ func FuzzURL(f *testing.F) {
 		{"", "triton:port", ":", "k", "v"},
 		{"file", "", "/etc/passwd", "k", "v"},
 		{"http", "[fe80::1%eth0]:8002", "/..//metrics", "k", "v"},
+		{"#", "0", "0", "0", "0"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3], seed[4])
 	}

@@ -54,6 +54,9 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 		Scheme: lset.Get(model.SchemeLabel), Host: address, Path: lset.Get(model.MetricsPathLabel),
 		RawQuery: params(lset).Encode(),
 	}
+	if scheme := strings.ToLower(page.Scheme); scheme != "http" && scheme != "https" {
+		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, page.Scheme)
+	}
 	if _, err := url.Parse(page.String()); err != nil {
 		// The outer error repeats the URL, whose query may hold a secret.
 		if outer, ok := errors.AsType[*url.Error](err); ok {
