@@ -161,6 +161,10 @@ DURATION ?= 3m
 soak: ## Run the whole binary for DURATION (3m) with too few files and little memory while everything goes wrong, and as a sidecar (Linux).
 	SOAK=$(DURATION) $(GO) test $(VET) -count=1 -timeout 0 -v -run '^TestSoak' ./cmd/trtllm_exporter
 
+.PHONY: many-targets
+many-targets: ## Scrape 5000 targets over sockets, 30 % of them dead, hanging or slow: how late are the others? Needs a quiet machine (Linux).
+	MANY_TARGETS=1 $(GO) test $(VET) -count=1 -timeout 15m -v -run '^TestManyTargets$$' ./cmd/trtllm_exporter
+
 # All that uses the time package is compiled again, for minutes, so that `ci` leaves it out.
 .PHONY: e2e-clock
 e2e-clock: ## Set the wall clock of the program forward and back while it scrapes (Linux).

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// manyServers are servers behind one port, each at an address of loopback: what
+// they do is in the third number of it.
+type manyServers struct {
+	mu sync.Mutex
+	// asked are the moments at which the healthy ones were asked for their page.
+	asked map[string][]time.Time
+	page  []byte
+}
+
+// TestManyTargets has the program scrape 5000 targets over sockets, of which a tenth
+// hang, a tenth are slow and a tenth refuse, and measures how far from its moment
+// each scrape of the others is, once all have been scraped for the first time.
+func TestManyTargets(t *testing.T) {
+	if os.Getenv("MANY_TARGETS") == "" {
+		t.Skip("make many-targets runs it")
+	}
+	const many, interval, rounds = 5000, 15 * time.Second, 4
+	servers := &manyServers{asked: make(map[string][]time.Time, many), page: simulate.BenchPage(simulate.BenchTRTLLM, 0, 0)}
+	port := servers.listen(t, interval-2*time.Second)
+	_, closed, err := net.SplitHostPort(freeAddress(t, "127.0.0.1"))
+	require.NoError(t, err)
+	var document strings.Builder
+	fmt.Fprintf(&document, "global: { scrape_interval: %s, scrape_timeout: %s }\npools:\n  - pool_id: p\n    engine: triton\n    metrics_path: /metrics\n    api_port: %s\n    static_configs:\n", interval, interval-time.Second, closed)
+	for i := range many {
+		at := port
+		if i%10 == 2 {
+			at = closed
+		}
+		fmt.Fprintf(&document, "      - { targets: [\"127.%d.%d.%d:%s\"], labels: { replica_id: r%d } }\n", 1+i%10, i/2500, i/10%250, at, i)
+	}
+	p := started(t, freeAddress(t, "127.0.0.1"), "", document.String())
+	p.client.Timeout = time.Minute
+	p.healthy()
+	time.Sleep(2 * interval)
+	servers.forget()
+	time.Sleep(rounds * interval)
+	began := time.Now()
+	page := p.metrics()
+	took := time.Since(began)
+
+	lags, least := servers.lags(interval)
+	require.Len(t, servers.asked, many*7/10)
+	peak, _ := (&soak{process: p}).peak()
+	p99 := lags[len(lags)*99/100]
+	t.Logf("%d targets, %d of them healthy, every %v: the scrapes of the healthy are off by %v (p50), %v (p99), %v (most); each had %d at least; peak RSS %d MB; %.0f seconds of processor time in all; a page of %d MB in %v",
+		many, many*7/10, interval, lags[len(lags)/2], p99, lags[len(lags)-1], least, peak/1_000_000, gauge(page, "process_cpu_seconds_total"), len(page)/1_000_000, took)
+	require.Equal(t, many, strings.Count(page, "\ntrtllm_exporter_target_up{"), "all are on the page")
+	up := regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{.*\} 1$`).FindAllString(page, -1)
+	require.Len(t, up, many*8/10, "the healthy and the slow are up")
+	require.GreaterOrEqual(t, least, rounds-1, "each of them was scraped in every interval")
+	require.Less(t, p99, interval/10)
+}
+
+// listen answers at all addresses of loopback, slow ones after a while.
+func (m *manyServers) listen(t *testing.T, slow time.Duration) (port string) {
+	t.Helper()
+	var listen net.ListenConfig
+	l, err := listen.Listen(t.Context(), "tcp4", "0.0.0.0:0")
+	require.NoError(t, err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Host[:6] {
+		case "127.1.":
+			<-r.Context().Done()
+			return
+		case "127.2.":
+			time.Sleep(slow)
+		default:
+			m.mu.Lock()
+			m.asked[r.Host] = append(m.asked[r.Host], time.Now())
+			m.mu.Unlock()
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Content-Length", strconv.Itoa(len(m.page)))
+		_, _ = w.Write(m.page)
+	})}
+	go func() { _ = server.Serve(l) }()
+	t.Cleanup(func() { _ = server.Close() })
+	_, port, err = net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// forget drops what was seen so far.
+func (m *manyServers) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.asked)
+}
+
+// lags is by how much the time between two scrapes of a target was another than
+// the interval, sorted; least is how often that one was scraped that was scraped
+// most rarely.
+func (m *manyServers) lags(interval time.Duration) (all []time.Duration, least int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	least = 1 << 30
+	for _, asked := range m.asked {
+		least = min(least, len(asked))
+		for i := 1; i < len(asked); i++ {
+			all = append(all, (asked[i].Sub(asked[i-1]) - interval).Abs())
+		}
+	}
+	slices.Sort(all)
+	return all, least
+}
