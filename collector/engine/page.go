@@ -236,7 +236,7 @@ func (p *Page) labels(r reading) labels.Labels { return p.shape.WatchedLabels(in
 func (p *Page) Shape() *exposition.Shape { return p.shape }
 
 // Sources are all watched series in all their meanings, in the order of the
-// page. They are made for each call.
+// page as it is shown. They are made for each call.
 func (p *Page) Sources() []Source {
 	sources := make([]Source, len(p.readings))
 	for i, r := range p.readings {

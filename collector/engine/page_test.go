@@ -75,14 +75,14 @@ func TestSourcesOfAPage(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s/%s of %s unloaded=%v part=%d %v", s.Meaning.Signal, s.Model, s.Version, s.Labels.Get("__name__"), s.Unloaded, s.Meaning.Part, v))
 	}
 	require.Equal(t, []string{
-		"model_requests_success_total a/1 of nv_inference_request_success unloaded=false part=0 5",
+		"gpu_utilization_ratio / of nv_gpu_utilization unloaded=false part=0 0.5",
 		"model_requests_failed_total a/1 of nv_inference_request_failure unloaded=false part=0 1",
 		"model_requests_failed_total gone/2 of nv_inference_request_failure unloaded=true part=0 7",
-		"requests_active a/1 of nv_trt_llm_request_metrics unloaded=false part=0 3",
-		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
+		"model_requests_success_total a/1 of nv_inference_request_success unloaded=false part=0 5",
 		"generation_tokens_total a/1 of nv_llm_output_token_len_sum unloaded=false part=0 40",
 		"request_generation_tokens a/1 of nv_llm_output_token_len_sum unloaded=false part=3 40",
-		"gpu_utilization_ratio / of nv_gpu_utilization unloaded=false part=0 0.5",
+		"requests_active a/1 of nv_trt_llm_request_metrics unloaded=false part=0 3",
+		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
 		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
 	}, got)
 	require.Equal(t, []string{"a", "b", "c", "gone"}, page.ModelNames())

@@ -10,18 +10,18 @@ func (c *Cache) Beginning(body []byte) (samples int, begins bool) {
 	if !c.table.usable {
 		return 0, false
 	}
-	text, pos := c.table.text.Value(), 0
+	pos := 0
 	before := ""
 	for i := range *c.table.consts {
 		one := &(*c.table.consts)[i]
-		piece, rest := c.table.piece(one, text), body[pos:]
+		piece, rest := c.table.piece(one), body[pos:]
 		if len(rest) < len(piece) {
 			return i, strings.HasPrefix(piece, string(rest)) && nameIn(before) != nameIn(c.table.last())
 		}
 		if string(rest[:len(piece)]) != piece {
 			return 0, false
 		}
-		text, before = text[one.size:], piece
+		before = piece
 		pos += len(piece)
 		end, _ := scan(body, pos)
 		if end < 0 {
@@ -35,11 +35,7 @@ func (c *Cache) Beginning(body []byte) (samples int, begins bool) {
 // last is the piece before the last value.
 func (t *table) last() string {
 	consts := *t.consts
-	var end uint32
-	for i := range consts[:len(consts)-1] {
-		end += consts[i].size
-	}
-	return t.piece(&consts[len(consts)-1], t.text.Value()[end:])
+	return t.piece(&consts[len(consts)-1])
 }
 
 // nameIn is the name of the series with which a piece before a value ends.

@@ -68,16 +68,17 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 		for i, want := range []struct {
 			series string
 			typ    model.MetricType
+			value  string
 		}{
-			{`{__name__="h_count"}`, model.MetricTypeHistogram},
-			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown},
-			{`{__name__="h_sum"}`, model.MetricTypeHistogram},
+			{`{__name__="h_count"}`, model.MetricTypeHistogram, values[0]},
+			{`{__name__="h_sum"}`, model.MetricTypeHistogram, values[2]},
+			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown, values[1]},
 		} {
 			require.Equal(t, want.series, b.Shape().WatchedLabels(i).String())
 			require.Equal(t, want.typ, b.Shape().WatchedType(i))
 			v, ok := b.WatchedValue(i)
 			require.True(t, ok)
-			require.Equal(t, strings.ToUpper(values[i]), strings.ToUpper(string(exposition.AppendFloat(nil, v))))
+			require.Equal(t, strings.ToUpper(want.value), strings.ToUpper(string(exposition.AppendFloat(nil, v))))
 		}
 	}
 	fast, _ := c.Paths()

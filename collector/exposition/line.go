@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -171,7 +172,42 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 		b.drops.add(k.drop)
 	}
 	b.fit(r.opts.Limits.Output)
+	r.number(b)
 	return b.build(), nil
+}
+
+// number gives the values of a page their numbers in blocks: those of lines in the
+// order in which they are shown, then the others by the text of their series.
+// Replicas show the same series in different orders, and have everything that
+// goes by these numbers in common.
+func (r *pageReader) number(b *shapeBuilder) {
+	b.arrange()
+	next := uint32(0)
+	shown := make([]bool, len(r.samples))
+	for i := range b.series {
+		one := &b.series[i]
+		shown[one.value], r.samples[one.value].place = true, next
+		one.value = int(next)
+		next++
+	}
+	if int(next) < len(r.samples) {
+		var others []*sample
+		for i := range r.samples {
+			if !shown[i] {
+				others = append(others, &r.samples[i])
+			}
+		}
+		slices.SortStableFunc(others, func(x, y *sample) int { return bytes.Compare(x.series, y.series) })
+		for i, s := range others {
+			s.place = next + uint32(i)
+		}
+	}
+	// GPUs are numbered in the order of the lines too.
+	slices.SortFunc(b.watches, func(x, y toWatch) int { return cmp.Compare(r.samples[x.sample].place, r.samples[y.sample].place) })
+	for i := range b.watches {
+		w := &b.watches[i]
+		b.watch(w.labels, r.samples[w.sample].place, w.typ)
+	}
 }
 
 // watch notes the series of sample i for rules; like on the page, the first
@@ -183,7 +219,7 @@ func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, 
 	}
 	seen[hash] = struct{}{}
 	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
-	b.watch(k.source, i, uint8(max(0, slices.Index(metricTypes[:], typ))))
+	b.watches = append(b.watches, toWatch{k.source, i, uint8(max(0, slices.Index(metricTypes[:], typ)))})
 }
 
 // keep places the series of sample i in its family, unless it is malformed

@@ -13,8 +13,10 @@ import (
 
 // sample is one sample of a body on the slow path.
 type sample struct {
-	series      []byte
-	value       Span
+	series []byte
+	value  Span
+	// place is the number of the value in blocks, see [pageReader.number].
+	place       uint32
 	conflicting bool
 	// count says that the value is a number of observations.
 	count bool
@@ -56,11 +58,11 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 		return err
 	}
 	b.room(len(r.samples))
-	b.spans = b.spans[:0]
+	b.spans = b.spans[:len(r.samples)]
 	for i := range r.samples {
 		value, start := r.samples[i].value, uint32(len(b.data))
 		b.data = appendValue(b.data, body[value.start:value.end])
-		b.spans = append(b.spans, Span{start, uint32(len(b.data))})
+		b.spans[r.samples[i].place] = Span{start, uint32(len(b.data))}
 	}
 	c.table, c.known = c.tableOf(r, shape), lines.fresh
 	canonicalise(b)

@@ -15,16 +15,18 @@ type table struct {
 	usable bool
 	kind   kind
 	consts *[]constant
-	// text is all constant text without the target's own, which is in own.
-	text prefixes
-	own  []string
+	// end is the text after the last value.
+	end string
+	// own are the target's own texts.
+	own []string
 }
 
-// constant is the text before one value: how much of the table's text it is, and
-// where in it a text of the target's own belongs.
+// constant is what a page has before one value.
 type constant struct {
-	size, cut uint32
-	// own is the number of that text, from 1 on, 0 for none.
+	before *between
+	// value is the number of the value in blocks.
+	value uint32
+	// own is the number of the target's own text in it, from 1 on, 0 for none.
 	own uint16
 	// count says that the value is a number of observations, of which a negative
 	// one is the slow path's to judge.
@@ -35,18 +37,19 @@ type constant struct {
 func (r *pageReader) table(shape *Shape) table {
 	t := table{shape: shape, usable: !r.valueDrops, kind: r.kind}
 	consts, pos := make([]constant, len(r.samples)), uint32(0)
-	text := make([]byte, 0, len(r.body))
+	pieces := newBetweens(len(r.body), len(r.samples))
 	for i := range r.samples {
 		s := &r.samples[i]
 		before := r.body[pos:s.value.start]
-		one := constant{size: uint32(len(before)), count: s.count}
+		one := constant{value: s.place, count: s.count}
 		if own, at := ownIn(before); len(own) > 0 {
 			if one.own = t.number(own); one.own > 0 {
-				one.cut, one.size = uint32(at), one.size-uint32(len(own))
-				text, before = append(text, before[:at]...), before[at+len(own):]
+				one.before = pieces.of(before[:at], before[at+len(own):])
 			}
 		}
-		text = append(text, before...)
+		if one.own == 0 {
+			one.before = pieces.of(before, nil)
+		}
 		consts[i] = one
 		// "up+1" is a value to textparse, but in "up1" a digit in the same
 		// place belongs to the name.
@@ -54,19 +57,11 @@ func (r *pageReader) table(shape *Shape) table {
 		t.usable = t.usable && (isSpace(last) || last == '}')
 		pos = s.value.end
 	}
-	text = append(text, r.body[pos:]...)
-	t.keep(consts, text)
-	return t
-}
-
-// keep keeps what other targets may have too once, unless it is huge.
-func (t *table) keep(consts []constant, text []byte) {
-	t.own = slices.Clip(t.own)
-	if len(text) > ordinary {
-		t.consts, t.text = &consts, prefixes{huge: string(text)}
-		return
+	t.end, t.own = pieces.of(r.body[pos:], nil).text, slices.Clip(t.own)
+	if t.consts = &consts; !pieces.huge() {
+		t.consts = keptConstants.once(consts)
 	}
-	t.consts, t.text = keptConstants.once(consts), prefixes{shared: unique.Make(string(text))}
+	return t
 }
 
 // number is that of a text of the target's own, 0 for one too many.
@@ -98,17 +93,16 @@ func ownIn(text []byte) (own []byte, at int) {
 // body's and takes the values, and what numbers they are, into the block. False
 // leaves the body to the slow path.
 func (t *table) match(b *Block, body []byte) bool {
-	consts, text := *t.consts, t.text.Value()
+	consts := *t.consts
 	b.room(len(consts))
 	spans, numbers, values := b.spans[:len(consts)], b.numbers[:len(consts)], b.data
 	pos, plain, odd := 0, true, false
 	for i := range consts {
 		one := &consts[i]
-		n := t.before(one, body[pos:], text)
+		n := t.before(one, body[pos:])
 		if n == 0 {
 			return false
 		}
-		text = text[one.size:]
 		pos += n
 		size, number, start := 0, 0.0, len(values)
 		if len(body)-pos >= scanned && cap(values)-start >= scanned {
@@ -127,10 +121,10 @@ func (t *table) match(b *Block, body []byte) bool {
 			plain, odd = plain && body[pos]-'0' <= 9, odd || body[pos+size-1] > '9'
 			values = append(values, body[pos:pos+size]...)
 		}
-		spans[i], numbers[i] = Span{uint32(start), uint32(start + size)}, number
+		spans[one.value], numbers[one.value] = Span{uint32(start), uint32(start + size)}, number
 		pos += size
 	}
-	if string(body[pos:]) != text {
+	if string(body[pos:]) != t.end {
 		return false
 	}
 	b.spans, b.numbers, b.data, b.plain = spans, numbers, values, plain
@@ -140,13 +134,14 @@ func (t *table) match(b *Block, body []byte) bool {
 	return true
 }
 
-// before says how much of a body the text before a value is, given the rest of the
-// table's text; 0 when the body begins with another.
-func (t *table) before(one *constant, body []byte, text string) int {
+// before says how much of a body the text before a value is; 0 when the body begins
+// with another.
+func (t *table) before(one *constant, body []byte) int {
 	if one.own > 0 {
-		return t.beforeOwn(one, body, text)
+		return t.beforeOwn(one, body)
 	}
-	if n := int(one.size); len(body) >= n && string(body[:n]) == text[:n] {
+	text := one.before.text
+	if n := len(text); len(body) >= n && string(body[:n]) == text {
 		return n
 	}
 	return 0
@@ -156,10 +151,10 @@ func (t *table) before(one *constant, body []byte, text string) int {
 // seldom called, and would take registers from the loop.
 //
 //go:noinline
-func (t *table) beforeOwn(one *constant, body []byte, text string) int {
-	own := t.own[one.own-1]
-	n, cut := int(one.size)+len(own), int(one.cut)
-	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(own)]) != own || string(body[cut+len(own):n]) != text[cut:one.size] {
+func (t *table) beforeOwn(one *constant, body []byte) int {
+	own, text := t.own[one.own-1], one.before.text
+	n, cut := len(text)+len(own), int(one.before.cut)
+	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(own)]) != own || string(body[cut+len(own):n]) != text[cut:] {
 		return 0
 	}
 	return n
@@ -175,10 +170,11 @@ func scanValue(one *constant, body []byte, pos int) (size int, number float64) {
 	return end - pos, number
 }
 
-// piece is the whole text before a value, given the rest of the table's text.
-func (t *table) piece(one *constant, text string) string {
+// piece is the whole text before a value.
+func (t *table) piece(one *constant) string {
+	text := one.before.text
 	if one.own == 0 {
-		return text[:one.size]
+		return text
 	}
-	return text[:one.cut] + t.own[one.own-1] + text[one.cut:one.size]
+	return text[:one.before.cut] + t.own[one.own-1] + text[one.before.cut:]
 }

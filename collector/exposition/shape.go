@@ -155,8 +155,19 @@ type shapeBuilder struct {
 	drops    Drops
 	left     LeftOut
 	cost     Budget
+	watches  []toWatch
 	watched  []watched
 	shows    []string
+	arranged bool
+	// place is where each family is in the order of their names.
+	place []int
+}
+
+// toWatch is a series that is watched while a shape is being built.
+type toWatch struct {
+	labels labels.Labels
+	sample int
+	typ    uint8
 }
 
 // family returns the index of the family of that name, made untyped when new.
@@ -172,9 +183,11 @@ func (b *shapeBuilder) family(name string) int {
 	return len(b.families) - 1
 }
 
-// build sorts families by name and series inside each by their order, and
-// leaves out families without series.
-func (b *shapeBuilder) build() *Shape {
+// arrange sorts families by name and series inside each by their order.
+func (b *shapeBuilder) arrange() {
+	if b.arranged {
+		return
+	}
 	rank := make([]int, len(b.families))
 	for i := range rank {
 		rank[i] = i
@@ -187,13 +200,19 @@ func (b *shapeBuilder) build() *Shape {
 	slices.SortStableFunc(b.series, func(x, y series) int {
 		return cmp.Or(place[x.family]-place[y.family], labels.Compare(x.order, y.order))
 	})
+	b.place, b.arranged = place, true
+}
 
+// build makes the shape of what was gathered, without families that have no
+// series.
+func (b *shapeBuilder) build() *Shape {
+	b.arrange()
 	share, watched := newSharer(b.series), b.watched
 	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), at: make([]uint32, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, shows: slices.Clip(b.shows)}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]
 		f.first = i
-		for ; i < len(b.series) && place[b.series[i].family] == place[b.series[f.first].family]; i++ {
+		for ; i < len(b.series) && b.place[b.series[i].family] == b.place[b.series[f.first].family]; i++ {
 			one := &b.series[i]
 			s.lines, s.at = append(s.lines, share.add(one.prefix)), append(s.at, uint32(one.value))
 			s.utf8 = s.utf8 || one.prefix[0] == '{' || quotedName(one.prefix)

@@ -107,14 +107,18 @@ func TestReplicasShareAllButTheNamesOfTheirGPUs(t *testing.T) {
 	require.Same(t, unsafe.SliceData(a.shape.families), unsafe.SliceData(b.shape.families))
 	require.Same(t, unsafe.SliceData(a.shape.lines), unsafe.SliceData(b.shape.lines))
 	require.Equal(t, []string{"b", "GPU-3", "GPU-99"}, b.shape.own)
-	require.Same(t, first.table.consts, second.table.consts, "the text between the values")
-	require.Same(t, unsafe.StringData(first.table.text.Value()), unsafe.StringData(second.table.text.Value()))
+	require.Same(t, unsafe.SliceData(a.shape.at), unsafe.SliceData(b.shape.at))
+	for i, one := range *first.table.consts {
+		require.Same(t, one.before, (*second.table.consts)[i].before, "the text between the values")
+	}
+	inOrder, _ := showingOn(t, "c", gpuPage("GPU-3", "GPU-99"))
+	require.Same(t, first.table.consts, inOrder.table.consts)
 	require.NotSame(t, first.table.shape, second.table.shape)
 	require.Same(t, a.shape.watched, b.shape.watched)
 	for i, want := range []labels.Labels{
-		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"), labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"),
+		labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-3"), labels.FromStrings("__name__", "use", "gpu_uuid", "GPU-99"),
+		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-3"), labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-99"),
 		labels.FromStrings("__name__", "x", "m", "1"),
-		labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-99"), labels.FromStrings("__name__", "watts", "gpu_uuid", "GPU-3"),
 	} {
 		require.Equal(t, want, b.shape.WatchedLabels(i))
 	}
@@ -155,4 +159,42 @@ func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
 	}
 	took, _ := c.Paths()
 	require.EqualValues(t, 1, took)
+}
+
+func TestReplicasThatShowTheSameInAnotherOrderShareIt(t *testing.T) {
+	t.Parallel()
+	lines := []string{
+		"a{m=\"1\"} 1\n", "a{m=\"2\"} 2\n", "a{m=\"2\"} 20\n", "b{gpu_uuid=\"G1\"} 3\n", "b{gpu_uuid=\"G0\"} 4\n",
+		"# TYPE h histogram\nh_bucket{le=\"+Inf\"} 5\n", "x{} 6\n", "x{m=\"7\"} 7\n",
+	}
+	of := func(order []int) (*Cache, *Block, string) {
+		var body strings.Builder
+		for _, i := range order {
+			body.WriteString(lines[i])
+		}
+		c, b := showingOn(t, "r", body.String())
+		return c, b, body.String()
+	}
+	_, first, _ := of([]int{0, 1, 2, 3, 4, 5, 6, 7})
+	for _, order := range [][]int{{7, 6, 5, 4, 3, 1, 2, 0}, {4, 3, 0, 1, 2, 7, 5, 6}, {1, 2, 0, 3, 4, 6, 7, 5}} {
+		c, b, body := of(order)
+		require.Equal(t, shown(t, first), shown(t, b), order)
+		require.Same(t, unsafe.SliceData(first.shape.at), unsafe.SliceData(b.shape.at))
+		require.Same(t, first.shape.watched, b.shape.watched)
+		require.Equal(t, first.shape.shows, b.shape.shows)
+		fast := c.Block()
+		require.NoError(t, c.Parse(fast, []byte(body), ""))
+		quick, _ := c.Paths()
+		require.EqualValues(t, 1, quick)
+		for i := range first.shape.Watched() {
+			want, ok := first.WatchedValue(i)
+			require.True(t, ok)
+			for _, page := range []*Block{b, fast} {
+				got, ok := page.WatchedValue(i)
+				require.True(t, ok)
+				require.Equal(t, want, got, "%s %v", first.shape.WatchedLabels(i), order)
+			}
+			require.Equal(t, want, fast.Number(fast.shape.Place(i)), "a number is that of its series")
+		}
+	}
 }

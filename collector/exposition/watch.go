@@ -28,7 +28,7 @@ var metricTypes = [...]model.MetricType{
 }
 
 // Watched is how many series are watched. They are numbered in the order of the
-// source.
+// page as it is shown, whatever the source's is.
 func (s *Shape) Watched() int { return len(*s.watched) }
 
 // WatchedLabels are the labels of watched series i. Those of a GPU are made for
@@ -45,8 +45,8 @@ func (s *Shape) WatchedLabels(i int) labels.Labels {
 func (s *Shape) WatchedType(i int) model.MetricType { return metricTypes[(*s.watched)[i].typ] }
 
 // watch adds a series that is watched.
-func (b *shapeBuilder) watch(lset labels.Labels, value int, typ uint8) {
-	w := watched{value: uint32(value), typ: typ}
+func (b *shapeBuilder) watch(lset labels.Labels, value uint32, typ uint8) {
+	w := watched{value: value, typ: typ}
 	if gpu := lset.Get(labelGPU); gpu != "" {
 		if w.own = b.shown(gpu); w.own > 0 {
 			lset = labels.NewBuilder(lset).Del(labelGPU).Labels()
