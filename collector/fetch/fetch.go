@@ -96,7 +96,7 @@ func (f *Fetcher) Board(ctx context.Context, b *scrape.Batch, lane *scrape.Lane,
 			done(nil)
 			return
 		}
-		f.Body, f.Took, f.Came = page, page.Duration, time.Now()
+		f.Body, f.Took, f.Came = page, page.Duration, page.Came
 		f.buffer.keep(page.Memory())
 		done(&f.Page)
 	})

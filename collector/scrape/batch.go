@@ -21,6 +21,7 @@ type Batch struct {
 	small  [][]byte
 	landed []*flight
 	watch  watch
+	inbox  inbox
 	timer  *time.Timer
 }
 
@@ -31,7 +32,12 @@ type flight struct {
 	ctx   context.Context //nolint:containedctx // It is the life of the question.
 	fd    int
 	fresh bool
+	// large says that an answer may be more than the system takes before it is read.
+	large bool
 	begun time.Time
+	// came is when the last bytes came by the clock on the wall, in nanoseconds; 0
+	// where that is not known.
+	came int64
 	// unsent is what of the request is still to be written.
 	unsent []byte
 	// room gives the memory that the answer is read into, nil where it is the
@@ -58,18 +64,23 @@ func (b *Batch) Ask(ctx context.Context, l *Lane, room func() []byte, done func(
 	if last := len(b.landed) - 1; last >= 0 {
 		f, b.landed = b.landed[last], b.landed[:last]
 	}
-	*f = flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, unsent: l.request, room: room, done: done}
+	*f = flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, large: l.size > oneWindow, unsent: l.request, room: room, done: done}
 	b.flights = append(b.flights, f)
 	return true
 }
 
 const (
-	// leastPause is how long a batch rests at least between two looks at what came,
-	// so that one look finds many answers; pauseShare is the part of the time that
-	// it has waited so far which this is at most else. Both are what an answer's
-	// duration may be too long by.
-	leastPause = time.Millisecond
-	pauseShare = 8
+	// pause is how long a batch rests between two looks at what came, so that one
+	// look finds many answers. That makes no answer's duration longer, for the
+	// system notes when it came.
+	pause = 10 * time.Millisecond
+	// briefPause is that while the rest of an answer or the end of a dial is awaited,
+	// or an answer that may be more than comes before it is read; briefShare is the
+	// part of the time so far which it is at most else.
+	briefPause = time.Millisecond
+	briefShare = 8
+	// oneWindow is how much of an answer surely comes before any of it is read.
+	oneWindow = 32 << 10
 )
 
 // Run puts the questions, reads the answers that come within a moment and has the
@@ -85,7 +96,7 @@ func (b *Batch) Run() {
 		now := time.Now()
 		left := begun.Add(slotPatience).Sub(now)
 		if left > 0 {
-			b.pause(min(left, max(leastPause, now.Sub(begun)/pauseShare)))
+			b.rest(min(left, restOf(open, now.Sub(begun))))
 		}
 		open = b.read(open, left <= 0)
 	}
@@ -93,8 +104,19 @@ func (b *Batch) Run() {
 	b.flights = b.flights[:0]
 }
 
-// pause rests for a moment.
-func (b *Batch) pause(d time.Duration) {
+// restOf is how long a batch rests before its next look, given for how long it has
+// waited.
+func restOf(open []*flight, waited time.Duration) time.Duration {
+	for _, f := range open {
+		if f.large || len(f.unsent) > 0 || len(f.buf) > 0 {
+			return min(pause, max(briefPause, waited/briefShare))
+		}
+	}
+	return pause
+}
+
+// rest rests for a moment.
+func (b *Batch) rest(d time.Duration) {
 	if b.timer == nil {
 		b.timer = time.NewTimer(d)
 	} else {
@@ -169,13 +191,35 @@ func (f *flight) end(ok bool, seen time.Time) {
 		page = Page{
 			memory: f.buf, Body: f.buf[f.head.size : f.head.size+f.head.length],
 			ContentType: l.typed(f.head.contentType), WireBytes: int64(f.head.length),
-			Duration: seen.Sub(f.begun), sent: l.sent, open: l.client.open,
+			Duration: f.took(seen), sent: l.sent, open: l.client.open,
 		}
+		page.Came = f.begun.Add(page.Duration)
+		l.size = len(f.buf)
 		l.give(!f.head.last)
 	} else {
 		f.lane.fail(f.fresh || len(f.buf) > 0)
 	}
 	f.done(page, ok)
+}
+
+// stepped is by how much two clocks may differ over one question without one of
+// them having been set.
+const stepped = time.Millisecond
+
+// took is the time from the question to the last byte of its answer.
+func (f *flight) took(seen time.Time) time.Duration {
+	return tookOf(seen.Sub(f.begun), f.begun.UnixNano(), f.came, seen.UnixNano())
+}
+
+// tookOf is the time from begun until an answer came, as the system noted that, else
+// until it was seen, which was so long by the clock that nobody sets. The others are
+// moments of the clock on the wall.
+func tookOf(most time.Duration, begun, came, seen int64) time.Duration {
+	noted, set := time.Duration(came-begun), time.Duration(seen-begun)-most
+	if came == 0 || noted < 0 || noted > most || set.Abs() > stepped {
+		return most
+	}
+	return noted
 }
 
 // part leaves the batch: the answer is waited for by a goroutine of its own.
@@ -212,6 +256,7 @@ func (f *flight) rest(conn *os.File) verdict {
 	for v := more; ; {
 		f.grow(nil)
 		n, err := conn.Read(f.buf[len(f.buf):cap(f.buf)])
+		f.came = 0 // It is seen at once.
 		f.buf = f.buf[:len(f.buf)+n]
 		if n > 0 {
 			v = f.look()
@@ -236,14 +281,14 @@ func (f *flight) proceed(b *Batch) verdict {
 	}
 	for {
 		f.grow(b)
-		n, blocked, err := receive(f.fd, f.buf[len(f.buf):cap(f.buf)])
+		n, came, blocked, err := b.inbox.receive(f.fd, f.buf[len(f.buf):cap(f.buf)])
 		switch {
 		case blocked:
 			return more
 		case err != nil || n == 0:
 			return unusual
 		}
-		f.buf = f.buf[:len(f.buf)+n]
+		f.buf, f.came = f.buf[:len(f.buf)+n], came
 		if v := f.look(); v != more {
 			return v
 		}

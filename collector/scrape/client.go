@@ -27,8 +27,10 @@ type Page struct {
 	// so that a part of a page which ends with a line looks like a whole
 	// one: HTTP/1 without Content-Length, chunks or compression.
 	Unframed bool
-	// Duration is the time from the first byte out to the last byte in.
+	// Duration is the time from the first byte out to the last byte in, Came when
+	// that was.
 	Duration time.Duration
+	Came     time.Time
 
 	permit permit
 	// memory is what the body is a part of, nil where it is the whole.
@@ -162,7 +164,8 @@ func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, erro
 	start := time.Now()
 	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.most(int64(c.limits.Body)))}}
 	failure := c.scrape(ctx, url, &page)
-	page.Duration = time.Since(start)
+	page.Came = time.Now()
+	page.Duration = page.Came.Sub(start)
 	if failure != nil {
 		page.Body = page.Body[:0]
 		if page.permit.lease != nil {

@@ -72,3 +72,8 @@ func Inflated(c *Client, body []byte) ([]byte, error) {
 	}
 	return got, nil
 }
+
+// TookOf is how long an answer took.
+func TookOf(most time.Duration, begun, came, seen int64) time.Duration {
+	return tookOf(most, begun, came, seen)
+}

@@ -62,8 +62,9 @@ type Lane struct {
 	tookLong bool
 	// late is how many answers in a row took too long for a batch.
 	late int
-	// contentType is that of the answer before.
+	// contentType and size are those of the answer before.
 	contentType string
+	size        int
 }
 
 // PageLane is the lane to a page that is asked for with a timeout; nil where the

@@ -1,8 +1,10 @@
 package scrape
 
 import (
+	"encoding/binary"
 	"errors"
 	"net/netip"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,6 +22,8 @@ func connect(to netip.AddrPort) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
+	// Where the system does not note when something came, that is not known.
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
 	if err = unix.Connect(fd, address); err != nil && !errors.Is(err, unix.EINPROGRESS) {
 		disconnect(fd)
 		return -1, err
@@ -30,9 +34,46 @@ func connect(to netip.AddrPort) (fd int, err error) {
 // disconnect closes a connection. How that ends is of no interest any more.
 func disconnect(fd int) { _ = unix.Close(fd) }
 
-// receive reads what came; blocked is true when nothing is there yet.
-func receive(fd int, into []byte) (n int, blocked bool, err error) {
-	return again(func() (int, error) { return unix.Read(fd, into) })
+// inbox is memory for what is read with the bytes that came.
+type inbox struct {
+	bodies [1][]byte
+	notes  [64]byte
+}
+
+// receive reads what came; blocked is true when nothing is there yet. Came is when
+// the last of it did by the clock on the wall, which the system noted; 0 where it
+// did not.
+func (b *inbox) receive(fd int, into []byte) (n int, came int64, blocked bool, err error) {
+	b.bodies[0] = into
+	noted := 0
+	n, blocked, err = again(func() (int, error) {
+		read, notes, _, _, err := unix.RecvmsgBuffers(fd, b.bodies[:], b.notes[:], 0)
+		noted = notes
+		return read, err
+	})
+	b.bodies[0] = nil
+	if blocked || err != nil {
+		return n, 0, blocked, err
+	}
+	return n, noteOf(b.notes[:noted]), false, nil
+}
+
+// noteOf is when something came, in nanoseconds since 1970; 0 where that was not
+// noted.
+func noteOf(notes []byte) int64 {
+	for len(notes) >= unix.SizeofCmsghdr {
+		head, data, rest, err := unix.ParseOneSocketControlMessage(notes)
+		if err != nil {
+			return 0
+		}
+		// Seconds and nanoseconds as this machine has them, where it has 64 bits.
+		if head.Level == unix.SOL_SOCKET && head.Type == unix.SO_TIMESTAMPNS && len(data) == 16 {
+			seconds, nanos := binary.NativeEndian.Uint64(data), binary.NativeEndian.Uint64(data[8:])
+			return int64(seconds)*int64(time.Second) + int64(nanos)
+		}
+		notes = rest
+	}
+	return 0
 }
 
 // transmit writes what it can; blocked is true when it can nothing yet.

@@ -15,7 +15,11 @@ func connect(netip.AddrPort) (int, error) { return -1, errors.ErrUnsupported }
 
 func disconnect(int) {}
 
-func receive(int, []byte) (int, bool, error) { return 0, false, errors.ErrUnsupported }
+type inbox struct{}
+
+func (*inbox) receive(int, []byte) (int, int64, bool, error) {
+	return 0, 0, false, errors.ErrUnsupported
+}
 
 func transmit(int, []byte) (int, bool, error) { return 0, false, errors.ErrUnsupported }
 

@@ -1,0 +1,71 @@
+//go:build linux
+
+package scrape_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+)
+
+// A batch rests between two looks, and an answer's time ends nevertheless when the
+// answer came.
+func TestARestMakesNoAnswerLonger(t *testing.T) {
+	t.Parallel()
+	var said [2]atomic.Pointer[time.Time]
+	note := func(i int) { now := time.Now(); said[i].Store(&now) }
+	server := serve(t, nil, func(p *peer) {
+		for p.request() != nil {
+			note(0)
+			p.say(answer("200 OK", "", page))
+			note(1)
+		}
+	})
+	l := paged(t, newClient(t), server.url, 5*time.Second)
+	asks := func() (got scrape.Page, before time.Time) {
+		var b scrape.Batch
+		done, before := make(chan scrape.Page, 1), time.Now()
+		require.True(t, b.Ask(t.Context(), l, func() []byte { return nil }, func(p scrape.Page, ok bool) {
+			require.True(t, ok)
+			done <- p
+		}))
+		b.Run()
+		return <-done, before
+	}
+	// The system may take a moment until it notes anything.
+	require.Eventually(t, func() bool {
+		got, before := asks()
+		require.Eventually(t, func() bool { return said[1].Load() != nil }, ample, time.Millisecond)
+		require.False(t, got.Came.Before(*said[0].Load()), "not before it was sent")
+		require.Positive(t, got.Duration)
+		require.LessOrEqual(t, got.Duration, got.Came.Sub(before))
+		return !got.Came.After(said[1].Swap(nil).Add(time.Millisecond))
+	}, ample, time.Millisecond)
+}
+
+func TestHowLongAnAnswerTook(t *testing.T) {
+	t.Parallel()
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		says string
+		// came and seen are when it did by the clock on the wall, since it was asked
+		// for, and most how long it took until it was seen.
+		came, seen, most, took time.Duration
+	}{
+		{"as the system noted it", 3 * ms, 10 * ms, 10 * ms, 3 * ms},
+		{"no time", 0, 10 * ms, 10 * ms, 0},
+		{"until it was seen, where nothing was noted", -time.Hour, 10 * ms, 10 * ms, 10 * ms},
+		{"until it was seen, where it was noted before it was asked for", -ms, 10 * ms, 10 * ms, 10 * ms},
+		{"until it was seen at most", 11 * ms, 10 * ms, 10 * ms, 10 * ms},
+		{"until it was seen, when the clock was set", 3 * ms, 15 * ms, 10 * ms, 10 * ms},
+		{"until it was seen, when the clock was set back", 3 * ms, 5 * ms, 10 * ms, 10 * ms},
+		{"as it was noted, when the clock runs a little fast", 3 * ms, 10*ms + ms/2, 10 * ms, 3 * ms},
+	} {
+		begun := int64(time.Hour)
+		require.Equal(t, c.took, scrape.TookOf(c.most, begun, begun+int64(c.came), begun+int64(c.seen)), c.says)
+	}
+}
