@@ -4,9 +4,7 @@ package live
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
-	"net/url"
 	"os"
 	"slices"
 	"strconv"
@@ -135,23 +133,13 @@ func number(t *testing.T, text string) float64 {
 // over are the values of a query in the last time, by their only label.
 func (s *stack) over(t *testing.T, query string, length time.Duration) map[string][]float64 {
 	t.Helper()
-	var answer struct {
-		Data struct {
-			Result []struct {
-				Metric map[string]string `json:"metric"`
-				Values [][]any           `json:"values"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	end := time.Now().Unix()
-	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=2", s.prometheus,
-		url.QueryEscape(query), end-int64(length.Seconds()), end), &answer)
+	now := time.Now()
 	found := make(map[string][]float64)
-	for _, r := range answer.Data.Result {
-		require.Len(t, r.Metric, 1, query)
-		for _, v := range r.Values {
-			for _, label := range r.Metric {
-				found[label] = append(found[label], number(t, fmt.Sprint(v[1])))
+	for _, r := range s.queryRange(t, query, now.Add(-length), now, 2*time.Second) {
+		require.Len(t, r.labels, 1, query)
+		for _, label := range r.labels {
+			for _, p := range r.points {
+				found[label] = append(found[label], p.value)
 			}
 		}
 	}

@@ -218,6 +218,43 @@ func (s *stack) awaitReady(t *testing.T) {
 	})
 }
 
+// ranged is a series with its values over a time.
+type ranged struct {
+	labels map[string]string
+	points []point
+}
+
+// point is one value.
+type point struct {
+	at    time.Time
+	value float64
+}
+
+// queryRange asks Prometheus for values over a time.
+func (s *stack) queryRange(t *testing.T, expr string, start, end time.Time, step time.Duration) []ranged {
+	t.Helper()
+	var answer struct {
+		Data struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+				Values [][2]any          `json:"values"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=%s", s.prometheus,
+		url.QueryEscape(expr), start.Unix(), end.Unix(), step), &answer)
+	found := make([]ranged, len(answer.Data.Result))
+	for i, r := range answer.Data.Result {
+		found[i].labels = r.Metric
+		for _, v := range r.Values {
+			at, isNumber := v[0].(float64)
+			require.True(t, isNumber, expr)
+			found[i].points = append(found[i].points, point{time.Unix(int64(at), 0), number(t, fmt.Sprint(v[1]))})
+		}
+	}
+	return found
+}
+
 // query asks Prometheus for a value now.
 func (s *stack) query(t *testing.T, expr string) []map[string]string {
 	t.Helper()

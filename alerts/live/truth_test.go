@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -102,29 +101,16 @@ func (p *panelReader) read(t *testing.T, v shown) map[time.Time]float64 {
 	t.Helper()
 	expr := p.queries[v.panel]
 	require.NotEmpty(t, expr, "there is no %s", v.panel)
-	var answer struct {
-		Data struct {
-			Result []struct {
-				Metric map[string]string `json:"metric"`
-				Values [][]any           `json:"values"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	fetchJSON(t, fmt.Sprintf("http://%s/api/v1/query_range?query=%s&start=%d&end=%d&step=%s", p.prometheus,
-		url.QueryEscape(expr), p.end.Add(-watchedFor).Unix(), p.end.Unix(), step), &answer)
 	points := make(map[time.Time]float64)
 	found := 0
-	for _, r := range answer.Data.Result {
-		if !has(r.Metric, v.series) {
+	for _, r := range p.queryRange(t, expr, p.end.Add(-watchedFor), p.end, step) {
+		if !has(r.labels, v.series) {
 			continue
 		}
 		found++
-		for _, x := range r.Values {
-			at, isNumber := x[0].(float64)
-			value, err := strconv.ParseFloat(fmt.Sprint(x[1]), 64)
-			require.True(t, isNumber && err == nil, v.panel)
-			if !math.IsNaN(value) {
-				points[time.Unix(int64(at), 0)] = value
+		for _, x := range r.points {
+			if !math.IsNaN(x.value) {
+				points[x.at] = x.value
 			}
 		}
 	}

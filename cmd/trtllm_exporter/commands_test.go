@@ -72,9 +72,10 @@ func typed(line string) []string {
 	for _, end := range []string{" #", " | ", " > ", " &"} {
 		line, _, _ = strings.Cut(line, end)
 	}
+	words, quoted := regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+`), regexp.MustCompile(`'([^']*)'|"([^"]*)"`)
 	var args []string
-	for _, word := range regexp.MustCompile(`(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+`).FindAllString(line, -1) {
-		args = append(args, regexp.MustCompile(`'([^']*)'|"([^"]*)"`).ReplaceAllString(word, "$1$2"))
+	for _, word := range words.FindAllString(line, -1) {
+		args = append(args, quoted.ReplaceAllString(word, "$1$2"))
 	}
 	return args
 }

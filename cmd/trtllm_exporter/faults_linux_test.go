@@ -114,11 +114,15 @@ func freeAddress(t *testing.T, host string) string {
 	return l.Addr().String()
 }
 
-// counting is a server whose one counter moves by 100 a second.
+// perSecond is how fast the counter of [counting] moves; rateWithin is how far from that
+// a rate may be while the process is stopped and goes on, or clocks are set.
+const perSecond, rateWithin = 100, 25
+
+// counting is a server whose one counter moves by perSecond.
 func counting(t *testing.T, takes time.Duration) (address string, now func() float64) {
 	t.Helper()
 	began := time.Now()
-	now = func() float64 { return 1e6 + 100*time.Since(began).Seconds() }
+	now = func() float64 { return 1e6 + perSecond*time.Since(began).Seconds() }
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			http.NotFound(w, r)
@@ -191,12 +195,12 @@ func TestC04AStopOfTheProcessShowsNothingOld(t *testing.T) {
 		if m := counter.FindStringSubmatch(page); m != nil {
 			v, err := strconv.ParseFloat(m[1], 64)
 			require.NoError(t, err)
-			require.Greater(t, v, now()-100*(oldest+2*time.Second).Seconds(), "a page of before the stop")
+			require.Greater(t, v, now()-perSecond*(oldest+2*time.Second).Seconds(), "a page of before the stop")
 		}
 		if m := rate.FindStringSubmatch(page); m != nil {
 			v, err := strconv.ParseFloat(m[1], 64)
 			require.NoError(t, err)
-			require.InDelta(t, 100, v, 25, "a rate over the stop")
+			require.InDelta(t, perSecond, v, rateWithin, "a rate over the stop")
 			rates++
 		}
 	}
@@ -225,13 +229,13 @@ func TestC04AStopOfTheProcessShowsNothingOld(t *testing.T) {
 		if m := counter.FindStringSubmatch(<-done); m != nil {
 			v, err := strconv.ParseFloat(m[1], 64)
 			require.NoError(t, err)
-			require.Greater(t, v, now()-700, "who waited for the end of the stop has a page of before it")
+			require.Greater(t, v, now()-7*perSecond, "who waited for the end of the stop has a page of before it")
 		}
 	}
 	rates = 0
 	watch(12 * time.Second)
 	require.Positive(t, rates, "rates are back")
-	t.Attr("C04", "no old value; rates within 25 of 100")
+	t.Attr("C04", fmt.Sprintf("no old value; rates within %d of %d", rateWithin, perSecond))
 }
 
 // stopped waits until no thread of the process runs any more: on a busy machine

@@ -45,6 +45,7 @@ func TestMain(m *testing.M) {
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
+//	found CODE RESULT         what came of a case of docs/faults.md
 func TestScripts(t *testing.T) {
 	// P05.
 	testscript.Run(t, testscript.Params{
@@ -61,6 +62,7 @@ func TestScripts(t *testing.T) {
 			"eventually": eventually,
 			"fetch":      fetch,
 			"send":       send,
+			"found":      func(_ *testscript.TestScript, _ bool, args []string) { t.Attr(args[0], args[1]) },
 		},
 	})
 }
