@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -11,11 +9,9 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,135 +26,55 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// process is the whole program as its users run it.
-type process struct {
-	t       *testing.T
-	address string
-	// config is the name of its configuration.
-	config string
-	scheme string
-	client *http.Client
-	cmd    *exec.Cmd
-	log    bytes.Buffer
-}
-
-// started runs the program until the test ends, behind a command that ends in
-// exec "$0" "$@"; empty for none. It returns nil when that command cannot be run
-// here.
-func started(t *testing.T, address, before, config string, args ...string) *process {
-	t.Helper()
-	dir := t.TempDir()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	require.NoError(t, os.Symlink(self, filepath.Join(dir, program)))
-	p := &process{t: t, address: address, config: filepath.Join(dir, "config.yml"), scheme: "http", client: &http.Client{Timeout: 10 * time.Second}}
-	require.NoError(t, os.WriteFile(p.config, []byte(config), 0o600))
-	if before == "" {
-		before = `exec "$0" "$@"`
-	}
-	line := append([]string{"-c", before, filepath.Join(dir, program), "--config.file", p.config, "--web.listen-address", address}, args...)
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", line...)
-	p.cmd.Stderr = &p.log
-	require.NoError(t, p.cmd.Start())
-	t.Cleanup(func() {
-		_ = p.cmd.Process.Kill()
-		_ = p.cmd.Wait()
-	})
-	return p
-}
-
-// healthy waits until the program answers.
-func (p *process) healthy() {
-	p.t.Helper()
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if _, code, err := p.get("/-/healthy"); err == nil && code == http.StatusOK {
-			return
-		}
-		require.Less(p.t, time.Since(began), 30*time.Second, "%s", &p.log)
-	}
-}
-
-// get asks for a path.
-func (p *process) get(path string) (body string, code int, err error) {
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.scheme+"://"+p.address+path, http.NoBody)
-	if err != nil {
-		return "", 0, err
-	}
-	response, err := p.client.Do(request)
-	if err != nil {
-		return "", 0, err
-	}
-	text, err := io.ReadAll(response.Body)
-	_ = response.Body.Close()
-	return string(text), response.StatusCode, err
-}
-
-// metrics is the page, which has to be there whatever happens to targets.
-func (p *process) metrics() string {
-	p.t.Helper()
-	body, code, err := p.get("/metrics")
-	require.NoError(p.t, err)
-	require.Equal(p.t, http.StatusOK, code)
-	return body
-}
-
-// freeAddress is one that nothing listens on.
-func freeAddress(t *testing.T, host string) string {
-	t.Helper()
-	var listen net.ListenConfig
-	l, err := listen.Listen(t.Context(), "tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Skipf("this machine has no %s: %v", host, err)
-	}
-	require.NoError(t, l.Close())
-	return l.Addr().String()
-}
-
-// perSecond is how fast the counter of [counting] moves; rateWithin is how far from that
-// a rate may be while the process is stopped and goes on, or clocks are set.
-const perSecond, rateWithin = 100, 25
-
-// counting is a server whose one counter moves by perSecond.
-func counting(t *testing.T, takes time.Duration) (address string, now func() float64) {
-	t.Helper()
-	began := time.Now()
-	now = func() float64 { return 1e6 + perSecond*time.Since(began).Seconds() }
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/metrics" {
-			http.NotFound(w, r)
-			return
-		}
-		time.Sleep(takes)
-		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprintf(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\",version=\"1\"} %.0f\n", now())
-	}))
-	t.Cleanup(s.Close)
-	return s.Listener.Addr().String(), now
-}
-
 func TestP06AShortageOfFilesHealsAndIsNobodysEnd(t *testing.T) {
 	t.Attr("P06", "`connections_waits_total`")
-	var targets strings.Builder
-	address, _ := counting(t, 100*time.Millisecond)
-	for i := range 200 {
-		fmt.Fprintf(&targets, "      - { targets: [%q], labels: { replica_id: r%d } }\n", address, i)
-	}
-	p := started(t, freeAddress(t, "127.0.0.1"), `ulimit -n 64; exec "$0" "$@"`,
-		"global: { scrape_interval: 2s, scrape_timeout: 2s }\npools:\n  - pool_id: p\n    engine: triton\n    api_port: 1\n    metrics_path: /metrics\n    static_configs:\n"+targets.String())
-	p.healthy()
+	p := shortOfFiles(t, 200, 64, "2s")
 	var page string
 	for began := time.Now(); strings.Count(page, "\ntrtllm_exporter_target_last_success_timestamp_seconds{") < 200; time.Sleep(200 * time.Millisecond) {
 		page = p.metrics()
 		require.Less(t, time.Since(began), time.Minute)
 	}
-	limit, err := strconv.ParseFloat(regexp.MustCompile(`(?m)^trtllm_exporter_connections_limit (.*)$`).FindStringSubmatch(page)[1], 64)
-	require.NoError(t, err)
-	require.LessOrEqual(t, limit, 48.0)
-	require.Contains(t, page, "\ntrtllm_exporter_connections_waits_total")
-	require.NotContains(t, page, "trtllm_exporter_connections_waits_total 0\n")
+	require.LessOrEqual(t, number(t, page, "trtllm_exporter_connections_limit"), 48.0)
+	require.Positive(t, number(t, page, "trtllm_exporter_connections_waits_total"))
 	for _, line := range regexp.MustCompile(`(?m)^trtllm_exporter_target_scrape_failures_total\{.*$`).FindAllString(page, -1) {
 		require.Regexp(t, `reason="(resource|timeout)"`, line)
 	}
+}
+
+// TestP06WhereTheFilesJustDoAllAreUp has time enough for all targets to have their
+// turn in each interval.
+func TestP06WhereTheFilesJustDoAllAreUp(t *testing.T) {
+	if os.Getenv("FAULTS") == "" {
+		t.Skip("make faults runs it: it takes half a minute")
+	}
+	p := shortOfFiles(t, 300, 128, "5s")
+	up := regexp.MustCompile(`(?m)^trtllm_exporter_target_up\{.*\} 1$`)
+	for began := time.Now(); len(up.FindAllString(p.metrics(), -1)) < 300; time.Sleep(200 * time.Millisecond) {
+		require.Less(t, time.Since(began), time.Minute)
+	}
+	pages, most := 0, 0.0
+	for began := time.Now(); time.Since(began) < 15*time.Second; time.Sleep(200 * time.Millisecond) {
+		page := p.metrics()
+		require.Len(t, up.FindAllString(page, -1), 300)
+		pages, most = pages+1, max(most, number(t, page, "trtllm_exporter_connections"))
+	}
+	t.Logf("300 up on each of %d pages, at most %.0f connections", pages, most)
+	require.LessOrEqual(t, most, 96.0)
+}
+
+// shortOfFiles is the program in front of so many targets, whose answers take a
+// tenth of a second each, with fewer files than it would open.
+func shortOfFiles(t *testing.T, targets, files int, interval string) *process {
+	t.Helper()
+	var listed strings.Builder
+	address, _ := counting(t, 100*time.Millisecond)
+	for i := range targets {
+		fmt.Fprintf(&listed, "      - { targets: [%q], labels: { replica_id: r%d } }\n", address, i)
+	}
+	p := started(t, freeAddress(t, "127.0.0.1"), fmt.Sprintf(`ulimit -n %d; exec "$0" "$@"`, files),
+		fmt.Sprintf("global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }\npools:\n  - pool_id: p\n    engine: triton\n    api_port: 1\n    metrics_path: /metrics\n    static_configs:\n", interval)+listed.String())
+	p.healthy()
+	return p
 }
 
 func TestP08AReadOnlyFileSystemIsEnough(t *testing.T) {
