@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/common/expfmt"
@@ -36,7 +37,7 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 		}
 		text := header.Clone()
 		text.Set("Accept", withoutOpenMetrics(header))
-		f = expfmt.NegotiateAccept(text, expfmt.DefaultAcceptedFormats()...)
+		f = expfmt.NegotiateAccept(text, slices.DeleteFunc(expfmt.DefaultAcceptedFormats(), notText)...)
 	case expfmt.TypeProtoDelim, expfmt.TypeProtoText, expfmt.TypeProtoCompact:
 		return Format{Expfmt: f, ContentType: string(f)}
 	default:
@@ -46,6 +47,9 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	}
 	return Format{Expfmt: f, ContentType: textContentType, Text: true}
 }
+
+// notText says whether a format is another one than text.
+func notText(f expfmt.Format) bool { return f.FormatType() != expfmt.TypeTextPlain }
 
 // acceptsText says whether the client would take the text format.
 func acceptsText(header http.Header) bool {

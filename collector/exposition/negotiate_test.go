@@ -45,6 +45,7 @@ var acceptHeaders = []struct {
 	{"text/* is text", strictOM + ",text/*;q=0.1", false, textPlain, true},
 	{"old OpenMetrics alone is answered in kind", "application/openmetrics-text;version=0.0.1", false, "application/openmetrics-text; version=0.0.1; charset=utf-8; escaping=underscores", true},
 	{"a format of the future gets text", "application/openmetrics-text;version=9.0.0,application/x-future", false, textPlain, true},
+	{"a client that refuses protobuf and takes text after OpenMetrics gets text", strictOM + ",application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited;q=0,text/plain;q=A", false, textPlain, true},
 	{"garbage gets text", ";;;,,,q=,/;q=x,\x00", false, textPlain, true},
 }
 
