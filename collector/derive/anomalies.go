@@ -63,7 +63,7 @@ func (p *Plan) inspect() {
 // check adds one check of a model or of a model id; nil is none.
 func (p *Plan) check(name, of string, lset labels.Labels, eval Eval) {
 	if eval != nil {
-		p.checks[name+of] = anomaly{withLabel(lset, "check", name), once(eval)}
+		p.checks[name+of] = anomaly{withLabel(lset, "check", name), once(p, eval)}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"time"
-	"unique"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -54,8 +53,10 @@ type Deriver struct {
 	read    *engine.Page
 	program *program
 	window  *Window
-	out     *exposition.Computed
-	row     []float64
+	// out are the series with the target's labels.
+	out *rendered
+	row []float64
+	now moment
 	// page and block are what render, made once, works on.
 	page, block *exposition.Block
 	render      func()
@@ -69,13 +70,13 @@ type Deriver struct {
 	busy map[string]int64
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
-	born map[unique.Handle[string]]struct{}
+	born map[column]struct{}
 }
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts, busy: make(map[string]int64), born: make(map[unique.Handle[string]]struct{})}
-	d.render = func() { d.program.render(d.window, d.page, d.block) }
+	d := &Deriver{opts: opts, busy: make(map[string]int64), born: make(map[column]struct{})}
+	d.render = func() { d.program.render(d.window, &d.now, d.page, d.block) }
 	return d
 }
 
@@ -117,19 +118,19 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 	if read != d.read {
 		d.compile(read)
 	}
-	d.program.values(page, d.row, &d.window.stats)
+	d.program.values(page, d.row, &d.now, &d.window.stats)
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 		d.watchWork()
 		d.sizeCaches()
 	}
-	return d.out.Over(page, d.program.room(), d)
+	return d.out.out.Over(page, d.program.room(), d)
 }
 
 // Fill implements [exposition.Filler].
 func (d *Deriver) Fill(page, out *exposition.Block) {
 	if d.opts.Guard == nil {
-		d.program.render(d.window, page, out)
+		d.program.render(d.window, &d.now, page, out)
 		return
 	}
 	d.page, d.block = page, out
@@ -142,20 +143,53 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 // compile makes a plan for pages of another shape; inputs that both shapes have
 // keep their values.
 func (d *Deriver) compile(read *engine.Page) {
-	before, window := d.program, d.window
+	before, was := d.program, d.out
+	d.begin(before, was, read, d.make(read))
+}
+
+// begin follows pages of a shape with the program that was made for it; inputs
+// that the program before has too keep their values.
+func (d *Deriver) begin(before *program, was *rendered, read *engine.Page, left int) {
+	window := d.window
 	d.read = read
-	plan := newPlan(&d.opts, read)
-	d.program = plan.compile(&d.opts, read.Shape())
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
-		d.window.adopt(window, d.program.from(before))
+		d.window.adopt(window, d.program.from(before, d.out.gpus, was.gpus))
 	}
 	d.window.begin(d.newborn())
-	d.left = LeftOut{plan.unread, boundSeries(d.program.series, d.opts.Budget.Less(read.Shape().Cost()))}
-	d.out = exposition.NewRelabelled(d.program.series, d.opts.Identity.Relabel, read.Shape())
-	d.program.series = nil
+	d.left = LeftOut{d.program.unread, left}
 	d.forgetWork()
-	d.row = make([]float64, len(d.program.places))
+	d.row, d.now = make([]float64, len(d.program.places)), newMoment(d.program)
+}
+
+// make finds the program for pages of a shape, which other targets may have
+// already, or makes it, and gives its series the labels of the target; left are
+// those for which there is no room.
+func (d *Deriver) make(read *engine.Page) (left int) {
+	alike, shares := d.opts.likeness(read)
+	if shares {
+		if p := kept.find(&alike); p != nil {
+			if out := p.like(&d.opts, read.Shape()); out != nil {
+				d.program, d.out = p, out
+				return 0
+			}
+		}
+	}
+	var series []exposition.ComputedSeries
+	d.program, series = d.alone(read)
+	if shares {
+		d.program = kept.once(&alike, d.program)
+	}
+	d.out, left = d.program.renderFor(&d.opts, series, read.Shape())
+	return left
+}
+
+// alone makes a program and its series for the target alone.
+func (d *Deriver) alone(read *engine.Page) (*program, []exposition.ComputedSeries) {
+	p := newPlan(&d.opts, read).compile(&d.opts, read.Shape())
+	series := p.series
+	p.series = nil
+	return p, series
 }
 
 // forgetWork forgets what the page has no more.
@@ -173,7 +207,8 @@ const mostBorn = 4096
 // some pages and is there again is not new.
 func (d *Deriver) newborn() []int {
 	var columns []int
-	for i, key := range d.program.keys {
+	for i, numbered := range d.program.keys {
+		key := numbered.on(d.out.gpus)
 		_, known := d.born[key]
 		if !d.program.appears[i] || known || len(d.born) >= mostBorn {
 			continue

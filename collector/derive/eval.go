@@ -151,19 +151,17 @@ func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 }
 
 // once computes a value that several others need once a page.
-func once[T any](e func(*Window) (T, bool)) func(*Window) (T, bool) {
+func once[T any](p *Plan, e func(*Window) (T, bool)) func(*Window) (T, bool) {
 	if e == nil {
 		return nil
 	}
-	var value T
-	var there bool
-	at := int64(-1)
+	each := newPerPage(p, func(w *Window, into *T) (ok bool) {
+		*into, ok = e(w)
+		return ok
+	})
 	return func(w *Window) (T, bool) {
-		if at != w.now {
-			value, there = e(w)
-			at = w.now
-		}
-		return value, there
+		v, ok := each.of(w)
+		return *v, ok
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unique"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -147,7 +146,7 @@ func (p *Plan) column(i int) int {
 	p.columns[i] = c
 	out.places = append(out.places, in.Place)
 	out.counter = append(out.counter, in.meaning.Counter)
-	out.keys = append(out.keys, unique.Make(in.key()))
+	out.keys = append(out.keys, in.key(p.gpus))
 	out.appears = append(out.appears, p.quirks.CountersAppear && in.meaning.Counter)
 	// Numbers of observations have no unit.
 	part, shift := in.meaning.Part, in.meaning.Shift

@@ -82,8 +82,6 @@ func (p *Plan) passWhole(f *Family, g *group, lset labels.Labels, gate int) {
 type passedHistogram struct {
 	first, gate, shift int
 	places             []exposition.Place
-	// whole says that it may be shown on the newest page.
-	whole bool
 }
 
 // grows says whether the buckets grow up to the count, and all is finite.

@@ -38,8 +38,10 @@ type Plan struct {
 	counts   counts
 	identity Identity
 	sources  []source
-	groups   map[engine.Signal][]*group
-	byID     map[signalOf][]*group
+	// gpus are those of the page.
+	gpus   []string
+	groups map[engine.Signal][]*group
+	byID   map[signalOf][]*group
 	// loaded is how many models the page shows as loaded.
 	loaded  int
 	columns map[int]int
@@ -52,8 +54,6 @@ type Plan struct {
 	wanted []slo.Objective
 	// leave says that families which a query computes are not shown.
 	leave bool
-	// unread are how many models the budget leaves out.
-	unread int
 	// noted are the signals that rules read, nil outside of tests.
 	noted map[engine.Signal]bool
 }
@@ -71,7 +71,7 @@ type counts struct {
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
 		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives, leave: opts.NoWindowGauges,
-		counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
+		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
@@ -83,7 +83,7 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 		}
 	}
 	p.read(page)
-	p.unread = p.boundModels(opts.Budget.Models)
+	p.program.unread = p.boundModels(opts.Budget.Models)
 	p.group()
 	p.inspect()
 	return p
@@ -115,7 +115,6 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 	p.program.objectives = p.objectives()
 	p.alias(opts, shape)
 	p.observe()
-	p.program.open = make([]bool, len(p.program.gates))
 	return p.program
 }
 

@@ -1,24 +1,22 @@
 package derive
 
 import (
-	"math"
-	"unique"
-
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// program makes the derived series of pages of one shape.
+// program makes the derived series of pages of one shape. It never changes once it
+// is compiled, and serves all targets whose pages have that shape.
 type program struct {
 	intake
 
+	// series are taken from it when they are rendered.
 	series []exposition.ComputedSeries
 	// gates are the conditions that hold series back; gate 0 lets everything
 	// pass.
 	gates []Gate
-	open  []bool
 	// What series are made of: text that is passed on as it is, or with its
 	// point moved, histograms that are judged first, values that are computed,
 	// values that repeat others. What is plain is in plainly with its rules.
@@ -37,37 +35,21 @@ type program struct {
 	objectives []target.Check
 	// broken are the histograms of the shape that are not whole.
 	broken uint64
+	// unread are how many models the budget leaves out.
+	unread int
+	// results are how many of [perPage] it has.
+	results int
+	shared  shared
 }
 
-// intake is what is read of each page: the inputs of the window are its columns.
-type intake struct {
-	// places are where the numbers of the columns are, counter says which of them
-	// only grow, scaled and notZero are those that are more than their numbers.
-	places  []exposition.Place
-	counter []bool
-	scaled  []scaled
-	notZero []int32
-	// keys find the columns of one program in another; replicas of one kind have
-	// the same, which are kept once.
-	keys []unique.Handle[string]
-	// appears are the columns that come with their first event.
-	appears []bool
-	// judged are the places of which something may be wrong.
-	judged []judged
-}
+// moment is what a program says of the newest page of one target: which gates are
+// open, and which histograms may be shown.
+type moment struct{ open, whole []bool }
 
-// scaled is a column in a unit of its own.
-type scaled struct {
-	column  int32
-	divisor float64
-}
-
-// judged is a place of which something may be wrong: quantiles may be NaN,
-// which is no fault of the server, and nothing else; counters may not be below
-// 0.
-type judged struct {
-	place             exposition.Place
-	quantile, counter bool
+// newMoment makes room.
+func newMoment(p *program) moment {
+	both := make([]bool, len(p.gates)+len(p.histograms))
+	return moment{both[:len(p.gates):len(p.gates)], both[len(p.gates):]}
 }
 
 // passed is a series that is a source's text, its decimal point moved.
@@ -150,82 +132,27 @@ func (p *Plan) when(key string, gate Gate) int {
 	return n
 }
 
-// judge adds a source to those of which something may be wrong.
-func (p *Plan) judge(in *source) {
-	if p.judging[in.Place] {
-		return
-	}
-	p.judging[in.Place] = true
-	p.program.judged = append(p.program.judged, judged{
-		place: in.Place, counter: in.meaning.Counter,
-		quantile: in.meaning.Form != 0 && !in.meaning.Counter,
-	})
-}
-
-// values reads the numbers of one page into row, NaN for what is not there or
-// not finite, and counts what is wrong with them.
-func (r *program) values(page *exposition.Block, row []float64, stats *Stats) {
-	page.Numbers(r.places, row)
-	if !page.Plain() {
-		r.suspect(page, row, stats)
-	}
-	for i := range r.scaled {
-		row[r.scaled[i].column] /= r.scaled[i].divisor
-	}
-	for _, i := range r.notZero {
-		if row[i] == 0 {
-			row[i] = math.NaN()
-		}
-	}
-	stats.BrokenHistograms += r.broken
-	for i := range r.histograms {
-		h := &r.histograms[i]
-		if h.whole = h.grows(page); !h.whole {
-			stats.BrokenHistograms++
-		}
-	}
-}
-
-// suspect counts the values of a page that are not what they may be, and takes
-// those out of the row that cannot be used.
-func (r *program) suspect(page *exposition.Block, row []float64, stats *Stats) {
-	for i := range r.judged {
-		j := &r.judged[i]
-		switch v := page.Number(j.place); {
-		case v != v && !j.quantile:
-			stats.NonFinite++
-		case v < 0 && j.counter:
-			stats.Negative++
-		}
-	}
-	for i, counter := range r.counter {
-		if counter && row[i] < 0 {
-			row[i] = math.NaN()
-		}
-	}
-}
-
 // render gives the block of one page its values.
-func (r *program) render(w *Window, page, out *exposition.Block) {
+func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
 	for i, gate := range r.gates {
-		r.open[i] = gate(w)
+		now.open[i] = gate(w)
 	}
-	for i := out.ShowNumbers(page, r.plain, r.open, 0); i < len(r.plain); i = out.ShowNumbers(page, r.plain, r.open, i+1) {
+	for i := out.ShowNumbers(page, r.plain, now.open, 0); i < len(r.plain); i = out.ShowNumbers(page, r.plain, now.open, i+1) {
 		r.plainly[i].copy(page, out)
 	}
 	for i := range r.copies {
-		if c := &r.copies[i]; r.open[c.gate] {
+		if c := &r.copies[i]; now.open[c.gate] {
 			c.copy(page, out)
 		}
 	}
 	for i := range r.histograms {
-		if h := &r.histograms[i]; h.whole && r.open[h.gate] {
+		if h := &r.histograms[i]; now.whole[i] && now.open[h.gate] {
 			h.copy(page, out)
 		}
 	}
 	for i := range r.evals {
 		e := &r.evals[i]
-		if !r.open[e.gate] {
+		if !now.open[e.gate] {
 			continue
 		}
 		if v, ok := e.eval(w); ok {
@@ -245,20 +172,4 @@ func (r *program) render(w *Window, page, out *exposition.Block) {
 func (r *program) room() int {
 	const longest = len("-1.7976931348623157e+308")
 	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + exposition.NumberRoom
-}
-
-// from maps the columns to those of an older program, -1 for new ones.
-func (r *program) from(old *program) []int {
-	at := make(map[unique.Handle[string]]int, len(old.keys))
-	for i, key := range old.keys {
-		at[key] = i
-	}
-	from := make([]int, len(r.keys))
-	for i, key := range r.keys {
-		from[i] = -1
-		if o, ok := at[key]; ok {
-			from[i] = o
-		}
-	}
-	return from
 }

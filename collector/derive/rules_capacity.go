@@ -78,19 +78,6 @@ const (
 // limits are the values that say what an engine is limited by.
 type limits struct {
 	admitted, most, waits, core, cache, paused, prefill Eval
-	// at is the page that resource and known are of.
-	at       int64
-	resource string
-	known    bool
-}
-
-// read is what limits the engine on the newest page.
-func (l *limits) read(w *Window) (string, bool) {
-	if l.at != w.now {
-		l.at = w.now
-		l.resource, l.known = l.by(w)
-	}
-	return l.resource, l.known
 }
 
 // by is the resource for want of which requests wait, false where it is not
@@ -132,14 +119,14 @@ func limitedBy() Rule {
 		with(requestsLimit().inputs.all()...).with(cache.inputs.all()...)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		l := &limits{
-			at:       -1,
 			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: p.pending(id),
 			cache: cache.of(p, id), paused: p.sum(slices.Concat(p.of(engine.RequestsPaused, id), p.of(engine.RequestsPreempted, id))),
 			prefill: p.total(engine.RequestsPrefill, id),
 		}
+		limit := once(p, l.by)
 		for _, resource := range []string{limitedBySlots, limitedByCache, limitedByPrefill, limitedByCore, limitedByNothing, limitedByUnknown} {
 			p.emit(f, p.forModel(id, "resource", resource), p.executorGate(id), func(w *Window) (float64, bool) {
-				by, ok := l.read(w)
+				by, ok := limit(w)
 				return flag(by == resource), ok
 			})
 		}
@@ -179,10 +166,11 @@ func coverage() Rule {
 			}
 			p.emit(f, p.forFront(id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
 				seen, _, ok := w.Increase(counts...)
-				if !ok || !o.read(w) || o.total <= 0 {
+				ended, whole := o.ended.of(w)
+				if !ok || !whole || ended.total <= 0 {
 					return 0, false
 				}
-				return min(seen/o.total, 1), true
+				return min(seen/ended.total, 1), true
 			})
 		}
 	}).by("signal")

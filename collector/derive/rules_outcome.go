@@ -97,11 +97,15 @@ type outcome struct {
 	steps, all []int
 	// known says that all requests that failed are counted.
 	known bool
-	// at is the page that row, seconds, total and whole are of.
-	at             int64
+	// ended are the requests that ended over the longest stretch in which all
+	// counters are whole; false when there is none.
+	ended perPage[endedSince]
+}
+
+// endedSince is how many requests ended since a row, that many seconds ago.
+type endedSince struct {
 	row            int
 	seconds, total float64
-	whole          bool
 }
 
 // tally are the counters of one class: those that count each request once, and
@@ -116,7 +120,7 @@ type tally struct {
 
 // outcome gathers the counters of a front; nil where it has none.
 func (p *Plan) outcome(id string, of front) *outcome {
-	o := &outcome{at: -1, classes: make(map[engine.Class]*tally), known: p.counts.failures}
+	o := &outcome{classes: make(map[engine.Class]*tally), known: p.counts.failures}
 	if of.model != "" {
 		o.known = p.trusted(of.model)
 	}
@@ -135,6 +139,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		}
 	}
 	o.all = append(o.all, o.steps...)
+	o.ended = newPerPage(p, o.count)
 	return o
 }
 
@@ -192,19 +197,15 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	return n
 }
 
-// read counts, once a page, how many requests ended over the longest stretch
-// in which all counters are whole; false when there is none.
-func (o *outcome) read(w *Window) bool {
-	if o.at == w.now {
-		return o.whole
-	}
-	o.at = w.now
-	if o.row, o.seconds, o.whole = w.common(o.all); !o.whole {
+// count counts how many requests ended over the longest stretch in which all
+// counters are whole; false when there is none.
+func (o *outcome) count(w *Window, into *endedSince) (whole bool) {
+	if into.row, into.seconds, whole = w.common(o.all); !whole {
 		return false
 	}
-	o.total = 0
+	into.total = 0
 	for _, class := range classOrder {
-		o.total += o.since(w, o.row, class)
+		into.total += o.since(w, into.row, class)
 	}
 	return true
 }
@@ -225,10 +226,8 @@ func requestRate() Rule {
 	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
 		if o := p.outcome(id, at); o != nil {
 			p.emit(f, p.forFront(id, at), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-				if !o.read(w) {
-					return 0, false
-				}
-				return o.total / o.seconds, true
+				ended, ok := o.ended.of(w)
+				return ended.total / ended.seconds, ok
 			})
 		}
 	})
@@ -258,10 +257,11 @@ func errorRatio() Rule {
 			}
 			partial := o.classes[class] != nil && o.classes[class].partial
 			p.emit(f, p.forFront(id, at, labelClass, string(class)), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-				if !o.read(w) || o.total <= 0 || partial && !o.ever(w, class) {
+				ended, ok := o.ended.of(w)
+				if !ok || ended.total <= 0 || partial && !o.ever(w, class) {
 					return 0, false
 				}
-				return o.since(w, o.row, class) / o.total, true
+				return o.since(w, ended.row, class) / ended.total, true
 			})
 		}
 	}).by(labelClass)

@@ -63,10 +63,11 @@ func aboveBound(of histograms) Rule {
 		}
 		last := len(h.bounds) - 1
 		p.emit(f, lset, 0, func(w *Window) (float64, bool) {
-			if !h.read(w) || !(h.grown[last] > 0) {
+			grown, ok := h.growth(w)
+			if !ok || !(grown[last] > 0) {
 				return 0, false
 			}
-			return 1 - h.grown[last-1]/h.grown[last], true
+			return 1 - grown[last-1]/grown[last], true
 		})
 	})
 }
@@ -89,9 +90,7 @@ func (p *Plan) given(f *Family, id string, at front, groups []*group) {
 type windowed struct {
 	bounds  []float64
 	columns [][]int
-	grown   []float64
-	at      int64
-	whole   bool
+	grown   perPage[[]float64]
 }
 
 // windowed reads the buckets of a histogram; nil without its last one.
@@ -99,29 +98,33 @@ func (p *Plan) windowed(g *group) *windowed {
 	if len(g.buckets) < 2 || !g.complete() {
 		return nil
 	}
-	h := &windowed{grown: make([]float64, len(g.buckets)), at: -1}
+	h := &windowed{}
 	divisor := math.Pow10(g.meaning.Shift)
 	for _, b := range g.buckets {
 		h.bounds = append(h.bounds, b.at/divisor)
 		h.columns = append(h.columns, p.columnsOf(b.members))
 	}
+	h.grown = newPerPage(p, h.grow)
 	return h
 }
 
-// read computes how many observations the window has up to each bound.
-func (h *windowed) read(w *Window) bool {
-	if h.at == w.now {
-		return h.whole
-	}
-	h.at, h.whole = w.now, false
+// growth is how many observations the window has up to each bound.
+func (h *windowed) growth(w *Window) ([]float64, bool) {
+	grown, ok := h.grown.of(w)
+	return *grown, ok
+}
+
+// grow computes it.
+func (h *windowed) grow(w *Window, into *[]float64) bool {
+	all := (*into)[:0]
 	for i, columns := range h.columns {
 		grown, _, ok := w.Increase(columns...)
-		if !ok || i > 0 && grown < h.grown[i-1] {
+		if !ok || i > 0 && grown < all[i-1] {
 			return false
 		}
-		h.grown[i] = grown
+		all = append(all, grown)
 	}
-	h.whole = true
+	*into = all
 	return true
 }
 
@@ -130,19 +133,20 @@ func (h *windowed) read(w *Window) bool {
 // none in the last bucket, where that gives the largest bound.
 func (h *windowed) quantile(w *Window, q float64) (float64, bool) {
 	last := len(h.bounds) - 1
-	if !h.read(w) || !(h.grown[last] > 0) {
+	grown, ok := h.growth(w)
+	if !ok || !(grown[last] > 0) {
 		return 0, false
 	}
-	rank := q * h.grown[last]
-	i := slices.IndexFunc(h.grown, func(n float64) bool { return n >= rank })
+	rank := q * grown[last]
+	i := slices.IndexFunc(grown, func(n float64) bool { return n >= rank })
 	if i == last {
 		return 0, false
 	}
 	below, from := 0.0, 0.0
 	if i > 0 {
-		below, from = h.grown[i-1], h.bounds[i-1]
+		below, from = grown[i-1], h.bounds[i-1]
 	} else if h.bounds[0] <= 0 {
 		return h.bounds[0], true
 	}
-	return from + (h.bounds[i]-from)*(rank-below)/(h.grown[i]-below), true
+	return from + (h.bounds[i]-from)*(rank-below)/(grown[i]-below), true
 }

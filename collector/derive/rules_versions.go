@@ -67,10 +67,12 @@ func failedMore() comparison {
 			return nil, 0
 		}
 		return func(w *Window) (interval, bool) {
-			if !a.read(w) || !b.read(w) || a.total <= 0 || b.total <= 0 {
+			newer, okNewer := a.ended.of(w)
+			older, okOlder := b.ended.of(w)
+			if !okNewer || !okOlder || newer.total <= 0 || older.total <= 0 {
 				return interval{}, false
 			}
-			return sharesDiffer(a.since(w, a.row, engine.ClassServer), a.total, b.since(w, b.row, engine.ClassServer), b.total), true
+			return sharesDiffer(a.since(w, newer.row, engine.ClassServer), newer.total, b.since(w, older.row, engine.ClassServer), older.total), true
 		}, p.onlyWithout(checkFrozen, id)
 	}}
 }
@@ -139,7 +141,7 @@ func bounds(c comparison) Rule {
 		if d == nil {
 			return
 		}
-		d = once(d)
+		d = once(p, d)
 		for _, bound := range []string{"lower", "upper"} {
 			p.emit(f, p.forModel(id, slices.Concat(named, []string{labelBound, bound})...), gate, func(w *Window) (float64, bool) {
 				v, ok := d(w)

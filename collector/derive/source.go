@@ -1,9 +1,14 @@
 package derive
 
 import (
+	"slices"
 	"strings"
+	"unique"
+
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // source is one series of the page in one meaning, under a public model id.
@@ -35,8 +40,14 @@ func classOf(s *engine.Source) engine.Class {
 	return s.Meaning.Outcome.Class(strings.ToLower(reason))
 }
 
-// key finds the source on pages of another shape.
-func (s *source) key() string { return string(s.Meaning.Signal) + "\x00" + s.Labels.String() }
+// key finds the source on pages of another shape, given the GPUs of the page.
+func (s *source) key(gpus []string) columnKey {
+	gpu, lset := slices.Index(gpus, s.Labels.Get(exposition.LabelGPU))+1, s.Labels
+	if gpu > 0 {
+		lset = labels.NewBuilder(lset).Del(exposition.LabelGPU).Labels()
+	}
+	return columnKey{unique.Make(string(s.Meaning.Signal) + "\x00" + lset.String()), uint8(gpu)}
+}
 
 // read takes the sources of a page. Series of a model that is not loaded are
 // left out, but for its failures, and so are those of the executor of a draft

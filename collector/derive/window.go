@@ -32,6 +32,8 @@ type Window struct {
 	// odd are the columns whose values did not grow or stay on the newest page.
 	odd   []int32
 	stats Stats
+	// results are what rules computed of the newest page, see [perPage].
+	results []any
 }
 
 // ring are the rows that a window keeps, in a ring buffer.

@@ -80,7 +80,7 @@ func (t *table) number(own []byte) uint16 {
 
 // ownIn finds a text of the target's own, the name of a GPU; empty for none.
 func ownIn(text []byte) (own []byte, at int) {
-	const before = labelGPU + `="`
+	const before = LabelGPU + `="`
 	found := bytes.LastIndex(text, []byte(before))
 	if found < 0 {
 		return nil, 0

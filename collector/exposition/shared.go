@@ -12,10 +12,10 @@ import (
 // pages would be written from memory that no cache holds.
 //
 //nolint:gochecknoglobals // constant data.
-var apart = [...]string{"replica_id", labelGPU}
+var apart = [...]string{"replica_id", LabelGPU}
 
-// labelGPU is the label that tells GPUs apart, in what servers show too.
-const labelGPU = "gpu_uuid"
+// LabelGPU is the label that tells GPUs apart, in what servers show too.
+const LabelGPU = "gpu_uuid"
 
 // mostOwn is how many texts of its own a replica has at most; lines with further
 // ones keep them.

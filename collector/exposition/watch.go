@@ -38,7 +38,7 @@ func (s *Shape) WatchedLabels(i int) labels.Labels {
 	if w.own == 0 {
 		return w.one.Value()
 	}
-	return labels.NewBuilder(w.one.Value()).Set(labelGPU, s.shows[w.own-1]).Labels()
+	return labels.NewBuilder(w.one.Value()).Set(LabelGPU, s.shows[w.own-1]).Labels()
 }
 
 // WatchedType is the type of the family of watched series i.
@@ -47,9 +47,9 @@ func (s *Shape) WatchedType(i int) model.MetricType { return metricTypes[(*s.wat
 // watch adds a series that is watched.
 func (b *shapeBuilder) watch(lset labels.Labels, value uint32, typ uint8) {
 	w := watched{value: value, typ: typ}
-	if gpu := lset.Get(labelGPU); gpu != "" {
+	if gpu := lset.Get(LabelGPU); gpu != "" {
 		if w.own = b.shown(gpu); w.own > 0 {
-			lset = labels.NewBuilder(lset).Del(labelGPU).Labels()
+			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()
 		}
 	}
 	w.one = unique.Make(lset)

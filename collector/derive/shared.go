@@ -1,0 +1,136 @@
+package derive
+
+import (
+	"hash/maphash"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
+)
+
+// likeness is all that a program follows from: targets for which it is equal have
+// the same one. The labels of their series differ, of which a program knows none.
+type likeness struct {
+	kind     engine.Kind
+	page     exposition.Likeness
+	topology *engine.Topology
+	wanted   []slo.Objective
+	aliases  []string
+	caches   map[string]cacheSize
+	models   int
+	leave    bool
+	only     bool
+	hidden   bool
+	// named are labels of the target whose names the rules give to labels as well.
+	named string
+}
+
+// likeness is that of pages as the one that was read; false where a program is no
+// other's.
+func (o *Options) likeness(read *engine.Page) (likeness, bool) {
+	page, ok := read.Shape().Likeness()
+	return likeness{
+		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, caches: o.caches,
+		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, named: o.Identity.named(),
+	}, ok
+}
+
+// equal says whether both make the same program.
+func (l *likeness) equal(o *likeness) bool {
+	return l.kind == o.kind && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
+		l.hidden == o.hidden && l.named == o.named && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
+		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
+}
+
+// ruleLabels are the names of all labels that rules give series.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var ruleLabels = sync.OnceValue(func() map[string]bool {
+	names := make(map[string]bool)
+	add := func(_ Scope, labels []string) {
+		for _, name := range labels {
+			names[name] = true
+		}
+	}
+	for _, f := range Catalogue() {
+		add(f.rule.shape())
+	}
+	for _, s := range servers() {
+		for signal := range s.signals {
+			add(labelsOf(signal))
+		}
+	}
+	return names
+})
+
+// named are those labels of the target whose names rules use: they may change the
+// order of series, and what rules read of labels. The versions are none of them:
+// only the info family has both.
+func (id *Identity) named() string {
+	var all strings.Builder
+	id.Labels.Range(func(l label) {
+		if ruleLabels()[l.Name] && l.Name != "engine_version" && l.Name != "trtllm_version" {
+			all.WriteString(l.Name + "\x00" + l.Value + "\x00")
+		}
+	})
+	return all.String()
+}
+
+// programs keeps equal programs once, for as long as any target has one. It is
+// safe for concurrent use.
+type programs struct {
+	seed maphash.Seed
+
+	mu sync.Mutex
+	of map[uint64][]weak.Pointer[program]
+}
+
+// kept are the programs of all targets.
+//
+//nolint:gochecknoglobals // memory only; it says nothing of any target's numbers.
+var kept = &programs{seed: maphash.MakeSeed(), of: make(map[uint64][]weak.Pointer[program])}
+
+// sum finds the programs of a likeness.
+func (k *programs) sum(l *likeness) uint64 { return maphash.Comparable(k.seed, l.page) }
+
+// find is the program of a likeness, nil for none.
+func (k *programs) find(l *likeness) *program {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range k.of[k.sum(l)] {
+		if p := one.Value(); p != nil && p.shared.likeness.equal(l) {
+			return p
+		}
+	}
+	return nil
+}
+
+// once gives the program that is kept already, or keeps this one.
+func (k *programs) once(l *likeness, mine *program) *program {
+	if same := k.find(l); same != nil {
+		return same
+	}
+	mine.shared.likeness = *l
+	sum, pointer := k.sum(l), weak.Make(mine)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[sum] = append(k.of[sum], pointer)
+	runtime.AddCleanup(mine, k.forget, sum)
+	return mine
+}
+
+// forget takes out what no target has any more.
+func (k *programs) forget(sum uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.of[sum] = slices.DeleteFunc(k.of[sum], func(p weak.Pointer[program]) bool { return p.Value() == nil })
+	if len(k.of[sum]) == 0 {
+		delete(k.of, sum)
+	}
+}

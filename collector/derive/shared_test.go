@@ -1,0 +1,255 @@
+package derive
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"weak"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
+)
+
+// benchModels are the models of the pages of [simulate.BenchPage].
+var benchModels = []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
+
+// fleetTarget is one target of a fleet, with a deriver that may share with others
+// and one that never does.
+type fleetTarget struct {
+	cache         *exposition.Cache
+	shares, alone *Deriver
+	kind          engine.Engine
+	last          *engine.Page
+}
+
+// newFleetTarget is a target whose pages have identity labels of their own.
+func newFleetTarget(tb testing.TB, replica string, more []string, change func(*Options)) *fleetTarget {
+	tb.Helper()
+	e, ok := engine.Of(string(engine.Triton))
+	require.True(tb, ok)
+	own := labels.FromStrings(append([]string{
+		"engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
+	}, more...)...)
+	opts := Options{
+		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
+		Objectives: []slo.Objective{{Name: slo.Availability, Share: 0.99}, {Name: slo.TTFT, Share: 0.9, Within: 2 * time.Second}},
+		Identity: Identity{
+			Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
+			Topology: engine.NewTopology(e, engine.Seen{Names: benchModels}, nil, nil),
+		},
+	}
+	if change != nil {
+		change(&opts)
+	}
+	return &fleetTarget{
+		kind: e, shares: NewDeriver(opts), alone: NewDeriver(opts),
+		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)}),
+	}
+}
+
+// follow gives both derivers a page and returns the series of each.
+func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte) (shared, alone string) {
+	tb.Helper()
+	raw := f.cache.Block()
+	require.NoError(tb, f.cache.Parse(raw, body, ""))
+	if f.last == nil || f.last.Shape() != raw.Shape() {
+		f.last = engine.ReadPage(f.kind, raw)
+	}
+	if d := f.alone; d.read != f.last {
+		before, was := d.program, d.out
+		var series []exposition.ComputedSeries
+		d.program, series = d.alone(f.last)
+		rendered, left := d.program.renderFor(&d.opts, series, f.last.Shape())
+		d.out = rendered
+		d.begin(before, was, f.last, left)
+	}
+	shared, alone = shows(f.shares.Follow(at, raw, f.last), f.shares), shows(f.alone.Follow(at, raw, f.last), f.alone)
+	raw.Release()
+	return shared, alone
+}
+
+// shows is all that a page of derived series shows, and what its deriver says.
+func shows(b *exposition.Block, d *Deriver) string {
+	defer b.Release()
+	b.Settle()
+	var text []byte
+	for i := range b.Shape().Families() {
+		text = b.AppendFamily(text, i)
+	}
+	if aside := b.Shape().Aside(); aside != nil {
+		row, lines := make([]float64, aside.Lines()), make([]int, aside.Lines())
+		for n := range lines {
+			lines[n] = n
+		}
+		b.Glance(aside.Series(lines), row)
+		for n, v := range row {
+			text = fmt.Appendln(text, aside.Labels(n), v)
+		}
+	}
+	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.LeftOut()))
+}
+
+// another makes another shape of a page: a model is gone.
+func another(page []byte) []byte {
+	return slices.Concat(slices.DeleteFunc(slices.Collect(func(yield func([]byte) bool) {
+		for line := range strings.Lines(string(page)) {
+			if !yield([]byte(line)) {
+				return
+			}
+		}
+	}), func(line []byte) bool { return strings.Contains(string(line), `model="postprocessing"`) })...)
+}
+
+func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*Options){
+		"as configured by default": nil,
+		"with all aliases":         func(o *Options) { o.Aliases = exposition.AliasSets() },
+		"aliases only":             func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true },
+		"without window gauges":    func(o *Options) { o.NoWindowGauges = true },
+		"with a budget of models":  func(o *Options) { o.Budget.Models = 2 },
+		"with a budget that holds": func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} },
+		"with one that does not":   func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} },
+		"with rules": func(o *Options) {
+			o.Identity.Relabel = func(lset labels.Labels) exposition.Labelled {
+				return exposition.Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var wait sync.WaitGroup
+			for n, own := range [][]string{{"r0"}, {"r1"}, {"a longer name"}, {"r-3"}, {`r"4\`}, {"r5", "node", "n5"}, {"r6", "node", "n6"}, {"r7", "node", "n6"}, {"r8", "model", "mine"}, {"r9", "model", "mine"}, {"r10", "state", "odd"}, {"", "rack", "1"}, {"gpu_uuid"}} {
+				f := newFleetTarget(t, own[0], own[1:], change)
+				wait.Go(func() {
+					tick, gpus := 0, n
+					for i := range 24 {
+						tick++
+						switch i {
+						case 11 + n%3:
+							tick = 0 // It began again, and has other GPUs since.
+							gpus += 100
+						case 20:
+							f.shares.Identify(f.shares.opts.Identity)
+							f.alone.Identify(f.alone.opts.Identity)
+						}
+						page := simulate.BenchPage(simulate.BenchTRTLLM, gpus, tick)
+						if i >= 5+n%4 && i < 10 {
+							page = another(page)
+						}
+						shared, alone := f.follow(t, time.Duration(i+1)*5*time.Second, page)
+						if shared != alone {
+							t.Errorf("replica %q, page %d:\n%s", own[0], i, firstDifference(shared, alone))
+							return
+						}
+						if !strings.Contains(shared, "llm_server_") && name != "aliases only" {
+							t.Errorf("replica %q, page %d shows nothing", own[0], i)
+						}
+					}
+				})
+			}
+			wait.Wait()
+		})
+	}
+}
+
+// firstDifference is the first line in which two texts differ.
+func firstDifference(a, b string) string {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(x), len(y)) {
+		if x[i] != y[i] {
+			return x[i] + "\n" + y[i]
+		}
+	}
+	return fmt.Sprint(len(x), " lines and ", len(y))
+}
+
+func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
+	t.Parallel()
+	follow := func(replica int, change func(*Options), own ...string) *Deriver {
+		f := newFleetTarget(t, fmt.Sprint("replica-", replica), own, change)
+		f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, replica, 3))
+		return f.shares
+	}
+	mine := func(o *Options) { o.StallAfter, o.Objectives = time.Hour, o.Objectives[:1] }
+	first := follow(1, mine)
+	second := follow(2, mine)
+	require.Same(t, first.program, second.program, "replicas show their series in different orders")
+	require.Same(t, first.out, second.out.of, "its series are those of the first with other names")
+	require.NotSame(t, first.window, second.window)
+	labelled := follow(3, mine, "node", "n3")
+	require.Same(t, first.program, labelled.program, "a label of the target changes no rule")
+	require.Nil(t, labelled.out.of)
+	for says, other := range map[string]*Deriver{
+		"other objectives":                follow(4, nil),
+		"a label that rules make as well": follow(5, mine, "model", "m"),
+		"another vocabulary":              follow(6, func(o *Options) { mine(o); o.Aliases = exposition.AliasSets()[:1] }),
+		"another public id": follow(7, func(o *Options) {
+			mine(o)
+			o.Identity.Topology = engine.NewTopology(o.Engine, engine.Seen{Names: benchModels}, nil, map[string][]string{"m": benchModels})
+		}),
+		"fewer models":                       follow(8, func(o *Options) { mine(o); o.Budget.Models = 1 }),
+		"no gauges that a query can compute": follow(9, func(o *Options) { mine(o); o.NoWindowGauges = true }),
+	} {
+		require.NotSame(t, first.program, other.program, says)
+	}
+}
+
+func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
+	t.Parallel()
+	only := func(o *Options) {
+		o.Objectives = []slo.Objective{{Name: slo.E2E, Share: 0.5, Within: 77 * time.Second}}
+	}
+	programs := func() (all []weak.Pointer[program]) {
+		var held []*fleetTarget
+		for n := range 3 {
+			f := newFleetTarget(t, fmt.Sprint("replica-", n), nil, only)
+			f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, n, 3))
+			held, all = append(held, f), append(all, weak.Make(f.shares.program))
+		}
+		require.Same(t, held[0].shares.program, held[2].shares.program)
+		held = held[2:]
+		runtime.GC()
+		require.NotNil(t, all[0].Value(), "one target has it still")
+		runtime.KeepAlive(held)
+		return all
+	}
+	all := programs()
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return all[0].Value() == nil
+	}, time.Minute, 10*time.Millisecond)
+}
+
+// BenchmarkAnotherTarget is the first page of a target whose shape another target
+// has, and of one that is alone.
+func BenchmarkAnotherTarget(b *testing.B) {
+	for _, way := range []string{"shared", "alone"} {
+		b.Run(way, func(b *testing.B) {
+			f := newFleetTarget(b, "r", nil, nil)
+			f.follow(b, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
+			b.ReportAllocs()
+			for b.Loop() {
+				d := NewDeriver(f.shares.opts)
+				if way == "shared" {
+					d.compile(f.last)
+					continue
+				}
+				p, series := d.alone(f.last)
+				d.program = p
+				rendered, left := p.renderFor(&d.opts, series, f.last.Shape())
+				d.out = rendered
+				d.begin(nil, nil, f.last, left)
+			}
+		})
+	}
+}
