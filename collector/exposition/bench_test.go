@@ -302,6 +302,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	}
 	reportPerSample(b, n*226)
 	b.ReportMetric(float64(size), "bytes/page")
+	b.ReportMetric(float64(merger.Layout(all[0]).In(format).TextLength(all[0], nil))/float64(size), "ratio")
 }
 
 // benchmarkGatherers is the client library's way: the pages are messages

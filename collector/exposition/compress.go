@@ -68,11 +68,14 @@ func quality(params string) float64 {
 
 // pieceCompressor compresses the pieces of pages and reuses its tables.
 type pieceCompressor struct {
-	text  []byte
-	out   bytes.Buffer
-	frame []byte
-	gz    *flate.Writer
-	zs    *zstd.Encoder
+	repeater
+	deflater
+
+	plain  []byte
+	packed bytes.Buffer
+	frame  []byte
+	gz     *flate.Writer
+	zs     *zstd.Encoder
 }
 
 // compressors have tables of earlier pages.
@@ -90,20 +93,20 @@ func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
 				return nil, err
 			}
 		}
-		c.frame = c.zs.EncodeAll(c.text, c.frame[:0])
+		c.frame = c.zs.EncodeAll(c.plain, c.frame[:0])
 		return exact(c.frame), nil
 	}
-	c.out.Reset()
+	c.packed.Reset()
 	if c.gz == nil {
-		if c.gz, err = flate.NewWriter(&c.out, flate.BestSpeed); err != nil {
+		if c.gz, err = flate.NewWriter(&c.packed, flate.BestSpeed); err != nil {
 			return nil, err
 		}
 	}
-	c.gz.Reset(&c.out)
-	if _, err = c.gz.Write(c.text); err == nil {
+	c.gz.Reset(&c.packed)
+	if _, err = c.gz.Write(c.plain); err == nil {
 		err = c.gz.Flush()
 	}
-	return exact(c.out.Bytes()), err
+	return exact(c.packed.Bytes()), err
 }
 
 // Compressor writes one compressed page after another and reuses its tables. It

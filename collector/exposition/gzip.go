@@ -22,8 +22,8 @@ func appendGzip(dst []byte, pieces []*piece) []byte {
 	dst = append(dst, gzipHead...)
 	for _, p := range pieces {
 		dst = append(dst, p.data...)
-		crc = joinedSum(crc, p.crc, p.size)
-		size += p.size
+		crc = joinedSum(crc, p.crc, int64(p.size))
+		size += int64(p.size)
 	}
 	dst = append(dst, gzipLast...)
 	dst = binary.LittleEndian.AppendUint32(dst, crc)

@@ -22,18 +22,23 @@ type Packer struct {
 	kept map[fingerprint]*piece
 }
 
-// fingerprint is what pieces of the same text have in common, and no others.
+// repeats is the coding of pieces that have tokens: gzip, from the tokens.
+const repeats Encoding = "repeats"
+
+// fingerprint is what pieces of the same text have in common, and no others: the
+// coding, two sums of the text or of its tokens, and the size of the text.
 type fingerprint struct {
 	coding Encoding
 	hash   uint64
-	crc    uint32
-	size   int64
+	more   uint64
+	size   int
 }
 
 // piece is a part of a page, compressed. It never changes.
 type piece struct {
 	fingerprint
 
+	crc  uint32
 	data []byte
 }
 
@@ -54,7 +59,11 @@ func (p *Packer) Append(dst []byte, e Encoding, l *Layout, blocks []*Block, only
 			c := compressors.Get().(*pieceCompressor) //nolint:forcetypeassert // the pool has nothing else.
 			defer compressors.Put(c)
 			for i := int(next.Add(1)) - 1; i < len(work); i = int(next.Add(1)) - 1 {
-				c.text = l.appendPiece(c.text[:0], work[i], blocks, only)
+				if e == Gzip && mayRepeat(work[i]) && l.repeatPiece(&c.repeater, work[i], blocks, only) {
+					pieces[i] = p.repeated(c)
+					continue
+				}
+				c.plain = l.appendPiece(c.plain[:0], work[i], blocks, only)
 				pieces[i], errs[i] = p.piece(c, e)
 			}
 		})
@@ -90,10 +99,22 @@ func join(dst []byte, e Encoding, pieces []*piece) []byte {
 
 // piece finds the piece of a text, or compresses it.
 func (p *Packer) piece(c *pieceCompressor, e Encoding) (*piece, error) {
-	is := fingerprint{coding: e, hash: maphash.Bytes(p.seed, c.text), crc: crc32.ChecksumIEEE(c.text), size: int64(len(c.text))}
+	crc := crc32.ChecksumIEEE(c.plain)
+	is := fingerprint{coding: e, hash: maphash.Bytes(p.seed, c.plain), more: uint64(crc), size: len(c.plain)}
 	if before := p.kept[is]; before != nil {
 		return before, nil
 	}
 	data, err := c.compress(e)
-	return &piece{is, data}, err
+	return &piece{is, crc, data}, err
+}
+
+// repeated finds the piece of a text with tokens, which are the text, or encodes
+// them.
+func (p *Packer) repeated(c *pieceCompressor) *piece {
+	t := &c.tokens
+	is := fingerprint{coding: repeats, hash: maphash.Bytes(p.seed, t.list), more: maphash.Bytes(p.seed, t.literals), size: len(t.text)}
+	if before := p.kept[is]; before != nil {
+		return before
+	}
+	return &piece{is, crc32.ChecksumIEEE(t.text), exact(c.deflate(t))}
 }

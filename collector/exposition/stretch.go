@@ -118,3 +118,55 @@ func (l *Layout) speaks(f *mergedFamily, blocks []*Block, only func(name string)
 	}
 	return false
 }
+
+// repeatPiece writes the text of one piece, and makes the tokens of it; false
+// when too little of it is known to repeat.
+func (l *Layout) repeatPiece(rep *repeater, piece []stretch, blocks []*Block, only func(name string) bool) bool {
+	rep.reset()
+	for _, s := range piece {
+		if s.family == nil {
+			rep.text = l.appendEnd(rep.text)
+			break
+		}
+		if !s.family.selected(only) {
+			continue
+		}
+		if s.from == 0 && l.speaks(s.family, blocks, only) {
+			rep.text = append(rep.text, s.family.text...)
+		}
+		rep.family()
+		for j := s.from; j < s.to; j++ {
+			if r := &s.family.refs[j]; l.taken(s.family, r, only) {
+				l.repeatRef(rep, s.family, r, blocks[r.block])
+			}
+		}
+		if !rep.pays() {
+			return false
+		}
+	}
+	rep.close()
+	return rep.pays()
+}
+
+// repeatRef writes the lines of a ref.
+func (l *Layout) repeatRef(rep *repeater, f *mergedFamily, r *ref, b *Block) {
+	if p := l.part(r); p != nil {
+		if f.judged && p.judge != judgeNothing {
+			rep.text = p.append(rep.text, b)
+			return
+		}
+		rep.append(&p.segment, b)
+		return
+	}
+	seg := l.shapes[r.block].segment(int(r.family))
+	rep.append(&seg, b)
+}
+
+// mayRepeat says whether the families of a piece have lines of several replicas.
+func mayRepeat(piece []stretch) bool {
+	refs := 0
+	for _, s := range piece {
+		refs += s.to - s.from
+	}
+	return refs >= 3*len(piece)
+}

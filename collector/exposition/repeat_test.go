@@ -1,0 +1,180 @@
+package exposition
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/stretchr/testify/require"
+)
+
+// madeFleet makes the blocks of a fleet: of up to four kinds of page, with values
+// that are absent, the same or the same at their beginning, names of all lengths, and
+// names and types on which targets disagree.
+type madeFleet struct {
+	*rand.Rand
+
+	kinds, long int
+	values      []string
+}
+
+// newMadeFleet makes a fleet that is another for each seed.
+func newMadeFleet(seed uint64) *madeFleet {
+	r := rand.New(rand.NewPCG(seed, 9))
+	values := []string{"0", "17", "123456", "1234567", "12345678", "123456789", "1753462474140189", "1753462474140190", "1.5e-9", "NaN", "-1", "+Inf", "0.30000000000000004"}
+	return &madeFleet{r, 1 + r.IntN(4), []int{1, 3, 20, 400, 9000}[r.IntN(5)], values[:1+r.IntN(len(values))]}
+}
+
+// value is the text of a value.
+func (f *madeFleet) value() string { return f.values[f.IntN(len(f.values))] }
+
+// body is the page of one server.
+func (f *madeFleet) body(odd bool) string {
+	kind := f.IntN(f.kinds)
+	var body strings.Builder
+	for family := range 1 + kind {
+		fmt.Fprintf(&body, "# HELP f%d of kind %d\n# TYPE f%d %s\n", family, kind, family, []string{"gauge", "counter", "untyped", "gauge"}[kind])
+		for line := range 1 + (family*5+kind)%8 {
+			gpu := ""
+			if family%2 == 1 {
+				gpu = fmt.Sprintf(",gpu_uuid=\"GPU-%x\"", f.Uint64N(1<<(8*uint(1+f.IntN(7)))))
+			}
+			fmt.Fprintf(&body, "f%d{model=\"m%d\",v=\"%s\"%s} %s\n", family, line, strings.Repeat("x", 50*family), gpu, f.value())
+		}
+	}
+	if odd {
+		body.WriteString("a 1\n{\"odd.name\"} " + f.value() + "\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_count 2\nh_sum 3\n")
+	} else if kind == 3 {
+		body.WriteString("h_count " + f.value() + "\n")
+	}
+	return body.String()
+}
+
+// computed is a block of which some values are absent.
+func (f *madeFleet) computed(replica string) *Block {
+	var all []ComputedSeries
+	for i := range 6 {
+		family := Family{Name: fmt.Sprint("computed", i/2), Help: "Some.", Type: model.MetricTypeGauge}
+		all = append(all, ComputedSeries{Family: family, Labels: labels.FromStrings("replica_id", replica, "which", strconv.Itoa(i%2))})
+	}
+	b := NewComputed(all).Block()
+	for i := range all {
+		if f.IntN(3) > 0 {
+			b.Set(i, float64(f.IntN(200)))
+		}
+	}
+	b.Seal()
+	return b
+}
+
+// blocks are those of so many replicas.
+func (f *madeFleet) blocks(t *testing.T, replicas int) (all []*Block) {
+	t.Helper()
+	for i := range replicas {
+		replica := strings.Repeat("r", 1+f.IntN(f.long)) + strconv.Itoa(i)
+		all = append(all, showing(t, replica, f.body(i%7 == 3)), f.computed(replica))
+	}
+	return all
+}
+
+// requireRepeats holds a page that is encoded without a search where it can be, and
+// one that is packed, against the plain one.
+func requireRepeats(t *testing.T, l *Layout, blocks []*Block, only func(string) bool) {
+	t.Helper()
+	var plain bytes.Buffer
+	_, err := l.WriteText(&plain, blocks, nil, only)
+	require.NoError(t, err)
+	var pieces []*tokens
+	for _, one := range l.stretches() {
+		var r repeater
+		if !l.repeatPiece(&r, one, blocks, only) {
+			r.reset()
+			r.text = l.appendPiece(r.text, one, blocks, only)
+			r.close()
+		}
+		pieces = append(pieces, &r.tokens)
+	}
+	require.Equal(t, plain.String(), decoded(t, encoded(t, pieces...)))
+	var p Packer
+	for range 2 {
+		packed, err := p.Append(nil, Gzip, l, blocks, only)
+		require.NoError(t, err)
+		require.Equal(t, plain.String(), decoded(t, packed))
+	}
+}
+
+// requireRepeatsIn does so in every dialect, of the whole page and of parts.
+func requireRepeatsIn(t *testing.T, blocks []*Block) {
+	t.Helper()
+	var m Merger
+	l := m.Layout(blocks)
+	for _, format := range []expfmt.Format{
+		expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.NoEscaping),
+		expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping),
+		expfmt.NewFormat(expfmt.TypeOpenMetrics).WithEscapingScheme(model.ValueEncodingEscaping),
+	} {
+		for _, only := range []func(string) bool{nil, func(name string) bool { return strings.HasSuffix(name, "1") }, func(string) bool { return false }} {
+			requireRepeats(t, l.In(format), blocks, only)
+		}
+	}
+}
+
+// FuzzRepeats holds pages of fleets of all kinds, encoded without a search, against
+// the plain ones.
+func FuzzRepeats(f *testing.F) {
+	for seed := range uint64(20) {
+		f.Add(seed, uint8(seed*3))
+	}
+	f.Fuzz(func(t *testing.T, seed uint64, replicas uint8) {
+		requireRepeatsIn(t, newMadeFleet(seed).blocks(t, int(replicas%48)))
+	})
+}
+
+// The same line is found again up to the farthest copy, and not behind it: names
+// get longer by a byte from page to page.
+func TestLinesAreFoundAsFarAsCopiesReach(t *testing.T) {
+	t.Parallel()
+	for size := farthest/2 - 60; size < farthest/2+10; size++ {
+		body := "x{gpu_uuid=\"A\"} 1\nx{gpu_uuid=\"B\"} 2\n"
+		var blocks []*Block
+		for i := range 3 {
+			blocks = append(blocks, showing(t, strconv.Itoa(i)+strings.Repeat("r", size), body))
+		}
+		var m Merger
+		requireRepeats(t, m.Layout(blocks), blocks, nil)
+	}
+}
+
+// A family of many replicas is known to repeat, one of replicas that have nothing in
+// common is not, nor is a page of one.
+func TestPiecesWithoutRepeatsAreSearched(t *testing.T) {
+	t.Parallel()
+	label := strings.Repeat("y", 200)
+	for _, tc := range []struct {
+		name     string
+		replicas int
+		body     func(i int) string
+		repeats  bool
+	}{
+		{"one shape", 200, func(int) string { return "x{a=\"" + label + "\"} 1\n" }, true},
+		{"two shapes", 200, func(i int) string { return fmt.Sprintf("x{a=\"%s%d\"} 1\n", label, i%2) }, true},
+		{"four shapes", 200, func(i int) string { return fmt.Sprintf("x{a=\"%s%d\"} 1\n", label, i%4) }, true},
+		{"all different", 2000, func(i int) string { return fmt.Sprintf("x{a=\"%s%d\"} 1\n", label, i) }, false},
+		{"one replica", 1, func(int) string { return "x{a=\"" + label + "\"} 1\n" }, false},
+	} {
+		var blocks []*Block
+		for i := range tc.replicas {
+			blocks = append(blocks, showing(t, strconv.Itoa(i), tc.body(i)))
+		}
+		var m Merger
+		l := m.Layout(blocks)
+		piece := l.stretches()[0]
+		require.Equal(t, tc.repeats, mayRepeat(piece) && l.repeatPiece(&repeater{}, piece, blocks, nil), tc.name)
+	}
+}
