@@ -45,8 +45,8 @@ func (p *Page) Release() {
 	}
 }
 
-// Fetcher asks for one page of a server, and finds out where it is and of what
-// kind. It is used once.
+// Fetcher asks for the pages of a server, one after the other, and finds out where
+// they are and of what kind it is.
 type Fetcher struct {
 	// Page is what comes of it; Server is what is known so far, Start when the
 	// page is asked for.
@@ -64,6 +64,17 @@ type Fetcher struct {
 
 	// stranger is true when the server was looked for and is of no known kind.
 	stranger bool
+	// room and landed are methods as functions, done is who waits for a page.
+	room   func() []byte
+	landed func(page scrape.Page, ok bool)
+	done   func(*Page)
+}
+
+// Begin begins with the next page, given what is known of the server by now, and
+// whether the scrape before succeeded. The page before is not used any more.
+func (f *Fetcher) Begin(s *Server, up bool) {
+	f.Page = Page{Server: *s, Start: time.Now()}
+	f.Up, f.stranger = up, false
 }
 
 // Fetch asks for the page.
@@ -86,20 +97,29 @@ func (f *Fetcher) Settled() bool {
 // when that cannot be done now. Done is called once, when the batch is run, with
 // the page, or with nil when Fetch has to ask for it after all.
 func (f *Fetcher) Board(ctx context.Context, b *scrape.Batch, lane *scrape.Lane, done func(*Page)) bool {
-	room := func() []byte {
-		f.buffer = borrow()
-		return f.buffer.memory
+	if f.room == nil {
+		f.room, f.landed = f.lend, f.land
 	}
-	return b.Ask(ctx, lane, room, func(page scrape.Page, ok bool) {
-		if !ok {
-			f.Release()
-			done(nil)
-			return
-		}
-		f.Body, f.Took, f.Came = page, page.Duration, page.Came
-		f.buffer.keep(page.Memory())
-		done(&f.Page)
-	})
+	f.done = done
+	return b.Ask(ctx, lane, f.room, f.landed)
+}
+
+// lend lends memory for a page.
+func (f *Fetcher) lend() []byte {
+	f.buffer = borrow()
+	return f.buffer.memory
+}
+
+// land hands over what came of a page.
+func (f *Fetcher) land(page scrape.Page, ok bool) {
+	if !ok {
+		f.Release()
+		f.done(nil)
+		return
+	}
+	f.Body, f.Took, f.Came = page, page.Duration, page.Came
+	f.buffer.keep(page.Memory())
+	f.done(&f.Page)
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server

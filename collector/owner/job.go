@@ -37,43 +37,23 @@ func (j *Job) Want(ctx context.Context, since time.Time, ask func(context.Contex
 // the state, and take is given what it brought, as the owner. What work panicked
 // with is the error.
 func Begin[A any](ctx context.Context, o *Owner, j *Job, name string, work func(ctx context.Context) A, take func(A, error)) {
-	Board(ctx, o, j, name, func(func(A, bool)) bool { return false }, work, take)
-}
-
-// Board does a piece of a job in a batch, and hands its answer over as Begin does.
-// Aboard says whether it is there; its done is called with the answer, or with
-// false when the piece has to be done next to the owner after all. So it is when
-// it is not aboard.
-func Board[A any](ctx context.Context, o *Owner, j *Job, name string, aboard func(done func(A, bool)) bool, work func(ctx context.Context) A, take func(A, error)) {
-	j.Running, j.Again, j.Began = true, false, time.Now()
 	epoch := o.Epoch
-	apart := func() {
+	j.begin()
+	o.jobs.Go(func() {
 		var answer A
 		failed := o.Guard(name, func() { answer = work(ctx) })
-		o.answered(ctx, epoch, j, func() { take(answer, failed) })
-	}
-	o.jobs.Add(1)
-	there := aboard(func(answer A, ok bool) {
-		defer o.jobs.Done()
-		if ok {
-			o.answered(ctx, epoch, j, func() { take(answer, nil) })
-			return
-		}
-		o.jobs.Go(apart)
+		o.hand(ctx, epoch, func() {
+			j.end()
+			take(answer, failed)
+		})
 	})
-	if !there {
-		o.jobs.Go(apart)
-		o.jobs.Done()
-	}
 }
 
-// answered takes the answer of a piece that began last.
-func (o *Owner) answered(ctx context.Context, epoch int, j *Job, take func()) {
-	o.hand(ctx, epoch, func() {
-		j.Running, j.Answered = false, j.Began
-		take()
-	})
-}
+// begin notes that a piece begins.
+func (j *Job) begin() { j.Running, j.Again, j.Began = true, false, time.Now() }
+
+// end notes that the answer of the last piece is back.
+func (j *Job) end() { j.Running, j.Answered = false, j.Began }
 
 // Hand gives the way to hand over what a job knows before it ends. Only the owner
 // may call it, and anybody what it gives.

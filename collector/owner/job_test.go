@@ -95,35 +95,6 @@ func TestAJobThatPanicsIsBackAndHasFailed(t *testing.T) {
 	})
 }
 
-func TestAJobGoesInABatchOrElseOnItsOwn(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		says   string
-		aboard func(done func(string, bool)) bool
-		want   string
-	}{
-		{"in the batch", func(done func(string, bool)) bool { go done("batch", true); return true }, "batch"},
-		{"not aboard", func(func(string, bool)) bool { return false }, "own"},
-		{"aboard, and given back", func(done func(string, bool)) bool { go done("", false); return true }, "own"},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				o, _, _ := guarded()
-				var j Job
-				var came []string
-				o.Do(func() {
-					Board(t.Context(), o, &j, "work", c.aboard, func(context.Context) string { return "own" }, func(a string, _ error) { came = append(came, a) })
-				})
-				synctest.Wait()
-				o.Close()
-				require.Equal(t, []string{c.want}, came)
-				require.False(t, j.Running)
-			})
-		})
-	}
-}
-
 func TestWhetherAQuestionIsPutAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

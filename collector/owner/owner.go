@@ -32,22 +32,40 @@ type Owner struct {
 
 // Do has a piece of work done: now, or by whoever is working. Work must not
 // wait for anything. After Close it is dropped.
-func (o *Owner) Do(work func()) { o.Due(func(bool) { work() }) }
-
-// Due is Do for work that wants to know who does it: here is true when that is
-// the goroutine that brought it, before Due returns.
-func (o *Owner) Due(work func(here bool)) {
+func (o *Owner) Do(work func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	here := !o.busy
-	o.queue = append(o.queue, func() { work(here) })
-	if o.busy {
-		return
+	o.queue = append(o.queue, work)
+	if !o.busy {
+		o.busy = true
+		o.finish()
+	}
+}
+
+// Now does a piece of work before it returns; false when other work is being done,
+// so that it cannot. After Close it is dropped.
+func (o *Owner) Now(work func()) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.closed:
+		return true
+	case o.busy:
+		return false
 	}
 	o.busy = true
+	o.mu.Unlock()
+	work()
+	o.mu.Lock()
+	o.finish()
+	return true
+}
+
+// finish does what is queued, as the one that works.
+func (o *Owner) finish() {
 	for n := 0; ; n++ {
 		if n >= len(o.queue) {
 			break

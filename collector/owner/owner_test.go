@@ -35,6 +35,20 @@ func TestWorkThatBringsWorkDoesNotWaitForIt(t *testing.T) {
 	require.Equal(t, []string{"first", "second"}, order)
 }
 
+func TestWorkIsDoneNowOrNotAtAll(t *testing.T) {
+	var o Owner
+	did := ""
+	require.True(t, o.Now(func() {
+		require.False(t, o.Now(func() { did += "nested" }))
+		o.Do(func() { did += " later" })
+		did += "now"
+	}))
+	require.Equal(t, "now later", did)
+	o.Close()
+	require.True(t, o.Now(func() { did += " after the end" }), "nobody has to do it")
+	require.Equal(t, "now later", did)
+}
+
 func TestAClosedOwnerDropsWorkAndHasNoJobs(t *testing.T) {
 	var o Owner
 	release, answered := make(chan struct{}), false

@@ -11,16 +11,10 @@ import (
 
 // apiURL is the base of the server's own API; empty where there is none to ask.
 func (r *Replica) apiURL() string {
-	return api.BaseOf(r.target, r.server.Engine, r.pool.GRPC)
-}
-
-// api is the server's own API, nil where there is none to ask.
-func (r *Replica) api() *api.Endpoint {
-	base := r.apiURL()
-	if base == "" {
-		return nil
+	if server := r.api(); server != nil {
+		return server.Base
 	}
-	return &api.Endpoint{Scraper: r.pool.Scraper, Target: r.target, Engine: r.server.Engine, Base: base}
+	return ""
 }
 
 // askHealth asks whether the server is there and ready, unless that is being
@@ -31,35 +25,25 @@ func (r *Replica) askHealth(ctx context.Context) {
 		return
 	}
 	r.steady.AskedHealth(r.signs())
-	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, r.heard(server))
+	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, r.heard)
 }
 
 // heard takes an answer about health over.
-func (r *Replica) heard(server *api.Endpoint) func(api.Health, error) {
-	return func(h api.Health, failed error) {
-		if failed == nil {
-			r.answers.Heard(h, server.Base)
-			r.reassess()
-		}
+func (r *Replica) heard(h api.Health, failed error) {
+	if failed == nil {
+		r.answers.Heard(h, r.apiURL())
+		r.reassess()
 	}
 }
 
 // checkHealth asks a server of which nothing has changed only whether it is
 // still ready, in a batch where there is one, and any other all about its health.
 func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
-	server, before := r.api(), r.answers.Health
-	holds := server != nil && r.isReady() && r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval)
-	if !holds || server.ReadyURL() == "" {
+	before := r.answers.Health
+	holds := r.api() != nil && r.isReady() && r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval)
+	if !holds || r.asking.ready == "" || !r.checkReady(ctx, before, b) {
 		r.askHealth(ctx)
-		return
 	}
-	ready := server.ReadyURL()
-	owner.Board(ctx, &r.owner, &r.jobs.health, "health", func(done func(api.Health, bool)) bool {
-		lane := r.lanes.ready.To(ready, func() *scrape.Lane { return r.pool.Scraper.QuestionLane(ready, r.target.Timeout, server.Kept()) })
-		return b != nil && lane != nil && b.Ask(ctx, lane, nil, func(answer scrape.Page, ok bool) {
-			done(before.Still(answer.Duration), ok)
-		})
-	}, func(ctx context.Context) api.Health { return server.Again(ctx, before) }, r.heard(server))
 }
 
 // askIdentity asks for versions and models, unless they are being asked for.

@@ -147,7 +147,8 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.
 
 // scrape takes one page down the line, without waiting for any API.
 func (r *Replica) scrape(ctx context.Context) {
-	page := r.fetcher().Fetch(ctx)
+	r.asking.fetcher.Begin(&r.server, r.status.Health == target.HealthUp)
+	page := r.asking.fetcher.Fetch(ctx)
 	r.owner.Do(func() {
 		r.found(ctx, page.Server)
 		r.finish(page)

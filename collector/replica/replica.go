@@ -27,7 +27,7 @@ type Replica struct {
 
 	server  fetch.Server
 	jobs    jobs
-	lanes   lanes
+	asking  asking
 	steady  api.Steady
 	answers api.Answers
 	held    *held
@@ -43,9 +43,6 @@ type record struct {
 	tally  series.Tally
 	canary canary.Record
 }
-
-// lanes are the fast ways to what the replica asks for at each moment.
-type lanes struct{ page, ready scrape.Way }
 
 // jobs are what is done next to the replica.
 type jobs struct {
@@ -65,6 +62,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		record: record{status: target.Status{Health: target.HealthUnknown}, tally: series.NewTally(t, label)},
 	}
 	r.owner.Guard, r.owner.Proceed = r.guard, r.proceed
+	r.prepare()
 	r.reset()
 	return r
 }
@@ -114,15 +112,18 @@ func (r *Replica) Schedules() []Schedule {
 // doing has the owner do something while the context lasts.
 func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.Batch)) func(context.Context, uint64, *scrape.Batch) {
 	return func(ctx context.Context, missed uint64, b *scrape.Batch) {
-		r.owner.Due(func(here bool) {
-			if !here {
-				b = nil // It is run as soon as all of its slot was begun.
-			}
-			if ctx.Err() == nil {
-				work(ctx, missed, b)
-				r.proceed(ctx)
-			}
-		})
+		if !r.owner.Now(func() { r.do(ctx, missed, b, work) }) {
+			// The batch is run as soon as all of its slot was begun.
+			r.owner.Do(func() { r.do(ctx, missed, nil, work) })
+		}
+	}
+}
+
+// do does something while the context lasts.
+func (r *Replica) do(ctx context.Context, missed uint64, b *scrape.Batch, work func(ctx context.Context, missed uint64, b *scrape.Batch)) {
+	if ctx.Err() == nil {
+		work(ctx, missed, b)
+		r.proceed(ctx)
 	}
 }
 
@@ -135,8 +136,7 @@ func (r *Replica) Present() { r.owner.Do(r.present) }
 func (r *Replica) Close() {
 	r.owner.Do(func() { r.held.drop() })
 	r.owner.Close()
-	r.lanes.page.Close()
-	r.lanes.ready.Close()
+	r.asking.close()
 	if base := r.apiURL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
 	}
