@@ -36,9 +36,11 @@ func (b *Batch) Ask(ctx context.Context, l *Lane, room func() []byte, done func(
 	if !ok {
 		return false
 	}
-	f := new(flight)
+	var f *flight
 	if last := len(b.landed) - 1; last >= 0 {
 		f, b.landed = b.landed[last], b.landed[:last]
+	} else {
+		f = new(flight)
 	}
 	*f = flight{lane: l, ctx: ctx, fd: fd, fresh: fresh, large: l.size > oneWindow, unsent: l.request, room: room, done: done}
 	b.flights = append(b.flights, f)

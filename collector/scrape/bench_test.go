@@ -17,11 +17,11 @@ import (
 
 // canned answers every request with the same bytes and allocates nothing, so
 // that the figures are the client's.
-func canned(b *testing.B, reply string) string {
-	b.Helper()
+func canned(tb testing.TB, reply string) string {
+	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	b.Cleanup(func() { listener.Close() })
+	require.NoError(tb, err)
+	tb.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
 			conn, err := listener.Accept()

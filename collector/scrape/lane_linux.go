@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -34,28 +35,38 @@ func connect(to netip.AddrPort) (fd int, err error) {
 // disconnect closes a connection. How that ends is of no interest any more.
 func disconnect(fd int) { _ = unix.Close(fd) }
 
-// inbox is memory for what is read with the bytes that came.
+// inbox is memory for what the system gets and gives when bytes are read.
 type inbox struct {
-	bodies [1][]byte
-	notes  [64]byte
+	message unix.Msghdr
+	into    unix.Iovec
+	notes   [64]byte
 }
 
 // receive reads what came; blocked is true when nothing is there yet. Came is when
 // the last of it did by the clock on the wall, which the system noted; 0 where it
-// did not.
+// did not. There has to be room for a byte.
 func (b *inbox) receive(fd int, into []byte) (n int, came int64, blocked bool, err error) {
-	b.bodies[0] = into
-	noted := 0
-	n, blocked, err = again(func() (int, error) {
-		read, notes, _, _, err := unix.RecvmsgBuffers(fd, b.bodies[:], b.notes[:], 0)
-		noted = notes
-		return read, err
-	})
-	b.bodies[0] = nil
+	b.into.Base = unsafe.SliceData(into)
+	b.into.SetLen(len(into))
+	n, blocked, err = again(func() (int, error) { return b.recvmsg(fd) })
+	b.into.Base = nil
 	if blocked || err != nil {
 		return n, 0, blocked, err
 	}
-	return n, noteOf(b.notes[:noted]), false, nil
+	return n, noteOf(b.notes[:b.message.Controllen]), false, nil
+}
+
+// recvmsg is unix.RecvmsgBuffers without memory for an address, which a connection
+// says nothing of.
+func (b *inbox) recvmsg(fd int) (int, error) {
+	b.message = unix.Msghdr{Iov: &b.into, Control: &b.notes[0]}
+	b.message.SetIovlen(1)
+	b.message.SetControllen(len(b.notes))
+	n, _, failed := unix.Syscall(unix.SYS_RECVMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.message)), 0)
+	if failed != 0 {
+		return 0, failed
+	}
+	return int(n), nil
 }
 
 // noteOf is when something came, in nanoseconds since 1970; 0 where that was not

@@ -69,3 +69,34 @@ func TestHowLongAnAnswerTook(t *testing.T) {
 		require.Equal(t, c.took, scrape.TookOf(c.most, begun, begun+int64(c.came), begun+int64(c.seen)), c.says)
 	}
 }
+
+// A slot of the clock costs no memory once there was one, however many it asks.
+func TestABatchNeedsNoMemoryOfItsOwn(t *testing.T) {
+	url := canned(t, answer("200 OK", "Content-Type: text/plain\r\n", page))
+	client := newClient(t)
+	var lanes []*scrape.Lane
+	for range 20 {
+		lanes = append(lanes, paged(t, client, url, ample))
+	}
+	var b scrape.Batch
+	memory, came := make([]byte, 0, 16<<10), 0
+	room, done := func() []byte { return memory }, func(_ scrape.Page, ok bool) {
+		if ok {
+			came++
+		}
+	}
+	slot := func() {
+		for i, l := range lanes {
+			if i%2 == 0 {
+				b.Ask(t.Context(), l, room, done)
+			} else {
+				b.Ask(t.Context(), l, nil, done)
+			}
+		}
+		b.Run()
+	}
+	slot()
+	require.Len(t, lanes, came)
+	require.Less(t, testing.AllocsPerRun(5, slot), float64(len(lanes))/2, "not for each question")
+	require.Equal(t, 7*len(lanes), came)
+}
