@@ -29,22 +29,18 @@ type Marks struct {
 func (m *Marks) Take(raw *exposition.Block, read *engine.Page) {
 	if read != m.read {
 		m.read, m.places = read, m.places[:0]
-		for _, s := range marked(read) {
-			m.places = append(m.places, s.Place)
+		for _, i := range marked(read) {
+			m.places = append(m.places, read.Shape().Place(i))
 		}
 		m.values = make([]float64, len(m.places))
 	}
 	raw.Numbers(m.places, m.values)
 }
 
-// marked are up to mostMarks counters of a page, from all over it.
-func marked(read *engine.Page) []engine.Source {
-	var all []engine.Source
-	for _, s := range read.Sources() {
-		if s.Meaning.Counter && (len(all) == 0 || all[len(all)-1].Place != s.Place) {
-			all = append(all, s)
-		}
-	}
+// marked are up to mostMarks counters of a page, from all over it, by the numbers
+// of their series.
+func marked(read *engine.Page) []int {
+	all := read.Counters()
 	if len(all) <= mostMarks {
 		return all
 	}
@@ -93,8 +89,8 @@ func (m *Marks) find(read *engine.Page) []exposition.Place {
 		at[s.Labels.Hash()] = s.Place
 	}
 	var places []exposition.Place
-	for _, s := range marked(m.read) {
-		place, ok := at[s.Labels.Hash()]
+	for _, i := range marked(m.read) {
+		place, ok := at[m.read.Shape().WatchedLabels(i).Hash()]
 		if !ok {
 			place = nowhere
 		}

@@ -22,11 +22,13 @@ type likeness struct {
 	topology *engine.Topology
 	wanted   []slo.Objective
 	aliases  []string
-	caches   map[string]cacheSize
-	models   int
-	leave    bool
-	only     bool
-	hidden   bool
+	// taken are the names of aliases that the page has itself.
+	taken  string
+	caches map[string]cacheSize
+	models int
+	leave  bool
+	only   bool
+	hidden bool
 	// named are labels of the target whose names the rules give to labels as well.
 	named string
 }
@@ -36,15 +38,40 @@ type likeness struct {
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
 	return likeness{
-		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, caches: o.caches,
+		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), caches: o.caches,
 		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, named: o.Identity.named(),
 	}, ok
 }
 
+// taken are the names of aliases that a page has itself.
+func (o *Options) taken(page *exposition.Shape) string {
+	if len(o.Aliases) == 0 {
+		return ""
+	}
+	var all strings.Builder
+	for _, f := range page.Families() {
+		if aliasNames()[f.Name] {
+			all.WriteString(f.Name + "\x00")
+		}
+	}
+	return all.String()
+}
+
+// aliasNames are the names of all aliases.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var aliasNames = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{cacheConfig: true}
+	for _, a := range Aliases() {
+		names[a.Name] = true
+	}
+	return names
+})
+
 // equal says whether both make the same program.
 func (l *likeness) equal(o *likeness) bool {
 	return l.kind == o.kind && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
-		l.hidden == o.hidden && l.named == o.named && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
+		l.hidden == o.hidden && l.named == o.named && l.taken == o.taken && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
 		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
 }
 

@@ -52,7 +52,11 @@ func newFleetTarget(tb testing.TB, replica string, more []string, change func(*O
 	}
 	return &fleetTarget{
 		kind: e, shares: NewDeriver(opts), alone: NewDeriver(opts),
-		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e)}),
+		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e), Label: func(lset labels.Labels) exposition.Labelled {
+			b := labels.NewBuilder(lset)
+			own.Range(func(l labels.Label) { b.Set(l.Name, l.Value) })
+			return exposition.Labelled{Labels: b.Labels(), Keep: true}
+		}}),
 	}
 }
 

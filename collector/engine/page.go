@@ -19,7 +19,18 @@ type Generation string
 // which models they are, and what they say of the server itself. Only
 // [Page.Refresh] changes it. It is not safe for concurrent use.
 type Page struct {
-	shape    *exposition.Shape
+	*said
+
+	shape *exposition.Shape
+	// values are what the series of which the value counts said last, refreshed are
+	// these series in a list.
+	values    map[Signal]float64
+	refreshed []refreshed
+}
+
+// said is what follows from the watched series of a page, whatever their values and
+// the GPUs that they are of. It never changes once it was read.
+type said struct {
 	readings []reading
 	// modelNames are all models that are named, sorted.
 	modelNames []string
@@ -41,12 +52,8 @@ type Page struct {
 	gpus    int
 	// buckets are the bounds of histograms by family, sorted.
 	buckets map[string]string
-	// watched are the places of series of which the value counts, values what
-	// they said last.
+	// watched are the places of series of which the value counts.
 	watched map[Signal][]int
-	values  map[Signal]float64
-	// refreshed are the watched series in a list, with what they said last.
-	refreshed []refreshed
 }
 
 // reading is one watched series in one of its meanings.
@@ -93,15 +100,23 @@ func Watch(e Engine) func(name string) bool {
 // that are not loaded say nothing of the server: after an unload they stay there,
 // frozen.
 func ReadPage(e Engine, b *exposition.Block) *Page {
-	p := &Page{
-		shape: b.Shape(), loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
+	p := &Page{shape: b.Shape(), values: make(map[Signal]float64)}
+	p.said = once(e.Kind(), p.shape, func() *said { return read(e, p.shape) })
+	p.list()
+	p.Refresh(b)
+	return p
+}
+
+// read reads what the watched series of a shape say.
+func read(e Engine, shape *exposition.Shape) *said {
+	p := &said{
+		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), watched: make(map[Signal][]int),
-		values: make(map[Signal]float64),
 	}
 	index := IndexOf(e)
-	all := make([]labels.Labels, p.shape.Watched())
+	all := make([]labels.Labels, shape.Watched())
 	for i := range all {
-		all[i] = p.shape.WatchedLabels(i)
+		all[i] = shape.WatchedLabels(i)
 	}
 	p.readModels(index, all)
 	once := newRepeats(index, all)
@@ -123,15 +138,13 @@ func ReadPage(e Engine, b *exposition.Block) *Page {
 	for family, set := range bounds {
 		p.buckets[family] = strings.Join(sorted(set), " ")
 	}
-	p.list()
 	// It is kept as long as the server's page has this shape.
 	p.readings = append(make([]reading, 0, len(p.readings)), p.readings...)
-	p.Refresh(b)
 	return p
 }
 
 // readModels finds the models that the page names, and which are loaded.
-func (p *Page) readModels(index Index, all []labels.Labels) {
+func (p *said) readModels(index Index, all []labels.Labels) {
 	named := make(map[string]bool)
 	for _, lset := range all {
 		name := modelOf(lset)
@@ -150,7 +163,7 @@ func (p *Page) readModels(index Index, all []labels.Labels) {
 
 // gone says of a model that the server still counts its failures, and has not
 // loaded it.
-func (p *Page) gone(name string) bool {
+func (p *said) gone(name string) bool {
 	loaded, counted := p.loaded[name]
 	return counted && !loaded
 }
@@ -161,7 +174,7 @@ func counted() []Signal {
 }
 
 // readSeries takes one series in, in each meaning that its name has.
-func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string, lset labels.Labels) {
+func (p *said) readSeries(e Engine, meanings []Meaning, at int, name string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) {
@@ -191,7 +204,7 @@ func (p *Page) readSeries(e Engine, meanings []Meaning, at int, name string, lse
 }
 
 // readInfo takes in what the labels of a series say.
-func (p *Page) readInfo(of Signal, name string, lset labels.Labels) {
+func (p *said) readInfo(of Signal, name string, lset labels.Labels) {
 	switch of { //nolint:exhaustive // Only these say something.
 	case EngineIterations:
 		if name != "" && !slices.Contains(p.executors, name) {
@@ -247,6 +260,17 @@ func (p *Page) Sources() []Source {
 		}
 	}
 	return sources
+}
+
+// Counters are the numbers of the watched series that are counters, in order.
+func (p *Page) Counters() []int {
+	var all []int
+	for _, r := range p.readings {
+		if r.meaning.Counter && (len(all) == 0 || all[len(all)-1] != int(r.at)) {
+			all = append(all, int(r.at))
+		}
+	}
+	return all
 }
 
 // ModelNames are the server's names of all models on the page, in order.

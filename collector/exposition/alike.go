@@ -2,12 +2,10 @@ package exposition
 
 import "slices"
 
-// Likeness is equal for shapes of pages that show the same to the rules: the same
-// watched series and families, but for the replica's own texts. It keeps what the
-// shapes have in common.
+// Likeness is equal for shapes that have the same watched series, but for the GPUs
+// that they are of. It keeps what such shapes have in common.
 type Likeness struct {
-	watched  *[]watched
-	families *[]Family
+	watched *[]watched
 	// gpus are how many GPUs the watched series are of.
 	gpus int
 }
@@ -15,7 +13,7 @@ type Likeness struct {
 // Likeness is that of the shape; false for pages that are kept for themselves,
 // and for those of more GPUs than have numbers.
 func (s *Shape) Likeness() (Likeness, bool) {
-	return Likeness{s.watched, s.list.families, len(s.shows)}, s.list.families != nil && len(s.shows) < mostOwn
+	return Likeness{s.watched, len(s.shows)}, s.list.families != nil && len(s.shows) < mostOwn
 }
 
 // GPUs are the names of the GPUs that watched series are of, in their order. The

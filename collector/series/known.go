@@ -47,11 +47,10 @@ type Known struct {
 	before [2]*exposition.Shape
 	out    *exposition.Computed
 	// points are the series of the last block whose values may change with each,
-	// next those of the one that is made; fixed follow from known.
+	// next those of the one that is made.
 	points, next []point
 	own          labels.Labels
 	known        *assess.Known
-	fixed        []assess.Series
 	// now is what the last block was made of.
 	now Facts
 }
@@ -92,8 +91,8 @@ func (k *Known) Block(facts *Facts) *exposition.Block {
 	same := slices.EqualFunc(k.points, k.next, func(a, b point) bool { return a.id == b.id })
 	k.points, k.next = k.next, k.points
 	if k.out == nil || !same || k.known != now.Known || !labels.Equal(k.own, now.Own) || k.label != nil && k.before != now.Before {
-		k.own, k.known, k.fixed, k.before = now.Own, now.Known, now.Known.Series(now.Own), now.Before
-		k.shape()
+		k.own, k.known, k.before = now.Own, now.Known, now.Before
+		k.shape(now.Known.Series(now.Own))
 	}
 	b := k.out.Block()
 	for i := range k.points {
@@ -103,9 +102,10 @@ func (k *Known) Block(facts *Facts) *exposition.Block {
 	return b
 }
 
-// shape makes the labels of all series.
-func (k *Known) shape() {
-	all := make([]exposition.ComputedSeries, 0, len(k.points)+len(k.fixed))
+// shape makes the labels of all series: those of points, and of those that follow
+// from what is known.
+func (k *Known) shape(fixed []assess.Series) {
+	all := make([]exposition.ComputedSeries, 0, len(k.points)+len(fixed))
 	b := labels.NewBuilder(k.own)
 	for i := range k.points {
 		id := &k.points[i].id
@@ -118,12 +118,12 @@ func (k *Known) shape() {
 		}
 		all = append(all, exposition.ComputedSeries{Family: Heads()[derive.Prefix+id.family], Labels: b.Labels()})
 	}
-	for _, s := range k.fixed {
+	for _, s := range fixed {
 		all = append(all, exposition.ComputedSeries{Family: Heads()[s.Family], Labels: s.Labels})
 	}
 	k.out = exposition.NewRelabelled(all, k.label, k.before[:]...)
-	for i := range k.fixed {
-		k.out.Fix(len(k.points)+i, k.fixed[i].Value)
+	for i := range fixed {
+		k.out.Fix(len(k.points)+i, fixed[i].Value)
 	}
 }
 
