@@ -77,3 +77,19 @@ func Inflated(c *Client, body []byte) ([]byte, error) {
 func TookOf(most time.Duration, begun, came, seen int64) time.Duration {
 	return tookOf(most, begun, came, seen)
 }
+
+// Late has a lane note an answer that takes too long, and says how long it rests then.
+func Late(l *Lane) time.Duration {
+	l.mu.Lock()
+	l.until = time.Time{}
+	l.mu.Unlock()
+	l.slow()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := time.Duration(0)
+	if !l.until.IsZero() {
+		rest = time.Until(l.until)
+	}
+	l.until = time.Time{}
+	return rest
+}

@@ -233,20 +233,33 @@ func (l *Lane) fail(rests bool) {
 	}
 }
 
-// mostLate is how many answers in a row may take too long for a batch before the
-// lane rests.
-const mostLate = 3
+const (
+	// mostLate is how many answers in a row may take too long for a batch before the
+	// lane rests, and each time again.
+	mostLate = 3
+	// lateRest is how long it rests then at first: a machine that had too much to do
+	// may have time again. Each time that is twice as long.
+	lateRest = 2 * time.Second
+)
 
 // slow notes an answer that takes too long for a batch.
 func (l *Lane) slow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.late++
-	if l.late >= mostLate {
-		l.late = 0
-		l.until = time.Now().Add(l.rest)
-		l.rest = min(2*l.rest, longestRest)
+	if l.late%mostLate == 0 {
+		l.until = time.Now().Add(restAfter(l.late))
 	}
+}
+
+// restAfter is how long a lane rests after so many answers in a row that took too
+// long.
+func restAfter(late int) time.Duration {
+	rest := lateRest
+	for range late/mostLate - 1 {
+		rest = min(2*rest, longestRest)
+	}
+	return rest
 }
 
 // lend gives the connection away for good, as one that can be waited for.

@@ -70,6 +70,24 @@ func TestHowLongAnAnswerTook(t *testing.T) {
 	}
 }
 
+// A machine that had too much to do for a moment has its lanes back soon; a server
+// that is slow is asked over its lane ever more rarely.
+func TestALaneRestsAfterLateAnswersAndShortlyAtFirst(t *testing.T) {
+	t.Parallel()
+	server := serve(t, nil, replies(answer("200 OK", "", page)))
+	l := paged(t, newClient(t), server.url, ample)
+	for _, rest := range []time.Duration{2, 4, 8, 16, 32, 64, 128, 256, 300, 300} {
+		require.Zero(t, scrape.Late(l))
+		require.Zero(t, scrape.Late(l))
+		require.InDelta(t, float64(rest), scrape.Late(l).Seconds(), 1)
+	}
+	got, rode := ride(t.Context(), l)
+	require.True(t, rode && got.ok)
+	require.Zero(t, scrape.Late(l))
+	require.Zero(t, scrape.Late(l))
+	require.InDelta(t, 2, scrape.Late(l).Seconds(), 1, "an answer in time ends that")
+}
+
 // A slot of the clock costs no memory once there was one, however many it asks.
 func TestABatchNeedsNoMemoryOfItsOwn(t *testing.T) {
 	url := canned(t, answer("200 OK", "Content-Type: text/plain\r\n", page))
