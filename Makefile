@@ -589,6 +589,10 @@ $(TOOLS)/promtool: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).st
 $(TOOLS)/prometheus: tools/prom/go.mod tools/prom/go.sum $(CACHE)/$(GO_VERSION).stamp
 	$(call tool,prom,$(PROM)/prometheus,$(PROM_TAGS))
 
+# Five minutes of one processor.
+$(TOOLS)/otelcol: tools/otelcol/main.go tools/otelcol/go.mod tools/otelcol/go.sum $(CACHE)/$(GO_VERSION).stamp
+	$(call tool,otelcol,github.com/trtllm-exporter/trtllm_exporter/tools/otelcol,-tags remove_all_sd)
+
 # v0.31.1 is the newest whose module holds all that its build needs.
 ALERTMANAGER := github.com/prometheus/alertmanager/cmd
 
