@@ -23,14 +23,15 @@ const (
 // port of its own. Their values grow with each scrape.
 type fleet struct {
 	addresses []string
-	scrapes   atomic.Int64
-	asked     atomic.Int64
-	servers   []*http.Server
+	// scrapes are those of each target.
+	scrapes []atomic.Int64
+	asked   atomic.Int64
+	servers []*http.Server
 }
 
 // newFleet starts so many targets on free ports of the loopback.
 func newFleet(ctx context.Context, n int) (*fleet, error) {
-	f := &fleet{}
+	f := &fleet{scrapes: make([]atomic.Int64, n)}
 	var listen net.ListenConfig
 	for i := range n {
 		l, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -53,17 +54,36 @@ func (f *fleet) close() {
 	}
 }
 
+// counts are the scrapes so far of each target.
+func (f *fleet) counts() []int64 {
+	all := make([]int64, len(f.scrapes))
+	for i := range f.scrapes {
+		all[i] = f.scrapes[i].Load()
+	}
+	return all
+}
+
+// since is how many scrapes there were after counts were taken: of all targets, and of
+// the one that had the fewest.
+func (f *fleet) since(before []int64) (all, fewest int64) {
+	for i, now := range f.counts() {
+		all += now - before[i]
+		if i == 0 || now-before[i] < fewest {
+			fewest = now - before[i]
+		}
+	}
+	return all, fewest
+}
+
 // target answers for one target.
 func (f *fleet) target(replica int) http.Handler {
-	var tick atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/metrics" {
 			f.asked.Add(1)
 			api(w, r.URL.Path)
 			return
 		}
-		f.scrapes.Add(1)
-		page := simulate.BenchPage(simulate.BenchTRTLLM, replica, int(tick.Add(1)))
+		page := simulate.BenchPage(simulate.BenchTRTLLM, replica, int(f.scrapes[replica].Add(1)))
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		w.Header().Set("Content-Length", strconv.Itoa(len(page)))
 		_, _ = w.Write(page)

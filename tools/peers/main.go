@@ -1,7 +1,7 @@
 // Command peers measures the exporter next to other ways to bring the pages of many
-// servers with their identity to one page: processor time, memory, and how long
-// reads take, each in one run over the same targets, each held to have every
-// series with every label.
+// servers with their identity to one page, or to one place: processor time, memory,
+// how long reads take, and how long until all is there, each in one run over the same
+// targets, each held to have every series with every label.
 package main
 
 import (
@@ -19,16 +19,18 @@ func main() {
 	var o options
 	flag.BoolVar(&o.library, "library", false, "be the exporter that is written with the usual libraries, for the targets named on stdin")
 	flag.StringVar(&o.address, "address", "", "where -library listens")
-	flag.DurationVar(&o.interval, "interval", 0, "time between two scrapes")
-	flag.DurationVar(&o.settle, "settle", 15*time.Second, "how long a peer has to come to rest after its first whole page")
-	flag.DurationVar(&o.window, "window", 20*time.Second, "how long scraping is measured")
+	flag.DurationVar(&o.plan.interval, "interval", time.Second, "time between two scrapes, and between two reads of a reader")
+	flag.Int64Var(&o.plan.scrapes, "scrapes", 12, "scrapes that each target has had before a peer is measured")
+	flag.DurationVar(&o.plan.warm, "warm", time.Minute, "time after which a peer is measured though targets had fewer")
+	flag.DurationVar(&o.plan.window, "window", 6*time.Second, "how long scraping, and reads of each coding, are measured")
+	flag.DurationVar(&o.plan.most, "most", 15*time.Second, "how long many readers may need for one read each; with more they are left out")
 	flag.IntVar(&o.targets, "targets", 100, "number of targets")
-	flag.IntVar(&o.reads, "reads", 10, "reads of each coding")
-	flag.StringVar(&o.exporter, "exporter", "bin/trtllm_exporter", "the exporter")
-	flag.StringVar(&o.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
+	flag.StringVar(&o.programs.exporter, "exporter", "bin/trtllm_exporter", "the exporter")
+	flag.StringVar(&o.programs.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
+	flag.StringVar(&o.programs.otelcol, "otelcol", ".cache/bin/otelcol", "the OpenTelemetry Collector of tools/otelcol")
 	flag.StringVar(&o.only, "only", "", "parts of the names of the peers to run, between commas; all when empty")
 	flag.StringVar(&o.chart, "chart", "", "draw the results named as arguments into this file instead, one JSON object a line")
-	flag.StringVar(&o.report, "report", "", "write the results named as arguments as a table into this document instead, between its marks")
+	flag.StringVar(&o.report, "report", "", "write the results named as arguments as tables into this document instead, between its marks")
 	flag.Parse()
 	if err := o.run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
@@ -38,17 +40,18 @@ func main() {
 
 // options are the flags.
 type options struct {
-	library                             bool
-	interval, settle, window            time.Duration
-	targets, reads                      int
-	address, exporter, prometheus, only string
-	chart, report                       string
+	library       bool
+	plan          plan
+	targets       int
+	address, only string
+	programs      programs
+	chart, report string
 }
 
 func (o *options) run(ctx context.Context) error {
 	switch {
 	case o.library:
-		return library(ctx, os.Stdin, o.address, o.interval)
+		return library(ctx, os.Stdin, o.address, o.plan.interval)
 	case o.chart != "" || o.report != "":
 		return o.show(flag.Args())
 	}
@@ -57,25 +60,38 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	defer f.close()
-	for _, p := range peers(o.exporter, o.prometheus) {
-		if !chosen(p.name, o.only) {
+	if o.targets >= fewestRead {
+		o.plan.many = []int{4, 40}
+	}
+	for i, p := range peers(o.programs) {
+		if !p.chosen(o.only, o.targets) {
 			continue
 		}
-		r, err := p.measure(ctx, f, plan{o.interval, o.settle, o.window, o.reads})
-		if err != nil {
-			return err
+		r, err := p.measure(ctx, f, &o.plan)
+		switch {
+		case err != nil && i == 0:
+			return fmt.Errorf("%s with %d targets: %w", p.name, o.targets, err)
+		case err != nil:
+			r = result{Peer: p.name, Targets: o.targets, Interval: o.plan.interval, Failed: err.Error()}
 		}
 		if err := json.NewEncoder(os.Stdout).Encode(r); err != nil {
 			return err
 		}
-		fmt.Fprintln(os.Stderr, r.row())
+		fmt.Fprintln(os.Stderr, r.line())
 	}
 	return nil
 }
 
-// chosen says whether a peer is one of those to run.
-func chosen(name, only string) bool {
-	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(name, part) })
+// fewestRead is how many targets a page has, at least, that is read by many.
+const fewestRead = 100
+
+// chosen says whether a peer is one of those to run: those that are named, or all
+// that are measured with so many targets.
+func (p *peer) chosen(only string, targets int) bool {
+	if only == "" {
+		return p.fewest <= targets && targets <= p.most
+	}
+	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(p.name, part) })
 }
 
 // show draws results and writes them into a document.

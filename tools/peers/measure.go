@@ -1,16 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"os"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -19,35 +13,67 @@ type result struct {
 	Peer     string
 	Targets  int
 	Interval time.Duration
-	// Scrape, Plain and Gzip are µs of processor time a sample of the servers: of
-	// a scrape, and of a read in addition.
-	Scrape, Plain, Gzip float64
-	// PlainP50 and the like are how long reads took.
-	PlainP50, PlainP99, GzipP50, GzipP99 time.Duration
-	PlainBytes, GzipBytes                int
-	// Peak is the most memory that was resident, in bytes.
-	Peak int64
+	// Version is what the peer says of itself.
+	Version string
+	// Failed is why there is nothing else here.
+	Failed string `json:",omitempty"`
+	// Start is from the start to the first page, or the last sample, with which all
+	// series of all targets were there.
+	Start time.Duration
+	// Scrape is µs of processor time a sample of the servers, with shipping it where
+	// the peer ships. Asked is how many questions besides the page there were for each
+	// scrape.
+	Scrape, Asked float64
+	// Plain and Gzip are reads by one reader.
+	Plain, Gzip reads
+	// Many are reads with gzip by several readers.
+	Many []reads
 	// Pick is µs of processor time of a read of five families, PickP50 and PickP99
 	// how long it took; 0 where it was not measured.
 	Pick             float64
 	PickP50, PickP99 time.Duration
-	// Version is what the peer says of itself.
-	Version string
-	// Asked is how many questions besides the page there were for each scrape.
-	Asked float64
+	// Shipped is how many bytes each sample took that was shipped; 0 for a peer with a
+	// page.
+	Shipped float64
+	// Peak is the most memory that was resident, in bytes.
+	Peak int64
 }
 
-// plan says how long is measured, and how long a peer has after its first whole page
-// to come to rest.
+// cost is µs of processor time a sample of the servers of what is done once an
+// interval: a scrape and a read, or a scrape that is shipped.
+func (r *result) cost() float64 { return r.Scrape + r.Gzip.Cost }
+
+// memory is the most that was resident with no more than one reader, in bytes.
+func (r *result) memory() int64 {
+	if r.ships() {
+		return r.Peak
+	}
+	return r.Gzip.Peak
+}
+
+// ships says whether the peer has no page.
+func (r *result) ships() bool { return r.Shipped > 0 }
+
+// plan says how long is measured.
 type plan struct {
-	interval, settle, window time.Duration
-	reads                    int
+	interval time.Duration
+	// scrapes is how many scrapes each target has had, and warm how long a peer has run,
+	// whichever comes first, before it is measured: that it just began is not what is
+	// compared.
+	scrapes int64
+	warm    time.Duration
+	// window is how long scraping, and reads of each coding, are measured.
+	window time.Duration
+	// most is how long a round of many readers may take.
+	most time.Duration
+	// many are the numbers of readers.
+	many []int
 }
 
 // measure runs one peer over a fleet: it waits until all targets are on its page,
-// measures scraping alone, then reads of each coding.
-func (p *peer) measure(ctx context.Context, f *fleet, plan plan) (r result, err error) {
-	r = result{Peer: p.name, Targets: len(f.addresses), Interval: plan.interval}
+// or have come, and are known; measures scraping alone, and then reads.
+func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err error) {
+	r = result{Peer: p.name, Targets: len(f.addresses), Interval: plan.interval, Version: p.version(ctx)}
 	dir, err := os.MkdirTemp("", "peers")
 	if err != nil {
 		return r, err
@@ -57,42 +83,149 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan plan) (r result, err 
 	if err != nil {
 		return r, err
 	}
-	cmd, err := p.command(ctx, f, dir, address, plan.interval)
+	to, err := newSink(ctx, len(f.addresses))
 	if err != nil {
 		return r, err
 	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		return r, fmt.Errorf("%s: %w", p.name, err)
-	}
-	defer func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }()
-	url := "http://" + address + p.path
-	if err := complete(ctx, url, len(f.addresses), 30*time.Second+10*plan.interval); err != nil {
-		return r, fmt.Errorf("%s: %w", p.name, err)
-	}
-	if err := pause(ctx, plan.settle); err != nil {
-		return r, err
-	}
-	pid := cmd.Process.Pid
-	rate, err := r.scraping(ctx, pid, f, plan.window)
+	defer to.close()
+	cmd, err := p.command(ctx, &job{f, dir, address, to.address, plan.interval})
 	if err != nil {
 		return r, err
 	}
-	total := float64(len(f.addresses) * samples)
-	if r.Plain, r.PlainBytes, r.PlainP50, r.PlainP99, err = reading(ctx, pid, url, "", rate, total, plan.reads); err != nil {
+	before, begin := f.counts(), time.Now()
+	ctx, running, err := start(ctx, cmd)
+	if err != nil {
 		return r, err
 	}
-	if r.Gzip, r.GzipBytes, r.GzipP50, r.GzipP99, err = reading(ctx, pid, url, "gzip", rate, total, plan.reads); err != nil {
+	defer running.stop()
+	if err := p.observe(ctx, &r, &run{running, f, to, address, before, begin}, plan); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		return r, err
 	}
-	if len(f.addresses) <= mostPicked {
-		if err := r.picking(ctx, pid, "http://"+address+p.pick, rate); err != nil {
-			return r, err
+	r.Peak, err = running.peak()
+	return r, err
+}
+
+// run is a peer that runs over a fleet, since when, and what scrapes there were before.
+type run struct {
+	*process
+	fleet   *fleet
+	sink    *sink
+	address string
+	before  []int64
+	begin   time.Time
+}
+
+// observe measures a peer that runs.
+func (p *peer) observe(ctx context.Context, r *result, on *run, plan *plan) error {
+	limit := 30*time.Second + 10*plan.interval
+	if p.path == "" {
+		return r.observeShipping(ctx, on, plan, limit)
+	}
+	url := "http://" + on.address + p.path
+	whole, err := complete(ctx, url, r.Targets, limit)
+	if err != nil {
+		return err
+	}
+	r.Start = whole.Sub(on.begin)
+	if err := on.warm(ctx, plan); err != nil {
+		return err
+	}
+	rate, err := r.scraping(ctx, on, plan.window)
+	if err != nil {
+		return err
+	}
+	if r.Plain, err = r.together(ctx, on.process, url, "", 1, plan.window, rate); err != nil {
+		return err
+	}
+	if r.Gzip, err = r.together(ctx, on.process, url, "gzip", 1, plan.window, rate); err != nil {
+		return err
+	}
+	if err := r.byMany(ctx, on, url, plan, rate); err != nil {
+		return err
+	}
+	if r.Targets > mostPicked || p.pick == "" {
+		return nil
+	}
+	return r.picking(ctx, on.process, "http://"+on.address+p.pick, rate)
+}
+
+// byMany measures reads by many readers; numbers that are too many for a peer are left
+// out, and why.
+func (r *result) byMany(ctx context.Context, on *run, url string, plan *plan, rate float64) error {
+	for _, readers := range plan.many {
+		if tooMany(readers, r.Gzip.Cost*float64(r.Targets*samples), plan.most) {
+			continue
+		}
+		many, err := r.together(ctx, on.process, url, "gzip", readers, plan.window/2, rate)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			many = reads{Readers: readers, Failed: err.Error()}
+		}
+		r.Many = append(r.Many, many)
+	}
+	return nil
+}
+
+// observeShipping measures a peer that has no page and ships what it scrapes.
+func (r *result) observeShipping(ctx context.Context, on *run, plan *plan, limit time.Duration) error {
+	whole, err := on.sink.complete(ctx, limit)
+	if err != nil {
+		return err
+	}
+	r.Start = whole.Sub(on.begin)
+	if err := on.warm(ctx, plan); err != nil {
+		return err
+	}
+	on.sink.count(time.Now())
+	before := on.fleet.counts()
+	if _, err := r.scraping(ctx, on, plan.window); err != nil {
+		return err
+	}
+	scrapes, _ := on.fleet.since(before)
+	r.Shipped, err = on.sink.counted(ctx, scrapes*samples)
+	return err
+}
+
+// warm waits until each target was scraped often enough, or the peer ran for long.
+func (on *run) warm(ctx context.Context, plan *plan) error {
+	const again = 50 * time.Millisecond
+	for {
+		if _, fewest := on.fleet.since(on.before); fewest >= plan.scrapes || time.Since(on.begin) >= plan.warm {
+			return nil
+		}
+		if err := pause(ctx, again); err != nil {
+			return err
 		}
 	}
-	r.Version = p.version(ctx)
-	r.Peak, err = peakMemory(pid)
-	return r, err
+}
+
+// scraping measures scraping alone and gives its processor time a second.
+func (r *result) scraping(ctx context.Context, on *run, window time.Duration) (rate float64, err error) {
+	before, err := on.processorTime()
+	if err != nil {
+		return 0, err
+	}
+	counts, asked, begin := on.fleet.counts(), on.fleet.asked.Load(), time.Now()
+	if err := pause(ctx, window); err != nil {
+		return 0, err
+	}
+	after, err := on.processorTime()
+	if err != nil {
+		return 0, err
+	}
+	elapsed := time.Since(begin)
+	done, _ := on.fleet.since(counts)
+	if expected := float64(r.Targets) * float64(window) / float64(r.Interval); float64(done) < 0.9*expected {
+		return 0, fmt.Errorf("%d scrapes, %.0f were due", done, expected)
+	}
+	r.Scrape = micros(after-before) / float64(done*samples)
+	r.Asked = float64(on.fleet.asked.Load()-asked) / float64(done)
+	return (after - before).Seconds() / elapsed.Seconds(), nil
 }
 
 const (
@@ -112,52 +245,31 @@ var picked = []string{
 }
 
 // picking measures reads as a picker does them: of few families, and often.
-func (r *result) picking(ctx context.Context, pid int, url string, rate float64) error {
-	before, err := processorTime(pid)
+func (r *result) picking(ctx context.Context, p *process, url string, rate float64) error {
+	before, err := p.processorTime()
 	if err != nil {
 		return err
 	}
-	ticks, begin := time.NewTicker(pickEvery), time.Now()
+	ticks, begin, reader := time.NewTicker(pickEvery), time.Now(), newClient()
 	defer ticks.Stop()
+	defer reader.close()
 	took := make([]time.Duration, picks)
 	for i := range took {
 		<-ticks.C
 		asked := time.Now()
-		page, err := get(ctx, url, "")
+		page, err := reader.read(ctx, url, "")
 		if err != nil {
 			return err
 		}
 		took[i] = time.Since(asked)
 		if err := checkPicked(string(page), r.Targets); err != nil {
-			return fmt.Errorf("%s: %w", r.Peer, err)
+			return err
 		}
 	}
-	after, err := processorTime(pid)
-	slices.Sort(took)
-	used := (after - before).Seconds() - rate*time.Since(begin).Seconds()
-	r.Pick, r.PickP50, r.PickP99 = max(0, used)*1e6/picks, took[picks/2], took[picks*99/100]
+	after, err := p.processorTime()
+	r.Pick = readCost(after-before, time.Since(begin), rate, picks)
+	r.PickP50, r.PickP99 = quantiles(took)
 	return err
-}
-
-// checkPicked says what is wrong with a page of the families that a picker reads.
-func checkPicked(page string, targets int) error {
-	for _, family := range picked {
-		replicas := make(map[string]bool)
-		for line := range strings.Lines(page) {
-			if strings.HasPrefix(line, family+"{") {
-				replicas[labelOf(line, "replica_id")] = true
-			}
-		}
-		if len(replicas) != targets {
-			return fmt.Errorf("%s of %d replicas, not of %d", family, len(replicas), targets)
-		}
-	}
-	for line := range strings.Lines(page) {
-		if name, _, _ := strings.Cut(line, "{"); !strings.HasPrefix(line, "#") && !slices.Contains(picked, name) {
-			return fmt.Errorf("%s was not asked for", name)
-		}
-	}
-	return nil
 }
 
 // pause waits, or until the context ends.
@@ -172,56 +284,6 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// scraping measures scraping alone and gives its processor time a second.
-func (r *result) scraping(ctx context.Context, pid int, f *fleet, window time.Duration) (rate float64, err error) {
-	before, err := processorTime(pid)
-	if err != nil {
-		return 0, err
-	}
-	scrapes, asked, begin := f.scrapes.Load(), f.asked.Load(), time.Now()
-	if err := pause(ctx, window); err != nil {
-		return 0, err
-	}
-	after, err := processorTime(pid)
-	if err != nil {
-		return 0, err
-	}
-	done := float64(f.scrapes.Load() - scrapes)
-	if expected := float64(r.Targets) * float64(window) / float64(r.Interval); done < 0.9*expected {
-		return 0, fmt.Errorf("%s: %.0f scrapes, %.0f were due", r.Peer, done, expected)
-	}
-	r.Scrape = micros(after-before) / (done * samples)
-	r.Asked = float64(f.asked.Load()-asked) / done
-	return (after - before).Seconds() / time.Since(begin).Seconds(), nil
-}
-
-// reading measures reads of one coding; what scraping takes meanwhile is not
-// counted.
-func reading(ctx context.Context, pid int, url, coding string, rate, total float64, reads int) (cost float64, size int, p50, p99 time.Duration, err error) {
-	const apart = 150 * time.Millisecond // no two readers share a page.
-	before, err := processorTime(pid)
-	if err != nil {
-		return 0, 0, 0, 0, err
-	}
-	begin := time.Now()
-	took := make([]time.Duration, reads)
-	for i := range took {
-		asked := time.Now()
-		body, err := get(ctx, url, coding)
-		if err != nil {
-			return 0, 0, 0, 0, err
-		}
-		took[i], size = time.Since(asked), len(body)
-		if err := pause(ctx, apart); err != nil {
-			return 0, 0, 0, 0, err
-		}
-	}
-	after, err := processorTime(pid)
-	slices.Sort(took)
-	used := (after - before).Seconds() - rate*time.Since(begin).Seconds()
-	return max(0, used) * 1e6 / float64(reads) / total, size, took[reads/2], took[reads*99/100], err
-}
-
 // micros is a duration in microseconds.
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
@@ -232,87 +294,4 @@ func freeAddress(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return l.Addr().String(), l.Close()
-}
-
-// get reads a page as it is sent.
-func get(ctx context.Context, url, coding string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	// Setting it, also to nothing, keeps net/http from asking for gzip by itself.
-	request.Header.Set("Accept-Encoding", coding)
-	response, err := new(http.Client).Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s: %s", url, response.Status)
-	}
-	if got := response.Header.Get("Content-Encoding"); got != coding {
-		return nil, fmt.Errorf("%s: coded as %q, not %q", url, got, coding)
-	}
-	return io.ReadAll(response.Body)
-}
-
-// complete waits until the page has all series of all targets with their labels,
-// plain and compressed.
-func complete(ctx context.Context, url string, targets int, limit time.Duration) error {
-	const again = 500 * time.Millisecond
-	var missing error
-	for begin := time.Now(); time.Since(begin) < limit && pause(ctx, again) == nil; {
-		packed, err := get(ctx, url, "gzip")
-		if err != nil {
-			missing = err
-			continue
-		}
-		z, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			return err
-		}
-		page, err := io.ReadAll(z)
-		if err != nil {
-			return err
-		}
-		if missing = check(string(page), targets); missing == nil {
-			return nil
-		}
-	}
-	return fmt.Errorf("page is not whole after %s: %w", limit, missing)
-}
-
-// check says what is wrong with a page.
-func check(page string, targets int) error {
-	count, replicas := 0, make(map[string]bool)
-	for line := range strings.Lines(page) {
-		if !strings.HasPrefix(line, ofServers) {
-			continue
-		}
-		count++
-		for _, label := range []string{"engine", "engine_version", "trtllm_version", "pool_id", "replica_id"} {
-			if value := labelOf(line, label); value == "" {
-				return fmt.Errorf("no %s on %s", label, line)
-			}
-		}
-		if labelOf(line, "model") != "" && labelOf(line, "model_id") == "" {
-			return fmt.Errorf("no model_id on %s", line)
-		}
-		replicas[labelOf(line, "replica_id")] = true
-	}
-	if count != targets*samples || len(replicas) != targets {
-		return fmt.Errorf("%d samples of %d replicas, not %d of %d", count, len(replicas), targets*samples, targets)
-	}
-	return nil
-}
-
-// labelOf is the value of a label on a line, empty for none.
-func labelOf(line, label string) string {
-	for _, before := range []string{"{", ","} {
-		if _, rest, ok := strings.Cut(line, before+label+`="`); ok {
-			value, _, _ := strings.Cut(rest, `"`)
-			return value
-		}
-	}
-	return ""
 }

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const labels = `engine="triton",engine_version="2",trtllm_version="1",pool_id="bench",replica_id="r"`
+
+func TestPagesThatMissSomethingAreRefused(t *testing.T) {
+	t.Parallel()
+	line := `nv_x{` + labels + `,model="m",model_id="m"} 1` + "\n"
+	whole := strings.Repeat(line, samples)
+	for name, c := range map[string]struct{ page, wrong string }{
+		"whole":                  {whole, ""},
+		"others are not counted": {whole + "up 1\n", ""},
+		"a sample is missing":    {whole[len(line):], "225 samples"},
+		"a label is missing":     {strings.Replace(whole, `pool_id="bench",`, "", 1), "no pool_id"},
+		"no model_id":            {strings.Replace(whole, `,model_id="m"`, "", 1), "no model_id"},
+		"two replicas":           {strings.Replace(whole, `replica_id="r"`, `replica_id="s"`, 1), "2 replicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := check(c.page, 1)
+			if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
+}
+
+func TestPickedPagesThatMissOrAddSomethingAreRefused(t *testing.T) {
+	t.Parallel()
+	var whole strings.Builder
+	for _, family := range picked {
+		whole.WriteString("# TYPE " + family + " gauge\n" + family + "{" + labels + "} 1\n")
+	}
+	for name, c := range map[string]struct{ page, wrong string }{
+		"whole":                 {whole.String(), ""},
+		"a family is missing":   {strings.ReplaceAll(whole.String(), picked[2], picked[1]), picked[2] + " of 0"},
+		"a family is too many":  {whole.String() + "nv_x{" + labels + "} 1\n", "nv_x was not asked for"},
+		"two replicas, not one": {whole.String() + picked[0] + "{replica_id=\"s\"} 1\n", "of 2 replicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := checkPicked(c.page, 1)
+			if (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
+}

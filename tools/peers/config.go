@@ -1,0 +1,59 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// replica is the replica_id of a target.
+func replica(i int) string { return fmt.Sprintf("replica-%04d", i) }
+
+func exporterConfig(j *job) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "global: {scrape_interval: %s, scrape_timeout: %s}\npools:\n  - pool_id: bench\n    engine: triton\n    static_configs:\n", millis(j.interval), millis(j.interval*9/10))
+	for i, address := range j.fleet.addresses {
+		fmt.Fprintf(&b, "      - targets: [%q]\n        labels: {__api_address__: %q, replica_id: %s}\n", address, address, replica(i))
+	}
+	return b.String()
+}
+
+// prometheusConfig is that of Prometheus, and of the collector, which indents it.
+func prometheusConfig(j *job, indent string) string {
+	var b strings.Builder
+	line := func(format string, args ...any) { fmt.Fprintf(&b, indent+format+"\n", args...) }
+	line("scrape_configs:")
+	line("  - job_name: triton")
+	line("    scrape_interval: %s", millis(j.interval))
+	line("    scrape_timeout: %s", millis(j.interval*9/10))
+	line("    metric_relabel_configs:")
+	line("      - {source_labels: [model], regex: '(.+)', target_label: model_id}")
+	line("    static_configs:")
+	for i, address := range j.fleet.addresses {
+		line("      - targets: [%q]", address)
+		line("        labels: {engine: triton, engine_version: 2.51.0, trtllm_version: 0.14.0, pool_id: bench, replica_id: %s}", replica(i))
+	}
+	return b.String()
+}
+
+// collectorConfig is one receiver and one exporter.
+func collectorConfig(j *job, exporter string) string {
+	name, _, _ := strings.Cut(exporter, ":")
+	return "receivers:\n  prometheus:\n    config:\n" + prometheusConfig(j, "      ") +
+		"exporters:\n  " + exporter +
+		"service:\n  telemetry: {metrics: {level: none}, logs: {level: fatal}}\n  pipelines:\n    metrics: {receivers: [prometheus], exporters: [" + name + "]}\n"
+}
+
+// collectorPage shows a page with the names that the servers gave.
+func collectorPage(j *job) string {
+	return fmt.Sprintf("prometheus: {endpoint: %q, translation_strategy: UnderscoreEscapingWithoutSuffixes, without_scope_info: true, metric_expiration: 5m}\n", j.address)
+}
+
+// collectorOTLP ships in batches, which are those of the batch processor when nobody
+// changes it.
+func collectorOTLP(j *job) string {
+	return fmt.Sprintf("otlp_http: {endpoint: %q, sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}}\n", "http://"+j.sink)
+}
+
+// millis is a duration as all configurations read it.
+func millis(d time.Duration) string { return fmt.Sprintf("%dms", d.Milliseconds()) }

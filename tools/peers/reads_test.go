@@ -1,0 +1,159 @@
+package main
+
+import (
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func TestAReadCostsWhatIsUsedBeyondScraping(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		used, elapsed time.Duration
+		rate          float64
+		reads         int
+		want          float64
+	}{
+		{3 * time.Second, 10 * time.Second, 0.1, 4, 500_000},
+		{3 * time.Second, 10 * time.Second, 0, 1, 3_000_000},
+		{time.Second, 10 * time.Second, 0.2, 4, 0},
+	} {
+		if got := readCost(c.used, c.elapsed, c.rate, c.reads); got < c.want-0.01 || got > c.want+0.01 {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+}
+
+func TestThe99thPercentileOfFewIsTheLongest(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int][2]time.Duration{1: {1, 1}, 2: {2, 2}, 10: {6, 10}, 99: {50, 99}, 1000: {501, 991}} {
+		var took []time.Duration
+		for i := range n {
+			took = append(took, time.Duration(n-i))
+		}
+		if p50, p99 := quantiles(took); p50 != want[0] || p99 != want[1] {
+			t.Errorf("of %d: %d and %d", n, p50, p99)
+		}
+	}
+}
+
+// served is a page of one target.
+func served(t *testing.T, reads *atomic.Int64, samples int) string {
+	t.Helper()
+	page := strings.Repeat(`nv_x{`+labels+`,model="m",model_id="m"} 1`+"\n", samples)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		reads.Add(1)
+		if r.Header.Get("Accept-Encoding") != "gzip" {
+			_, _ = w.Write([]byte(page))
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		_, _ = z.Write([]byte(page))
+		_ = z.Close()
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// running is a process that waits.
+func running(t *testing.T) *process {
+	t.Helper()
+	_, p, err := start(t.Context(), exec.CommandContext(t.Context(), "sleep", "60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.stop)
+	return p
+}
+
+func TestReadersReadEachOnceAnIntervalAndAtLeastOnce(t *testing.T) {
+	t.Parallel()
+	p := running(t)
+	for _, c := range []struct {
+		readers         int
+		coding          string
+		during, every   time.Duration
+		fewest, mostAll int
+	}{
+		{1, "", 100 * time.Millisecond, time.Hour, 1, 1},
+		{4, "gzip", 100 * time.Millisecond, 400 * time.Millisecond, 4, 4},
+		{4, "gzip", time.Second, 400 * time.Millisecond, 4, 12}, // fewer when the machine is busy.
+	} {
+		var reads atomic.Int64
+		r := result{Targets: 1, Interval: c.every}
+		m, err := r.together(t.Context(), p, served(t, &reads, samples), c.coding, c.readers, c.during, 0)
+		if err != nil || m.Reads != int(reads.Load()) || m.Reads < c.fewest || m.Reads > c.mostAll {
+			t.Errorf("%+v: %+v, %v", c, m, err)
+		}
+		if m.P50 <= 0 || m.P99 < m.P50 || m.Bytes == 0 || m.Peak == 0 || m.Readers != c.readers {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+func TestReadersRefuseAPageThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	var reads atomic.Int64
+	url, p := served(t, &reads, samples-1), running(t)
+	r := result{Targets: 1, Interval: 50 * time.Millisecond}
+	if m, err := r.together(t.Context(), p, url, "gzip", 2, time.Millisecond, 0); err == nil || !strings.Contains(err.Error(), "225 samples") {
+		t.Errorf("%+v, %v", m, err)
+	}
+	if _, err := complete(t.Context(), url, 1, 300*time.Millisecond); err == nil || !strings.Contains(err.Error(), "225 samples") {
+		t.Error(err)
+	}
+	if at, err := complete(t.Context(), served(t, &reads, samples), 1, time.Minute); err != nil || at.IsZero() {
+		t.Error(at, err)
+	}
+}
+
+func TestReadersThatFailAreLeftOutWithTheReason(t *testing.T) {
+	t.Parallel()
+	var count atomic.Int64
+	on := run{process: running(t)}
+	r := result{Targets: 1, Interval: 50 * time.Millisecond}
+	p := plan{many: []int{2}, window: time.Millisecond, most: time.Hour}
+	for _, url := range []string{served(t, &count, samples-1), served(t, &count, samples)} {
+		if err := r.byMany(t.Context(), &on, url, &p, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(r.Many) != 2 || !strings.Contains(r.Many[0].Failed, "225 samples") || r.Many[1].Failed != "" || r.Many[1].Reads != 2 {
+		t.Errorf("%+v", r.Many)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.byMany(ctx, &on, served(t, &count, samples), &p, 0); err == nil {
+		t.Error("a peer that ended was measured")
+	}
+}
+
+func TestManyReadersAreLeftOutWhereTheyWouldTakeTooLong(t *testing.T) {
+	t.Parallel()
+	if tooMany(40, 1000, time.Second) || !tooMany(40, 1e9, time.Second) {
+		t.Error("40 reads of a millisecond take less than a second, of 1000 s more")
+	}
+}
+
+func TestAPeerThatEndsIsToldOf(t *testing.T) {
+	t.Parallel()
+	ctx, p, err := start(t.Context(), exec.CommandContext(t.Context(), "sh", "-c", "exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.stop()
+	<-ctx.Done()
+	on := run{process: p, fleet: &fleet{}, address: "127.0.0.1:1", begin: time.Now()}
+	way := peer{name: "a", path: "/metrics"}
+	if err := way.observe(ctx, &result{Targets: 1}, &on, &plan{}); err == nil || fmt.Sprint(err) == "" {
+		t.Error("it was measured")
+	}
+}
