@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,27 +129,35 @@ func requireRepeatsIn(t *testing.T, blocks []*Block) {
 // FuzzRepeats holds pages of fleets of all kinds, encoded without a search, against
 // the plain ones.
 func FuzzRepeats(f *testing.F) {
-	for seed := range uint64(20) {
-		f.Add(seed, uint8(seed*3))
+	for seed := range uint64(8) {
+		f.Add(seed, uint8(seed*5))
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, replicas uint8) {
 		requireRepeatsIn(t, newMadeFleet(seed).blocks(t, int(replicas%48)))
 	})
 }
 
-// The same line is found again up to the farthest copy, and not behind it: names
-// get longer by a byte from page to page.
+// The same line is found again as far back as a copy reaches, and not behind it:
+// names get longer by a byte, so that each line is three bytes farther.
 func TestLinesAreFoundAsFarAsCopiesReach(t *testing.T) {
 	t.Parallel()
-	for size := farthest/2 - 60; size < farthest/2+10; size++ {
-		body := "x{gpu_uuid=\"A\"} 1\nx{gpu_uuid=\"B\"} 2\n"
+	near := farthest/3 - 45
+	var found []bool
+	for size := near; size < near+25; size++ {
 		var blocks []*Block
 		for i := range 3 {
-			blocks = append(blocks, showing(t, strconv.Itoa(i)+strings.Repeat("r", size), body))
+			blocks = append(blocks, showing(t, strconv.Itoa(i)+strings.Repeat("r", size), "x{gpu_uuid=\"A\"} 1\nx{gpu_uuid=\"B\"} 2\n"))
 		}
 		var m Merger
-		requireRepeats(t, m.Layout(blocks), blocks, nil)
+		l := m.Layout(blocks)
+		requireRepeats(t, l, blocks, nil)
+		var r repeater
+		l.repeatPiece(&r, l.stretches()[0], blocks, nil)
+		found = append(found, r.searched < 3*size)
 	}
+	last := slices.Index(found, false)
+	require.Positive(t, last, "lines that are near are not searched")
+	require.NotContains(t, found[last:], true)
 }
 
 // A family of many replicas is known to repeat, one of replicas that have nothing in

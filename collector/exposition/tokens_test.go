@@ -65,15 +65,15 @@ func copying(first, distance, length int) *tokens {
 
 func TestCopiesOfAllLengthsAndDistancesAreReadAsTheyWere(t *testing.T) {
 	t.Parallel()
-	for _, distance := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 100, 1024, 1025, 16384, 16385, 24576, 24577, farthest - 1, farthest} {
-		for _, length := range []int{0, 1, 2, 3, 4, 10, 11, 18, 19, 257, 258, 259, 260, 261, 515, 516, 517, 518, 519, 70000} {
+	for _, distance := range []int{1, 2, 3, 4, 5, 6, 8, 9, 12, 13, 1024, 1025, 24576, 24577, farthest - 1, farthest} {
+		for _, length := range []int{1, 2, 3, 11, 257, 258, 259, 260, 261, 516, 517, 519} {
 			tokens := copying(distance, distance, length)
 			require.Equal(t, string(tokens.text), decoded(t, encoded(t, tokens)), "%d bytes from %d before", length, distance)
 		}
 	}
 	for length := range 2 * longest {
 		for _, distance := range []int{1, 4, 32} {
-			tokens := copying(farthest, distance, length)
+			tokens := copying(distance, distance, length)
 			require.Equal(t, string(tokens.text), decoded(t, encoded(t, tokens)), "%d bytes from %d before", length, distance)
 		}
 	}
