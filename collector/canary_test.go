@@ -59,11 +59,11 @@ func (c *cage) server(i int) *simulate.Replica { return c.fleet.Replica("p", "r"
 // series is what the canary says of a replica: name and further labels to value.
 func (c *cage) series(i int) map[string]float64 {
 	c.t.Helper()
-	all := make(map[string]float64)
+	all, replica := make(map[string]float64), fmt.Sprintf(`replica_id="r%d"`, i)
 	for text := range strings.Lines(c.page()) {
 		name, found := strings.CutPrefix(text, "llm_server_canary_")
 		head, value, _ := strings.Cut(strings.TrimSpace(name), "} ")
-		if !found || !strings.Contains(head, fmt.Sprintf(`replica_id="r%d"`, i)) {
+		if !found || !strings.Contains(head, replica) {
 			continue
 		}
 		name, set, _ := strings.Cut(head, "{")
@@ -89,7 +89,7 @@ func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) 
 			return "", ""
 		}
 		now := c.status(i)
-		return c.page(), fmt.Sprintf("%s, llm_server_canary_* of replica_id r%d are %v (state %s, %s; canary %+v)", what, i, s, now.State, now.StateReason, now.Canary)
+		return "", fmt.Sprintf("%s, llm_server_canary_* of replica_id r%d are %v (state %s, %s; canary %+v)", what, i, s, now.State, now.StateReason, now.Canary)
 	})
 	return s
 }

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -36,6 +37,8 @@ type line struct {
 	store    *snapshot.Store
 	registry *prometheus.Registry
 	merger   exposition.Merger
+	// large is the size of the last page in bytes, for the next is about as large.
+	large atomic.Int64
 	// end ends the collector and waits for it.
 	end func() error
 }
@@ -131,13 +134,16 @@ func (l *line) page() string {
 	v := l.store.View(nil)
 	defer v.Release()
 	var b strings.Builder
+	b.Grow(int(l.large.Load()) * 9 / 8)
 	_, err := l.merger.Layout(v.Blocks).WriteText(&b, v.Blocks, nil, nil)
 	require.NoError(l.t, err)
+	l.large.Store(int64(b.Len()))
 	return b.String()
 }
 
 // waitFor looks again and again until nothing is missing any more, and returns
-// the page of then. Its failure says what is missing, and what is nearest to it.
+// the page of then. Its failure says what is missing, and what is nearest to it:
+// on the page that was looked at, or on that of now if the look needs none.
 func (l *line) waitFor(what string, every time.Duration, look func() (page, missing string)) string {
 	l.t.Helper()
 	for deadline := time.Now().Add(patience); ; l.wait(every) {
@@ -146,6 +152,9 @@ func (l *line) waitFor(what string, every time.Duration, look func() (page, miss
 			return page
 		}
 		if time.Now().After(deadline) {
+			if page == "" {
+				page = l.page()
+			}
 			require.Failf(l.t, what+": that never came", "missing: %s\nnearest to it:\n%s", missing, nearest(page, missing))
 		}
 	}

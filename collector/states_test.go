@@ -115,7 +115,7 @@ func (s *scene) until(what string, holds func() bool) {
 			return "", ""
 		}
 		now := s.status()
-		return s.of("subject", s.page()), fmt.Sprintf("%s (state %s, %s)", what, now.State, now.StateReason)
+		return "", fmt.Sprintf("%s (state %s, %s)", what, now.State, now.StateReason)
 	})
 }
 
