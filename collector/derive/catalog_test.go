@@ -107,9 +107,6 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	if of != "" {
 		pairs = append(pairs, fmt.Sprintf("model=%q,version=%q", of, version))
 	}
-	if m.Label != "" {
-		pairs = append(pairs, fmt.Sprintf("%s=%q", m.Label, m.Value))
-	}
 	given := make(map[string]bool)
 	for _, where := range m.Where {
 		label, value, _ := strings.Cut(where, "=")
@@ -307,7 +304,11 @@ func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {
 		for _, signal := range slices.Concat(append(f.rule.inputs.enough, f.rule.inputs.more)...) {
 			for _, s := range servers() {
 				for _, m := range s.signals[signal] {
-					for _, name := range append(m.Dims, m.Name, m.Name+"_sum", m.Label, m.Value) {
+					of := []string{m.Name, m.Name + "_sum"}
+					for _, where := range m.Where {
+						of = append(of, strings.Split(where, "=")...)
+					}
+					for _, name := range append(of, m.Dims...) {
 						theirs, _ := dimension(name)
 						names[theirs] = true
 					}

@@ -113,7 +113,7 @@ func (p *Plan) labelsOf(in *source) labels.Labels {
 		from, to := dimension(dim)
 		if v := in.Labels.Get(from); v != "" {
 			if to == "reason" {
-				v = in.meaning.DimPrefix + strings.ToLower(v)
+				v = in.meaning.Outcome.ReasonPrefix() + strings.ToLower(v)
 			}
 			b.Set(to, v)
 		}

@@ -69,8 +69,8 @@ func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
 func (*dynamo) Meanings() []Meaning {
 	const f = dynamoFront
 	return append([]Meaning{
-		{Name: f + "requests_total", Label: "status", Value: "success", Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
-		{Name: f + "requests_total", Label: "status", Value: "error", Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}, Outcome: dynamoFailures()},
+		{Name: f + "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
+		{Name: f + "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}, Outcome: dynamoFailures()},
 		{Name: f + "model_rejection_total", Signal: RequestsRejected, Counter: true},
 		{Name: f + "model_migration_total", Signal: RequestsMigrated, Counter: true, Dims: []string{"migration_type=type"}},
 		{Name: f + "disconnected_clients", Signal: ClientsGone, Scope: OfServer, Counter: true},
@@ -91,7 +91,7 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
 		{
-			Name: "dynamo_component_inflight_requests", Label: "dynamo_endpoint", Value: dynamoServing, Signal: RequestsActive,
+			Name: "dynamo_component_inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
 			Unless: []string{"num_requests_running", "trtllm_num_requests_running", "trtllm:num_requests_running", "vllm:num_requests_running"},
 		},
 	}, append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)...)

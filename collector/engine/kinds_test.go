@@ -71,8 +71,8 @@ func meaning(m *engine.Meaning) string {
 	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest"}
 	forms := []string{"single", "histogram", "summary"}
 	name := m.Name
-	if m.Label != "" {
-		name = fmt.Sprintf("%s{%s=%q}", m.Name, m.Label, m.Value)
+	if len(m.Where) > 0 {
+		name += "{" + strings.Join(m.Where, ", ") + "}"
 	}
 	parts := []string{fmt.Sprintf("%s is %s", name, m.Signal), forms[m.Form] + " of " + scopes[m.Scope]}
 	for _, more := range []struct {
@@ -84,10 +84,9 @@ func meaning(m *engine.Meaning) string {
 		{m.Shift != 0, fmt.Sprintf("by 10^-%d", m.Shift)},
 		{m.NotZero, "0 is not known"},
 		{len(m.Dims) > 0, "labels " + strings.Join(m.Dims, " ")},
-		{m.DimPrefix != "", "prefix " + m.DimPrefix},
+		{m.Outcome.ReasonPrefix() != "", "prefix " + m.Outcome.ReasonPrefix()},
 		{m.Const != "", "always " + m.Const},
 		{m.Outcome != nil, "outcome " + outcome(m.Outcome)},
-		{len(m.Where) > 0, "where " + strings.Join(m.Where, " ")},
 		{len(m.Unless) > 0, "unless " + strings.Join(m.Unless, " ")},
 		{len(m.Copies) > 0, "one of each " + strings.Join(m.Copies, " ")},
 		{m.Rank != "", "ranks by " + m.Rank},

@@ -61,10 +61,8 @@ type Meaning struct {
 	// Name is the sample name at the server; of histograms and summaries the
 	// name of the family.
 	Name string
-	// Label and Value select series of the name; empty takes all of them.
-	Label, Value string
-	// Where selects further: labels that series must have, as "label=value", or
-	// "label=begin*" for values that begin so.
+	// Where are the labels that series of the name must have, as "label=value", or
+	// "label=begin*" for values that begin so; empty takes all of them.
 	Where []string
 	// Unless are names, as in Name, next to which the series says nothing new:
 	// those of newer releases for the same, which some show side by side.
@@ -89,9 +87,9 @@ type Meaning struct {
 	// NotZero is true when the server says 0 for what it does not know.
 	NotZero bool
 	// Dims are the server's labels that stay, as "theirs=ours", or one word
-	// when both are the same. Reasons are in lower case, with DimPrefix before.
-	Dims      []string
-	DimPrefix string
+	// when both are the same. Reasons are in lower case, status codes as [Outcome]
+	// says.
+	Dims []string
 	// Const is a label that is added, as "ours=value".
 	Const string
 	// Outcome says of counters of requests that ended what became of them; nil for
@@ -156,11 +154,11 @@ func suffixed(names []string, suffix string) []string {
 	return all
 }
 
+// only selects the series of a name that have one value of a label.
+func only(label, value string) []string { return []string{label + "=" + value} }
+
 // selects says whether a series of the name is one that the meaning is of.
 func (m *Meaning) selects(lset labels.Labels) bool {
-	if m.Label != "" && lset.Get(m.Label) != m.Value {
-		return false
-	}
 	return !slices.ContainsFunc(m.Where, func(where string) bool {
 		label, value, _ := strings.Cut(where, "=")
 		if begin, ok := strings.CutSuffix(value, "*"); ok {

@@ -29,12 +29,14 @@ func TestIndexKnowsEveryPartOfAHistogram(t *testing.T) {
 
 func TestCountersAreCountersWhateverTheirTypeSays(t *testing.T) {
 	e, _ := engine.Of(string(engine.Triton))
-	for _, name := range []string{"nv_trt_llm_kv_cache_block_metrics", "nv_trt_llm_general_metrics"} {
+	for name, only := range map[string]string{
+		"nv_trt_llm_kv_cache_block_metrics": "kv_cache_block_type=reused", "nv_trt_llm_general_metrics": "general_type=iteration_counter",
+	} {
 		counters := 0
 		for _, m := range engine.IndexOf(e)[name] {
 			if m.Counter {
 				counters++
-				require.Contains(t, []string{"reused", "iteration_counter"}, m.Value)
+				require.Equal(t, []string{only}, m.Where)
 			}
 		}
 		require.Equal(t, 1, counters, name)
@@ -55,11 +57,14 @@ func TestMeaningsNameNothingTwice(t *testing.T) {
 	for _, e := range engine.All() {
 		seen := make(map[string]bool)
 		for _, m := range e.Meanings() {
-			key := strings.Join(append([]string{m.Name, m.Value, string(m.Signal), m.Const}, m.Where...), "|")
+			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const}, m.Where...), "|")
 			require.False(t, seen[key], "%s: %s", e.Kind(), key)
 			seen[key] = true
 			require.NotEmpty(t, m.Signal, m.Name)
-			require.Equal(t, m.Label == "", m.Value == "", m.Name)
+			for _, where := range m.Where {
+				label, _, ok := strings.Cut(where, "=")
+				require.True(t, ok && label != "", "%s: %s", m.Name, where)
+			}
 		}
 	}
 }

@@ -59,6 +59,15 @@ func (o *Outcome) Class(reason string) Class {
 	return o.Usual
 }
 
+// ReasonPrefix is what is put before reasons, for a status code alone says little;
+// empty without an outcome.
+func (o *Outcome) ReasonPrefix() string {
+	if o != nil && o.Codes {
+		return "http_"
+	}
+	return ""
+}
+
 // Counts says whether any reason is of a class.
 func (o *Outcome) Counts(class Class) bool {
 	if o.Codes {

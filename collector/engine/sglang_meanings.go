@@ -47,7 +47,7 @@ func sglangRequests() []Meaning {
 		for _, endpoint := range []string{"/v1/*", "/generate*"} {
 			all = append(all, Meaning{
 				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*"},
-				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, DimPrefix: "http_", Outcome: &Outcome{Codes: true},
+				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, Outcome: &Outcome{Codes: true},
 			})
 		}
 	}
@@ -58,7 +58,7 @@ func sglangRequests() []Meaning {
 // and those of each step or so, where the first token of a request is missing.
 func sglangTokens() []Meaning {
 	return append(sglangOf(
-		Meaning{Name: "realtime_tokens_total", Label: "mode", Value: "decode", Signal: GenerationTokensLive, Counter: true},
+		Meaning{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
 		Meaning{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
 		Meaning{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
 	), []Meaning{
@@ -78,7 +78,7 @@ func sglangLatencies() []Meaning {
 	return append(sglangOf(
 		Meaning{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
 	), []Meaning{
-		{Name: "time_to_first_token_seconds", Label: "is_streaming", Value: "true", Signal: FirstToken, Form: Histogram},
+		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
 		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},

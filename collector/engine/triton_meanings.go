@@ -105,8 +105,8 @@ func backendMeanings() []Meaning {
 	}
 	const transfer, kind = "nv_trt_llm_disaggregated_serving_metrics", "disaggregated_serving_type"
 	return append(all,
-		Meaning{Name: transfer, Label: kind, Value: "kv_cache_transfer_ms", Signal: KVTransferSeconds, Shift: milli, Counter: true},
-		Meaning{Name: transfer, Label: kind, Value: "request_count", Signal: Disaggregated, Counter: true},
+		Meaning{Name: transfer, Where: only(kind, "kv_cache_transfer_ms"), Signal: KVTransferSeconds, Shift: milli, Counter: true},
+		Meaning{Name: transfer, Where: only(kind, "request_count"), Signal: Disaggregated, Counter: true},
 		Meaning{Name: "nv_llm_input_token_len_sum", Signal: PromptTokens, Counter: true},
 		Meaning{Name: "nv_llm_output_token_len_sum", Signal: GenerationTokens, Counter: true},
 		Meaning{Name: "nv_llm_input_token_len", Signal: RequestPromptTokens, Form: Histogram},
@@ -124,19 +124,19 @@ func batcherMeanings() []Meaning {
 		general, generally = "nv_trt_llm_general_metrics", "general_type"
 	)
 	return []Meaning{
-		{Name: requests, Label: kind, Value: "active", Signal: RequestsActive},
-		{Name: requests, Label: kind, Value: "max", Signal: RequestsLimit},
-		{Name: requests, Label: kind, Value: "scheduled", Signal: RequestsRunning},
-		{Name: requests, Label: kind, Value: "context", Signal: RequestsPrefill},
-		{Name: requests, Label: kind, Value: "waiting", Signal: RequestsWaiting},
-		{Name: batcher, Label: specific, Value: "total_context_tokens", Signal: ContextTokens},
-		{Name: batcher, Label: specific, Value: "generation_requests", Signal: RequestsDecode},
-		{Name: batcher, Label: specific, Value: "paused_requests", Signal: RequestsPaused},
-		{Name: v1, Label: v1Kind, Value: "total_context_tokens", Signal: ContextTokens},
-		{Name: v1, Label: v1Kind, Value: "total_generation_tokens", Signal: StaticGeneration},
-		{Name: v1, Label: v1Kind, Value: "empty_generation_slots", Signal: StaticFreeSlots},
-		{Name: general, Label: generally, Value: "iteration_counter", Signal: EngineIterations, Counter: true},
-		{Name: general, Label: generally, Value: "timestamp", Signal: EngineLastIter, Combine: Max},
+		{Name: requests, Where: only(kind, "active"), Signal: RequestsActive},
+		{Name: requests, Where: only(kind, "max"), Signal: RequestsLimit},
+		{Name: requests, Where: only(kind, "scheduled"), Signal: RequestsRunning},
+		{Name: requests, Where: only(kind, "context"), Signal: RequestsPrefill},
+		{Name: requests, Where: only(kind, "waiting"), Signal: RequestsWaiting},
+		{Name: batcher, Where: only(specific, "total_context_tokens"), Signal: ContextTokens},
+		{Name: batcher, Where: only(specific, "generation_requests"), Signal: RequestsDecode},
+		{Name: batcher, Where: only(specific, "paused_requests"), Signal: RequestsPaused},
+		{Name: v1, Where: only(v1Kind, "total_context_tokens"), Signal: ContextTokens},
+		{Name: v1, Where: only(v1Kind, "total_generation_tokens"), Signal: StaticGeneration},
+		{Name: v1, Where: only(v1Kind, "empty_generation_slots"), Signal: StaticFreeSlots},
+		{Name: general, Where: only(generally, "iteration_counter"), Signal: EngineIterations, Counter: true},
+		{Name: general, Where: only(generally, "timestamp"), Signal: EngineLastIter, Combine: Max},
 	}
 }
 
@@ -149,11 +149,11 @@ func cacheMeanings() []Meaning {
 	)
 	return []Meaning{
 		{Name: memory, Signal: EngineMemory, Dims: []string{where + "=memory"}, Combine: Max},
-		{Name: kv, Label: kind, Value: "max", Signal: KVBlocksLimit},
-		{Name: kv, Label: kind, Value: "used", Signal: KVBlocksUsed},
-		{Name: kv, Label: kind, Value: "free", Signal: KVBlocksFree},
-		{Name: kv, Label: kind, Value: "tokens_per", Signal: KVBlockTokens, Combine: Max},
-		{Name: kv, Label: kind, Value: "fraction", Signal: KVUtilization},
-		{Name: kv, Label: kind, Value: "reused", Signal: KVBlocksReused, Counter: true},
+		{Name: kv, Where: only(kind, "max"), Signal: KVBlocksLimit},
+		{Name: kv, Where: only(kind, "used"), Signal: KVBlocksUsed},
+		{Name: kv, Where: only(kind, "free"), Signal: KVBlocksFree},
+		{Name: kv, Where: only(kind, "tokens_per"), Signal: KVBlockTokens, Combine: Max},
+		{Name: kv, Where: only(kind, "fraction"), Signal: KVUtilization},
+		{Name: kv, Where: only(kind, "reused"), Signal: KVBlocksReused, Counter: true},
 	}
 }

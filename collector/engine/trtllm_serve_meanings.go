@@ -24,7 +24,7 @@ func withPrefixes(prefixes ...string) []Meaning {
 func requestMeanings() []Meaning {
 	return []Meaning{
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}, Outcome: finished()},
-		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, DimPrefix: "http_", Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
+		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted, Counter: true},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},

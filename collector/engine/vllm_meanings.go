@@ -61,7 +61,7 @@ func vllmHTTP() []Meaning {
 		for _, status := range []string{"4xx", "5xx"} {
 			all = append(all, Meaning{
 				Name: vllmAnswers, Where: []string{"handler=" + handler, "method=POST", "status=" + status},
-				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"}, DimPrefix: "http_",
+				Signal: RequestsFailed, Counter: true, Dims: []string{"status=reason"},
 				Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled, ClassOverload}},
 			})
 		}
@@ -119,7 +119,7 @@ func vllmEngine() []Meaning {
 		{Name: "kv_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank},
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
-		{Name: "engine_sleep_state", Label: "sleep_state", Value: "awake", Signal: EngineAwake, Combine: Max, Rank: vllmRank},
+		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
 		{
 			Name: "cache_config_info", Signal: CacheStated, Combine: Max, Rank: vllmRank,
 			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens"},
