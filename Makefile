@@ -212,9 +212,9 @@ calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet o
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...
 
-# What is measured needs a machine without other work for a quarter of an hour, and so is no part of `ci`. The whole writes the tables of
+# What is measured needs a machine without other work for 16 minutes, and so is no part of `ci`. The whole writes the tables of
 # docs/performance.md and draws docs/images/peers.svg. WAYS are parts of the names of those to run, between commas, N the numbers of targets;
-# ALSO=5000 adds numbers to the whole: six minutes more. Where the collector cannot be built, its ways say so.
+# ALSO=5000 adds numbers to the whole: nine minutes more. Where the collector cannot be built, its ways say so.
 WAYS    :=
 N       :=
 ALSO    :=
