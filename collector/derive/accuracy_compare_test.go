@@ -162,10 +162,10 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 		if l.load.name != "idle" {
 			l.buckets(bucketsTTFT, r, values, "time_to_first_token_percentile_seconds", window, ttft, []float64{0.1, 0.5, 2, 5})
 		}
-		if l.load.name == "half" {
+		if all := observed(window, e2e); l.load.name == "half" && len(all) > 0 {
 			for _, p := range []float64{0.5, 0.95} {
 				if got, ok := values[r.percentile(values, "request_duration_percentile_seconds", p)]; ok {
-					l.relative(summaryE2E, got, quantileOf(window, e2e, p))
+					l.relative(summaryE2E, got, quantileOf(all, p))
 				}
 			}
 		}
@@ -174,12 +174,13 @@ func (l *ledger) latencies(r *rig, values map[string]float64, before, truth simu
 
 // buckets compares percentiles by the buckets they fall into.
 func (l *ledger) buckets(q quantity, r *rig, values map[string]float64, family string, window []simulate.Latency, of func(simulate.Latency) time.Duration, bounds []float64) {
+	all := observed(window, of)
 	for _, p := range []float64{0.5, 0.95, 0.99} {
 		got, ok := values[r.percentile(values, family, p)]
-		want := quantileOf(window, of, p)
-		if !ok || want == 0 {
+		if !ok || len(all) == 0 {
 			continue
 		}
+		want := quantileOf(all, p)
 		a, _ := slices.BinarySearch(bounds, got)
 		b, _ := slices.BinarySearch(bounds, want)
 		l.note(q, math.Abs(float64(a-b)))
@@ -190,18 +191,20 @@ func (r *rig) percentile(values map[string]float64, family string, p float64) st
 	return r.series(values, family, fmt.Sprintf(`, percentile="%.0f"`, 100*p))
 }
 
-// quantileOf is the quantile of what was observed, times of 0 left out.
-func quantileOf(window []simulate.Latency, of func(simulate.Latency) time.Duration, p float64) float64 {
-	var all []float64
+// observed are times in seconds, sorted, those of 0 left out.
+func observed(window []simulate.Latency, of func(simulate.Latency) time.Duration) []float64 {
+	all := make([]float64, 0, len(window))
 	for _, l := range window {
 		if v := of(l).Seconds(); v > 0 {
 			all = append(all, v)
 		}
 	}
-	if len(all) == 0 {
-		return 0
-	}
 	slices.Sort(all)
+	return all
+}
+
+// quantileOf is the quantile of what was observed.
+func quantileOf(all []float64, p float64) float64 {
 	return all[max(0, int(math.Ceil(p*float64(len(all))))-1)]
 }
 
