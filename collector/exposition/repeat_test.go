@@ -113,13 +113,13 @@ func requireRepeats(t *testing.T, l *Layout, blocks []*Block, only func(string) 
 // dialectsAndParts are of readers whose pages differ in their lines, and parts those that
 // are asked for.
 func dialectsAndParts() (dialects []expfmt.Format, parts []func(string) bool) {
-	return []expfmt.Format{
-			expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.NoEscaping),
-			expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping),
-			expfmt.NewFormat(expfmt.TypeOpenMetrics).WithEscapingScheme(model.ValueEncodingEscaping),
-		}, []func(string) bool{
-			nil, func(name string) bool { return strings.HasSuffix(name, "1") }, func(string) bool { return false },
-		}
+	dialects = []expfmt.Format{
+		expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.NoEscaping),
+		expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping),
+		expfmt.NewFormat(expfmt.TypeOpenMetrics).WithEscapingScheme(model.ValueEncodingEscaping),
+	}
+	parts = []func(string) bool{nil, func(name string) bool { return strings.HasSuffix(name, "1") }, func(string) bool { return false }}
+	return dialects, parts
 }
 
 // Pages of fleets of all kinds, encoded without a search, are the plain ones in
