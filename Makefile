@@ -227,8 +227,8 @@ bench-peers: build $(TOOLS)/prometheus $(TOOLS)/golangci-lint ## Compare the exp
 	@case '$(WAYS)' in ''|*OTel*) $(MAKE) $(TOOLS)/otelcol || echo 'The OpenTelemetry Collector could not be built.';; esac
 	for n in $(PEERS_N); do \
 		every=1s window=3s; \
-		if [ $$n -ge 100 ]; then window=5s; fi; \
-		if [ $$n -ge 1000 ]; then every=5s window=10s; fi; \
+		if [ $$n -ge 100 ]; then window=8s; fi; \
+		if [ $$n -ge 1000 ]; then every=5s window=15s; fi; \
 		if [ $$n -ge 5000 ]; then every=15s window=15s; fi; \
 		$(PEERS) -targets $$n -interval $$every -window $$window -only '$(WAYS)' || exit 1; \
 	done >$(CACHE)/peers/results.json
