@@ -13,21 +13,10 @@ import (
 // server's name of the model to ask, its entry model if empty.
 func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
-	if o.Hold = compose(o, e, id, base, model); o.Hold == "" {
-		o.Hold = restingIn(state)
+	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && consequenceOf(state).rests {
+		o.Hold = "the replica is " + strings.ReplaceAll(string(state), "_", " ")
 	}
 	return o
-}
-
-// restingIn says why a replica in a state is left alone; empty for states in
-// which it may be asked.
-func restingIn(s State) string {
-	switch s {
-	case Unknown, Starting, NotReady, Unserved, Silent, Draining, Down:
-		return "the replica is " + strings.ReplaceAll(string(s), "_", " ")
-	case Ready, Failing, Stalled, Blind:
-	}
-	return ""
 }
 
 // compose fills an order in; what is in its way comes back.

@@ -14,8 +14,8 @@ func Runbooks() []string {
 // Severities are how much states matter.
 func Severities() map[State]Severity {
 	all := make(map[State]Severity)
-	for s, c := range consequences() {
-		all[s] = c.severity
+	for _, c := range consequences() {
+		all[c.state] = c.severity
 	}
 	return all
 }

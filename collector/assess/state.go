@@ -1,6 +1,8 @@
 package assess
 
 import (
+	"sync"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -26,9 +28,61 @@ const (
 	Down     State = "down"
 )
 
-// States lists all states.
-func States() []State {
-	return []State{Unknown, Starting, Ready, NotReady, Unserved, Draining, Failing, Stalled, Blind, Down}
+// States lists all states, the worst first. The slice is shared and only read.
+func States() []State { return states() }
+
+// states are those of consequences that a replica with a port may be in.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var states = sync.OnceValue(func() []State {
+	var all []State
+	for _, c := range consequences() {
+		if c.state != Silent {
+			all = append(all, c.state)
+		}
+	}
+	return all
+})
+
+// consequence is what follows from a state, whatever its reason.
+type consequence struct {
+	state    State
+	severity Severity
+	// runbook is the entry of the runbook that says what to do; empty where nothing
+	// is wrong.
+	runbook string
+	// rests says that the canary leaves a replica in this state alone.
+	rests bool
+}
+
+// consequences are those of every state, made once for all scrapes: what is certain
+// to serve nothing first.
+//
+//nolint:gochecknoglobals // constant data that is made when it is first asked for.
+var consequences = sync.OnceValue(func() []consequence {
+	return []consequence{
+		{Down, Broken, "LLMReplicaDown", true},
+		{Failing, Broken, "LLMReplicaFailing", false},
+		{Stalled, Broken, "LLMReplicaStalled", false},
+		{Unserved, Broken, "LLMReplicaUnserved", true},
+		{NotReady, Broken, "LLMReplicaNotReady", true},
+		{Blind, Look, "LLMReplicaBlind", false},
+		{Draining, Look, "LLMReplicaDrainingLong", true},
+		{Starting, Look, "LLMReplicaStartingLong", true},
+		{Unknown, Look, "LLMReplicaStartingLong", true},
+		{Ready, OK, "", false},
+		{Silent, OK, "", true},
+	}
+})
+
+// consequenceOf is that of one of the states, and none before the first verdict.
+func consequenceOf(s State) consequence {
+	for _, c := range consequences() {
+		if c.state == s {
+			return c
+		}
+	}
+	return consequence{}
 }
 
 // Evidence is what is known of a replica at one moment.

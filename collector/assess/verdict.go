@@ -1,7 +1,5 @@
 package assess
 
-import "sync"
-
 // Severity is how much a verdict matters.
 type Severity string
 
@@ -24,31 +22,6 @@ type Verdict struct {
 	Runbook string
 }
 
-// consequence is how much a state matters and what to do about it.
-type consequence struct {
-	severity Severity
-	runbook  string
-}
-
-// consequences are those of every state, made once for all scrapes.
-//
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var consequences = sync.OnceValue(func() map[State]consequence {
-	return map[State]consequence{
-		Ready:    {OK, ""},
-		Silent:   {OK, ""},
-		Unknown:  {Look, "LLMReplicaStartingLong"},
-		Starting: {Look, "LLMReplicaStartingLong"},
-		Draining: {Look, "LLMReplicaDrainingLong"},
-		Blind:    {Look, "LLMReplicaBlind"},
-		NotReady: {Broken, "LLMReplicaNotReady"},
-		Unserved: {Broken, "LLMReplicaUnserved"},
-		Failing:  {Broken, "LLMReplicaFailing"},
-		Stalled:  {Broken, "LLMReplicaStalled"},
-		Down:     {Broken, "LLMReplicaDown"},
-	}
-})
-
 // The entries of the runbook for what may be wrong besides the state.
 const (
 	unmetRunbook  = "LLMExpectationMismatch"
@@ -59,7 +32,7 @@ const (
 // to the reason, and raises the severity of a replica that serves.
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
-	of := consequences()[state]
+	of := consequenceOf(state)
 	v := Verdict{State: state, Reason: reason, Severity: of.severity, Runbook: of.runbook}
 	if state == Ready && e.Unshown != "" {
 		// Nothing is wrong that anybody could know of, but "ready" promises more than
@@ -67,12 +40,13 @@ func Judge(e *Evidence) Verdict {
 		v.Reason += "; whether its requests fail cannot be seen: " + e.Unshown
 	}
 	for _, more := range []struct {
-		wrong string
-		consequence
+		wrong    string
+		severity Severity
+		runbook  string
 	}{
-		{e.Mismatch, consequence{Look, ""}},
-		{e.Unmet, consequence{Look, unmetRunbook}},
-		{e.Canary, consequence{Broken, canaryRunbook}},
+		{e.Mismatch, Look, ""},
+		{e.Unmet, Look, unmetRunbook},
+		{e.Canary, Broken, canaryRunbook},
 	} {
 		if more.wrong == "" {
 			continue

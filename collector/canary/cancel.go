@@ -59,14 +59,12 @@ type cancels struct {
 	seen      chan struct{}
 	shown     bool
 	crowd     bool
-	of        *Order
 	departure Departure
 
 	counts map[CancelResult]uint64
-	// last is the last result, lastOf what it is of, reason says why, took is how
-	// long after the client a page was there without its request.
+	// last is the last result, reason says why, took is how long after the client a
+	// page was there without its request.
 	last   CancelResult
-	lastOf *Order
 	reason string
 	took   time.Duration
 	// clear is the last result that says something, freed or held.
@@ -78,7 +76,7 @@ func (c *cancels) begin(within time.Duration, r *Report) {
 	now := time.Now()
 	*c = cancels{
 		phase: wanted, within: within, pace: r.Pace(), since: now, until: now.Add(4 * within), seen: make(chan struct{}),
-		counts: c.counts, last: c.last, lastOf: c.lastOf, reason: c.reason, took: c.took, clear: c.clear,
+		counts: c.counts, last: c.last, reason: c.reason, took: c.took, clear: c.clear,
 	}
 }
 
@@ -88,7 +86,7 @@ func (c *cancels) conclude(result CancelResult, reason string) {
 		c.counts = make(map[CancelResult]uint64)
 	}
 	c.counts[result]++
-	c.phase, c.last, c.lastOf, c.reason = resting, result, c.of, reason
+	c.phase, c.last, c.reason = resting, result, reason
 	if result == Freed || result == Held {
 		c.clear = result
 	}
@@ -174,7 +172,7 @@ func (r *Record) NextCancel() (o *Order, pace time.Duration, seen <-chan struct{
 	if c.rests() || c.phase != ready || r.order == nil || r.order.Hold != "" {
 		return nil, 0, nil
 	}
-	c.phase, c.since, c.of = asked, time.Now(), r.order
+	c.phase, c.since = asked, time.Now()
 	return r.order, c.pace, c.seen
 }
 

@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -149,9 +151,9 @@ func TestWhatACancelCheckShows(t *testing.T) {
 		}
 		require.Empty(t, rowsOf())
 		check(0)
-		require.Equal(t, []string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_success{llama,} 1", "canary_cancel_seconds{llama,} 4"}, rowsOf())
+		require.Equal(t, []string{"canary_cancel_success{llama,} 1", "canary_cancel_checks_total{llama,freed} 1", "canary_cancel_seconds{llama,} 4"}, rowsOf())
 		check(1)
-		held := []string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1", "canary_cancel_success{llama,} 0"}
+		held := []string{"canary_cancel_success{llama,} 0", "canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1"}
 		require.Equal(t, held, rowsOf())
 		require.Equal(t, "held", r.Status().Cancel)
 		require.Equal(t, "the request was in flight 4s after its client left", r.Status().CancelReason)
@@ -162,13 +164,41 @@ func TestWhatACancelCheckShows(t *testing.T) {
 		sight(time.Second, 3)
 		require.Equal(t, "held", r.Status().Cancel, "its own request may still be counted")
 		sight(cancelWithin, 3)
-		require.Equal(t, append([]string{"canary_cancel_checks_total{llama,freed} 1", "canary_cancel_checks_total{llama,held} 1", "canary_cancel_checks_total{llama,busy} 1"}, held[2]), rowsOf(),
+		require.Equal(t, append(held, "canary_cancel_checks_total{llama,busy} 1"), rowsOf(),
 			"what the last check that could tell showed stays")
 
 		down := order("v1")
 		down.Hold = "the replica is down"
 		r.Order(down)
 		require.NotContains(t, strings.Join(rowsOf(), "\n"), "canary_cancel_success")
+	})
+}
+
+func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := ordered("v1")
+		report := answered("a")
+		report.EngineQueue, report.EngineFirstToken = time.Millisecond, time.Second
+		r.Take(report, time.Minute)
+		r.Take(report, time.Minute)
+		r.WantCancel(cancelWithin)
+		sight := func(inFlight float64) {
+			time.Sleep(time.Second)
+			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+		}
+		sight(0)
+		order, _, _ := r.NextCancel()
+		require.NotNil(t, order)
+		sight(1)
+		r.Depart(canary.Departure{At: time.Now(), Alone: time.Now().Add(time.Hour)})
+		sight(0)
+		var shown, listed []string
+		r.Series(func(family, _, _ string, _ float64) { shown = append(shown, derive.Prefix+family) })
+		for _, f := range canary.Catalogue() {
+			listed = append(listed, f.Name)
+			require.Equal(t, "Canary", f.Section)
+		}
+		require.Equal(t, listed, slices.Compact(shown))
 	})
 }
 

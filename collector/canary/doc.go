@@ -1,6 +1,6 @@
 // Package canary owns the canary: one small streamed request to a server, what
-// its answer shows that no metric does, and the record of those so far. A stream
-// that never ends, dead model processes behind a ready API, and answers that
+// its answer shows that no metric does, the record of those so far, and its
+// entries of the catalogue with their series. A stream that never ends, dead model processes behind a ready API, and answers that
 // changed are seen by a client only.
 //
 // A request is bounded in every way: one request at a time, a deadline for the

@@ -99,15 +99,15 @@ func TestWhatARecordShows(t *testing.T) {
 		r.Take(answered("a"), time.Minute)
 		time.Sleep(2 * time.Second)
 		require.Equal(t, []string{
-			"canary_active{,} 1", "canary_requests_total{llama,ok} 2", "canary_age_seconds{llama,} 2", "canary_output_changes_total{llama,} 0",
-			"canary_success{llama,} 1", "canary_time_to_first_token_seconds{llama,} 1", "canary_duration_seconds{llama,} 3", "canary_tail_seconds{llama,} 0.5",
-			"canary_tokens{llama,} 8", "canary_inter_token_latency_max_seconds{llama,} 0.25", "canary_deterministic{llama,} 1",
+			"canary_active{,} 1", "canary_success{llama,} 1", "canary_requests_total{llama,ok} 2", "canary_age_seconds{llama,} 2",
+			"canary_time_to_first_token_seconds{llama,} 1", "canary_duration_seconds{llama,} 3", "canary_inter_token_latency_max_seconds{llama,} 0.25",
+			"canary_tail_seconds{llama,} 0.5", "canary_tokens{llama,} 8", "canary_output_changes_total{llama,} 0", "canary_deterministic{llama,} 1",
 		}, rows(r))
 
 		r.Take(stall(), time.Minute)
 		require.Equal(t, []string{
-			"canary_active{,} 1", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1", "canary_age_seconds{llama,} 0",
-			"canary_output_changes_total{llama,} 0", "canary_success{llama,} 0",
+			"canary_active{,} 1", "canary_success{llama,} 0", "canary_requests_total{llama,ok} 2", "canary_requests_total{llama,stalled} 1",
+			"canary_age_seconds{llama,} 0", "canary_output_changes_total{llama,} 0",
 		}, rows(r), "a request that failed has no times")
 		require.Equal(t, "its canary fails: stalled: no text", r.Failing())
 		require.Equal(t, &target.Canary{Model: "llm", Result: "stalled", Reason: "no text", At: time.Now()}, r.Status())

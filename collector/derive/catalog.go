@@ -119,7 +119,6 @@ func makeCatalogue() []Family {
 		{"Versions side by side", versionFamilies()},
 		{"Models of a Triton", slices.Concat(modelFamilies(), modelLatencyFamilies())},
 		{"GPU and host", machineFamilies()},
-		{"Canary", canaryFamilies()},
 		{replicaSection, slices.Concat(replicaFamilies(), configFamilies(), poolFamilies())},
 	} {
 		for _, f := range part.families {
@@ -145,9 +144,13 @@ func (f Family) whole(section string) Family {
 
 // AboutReplica is an entry for what is known of a replica from more than its page,
 // of servers of which one of the answers is known; of all where none is needed.
-// The name goes without prefix.
+// The name goes without prefix; it is a counter if the name says so, and exact.
 func AboutReplica(name string, scope Scope, names []string, help, formula string, answers ...engine.Signal) Family {
-	return gauge(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).whole(replicaSection)
+	f := gauge(name, Exact, beyondPage(scope, anyOf(answers...), names...), help, formula).whole(replicaSection)
+	if strings.HasSuffix(name, "_total") {
+		f.Type = model.MetricTypeCounter
+	}
+	return f
 }
 
 // unitOf is the unit in which a family's name says it is, empty for none.

@@ -1,5 +1,7 @@
 package derive
 
+import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+
 // poolFamilies are about a pool as a whole.
 func poolFamilies() []Family {
 	return []Family{
@@ -18,5 +20,8 @@ func poolFamilies() []Family {
 		gauge("pool_skew", Exact, beyondPage(OfPool, inputs{}, "fact"),
 			"Number of distinct values of the fact among the pool's replicas that answer, less 1: 0 when all are alike. Of a pool with several kinds of servers it is that of the kind whose replicas differ most. Carries pool_id and no replica.",
 			"engine_version, trtllm_version, config_hash, kv_block_tokens, histogram_buckets, gpu"),
+		gauge("pool_canary_outputs", Exact, beyondPage(OfPool, allOf(engine.AnswersStream)),
+			"Number of distinct canary answers among the pool's replicas of equal engine and versions whose last canary request succeeded: 1 when they agree. Absent while no two can be compared. Carries pool_id and no replica. Replicas under different load may differ without a fault.",
+			"distinct SHA-256 of the last answers, in the largest case"),
 	}
 }

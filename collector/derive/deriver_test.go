@@ -320,8 +320,7 @@ func TestCatalogueIsWhole(t *testing.T) {
 }
 
 // TestNoFamilyThatIsDocumentedIsLost reads the families that are computed from
-// pages, requests of the canary and pools, which are in front of those of series
-// about a replica.
+// pages, which are in front of those of series about a replica.
 func TestNoFamilyThatIsDocumentedIsLost(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
 	require.NoError(t, err)

@@ -2,13 +2,11 @@ package series
 
 import (
 	"slices"
-	"strings"
 	"sync"
-
-	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
@@ -22,14 +20,14 @@ type moment struct {
 	value func(now *Facts) (float64, bool)
 }
 
-// Catalogue are all families of series about servers: those of package assess, and
-// those that change with each answer.
+// Catalogue are all families of series about servers: those of package assess,
+// those that change with each answer, and those of the canary.
 func Catalogue() []derive.Family {
 	all := append(slices.Clone(assess.Catalogue()), stateFamily())
 	for i := range moments() {
 		all = append(all, moments()[i].Family)
 	}
-	return all
+	return append(all, canary.Catalogue()...)
 }
 
 // stateFamily is what the replica is doing, a series for each state.
@@ -114,9 +112,6 @@ func health(name, help, formula string, answer engine.Signal, value func(*api.He
 func iterations(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
 	f := derive.AboutReplica(name, derive.OfReplica, nil, help, formula, engine.AnswersIterations)
 	f.Grade, f.Section = grade, "Iterations of a trtllm-serve"
-	if strings.HasSuffix(name, "_total") {
-		f.Type = model.MetricTypeCounter
-	}
 	return moment{f, name, func(now *Facts) (float64, bool) {
 		if now.Answers.Iterations == nil {
 			return 0, false

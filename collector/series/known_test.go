@@ -1,9 +1,6 @@
 package series_test
 
 import (
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,27 +128,6 @@ func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
 	}
 	now.Known = built("1.1.0")
 	require.Contains(t, text(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
-}
-
-// TestTheCanaryAddsWhatTheCatalogueHas reads the names in the canary's files, for no
-// single answer shows all of its series.
-func TestTheCanaryAddsWhatTheCatalogueHas(t *testing.T) {
-	files, err := filepath.Glob("../canary/*.go")
-	require.NoError(t, err)
-	var added, listed []string
-	for _, file := range files {
-		code, err := os.ReadFile(file)
-		require.NoError(t, err)
-		for _, call := range regexp.MustCompile(`\badd\("(canary_\w+)"`).FindAllSubmatch(code, -1) {
-			added = append(added, "llm_server_"+string(call[1]))
-		}
-	}
-	for _, f := range series.Catalogue() {
-		if strings.HasPrefix(f.Name, "llm_server_canary_") {
-			listed = append(listed, f.Name)
-		}
-	}
-	require.ElementsMatch(t, listed, added)
 }
 
 func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {

@@ -63,12 +63,7 @@ func stateWord(s *target.Status, c condition) string {
 
 // stateRank orders replicas of one condition: what is certain to serve nothing
 // first.
-func stateRank(state string) int {
-	worstFirst := []assess.State{
-		assess.Down, assess.Failing, assess.Stalled, assess.Unserved, assess.NotReady, assess.Blind, assess.Draining, assess.Starting, assess.Unknown, assess.Ready,
-	}
-	return slices.Index(worstFirst, assess.State(state))
-}
+func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
 
 // sentence makes one of a reason, which is written as part of one.
 func sentence(reason string) string {
