@@ -123,7 +123,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 
 func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second})
+	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: time.Second}})
 	var closed atomic.Bool
 	api := apiInFront(t, r, func(w http.ResponseWriter, _ *http.Request) bool {
 		if !closed.Load() {

@@ -130,7 +130,7 @@ func TestARestartIsNoHoleInTheIterations(t *testing.T) {
 
 func TestAServerWithoutIterationStatisticsLosesOnlyThem(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true}, readsIterations)
+	s := play(t, simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoIterationStats: true}}, readsIterations)
 	s.turns("ready")
 	s.until("an answer", func() bool { return s.number("llm_server_iteration_stats_failures_total") == 0 })
 	require.Equal(t, -1.0, s.number("llm_server_iteration_stats_read_total"))

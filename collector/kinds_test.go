@@ -30,12 +30,12 @@ var update = flag.Bool("update", false, "rewrite the files of testdata/kinds")
 func kinds() map[string]simulate.Spec {
 	return map[string]simulate.Spec{
 		"triton-cpp-25.12":         {Kind: simulate.KindTriton, Streaming: true, GPUs: 2},
-		"triton-cpp-25.12-all-on":  {Kind: simulate.KindTriton, Streaming: true, GPUs: 1, Histograms: true, Summaries: true, DeclareVersion: true},
+		"triton-cpp-25.12-all-on":  {Kind: simulate.KindTriton, Streaming: true, GPUs: 1, Setup: simulate.Setup{Histograms: true, Summaries: true, DeclareVersion: true}},
 		"triton-cpp-25.07":         {Kind: simulate.KindTriton, EngineVersion: "2.59.1"},
 		"triton-cpp-24.08":         {Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
 		"triton-cpp-23.11":         {Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
-		"triton-bls":               {Kind: simulate.KindTriton, Topology: simulate.TopologyBLS},
-		"triton-static":            {Kind: simulate.KindTriton, StaticBatching: true},
+		"triton-bls":               {Kind: simulate.KindTriton, Setup: simulate.Setup{Topology: simulate.TopologyBLS}},
+		"triton-static":            {Kind: simulate.KindTriton, Setup: simulate.Setup{StaticBatching: true}},
 		"triton-python-25.12":      {Kind: simulate.KindTritonPython},
 		"triton-python-24.06":      {Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
 		"triton-llmapi":            {Kind: simulate.KindTritonLLMAPI},
@@ -48,8 +48,8 @@ func kinds() map[string]simulate.Spec {
 		"triton-openai-llmapi":     {Kind: simulate.KindTritonOpenAILLMAPI},
 		"triton-openai-module":     {Kind: simulate.KindTritonOpenAILLMAPIModule},
 		"trtllm-serve-1.3":         {Kind: simulate.KindServe},
-		"trtllm-serve-1.3-plain":   {Kind: simulate.KindServe, NoIterationStats: true},
-		"trtllm-serve-1.3-no-page": {Kind: simulate.KindServe, NoPerfMetrics: true},
+		"trtllm-serve-1.3-plain":   {Kind: simulate.KindServe, Setup: simulate.Setup{NoIterationStats: true}},
+		"trtllm-serve-1.3-no-page": {Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}},
 		"trtllm-serve-1.3.0rc5":    {Kind: simulate.KindServeGen2},
 		"trtllm-serve-1.1":         {Kind: simulate.KindServeOld},
 		"trtllm-serve-1.1-idle":    {Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 0.00001}},
@@ -57,9 +57,9 @@ func kinds() map[string]simulate.Spec {
 		"dynamo-worker":            {Kind: simulate.KindDynamo},
 		"dynamo-frontend":          {Kind: simulate.KindDynamo},
 		"vllm-0.32":                {Kind: simulate.KindVLLM},
-		"vllm-0.32-silent":         {Kind: simulate.KindVLLM, NoPerfMetrics: true},
+		"vllm-0.32-silent":         {Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}},
 		"sglang-0.5":               {Kind: simulate.KindSGLang},
-		"sglang-0.5-no-page":       {Kind: simulate.KindSGLang, NoPerfMetrics: true},
+		"sglang-0.5-no-page":       {Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}},
 	}
 }
 

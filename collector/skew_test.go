@@ -14,7 +14,7 @@ import (
 func TestSkewInsideAPool(t *testing.T) {
 	t.Parallel()
 	small := simulate.Engine{TokensPerBlock: 32}
-	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Histograms: true, Streaming: true, GPUs: 1}
+	alike := simulate.Spec{Name: "a", Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true}, Streaming: true, GPUs: 1}
 	twin := alike
 	twin.Name = "b"
 	other := simulate.Spec{Name: "c", Kind: simulate.KindTriton, EngineVersion: "2.67.0", TRTLLMVersion: "1.2.0", Engine: small, GPUs: 4}
@@ -49,7 +49,7 @@ func TestSkewIsWithinOneKindOfServer(t *testing.T) {
 	vllm := simulate.Spec{Name: "vllm", Kind: simulate.KindVLLM, Engine: simulate.Engine{TokensPerBlock: 16}}
 	sglang := simulate.Spec{Name: "sglang", Kind: simulate.KindSGLang, Engine: simulate.Engine{TokensPerBlock: 1}}
 	serve := simulate.Spec{Name: "serve", Kind: simulate.KindServe, Engine: simulate.Engine{TokensPerBlock: 32}}
-	triton := simulate.Spec{Name: "triton", Kind: simulate.KindTriton, Histograms: true, Streaming: true, Engine: simulate.Engine{TokensPerBlock: 64}}
+	triton := simulate.Spec{Name: "triton", Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true}, Streaming: true, Engine: simulate.Engine{TokensPerBlock: 64}}
 	newer := vllm
 	newer.Name, newer.EngineVersion = "newer", "0.33.0"
 	l := startLine(t,

@@ -150,7 +150,7 @@ func (s *scene) value(name string, labels ...string) string {
 
 func TestAServerThatLoadsIsStarting(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: long}, nil)
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: long}}, nil)
 	require.Contains(t, s.turns("unknown").StateReason, "models are loaded")
 	s.subject.Advance(long)
 	s.turns("ready")
@@ -242,7 +242,7 @@ func TestAServerWithoutItsPageIsBlind(t *testing.T) {
 
 func TestAReloadOfAModel(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython, UnloadDuration: long, ModelLoad: long}, nil)
+	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython, Loading: simulate.Loading{UnloadDuration: long, ModelLoad: long}}, nil)
 	s.turns("ready")
 	llm := func(state string) func() bool {
 		return func() bool {
@@ -280,7 +280,7 @@ func TestAReloadOfAModel(t *testing.T) {
 
 func TestARestartIsSeenAndAskedAbout(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, nil)
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: time.Second}}, nil)
 	s.turns("ready")
 	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
 	s.subject.Restart(long)
@@ -293,7 +293,7 @@ func TestARestartIsSeenAndAskedAbout(t *testing.T) {
 
 func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, LoadDuration: time.Second}, func(c *config.File) {
+	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: time.Second}}, func(c *config.File) {
 		// Longer than the test: only the restart itself can have made it ask.
 		c.Pools[0].IdentityInterval = model.Duration(time.Hour)
 	})

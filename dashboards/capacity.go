@@ -3,9 +3,8 @@ package dashboards
 // capacity is how much more load the pools can take.
 func capacity() Dashboard {
 	return Dashboard{
-		UID: "trtllm-capacity", Title: "LLM servers / Capacity",
-		Description: "How full the pools are, of what, and how many replicas the load needs.",
-		Templating:  variables(),
+		Heading:    Heading{UID: "trtllm-capacity", Title: "LLM servers / Capacity", Description: "How full the pools are, of what, and how many replicas the load needs."},
+		Templating: variables(),
 		rows: []row{
 			section("Autoscaling",
 				sideBySide(9, graph("Saturation signal",

@@ -18,8 +18,7 @@ func exporter() Dashboard {
 	built := ofExporters("trtllm_exporter_page_build_duration_seconds", own)
 	instances := choice("instance", "Exporter", ofClusters("trtllm_exporter_build_info"))
 	return Dashboard{
-		UID: "trtllm-exporter", Title: "LLM servers / Exporter",
-		Description: "The exporter itself: what it scrapes, how fast, what it leaves out.",
+		Heading: Heading{UID: "trtllm-exporter", Title: "LLM servers / Exporter", Description: "The exporter itself: what it scrapes, how fast, what it leaves out."},
 		Templating: Templating{List: []Variable{
 			chooseSource(), chooseCluster("trtllm_exporter_build_info"), instances,
 			choice("pool_id", "Pool", ofClusters("trtllm_exporter_target_up")),

@@ -13,9 +13,8 @@ const (
 func fleet() Dashboard {
 	first := ofPoolModels("pool_id, model_id", firstToken)
 	return Dashboard{
-		UID: "trtllm-fleet", Title: "LLM servers / Fleet",
-		Description: "All pools at once: which serve, how much, how well. Start here, then follow a pool or a replica.",
-		Templating:  variables(),
+		Heading:    Heading{UID: "trtllm-fleet", Title: "LLM servers / Fleet", Description: "All pools at once: which serve, how much, how well. Start here, then follow a pool or a replica."},
+		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4, fleetNow()...)),
 			section("Alerts", sideBySide(6, firing())),

@@ -13,9 +13,8 @@ func gpu() Dashboard {
 	}
 	produced := total("pool_id", pool("generation_tokens:rate"))
 	return Dashboard{
-		UID: "trtllm-gpu", Title: "LLM servers / GPU & energy",
-		Description: "GPUs as Triton exposes them; for trtllm-serve run the DCGM exporter next to it.",
-		Templating:  variables(),
+		Heading:    Heading{UID: "trtllm-gpu", Title: "LLM servers / GPU & energy", Description: "GPUs as Triton exposes them; for trtllm-serve run the DCGM exporter next to it."},
+		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
 				stat("GPUs", "GPUs that servers expose. Fewer than before: LLMGPUMissing in the runbook.", "none", query{"count(" + each("llm_server_gpu_memory_total_bytes") + ")", ""}),

@@ -2,10 +2,7 @@ package dashboards
 
 // Dashboard is a dashboard in the schema of Grafana 11 (39).
 type Dashboard struct {
-	UID          string     `json:"uid"`
-	Title        string     `json:"title"`
-	Description  string     `json:"description"`
-	Tags         []string   `json:"tags"`
+	Heading
 	Editable     bool       `json:"editable"`
 	GraphTooltip int        `json:"graphTooltip"`
 	Links        []Link     `json:"links"`
@@ -19,6 +16,14 @@ type Dashboard struct {
 	Version      int        `json:"version"`
 	// rows are what panels are laid out from.
 	rows []row
+}
+
+// Heading is by what a dashboard is known and found.
+type Heading struct {
+	UID         string   `json:"uid"`
+	Title       string   `json:"title"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
 }
 
 // TimeRange is what a dashboard opens with.

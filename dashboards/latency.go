@@ -8,9 +8,8 @@ import (
 // latency is how long requests take, and the objectives for it.
 func latency() Dashboard {
 	return Dashboard{
-		UID: "trtllm-latency", Title: "LLM servers / Latency & SLO",
-		Description: "How long requests take, in which phase, and how the objectives of the pools are met.",
-		Templating:  variables(),
+		Heading:    Heading{UID: "trtllm-latency", Title: "LLM servers / Latency & SLO", Description: "How long requests take, in which phase, and how the objectives of the pools are met."},
+		Templating: variables(),
 		rows: []row{
 			objectives(),
 			percentileRow("Time to first token", "ttft", firstToken,

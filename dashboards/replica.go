@@ -8,9 +8,8 @@ import (
 // replica is everything of one replica, or of a few next to each other.
 func replica() Dashboard {
 	return Dashboard{
-		UID: replicaUID, Title: "LLM servers / Replica",
-		Description: "Everything about one replica: choose it above. Choose several to see how they differ.",
-		Templating:  variablesOfOne(),
+		Heading:    Heading{UID: replicaUID, Title: "LLM servers / Replica", Description: "Everything about one replica: choose it above. Choose several to see how they differ."},
+		Templating: variablesOfOne(),
 		rows: []row{
 			section("Health", sideBySide(4, replicaNow()...), sideBySide(7,
 				timeline("State", "What the replica was doing. Anything but green: the runbook section of that state.",

@@ -43,9 +43,8 @@ func versions() Dashboard {
 	info := func(by, name, selector string) string { return fmt.Sprintf("max by (%s) (%s{%s})", by, name, selector) }
 	none := Outcome{Text: "no", Color: "red"}
 	return Dashboard{
-		UID: "trtllm-versions", Title: "LLM servers / Versions & determinism",
-		Description: "Which versions and configs run, where replicas of a pool differ, and which conditions of equal answers hold.",
-		Templating:  variables(),
+		Heading:    Heading{UID: "trtllm-versions", Title: "LLM servers / Versions & determinism", Description: "Which versions and configs run, where replicas of a pool differ, and which conditions of equal answers hold."},
+		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
 				stat("Skewed facts", "Facts in which replicas of one pool differ. Red: the table below says which; finish or undo the rollout. LLMPoolSkew in the runbook.",

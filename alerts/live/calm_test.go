@@ -41,7 +41,7 @@ func healthyFleet() simulate.FleetSpec {
 		for i, kind := range kinds {
 			seed++
 			p.Replicas = append(p.Replicas, simulate.Spec{
-				Name: fmt.Sprintf("%s-%d", pool, i), Kind: kind, Seed: seed, Speed: 1, GPUs: 1, Model: "mistral", Streaming: true, Histograms: true,
+				Name: fmt.Sprintf("%s-%d", pool, i), Kind: kind, Seed: seed, Speed: 1, GPUs: 1, Model: "mistral", Streaming: true, Setup: simulate.Setup{Histograms: true},
 				Workload: work, Engine: simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
 			})
 		}

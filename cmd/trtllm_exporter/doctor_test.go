@@ -77,7 +77,7 @@ func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 }
 
 func TestDoctorOfAServerWithoutItsPage(t *testing.T) {
-	r := ailing(t, simulate.Spec{Kind: simulate.KindServe, NoPerfMetrics: true})
+	r := ailing(t, simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}})
 	code, text, errors := examined(t, r.APIURL())
 	require.Equal(t, exitMissing, code, errors)
 	require.Regexp(t, `(?m)^engine +trtllm-serve$`, text)

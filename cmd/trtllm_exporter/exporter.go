@@ -63,15 +63,16 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
 	e.server, err = web.New(ctx, web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
-		GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: c.Readiness,
+		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: c.Readiness},
 		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: values["runbook"],
 		Store: store, Registry: registry, Logger: logger,
-		Exposition: func() exposition.Config { return e.current.Load().Exposition },
-		ConfigText: func() string { return e.current.Load().String() },
-		Pools:      e.pools,
-		Searches:   c.Searches,
-		Ready:      c.Ready,
-		Reload:     e.reload,
+		Configuration: web.Configuration{
+			Exposition: func() exposition.Config { return e.current.Load().Exposition },
+			ConfigText: func() string { return e.current.Load().String() },
+			Pools:      e.pools, Reload: e.reload,
+		},
+		Searches: c.Searches,
+		Ready:    c.Ready,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)

@@ -43,7 +43,7 @@ func wrongAddresses() []mistake {
 		{name: "a server with an error", command: "trtllm_exporter doctor HOST:8002", there: answers(http.StatusInternalServerError, "text/plain", "out of memory")},
 		{name: "another protocol", command: "trtllm_exporter doctor HOST:8002", there: speaker("SSH-2.0-OpenSSH_9.6\r\n"), varies: varyingPage},
 		{name: "a port that answers nothing", command: "trtllm_exporter doctor --timeout 300ms HOST:8002", there: speaker("")},
-		{name: "trtllm-serve without its page", command: "trtllm_exporter doctor HOST:8000", there: simulated(simulate.Spec{Kind: simulate.KindServe, NoPerfMetrics: true})},
+		{name: "trtllm-serve without its page", command: "trtllm_exporter doctor HOST:8000", there: simulated(simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}})},
 	}
 }
 

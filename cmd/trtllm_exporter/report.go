@@ -29,28 +29,33 @@ type report struct {
 
 // serverReport is what doctor found out about one server.
 type serverReport struct {
-	PoolID           string                    `json:"pool_id"`
-	ReplicaID        string                    `json:"replica_id"`
-	URL              string                    `json:"url"`
-	PageURL          string                    `json:"page_url,omitempty"`
-	Problem          *diagnose.Finding         `json:"problem,omitempty"`
-	Engine           string                    `json:"engine,omitempty"`
-	Evidence         string                    `json:"recognised_by,omitempty"`
-	Generation       string                    `json:"generation,omitempty"`
-	GenerationReason string                    `json:"generation_reason,omitempty"`
-	EngineVersion    string                    `json:"engine_version,omitempty"`
-	TRTLLMVersion    string                    `json:"trtllm_version,omitempty"`
-	VersionSource    string                    `json:"version_source,omitempty"`
-	State            string                    `json:"state"`
-	Severity         string                    `json:"severity"`
-	Reason           string                    `json:"reason"`
-	LastError        string                    `json:"last_error,omitempty"`
-	Models           []target.Model            `json:"models,omitempty"`
-	Checks           map[string][]target.Check `json:"checks,omitempty"`
+	PoolID    string            `json:"pool_id"`
+	ReplicaID string            `json:"replica_id"`
+	URL       string            `json:"url"`
+	PageURL   string            `json:"page_url,omitempty"`
+	Problem   *diagnose.Finding `json:"problem,omitempty"`
+	serverFacts
+	State     string                    `json:"state"`
+	Severity  string                    `json:"severity"`
+	Reason    string                    `json:"reason"`
+	LastError string                    `json:"last_error,omitempty"`
+	Models    []target.Model            `json:"models,omitempty"`
+	Checks    map[string][]target.Check `json:"checks,omitempty"`
 
 	checks []target.CheckList
 	// unreachable is true when there is no page where it was looked for.
 	unreachable bool
+}
+
+// serverFacts are what a server is.
+type serverFacts struct {
+	Engine           string `json:"engine,omitempty"`
+	Evidence         string `json:"recognised_by,omitempty"`
+	Generation       string `json:"generation,omitempty"`
+	GenerationReason string `json:"generation_reason,omitempty"`
+	EngineVersion    string `json:"engine_version,omitempty"`
+	TRTLLMVersion    string `json:"trtllm_version,omitempty"`
+	VersionSource    string `json:"version_source,omitempty"`
 }
 
 // elsewhere is the address to look at next.
@@ -65,10 +70,8 @@ func (s *serverReport) elsewhere() string {
 func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Finding) {
 	one := serverReport{
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, URL: t.MetricsURL, PageURL: s.PageURL, Problem: problem,
-		Engine: s.DetectedEngine, Evidence: s.EngineEvidence,
-		Generation: s.Generation, GenerationReason: s.GenerationReason,
-		EngineVersion: s.EngineVersion, TRTLLMVersion: s.TRTLLMVersion, VersionSource: s.VersionSource,
-		State: s.State, Severity: s.Severity, Reason: s.StateReason, LastError: s.LastError,
+		serverFacts: serverFacts{Engine: s.DetectedEngine, Evidence: s.EngineEvidence, Generation: s.Generation, GenerationReason: s.GenerationReason, EngineVersion: s.EngineVersion, TRTLLMVersion: s.TRTLLMVersion, VersionSource: s.VersionSource},
+		State:       s.State, Severity: s.Severity, Reason: s.StateReason, LastError: s.LastError,
 	}
 	capabilities := target.ListOf(s.Checks, assess.Capabilities)
 	one.unreachable = s.Health != target.HealthUp && !t.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")

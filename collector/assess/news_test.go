@@ -14,12 +14,12 @@ import (
 
 func TestWhatTheLogSaysOfAChange(t *testing.T) {
 	t.Parallel()
-	up := target.Status{Health: target.HealthUp, State: "ready", Severity: "ok", Samples: 7}
-	loading := target.Status{Health: target.HealthUp, State: "loading", Severity: "look", StateReason: "why", Samples: 7}
-	down := target.Status{Health: target.HealthDown, State: "down", Severity: "broken", LastReason: "connect", LastError: "connect: refused"}
-	timeout := target.Status{Health: target.HealthDown, State: "down", Severity: "broken", LastReason: "timeout", LastError: "timeout: 10s"}
-	unknown := target.Status{Health: target.HealthUnknown, State: "down"}
-	readyAgain := target.Status{Health: target.HealthDown, State: "ready"}
+	up := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "ready", Severity: "ok"}}
+	loading := target.Status{Scraping: target.Scraping{Health: target.HealthUp, Samples: 7}, Verdict: target.Verdict{State: "loading", Severity: "look", StateReason: "why"}}
+	down := target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect", LastError: "connect: refused"}, Verdict: target.Verdict{State: "down", Severity: "broken"}}
+	timeout := target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "timeout", LastError: "timeout: 10s"}, Verdict: target.Verdict{State: "down", Severity: "broken"}}
+	unknown := target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}, Verdict: target.Verdict{State: "down"}}
+	readyAgain := target.Status{Scraping: target.Scraping{Health: target.HealthDown}, Verdict: target.Verdict{State: "ready"}}
 	for _, c := range []struct {
 		says        string
 		before, now target.Status
@@ -41,8 +41,8 @@ func TestWhatTheLogSaysOfAChange(t *testing.T) {
 		},
 		{
 			"another state of one that was never scraped",
-			target.Status{State: "a"},
-			target.Status{State: "b"},
+			target.Status{Verdict: target.Verdict{State: "a"}},
+			target.Status{Verdict: target.Verdict{State: "b"}},
 			`level=INFO msg="Replica changed state" state=b was=a severity="" reason="" url=http://a/m`,
 		},
 		{"up in the same state", readyAgain, up, `level=INFO msg="Target is up" url=http://a/m engine=triton samples=7`},

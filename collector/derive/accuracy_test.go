@@ -72,7 +72,7 @@ type subject struct {
 
 func subjects() []subject {
 	full := func(kind simulate.Kind, version string) simulate.Spec {
-		return simulate.Spec{Kind: kind, EngineVersion: version, Streaming: true, Histograms: true, Summaries: true}
+		return simulate.Spec{Kind: kind, EngineVersion: version, Streaming: true, Setup: simulate.Setup{Histograms: true, Summaries: true}}
 	}
 	return []subject{
 		{"Triton A 25.12", full(simulate.KindTriton, "2.64.0")},

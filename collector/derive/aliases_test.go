@@ -84,7 +84,7 @@ func quoted(selector string) string {
 func TestQueriesOfOtherVocabulariesFindSeries(t *testing.T) {
 	t.Parallel()
 	load := simulate.Workload{Rate: 5}
-	triton := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Histograms: true, Workload: load}
+	triton := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Setup: simulate.Setup{Histograms: true}, Workload: load}
 	serve := simulate.Spec{Kind: simulate.KindServeOld, Workload: load}
 	nim := simulate.Spec{Kind: simulate.KindNIM, Workload: load}
 	newest := simulate.Spec{Kind: simulate.KindServe, Workload: load}

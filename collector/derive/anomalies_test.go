@@ -208,7 +208,7 @@ func TestSimulatedFaultsAreFound(t *testing.T) {
 		check string
 		spec  simulate.Spec
 	}{
-		{found("frozen_counters", "ensemble"), simulate.Spec{CountersFrozen: true, Summaries: true}},
+		{found("frozen_counters", "ensemble"), simulate.Spec{Setup: simulate.Setup{CountersFrozen: true, Summaries: true}}},
 		{found("failures_survived_unload", "ensemble"), simulate.Spec{
 			Streaming: true, Scenario: simulate.Reload(time.Minute, 20*time.Second, "tensorrt_llm"),
 			Workload: simulate.Workload{Rate: 5, ErrorRate: 0.2},

@@ -62,15 +62,19 @@ type Deriver struct {
 	render      func()
 	glances     glances
 	left        LeftOut
-	// failing counts the pages on which requests failed since one succeeded, of
-	// which failedAt is the time of the last.
-	failing  int
-	failedAt int64
+	failures
 	// busy is since when each work has been in flight.
 	busy map[string]int64
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
+}
+
+// failures are the pages on which requests failed since one succeeded: how many,
+// and the time of the last.
+type failures struct {
+	failing  int
+	failedAt int64
 }
 
 // NewDeriver returns a deriver that has seen no page.

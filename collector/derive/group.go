@@ -53,7 +53,7 @@ func (p *Plan) group() {
 			at[key] = g
 			p.groups[signal] = append(p.groups[signal], g)
 		}
-		g.take(i, in.meaning.Part, in.Labels)
+		g.take(i, in.Part, in.Labels)
 	}
 	for signal, groups := range p.groups {
 		slices.SortFunc(groups, func(a, b *group) int { return labels.Compare(a.labels, b.labels) })
@@ -149,7 +149,7 @@ func (p *Plan) column(i int) int {
 	out.keys = append(out.keys, in.key(p.gpus))
 	out.appears = append(out.appears, p.quirks.CountersAppear && in.meaning.Counter)
 	// Numbers of observations have no unit.
-	part, shift := in.meaning.Part, in.meaning.Shift
+	part, shift := in.Part, in.meaning.Shift
 	switch {
 	case in.meaning.NotZero:
 		out.notZero = append(out.notZero, int32(c))

@@ -50,12 +50,17 @@ type Plan struct {
 	// judging are the places that the program judges.
 	judging map[exposition.Place]bool
 	program *program
+	configured
+	// noted are the signals that rules read, nil outside of tests.
+	noted map[engine.Signal]bool
+}
+
+// configured is what the configuration says of the series of a replica.
+type configured struct {
 	// wanted are the objectives of the pool.
 	wanted []slo.Objective
 	// leave says that families which a query computes are not shown.
 	leave bool
-	// noted are the signals that rules read, nil outside of tests.
-	noted map[engine.Signal]bool
 }
 
 // counts are which requests a server counts.
@@ -70,7 +75,7 @@ type counts struct {
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), identity: opts.Identity, wanted: opts.Objectives, leave: opts.NoWindowGauges,
+		quirks: opts.Engine.Quirks(page), identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
 		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),

@@ -17,15 +17,7 @@ type program struct {
 	// gates are the conditions that hold series back; gate 0 lets everything
 	// pass.
 	gates []Gate
-	// What series are made of: text that is passed on as it is, or with its
-	// point moved, histograms that are judged first, values that are computed,
-	// values that repeat others. What is plain is in plainly with its rules.
-	plain      []exposition.Shown
-	plainly    []passed
-	copies     []passed
-	histograms []passedHistogram
-	evals      []computed
-	repeats    []repeated
+	parts
 	// hidden are the series that are computed for their repeats alone.
 	hidden []int
 	watch  watch
@@ -40,6 +32,18 @@ type program struct {
 	// results are how many of [perPage] it has.
 	results int
 	shared  shared
+}
+
+// parts are what series are made of: text that is passed on as it is, or with its
+// point moved, histograms that are judged first, values that are computed, values
+// that repeat others. What is plain is in plainly with its rules.
+type parts struct {
+	plain      []exposition.Shown
+	plainly    []passed
+	copies     []passed
+	histograms []passedHistogram
+	evals      []computed
+	repeats    []repeated
 }
 
 // moment is what a program says of the newest page of one target: which gates are

@@ -20,7 +20,7 @@ import (
 func TestWithoutWindowGaugesThoseThatAQueryHasAreNotOnThePage(t *testing.T) {
 	for _, kind := range []simulate.Kind{simulate.KindTriton, simulate.KindServe, simulate.KindVLLM} {
 		t.Run(string(kind), func(t *testing.T) {
-			spec := simulate.Spec{Kind: kind, Histograms: true, Streaming: true, Workload: simulate.Workload{Rate: 5}}
+			spec := simulate.Spec{Kind: kind, Setup: simulate.Setup{Histograms: true}, Streaming: true, Workload: simulate.Workload{Rate: 5}}
 			all, _ := derived(t, spec, derive.Options{})
 			less, _ := derived(t, spec, derive.Options{NoWindowGauges: true})
 			var want []labels.Labels

@@ -235,7 +235,7 @@ func TestSaturationOfAnIdleServeWhoseGaugesStandStill(t *testing.T) {
 
 func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
 	r := newRig(t, simulate.Spec{
-		Kind: simulate.KindTritonLLMAPI, Histograms: true, Summaries: true, Workload: simulate.Workload{Rate: 4, ErrorRate: 0.1},
+		Kind: simulate.KindTritonLLMAPI, Setup: simulate.Setup{Histograms: true, Summaries: true}, Workload: simulate.Workload{Rate: 4, ErrorRate: 0.1},
 	}, scrapeEvery)
 	unknowable := []string{"tokens", "queue_depth", "saturat", "requests_running", "requests_active", "kv_cache", "error_ratio", "request_duration_average", "request_duration_percentile", "model_request_seconds", "model_compute", "engine_iter", "engine_mem"}
 	for range 30 {

@@ -52,7 +52,7 @@ func accepting(t *testing.T, first string) string {
 
 // failed is a scrape that failed.
 func failed(reason scrape.Reason, text string) *target.Status {
-	return &target.Status{Health: target.HealthDown, LastReason: string(reason), LastError: text}
+	return &target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(reason), LastError: text}}
 }
 
 func TestWhatAPortSpeaksIsFoundOut(t *testing.T) {
@@ -94,7 +94,7 @@ func TestThePageAtTheSamePortIsFound(t *testing.T) {
 }
 
 func TestNothingIsSaidOfAPageThatIsThere(t *testing.T) {
-	up := &target.Status{Health: target.HealthUp, DetectedEngine: "triton"}
+	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "triton"}}
 	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1"}, up))
 	require.Nil(t, doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://h:1", Silent: true}, failed(scrape.ReasonConnect, "connect: refused")))
 }

@@ -13,9 +13,7 @@ type base struct {
 	path string
 	// ready is the path that answers 200 while the server is ready.
 	ready string
-	// api and grpc are how far the ports of the APIs are from that of the page;
-	// 0 is the same port, and for grpc none.
-	api, grpc int
+	ports
 	emptyPage bool
 	// noPage says why a server may have no page.
 	noPage string
@@ -39,6 +37,10 @@ type base struct {
 	// it does not serve.
 	nobody string
 }
+
+// ports are how far those of the APIs are from that of the page; 0 is the same
+// port, and for grpc none.
+type ports struct{ api, grpc int }
 
 // detection is by what a kind is known.
 type detection struct {

@@ -49,7 +49,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "C++ backend with everything on, no GPU metrics", kind: engine.Triton,
-			spec:  simulate.Spec{Kind: simulate.KindTriton, Histograms: true, Summaries: true, Streaming: true},
+			spec:  simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true, Summaries: true}, Streaming: true},
 			has:   "tokens live_tokens queue running ttft e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanGPU: "--allow-gpu-metrics=true"},
 		},
@@ -61,7 +61,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			},
 		},
 		{
-			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, CountersFrozen: true},
+			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{CountersFrozen: true}},
 			has:   "tokens live_tokens queue running stall cancel kv_cache kv_reuse health config",
 			cures: map[string]string{engine.CanE2E: "--metrics-config counter_latencies=true"},
 		},
@@ -127,7 +127,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			cures: map[string]string{engine.CanGPU: "DCGM"},
 		},
 		{
-			says: "vLLM without statistics", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true},
+			says: "vLLM without statistics", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}},
 			has:   "outcomes health",
 			cures: map[string]string{engine.CanTokens: "without --disable-log-stats", engine.CanQueue: "without --disable-log-stats"},
 		},
@@ -142,7 +142,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 			cures: map[string]string{engine.CanLiveTokens: "iteration_stats: true"},
 		},
 		{
-			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, NoIterationStats: true},
+			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoIterationStats: true}},
 			has: "tokens ttft tpot e2e quantiles outcomes kv_reuse health config",
 			cures: map[string]string{
 				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanStall: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",

@@ -37,14 +37,14 @@ func TestEverySimulatedServerIsDetectedByItsAnswers(t *testing.T) {
 		{says: "serve 1.3.0rc5, idle", spec: simulate.Spec{Kind: simulate.KindServeGen2}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
 		{says: "serve 1.1 with an empty page", spec: simulate.Spec{Kind: simulate.KindServeOld}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
 		{says: "serve 1.1, busy", spec: simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, worked: 20 * time.Second, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
-		{says: "serve without its page", spec: simulate.Spec{Kind: simulate.KindServe, NoPerfMetrics: true}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
+		{says: "serve without its page", spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.TRTLLMServe, path: "/prometheus/metrics"},
 		{says: "NIM", spec: simulate.Spec{Kind: simulate.KindNIM}, kind: engine.NIM, path: "/v1/metrics"},
 		{says: "Dynamo worker", spec: simulate.Spec{Kind: simulate.KindDynamo}, kind: engine.Dynamo, path: "/metrics"},
 		{says: "Dynamo frontend", spec: simulate.Spec{Kind: simulate.KindDynamo}, api: true, kind: engine.Dynamo, path: "/metrics"},
 		{says: "vLLM", spec: simulate.Spec{Kind: simulate.KindVLLM}, kind: engine.VLLM, path: "/metrics"},
-		{says: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
+		{says: "vLLM without statistics", spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: busy}, worked: 20 * time.Second, kind: engine.VLLM, path: "/metrics"},
 		{says: "SGLang", spec: simulate.Spec{Kind: simulate.KindSGLang}, kind: engine.SGLang, path: "/metrics"},
-		{says: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, NoPerfMetrics: true}, kind: engine.SGLang, path: "/metrics"},
+		{says: "SGLang without a page", spec: simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}}, kind: engine.SGLang, path: "/metrics"},
 		{says: "the API port of Triton shows no page", spec: simulate.Spec{Kind: simulate.KindTriton}, api: true, kind: engine.Unknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {

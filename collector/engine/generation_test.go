@@ -24,7 +24,7 @@ func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 		{"A of 23.11", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
 		{"A of 24.07", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.48.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
 		{"A of 24.08", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"A with static batching", simulate.Spec{Kind: simulate.KindTriton, StaticBatching: true}, "metric set A", "metric set A", "backend tensorrtllm"},
+		{"A with static batching", simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{StaticBatching: true}}, "metric set A", "metric set A", "backend tensorrtllm"},
 		{"B of 25.12", simulate.Spec{Kind: simulate.KindTritonPython}, "metric set B", "metric set B", "engine parameters"},
 		{"B of 24.08", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.49.0"}, "metric set B", "metric set B", "engine parameters"},
 		{"B of 24.06 has no series", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"}, "metric set B", "metric set C", "engine parameters"},

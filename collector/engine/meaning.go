@@ -95,14 +95,20 @@ type Meaning struct {
 	// Outcome says of counters of requests that ended what became of them; nil for
 	// all others.
 	Outcome *Outcome
-	// Form says how many series make the signal; Part is which of them the
-	// name is, filled in by the index.
+	// Form says how many series make the signal.
 	Form Form
+}
+
+// Indexed is what the samples of one name mean, and which part of the signal they
+// are; the name is that of the samples.
+type Indexed struct {
+	Meaning
+
 	Part Part
 }
 
 // Index finds the meanings of a sample name; it is only read.
-type Index map[string][]Meaning
+type Index map[string][]Indexed
 
 // indexes are made once and shared by all targets of an engine, of which a
 // process may have thousands.
@@ -125,8 +131,8 @@ func newIndex(e Engine) Index {
 	add := func(m Meaning, suffix string, part Part, counter bool) {
 		m.Name += suffix
 		m.Unless = suffixed(m.Unless, suffix)
-		m.Part, m.Counter = part, counter
-		index[m.Name] = append(index[m.Name], m)
+		m.Counter = counter
+		index[m.Name] = append(index[m.Name], Indexed{m, part})
 	}
 	for _, m := range e.Meanings() {
 		switch m.Form {

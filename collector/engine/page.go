@@ -58,7 +58,7 @@ type said struct {
 
 // reading is one watched series in one of its meanings.
 type reading struct {
-	meaning  *Meaning
+	meaning  *Indexed
 	at       int32
 	unloaded bool
 }
@@ -70,6 +70,7 @@ type Source struct {
 	// Labels are the server's own.
 	Labels  labels.Labels
 	Meaning *Meaning
+	Part    Part
 	// Model is the server's name of the model it is of, with its version; empty
 	// where it names none.
 	Model, Version string
@@ -174,7 +175,7 @@ func counted() []Signal {
 }
 
 // readSeries takes one series in, in each meaning that its name has.
-func (p *said) readSeries(e Engine, meanings []Meaning, at int, name string, lset labels.Labels) {
+func (p *said) readSeries(e Engine, meanings []Indexed, at int, name string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) {
@@ -255,7 +256,7 @@ func (p *Page) Sources() []Source {
 	for i, r := range p.readings {
 		lset := p.labels(r)
 		sources[i] = Source{
-			Place: p.shape.Place(int(r.at)), Labels: lset, Meaning: r.meaning,
+			Place: p.shape.Place(int(r.at)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
 			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
 		}
 	}

@@ -72,7 +72,7 @@ func TestSourcesOfAPage(t *testing.T) {
 	var got []string
 	for _, s := range page.Sources() {
 		v := block.Number(s.Place)
-		got = append(got, fmt.Sprintf("%s %s/%s of %s unloaded=%v part=%d %v", s.Meaning.Signal, s.Model, s.Version, s.Labels.Get("__name__"), s.Unloaded, s.Meaning.Part, v))
+		got = append(got, fmt.Sprintf("%s %s/%s of %s unloaded=%v part=%d %v", s.Meaning.Signal, s.Model, s.Version, s.Labels.Get("__name__"), s.Unloaded, s.Part, v))
 	}
 	require.Equal(t, []string{
 		"gpu_utilization_ratio / of nv_gpu_utilization unloaded=false part=0 0.5",

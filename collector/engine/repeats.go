@@ -44,8 +44,8 @@ func (r *repeats) without(i int, names []string) string {
 }
 
 // less are those of a series' meanings that no other series has already.
-func (r *repeats) less(meanings []Meaning, i int) []Meaning {
-	again := func(m Meaning) bool {
+func (r *repeats) less(meanings []Indexed, i int) []Indexed {
+	again := func(m Indexed) bool {
 		return slices.ContainsFunc(m.Unless, func(name string) bool { return r.names[name] }) ||
 			len(m.Copies) > 0 && r.first[r.without(i, m.Copies)] != i
 	}

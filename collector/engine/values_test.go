@@ -30,7 +30,7 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 	values := make(map[string]float64)
 	for _, s := range engine.ReadPage(e, block).Sources() {
 		name, v := string(s.Meaning.Signal), block.Number(s.Place)
-		switch s.Meaning.Part {
+		switch s.Part {
 		case engine.PartBucket, engine.PartQuantile:
 			continue
 		case engine.PartSum:

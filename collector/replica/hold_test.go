@@ -125,17 +125,17 @@ func TestAPageBeginsToBeRefused(t *testing.T) {
 		health *api.Health
 		begins bool
 	}{
-		{"a page that came", nil, target.Status{Health: target.HealthUp}, ready, false},
-		{"the port closed", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, ready, true},
-		{"the connection ended", failed(scrape.ReasonReset), target.Status{Health: target.HealthUp}, ready, true},
-		{"another failure says nothing of the port", failed(scrape.ReasonTimeout), target.Status{Health: target.HealthUp}, ready, false},
-		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthDown, LastReason: "connect"}, ready, false},
-		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthDown, LastReason: "reset"}, ready, true},
-		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUnknown}, ready, true},
-		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, nil, false},
-		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
-		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{}, false},
-		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Health: target.HealthUp}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
+		{"a page that came", nil, target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"the port closed", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
+		{"the connection ended", failed(scrape.ReasonReset), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, true},
+		{"another failure says nothing of the port", failed(scrape.ReasonTimeout), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, ready, false},
+		{"it was refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "connect"}}, ready, false},
+		{"it failed otherwise before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastReason: "reset"}}, ready, true},
+		{"its first scrape", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, ready, true},
+		{"an API that was not asked", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, nil, false},
+		{"an API that refused before", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIRefused}}, false},
+		{"an API that is none", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{}, false},
+		{"an API that failed, but answered", failed(scrape.ReasonConnect), target.Status{Scraping: target.Scraping{Health: target.HealthUp}}, &api.Health{Health: engine.Health{API: engine.APIFailed}}, true},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()

@@ -59,7 +59,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server: fetch.NewServer(t.Engine),
 		shown:  shown{about: series.NewKnown(label)},
-		record: record{status: target.Status{Health: target.HealthUnknown}, tally: series.NewTally(t, label)},
+		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: series.NewTally(t, label)},
 	}
 	r.owner.Guard, r.owner.Proceed = r.guard, r.proceed
 	r.prepare()

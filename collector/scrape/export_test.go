@@ -50,7 +50,7 @@ func LaneOver(c *Client, fd int, timeout time.Duration) *Lane {
 	c.resources.files.enter(nil)
 	return &Lane{
 		client: c, request: []byte("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"),
-		keep: true, most: freeBody, timeout: timeout, fd: fd, rest: shortRest,
+		keep: true, most: freeBody, timeout: timeout, fd: fd, pauses: pauses{rest: shortRest},
 	}
 }
 

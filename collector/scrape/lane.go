@@ -55,6 +55,14 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
+	pauses
+	// contentType and size are those of the answer before.
+	contentType string
+	size        int
+}
+
+// pauses are the times in which a lane is not used, for its host takes long.
+type pauses struct {
 	// until is when its rest ends, rest how long the next one is.
 	until time.Time
 	rest  time.Duration
@@ -62,9 +70,6 @@ type Lane struct {
 	tookLong bool
 	// late is how many answers in a row took too long for a batch.
 	late int
-	// contentType and size are those of the answer before.
-	contentType string
-	size        int
 }
 
 // PageLane is the lane to a page that is asked for with a timeout; nil where the
@@ -110,7 +115,7 @@ func (c *Client) lane(req *http.Request, keep bool, most int, timeout time.Durat
 	}
 	l := &Lane{
 		client: c, address: address, host: hostPort(req.URL), request: text.Bytes(), sent: req.Header,
-		keep: keep, most: most, timeout: timeout, fd: -1, rest: shortRest,
+		keep: keep, most: most, timeout: timeout, fd: -1, pauses: pauses{rest: shortRest},
 	}
 	c.lanes.add(l)
 	return l

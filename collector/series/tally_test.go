@@ -55,7 +55,7 @@ func TestWhatHappenedToATargetIsCounted(t *testing.T) {
 	tally.Failed(scrape.ReasonTimeout)
 	tally.Failed(scrape.ReasonParse)
 	up := &target.Status{
-		Health: target.HealthUp, LastDuration: 1500 * time.Millisecond, Samples: 7, BodyBytes: 8, Scrapes: 9, LastSuccess: time.Unix(1000, 5e8),
+		Scraping: target.Scraping{Health: target.HealthUp, LastDuration: 1500 * time.Millisecond, Samples: 7, BodyBytes: 8, Scrapes: 9, LastSuccess: time.Unix(1000, 5e8)},
 	}
 	stats := derive.Stats{ClockJumps: 1, Gaps: 2, BrokenHistograms: 3, Negative: 4, NonFinite: 5, Resets: 6, Restarts: 7}
 	require.Equal(t, `body_bytes 8
@@ -90,7 +90,7 @@ timestamps_stripped_total 8
 type_conflicts_total 10
 up 1
 `, bare(tally.Block(up, stats, none)))
-	down := &target.Status{Health: target.HealthDown, Samples: 7, BodyBytes: -1}
+	down := &target.Status{Scraping: target.Scraping{Health: target.HealthDown, Samples: 7, BodyBytes: -1}}
 	page := bare(tally.Block(down, derive.Stats{}, none))
 	require.NotContains(t, page, "scrape_samples", "there is no page")
 	require.Contains(t, page, "body_bytes -1\n", "it was over the limit")
@@ -99,7 +99,7 @@ up 1
 
 func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
 	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
-	up := &target.Status{Health: target.HealthUp}
+	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
 	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{}, none)), "of equal ones the first")
 	before := none

@@ -25,7 +25,7 @@ func TestEveryModelOfEveryTritonHasAConfig(t *testing.T) {
 		simulate.KindTritonVLLM: {"vllm_model": {"vllm", ""}},
 		simulate.KindTritonCore: {"resnet50": {"onnxruntime", "onnxruntime_onnx"}, "densenet_onnx": {"onnxruntime", "onnxruntime_onnx"}},
 	} {
-		r := listening(t, simulate.Spec{Kind: kind, StaticBatching: true, DeclareVersion: true})
+		r := listening(t, simulate.Spec{Kind: kind, Setup: simulate.Setup{StaticBatching: true, DeclareVersion: true}})
 		for model, names := range want {
 			var config struct {
 				Name, Backend, Platform string
@@ -50,7 +50,7 @@ func TestEveryModelOfEveryTritonHasAConfig(t *testing.T) {
 
 func TestStaticBatchingHasOtherFamilies(t *testing.T) {
 	t.Parallel()
-	r := newReplica(t, simulate.Spec{StaticBatching: true, Workload: simulate.Workload{Rate: 3}})
+	r := newReplica(t, simulate.Spec{Setup: simulate.Setup{StaticBatching: true}, Workload: simulate.Workload{Rate: 3}})
 	r.Advance(time.Minute)
 	s := samplesOf(t, r)
 	require.Contains(t, s, trt("v1", "v1_specific_metric", "empty_generation_slots"))
@@ -59,7 +59,7 @@ func TestStaticBatchingHasOtherFamilies(t *testing.T) {
 
 func TestControlsActOnARunningFleet(t *testing.T) {
 	t.Parallel()
-	spec := simulate.Spec{Name: "a", Speed: 100, Streaming: true, LoadDuration: time.Second, Workload: simulate.Workload{Rate: 4}}
+	spec := simulate.Spec{Name: "a", Speed: 100, Streaming: true, Loading: simulate.Loading{LoadDuration: time.Second}, Workload: simulate.Workload{Rate: 4}}
 	still := simulate.Spec{Name: "b", Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 4}}
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{spec, still}}}})
 	require.NoError(t, err)
@@ -106,7 +106,7 @@ func TestTimeGoesOnFromWhereItWasAdvancedTo(t *testing.T) {
 
 func TestReplicasBearConcurrentUse(t *testing.T) {
 	t.Parallel()
-	r := listening(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 20}, LoadDuration: time.Second})
+	r := listening(t, simulate.Spec{Streaming: true, Workload: simulate.Workload{Rate: 20}, Loading: simulate.Loading{LoadDuration: time.Second}})
 	var group sync.WaitGroup
 	for _, f := range []func(){
 		func() { r.Advance(500 * time.Millisecond) },

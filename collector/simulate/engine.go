@@ -44,15 +44,20 @@ type observer interface {
 
 // iteration is the statistics record of one executor iteration.
 type iteration struct {
-	n                                    uint64
-	at, latency                          time.Duration
-	active, queued                       int
+	n              uint64
+	at, latency    time.Duration
+	active, queued int
+	batch
+	newActive, completed int
+	queueTime            time.Duration // Sum over newActive.
+	kvUsed, kvFree       int
+	kv                   kvStats
+}
+
+// batch is what an iteration computes: requests by what they do, and tokens.
+type batch struct {
 	scheduled, context, decoding, paused int
 	contextTokens, tokens                int
-	newActive, completed                 int
-	queueTime                            time.Duration // Sum over newActive.
-	kvUsed, kvFree                       int
-	kv                                   kvStats
 }
 
 // engine is the in-flight batching executor: a hidden queue, an active list and

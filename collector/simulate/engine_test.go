@@ -140,7 +140,7 @@ func TestStallFreezesTheIterationWhereItStood(t *testing.T) {
 	t.Parallel()
 	e := newEngine(Engine{}.withDefaults(), DefaultWorkload())
 	o := &tally{t: t, e: e}
-	e.submit(0, &request{target: 100, prompt: 100, output: 3, group: -1})
+	e.submit(0, &request{progress: progress{target: 100}, prompt: 100, output: 3, group: -1})
 	due := e.end
 	e.stall(time.Millisecond, true)
 	require.Equal(t, never, e.end)

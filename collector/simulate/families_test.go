@@ -122,11 +122,11 @@ func TestPythonServersAnswerAsTheRealOnesDo(t *testing.T) {
 
 func TestServersWithoutTheirStatistics(t *testing.T) {
 	t.Parallel()
-	silent := newReplica(t, simulate.Spec{Kind: simulate.KindVLLM, NoPerfMetrics: true, Workload: simulate.Workload{Rate: 4}})
+	silent := newReplica(t, simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: simulate.Workload{Rate: 4}})
 	silent.Advance(time.Minute)
 	require.Contains(t, string(silent.Page()), "http_requests_total{")
 	require.NotContains(t, string(silent.Page()), "vllm:")
-	none := listening(t, simulate.Spec{Kind: simulate.KindSGLang, NoPerfMetrics: true})
+	none := listening(t, simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}})
 	require.Equal(t, http.StatusNotFound, get(t, none.MetricsURL()).status)
 	require.Contains(t, get(t, none.APIURL()+"/v1/models").body, `"owned_by":"sglang"`)
 }

@@ -74,7 +74,7 @@ func TestTwoReplicasCannotHaveOnePort(t *testing.T) {
 	first := listening(t, simulate.Spec{Kind: simulate.KindServe})
 	_, port, err := splitPort(first.APIAddr())
 	require.NoError(t, err)
-	second := newReplica(t, simulate.Spec{Kind: simulate.KindServe, APIPort: port})
+	second := newReplica(t, simulate.Spec{Kind: simulate.KindServe, Ports: simulate.Ports{APIPort: port}})
 	err = second.Listen(t.Context())
 	if err == nil {
 		second.Close()

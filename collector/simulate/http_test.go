@@ -44,7 +44,7 @@ func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
 
 func TestTritonsAPIPort(t *testing.T) {
 	t.Parallel()
-	r := listening(t, simulate.Spec{Streaming: true, DeclareVersion: true, Workload: simulate.Workload{Rate: 2}})
+	r := listening(t, simulate.Spec{Streaming: true, Setup: simulate.Setup{DeclareVersion: true}, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
 	for _, c := range []struct {
 		method, path string
@@ -76,7 +76,7 @@ func TestTritonsAPIPort(t *testing.T) {
 
 func TestCountersFreezeWhileSummariesMove(t *testing.T) {
 	t.Parallel()
-	r := newReplica(t, simulate.Spec{CountersFrozen: true, Summaries: true, Workload: simulate.Workload{Rate: 2}})
+	r := newReplica(t, simulate.Spec{Setup: simulate.Setup{CountersFrozen: true, Summaries: true}, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute)
 	s := samplesOf(t, r)
 	require.Zero(t, s[success("ensemble")])
@@ -141,7 +141,7 @@ func TestServesOtherRoutes(t *testing.T) {
 	r.FailRequests(true)
 	require.Equal(t, http.StatusServiceUnavailable, get(t, r.APIURL()+"/health").status)
 
-	old := listening(t, simulate.Spec{Kind: simulate.KindServeOld, NoPerfMetrics: true})
+	old := listening(t, simulate.Spec{Kind: simulate.KindServeOld, Setup: simulate.Setup{NoPerfMetrics: true}})
 	require.Equal(t, http.StatusNotFound, get(t, old.MetricsURL()).status, "no page without return_perf_metrics")
 	require.JSONEq(t, `[]`, get(t, old.APIURL()+"/metrics").body)
 	old.FailRequests(true)

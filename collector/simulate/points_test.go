@@ -333,7 +333,7 @@ func TestPoint10AStuckStreamHoldsTheExitForItsWholeTimeout(t *testing.T) {
 
 func TestPoint11BothPortsRefuseWhileModelsLoad(t *testing.T) {
 	t.Parallel()
-	r := listening(t, simulate.Spec{LoadDuration: time.Minute, Workload: simulate.Workload{Rate: 2}})
+	r := listening(t, simulate.Spec{Loading: simulate.Loading{LoadDuration: time.Minute}, Workload: simulate.Workload{Rate: 2}})
 	r.Advance(time.Minute - time.Nanosecond)
 	require.ErrorContains(t, get(t, r.APIURL()+"/v2/health/live").err, "connection refused")
 	require.ErrorContains(t, get(t, r.MetricsURL()).err, "connection refused")

@@ -149,7 +149,7 @@ func TestScenariosActAtTheirTimes(t *testing.T) {
 func TestARolloutChangesTheVersionsAfterTheRestart(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{
-		EngineVersion: "2.56.0", TRTLLMVersion: "0.18.0", DeclareVersion: true, Workload: simulate.Workload{Rate: 4},
+		EngineVersion: "2.56.0", TRTLLMVersion: "0.18.0", Setup: simulate.Setup{DeclareVersion: true}, Workload: simulate.Workload{Rate: 4},
 	})
 	r.Advance(10 * time.Second)
 	require.Contains(t, get(t, r.APIURL()+"/v2").body, `"version":"2.56.0"`)

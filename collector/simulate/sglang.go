@@ -29,9 +29,12 @@ type sglang struct {
 	computed, decoded, prefills, decodes          uint64
 	responses                                     map[int]uint64 // To chat completions, by status.
 	last                                          iteration
-
-	ttft, itl, tpot, e2e, queue, promptEach, generationEach *histogram
+	promptEach, generationEach                    *histogram
+	sglangTimes
 }
+
+// sglangTimes are the histograms of times.
+type sglangTimes struct{ ttft, itl, tpot, e2e, queue *histogram }
 
 func newSGLang(w *world) *sglang {
 	between := func() *histogram {
@@ -42,12 +45,14 @@ func newSGLang(w *world) *sglang {
 			27500, 30000, 35000, 40000, 60000, 80000, 100000, 200000, 300000, 400000, 600000, 800000, 1e6, 1.1e6)
 	}
 	return &sglang{
-		plain: plain{w}, responses: map[int]uint64{},
-		ttft: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400),
-		itl:  between(), tpot: between(), promptEach: tokens(), generationEach: tokens(),
-		e2e: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400),
-		queue: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600,
-			700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
+		plain: plain{w}, responses: map[int]uint64{}, promptEach: tokens(), generationEach: tokens(),
+		sglangTimes: sglangTimes{
+			ttft: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400),
+			itl:  between(), tpot: between(),
+			e2e: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400),
+			queue: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600,
+				700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
+		},
 	}
 }
 

@@ -77,12 +77,12 @@ func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
 		},
 		{
 			"Triton 26.01 with summaries and histograms", "GENERATED-triton-trtllm-summary-histogram.prom",
-			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Summaries: true, Histograms: true, Workload: load},
+			simulate.Spec{EngineVersion: "2.65.0", Streaming: true, GPUs: 2, Setup: simulate.Setup{Summaries: true, Histograms: true}, Workload: load},
 			time.Minute,
 		},
 		{
 			"the same without a request", "GENERATED-triton-trtllm-summary-histogram-idle.prom",
-			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Summaries: true, Histograms: true},
+			simulate.Spec{EngineVersion: "2.65.0", GPUs: 2, Setup: simulate.Setup{Summaries: true, Histograms: true}},
 			time.Minute,
 		},
 		{
@@ -203,7 +203,7 @@ func TestCoreFamiliesAreThoseOfRealTritons(t *testing.T) {
 	}{
 		{"real-triton-2.36.0.prom", simulate.Spec{EngineVersion: "2.36.0"}},
 		{"real-triton-2.51.0-under-load.prom", simulate.Spec{EngineVersion: "2.51.0"}},
-		{"real-triton-2.51.0-summary-idle.prom", simulate.Spec{EngineVersion: "2.51.0", Summaries: true, Histograms: true}},
+		{"real-triton-2.51.0-summary-idle.prom", simulate.Spec{EngineVersion: "2.51.0", Setup: simulate.Setup{Summaries: true, Histograms: true}}},
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			c.spec.Kind, c.spec.Streaming = simulate.KindTritonPython, true

@@ -20,10 +20,7 @@ type Spec struct {
 	// Name is the replica's name in the fleet.
 	Name string
 	Kind Kind
-	// Host and ports to listen on: an IPv4 address, and ports of 0 are chosen by the
-	// system. Servers with one port use APIPort.
-	Host                 string
-	APIPort, MetricsPort int
+	Ports
 	// Seed decides everything random.
 	Seed uint64
 	// Speed is the simulated seconds per real second, at most 1000; 0 leaves time to
@@ -33,12 +30,28 @@ type Spec struct {
 	// TRTLLMVersion the version of TensorRT-LLM inside (for trtllm-serve the only one).
 	EngineVersion, TRTLLMVersion string
 	// Model is the served model name of servers that have one.
-	Model    string
-	Topology Topology
+	Model string
 	// Streaming makes every request a streamed one: tensorrt_llm is decoupled and
 	// postprocessing runs once a token.
 	Streaming bool
 	GPUs      int
+	Setup
+	Loading
+	Workload Workload
+	Engine   Engine
+	Scenario Scenario
+}
+
+// Ports are where a replica listens: an IPv4 address, and ports of 0 are chosen by
+// the system. Servers with one port use APIPort.
+type Ports struct {
+	Host                 string
+	APIPort, MetricsPort int
+}
+
+// Setup is how a server is set up, by its flags and by the configs of its models.
+type Setup struct {
+	Topology Topology
 	// Summaries and Histograms are --metrics-config's summary_latencies and
 	// histogram_latencies; CountersFrozen is counter_latencies=false.
 	Summaries, Histograms, CountersFrozen bool
@@ -50,13 +63,12 @@ type Spec struct {
 	// --disable-log-stats or SGLang without --enable-metrics; NoIterationStats is
 	// trtllm-serve without enable_iter_perf_stats.
 	NoPerfMetrics, NoIterationStats bool
-	// LoadDuration is the time from process start to open ports, ModelLoad that
-	// of a model loaded by API, UnloadDuration that of an unload.
-	LoadDuration, ModelLoad, UnloadDuration time.Duration
-	Workload                                Workload
-	Engine                                  Engine
-	Scenario                                Scenario
 }
+
+// Loading is how long models take: LoadDuration is the time from process start to
+// open ports, ModelLoad that of a model loaded by API, UnloadDuration that of an
+// unload.
+type Loading struct{ LoadDuration, ModelLoad, UnloadDuration time.Duration }
 
 // complete finds the software of a spec and fills in what the spec leaves open.
 func (s Spec) complete() (Spec, software, error) {

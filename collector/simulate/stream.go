@@ -22,7 +22,7 @@ func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok b
 	events := make(chan streamEvent, output+2)
 	req := &request{
 		prompt: promptTokens(prompt), output: output, group: -1, reason: "length",
-		preTime: 1200 * time.Microsecond, postTime: 400 * time.Microsecond, sink: func(e streamEvent) { events <- e },
+		timing: timing{preTime: 1200 * time.Microsecond, postTime: 400 * time.Microsecond}, sink: func(e streamEvent) { events <- e },
 	}
 	r.locked(srv, func() {
 		req.arrived = r.w.now

@@ -11,23 +11,33 @@ type Truth struct {
 	// Epoch counts the processes, from 1; everything below starts at 0 with each.
 	Epoch int
 	Phase Phase
-	// Arrived counts requests that reached the server; Refused those that found
-	// no open port and are in none of the other numbers. Rejected is the part of
-	// Failed that was turned away before any work, Abandoned the part of Finished
-	// whose client had left. Stuck requests got all their tokens and never their end.
-	Arrived, Refused, Finished, Failed, Rejected, Stuck, Abandoned uint64
-	// Queued are requests the executor has not scheduled: Hidden ones beyond its
-	// active list, which no page shows, and active ones that wait.
-	InFlight, Queued, Hidden, Active, Running int
+	Requests
+	Present
 	// Prompt and output tokens of finished requests, booked when they end, and of
 	// failed requests that had reached the executor.
 	PromptTokens, GenerationTokens, FailedPromptTokens, FailedGenerationTokens uint64
 	Executed
-	KVBlocks, KVUsed int
 	// E2ESum is the time that all finished requests took together.
 	E2ESum time.Duration
 	// The last requests that finished; [Replica.Latencies] gives them out.
 	latencies []Latency
+}
+
+// Requests counts requests by what became of them. Arrived reached the server;
+// Refused found no open port and are in none of the other numbers. Rejected is the
+// part of Failed that was turned away before any work, Abandoned the part of
+// Finished whose client had left. Stuck requests got all their tokens and never
+// their end.
+type Requests struct {
+	Arrived, Refused, Finished, Failed, Rejected, Stuck, Abandoned uint64
+}
+
+// Present is what the executor has at this moment. Queued are requests that it has
+// not scheduled: Hidden ones beyond its active list, which no page shows, and
+// active ones that wait.
+type Present struct {
+	InFlight, Queued, Hidden, Active, Running int
+	KVBlocks, KVUsed                          int
 }
 
 // Executed is what the executor has done, for requests in flight too: tokens

@@ -42,7 +42,7 @@ func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
 	for _, kind := range everyKind() {
 		t.Run(string(kind), func(t *testing.T) {
 			spec := simulate.Spec{
-				Kind: kind, Seed: 42, Streaming: true, Summaries: true, Histograms: true, GPUs: 2, LoadDuration: 3 * time.Second,
+				Kind: kind, Seed: 42, Streaming: true, Setup: simulate.Setup{Summaries: true, Histograms: true}, GPUs: 2, Loading: simulate.Loading{LoadDuration: 3 * time.Second},
 				Workload: simulate.Workload{Rate: 4, SharedPrefix: 0.5, ErrorRate: 0.05, AbandonRate: 0.05},
 				Engine:   simulate.Engine{MaxActive: 8, KVBlocks: 120}, Scenario: scenario,
 			}
@@ -81,7 +81,7 @@ func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
 	for _, topology := range []simulate.Topology{simulate.TopologyEnsemble, simulate.TopologyBLS} {
 		t.Run(string(topology), func(t *testing.T) {
 			r := newReplica(t, simulate.Spec{
-				Topology: topology, Streaming: true, Histograms: true,
+				Setup: simulate.Setup{Topology: topology, Histograms: true}, Streaming: true,
 				Workload: simulate.Workload{Rate: 6, ErrorRate: 0.1, SharedPrefix: 0.5},
 				Engine:   simulate.Engine{MaxActive: 16},
 			})

@@ -28,11 +28,15 @@ type vllmServer struct {
 	finishedBy                            map[string]uint64
 	answered                              map[string]uint64 // By class of the HTTP status.
 	last                                  iteration
-
-	ttft, itl, tpot, e2e, queue, prefill, decode, inference *histogram
-	steps, promptEach, generationEach, computedEach         *histogram
-	params, preemptedEach                                   *histogram
+	vllmTimes
+	vllmSizes
 }
+
+// vllmTimes are the histograms of times, vllmSizes those of tokens and counts.
+type (
+	vllmTimes struct{ ttft, itl, tpot, e2e, queue, prefill, decode, inference *histogram }
+	vllmSizes struct{ steps, promptEach, generationEach, computedEach, params, preemptedEach *histogram }
+)
 
 func newVLLMServer(w *world) *vllmServer {
 	const longest = 32768
@@ -56,11 +60,15 @@ func newVLLMServer(w *world) *vllmServer {
 	}
 	return &vllmServer{
 		plain: plain{w}, finishedBy: map[string]uint64{}, answered: map[string]uint64{},
-		ttft: newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560),
-		itl:  between(), tpot: between(), e2e: phase(), queue: phase(), prefill: phase(), decode: phase(), inference: phase(),
-		steps:      newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
-		promptEach: tokens(), generationEach: tokens(), computedEach: tokens(),
-		params: newHistogram(1, 2, 5, 10, 20), preemptedEach: newHistogram(1, 2, 3, 4, 5, 10, 20),
+		vllmTimes: vllmTimes{
+			ttft: newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560),
+			itl:  between(), tpot: between(), e2e: phase(), queue: phase(), prefill: phase(), decode: phase(), inference: phase(),
+		},
+		vllmSizes: vllmSizes{
+			steps:      newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+			promptEach: tokens(), generationEach: tokens(), computedEach: tokens(),
+			params: newHistogram(1, 2, 5, 10, 20), preemptedEach: newHistogram(1, 2, 3, 4, 5, 10, 20),
+		},
 	}
 }
 

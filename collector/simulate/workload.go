@@ -79,7 +79,7 @@ func (c *clients) schedule(now time.Duration) {
 func (c *clients) arrive() *request {
 	at := c.next
 	c.ids++
-	r := &request{arrived: at, group: -1, reason: "stop"}
+	r := &request{group: -1, reason: "stop", timing: timing{arrived: at}}
 	r.prompt = c.length(c.load.PromptTokens, c.load.MaxPrompt)
 	r.output = c.length(c.load.OutputTokens, c.load.MaxOutput)
 	if c.rng.Float64() < c.load.SharedPrefix {
@@ -114,9 +114,16 @@ type request struct {
 	reason         string
 	sink           func(streamEvent)
 
-	fails, abandoned, stuck                                      bool
-	arrived, scheduled, firstToken, lastToken, preTime, postTime time.Duration
+	fails, abandoned, stuck bool
+	timing
+	progress
+}
 
+// timing is when what happened to a request.
+type timing struct{ arrived, scheduled, firstToken, lastToken, preTime, postTime time.Duration }
+
+// progress is how far the executor is with a request.
+type progress struct {
 	context   int // Tokens whose context is in the KV cache.
 	target    int // Context tokens wanted: the prompt, and after a pause what was generated too.
 	cached    int // Prompt tokens found in the KV cache.

@@ -127,12 +127,12 @@ func TestTheFourBlocksOfAReplicaStandInOneOrder(t *testing.T) {
 	slot.Publish(snapshot.Snapshot{
 		Raw: newSource("raw", "a").block(1), Derived: newSource("derived", "a").block(1),
 		About: newSource("about", "a").block(1), Health: newSource("health", "a").block(1),
-		Status: target.Status{Health: target.HealthUp, Scrapes: 1},
+		Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp, Scrapes: 1}},
 	})
 	require.Equal(t, []string{"raw", "derived", "about", "health"}, families(shown(s, nil)))
 	slot.Publish(snapshot.Snapshot{
 		About: newSource("about", "a").block(2), Health: newSource("health", "a").block(2),
-		Status: target.Status{Health: target.HealthDown, Scrapes: 2},
+		Status: target.Status{Scraping: target.Scraping{Health: target.HealthDown, Scrapes: 2}},
 	})
 	require.Equal(t, []string{"about", "health"}, families(shown(s, nil)), "a failure takes the replica's series away at once")
 	require.Equal(t, target.HealthDown, slot.Status().Health)
@@ -178,7 +178,7 @@ func TestEveryChangeOfThePageChangesTheVersion(t *testing.T) {
 func TestARetargetedReplicaStaysOnThePage(t *testing.T) {
 	s := snapshot.NewStore()
 	slot := add(t, s, replica("p", "a"))
-	slot.Publish(snapshot.Snapshot{Raw: newSource("x", "a").block(7), Status: target.Status{Health: target.HealthUp}})
+	slot.Publish(snapshot.Snapshot{Raw: newSource("x", "a").block(7), Status: target.Status{Scraping: target.Scraping{Health: target.HealthUp}}})
 	before := shown(s, nil)
 	moved := &target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://elsewhere"}
 	slot.Retarget(moved)
@@ -240,7 +240,7 @@ func TestReadersAndLoopsAtOnce(t *testing.T) {
 					return
 				}
 				for range 20 {
-					slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i)), Status: target.Status{Scrapes: uint64(i)}})
+					slot.Publish(snapshot.Snapshot{Raw: src.block(float64(i)), Status: target.Status{Scraping: target.Scraping{Scrapes: uint64(i)}}})
 					slot.Retarget(replica("p", name))
 				}
 				s.Remove(slot)
@@ -362,7 +362,7 @@ func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 	require.NotEqual(t, before, store.News(), "a replica came")
 	<-store.Occupied()
 
-	ready := target.Status{Health: target.HealthUp, State: "ready", Canary: &target.Canary{Result: "ok"}}
+	ready := target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Verdict: target.Verdict{State: "ready"}, Canary: &target.Canary{Result: "ok"}}
 	with := func(change func(*target.Status)) target.Status {
 		s := ready
 		change(&s)
@@ -381,8 +381,8 @@ func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 		{"no canary", with(func(s *target.Status) { s.Canary = nil }), true},
 		{"other facts", with(func(s *target.Status) { s.Canary, s.Learned = nil, 1 }), true},
 		{"another reason", with(func(s *target.Status) { s.Canary, s.Learned, s.StateReason = nil, 1, "why" }), true},
-		{"a failure", target.Status{Health: target.HealthDown, LastError: "no"}, true},
-		{"the same failure, later", target.Status{Health: target.HealthDown, LastError: "no"}, true},
+		{"a failure", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
+		{"the same failure, later", target.Status{Scraping: target.Scraping{Health: target.HealthDown, LastError: "no"}}, true},
 	} {
 		seen := store.News()
 		slot.Publish(snapshot.Snapshot{Status: c.next})

@@ -58,6 +58,25 @@ const (
 
 // Status is a copy of what is known of a target's scrapes at one moment.
 type Status struct {
+	Scraping
+	Server
+	Verdict
+	// Models are the server's models in order, Checks what can be known of the
+	// replica, what keeps its answers from being the same, how it differs from
+	// what is expected and what its server did not answer. Skew are its values of
+	// the facts in which replicas of a pool should be alike; nil while its page
+	// fails. What is published never changes.
+	Models []Model
+	Checks []CheckList
+	Skew   SkewFacts
+	// Canary is what the canary shows; nil where it is off.
+	Canary *Canary
+	// Learned counts how often Models, Checks and Skew were made.
+	Learned uint64
+}
+
+// Scraping is how the scrapes of a target went.
+type Scraping struct {
 	Health Health
 	// PageURL is where the page was asked for last; empty before the first time.
 	PageURL      string
@@ -72,7 +91,11 @@ type Status struct {
 	Failures     uint64
 	// LeftOut says which series of the page and derived from it are left off
 	// /metrics because they are too many, a sentence each; nil for none.
-	LeftOut        []string
+	LeftOut []string
+}
+
+// Server is what the server of a target is.
+type Server struct {
 	EngineVersion  string
 	TRTLLMVersion  string
 	VersionSource  string
@@ -80,31 +103,23 @@ type Status struct {
 	// EngineEvidence says what showed the kind of the server, for people; empty
 	// where nothing did, as with a kind that is configured.
 	EngineEvidence string
-	// State is what the replica is doing, with the reason for people, and
-	// since when.
-	State       string
-	StateReason string
-	StateSince  time.Time
 	// Generation is which of its kind's pages the server has, with the reason.
 	Generation       string
 	GenerationReason string
 	// EngineBuildVersion is the version that built the TensorRT engine.
 	EngineBuildVersion string
+}
+
+// Verdict is what was judged of a replica.
+type Verdict struct {
+	// State is what the replica is doing, with the reason for people, and
+	// since when.
+	State       string
+	StateReason string
+	StateSince  time.Time
 	// Severity is how much that matters (ok, look or broken), Runbook the entry
 	// of the runbook about it; empty where nothing is wrong.
 	Severity, Runbook string
-	// Models are the server's models in order, Checks what can be known of the
-	// replica, what keeps its answers from being the same, how it differs from
-	// what is expected and what its server did not answer. Skew are its values of
-	// the facts in which replicas of a pool should be alike; nil while its page
-	// fails. What is published never changes.
-	Models []Model
-	Checks []CheckList
-	Skew   SkewFacts
-	// Canary is what the canary shows; nil where it is off.
-	Canary *Canary
-	// Learned counts how often Models, Checks and Skew were made.
-	Learned uint64
 }
 
 // News says whether a status is other than the one before it in more than numbers

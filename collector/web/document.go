@@ -67,7 +67,11 @@ type Replica struct {
 	Version string `json:"version,omitempty"`
 	TRTLLM  string `json:"trtllm_version,omitempty"`
 	Differs bool   `json:"differs,omitempty"`
-	// The numbers of the page, with its units: seconds and shares of one.
+	Numbers
+}
+
+// Numbers are those of the page, with its units: seconds and shares of one.
+type Numbers struct {
 	Tokens     *float64 `json:"tokens_per_second,omitempty"`
 	Waiting    *float64 `json:"waiting,omitempty"`
 	Running    *float64 `json:"running,omitempty"`
@@ -119,9 +123,7 @@ func (s *Server) replicaDocument(r *replica, clean scrubber) Replica {
 		PoolID: r.PoolID, ReplicaID: r.ReplicaID, Severity: r.condition.String(), State: r.status.State, Word: r.Word(),
 		Reason: brief(sentence(clean.text(wrong(&r.status)))), Since: moment(s.since(r)), Runbook: s.runbook(r.status.Runbook),
 		Engine: r.kind(), TRTLLM: r.Library(), Differs: r.Odd,
-		Tokens: known64(r.figures.Tokens), Waiting: known64(r.figures.Waiting),
-		Running: known64(r.figures.Running), Limit: known64(r.figures.Limit), Cache: known64(r.figures.Cache),
-		FirstToken: known64(r.figures.FirstToken), Duration: known64(r.figures.Duration), Failed: known64(r.figures.Failed),
+		Numbers: Numbers{Tokens: known64(r.figures.Tokens), Waiting: known64(r.figures.Waiting), Running: known64(r.figures.Running), Limit: known64(r.figures.Limit), Cache: known64(r.figures.Cache), FirstToken: known64(r.figures.FirstToken), Duration: known64(r.figures.Duration), Failed: known64(r.figures.Failed)},
 	}
 	if version := r.Server(); version != nothing {
 		d.Version = version

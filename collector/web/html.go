@@ -201,7 +201,7 @@ func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
 // Word is what the replica is doing, as far as that is known: one that is ready
 // and yet has something wrong is not called ready.
 func (t *targetState) Word() string {
-	status := target.Status{State: t.State, Severity: t.Severity}
+	status := target.Status{Verdict: target.Verdict{State: t.State, Severity: t.Severity}}
 	if c := conditionOf(&status); c != untried {
 		return stateWord(&status, c)
 	}

@@ -53,10 +53,9 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	b := cache.Block()
 	require.NoError(f.t, cache.Parse(b, []byte(body), ""))
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
-		Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(),
-		State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute),
-		LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3,
-		DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table",
+		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(), LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3},
+		Verdict:  target.Verdict{State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute)},
+		Server:   target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table"},
 	}})
 	return slot
 }
@@ -65,9 +64,8 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 func (f *fleet) fail(pool, replica, reason, err string) {
 	f.t.Helper()
 	f.slot(pool, replica).Publish(snapshot.Snapshot{Status: target.Status{
-		Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second),
-		State: "down", StateReason: "both ports refuse", Severity: "broken", Runbook: "LLMReplicaDown", StateSince: time.Now().Add(-85 * time.Second),
-		LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18,
+		Scraping: target.Scraping{Health: target.HealthDown, LastScrape: time.Now(), LastSuccess: time.Now().Add(-90 * time.Second), LastDuration: 4 * time.Second, LastReason: reason, LastError: err, Scrapes: 21, Failures: 18},
+		Verdict:  target.Verdict{State: "down", StateReason: "both ports refuse", Severity: "broken", Runbook: "LLMReplicaDown", StateSince: time.Now().Add(-85 * time.Second)},
 	}})
 }
 
@@ -100,11 +98,13 @@ func (f *fleet) options() web.Options {
 		Runbook:         "https://example.org/runbook.md",
 		Store:           f.store,
 		Registry:        prometheus.NewRegistry(),
-		Exposition:      func() exposition.Config { return exposition.DefaultConfig },
-		Ready:           func() bool { return true },
-		Reload:          func() error { return nil },
-		ConfigText:      func() string { return "pools: []\n" },
-		Logger:          slog.New(slog.DiscardHandler),
+		Configuration: web.Configuration{
+			Exposition: func() exposition.Config { return exposition.DefaultConfig },
+			ConfigText: func() string { return "pools: []\n" },
+			Reload:     func() error { return nil },
+		},
+		Ready:  func() bool { return true },
+		Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -85,7 +85,7 @@ func TestARankWithoutPortsIsNotHeldUp(t *testing.T) {
 	f := newFleet(t)
 	slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "rank 1/2", Silent: true})
 	require.NoError(t, err)
-	slot.Publish(snapshot.Snapshot{Status: target.Status{State: "ready", Severity: "ok", StateReason: "this rank binds no port"}})
+	slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok", StateReason: "this rank binds no port"}}})
 
 	w := get(handler(t, f.options()), "/-/replicas/a/rank%201%2F2/ready")
 

@@ -101,7 +101,7 @@ func changes(past []history.Change, clean scrubber, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	until := now
 	for _, c := range slices.Backward(past) {
-		s := target.Status{State: c.State, Severity: c.Severity}
+		s := target.Status{Verdict: target.Verdict{State: c.State, Severity: c.Severity}}
 		condition := conditionOf(&s)
 		all = append(all, Change{
 			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&s, condition), Tone: condition.Tone(),

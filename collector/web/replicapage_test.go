@@ -64,7 +64,7 @@ func TestAReplicasPageHasTheWholeLastError(t *testing.T) {
 
 func TestLabelsAreShownWithWhereTheyComeFrom(t *testing.T) {
 	known := target.Status{
-		State: "ready", Severity: "ok", DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter",
+		Verdict: target.Verdict{State: "ready", Severity: "ok"}, Server: target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "model_parameter"},
 		Models: []target.Model{{Name: "tensorrt_llm", ModelID: "llama"}, {Name: "ensemble", ModelID: "llama"}, {Name: "x", ModelID: "mixtral"}},
 	}
 	for _, c := range []struct {
@@ -95,7 +95,7 @@ func TestLabelsAreShownWithWhereTheyComeFrom(t *testing.T) {
 		{
 			"not known",
 			target.Target{Engine: "auto", ReplicaID: "10.0.0.1:8002", MetricsURL: "http://10.0.0.1:8002/metrics"},
-			target.Status{EngineVersion: "unknown", TRTLLMVersion: "unknown", VersionSource: "unknown"},
+			target.Status{Server: target.Server{EngineVersion: "unknown", TRTLLMVersion: "unknown", VersionSource: "unknown"}},
 			[]string{
 				"replica_id 10.0.0.1:8002 address of the target, as nothing else names it",
 				"engine unknown the server has not been recognised yet",
@@ -127,14 +127,14 @@ func TestTheCommandThatRepeatsTheScrapeIsSafeAndHasNoSecret(t *testing.T) {
 		{"with a quote that would end the word", "http://gpu:8002/a';reboot;'", "", `'http://gpu:8002/a'\'';reboot;'\'''`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			page := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Engine: "auto", MetricsURL: c.url, Timeout: 4e9}, target.Status{PageURL: c.page})
+			page := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Engine: "auto", MetricsURL: c.url, Timeout: 4e9}, target.Status{Scraping: target.Scraping{PageURL: c.page}})
 			text := strings.ReplaceAll(plainText(strings.ReplaceAll(page, "<br>", " ")), "&#39;", "'")
 			require.Contains(t, text, c.want)
 			require.NotContains(t, page, "hunter2")
 			require.Contains(t, text, "trtllm_exporter doctor 'http://gpu:8002/")
 		})
 	}
-	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{State: "ready", Severity: "ok"})
+	silent := replicaPage(t, &target.Target{PoolID: "a", ReplicaID: "r0", Silent: true, MetricsURL: "http://gpu:8002"}, target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok"}})
 	require.NotContains(t, silent, "curl")
 	require.Contains(t, silent, "never: it binds no port")
 }

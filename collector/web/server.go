@@ -57,17 +57,36 @@ type Options struct {
 	// Registry holds the metrics of the exporter's own process; the server
 	// adds its own.
 	Registry *prometheus.Registry
-	// Exposition is the configuration in force at the moment of the call.
-	Exposition func() exposition.Config
-	// Pools are the ids of the pools of the configuration, with replicas or
-	// without; nil knows only those with replicas.
-	Pools func() []string
+	Configuration
+	Probes
 	// Searches say what discovery found of every pool; nil says nothing of it.
 	Searches func() []target.Search
-	// GRPCHealthAddress is a host:port where the probes are served in the gRPC health
+	// Ready says whether the targets are known; the server sees by itself
+	// whether each of them was tried once.
+	Ready  func() bool
+	Logger *slog.Logger
+}
+
+// Configuration is what is known of the configuration in force, at the moment of
+// each call.
+type Configuration struct {
+	Exposition func() exposition.Config
+	// Pools are the ids of its pools, with replicas or without; nil knows only those
+	// with replicas.
+	Pools func() []string
+	// ConfigText is all of it without its secrets.
+	ConfigText func() string
+	// Reload applies it again; its error is shown to the caller of /-/reload and must
+	// hold no secrets.
+	Reload func() error
+}
+
+// Probes are how probes of replicas are answered.
+type Probes struct {
+	// GRPCHealthAddress is a host:port where they are served in the gRPC health
 	// protocol too, in the clear; empty serves it nowhere.
 	GRPCHealthAddress string
-	// Unjudged is what probes answer of a replica that is not judged; empty is
+	// Unjudged is what they answer of a replica that is not judged; empty is
 	// UnjudgedServer.
 	Unjudged Unjudged
 	// IgnoreCanary keeps a replica ready whose canary fails while nothing else is
@@ -76,15 +95,6 @@ type Options struct {
 	// Readiness asks the server of the replica with that key whether it is ready;
 	// known is false when it does not answer. Nil asks nobody.
 	Readiness func(ctx context.Context, key string) (ready, known bool)
-	// Ready says whether the targets are known; the server sees by itself
-	// whether each of them was tried once.
-	Ready func() bool
-	// Reload applies the configuration again; its error is shown to the caller
-	// of /-/reload and must hold no secrets.
-	Reload func() error
-	// ConfigText is the configuration in force without its secrets.
-	ConfigText func() string
-	Logger     *slog.Logger
 }
 
 // Server answers HTTP requests about the snapshots of a store.

@@ -12,37 +12,52 @@ import (
 // targetState is one replica as /targets shows it. What is not known is left
 // out of the JSON.
 type targetState struct {
-	PoolID         string            `json:"pool_id"`
-	ReplicaID      string            `json:"replica_id"`
-	Health         target.Health     `json:"health"`
-	State          string            `json:"state,omitempty"`
-	StateReason    string            `json:"state_reason,omitempty"`
-	StateSince     *time.Time        `json:"state_since,omitempty"`
-	Severity       string            `json:"severity,omitempty"`
-	Runbook        string            `json:"runbook,omitempty"`
-	Engine         string            `json:"engine"`
-	DetectedEngine string            `json:"detected_engine,omitempty"`
-	EngineEvidence string            `json:"engine_evidence,omitempty"`
-	EngineVersion  string            `json:"engine_version,omitempty"`
-	TRTLLMVersion  string            `json:"trtllm_version,omitempty"`
-	VersionSource  string            `json:"trtllm_version_source,omitempty"`
-	MetricsURL     string            `json:"metrics_url"`
-	APIURL         string            `json:"api_url,omitempty"`
-	Labels         map[string]string `json:"labels,omitempty"`
-	Interval       float64           `json:"scrape_interval_seconds"`
-	Timeout        float64           `json:"scrape_timeout_seconds"`
-	LastScrape     *time.Time        `json:"last_scrape,omitempty"`
-	LastSuccess    *time.Time        `json:"last_success,omitempty"`
-	LastDuration   *float64          `json:"last_scrape_duration_seconds,omitempty"`
-	LastReason     string            `json:"last_failure_reason,omitempty"`
-	LastError      string            `json:"last_error,omitempty"`
-	Samples        int               `json:"samples"`
-	BodyBytes      int64             `json:"body_bytes"`
-	Scrapes        uint64            `json:"scrapes"`
-	Failures       uint64            `json:"scrape_failures"`
-	LeftOut        []string          `json:"left_out,omitempty"`
-	Differs        []difference      `json:"differs,omitempty"`
+	PoolID    string        `json:"pool_id"`
+	ReplicaID string        `json:"replica_id"`
+	Health    target.Health `json:"health"`
+	verdictState
+	serverState
+	MetricsURL string            `json:"metrics_url"`
+	APIURL     string            `json:"api_url,omitempty"`
+	Labels     map[string]string `json:"labels,omitempty"`
+	scrapeState
+	Differs []difference `json:"differs,omitempty"`
 	knownState
+}
+
+// verdictState is what was judged of a replica.
+type verdictState struct {
+	State       string     `json:"state,omitempty"`
+	StateReason string     `json:"state_reason,omitempty"`
+	StateSince  *time.Time `json:"state_since,omitempty"`
+	Severity    string     `json:"severity,omitempty"`
+	Runbook     string     `json:"runbook,omitempty"`
+}
+
+// serverState is what its server is.
+type serverState struct {
+	Engine         string `json:"engine"`
+	DetectedEngine string `json:"detected_engine,omitempty"`
+	EngineEvidence string `json:"engine_evidence,omitempty"`
+	EngineVersion  string `json:"engine_version,omitempty"`
+	TRTLLMVersion  string `json:"trtllm_version,omitempty"`
+	VersionSource  string `json:"trtllm_version_source,omitempty"`
+}
+
+// scrapeState is how it is scraped.
+type scrapeState struct {
+	Interval     float64    `json:"scrape_interval_seconds"`
+	Timeout      float64    `json:"scrape_timeout_seconds"`
+	LastScrape   *time.Time `json:"last_scrape,omitempty"`
+	LastSuccess  *time.Time `json:"last_success,omitempty"`
+	LastDuration *float64   `json:"last_scrape_duration_seconds,omitempty"`
+	LastReason   string     `json:"last_failure_reason,omitempty"`
+	LastError    string     `json:"last_error,omitempty"`
+	Samples      int        `json:"samples"`
+	BodyBytes    int64      `json:"body_bytes"`
+	Scrapes      uint64     `json:"scrapes"`
+	Failures     uint64     `json:"scrape_failures"`
+	LeftOut      []string   `json:"left_out,omitempty"`
 }
 
 // poolState is one pool with its replicas.
@@ -120,16 +135,10 @@ func readTargets(slots []*snapshot.Slot) targetsDocument {
 func readTarget(t *target.Target, status target.Status, clean scrubber) targetState {
 	state := targetState{
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
-		State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince),
-		Severity: status.Severity, Runbook: status.Runbook,
-		Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence,
-		EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource,
-		MetricsURL: address(t.MetricsURL), Labels: t.Labels,
-		Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(),
-		LastScrape: moment(status.LastScrape), LastSuccess: moment(status.LastSuccess),
-		LastReason: status.LastReason, LastError: clean.text(status.LastError),
-		Samples: status.Samples, BodyBytes: status.BodyBytes,
-		Scrapes: status.Scrapes, Failures: status.Failures,
+		verdictState: verdictState{State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince), Severity: status.Severity, Runbook: status.Runbook},
+		serverState:  serverState{Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence, EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource},
+		MetricsURL:   address(t.MetricsURL), Labels: t.Labels,
+		scrapeState: scrapeState{Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(), LastScrape: moment(status.LastScrape), LastSuccess: moment(status.LastSuccess), LastReason: status.LastReason, LastError: clean.text(status.LastError), Samples: status.Samples, BodyBytes: status.BodyBytes, Scrapes: status.Scrapes, Failures: status.Failures},
 	}
 	for _, what := range status.LeftOut {
 		state.LeftOut = append(state.LeftOut, clean.text(what))

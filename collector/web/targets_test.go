@@ -243,7 +243,7 @@ func TestEngineIsShownWithHowItIsKnown(t *testing.T) {
 			f := newFleet(t)
 			slot, err := f.store.Add(&target.Target{PoolID: "a", ReplicaID: "r0", Engine: c.configured})
 			require.NoError(t, err)
-			slot.Publish(snapshot.Snapshot{Status: target.Status{DetectedEngine: c.detected, Samples: 1234567, Health: target.HealthUp}})
+			slot.Publish(snapshot.Snapshot{Status: target.Status{Server: target.Server{DetectedEngine: c.detected}, Scraping: target.Scraping{Samples: 1234567, Health: target.HealthUp}}})
 
 			page := get(handler(t, f.options()), "/targets").Body.String()
 

@@ -28,15 +28,19 @@ type result struct {
 	Plain, Gzip reads
 	// Many are reads with gzip by several readers.
 	Many []reads
-	// Pick is µs of processor time of a read of five families, PickP50 and PickP99
-	// how long it took; 0 where it was not measured.
-	Pick             float64
-	PickP50, PickP99 time.Duration
+	pickReads
 	// Shipped is how many bytes each sample took that was shipped; 0 for a peer with a
 	// page.
 	Shipped float64
 	// Peak is the most memory that was resident, in bytes.
 	Peak int64
+}
+
+// pickReads are reads of five families: Pick is µs of processor time of one, PickP50 and
+// PickP99 how long it took; 0 where it was not measured.
+type pickReads struct {
+	Pick             float64
+	PickP50, PickP99 time.Duration
 }
 
 // cost is µs of processor time a sample of the servers of what is done once an

@@ -14,7 +14,7 @@ func measured() []result {
 	many := []reads{{Readers: 4, Reads: 8, Cost: 0.25, P50: 3 * time.Millisecond, P99: 4 * time.Millisecond, Peak: 60e6}, {Readers: 40, Failed: "timeout"}}
 	return []result{
 		{Peer: "a", Targets: 10, Interval: 1e9, Scrape: 0.5, Gzip: reads{Cost: 0.5, Peak: 50e6}, Version: "1", Start: 1500 * time.Millisecond},
-		{Peer: "b", Targets: 10, Interval: 1e9, Scrape: 4, Gzip: reads{Cost: 1, Peak: 40e6}, Version: "2", Pick: 12, PickP50: 1e6, PickP99: 2e6},
+		{Peer: "b", Targets: 10, Interval: 1e9, Scrape: 4, Gzip: reads{Cost: 1, Peak: 40e6}, Version: "2", pickReads: pickReads{Pick: 12, PickP50: 1e6, PickP99: 2e6}},
 		{Peer: "a", Targets: 100, Interval: 1e9, Scrape: 1, Gzip: reads{Readers: 1, Cost: 1, P50: 1e6, P99: 2e6, Peak: 55e6}, Many: many, Version: "1"},
 		{Peer: "c", Targets: 100, Interval: 1e9, Scrape: 6, Shipped: 4.25, Peak: 70e6, Version: "3", Start: 6 * time.Second},
 		{Peer: "d", Targets: 100, Interval: 1e9, Failed: "it had more than 8 GB\nresident"},

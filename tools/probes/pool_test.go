@@ -50,7 +50,7 @@ func startPool(t *testing.T, replicas int, engine simulate.Engine) *pool {
 		spec := simulate.PoolSpec{Name: poolID}
 		for i := range replicas {
 			spec.Replicas = append(spec.Replicas, simulate.Spec{
-				Name: replicaID(i), Kind: simulate.KindTriton, Speed: 1, Seed: uint64(i + 1), Host: p.server(i), APIPort: apiPort, MetricsPort: pagePort,
+				Name: replicaID(i), Kind: simulate.KindTriton, Speed: 1, Seed: uint64(i + 1), Ports: simulate.Ports{Host: p.server(i), APIPort: apiPort, MetricsPort: pagePort},
 				Workload: simulate.Workload{Rate: 1e-9, PromptTokens: 50, OutputTokens: 20}, Engine: engine,
 			})
 		}

@@ -52,7 +52,7 @@ func servers() []recorded {
 	slow.Rate, slow.OutputTokens = 30, 600
 	of := func(name string, kind engine.Kind, as simulate.Kind, load simulate.Workload, models ...engine.ModelFacts) recorded {
 		return recorded{name: name, kind: kind, models: models, spec: simulate.Spec{
-			Kind: as, Streaming: true, Histograms: true, Seed: 1, Workload: load, Engine: simulate.Engine{MaxActive: 16, KVBlocks: 1200},
+			Kind: as, Streaming: true, Setup: simulate.Setup{Histograms: true}, Seed: 1, Workload: load, Engine: simulate.Engine{MaxActive: 16, KVBlocks: 1200},
 		}}
 	}
 	model := func(name, backend string, decoupled bool, steps ...string) engine.ModelFacts {

@@ -115,7 +115,7 @@ func (c *kubeCluster) serve(t *testing.T, n int, version string) *server {
 	t.Helper()
 	s := &server{address: fmt.Sprintf("%s%d", c.subnet, n)}
 	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "any", Replicas: []simulate.Spec{{
-		Host: s.address, APIPort: 8000, MetricsPort: 8002, Speed: 1, Seed: uint64(n), EngineVersion: version,
+		Ports: simulate.Ports{Host: s.address, APIPort: 8000, MetricsPort: 8002}, Speed: 1, Seed: uint64(n), EngineVersion: version,
 		Workload: simulate.Workload{Rate: 5},
 	}}}}})
 	require.NoError(t, err)

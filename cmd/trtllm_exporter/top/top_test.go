@@ -58,7 +58,7 @@ func incident() *web.Fleet {
 		r.FirstToken, r.Duration, r.Failed = new(3.17), new(9.94), new(0.0)
 		add(r)
 	}
-	add(web.Replica{PoolID: "qwen-7b-chat", ReplicaID: "qwen-7b-0", Severity: "ok", State: "ready", Word: "ready", Reason: "The API answers 200.", Version: "1.3.0rc14", Tokens: new(3469.0)})
+	add(web.Replica{PoolID: "qwen-7b-chat", ReplicaID: "qwen-7b-0", Severity: "ok", State: "ready", Word: "ready", Reason: "The API answers 200.", Version: "1.3.0rc14", Numbers: web.Numbers{Tokens: new(3469.0)}})
 	return fleet
 }
 

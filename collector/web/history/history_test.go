@@ -111,7 +111,7 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 				since = time.Now()
 			}
 			slot.Publish(snapshot.Snapshot{Status: target.Status{
-				State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since, LastScrape: time.Now(),
+				Verdict: target.Verdict{State: step.state, Severity: step.severity, StateReason: step.reason, StateSince: since}, Scraping: target.Scraping{LastScrape: time.Now()},
 			}})
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -135,7 +135,7 @@ func TestStatesAreBounded(t *testing.T) {
 		h := history.New(store)
 		follow(t, h)
 		for n := range 50 {
-			slot.Publish(snapshot.Snapshot{Status: target.Status{State: fmt.Sprint("s", n), StateSince: time.Now()}})
+			slot.Publish(snapshot.Snapshot{Status: target.Status{Verdict: target.Verdict{State: fmt.Sprint("s", n), StateSince: time.Now()}}})
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
@@ -154,7 +154,7 @@ func TestTheLastFailureIsKeptWhenScrapesSucceedAgain(t *testing.T) {
 		h := history.New(store)
 		follow(t, h)
 		failed := time.Now()
-		slot.Publish(snapshot.Snapshot{Status: target.Status{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}})
+		slot.Publish(snapshot.Snapshot{Status: target.Status{Scraping: target.Scraping{LastScrape: failed, LastReason: "timeout", LastError: "no answer in 4s"}}})
 		time.Sleep(2 * time.Second)
 		slot.Publish(tokens(1))
 		time.Sleep(2 * time.Second)

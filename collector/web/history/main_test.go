@@ -53,7 +53,7 @@ func add(tb testing.TB, store *snapshot.Store, name string) *snapshot.Slot {
 func tokens(perSecond float64) snapshot.Snapshot {
 	return snapshot.Snapshot{
 		Derived: block([]series{{"generation_tokens_per_second", []string{"model_id", "m"}, perSecond}}),
-		Status:  target.Status{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0), LastScrape: time.Now()},
+		Status:  target.Status{Verdict: target.Verdict{State: "ready", Severity: "ok", StateSince: time.Unix(100, 0)}, Scraping: target.Scraping{LastScrape: time.Now()}},
 	}
 }
 
