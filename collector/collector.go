@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
@@ -36,9 +38,9 @@ type Options struct {
 
 // Collector keeps one loop running for each target of the configuration.
 type Collector struct {
-	opts    Options
-	origin  time.Time
-	marker  string
+	opts Options
+	// all is what the replicas of all pools have in common.
+	all     replica.Pool
 	metrics *metrics
 	changed chan struct{}
 	clock   *clock.Clock
@@ -58,21 +60,31 @@ type Collector struct {
 	tidy     tidy
 }
 
+// startsAtOnce is how many replicas may start at a time for each processor, which is
+// more than it can work on, and longestStart how long one may keep others from it.
+const (
+	startsAtOnce = 16
+	longestStart = 200 * time.Millisecond
+)
+
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
-		opts: opts, origin: time.Now(),
+		opts:    opts,
 		changed: make(chan struct{}, 1), renewed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
 		running: make(map[string]*pool), replicas: make(map[string]*running),
 	}
 	id := rand.Text()
-	c.marker = fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id)
 	m, err := newMetrics(opts.Registerer, id, shared)
 	if err != nil {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
-	c.metrics, c.clock = m, clock.New(c.origin)
+	c.all = replica.Pool{
+		Starts: owner.NewTurns(startsAtOnce*runtime.GOMAXPROCS(0), longestStart), Origin: time.Now(),
+		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
+	}
+	c.metrics, c.clock = m, clock.New(c.all.Origin)
 	return c, nil
 }
 

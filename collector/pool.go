@@ -72,25 +72,24 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 
 // shared is what the replicas of a pool have in common.
 func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *replica.Pool {
-	return &replica.Pool{
-		Scraper: scraper, Origin: c.origin, Marker: c.marker, Panicked: c.metrics.panics.Inc,
-		Window: time.Duration(cfg.Global.Derive.Window), StallAfter: time.Duration(pc.StallAfter),
-		Page: cfg.Exposition, Limits: pc.Limits.Series, Output: pc.Limits.Output.Budget(),
-		Labels: identity.Labels{
-			Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
-		},
-		Promises: replica.Promises{
-			StartBudget: time.Duration(pc.StartBudget), Objectives: pc.SLO.Objectives(),
-			Expect: assess.Expectations{
-				EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
-			},
-		},
-		Questions: replica.Questions{
-			IdentityInterval: time.Duration(pc.IdentityInterval), EngineDir: pc.EngineDir,
-			GRPC: pc.APIProtocol == config.ProtocolGRPC, IterationStats: pc.IterationStats,
-		},
-		Canary: pc.Canary,
+	p := c.all
+	p.Scraper, p.Canary = scraper, pc.Canary
+	p.Window, p.StallAfter = time.Duration(cfg.Global.Derive.Window), time.Duration(pc.StallAfter)
+	p.Page, p.Limits, p.Output = cfg.Exposition, pc.Limits.Series, pc.Limits.Output.Budget()
+	p.Labels = identity.Labels{
+		Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 	}
+	p.Promises = replica.Promises{
+		StartBudget: time.Duration(pc.StartBudget), Objectives: pc.SLO.Objectives(),
+		Expect: assess.Expectations{
+			EngineVersion: pc.Expect.EngineVersion, TRTLLMVersion: pc.Expect.TRTLLMVersion, Determinism: pc.Expect.Determinism,
+		},
+	}
+	p.Questions = replica.Questions{
+		IdentityInterval: time.Duration(pc.IdentityInterval), EngineDir: pc.EngineDir,
+		GRPC: pc.APIProtocol == config.ProtocolGRPC, IterationStats: pc.IterationStats,
+	}
+	return &p
 }
 
 // targets are those of what discovery found, see [search.Targets].

@@ -55,6 +55,8 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		r.shown.failed, r.shown.blocks = err, next
 		return next
 	})
+	r.jobs.turn.End()
+	r.jobs.turn = nil
 	r.announce(&before)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
@@ -19,6 +20,10 @@ import (
 type Pool struct {
 	// Scraper asks the servers.
 	Scraper Scraper
+	// Starts are the turns of replicas that begin, those of all pools; nil lets all
+	// begin together. Of a thousand each would hold several connections while none
+	// gets on, and pages would not wait for the answers that their labels are made of.
+	Starts *owner.Turns
 	// Origin is the moment from which pages are timed, by the monotonic clock.
 	Origin time.Time
 	// Marker is text that only the exporter's own page has.

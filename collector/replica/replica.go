@@ -47,6 +47,8 @@ type record struct {
 // jobs are what is done next to the replica.
 type jobs struct {
 	page, health, identity, iterations, canary, leave owner.Job
+	// turn is when the replica may begin, until its first page is there.
+	turn *owner.Turn
 	// watch, if it is not nil, is called after each thing that happened.
 	watch func()
 }
@@ -98,7 +100,7 @@ func (r *Replica) Schedules() []Schedule {
 		return nil
 	}
 	key, interval := r.target.Key(), r.target.Interval
-	all := []Schedule{{key, interval, soon, r.doing(r.due)}}
+	all := []Schedule{{key, interval, soon, r.doing(r.dueInTurn)}}
 	if r.pool.IterationStats {
 		every := min(interval, iterationsEvery)
 		all = append(all, Schedule{key + "/iterations", every, every, r.doing(r.dueIterations)})
@@ -134,11 +136,26 @@ func (r *Replica) Present() { r.owner.Do(r.present) }
 // Close drops what is under way and waits until it has ended; the contexts that
 // were given have to have ended. What was published stays.
 func (r *Replica) Close() {
-	r.owner.Do(func() { r.held.drop() })
+	r.owner.Do(func() {
+		r.held.drop()
+		r.jobs.turn.End()
+	})
 	r.owner.Close()
 	r.asking.close()
 	if base := r.apiURL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
+	}
+}
+
+// dueInTurn begins what it is time for, the first time when it is the replica's turn.
+func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *scrape.Batch) {
+	if r.status.Scrapes == 0 && r.jobs.turn == nil && r.pool.Starts != nil {
+		r.jobs.turn = r.pool.Starts.Ask(func() {
+			r.owner.Do(func() { r.do(ctx, 0, nil, r.dueInTurn) })
+		})
+	}
+	if r.jobs.turn.Come() {
+		r.due(ctx, missed, b)
 	}
 }
 
