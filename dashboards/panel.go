@@ -27,6 +27,13 @@ func panel(kind, title, description, unit string, queries []query) Panel {
 	return p
 }
 
+// dress gives a panel its looks.
+func (p *Panel) dress(looks []look) {
+	for _, l := range looks {
+		l(p)
+	}
+}
+
 // graph draws lines over time.
 func graph(title, description, unit string, queries []query, looks ...look) Panel {
 	p := panel("timeseries", title, description, unit, queries)
@@ -39,9 +46,7 @@ func graph(title, description, unit string, queries []query, looks ...look) Pane
 	p.FieldConfig.Defaults.Custom = &FieldLook{
 		DrawStyle: "line", LineInterpolation: "linear", LineWidth: new(1), FillOpacity: new(8), ShowPoints: "never", SpanNulls: new(false),
 	}
-	for _, l := range looks {
-		l(&p)
-	}
+	p.dress(looks)
 	boundsAsLines(&p)
 	return p
 }
@@ -55,9 +60,7 @@ func stat(title, description, unit string, q query, looks ...look) Panel {
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	for _, l := range looks {
-		l(&p)
-	}
+	p.dress(looks)
 	return p
 }
 
@@ -72,9 +75,7 @@ func bars(title, description, unit string, q query, looks ...look) Panel {
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	for _, l := range looks {
-		l(&p)
-	}
+	p.dress(looks)
 	return p
 }
 

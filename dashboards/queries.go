@@ -2,6 +2,7 @@ package dashboards
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -90,11 +91,7 @@ func with(selector string, matchers []string) string {
 func union(labels, more string) string {
 	have := strings.Split(labels, ", ")
 	for l := range strings.SplitSeq(more, ", ") {
-		found := l == ""
-		for _, h := range have {
-			found = found || h == l
-		}
-		if !found {
+		if l != "" && !slices.Contains(have, l) {
 			have = append(have, l)
 		}
 	}

@@ -20,17 +20,7 @@ func combine(columns []int, how engine.Combine) Eval {
 		return largest(columns)
 	case engine.Sum:
 	}
-	return func(w *Window) (float64, bool) {
-		sum := 0.0
-		for _, c := range columns {
-			v, ok := w.Last(c)
-			if !ok {
-				return 0, false
-			}
-			sum += v
-		}
-		return sum, true
-	}
+	return func(w *Window) (float64, bool) { return w.totals(columns) }
 }
 
 // newest takes the value that changed last, the later column on a tie.

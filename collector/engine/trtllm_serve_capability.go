@@ -61,28 +61,34 @@ func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
 	if n := serveProcesses(p); n > 1 {
 		stale += "; " + strconv.Itoa(n) + " processes left gauges, the one that changed last counts, for the page does not say which of them live"
 	}
+	if c, ok := p.firstOf(name, []source{
+		{CanTokens, GenerationTokens, "generation_tokens_total, when a request ends"},
+		{CanQueue, RequestsWaiting, "num_requests_waiting: " + stale},
+		{CanRunning, RequestsRunning, "num_scheduled_requests: " + stale},
+		{CanKVCache, KVUtilization, "kv_cache_utilization or blocks: " + stale},
+		{CanKVCache, KVBlocksUsed, "kv_cache_utilization or blocks: " + stale},
+		{CanKVReuse, KVBlocksReused, "reused blocks, or the hit rate since the start"},
+		{CanKVReuse, KVHitRatio, "reused blocks, or the hit rate since the start"},
+		{CanGPU, EngineMemory, "gpu_memory_usage_bytes only; for the rest " + cureDCGM},
+	}); ok {
+		return c
+	}
 	switch {
 	case name == CanOutcomes:
 		return s.judgeOutcomes(p)
 	case name == CanStall && (p.Has(RequestsActive) || p.Has(RequestsRunning)) && p.Has(RequestDuration):
 		return yes("requests that end, while others run for more than twice as long as the longest that was seen")
-	case name == CanTokens && p.Has(GenerationTokens):
-		return yes("generation_tokens_total, when a request ends")
 	case name == CanLiveTokens:
 		return no("iterations are on the JSON page /metrics only, and reading it takes them from other readers", "iteration_stats: true in the pool, if nobody else reads it")
-	case name == CanQueue && p.Has(RequestsWaiting):
-		return yes("num_requests_waiting: " + stale)
-	case name == CanRunning && p.Has(RequestsRunning):
-		return yes("num_scheduled_requests: " + stale)
-	case name == CanKVCache && (p.Has(KVUtilization) || p.Has(KVBlocksUsed)):
-		return yes("kv_cache_utilization or blocks: " + stale)
-	case name == CanKVReuse && (p.Has(KVBlocksReused) || p.Has(KVHitRatio)):
-		return yes("reused blocks, or the hit rate since the start")
 	case name == CanKVReuse && p.Has(CachedTokens) && p.Has(RequestsFinished):
 		return yes("prompt_cached_tokens_total, the prompt tokens that were found in the cache")
-	case name == CanGPU && p.Has(EngineMemory):
-		return yes("gpu_memory_usage_bytes only; for the rest " + cureDCGM)
 	}
+	return s.without(name, k)
+}
+
+// without says why iterations or request counters are not on the page.
+func (s *trtllmServe) without(name string, k *Known) target.Check {
+	p := k.Page
 	generation, _ := s.Generation(p, k.Facts)
 	switch cache := name == CanKVCache || name == CanKVReuse; {
 	case generation == ServePlain && name == CanGPU:

@@ -74,21 +74,22 @@ func (c *chat) stream(w http.ResponseWriter, req *http.Request, x exchange) {
 		}
 		out.event(c.frame(choice))
 	})
-	if gone {
-		return
+	if !gone {
+		c.end(out, failed, tokens)
 	}
-	if failed && c.kind.endsFailed {
+}
+
+// end writes what comes after the last token.
+func (c *chat) end(out streamer, failed bool, tokens int) {
+	switch {
+	case failed && c.kind.endsFailed:
 		out.event(object{"error": object{
 			"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": nil, "code": 500,
 		}})
-		out.raw("data: [DONE]\n\n")
-		return
-	}
-	if failed {
+	case failed:
 		// The connection just ends: no error frame and no [DONE].
 		panic(http.ErrAbortHandler)
-	}
-	if c.asked.StreamOptions.IncludeUsage {
+	case c.asked.StreamOptions.IncludeUsage:
 		f, prompt := c.frame(), promptTokens(c.prompt)
 		f["usage"] = object{"prompt_tokens": prompt, "completion_tokens": tokens, "total_tokens": prompt + tokens}
 		out.event(f)

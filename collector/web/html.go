@@ -102,15 +102,8 @@ func (v *frame) Ago(t *time.Time) string {
 		return "just now"
 	case d < 10*time.Second:
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s ago"
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s ago"
-	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min ago"
-	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " h ago"
-	default:
-		return strconv.Itoa(int(d.Hours()/24)) + " d ago"
 	}
+	return age(d) + " ago"
 }
 
 // Since says how long something has lasted.
@@ -131,10 +124,7 @@ func (t *targetState) Took() string {
 
 // Source says in words where the TensorRT-LLM version comes from.
 func (t *targetState) Source() string {
-	if t.VersionSource == unknown {
-		return ""
-	}
-	return strings.ReplaceAll(t.VersionSource, "_", " ")
+	return strings.ReplaceAll(known(t.VersionSource), "_", " ")
 }
 
 // Versions are shown dimmed while they are unknown.
@@ -182,12 +172,7 @@ func (t *targetState) configured() string {
 	return t.Engine
 }
 
-func (t *targetState) detected() string {
-	if t.DetectedEngine == unknown {
-		return ""
-	}
-	return t.DetectedEngine
-}
+func (t *targetState) detected() string { return known(t.DetectedEngine) }
 
 // Key names the replica in a query.
 func (t *targetState) Key() string { return t.PoolID + "/" + t.ReplicaID }

@@ -100,12 +100,12 @@ func (r *replica) release() string {
 	return strings.TrimSpace(strings.TrimPrefix(r.Server(), nothing) + " " + r.Library())
 }
 
-// known is a version, empty when it is not known.
-func known(version string) string {
-	if version == unknown {
+// known is a version or a kind, empty when it is not known.
+func known(word string) string {
+	if word == unknown {
 		return ""
 	}
-	return version
+	return word
 }
 
 // matches says whether a filter takes the replica.

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -47,7 +48,7 @@ func searchViews(all []target.Search) []searchView {
 	views := make([]searchView, len(all))
 	for i := range all {
 		views[i].Search = all[i]
-		views[i].Sentence = sentence(sentenceOf(&all[i]))
+		views[i].Sentence = sentenceOf(&all[i])
 		for _, source := range all[i].Sources {
 			views[i].Sources = append(views[i].Sources, sourceView{source, moment(source.LastSuccess), moment(source.LastErrorAt)})
 		}
@@ -56,45 +57,30 @@ func searchViews(all []target.Search) []searchView {
 }
 
 // sentenceOf says why a pool has no targets; empty where it has some.
-func sentenceOf(s *target.Search) string {
-	if waits := s.Waiting(); waits != "" {
-		return waits
+func sentenceOf(s *target.Search) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
+
+// said are texts about the searches, without those that are empty.
+func (s *Server) said(of func(*target.Search) string) []string {
+	all := s.searches(true)
+	var said []string
+	for i := range all {
+		if text := of(&all[i]); text != "" {
+			said = append(said, text)
+		}
 	}
-	return s.Problem()
+	return said
 }
 
 // searchProblems are sentences about the pools that have no targets.
 func (s *Server) searchProblems() []string {
-	all := s.searches(true)
-	var said []string
-	for i := range all {
-		if text := sentence(sentenceOf(&all[i])); text != "" && len(said) < problemsShown {
-			said = append(said, brief(text))
-		}
-	}
-	return said
+	said := s.said(func(of *target.Search) string { return brief(sentenceOf(of)) })
+	return said[:min(len(said), problemsShown)]
 }
 
 // waiting says for which sources pools wait.
-func (s *Server) waiting() []string {
-	all := s.searches(true)
-	var waits []string
-	for i := range all {
-		if text := all[i].Waiting(); text != "" {
-			waits = append(waits, text)
-		}
-	}
-	return waits
-}
+func (s *Server) waiting() []string { return s.said((*target.Search).Waiting) }
 
 // withoutTargets says which pools have no targets although nothing is waited for.
 func (s *Server) withoutTargets() []string {
-	all := s.searches(true)
-	var said []string
-	for i := range all {
-		if text := all[i].Problem(); text != "" {
-			said = append(said, sentence(text))
-		}
-	}
-	return said
+	return s.said(func(of *target.Search) string { return sentence(of.Problem()) })
 }

@@ -70,32 +70,8 @@ func (d *detailView) lines(width int) []string {
 	}
 	t := &page{width: width}
 	r := d.detail
-	t.lines = append(t.lines, style(bold, plain(nameOf(&r.Replica, true)))+"  "+tone(r.Severity, plain(r.Word)))
-	t.text("", r.Reason)
-	t.text("", r.Runbook)
-	if d.err != nil {
-		t.lines = append(t.lines, toned("broken", folded(d.err.Error(), width))...)
-	}
-	t.text("scraped  ", r.Scraped)
-	t.text("page     ", r.Page)
-	t.lines = append(t.lines, "")
-	for _, c := range columns() {
-		t.text(fit(strings.ToLower(c.head), 9, false), c.text(&r.Replica))
-	}
-	if f := r.Failure; f != nil {
-		over := ""
-		if f.Over {
-			over = ", scrapes have succeeded since"
-		}
-		t.head("Last error of a scrape, " + f.At + over)
-		t.text("", strings.TrimSpace(f.Reason+" "+f.Text))
-	}
-	if len(r.Changes) > 0 {
-		t.head("States, the newest first")
-	}
-	for _, c := range r.Changes {
-		t.text(plain(c.At)+"  "+fit(plain(c.Word), stateWidth, false)+" "+fit(plain(c.Lasted), 7, false)+" ", c.Reason)
-	}
+	t.verdict(r, d.err)
+	t.past(r)
 	t.lists(r.Lists)
 	t.head("Labels, and where each comes from")
 	for _, l := range r.Labels {
@@ -133,6 +109,40 @@ func (p *page) text(front, text string) {
 			front = strings.Repeat(" ", indent)
 		}
 		p.lines = append(p.lines, front+l)
+	}
+}
+
+// verdict writes what the replica is doing, and its numbers.
+func (p *page) verdict(r *web.Detail, failed error) {
+	p.lines = append(p.lines, style(bold, plain(nameOf(&r.Replica, true)))+"  "+tone(r.Severity, plain(r.Word)))
+	p.text("", r.Reason)
+	p.text("", r.Runbook)
+	if failed != nil {
+		p.lines = append(p.lines, toned("broken", folded(failed.Error(), p.width))...)
+	}
+	p.text("scraped  ", r.Scraped)
+	p.text("page     ", r.Page)
+	p.lines = append(p.lines, "")
+	for _, c := range columns() {
+		p.text(fit(strings.ToLower(c.head), 9, false), c.text(&r.Replica))
+	}
+}
+
+// past writes the last failure, and what the replica did before.
+func (p *page) past(r *web.Detail) {
+	if f := r.Failure; f != nil {
+		over := ""
+		if f.Over {
+			over = ", scrapes have succeeded since"
+		}
+		p.head("Last error of a scrape, " + f.At + over)
+		p.text("", strings.TrimSpace(f.Reason+" "+f.Text))
+	}
+	if len(r.Changes) > 0 {
+		p.head("States, the newest first")
+	}
+	for _, c := range r.Changes {
+		p.text(plain(c.At)+"  "+fit(plain(c.Word), stateWidth, false)+" "+fit(plain(c.Lasted), 7, false)+" ", c.Reason)
 	}
 }
 

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// conclude says what to run next.
+func (r *report) conclude(f *doctorFlags) {
+	var all, failing, flags []string
+	for i := range r.Servers {
+		s := &r.Servers[i]
+		all = append(all, s.URL)
+		if s.unreachable {
+			failing = append(failing, s.elsewhere())
+			if f.file == "" && s.Problem != nil && s.Problem.Flags != "" && !slices.Contains(flags, s.Problem.Flags) {
+				flags = append(flags, s.Problem.Flags)
+			}
+		}
+	}
+	switch {
+	case len(failing) > 0:
+		r.Next = []string{f.again(append(flags, failing...))}
+	case f.file != "":
+		r.Next = []string{program + " --config.file " + f.file}
+	case f.access.given() && len(all) == 1:
+		r.Next = []string{program + " --config.file " + program + ".yml"}
+		if u, err := url.Parse(all[0]); err == nil {
+			r.File = f.access.document(u.Scheme, u.Host)
+		}
+	default:
+		r.Next = []string{program + " --target " + strings.Join(all, " --target ")}
+	}
+	if r.missing > 0 && r.unreachable == 0 {
+		r.Next = append(r.Next, f.again(all))
+	}
+}
+
+// again is the command that looks at these addresses with the same flags.
+func (f *doctorFlags) again(urls []string) string {
+	words := []string{program, "doctor"}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, "--"+name, value)
+		}
+	}
+	flag("config.file", f.file)
+	flag("pool-id", f.poolID)
+	flag("tls.ca-file", f.access.ca)
+	flag("tls.cert-file", f.access.cert)
+	flag("tls.key-file", f.access.key)
+	flag("tls.server-name", f.access.serverName)
+	flag("user", f.access.user)
+	flag("password-file", f.access.password)
+	flag("token-file", f.access.token)
+	if f.access.insecure {
+		words = append(words, "--tls.insecure")
+	}
+	if f.apiPort != 0 {
+		flag("api-port", strconv.Itoa(f.apiPort))
+	}
+	return strings.Join(append(words, urls...), " ")
+}

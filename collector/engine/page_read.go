@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// read reads what the watched series of a shape say.
+func read(e Engine, shape *exposition.Shape) *said {
+	p := &said{
+		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
+		buckets: make(map[string]string), watched: make(map[Signal][]int),
+	}
+	index := IndexOf(e)
+	all := make([]labels.Labels, shape.Watched())
+	for i := range all {
+		all[i] = shape.WatchedLabels(i)
+	}
+	p.readModels(index, all)
+	once := newRepeats(index, all)
+	bounds := make(map[string]map[string]bool)
+	for i, lset := range all {
+		name := modelOf(lset)
+		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name, lset)
+		if p.gone(name) {
+			continue
+		}
+		p.names[lset.Get(model.MetricNameLabel)] = true
+		if family, ok := strings.CutSuffix(lset.Get(model.MetricNameLabel), "_bucket"); ok {
+			if bounds[family] == nil {
+				bounds[family] = make(map[string]bool)
+			}
+			bounds[family][bound(lset.Get("le"))] = true
+		}
+	}
+	for family, set := range bounds {
+		p.buckets[family] = strings.Join(sorted(set), " ")
+	}
+	// It is kept as long as the server's page has this shape.
+	p.readings = append(make([]reading, 0, len(p.readings)), p.readings...)
+	return p
+}
+
+// readModels finds the models that the page names, and which are loaded.
+func (p *said) readModels(index Index, all []labels.Labels) {
+	named := make(map[string]bool)
+	for _, lset := range all {
+		name := modelOf(lset)
+		if name == "" {
+			continue
+		}
+		named[name] = true
+		for _, m := range index[lset.Get(model.MetricNameLabel)] {
+			if m.Signal == ModelSuccess || m.Signal == ModelFailed {
+				p.loaded[name] = p.loaded[name] || m.Signal == ModelSuccess
+			}
+		}
+	}
+	p.modelNames = sorted(named)
+}
+
+// gone says of a model that the server still counts its failures, and has not
+// loaded it.
+func (p *said) gone(name string) bool {
+	loaded, counted := p.loaded[name]
+	return counted && !loaded
+}
+
+// counted are the signals of which the values say something.
+func counted() []Signal {
+	return []Signal{KVBlockTokens, RequestsLimit, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
+}
+
+// readSeries takes one series in, in each meaning that its name has.
+func (p *said) readSeries(e Engine, meanings []Indexed, at int, name string, lset labels.Labels) {
+	for i := range meanings {
+		m := &meanings[i]
+		if !m.selects(lset) {
+			continue
+		}
+		if name == "" || name != e.data().nobody {
+			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
+			p.readings = append(p.readings, reading{m, int32(at), unloaded})
+		}
+		if p.gone(name) {
+			continue
+		}
+		if m.Part != PartSum && m.Part != PartCount {
+			// A distribution without its buckets or quantiles is none.
+			p.signals[m.Signal] = true
+		}
+		if slices.Contains(counted(), m.Signal) {
+			p.watched[m.Signal] = append(p.watched[m.Signal], at)
+		}
+		if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
+			p.inner = append(p.inner, name)
+		}
+		if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
+			p.readInfo(m.Signal, name, lset)
+		}
+	}
+}
+
+// readInfo takes in what the labels of a series say.
+func (p *said) readInfo(of Signal, name string, lset labels.Labels) {
+	switch of { //nolint:exhaustive // Only these say something.
+	case EngineIterations:
+		if name != "" && !slices.Contains(p.executors, name) {
+			p.executors = append(p.executors, name)
+			slices.Sort(p.executors)
+		}
+	case StatedVersion:
+		p.version = plainVersion(lset.Get("tensorrt_llm_version"))
+	case ModelConfig:
+		p.gpuType = plainText(lset.Get("gpu_type"))
+	case ParallelConfig:
+		p.gpus, _ = strconv.Atoi(lset.Get("gpu_count"))
+	}
+}
+
+// modelOf is the server's name of the model a series speaks of.
+func modelOf(lset labels.Labels) string {
+	for _, name := range ModelLabels() {
+		if v := lset.Get(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// bound spells the bound of a bucket in one way: servers write 1, 1.0 and 1e0.
+func bound(le string) string {
+	v, err := strconv.ParseFloat(le, 64)
+	if err != nil {
+		return le
+	}
+	return strconv.FormatFloat(v, 'g', -1, 64)
+}
+
+// sorted are the keys of a set in order.
+func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(set)) }
