@@ -33,6 +33,7 @@ func render(entries []entry) segment {
 		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
 	}
 	share := newSharer(all)
+	defer share.done()
 	seg := segment{own: share.own, lines: make([]line, len(entries)), at: make([]uint32, len(entries))}
 	for i := range entries {
 		seg.lines[i], seg.at[i] = share.add(all[i].prefix), entries[i].value

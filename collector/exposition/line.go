@@ -149,7 +149,8 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 	}
 	b.series = make([]series, 0, len(r.samples)-b.left.Series)
 	seen := make(map[string]struct{}, len(r.samples)-b.left.Series)
-	watched := make(map[uint64]struct{})
+	watched := make(map[uint64]struct{}, min(len(r.samples), mostRoom))
+	b.watches = make([]toWatch, 0, min(len(r.samples), mostRoom))
 	for i := range r.samples {
 		k, err := l.line(r.samples[i].series)
 		if err != nil {

@@ -40,22 +40,38 @@ type pageReader struct {
 // parse is the slow path: it reads the whole body, builds a new shape and
 // table, and commits them only when all of it is good.
 func (c *Cache) parse(b *Block, body []byte, k kind) error {
+	lines := &liner{opts: &c.opts, old: c.known}
+	if len(body) <= ordinary && c.table.shape != nil {
+		lines.fresh = make(map[string]known, c.values)
+	}
+	r, shape, err := slowly(b, body, k, lines)
+	if err != nil {
+		return err
+	}
+	c.table, c.known = c.tableOf(r, shape), lines.fresh
+	canonicalise(b)
+	return nil
+}
+
+// usualLine is about how many bytes of a page a sample has, HELP and TYPE included,
+// and mostRoom for how many samples room is made before there are so many.
+const usualLine, mostRoom = 100, 1024
+
+// slowly reads a body of which nothing is known into a block.
+func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, error) {
 	// The parser appends a newline; room for it keeps the body in place, so
 	// that offsets follow from capacities.
 	if cap(body) == len(body) {
 		body = append(make([]byte, 0, len(body)+1), body...)
 	}
-	r := &pageReader{kind: k, body: body, opts: &c.opts, meta: metadata{longest: c.opts.Limits.Help}}
+	r := &pageReader{kind: k, body: body, opts: lines.opts, meta: metadata{longest: lines.opts.Limits.Help}}
+	r.samples = make([]sample, 0, min(len(body)/usualLine, mostRoom))
 	if err := r.read(); err != nil {
-		return err
-	}
-	lines := &liner{opts: &c.opts, old: c.known}
-	if len(body) <= ordinary && c.table.shape != nil {
-		lines.fresh = make(map[string]known, len(r.samples))
+		return nil, nil, err
 	}
 	shape, err := r.shape(lines)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	b.room(len(r.samples))
 	b.spans = b.spans[:len(r.samples)]
@@ -64,9 +80,7 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 		b.data = appendValue(b.data, body[value.start:value.end])
 		b.spans[r.samples[i].place] = Span{start, uint32(len(b.data))}
 	}
-	c.table, c.known = c.tableOf(r, shape), lines.fresh
-	canonicalise(b)
-	return nil
+	return r, shape, nil
 }
 
 // appendValue appends a value as its server writes it, unless that takes far

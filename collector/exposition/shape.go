@@ -208,6 +208,7 @@ func (b *shapeBuilder) arrange() {
 func (b *shapeBuilder) build() *Shape {
 	b.arrange()
 	share, watched := newSharer(b.series), b.watched
+	defer share.done()
 	s := &Shape{families: make([]Family, 0, len(b.families)), lines: make([]line, 0, len(b.series)), at: make([]uint32, 0, len(b.series)), own: share.own, drops: b.drops, left: b.left, cost: b.cost, watched: &watched, shows: slices.Clip(b.shows)}
 	for i := 0; i < len(b.series); {
 		f := b.families[b.series[i].family]

@@ -3,6 +3,7 @@ package exposition
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unique"
 )
 
@@ -33,7 +34,10 @@ type sharer struct {
 // newSharer takes the values of [apart] that the series have for the replica's
 // own. They are numbered in their order, as the lines of a family are sorted.
 func newSharer(all []series) *sharer {
-	s := &sharer{numbers: make(map[string]uint16)}
+	s, ok := sharers.Get().(*sharer)
+	if !ok {
+		s = &sharer{numbers: make(map[string]uint16)}
+	}
 	size := 0
 	for i := range all {
 		size += len(all[i].prefix)
@@ -53,6 +57,20 @@ func newSharer(all []series) *sharer {
 	}
 	s.own = slices.Clip(s.own)
 	return s
+}
+
+// sharers are those that are done.
+//
+//nolint:gochecknoglobals // memory only.
+var sharers sync.Pool
+
+// done gives the sharer's memory to another one.
+func (s *sharer) done() {
+	if cap(s.text) <= hugePage {
+		s.own, s.text = nil, s.text[:0]
+		clear(s.numbers)
+		sharers.Put(s)
+	}
 }
 
 // take notes a text of the replica's own.

@@ -50,17 +50,25 @@ const (
 
 // Read parses a page into a block and reads what it says of its server, once for
 // each shape. Identify brings the labels up to date with what a page says, and is
-// true when they changed: a page that shows its server in a new light, as the
-// first one does by the models it names, is read again with the right labels, so
-// that no page is ever mixed. Refused says that the server refused connections
-// just before. Errors are of [scrape.Error].
+// true when they changed: what a first page says is read before its series are
+// labelled, and another one that shows its server in a new light is read again with
+// the right labels, so that no page is ever mixed. Refused says that the server
+// refused connections just before. Errors are of [scrape.Error].
 func (r *Reader) Read(raw *exposition.Block, p *fetch.Page, refused bool, identify func(*engine.Page) bool) (News, error) {
 	if err := r.whole(&p.Body, refused); err != nil {
 		return Nothing, err
 	}
 	identify(r.last)
+	if r.shape == nil {
+		if failed := p.Body.Secret(); failed != nil {
+			return Nothing, failed
+		}
+		if r.Cache.Glance(raw, p.Body.Body, p.Body.ContentType) == nil {
+			identify(engine.ReadPage(r.engine, raw))
+		}
+	}
 	err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType)
-	if err != nil || raw.Shape() != r.shape {
+	if r.shape != nil && (err != nil || raw.Shape() != r.shape) {
 		// The text is new, and may be quoted.
 		if failed := p.Body.Secret(); failed != nil {
 			return Nothing, failed
@@ -80,19 +88,18 @@ func (r *Reader) Read(raw *exposition.Block, p *fetch.Page, refused bool, identi
 
 // reshape reads what a page of another shape says.
 func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*engine.Page) bool) (News, error) {
-	says := engine.ReadPage(r.engine, raw)
-	if identify(says) {
-		if err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType); err != nil {
-			return Nothing, failure(err)
+	says, news := engine.ReadPage(r.engine, raw), FirstShape
+	if r.shape != nil {
+		news = AnotherShape
+		if identify(says) {
+			if err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType); err != nil {
+				return Nothing, failure(err)
+			}
+			says = engine.ReadPage(r.engine, raw)
 		}
-		says = engine.ReadPage(r.engine, raw)
 	}
 	if empty(raw.Shape()) && !r.engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
 		return Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
-	}
-	news := FirstShape
-	if r.shape != nil {
-		news = AnotherShape
 	}
 	r.shape, r.last = raw.Shape(), says
 	return news, nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -153,4 +154,19 @@ func (r *Replica) scrape(ctx context.Context) {
 		r.found(ctx, page.Server)
 		r.finish(page)
 	})
+}
+
+// BenchmarkFirstPage is the first page of a replica that shows what another one does.
+func BenchmarkFirstPage(b *testing.B) {
+	pages := newCanned()
+	other, _ := loneReplica(b, pages, pages.serve(b))
+	other.scrape(b.Context())
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		r, _ := loneReplica(b, pages, "")
+		b.StartTimer()
+		r.scrape(b.Context())
+	}
+	runtime.KeepAlive(other)
 }
