@@ -61,19 +61,7 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		return nil, err
 	}
 	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
-	e.server, err = web.New(ctx, web.Options{
-		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
-		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: c.Readiness},
-		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: values["runbook"],
-		Store: store, Registry: registry, Logger: logger,
-		Configuration: web.Configuration{
-			Exposition: func() exposition.Config { return e.current.Load().Exposition },
-			ConfigText: func() string { return e.current.Load().String() },
-			Pools:      e.pools, Reload: e.reload,
-		},
-		Searches: c.Searches,
-		Ready:    c.Ready,
-	})
+	e.server, err = web.New(ctx, e.webOptions(flags, registry, values["runbook"]))
 	if err != nil {
 		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
 	}
@@ -82,6 +70,23 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		return nil, err
 	}
 	return e, nil
+}
+
+// webOptions are what the server needs; runbook is the address of the runbook.
+func (e *exporter) webOptions(flags *webFlags, registry *prometheus.Registry, runbook string) web.Options {
+	return web.Options{
+		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
+		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: e.collector.Readiness},
+		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: runbook,
+		Store: e.store, Registry: registry, Logger: e.logger,
+		Configuration: web.Configuration{
+			Exposition: func() exposition.Config { return e.current.Load().Exposition },
+			ConfigText: func() string { return e.current.Load().String() },
+			Pools:      e.pools, Reload: e.reload,
+		},
+		Searches: e.collector.Searches,
+		Ready:    e.collector.Ready,
+	}
 }
 
 // newRegistry returns the registry of the process with its usual metrics.

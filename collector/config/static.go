@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -33,8 +34,7 @@ func validateTargets(pools []Pool) error {
 }
 
 // validateGroup checks one entry of static_configs and notes its replicas in
-// owners. Relabeling may rename replicas, so with it only targets are compared
-// that have the same labels: no rule can tell them apart.
+// owners.
 func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]string]string) error {
 	var errs []error
 	if len(g.Targets) == 0 {
@@ -42,35 +42,36 @@ func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]
 	}
 	for k, t := range g.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, k)
-		address := string(t[model.AddressLabel])
-		if err := checkAddress(address); err != nil {
+		if err := checkAddress(string(t[model.AddressLabel])); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 			continue
 		}
-		key := [2]string{pool.PoolID, address}
-		if len(pool.RelabelConfigs) > 0 {
-			of, _, _ := strings.Cut(path, ".")
-			key = [2]string{of, g.Labels.Merge(t).String()}
-			if first, taken := owners[key]; taken {
-				errs = append(errs, fmt.Errorf("%s: %s has the labels of %s, and no rule can tell them apart; list it once", at, address, first))
-			} else {
-				owners[key] = at
-			}
+		owner, clash := ownerOf(path, g, t, pool)
+		if first, taken := owners[owner]; taken {
+			errs = append(errs, fmt.Errorf("%s: %s", at, clash(first)))
 			continue
 		}
-		if id := g.Labels[poolLabel]; id != "" {
-			key[0] = string(id)
-		}
-		if id := g.Labels[replicaLabel]; id != "" {
-			key[1] = string(id)
-		}
-		if first, taken := owners[key]; taken {
-			errs = append(errs, fmt.Errorf("%s: pool_id %q and replica_id %q are already used by %s; give each target its own replica_id", at, key[0], key[1], first))
-			continue
-		}
-		owners[key] = at
+		owners[owner] = at
 	}
 	return errors.Join(errs...)
+}
+
+// ownerOf is what no two static targets may have in common, and what is said of one
+// that has it in common with an earlier one. Relabeling may rename replicas, so with
+// it only targets are compared that have the same labels: no rule can tell them
+// apart.
+func ownerOf(path string, g *targetgroup.Group, t model.LabelSet, pool *Pool) (owner [2]string, clash func(first string) string) {
+	address := string(t[model.AddressLabel])
+	if len(pool.RelabelConfigs) > 0 {
+		of, _, _ := strings.Cut(path, ".")
+		return [2]string{of, g.Labels.Merge(t).String()}, func(first string) string {
+			return fmt.Sprintf("%s has the labels of %s, and no rule can tell them apart; list it once", address, first)
+		}
+	}
+	owner = [2]string{cmp.Or(string(g.Labels[poolLabel]), pool.PoolID), cmp.Or(string(g.Labels[replicaLabel]), address)}
+	return owner, func(first string) string {
+		return fmt.Sprintf("pool_id %q and replica_id %q are already used by %s; give each target its own replica_id", owner[0], owner[1], first)
+	}
 }
 
 // checkAddress says why a text is not host:port. It quotes no user name or

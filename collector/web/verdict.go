@@ -54,25 +54,21 @@ func (v *verdict) speak(count [fine + 1]int, total int) {
 		return inGroups(strconv.Itoa(n)) + " of " + plural(total, "replica", "replicas")
 	}
 	var said []string
-	if n := count[broken]; n > 0 {
-		said = append(said, of(n)+verb(n, " does not serve.", " do not serve."))
-		v.severity = broken
-	}
-	if n := count[look]; n > 0 {
+	for _, some := range []struct {
+		condition condition
+		one, many string
+	}{
+		{broken, " does not serve.", " do not serve."}, {look, " needs a look.", " need a look."}, {untried, " was not tried yet.", " were not tried yet."},
+	} {
+		n := count[some.condition]
+		if n == 0 {
+			continue
+		}
 		who := inGroups(strconv.Itoa(n))
 		if len(said) == 0 {
-			who = of(n)
-			v.severity = look
+			who, v.severity = of(n), some.condition
 		}
-		said = append(said, who+verb(n, " needs a look.", " need a look."))
-	}
-	if n := count[untried]; n > 0 {
-		who := inGroups(strconv.Itoa(n))
-		if len(said) == 0 {
-			who = of(n)
-			v.severity = untried
-		}
-		said = append(said, who+verb(n, " was not tried yet.", " were not tried yet."))
+		said = append(said, who+verb(n, some.one, some.many))
 	}
 	switch {
 	case total == 0:

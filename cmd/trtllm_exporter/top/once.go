@@ -27,24 +27,28 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 	if choice.Order != "" && choice.Order != worstFirst {
 		l := layoutOf(width, rows, true)
 		write("", l.head(choice.Order))
-		for i := range rows {
-			write(l.row(&rows[i], true, false))
-		}
+		write(l.rows(rows, true)...)
 		return b.String()
 	}
 	l := layoutOf(width, rows, false)
 	for i := range fleet.Pools {
-		pool := ofPool(rows, fleet.Pools[i].PoolID)
-		if len(pool) == 0 {
-			continue
-		}
-		write(append([]string{""}, folded(poolLine(&fleet.Pools[i]), width)...)...)
-		write(l.head(""))
-		for j := range pool {
-			write(l.row(&pool[j], false, false))
+		if pool := ofPool(rows, fleet.Pools[i].PoolID); len(pool) > 0 {
+			write("")
+			write(folded(poolLine(&fleet.Pools[i]), width)...)
+			write(l.head(""))
+			write(l.rows(pool, false)...)
 		}
 	}
 	return b.String()
+}
+
+// rows are lines of replicas; whole names them with their pools.
+func (l *layout) rows(replicas []web.Replica, whole bool) []string {
+	lines := make([]string, len(replicas))
+	for i := range replicas {
+		lines[i] = l.row(&replicas[i], whole, false)
+	}
+	return lines
 }
 
 // ofPool are the rows of a pool.
