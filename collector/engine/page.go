@@ -136,14 +136,6 @@ func (p *Page) Counters() []int {
 	return all
 }
 
-// ModelNames are the server's names of all models on the page, in order.
-func (p *Page) ModelNames() []string {
-	if p == nil {
-		return nil
-	}
-	return p.modelNames
-}
-
 // Seen are the models that the page names.
 func (p *Page) Seen() Seen {
 	if p == nil {

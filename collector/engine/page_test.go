@@ -85,7 +85,7 @@ func TestSourcesOfAPage(t *testing.T) {
 		"requests_limit gone/2 of nv_trt_llm_request_metrics unloaded=true part=0 8",
 		"requests_running b/ of vllm:num_requests_running unloaded=true part=0 2",
 	}, got)
-	require.Equal(t, []string{"a", "b", "c", "gone"}, page.ModelNames())
+	require.Equal(t, []string{"a", "b", "c", "gone"}, page.Seen().Names)
 	require.Same(t, block.Shape(), page.Shape())
 }
 
@@ -126,7 +126,7 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 
 func TestAPageThatIsNotKnownSaysNothing(t *testing.T) {
 	var page *engine.Page
-	require.Nil(t, page.ModelNames())
+	require.Nil(t, page.Seen().Names)
 	require.Nil(t, page.Models())
 	require.Nil(t, page.Buckets())
 	require.False(t, page.Has(engine.RequestsActive))
