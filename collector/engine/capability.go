@@ -155,6 +155,9 @@ func (k *Known) config(otherwise target.Check) target.Check {
 	return otherwise
 }
 
+// notYet is why a page of which nothing else is known shows little.
+const notYet = "not on the page yet; families come with the first request"
+
 // source is a signal from which a capability comes, and the reason for people.
 type source struct {
 	name   string
@@ -170,6 +173,19 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 		}
 	}
 	return target.Check{}, false
+}
+
+// lack is why a page does not show a capability, and what brings it.
+type lack struct{ name, why, cure string }
+
+// judge is the first source of a capability that the page has, else the first lack of
+// it; one without a name is of all others.
+func (p *Page) judge(name string, sources []source, lacks []lack) target.Check {
+	if c, ok := p.firstOf(name, sources); ok {
+		return c
+	}
+	i := slices.IndexFunc(lacks, func(l lack) bool { return l.name == name || l.name == "" })
+	return no(lacks[i].why, lacks[i].cure)
 }
 
 // NotShown is something that no page of a kind shows, for people.

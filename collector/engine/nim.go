@@ -183,7 +183,7 @@ func (n *nim) judge(name string, p *Page) target.Check {
 	if generation, why := n.Generation(p, nil); generation == NIMSilent {
 		return no(why, "")
 	}
-	if c, ok := p.firstOf(name, []source{
+	return p.judge(name, []source{
 		{CanTokens, GenerationTokens, "generation_tokens_total, with each iteration"},
 		{CanLiveTokens, GenerationTokens, "generation_tokens_total, with each iteration"},
 		{CanQueue, RequestsWaiting, "num_requests_waiting"},
@@ -195,14 +195,9 @@ func (n *nim) judge(name string, p *Page) target.Check {
 		{CanOutcomes, RequestsFailed, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted"},
 		{CanStall, RequestsRunning, "tokens, while requests run"},
 		{CanKVCache, KVUtilization, "gpu_cache_usage_perc, 0 to 1 whatever its name says"},
-	}); ok {
-		return c
-	}
-	switch name {
-	case CanKVReuse:
-		return no("NIM 1.x does not expose it", "")
-	case CanGPU:
-		return no("NIM 1.x does not expose it", cureDCGM)
-	}
-	return no("not on the page yet; families come with the first request", "")
+	}, []lack{
+		{CanKVReuse, "NIM 1.x does not expose it", ""},
+		{CanGPU, "NIM 1.x does not expose it", cureDCGM},
+		{"", notYet, ""},
+	})
 }

@@ -116,7 +116,10 @@ func (s *sglang) Capability(name string, k *Known) target.Check {
 
 // judgeSGLang judges what a page of SGLang shows, whichever server shows it.
 func judgeSGLang(name string, p *Page) target.Check {
-	if c, ok := p.firstOf(name, []source{
+	if name == CanOutcomes && p.Shows(sglangPrefix+sglangAnswers) {
+		return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
+	}
+	return p.judge(name, []source{
 		{CanTokens, GenerationTokens, "generation_tokens_total, when a request ends"},
 		{CanLiveTokens, GenerationTokensLive, "realtime_tokens_total, all but the first token of each request"},
 		{CanQueue, RequestsWaiting, "num_queue_reqs and num_grammar_queue_reqs"},
@@ -129,24 +132,12 @@ func judgeSGLang(name string, p *Page) target.Check {
 		{CanStall, RequestsRunning, "passes through the model, while requests run"},
 		{CanKVCache, KVUtilization, "token_usage, rounded to 2 digits"},
 		{CanKVReuse, CachedTokens, "cached_tokens_total, when a request ends"},
-	}); ok {
-		return c
-	}
-	switch name {
-	case CanOutcomes:
-		if p.Shows(sglangPrefix + sglangAnswers) {
-			return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
-		}
-	case CanGPU:
-		return no("SGLang does not expose it", cureDCGM)
-	case CanConfig:
-		return no("SGLang does not expose its config on the page", "")
-	case CanTTFT:
-		return no("no streamed request had its first token yet", "")
-	case CanKVReuse:
-		return no("no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", "")
-	case CanLiveTokens:
-		return no("this release counts tokens when a request ends", "a later SGLang")
-	}
-	return no("not on the page yet; families come with the first request", "")
+	}, []lack{
+		{CanGPU, "SGLang does not expose it", cureDCGM},
+		{CanConfig, "SGLang does not expose its config on the page", ""},
+		{CanTTFT, "no streamed request had its first token yet", ""},
+		{CanKVReuse, "no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", ""},
+		{CanLiveTokens, "this release counts tokens when a request ends", "a later SGLang"},
+		{"", notYet, ""},
+	})
 }

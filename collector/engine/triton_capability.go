@@ -114,17 +114,13 @@ func (t *tritonPage) noExecutor(name string, k *Known) target.Check {
 		}
 	case setCPP, setModule:
 	}
-	switch name {
-	case CanTokens:
-		return no("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later")
-	case CanKVReuse:
-		return no("reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later")
-	case CanKVCache:
-		return no("the executor publishes no KV cache", "")
-	case CanLiveTokens:
-		return no("static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching")
-	}
-	return no("the executor does not publish it", "")
+	return p.judge(name, nil, []lack{
+		{CanTokens, "token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later"},
+		{CanKVReuse, "reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later"},
+		{CanKVCache, "the executor publishes no KV cache", ""},
+		{CanLiveTokens, "static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching"},
+		{"", "the executor does not publish it", ""},
+	})
 }
 
 // judgeFirst judges the time to the first token, which is the first response

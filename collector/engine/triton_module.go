@@ -76,7 +76,11 @@ const cureModule = "the metrics module of deploy/triton/llmapi, three lines in t
 
 // judgeModule judges what the metrics module exposes.
 func judgeModule(name string, p *Page) target.Check {
-	if c, ok := p.firstOf(name, []source{
+	if name == CanOutcomes {
+		return yes("nv_llmapi_requests_ended_total, by class")
+	}
+	const silent, statistics = "the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml"
+	return p.judge(name, []source{
 		{CanTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
 		{CanLiveTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
 		{CanQueue, RequestsWaiting, "nv_llmapi_requests_waiting: all that the engine has and does not run"},
@@ -88,14 +92,11 @@ func judgeModule(name string, p *Page) target.Check {
 		{CanStall, EngineIterations, "the count of iterations and tokens, while requests are in flight"},
 		{CanKVCache, KVBlocksUsed, "used and all blocks of the KV cache"},
 		{CanKVReuse, KVBlocksReused, "nv_llmapi_kv_cache_reused_blocks_total"},
-	}); ok {
-		return c
-	}
-	switch name {
-	case CanOutcomes:
-		return yes("nv_llmapi_requests_ended_total, by class")
-	case CanQueue, CanRunning, CanKVCache, CanKVReuse:
-		return no("the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml")
-	}
-	return no("no request has ended yet", "")
+	}, []lack{
+		{CanQueue, silent, statistics},
+		{CanRunning, silent, statistics},
+		{CanKVCache, silent, statistics},
+		{CanKVReuse, silent, statistics},
+		{"", "no request has ended yet", ""},
+	})
 }

@@ -151,7 +151,8 @@ func judgeVLLM(name string, p *Page) target.Check {
 	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
 	}
-	if c, ok := p.firstOf(name, []source{
+	const waits = "no engine has reported yet: with several API processes gauges come with the first request"
+	return p.judge(name, []source{
 		{CanTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
 		{CanLiveTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
 		{CanQueue, RequestsWaiting, "num_requests_waiting"},
@@ -165,20 +166,15 @@ func judgeVLLM(name string, p *Page) target.Check {
 		{CanKVCache, KVUtilization, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say"},
 		{CanKVReuse, CachedTokens, "prompt tokens that were found in the prefix cache"},
 		{CanConfig, CacheConfig, "cache_config_info on its page, of the KV cache only"},
-	}); ok {
-		return c
-	}
-	switch name {
-	case CanGPU:
-		return no("vLLM does not expose it", cureDCGM)
-	case CanQueue, CanRunning, CanStall, CanKVCache:
-		return no("no engine has reported yet: with several API processes gauges come with the first request", "")
-	case CanTPOT:
-		return no("this release does not measure it", "vLLM 0.8 or later")
-	case CanKVReuse:
-		return no("this release does not count cached tokens", "vLLM 0.8 or later")
-	case CanConfig:
-		return no("the page has no cache_config_info", "")
-	}
-	return no("not on the page yet; families come with the first request", "")
+	}, []lack{
+		{CanGPU, "vLLM does not expose it", cureDCGM},
+		{CanQueue, waits, ""},
+		{CanRunning, waits, ""},
+		{CanStall, waits, ""},
+		{CanKVCache, waits, ""},
+		{CanTPOT, "this release does not measure it", "vLLM 0.8 or later"},
+		{CanKVReuse, "this release does not count cached tokens", "vLLM 0.8 or later"},
+		{CanConfig, "the page has no cache_config_info", ""},
+		{"", notYet, ""},
+	})
 }
