@@ -124,6 +124,17 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 	}
 }
 
+func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
+	for text, want := range map[string]string{
+		`nv_llmapi_info{model="llm",module_version="1",tensorrt_llm_version="1.3.0rc14"} 1`: "1.3.0rc14",
+		`nv_llmapi_info{model="llm",module_version="1"} 1`:                                  "unknown",
+	} {
+		version, source := (&engine.Facts{}).ResolveVersion(of(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")
+		require.Equal(t, want, version)
+		require.Equal(t, want != "unknown", source == engine.SourcePage, source)
+	}
+}
+
 func TestAPageThatIsNotKnownSaysNothing(t *testing.T) {
 	var page *engine.Page
 	require.Nil(t, page.Seen().Names)
