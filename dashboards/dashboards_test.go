@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
@@ -31,6 +32,27 @@ func TestCommittedFilesAreWhatGoSays(t *testing.T) {
 		require.Contains(t, names, f.Name(), "no dashboard writes this file")
 	}
 	require.Len(t, found, 7)
+}
+
+func TestEveryStateOfAReplicaHasItsColor(t *testing.T) {
+	t.Parallel()
+	panels := 0
+	for _, d := range dashboards.All() {
+		for _, p := range d.Panels {
+			if p.Type != "state-timeline" {
+				continue
+			}
+			var names []assess.State
+			for _, outcome := range p.FieldConfig.Defaults.Mappings[0].Options {
+				names = append(names, assess.State(outcome.Text))
+			}
+			if slices.Contains(names, assess.Ready) && !strings.Contains(p.Targets[0].Expr, "llm_server_model_state") {
+				panels++
+				require.ElementsMatch(t, assess.States(), names, p.Title)
+			}
+		}
+	}
+	require.NotZero(t, panels)
 }
 
 func TestIdentifiersAreUnique(t *testing.T) {

@@ -2,6 +2,8 @@ package assess_test
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -136,5 +138,43 @@ func TestOnlyAReplicaThatServesIsWell(t *testing.T) {
 	require.Equal(t, assess.OK, severities[assess.Silent], "nothing is wrong with a rank that binds no port")
 	for _, s := range assess.States() {
 		require.Equal(t, s == assess.Ready, severities[s] == assess.OK, s)
+	}
+}
+
+func TestTheWorstStateIsFirst(t *testing.T) {
+	severities, order := assess.Severities(), []assess.Severity{assess.Broken, assess.Look, assess.OK}
+	worst, seen := 0, map[assess.State]bool{}
+	for _, s := range assess.States() {
+		at := slices.Index(order, severities[s])
+		require.GreaterOrEqual(t, at, worst, s)
+		require.False(t, seen[s], "%s is there twice", s)
+		worst, seen[s] = at, true
+	}
+}
+
+// TestTheDocumentsNameEveryState holds the lists of states that people read to the one of the code.
+func TestTheDocumentsNameEveryState(t *testing.T) {
+	line := func(document, start string) string {
+		text, err := os.ReadFile("../../docs/" + document)
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			if strings.HasPrefix(line, start) {
+				return line
+			}
+		}
+		require.Failf(t, "a line is missing", "%s: %s", document, start)
+		return ""
+	}
+	glossary, probe := line("glossary.md", "| state |"), line("probes.md", "| `/-/replicas/POOL/REPLICA/ready` |")
+	for state, severity := range assess.Severities() {
+		name := "`" + string(state) + "`"
+		if state == assess.Silent {
+			continue
+		}
+		require.Contains(t, glossary, name)
+		require.Equal(t, state != assess.Ready && state != assess.Blind, strings.Contains(probe, name), name)
+		if severity != assess.OK {
+			require.Contains(t, line("status-pages.md", "| `"+string(severity)+"` |"), name)
+		}
 	}
 }

@@ -17,9 +17,6 @@ const (
 	ReadHeaderTimeout = readHeaderTimeout
 )
 
-// StateRank orders replicas of one condition.
-func StateRank(state string) int { return stateRank(state) }
-
 // Follow takes samples for the pages, as Run does.
 func (s *Server) Follow(ctx context.Context) { s.history.Follow(ctx) }
 

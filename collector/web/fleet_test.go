@@ -13,10 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 func TestTheFleetDuringAnIncident(t *testing.T) {
@@ -57,16 +55,6 @@ func TestTheFleetDuringAnIncident(t *testing.T) {
 		golden(t, "fleet.html", w.Body.String())
 		golden(t, "replica.html", get(h, "/replica?target=llama-70b-prod/r10").Body.String())
 	})
-}
-
-func TestEveryStateHasItsPlaceInTheOrder(t *testing.T) {
-	seen := map[int]bool{}
-	for _, state := range assess.States() {
-		rank := web.StateRank(string(state))
-		require.GreaterOrEqual(t, rank, 0, state)
-		require.False(t, seen[rank], state)
-		seen[rank] = true
-	}
 }
 
 func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
