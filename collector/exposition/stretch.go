@@ -136,6 +136,9 @@ func (l *Layout) repeatPiece(rep *repeater, piece []stretch, blocks []*Block, on
 		}
 		rep.family()
 		for j := s.from; j < s.to; j++ {
+			if (j-s.from)%ahead == 0 {
+				rep.looked += l.lookAhead(s.family.refs[j:min(j+ahead, s.to)], blocks)
+			}
 			if r := &s.family.refs[j]; l.taken(s.family, r, only) {
 				l.repeatRef(rep, s.family, r, blocks[r.block])
 			}

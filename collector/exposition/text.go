@@ -1,6 +1,9 @@
 package exposition
 
-import "io"
+import (
+	"io"
+	"runtime"
+)
 
 // flushAt is how much text gathers before it is written out; large enough to
 // keep writes few, small enough to stay in the processor's cache.
@@ -39,7 +42,11 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	buf = append(buf, f.text...)
 	empty := len(buf)
 	wrote := false
+	looked := byte(0)
 	for j := range f.refs {
+		if j%ahead == 0 {
+			looked += l.lookAhead(f.refs[j:min(j+ahead, len(f.refs))], blocks)
+		}
 		r := &f.refs[j]
 		if !l.taken(f, r, only) {
 			continue
@@ -58,6 +65,7 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		// Computed families may have nothing to say; then they are absent.
 		buf = buf[:head]
 	}
+	runtime.KeepAlive(looked)
 	return buf, nil
 }
 
