@@ -261,7 +261,6 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		all    [ticks][]*exposition.Block
 		merger exposition.Merger
 		packer exposition.Packer
-		packed []byte
 		buf    []byte
 		size   countingWriter
 	)
@@ -286,10 +285,10 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		tick += step
 		l := merger.Layout(blocks).In(format)
 		if coding != exposition.Identity {
-			var err error
-			packed, err = packer.Append(packed[:0], coding, l, blocks, nil)
+			packed, err := packer.Pack(coding, l, blocks, nil)
 			require.NoError(b, err)
-			size = countingWriter(len(packed))
+			buf, err = packed.Write(&size, buf)
+			require.NoError(b, err)
 			continue
 		}
 		if l.TextLength(blocks, nil) == 0 {

@@ -9,25 +9,21 @@ const (
 	// gzipHead says that a member of gzip begins, made in no time known, the
 	// fastest way, by a system that is not told.
 	gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
-	// gzipLast is an empty block of deflate that is the last.
+	// gzipLast is an empty block of deflate that is the last. The sum and the length
+	// of the text follow.
 	gzipLast = "\x03\x00"
-	// gzipTail is the length of what follows: the sum and the length of the text.
-	gzipTail = 8
 )
 
-// appendGzip appends the text of pieces, of which each is blocks of deflate up to
-// a whole byte and none the last, as one member of gzip.
-func appendGzip(dst []byte, pieces []*piece) []byte {
+// gzipTail is what comes behind pieces, of which each is blocks of deflate up to a
+// whole byte and none the last, so that they are one member of gzip.
+func gzipTail(pieces []*piece) []byte {
 	size, crc := int64(0), uint32(0)
-	dst = append(dst, gzipHead...)
 	for _, p := range pieces {
-		dst = append(dst, p.data...)
 		crc = joinedSum(crc, p.crc, int64(p.size))
 		size += int64(p.size)
 	}
-	dst = append(dst, gzipLast...)
-	dst = binary.LittleEndian.AppendUint32(dst, crc)
-	return binary.LittleEndian.AppendUint32(dst, uint32(size))
+	tail := binary.LittleEndian.AppendUint32([]byte(gzipLast), crc)
+	return binary.LittleEndian.AppendUint32(tail, uint32(size))
 }
 
 // joinedSum is the CRC-32 of two texts one after the other, given that of each

@@ -42,9 +42,8 @@ type piece struct {
 	data []byte
 }
 
-// Append appends what [Layout.WriteText] writes, compressed, which must be gzip or
-// zstd.
-func (p *Packer) Append(dst []byte, e Encoding, l *Layout, blocks []*Block, only func(name string) bool) ([]byte, error) {
+// Pack compresses what [Layout.WriteText] writes; the coding must be gzip or zstd.
+func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name string) bool) (*Packed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.kept == nil {
@@ -72,29 +71,11 @@ func (p *Packer) Append(dst []byte, e Encoding, l *Layout, blocks []*Block, only
 	p.kept = make(map[fingerprint]*piece, len(pieces))
 	for i, one := range pieces {
 		if errs[i] != nil {
-			return dst, errs[i]
+			return nil, errs[i]
 		}
 		p.kept[one.fingerprint] = one
 	}
-	return join(dst, e, pieces), nil
-}
-
-// join appends the pieces as one text.
-func join(dst []byte, e Encoding, pieces []*piece) []byte {
-	length := len(gzipHead) + len(gzipLast) + gzipTail
-	for _, p := range pieces {
-		length += len(p.data)
-	}
-	if cap(dst)-len(dst) < length {
-		dst = append(make([]byte, 0, len(dst)+length), dst...)
-	}
-	if e == Gzip {
-		return appendGzip(dst, pieces)
-	}
-	for _, p := range pieces {
-		dst = append(dst, p.data...)
-	}
-	return dst
+	return newPacked(e, pieces), nil
 }
 
 // piece finds the piece of a text, or compresses it.

@@ -36,10 +36,34 @@ func requirePacked(tb testing.TB, plain string, l *exposition.Layout, blocks []*
 func requireSame(tb testing.TB, plain string, l *exposition.Layout, blocks []*exposition.Block, only func(string) bool) {
 	tb.Helper()
 	for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Zstd} {
-		packed, err := everyPage.Append([]byte("before"), coding, l, blocks, only)
+		packed, err := everyPage.Pack(coding, l, blocks, only)
 		require.NoError(tb, err)
-		require.Equal(tb, plain, unpack(tb, coding, packed[len("before"):]), coding)
+		require.Equal(tb, plain, unpack(tb, coding, written(tb, packed)), coding)
 	}
+}
+
+// written is the page as it is sent, which is as long as it says, in writes of about
+// 128 KiB.
+func written(tb testing.TB, packed *exposition.Packed) []byte {
+	tb.Helper()
+	w := countedWrites{}
+	_, err := packed.Write(&w, nil)
+	require.NoError(tb, err)
+	require.Equal(tb, packed.Len(), w.Len())
+	require.LessOrEqual(tb, w.writes, 2+w.Len()/(64<<10))
+	return w.Bytes()
+}
+
+// countedWrites counts the writes.
+type countedWrites struct {
+	bytes.Buffer
+
+	writes int
+}
+
+func (w *countedWrites) Write(b []byte) (int, error) {
+	w.writes++
+	return w.Buffer.Write(b)
 }
 
 // unpacker is one decoder for all tests.
@@ -121,7 +145,7 @@ func TestPiecesOfTheLastPageServeTheNext(t *testing.T) {
 		for _, target := range targets {
 			blocks = append(blocks, target.block)
 		}
-		_, err := p.Append(nil, exposition.Gzip, m.Layout(blocks), blocks, nil)
+		_, err := p.Pack(exposition.Gzip, m.Layout(blocks), blocks, nil)
 		require.NoError(t, err)
 		return p.Kept()
 	}
@@ -156,12 +180,12 @@ func TestPagesArePackedForSeveralAtTheSameTime(t *testing.T) {
 	l := m.Layout(blocks)
 	var p exposition.Packer
 	var all sync.WaitGroup
-	packed := make([][]byte, 8)
+	packed := make([]*exposition.Packed, 8)
 	for i := range packed {
-		all.Go(func() { packed[i], _ = p.Append(nil, exposition.Gzip, l, blocks, nil) })
+		all.Go(func() { packed[i], _ = p.Pack(exposition.Gzip, l, blocks, nil) })
 	}
 	all.Wait()
 	for i := range packed {
-		require.Equal(t, packed[0], packed[i])
+		require.Equal(t, written(t, packed[0]), written(t, packed[i]))
 	}
 }

@@ -104,9 +104,12 @@ func requireRepeats(t *testing.T, l *Layout, blocks []*Block, only func(string) 
 	require.Equal(t, plain.String(), decoded(t, encoded(t, pieces...)))
 	var p Packer
 	for range 2 {
-		packed, err := p.Append(nil, Gzip, l, blocks, only)
+		packed, err := p.Pack(Gzip, l, blocks, only)
 		require.NoError(t, err)
-		require.Equal(t, plain.String(), decoded(t, packed))
+		var page bytes.Buffer
+		_, err = packed.Write(&page, nil)
+		require.NoError(t, err)
+		require.Equal(t, plain.String(), decoded(t, page.Bytes()))
 	}
 }
 

@@ -23,7 +23,10 @@ func encoded(tb testing.TB, all ...*tokens) []byte {
 		require.Equal(tb, len(t.text), t.done)
 		pieces = append(pieces, &piece{fingerprint{size: len(t.text)}, crc32.ChecksumIEEE(t.text), bytes.Clone(d.deflate(t))})
 	}
-	return appendGzip(nil, pieces)
+	var page bytes.Buffer
+	_, err := newPacked(Gzip, pieces).Write(&page, nil)
+	require.NoError(tb, err)
+	return page.Bytes()
 }
 
 // decoded is what the two libraries read, which is the same.

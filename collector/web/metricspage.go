@@ -36,13 +36,13 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	h := w.Header()
 	h.Set("Content-Type", pg.contentType)
-	h.Set("Content-Length", strconv.Itoa(len(pg.body)))
+	h.Set("Content-Length", strconv.Itoa(pg.body.Len()))
 	if o.encoding != exposition.Identity {
 		h.Set("Content-Encoding", string(o.encoding))
 	}
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(pg.body)
+		_ = s.pages.writeBody(w, pg)
 	}
 }
 

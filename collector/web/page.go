@@ -83,7 +83,7 @@ type page struct {
 	done        chan struct{}
 	pinned      time.Time
 	contentType string
-	body        []byte
+	body        *exposition.Packed
 	err         error
 }
 
@@ -148,15 +148,11 @@ func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, err
 	s.mu.Lock()
 	pg := s.made[key]
 	if pg == nil || pg.stale(maxAge) {
-		size := 0
-		if pg != nil {
-			size = len(pg.body)
-		}
 		s.forget(maxAge)
 		pg = &page{done: make(chan struct{}), err: errUnfinished}
 		s.made[key] = pg
 		s.mu.Unlock()
-		p.build(pg, s, o, size+size/16)
+		p.build(pg, s, o)
 		return pg, pg.err
 	}
 	s.mu.Unlock()
@@ -200,7 +196,7 @@ func (s *selection) forget(maxAge time.Duration) {
 }
 
 // build fills a page and lets its readers go on, also when it fails.
-func (p *pages) build(pg *page, s *selection, o *offer, sizeHint int) {
+func (p *pages) build(pg *page, s *selection, o *offer) {
 	defer close(pg.done)
 	begin := time.Now()
 	sheet := p.lay(s)
@@ -208,18 +204,18 @@ func (p *pages) build(pg *page, s *selection, o *offer, sizeHint int) {
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = p.encode(make([]byte, 0, sizeHint), s.packer(o.key()), sheet, format, o.encoding)
+	pg.body, pg.err = p.encode(s.packer(o.key()), sheet, format, o.encoding)
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 
-// encode appends a page in format and encoding.
-func (p *pages) encode(dst []byte, packer *exposition.Packer, s *sheet, format *exposition.Format, e exposition.Encoding) ([]byte, error) {
+// encode makes a page in format and encoding.
+func (p *pages) encode(packer *exposition.Packer, s *sheet, format *exposition.Format, e exposition.Encoding) (*exposition.Packed, error) {
 	if format.Text && e != exposition.Identity {
-		return packer.Append(dst, e, s.layout.In(format.Expfmt), s.blocks, s.only)
+		return packer.Pack(e, s.layout.In(format.Expfmt), s.blocks, s.only)
 	}
-	body := bytes.NewBuffer(dst)
-	err := p.compress(body, s, format, e)
-	return body.Bytes(), err
+	var body bytes.Buffer
+	err := p.compress(&body, s, format, e)
+	return exposition.Whole(body.Bytes()), err
 }
 
 // compress writes a page with a general compressor.
@@ -244,14 +240,24 @@ func (p *pages) compress(to io.Writer, s *sheet, format *exposition.Format, e ex
 	return w.Close()
 }
 
-// writeText writes a page as plain text, with memory of earlier pages.
+// writeText writes a page as plain text.
 func (p *pages) writeText(w io.Writer, s *sheet, l *exposition.Layout) error {
+	return p.withScratch(func(buf []byte) ([]byte, error) { return l.WriteText(w, s.blocks, buf, s.only) })
+}
+
+// writeBody writes a page that was encoded.
+func (p *pages) writeBody(w io.Writer, pg *page) error {
+	return p.withScratch(func(buf []byte) ([]byte, error) { return pg.body.Write(w, buf) })
+}
+
+// withScratch lends memory of earlier pages.
+func (p *pages) withScratch(write func(buf []byte) ([]byte, error)) error {
 	buf, ok := p.scratch.Get().(*[]byte)
 	if !ok {
 		buf = &[]byte{}
 	}
 	var err error
-	*buf, err = l.WriteText(w, s.blocks, *buf, s.only)
+	*buf, err = write(*buf)
 	p.scratch.Put(buf)
 	return err
 }
