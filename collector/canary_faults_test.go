@@ -49,7 +49,9 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 	} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			c := fly(t, func(p *config.Pool) { p.Canary.FirstTokenTimeout = model.Duration(time.Second) }, f.spec)
+			c := fly(t, func(p *config.Pool) {
+				p.Canary.FirstTokenTimeout, p.Canary.EndTimeout = model.Duration(time.Second), model.Duration(time.Second)
+			}, f.spec)
 			c.well(0, 1)
 			f.begin(c.server(0))
 			s := c.until(f.result, 0, func(s map[string]float64) bool {

@@ -107,6 +107,7 @@ func codesOfFile(t *testing.T, file string, all map[string]map[string]bool) {
 	for _, d := range parsed.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
+			require.Empty(t, casesIn(d), "%s: a case with a code belongs into the test that runs it, which %s names", file, faultList)
 			continue
 		}
 		add := func(codes ...string) {
@@ -120,15 +121,7 @@ func codesOfFile(t *testing.T, file string, all map[string]map[string]bool) {
 		if m := codesInName.FindStringSubmatch(f.Name.Name); m != nil {
 			add(code.FindAllString(m[1], -1)...)
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				text, _ := strconv.Unquote(lit.Value)
-				if m := codeOfCase.FindStringSubmatch(text); m != nil {
-					add(m[1])
-				}
-			}
-			return true
-		})
+		add(casesIn(f)...)
 		for _, group := range parsed.Comments {
 			for _, c := range group.List {
 				if m := codeAlone.FindStringSubmatch(c.Text); m != nil && f.Pos() <= c.Pos() && c.Pos() < f.End() {
@@ -137,4 +130,19 @@ func codesOfFile(t *testing.T, file string, all map[string]map[string]bool) {
 			}
 		}
 	}
+}
+
+// casesIn are the codes with which texts of a declaration begin.
+func casesIn(d ast.Decl) []string {
+	var codes []string
+	ast.Inspect(d, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			text, _ := strconv.Unquote(lit.Value)
+			if m := codeOfCase.FindStringSubmatch(text); m != nil {
+				codes = append(codes, m[1])
+			}
+		}
+		return true
+	})
+	return codes
 }

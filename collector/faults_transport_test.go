@@ -20,7 +20,7 @@ import (
 func TestFaultsOfTransport(t *testing.T) {
 	t.Parallel()
 	// Long enough for a good answer of a busy machine.
-	const short = 2 * time.Second
+	const short = time.Second
 	runFaults(t, []faultCase{
 		{name: "T01 accept, then silence", play: silent(false), reason: scrape.ReasonTimeout, prepare: timeout(short)},
 		{name: "T01-hang", play: faulty(simulate.FaultHang), reason: scrape.ReasonTimeout, prepare: timeout(short)},

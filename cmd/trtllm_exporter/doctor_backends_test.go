@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -47,7 +48,7 @@ func TestDoctorOfEveryBackendOfTriton(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), table.String())
+	require.Empty(t, string(diff.Diff(file, want, "now", []byte(table.String()))))
 }
 
 // settled is a report without what differs from run to run: addresses, and what

@@ -25,6 +25,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
@@ -70,7 +71,7 @@ func TestMistakesOfAFirstRun(t *testing.T) {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got.String()), 0o644))
 	} else if !t.Failed() {
-		require.Equal(t, string(table), got.String(), "the table has a mistake that nobody makes any more")
+		require.Empty(t, string(diff.Diff(golden, table, "now", []byte(got.String()))), "the table has a mistake that nobody makes any more")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -74,7 +75,7 @@ func TestEveryReleaseShowsTheSame(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	require.Empty(t, string(diff.Diff(file, want, "now", []byte(got))))
 }
 
 // generationOf is what a page is within its kind.

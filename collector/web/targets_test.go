@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -34,7 +35,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	require.Empty(t, string(diff.Diff(path, want, "now", []byte(got))))
 }
 
 // mixedFleet has replicas in every state.

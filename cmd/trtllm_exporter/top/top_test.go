@@ -15,6 +15,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
@@ -87,7 +88,7 @@ func TestOncePrintsTheFleet(t *testing.T) {
 			}
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, string(want), text)
+			require.Empty(t, string(diff.Diff(file, want, "now", []byte(text))))
 			require.NotContains(t, text, "\x1b", "what a server says does nothing to the terminal")
 			for line := range strings.Lines(text) {
 				if c.width > 0 && !strings.Contains(line, "https://") {
