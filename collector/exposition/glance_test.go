@@ -28,7 +28,7 @@ func requireGlance(t *testing.T, body, contentType string) {
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
 	require.NoError(t, glancing.Parse(b, []byte(body), contentType))
-	require.Equal(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
+	requireSamePage(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 }
 

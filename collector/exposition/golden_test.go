@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -36,7 +35,7 @@ func TestGoldenPages(t *testing.T) {
 			}
 			want, err := os.ReadFile(golden)
 			require.NoError(t, err, "write it with: go test -run TestGoldenPages -update")
-			require.Empty(t, string(diff.Diff(golden, want, "now", []byte(page))))
+			requireSamePage(t, string(want), page)
 			requireReadable(t, mustReadings(t, page), page)
 			source, err := readings(body, contentType)
 			require.NoError(t, err)

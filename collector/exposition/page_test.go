@@ -19,6 +19,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -136,16 +137,32 @@ func readings(page []byte, contentType string) ([]string, error) {
 func requireReadable(tb testing.TB, want []string, page string) {
 	tb.Helper()
 	got, err := readings([]byte(page), "")
-	require.NoError(tb, err, "textparse on %q", page)
-	require.Equal(tb, want, got, "samples on the page")
+	require.NoError(tb, err, "textparse")
+	requireSameLines(tb, want, got, "samples on the page")
 	_, err = families(page)
-	require.NoError(tb, err, "expfmt on %q", page)
+	require.NoError(tb, err, "expfmt")
 	if page != "" {
 		require.True(tb, strings.HasSuffix(page, "\n"), "a page ends with a line end")
 	}
 	again := parse(tb, exposition.Options{}, page)
 	require.Empty(tb, dropped(again.Shape().Drops()), "our own page read again")
-	require.Equal(tb, page, render(tb, &exposition.Merger{}, again), "our own page re-exposed")
+	requireSamePage(tb, page, render(tb, &exposition.Merger{}, again), "our own page re-exposed")
+}
+
+// requireSamePage requires two pages to be the same; a failure prints the lines
+// around a difference.
+func requireSamePage(tb testing.TB, want, got string, why ...any) {
+	tb.Helper()
+	require.Empty(tb, string(diff.Diff("want", []byte(want), "got", []byte(got))), why...)
+}
+
+// requireSameLines does so for lines.
+func requireSameLines(tb testing.TB, want, got []string, why ...any) {
+	tb.Helper()
+	if !slices.Equal(want, got) {
+		requireSamePage(tb, strings.Join(want, "\n")+"\n", strings.Join(got, "\n")+"\n", why...)
+		require.Len(tb, got, len(want), why...)
+	}
 }
 
 // families is the page as expfmt reads it.
