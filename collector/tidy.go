@@ -3,6 +3,8 @@ package collector
 import (
 	"runtime/debug"
 	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // tidyAfter is how long after the last change of the fleet memory is given back:
@@ -29,7 +31,10 @@ func (t *tidy) later() {
 	if free == nil {
 		free = debug.FreeOSMemory
 	}
-	t.timer = time.AfterFunc(tidyAfter, free)
+	t.timer = time.AfterFunc(tidyAfter, func() {
+		exposition.ForgetBlocks()
+		free()
+	})
 }
 
 // stop gives up what later asked for.

@@ -293,7 +293,7 @@ func TestTheTightestOfTheControlGroupsCounts(t *testing.T) {
 
 func TestMoreMemoryHasRoomForMoreTargets(t *testing.T) {
 	require.Zero(t, roomFor(10<<20))
-	require.InDelta(t, 520, roomFor(256<<20), 20)
+	require.InDelta(t, 815, roomFor(256<<20), 20)
 	require.Greater(t, roomFor(2<<30), 5*roomFor(512<<20)/2)
 }
 

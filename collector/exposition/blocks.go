@@ -75,3 +75,13 @@ func (p *blockPools) put(b *Block) {
 		p.free[class] = append(p.free[class], b)
 	}
 }
+
+// ForgetBlocks lets go of the blocks that wait for the next scrapes, as when a fleet
+// has shrunk and few of them will be needed. Blocks in use are kept.
+func ForgetBlocks() {
+	for _, p := range []*blockPools{&parsedBlocks, &computedBlocks, &overBlocks} {
+		p.mu.Lock()
+		clear(p.free[:])
+		p.mu.Unlock()
+	}
+}

@@ -18,13 +18,3 @@ func (p *Packer) Kept() map[*byte]bool {
 	}
 	return all
 }
-
-// ForgetBlocks has no released block be used again, so that the next one that is
-// released is.
-func ForgetBlocks() {
-	for _, p := range []*blockPools{&parsedBlocks, &computedBlocks, &overBlocks} {
-		p.mu.Lock()
-		clear(p.free[:])
-		p.mu.Unlock()
-	}
-}

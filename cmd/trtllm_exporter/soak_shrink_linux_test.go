@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// TestSoakAFleetThatShrinks has a fleet end down to a few by a reload: what remains in
+// memory, of goroutines and open files is what a process has that never had more.
+func TestSoakAFleetThatShrinks(t *testing.T) {
+	if os.Getenv("SOAK") == "" {
+		t.Skip("make soak runs it")
+	}
+	const many, few = 300, 10
+	servers := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n, err := strconv.Atoi(strings.Trim(strings.TrimSuffix(r.URL.Path, "metrics"), "/"))
+		if err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write(simulate.BenchPage(simulate.BenchTRTLLM, n, int(time.Now().Unix())))
+	}))
+	t.Cleanup(servers.Close)
+	config := func(targets int) string {
+		var listed strings.Builder
+		listed.WriteString("global: { scrape_interval: 1s }\npools:\n  - pool_id: p\n    engine: triton\n    static_configs:\n")
+		for i := range targets {
+			fmt.Fprintf(&listed, "      - { targets: [%q], labels: { replica_id: r%d, __metrics_path__: /%d/metrics } }\n", servers.Listener.Addr(), i, i)
+		}
+		return listed.String()
+	}
+	always := started(t, freeAddress(t, "127.0.0.1"), "", config(few))
+	shrinks := started(t, freeAddress(t, "127.0.0.1"), `DEVPPROF=127.0.0.1:26098 exec "$0" "$@"`, config(many))
+	for p, targets := range map[*process]int{always: few, shrinks: many} {
+		p.healthy()
+		p.until(targets)
+	}
+	full := shrinks.holds()
+	require.NoError(t, os.WriteFile(shrinks.config, []byte(config(few)), 0o600))
+	require.NoError(t, shrinks.cmd.Process.Signal(syscall.SIGHUP))
+	shrinks.until(few)
+	want, got := always.holds(), shrinks.holds()
+	// Memory that was kept for more replicas is given back three quarters of a minute after.
+	for began := time.Now(); got.heap > want.heap+3e6 && time.Since(began) < 90*time.Second; {
+		got = shrinks.holds()
+	}
+	t.Logf("%d targets: %s; then %d: %s; never more: %s", many, full, few, got, want)
+	require.Greater(t, full.heap, 3*want.heap, "the fleet was large")
+	require.Less(t, got.heap, want.heap+3e6, "heap")
+	require.Less(t, got.memory, want.memory+8e6, "memory that was not given back")
+	require.Less(t, got.goroutines, want.goroutines+10, "goroutines")
+	require.Less(t, got.files, want.files+10, "files")
+}
+
+// until waits until so many targets and no others are up.
+func (p *process) until(targets int) {
+	p.t.Helper()
+	for began := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		page := p.metrics()
+		up, all := strings.Count(page, "\ntrtllm_exporter_target_up{"), 0
+		for line := range strings.Lines(page) {
+			if strings.HasPrefix(line, "trtllm_exporter_target_up{") && strings.HasSuffix(line, " 1\n") {
+				all++
+			}
+		}
+		if up == targets && all == targets {
+			return
+		}
+		require.Less(p.t, time.Since(began), time.Minute, "%d of %d up", all, up)
+	}
+}
+
+// holding is what a process holds.
+type holding struct{ heap, memory, goroutines, files float64 }
+
+// String implements [fmt.Stringer].
+func (h holding) String() string {
+	return fmt.Sprintf("heap %.1f MB of %.1f, %.0f goroutines, %.0f files", h.heap/1e6, h.memory/1e6, h.goroutines, h.files)
+}
+
+// holds is the least that the process held within some seconds.
+func (p *process) holds() (least holding) {
+	p.t.Helper()
+	for began := time.Now(); time.Since(began) < 6*time.Second; time.Sleep(50 * time.Millisecond) {
+		page := p.metrics()
+		now := holding{
+			heap: number(p.t, page, "go_memstats_heap_alloc_bytes"), goroutines: number(p.t, page, "go_goroutines"), files: number(p.t, page, "process_open_fds"),
+			memory: number(p.t, page, "go_memstats_heap_sys_bytes") - number(p.t, page, "go_memstats_heap_released_bytes"),
+		}
+		if least == (holding{}) {
+			least = now
+		}
+		least = holding{min(least.heap, now.heap), min(least.memory, now.memory), min(least.goroutines, now.goroutines), min(least.files, now.files)}
+	}
+	return least
+}
