@@ -3,7 +3,6 @@ package exposition
 import (
 	"bytes"
 	"slices"
-	"unique"
 )
 
 // table is what the last good body looked like between its values: the
@@ -43,7 +42,7 @@ func (r *pageReader) table(shape *Shape) table {
 		before := r.body[pos:s.value.start]
 		one := constant{value: s.place, count: s.count}
 		if own, at := ownIn(before); len(own) > 0 {
-			if one.own = t.number(own); one.own > 0 {
+			if one.own = uint16(numberOf(&t.own, own)); one.own > 0 {
 				one.before = pieces.of(before[:at], before[at+len(own):])
 			}
 		}
@@ -62,20 +61,6 @@ func (r *pageReader) table(shape *Shape) table {
 		t.consts = keptConstants.once(consts)
 	}
 	return t
-}
-
-// number is that of a text of the target's own, 0 for one too many.
-func (t *table) number(own []byte) uint16 {
-	for i := range t.own {
-		if t.own[i] == string(own) {
-			return uint16(i + 1)
-		}
-	}
-	if len(t.own) == mostOwn {
-		return 0
-	}
-	t.own = append(t.own, unique.Make(string(own)).Value())
-	return uint16(len(t.own))
 }
 
 // ownIn finds a text of the target's own, the name of a GPU; empty for none.

@@ -22,6 +22,21 @@ const LabelGPU = "gpu_uuid"
 // ones keep them.
 const mostOwn = 64
 
+// numberOf is the number from 1 of one of a replica's own texts in a list, which it
+// joins; 0 for one too many.
+func numberOf[T string | []byte](list *[]string, own T) int {
+	for i, known := range *list {
+		if known == string(own) {
+			return i + 1
+		}
+	}
+	if len(*list) == mostOwn {
+		return 0
+	}
+	*list = append(*list, unique.Make(string(own)).Value())
+	return len(*list)
+}
+
 // sharer makes the texts of families, which hold the prefixes of their lines
 // one after the other without the replica's own values of [apart].
 type sharer struct {

@@ -48,24 +48,10 @@ func (s *Shape) WatchedType(i int) model.MetricType { return metricTypes[(*s.wat
 func (b *shapeBuilder) watch(lset labels.Labels, value uint32, typ uint8) {
 	w := watched{value: value, typ: typ}
 	if gpu := lset.Get(LabelGPU); gpu != "" {
-		if w.own = b.shown(gpu); w.own > 0 {
+		if w.own = uint8(numberOf(&b.shows, gpu)); w.own > 0 {
 			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()
 		}
 	}
 	w.one = unique.Make(lset)
 	b.watched = append(b.watched, w)
-}
-
-// shown is the number of a text of the replica's own, 0 for one too many.
-func (b *shapeBuilder) shown(own string) uint8 {
-	for i, known := range b.shows {
-		if known == own {
-			return uint8(i + 1)
-		}
-	}
-	if len(b.shows) == mostOwn {
-		return 0
-	}
-	b.shows = append(b.shows, unique.Make(own).Value())
-	return uint8(len(b.shows))
 }
