@@ -16,7 +16,7 @@ EXPORTER   := $(CURDIR)/bin/trtllm_exporter
 
 # One C-less build with one set of flags for programs, tools, tests and linters lets all of them share Go's build cache.
 export CGO_ENABLED := 0
-export GOFLAGS := $(strip $(filter-out -trimpath,$(shell $(GO) env GOFLAGS)) -trimpath)
+export GOFLAGS := $(strip $(filter-out -trimpath -gcflags=all=-dwarf=false,$(shell $(GO) env GOFLAGS)) -trimpath -gcflags=all=-dwarf=false)
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
 
 VERSION  ?= $(or $(shell git describe --tags --match 'v*' --dirty 2>/dev/null | sed 's/^v//'),0.0.0-dev)
