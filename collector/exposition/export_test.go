@@ -9,6 +9,9 @@ const (
 // Strict says which rule of OpenMetrics a page breaks.
 func Strict(page string) error { return strict([]byte(page)) }
 
+// ManyWriters is a packer that has other processors help with any page.
+func ManyWriters() *Packer { return &Packer{each: 1} }
+
 // Kept are the compressed pieces that a packer keeps, each by its first byte in
 // memory.
 func (p *Packer) Kept() map[*byte]bool {

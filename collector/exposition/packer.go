@@ -8,9 +8,14 @@ import (
 	"sync/atomic"
 )
 
-// mostWriters bounds the processors that work on one page: some are left for
-// scrapes.
-const mostWriters = 4
+const (
+	// mostWriters bounds the processors that work on one page: some are left for
+	// scrapes.
+	mostWriters = 4
+	// piecesEach is how many pieces of a page one processor compresses, which takes it
+	// about a tenth of a second: that another helps is sooner done, and costs more.
+	piecesEach = 512
+)
 
 // Packer compresses one page after another, piece by piece on several processors,
 // and keeps the pieces of the last one: those whose text is the same again are
@@ -20,6 +25,8 @@ type Packer struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	kept map[fingerprint]*piece
+	// each is how many pieces one processor compresses; 0 for piecesEach.
+	each int
 }
 
 // repeats is the coding of pieces that have tokens: gzip, from the tokens.
@@ -51,23 +58,14 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 	}
 	work := l.stretches()
 	pieces, errs := make([]*piece, len(work)), make([]error, len(work))
-	var next atomic.Int32
-	var all sync.WaitGroup
-	for range min(len(work), mostWriters, runtime.GOMAXPROCS(0)) {
-		all.Go(func() {
-			c := compressors.Get().(*pieceCompressor) //nolint:forcetypeassert // the pool has nothing else.
-			defer compressors.Put(c)
-			for i := int(next.Add(1)) - 1; i < len(work); i = int(next.Add(1)) - 1 {
-				if e == Gzip && mayRepeat(work[i]) && l.repeatPiece(&c.repeater, work[i], blocks, only) {
-					pieces[i] = p.repeated(c)
-					continue
-				}
-				c.plain = l.appendPiece(c.plain[:0], work[i], blocks, only)
-				pieces[i], errs[i] = p.piece(c, e)
-			}
-		})
-	}
-	all.Wait()
+	p.together(len(work), func(c *pieceCompressor, i int) {
+		if e == Gzip && mayRepeat(work[i]) && l.repeatPiece(&c.repeater, work[i], blocks, only) {
+			pieces[i] = p.repeated(c)
+			return
+		}
+		c.plain = l.appendPiece(c.plain[:0], work[i], blocks, only)
+		pieces[i], errs[i] = p.piece(c, e)
+	})
 	p.kept = make(map[fingerprint]*piece, len(pieces))
 	for i, one := range pieces {
 		if errs[i] != nil {
@@ -76,6 +74,29 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 		p.kept[one.fingerprint] = one
 	}
 	return newPacked(e, pieces), nil
+}
+
+// together calls do for each of n pieces, and others call it too where they are
+// many.
+func (p *Packer) together(n int, do func(c *pieceCompressor, i int)) {
+	var next atomic.Int32
+	work := func() {
+		c := compressors.Get().(*pieceCompressor) //nolint:forcetypeassert // the pool has nothing else.
+		defer compressors.Put(c)
+		for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+			do(c, i)
+		}
+	}
+	each := p.each
+	if each == 0 {
+		each = piecesEach
+	}
+	var others sync.WaitGroup
+	for range min(n/each, mostWriters-1, runtime.GOMAXPROCS(0)-1) {
+		others.Go(work)
+	}
+	work()
+	others.Wait()
 }
 
 // piece finds the piece of a text, or compresses it.

@@ -20,8 +20,8 @@ import (
 )
 
 // everyPage packs the pages of all tests, so that each finds the pieces of
-// others.
-var everyPage exposition.Packer
+// others, and on all processors.
+var everyPage = exposition.ManyWriters()
 
 // requirePacked holds the compressed page of one text in eight against the plain
 // one, in all codings.
