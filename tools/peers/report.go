@@ -176,14 +176,34 @@ func ratios(all []result) string {
 		var parts []string
 		for j := range all {
 			if other := &all[j]; other.Targets == one.Targets && other.Peer != one.Peer && other.Failed == "" {
-				parts = append(parts, fmt.Sprintf("%.1f times less than %s", other.cost()/one.cost(), other.Peer))
+				parts = append(parts, ratio(one, other))
 			}
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(&b, "- %d targets each %g s: the %s took %s.\n", one.Targets, one.Interval.Seconds(), one.Peer, strings.Join(parts, "; "))
+			fmt.Fprintf(&b, "- %s each %g s: the %s took %s.\n", counted(one.Targets), one.Interval.Seconds(), one.Peer, strings.Join(parts, "; "))
 		}
 	}
 	return b.String()
+}
+
+// ratio says by how much one is cheaper than another.
+func ratio(one, other *result) string {
+	switch by := fmt.Sprintf("%.1f", other.cost()/one.cost()); {
+	case by == "1.0":
+		return "as much as " + other.Peer
+	case one.cost() > other.cost():
+		return fmt.Sprintf("%.1f times as much as %s", one.cost()/other.cost(), other.Peer)
+	default:
+		return by + " times less than " + other.Peer
+	}
+}
+
+// counted is a number of targets in words.
+func counted(n int) string {
+	if n == 1 {
+		return "1 target"
+	}
+	return fmt.Sprint(n, " targets")
 }
 
 // failed says what was left out, and why.

@@ -107,3 +107,20 @@ func TestResultsOfAllFilesAreInTheOrderOfTheNumberOfTargets(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
+
+func TestARatioReadsAsASentence(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		one, other float64
+		says       string
+	}{
+		{1, 5, "5.0 times less than b"},
+		{1, 1.04, "as much as b"},
+		{1, 0.96, "as much as b"},
+		{3, 2, "1.5 times as much as b"},
+	} {
+		if says := ratio(&result{Scrape: c.one}, &result{Peer: "b", Scrape: c.other}); says != c.says {
+			t.Errorf("%g and %g: %q, not %q", c.one, c.other, says, c.says)
+		}
+	}
+}
