@@ -1,24 +1,96 @@
 package collector_test
 
 import (
-	"io"
+	"context"
+	"errors"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // readsIterations turns iteration statistics on.
 func readsIterations(c *config.File) { c.Pools[0].IterationStats = true }
 
-// calm is slow enough for a busy machine to read all iterations in time: the
-// server keeps the last thousand, of seven seconds of its own time.
-const calm = 2
+// iterating is pool p of one server whose iterations are read, which lives by the
+// clock of a bubble of synctest and is asked without a network.
+func iterating(t *testing.T) *scene {
+	t.Helper()
+	r, err := simulate.NewReplica(simulate.Spec{
+		Kind: simulate.KindServe, Name: "subject", Seed: 1,
+		Workload: simulate.Workload{Rate: 4, PromptTokens: 60, OutputTokens: 40},
+	})
+	require.NoError(t, err)
+	t.Cleanup(clocked(r))
+	p := pool("p", "subject=serve:8000|serve:8000")
+	p.Engine, p.IterationStats = "trtllm-serve", true
+	s := &scene{line: led(t, inMemory(r), p), subject: r}
+	s.comes("subject", "ready", "")
+	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
+	return s
+}
+
+// clocked lets a replica without ports live by the clock until stop is called.
+func clocked(r *simulate.Replica) (stop func()) {
+	const step = 5 * time.Millisecond
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(step)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				r.Advance(step)
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// inMemory asks a replica that has no ports.
+func inMemory(r *simulate.Replica) *puppet {
+	return &puppet{
+		page: func(page string) (string, error) {
+			u, err := url.Parse(page)
+			if err != nil {
+				return "", err
+			}
+			status, text, err := askInMemory(r, u)
+			if err == nil && status != http.StatusOK {
+				err = errors.New(http.StatusText(status))
+			}
+			if err != nil {
+				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: err}
+			}
+			return text, nil
+		},
+		api: func(_ context.Context, u *url.URL) (int, string, error) { return askInMemory(r, u) },
+	}
+}
+
+// askInMemory is the answer of a replica; one that does not run hangs up.
+func askInMemory(r *simulate.Replica, u *url.URL) (status int, text string, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errRefused
+		}
+	}()
+	w := httptest.NewRecorder()
+	r.APIHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, u.String(), http.NoBody))
+	return w.Code, w.Body.String(), nil
+}
 
 // number is the value of the one series of that name, -1 for none.
 func (s *scene) number(name string) float64 {
@@ -63,69 +135,65 @@ func TestIterationsAreReadOnlyWhereTheOperatorSaysSo(t *testing.T) {
 // take reads the statistics as another reader.
 func (s *scene) take() string {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodGet, s.subject.APIURL()+"/metrics", http.NoBody)
+	status, text, err := askInMemory(s.subject, &url.URL{Path: "/metrics"})
 	require.NoError(s.t, err)
-	resp, err := http.DefaultTransport.RoundTrip(req)
-	require.NoError(s.t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(s.t, err)
-	return string(body)
+	require.Equal(s.t, http.StatusOK, status)
+	return text
 }
 
 func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
-	s.turns("ready")
-	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
-	before := s.rest()
-	read, tokens := s.number("llm_server_iteration_stats_read_total"), s.number("llm_server_iteration_stats_generation_tokens_estimated_total")
-	completed := s.number("llm_server_iteration_stats_completed_requests_total")
+	synctest.Test(t, func(t *testing.T) {
+		s := iterating(t)
+		before := s.rest()
+		read, tokens := s.number("llm_server_iteration_stats_read_total"), s.number("llm_server_iteration_stats_generation_tokens_estimated_total")
+		completed := s.number("llm_server_iteration_stats_completed_requests_total")
 
-	s.subject.SetRate(4)
-	s.until("a queue or none, of the newest iteration", func() bool { return s.number("llm_server_iteration_stats_queued_requests") >= 0 })
-	s.until("twenty requests", func() bool { return s.subject.Truth().Finished >= before.Finished+20 })
-	after := s.rest()
+		s.subject.SetRate(4)
+		s.until("a queue or none, of the newest iteration", func() bool { return s.number("llm_server_iteration_stats_queued_requests") >= 0 })
+		s.until("twenty requests", func() bool { return s.subject.Truth().Finished >= before.Finished+20 })
+		after := s.rest()
 
-	require.Zero(t, s.number("llm_server_iteration_stats_gaps_total"))
-	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
-	require.Zero(t, s.number("llm_server_iteration_stats_failures_total"))
-	require.Equal(t, float64(after.Iterations-before.Iterations), s.number("llm_server_iteration_stats_read_total")-read)
-	require.Equal(t, float64(after.Finished-before.Finished), s.number("llm_server_iteration_stats_completed_requests_total")-completed)
-	truth := float64(after.GeneratedTokensSoFar - before.GeneratedTokensSoFar)
-	require.InEpsilon(t, truth, s.number("llm_server_iteration_stats_generation_tokens_estimated_total")-tokens, 0.01)
-	require.Equal(t, -1.0, s.number("llm_server_iteration_stats_active_requests"), "no iteration is new")
+		require.Zero(t, s.number("llm_server_iteration_stats_gaps_total"))
+		require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+		require.Zero(t, s.number("llm_server_iteration_stats_failures_total"))
+		require.Equal(t, float64(after.Iterations-before.Iterations), s.number("llm_server_iteration_stats_read_total")-read)
+		require.Equal(t, float64(after.Finished-before.Finished), s.number("llm_server_iteration_stats_completed_requests_total")-completed)
+		truth := float64(after.GeneratedTokensSoFar - before.GeneratedTokensSoFar)
+		require.InEpsilon(t, truth, s.number("llm_server_iteration_stats_generation_tokens_estimated_total")-tokens, 0.01)
+		require.Equal(t, -1.0, s.number("llm_server_iteration_stats_active_requests"), "no iteration is new")
+	})
 }
 
 func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
-	s.turns("ready")
-	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
-	s.rest()
-	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
-	s.subject.SetRate(4)
-	s.until("a hole", func() bool {
-		s.take()
-		return s.number("llm_server_iteration_stats_gaps_total") > 0
+	synctest.Test(t, func(t *testing.T) {
+		s := iterating(t)
+		s.rest()
+		require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+		s.subject.SetRate(4)
+		s.until("a hole", func() bool {
+			s.take()
+			return s.number("llm_server_iteration_stats_gaps_total") > 0
+		})
+		s.until("the warning", func() bool { return s.number("llm_server_iteration_stats_foreign_reader") == 1 })
+		s.comes("subject", "ready", "")
 	})
-	s.until("the warning", func() bool { return s.number("llm_server_iteration_stats_foreign_reader") == 1 })
-	s.turns("ready")
 }
 
 func TestARestartIsNoHoleInTheIterations(t *testing.T) {
 	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindServe, Speed: calm}, readsIterations)
-	s.turns("ready")
-	s.until("iterations", func() bool { return s.number("llm_server_iteration_stats_read_total") > 0 })
-	s.rest()
-	read := s.number("llm_server_iteration_stats_read_total")
-	gaps := s.number("llm_server_iteration_stats_gaps_total")
-	s.subject.Restart(5 * time.Second)
-	s.subject.SetRate(4)
-	s.until("iterations of the new process", func() bool { return s.number("llm_server_iteration_stats_read_total") > read })
-	require.Equal(t, gaps, s.number("llm_server_iteration_stats_gaps_total"))
-	require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+	synctest.Test(t, func(t *testing.T) {
+		s := iterating(t)
+		s.rest()
+		read := s.number("llm_server_iteration_stats_read_total")
+		gaps := s.number("llm_server_iteration_stats_gaps_total")
+		s.subject.Restart(5 * time.Second)
+		s.subject.SetRate(4)
+		s.until("iterations of the new process", func() bool { return s.number("llm_server_iteration_stats_read_total") > read })
+		require.Equal(t, gaps, s.number("llm_server_iteration_stats_gaps_total"))
+		require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
+	})
 }
 
 func TestAServerWithoutIterationStatisticsLosesOnlyThem(t *testing.T) {

@@ -32,8 +32,9 @@ func reasoned(name, poolID, reason, replicaID string) string {
 
 // value is the value of the series that begins with the text, -1 if absent.
 func value(page, series string) float64 {
+	head := series + " "
 	for line := range strings.Lines(page) {
-		if rest, ok := strings.CutPrefix(line, series+" "); ok {
+		if rest, ok := strings.CutPrefix(line, head); ok {
 			var v float64
 			if _, err := fmt.Sscan(rest, &v); err == nil {
 				return v

@@ -31,6 +31,8 @@ type crowd struct {
 	takes map[string]*atomic.Int64
 	// results are those of a kind: good or the reason, by round.
 	results map[string][]map[string]int
+	// streams answers for the hosts of that kind.
+	streams func(net.Conn)
 }
 
 const (
@@ -53,6 +55,10 @@ func newCrowd(t *testing.T, connections int) *crowd {
 func (c *crowd) dial(_ context.Context, _, address string) (net.Conn, error) {
 	kind, _, _ := strings.Cut(address, "-")
 	near, far := net.Pipe()
+	if kind == "streams" {
+		go c.streams(far)
+		return near, nil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	go c.serve(far, c.takes[kind])

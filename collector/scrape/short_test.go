@@ -53,18 +53,21 @@ func talks(t *testing.T, begin, again string) string {
 			if err != nil {
 				return
 			}
-			go func() {
-				defer conn.Close()
-				_, _ = bufio.NewReader(conn).ReadByte()
-				_, err := io.WriteString(conn, begin)
-				for err == nil && t.Context().Err() == nil {
-					time.Sleep(10 * time.Millisecond)
-					_, err = io.WriteString(conn, again)
-				}
-			}()
+			go talk(t.Context(), conn, begin, again)
 		}
 	}()
 	return listener.Addr().String()
+}
+
+// talk answers on one connection as talks does.
+func talk(ctx context.Context, conn net.Conn, begin, again string) {
+	defer conn.Close()
+	_, _ = bufio.NewReader(conn).ReadByte()
+	_, err := io.WriteString(conn, begin)
+	for err == nil && ctx.Err() == nil {
+		time.Sleep(10 * time.Millisecond)
+		_, err = io.WriteString(conn, again)
+	}
 }
 
 func TestAPIsOverGRPCGiveConnectionsUpThatTheyDoNotUse(t *testing.T) {
@@ -134,14 +137,22 @@ func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
 
 func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *testing.T) {
 	t.Parallel()
-	shared, client := fewConnections(t, 2)
-	resp, err := client.Open(t.Context(), http.MethodPost, "http://"+talks(t, "HTTP/1.1 200 OK\r\n\r\n", "more")+"/v1/completions", []byte("{}"))
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	pageWhileShort(t, client)
-	_, err = io.ReadFull(resp.Body, make([]byte, 800)) // Two seconds.
-	require.NoError(t, err)
-	require.Zero(t, shared.Connections().Cuts)
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 2)
+		c.streams = func(conn net.Conn) { talk(t.Context(), conn, "HTTP/1.1 200 OK\r\n\r\n", "more") }
+		resp, err := c.client.Open(t.Context(), http.MethodPost, "http://streams-0/v1/completions", []byte("{}"))
+		require.NoError(t, err)
+		var all sync.WaitGroup
+		c.scrape(&all, "healthy", 1, 3, 0)
+		_, err = io.ReadFull(resp.Body, make([]byte, 12000)) // Thirty seconds.
+		require.NoError(t, err)
+		require.Zero(t, c.shared.Connections().Cuts)
+		require.NoError(t, resp.Body.Close())
+		c.end(&all)
+		for _, round := range c.results["healthy"] {
+			require.Equal(t, map[string]int{"good": 1}, round)
+		}
+	})
 }
 
 func TestAnAnswerThatIsReadAsItComesAndHadNoConnectionIsNotTheServers(t *testing.T) {
