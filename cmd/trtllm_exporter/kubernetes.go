@@ -5,6 +5,7 @@ package main
 import (
 	"log/slog"
 
+	_ "github.com/prometheus/prometheus/discovery/kubernetes" // Registers kubernetes_sd_configs, which is refused without it.
 	"k8s.io/klog/v2"
 )
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As the program has it.
 	"github.com/stretchr/testify/require"
 )
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
 // keySet holds the keys that a mapping may have.
@@ -78,8 +80,11 @@ func shapeOf(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[targetgroup.Group]() {
+	switch t {
+	case reflect.TypeFor[targetgroup.Group]():
 		return reflect.TypeFor[group]()
+	case reflect.TypeFor[discovery.Kubernetes]():
+		return reflect.TypeOf(discovery.KubernetesBlock()).Elem()
 	}
 	return t
 }

@@ -16,7 +16,7 @@ import (
 func Check(cfg Config) error {
 	var errs []error
 	for _, b := range cfg.blocks() {
-		if inCluster(b.config) {
+		if b.inCluster {
 			continue
 		}
 		one := prometheus.NewRegistry()

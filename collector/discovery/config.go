@@ -29,7 +29,7 @@ type Config struct {
 	// DNSSDConfigs ask the name servers of /etc/resolv.conf.
 	DNSSDConfigs []*dns.SDConfig `yaml:"dns_sd_configs,omitempty"`
 	// KubernetesSDConfigs watch pods, services and endpoints of a cluster.
-	KubernetesSDConfigs []*kubernetesConfig `yaml:"kubernetes_sd_configs,omitempty"`
+	KubernetesSDConfigs []*Kubernetes `yaml:"kubernetes_sd_configs,omitempty"`
 }
 
 // DefaultConfig finds nothing.
@@ -51,6 +51,8 @@ type block struct {
 	// The time between two refreshes; nil for a mechanism that waits
 	// for changes only.
 	every *model.Duration
+	// Whether it asks the cluster that the exporter runs in.
+	inCluster bool
 }
 
 // blocks lists the entries that find targets at run time. A further mechanism
@@ -60,7 +62,13 @@ func (c *Config) blocks() []block {
 	all = appendBlocks(all, "file_sd_configs", c.FileSDConfigs, func(b *file.SDConfig) *model.Duration { return &b.RefreshInterval })
 	all = appendBlocks(all, "http_sd_configs", c.HTTPSDConfigs, func(b *http.SDConfig) *model.Duration { return &b.RefreshInterval })
 	all = appendBlocks(all, "dns_sd_configs", c.DNSSDConfigs, func(b *dns.SDConfig) *model.Duration { return &b.RefreshInterval })
-	all = appendBlocks(all, "kubernetes_sd_configs", c.KubernetesSDConfigs, func(*kubernetesConfig) *model.Duration { return nil })
+	for i, entry := range c.KubernetesSDConfigs {
+		b := block{key: fmt.Sprintf("kubernetes_sd_configs[%d]", i)}
+		if entry != nil {
+			b.config, b.inCluster = entry.config, entry.inCluster
+		}
+		all = append(all, b)
+	}
 	return all
 }
 

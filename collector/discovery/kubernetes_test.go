@@ -1,3 +1,5 @@
+//go:build !nokubernetes
+
 package discovery_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	_ "github.com/prometheus/prometheus/discovery/kubernetes" // As the program has it.
 	"github.com/stretchr/testify/require"
 )
 
