@@ -83,8 +83,12 @@ func inMemory(r *simulate.Replica) *puppet {
 // askInMemory is the answer of a replica; one that does not run hangs up.
 func askInMemory(r *simulate.Replica, u *url.URL) (status int, text string, err error) {
 	defer func() {
-		if recover() != nil {
+		switch why := recover(); why {
+		case nil:
+		case http.ErrAbortHandler:
 			err = errRefused
+		default:
+			panic(why)
 		}
 	}()
 	w := httptest.NewRecorder()

@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// BriefIdleTimeout is how long a connection is kept for the next question of a round.
+const BriefIdleTimeout = briefIdleTimeout
+
 // NewWithDial builds a client over a dialer of the test.
 func NewWithDial(cfg Config, logger *slog.Logger, dialer func(control func(context.Context, string, string, syscall.RawConn) error) func(context.Context, string, string) (net.Conn, error)) (*Client, error) {
 	return NewResources().client(cfg, logger, func(control controlFunc) dialFunc { return dialer(control) })

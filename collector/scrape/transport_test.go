@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -199,27 +200,30 @@ func TestConnectionsAreKept(t *testing.T) {
 
 func TestConnectionsOfOneWhoPassesEndSoon(t *testing.T) {
 	t.Parallel()
-	ended := make(chan struct{}, 2)
+	var ended atomic.Int64
 	server := serve(t, nil, func(p *peer) {
 		for p.request() != nil {
 			p.say(answer("200 OK", "", "{}"))
 		}
-		ended <- struct{}{}
+		ended.Add(1)
 	})
 	client := newClient(t)
-	for round := range 2 {
+	// Rounds in which a connection may have ended between two questions, as on a machine
+	// that has too much to do, say nothing.
+	for brief, until := 0, time.Now().Add(ample); brief < 2; {
+		require.True(t, time.Now().Before(until), "no round was brief")
+		before, begun := server.conns.Load(), time.Now()
 		for range 5 {
 			status, _, body, err := client.Pass(t.Context(), "POST", server.url, []byte("{}"), 100)
 			require.NoError(t, err)
 			require.Equal(t, 200, status)
 			require.Equal(t, "{}", string(body))
 		}
-		require.EqualValues(t, round+1, server.conns.Load(), "one connection for a round")
-		select {
-		case <-ended:
-		case <-time.After(ample):
-			require.Fail(t, "the connection was kept")
+		if time.Since(begun) < scrape.BriefIdleTimeout {
+			require.EqualValues(t, 1, server.conns.Load()-before, "connections of a round")
+			brief++
 		}
+		require.Eventually(t, func() bool { return ended.Load() == server.conns.Load() }, ample, time.Millisecond, "the connection was kept")
 	}
 }
 
