@@ -1,12 +1,16 @@
 package scrape_test
 
 import (
+	"bufio"
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -200,31 +204,39 @@ func TestConnectionsAreKept(t *testing.T) {
 
 func TestConnectionsOfOneWhoPassesEndSoon(t *testing.T) {
 	t.Parallel()
-	var ended atomic.Int64
-	server := serve(t, nil, func(p *peer) {
-		for p.request() != nil {
-			p.say(answer("200 OK", "", "{}"))
+	synctest.Test(t, func(t *testing.T) {
+		var begun, ended atomic.Int64
+		c := newCrowd(t, 10)
+		c.streams = func(conn net.Conn) {
+			begun.Add(1)
+			defer ended.Add(1)
+			defer conn.Close()
+			in := bufio.NewReader(conn)
+			for {
+				req, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				_, _ = io.Copy(io.Discard, req.Body)
+				_, _ = io.WriteString(conn, answer("200 OK", "", "{}"))
+			}
 		}
-		ended.Add(1)
+		for round := range int64(2) {
+			for range 5 {
+				status, _, body, err := c.client.Pass(t.Context(), http.MethodPost, "http://streams-0/", []byte("{}"), 100)
+				require.NoError(t, err)
+				require.Equal(t, 200, status)
+				require.Equal(t, "{}", string(body))
+				time.Sleep(scrape.BriefIdleTimeout / 2)
+			}
+			require.Equal(t, round+1, begun.Load(), "one connection for a round")
+			require.Equal(t, round, ended.Load(), "which is kept for a moment")
+			time.Sleep(scrape.BriefIdleTimeout)
+			synctest.Wait()
+			require.Equal(t, round+1, ended.Load(), "and no longer")
+		}
+		c.client.Close()
 	})
-	client := newClient(t)
-	// Rounds in which a connection may have ended between two questions, as on a machine
-	// that has too much to do, say nothing.
-	for brief, until := 0, time.Now().Add(ample); brief < 2; {
-		require.True(t, time.Now().Before(until), "no round was brief")
-		before, begun := server.conns.Load(), time.Now()
-		for range 5 {
-			status, _, body, err := client.Pass(t.Context(), "POST", server.url, []byte("{}"), 100)
-			require.NoError(t, err)
-			require.Equal(t, 200, status)
-			require.Equal(t, "{}", string(body))
-		}
-		if time.Since(begun) < scrape.BriefIdleTimeout {
-			require.EqualValues(t, 1, server.conns.Load()-before, "connections of a round")
-			brief++
-		}
-		require.Eventually(t, func() bool { return ended.Load() == server.conns.Load() }, ample, time.Millisecond, "the connection was kept")
-	}
 }
 
 func TestHTTP2ConnectionThatIsTakenAwayIsAReset(t *testing.T) {
