@@ -68,7 +68,7 @@ func counted(t *testing.T) (*line, *counters) {
 func (l *line) scraped() {
 	n := l.counter("target_scrapes_total")
 	for l.counter("target_scrapes_total") == n {
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

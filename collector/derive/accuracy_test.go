@@ -185,6 +185,10 @@ func (l *ledger) run(seed uint64) {
 				around = append(around, r.replica.Truth())
 			}
 		}
+		if n < warmUp-windowPages {
+			past = append(past, r.replica.Truth()) // A page of now is in no window that is looked at.
+			continue
+		}
 		values, truth := r.scrape()
 		past = append(past, truth)
 		if n < warmUp || values == nil {

@@ -22,63 +22,89 @@ import (
 // benchModels are the models of the pages of [simulate.BenchPage].
 var benchModels = []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
 
-// fleetTarget is one target of a fleet, with a deriver that may share with others
-// and one that never does.
+// fleetTarget is one target of a fleet, with derivers that may share with others
+// and some that never do: a pair for each of the ways in which it is configured.
 type fleetTarget struct {
-	cache         *exposition.Cache
-	shares, alone *Deriver
-	kind          engine.Engine
-	last          *engine.Page
+	cache *exposition.Cache
+	pairs []*twins
+	kind  engine.Engine
+	last  *engine.Page
 }
 
-// newFleetTarget is a target whose pages have identity labels of their own.
-func newFleetTarget(tb testing.TB, replica string, more []string, change func(*Options)) *fleetTarget {
+// twins are a deriver that may share and one that is alone, configured alike.
+type twins struct {
+	shares, alone *Deriver
+}
+
+// newFleetTarget is a target whose pages have identity labels of their own,
+// configured in as many ways as there are changes.
+func newFleetTarget(tb testing.TB, replica string, more []string, changes ...func(*Options)) *fleetTarget {
 	tb.Helper()
 	e, ok := engine.Of(string(engine.Triton))
 	require.True(tb, ok)
 	own := labels.FromStrings(append([]string{
 		"engine", "triton", "engine_version", "2.64.0", "pool_id", "p", "replica_id", replica, "trtllm_version", "1.1.0",
 	}, more...)...)
-	opts := Options{
-		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-		Objectives: []slo.Objective{{Name: slo.Availability, Share: 0.99}, {Name: slo.TTFT, Share: 0.9, Within: 2 * time.Second}},
-		Identity: Identity{
-			Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
-			Topology: engine.NewTopology(e, engine.Seen{Names: benchModels}, nil, nil),
-		},
-	}
-	if change != nil {
-		change(&opts)
-	}
-	return &fleetTarget{
-		kind: e, shares: NewDeriver(opts), alone: NewDeriver(opts),
+	f := &fleetTarget{
+		kind: e,
 		cache: exposition.NewCache(exposition.Options{Watch: engine.Watch(e), Label: func(lset labels.Labels) exposition.Labelled {
 			b := labels.NewBuilder(lset)
 			own.Range(func(l labels.Label) { b.Set(l.Name, l.Value) })
 			return exposition.Labelled{Labels: b.Labels(), Keep: true}
 		}}),
 	}
+	for _, change := range changes {
+		opts := Options{
+			Window: time.Minute, Interval: 5 * time.Second, Engine: e,
+			Objectives: []slo.Objective{{Name: slo.Availability, Share: 0.99}, {Name: slo.TTFT, Share: 0.9, Within: 2 * time.Second}},
+			Identity: Identity{
+				Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
+				Topology: engine.NewTopology(e, engine.Seen{Names: benchModels}, nil, nil),
+			},
+		}
+		change(&opts)
+		f.pairs = append(f.pairs, &twins{NewDeriver(opts), NewDeriver(opts)})
+	}
+	return f
 }
 
-// follow gives both derivers a page and returns the series of each.
-func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte) (shared, alone string) {
+// asUsual changes nothing.
+func asUsual(*Options) {}
+
+// follow gives all derivers a page, and the series of each of the twins to compare.
+func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
 	raw := f.cache.Block()
 	require.NoError(tb, f.cache.Parse(raw, body, ""))
+	defer raw.Release()
 	if f.last == nil || f.last.Shape() != raw.Shape() {
 		f.last = engine.ReadPage(f.kind, raw)
 	}
-	if d := f.alone; d.read != f.last {
+	for n, p := range f.pairs {
+		if shared, alone := p.follow(at, raw, f.last); !compare(n, shared, alone) {
+			return
+		}
+	}
+}
+
+// follow gives both derivers a page and returns the series of each.
+func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Page) (shared, alone string) {
+	if d := p.alone; d.read != page {
 		before, was := d.program, d.out
 		var series []exposition.ComputedSeries
-		d.program, series = d.alone(f.last)
-		rendered, left := d.program.renderFor(&d.opts, series, f.last.Shape())
+		d.program, series = d.alone(page)
+		rendered, left := d.program.renderFor(&d.opts, series, page.Shape())
 		d.out = rendered
-		d.begin(before, was, f.last, left)
+		d.begin(before, was, page, left)
 	}
-	shared, alone = shows(f.shares.Follow(at, raw, f.last), f.shares), shows(f.alone.Follow(at, raw, f.last), f.alone)
-	raw.Release()
-	return shared, alone
+	return shows(p.shares.Follow(at, raw, page), p.shares), shows(p.alone.Follow(at, raw, page), p.alone)
+}
+
+// first is the deriver that shares, after a page.
+func (f *fleetTarget) first(tb testing.TB, page []byte) *Deriver {
+	tb.Helper()
+	f.follow(tb, time.Second, page, func(int, string, string) bool { return true })
+	return f.pairs[0].shares
 }
 
 // shows is all that a page of derived series shows, and what its deriver says.
@@ -113,56 +139,72 @@ func another(page []byte) []byte {
 	}), func(line []byte) bool { return strings.Contains(string(line), `model="postprocessing"`) })...)
 }
 
+// ways are those in which a target is configured that change what is
+// derived, or how it is shown.
+var ways = []struct {
+	name   string
+	change func(*Options)
+}{
+	{"as configured by default", asUsual},
+	{"with all aliases", func(o *Options) { o.Aliases = exposition.AliasSets() }},
+	{"aliases only", func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true }},
+	{"without window gauges", func(o *Options) { o.NoWindowGauges = true }},
+	{"with a budget of models", func(o *Options) { o.Budget.Models = 2 }},
+	{"with a budget that holds", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} }},
+	{"with one that does not", func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} }},
+	{"with rules", func(o *Options) {
+		o.Identity.Relabel = func(lset labels.Labels) exposition.Labelled {
+			return exposition.Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
+		}
+	}},
+}
+
+// A page is made and read once for all ways, for they change nothing of that.
 func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*Options){
-		"as configured by default": nil,
-		"with all aliases":         func(o *Options) { o.Aliases = exposition.AliasSets() },
-		"aliases only":             func(o *Options) { o.Aliases, o.AliasesOnly, o.RawHidden = exposition.AliasSets(), true, true },
-		"without window gauges":    func(o *Options) { o.NoWindowGauges = true },
-		"with a budget of models":  func(o *Options) { o.Budget.Models = 2 },
-		"with a budget that holds": func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 5000, Bytes: 10 << 20} },
-		"with one that does not":   func(o *Options) { o.Budget.Budget = exposition.Budget{Series: 400} },
-		"with rules": func(o *Options) {
-			o.Identity.Relabel = func(lset labels.Labels) exposition.Labelled {
-				return exposition.Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", "x"+lset.Get("replica_id")).Labels(), Keep: lset.Get("model") != "preprocessing"}
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var wait sync.WaitGroup
-			for n, own := range [][]string{{"r0"}, {"r1"}, {"a longer name"}, {"r-3"}, {`r"4\`}, {"r5", "node", "n5"}, {"r6", "node", "n6"}, {"r7", "node", "n6"}, {"r8", "model", "mine"}, {"r9", "model", "mine"}, {"r10", "state", "odd"}, {"", "rack", "1"}, {"gpu_uuid"}} {
-				f := newFleetTarget(t, own[0], own[1:], change)
-				wait.Go(func() {
-					tick, gpus := 0, n
-					for i := range 24 {
-						tick++
-						switch i {
-						case 11 + n%3:
-							tick = 0 // It began again, and has other GPUs since.
-							gpus += 100
-						case 20:
-							f.shares.Identify(f.shares.opts.Identity)
-							f.alone.Identify(f.alone.opts.Identity)
-						}
-						page := simulate.BenchPage(simulate.BenchTRTLLM, gpus, tick)
-						if i >= 5+n%4 && i < 10 {
-							page = another(page)
-						}
-						shared, alone := f.follow(t, time.Duration(i+1)*5*time.Second, page)
-						if shared != alone {
-							t.Errorf("replica %q, page %d:\n%s", own[0], i, firstDifference(shared, alone))
-							return
-						}
-						if !strings.Contains(shared, "llm_server_") && name != "aliases only" {
-							t.Errorf("replica %q, page %d shows nothing", own[0], i)
-						}
+	var changes []func(*Options)
+	for _, c := range ways {
+		changes = append(changes, c.change)
+	}
+	var wait sync.WaitGroup
+	for n, own := range [][]string{{"r0"}, {"r1"}, {"a longer name"}, {"r-3"}, {`r"4\`}, {"r5", "node", "n5"}, {"r6", "node", "n6"}, {"r7", "node", "n6"}, {"r8", "model", "mine"}, {"r9", "model", "mine"}, {"r10", "state", "odd"}, {"", "rack", "1"}, {"gpu_uuid"}} {
+		f := newFleetTarget(t, own[0], own[1:], changes...)
+		wait.Go(func() {
+			tick, gpus := 0, n
+			for i := range 24 {
+				tick++
+				switch i {
+				case 11 + n%3:
+					tick = 0 // It began again, and has other GPUs since.
+					gpus += 100
+				case 20:
+					f.identify()
+				}
+				page := simulate.BenchPage(simulate.BenchTRTLLM, gpus, tick)
+				if i >= 5+n%4 && i < 10 {
+					page = another(page)
+				}
+				f.follow(t, time.Duration(i+1)*5*time.Second, page, func(way int, shared, alone string) bool {
+					name := ways[way].name
+					if shared != alone {
+						t.Errorf("%s, replica %q, page %d:\n%s", name, own[0], i, firstDifference(shared, alone))
 					}
+					if !strings.Contains(shared, "llm_server_") && name != "aliases only" {
+						t.Errorf("%s, replica %q, page %d shows nothing", name, own[0], i)
+					}
+					return !t.Failed()
 				})
 			}
-			wait.Wait()
 		})
+	}
+	wait.Wait()
+}
+
+// identify tells all derivers again who the target is.
+func (f *fleetTarget) identify() {
+	for _, p := range f.pairs {
+		p.shares.Identify(p.shares.opts.Identity)
+		p.alone.Identify(p.alone.opts.Identity)
 	}
 }
 
@@ -180,9 +222,7 @@ func firstDifference(a, b string) string {
 func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	t.Parallel()
 	follow := func(replica int, change func(*Options), own ...string) *Deriver {
-		f := newFleetTarget(t, fmt.Sprint("replica-", replica), own, change)
-		f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, replica, 3))
-		return f.shares
+		return newFleetTarget(t, fmt.Sprint("replica-", replica), own, change).first(t, simulate.BenchPage(simulate.BenchTRTLLM, replica, 3))
 	}
 	mine := func(o *Options) { o.StallAfter, o.Objectives = time.Hour, o.Objectives[:1] }
 	first := follow(1, mine)
@@ -194,7 +234,7 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	require.Same(t, first.program, labelled.program, "a label of the target changes no rule")
 	require.Nil(t, labelled.out.of)
 	for says, other := range map[string]*Deriver{
-		"other objectives":                follow(4, nil),
+		"other objectives":                follow(4, asUsual),
 		"a label that rules make as well": follow(5, mine, "model", "m"),
 		"another vocabulary":              follow(6, func(o *Options) { mine(o); o.Aliases = exposition.AliasSets()[:1] }),
 		"another public id": follow(7, func(o *Options) {
@@ -217,10 +257,9 @@ func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 		var held []*fleetTarget
 		for n := range 3 {
 			f := newFleetTarget(t, fmt.Sprint("replica-", n), nil, only)
-			f.follow(t, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, n, 3))
-			held, all = append(held, f), append(all, weak.Make(f.shares.program))
+			held, all = append(held, f), append(all, weak.Make(f.first(t, simulate.BenchPage(simulate.BenchTRTLLM, n, 3)).program))
 		}
-		require.Same(t, held[0].shares.program, held[2].shares.program)
+		require.Same(t, held[0].pairs[0].shares.program, held[2].pairs[0].shares.program)
 		held = held[2:]
 		runtime.GC()
 		require.NotNil(t, all[0].Value(), "one target has it still")
@@ -239,11 +278,11 @@ func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 func BenchmarkAnotherTarget(b *testing.B) {
 	for _, way := range []string{"shared", "alone"} {
 		b.Run(way, func(b *testing.B) {
-			f := newFleetTarget(b, "r", nil, nil)
-			f.follow(b, time.Second, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
+			f := newFleetTarget(b, "r", nil, asUsual)
+			first := f.first(b, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
 			b.ReportAllocs()
 			for b.Loop() {
-				d := NewDeriver(f.shares.opts)
+				d := NewDeriver(first.opts)
 				if way == "shared" {
 					d.compile(f.last)
 					continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -143,18 +144,45 @@ func seriesOf(name, labels string) string {
 	return "{" + strconv.Quote(name) + "," + labels + "}"
 }
 
-// pageIn is the page of the blocks in a format.
-func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) string {
-	tb.Helper()
+// laidOut are blocks of which one layout serves the readers of all formats, as
+// it does those of an exporter.
+type laidOut struct {
+	layout *exposition.Layout
+	blocks []*exposition.Block
+}
+
+// layOut lays blocks out.
+func layOut(blocks ...*exposition.Block) laidOut {
 	var m exposition.Merger
+	return laidOut{m.Layout(blocks), blocks}
+}
+
+// layOutEach lays each block out alone.
+func layOutEach(blocks ...*exposition.Block) []laidOut {
+	var each []laidOut
+	for _, b := range blocks {
+		each = append(each, layOut(b))
+	}
+	return each
+}
+
+// in is the page of the blocks in a format.
+func (o laidOut) in(tb testing.TB, format expfmt.Format) string {
+	tb.Helper()
 	var out bytes.Buffer
-	l := m.Layout(blocks)
-	require.NoError(tb, l.WriteFormat(&out, blocks, format, nil))
+	require.NoError(tb, o.layout.WriteFormat(&out, o.blocks, format, nil))
 	if format.FormatType() != expfmt.TypeProtoDelim {
-		require.EqualValues(tb, out.Len(), l.In(format).TextLength(blocks, nil), "the foretold length of the page")
-		requirePacked(tb, out.String(), l.In(format), blocks, nil)
+		l := o.layout.In(format)
+		require.EqualValues(tb, out.Len(), l.TextLength(o.blocks, nil), "the foretold length of the page")
+		requirePacked(tb, out.String(), l, o.blocks, nil)
 	}
 	return out.String()
+}
+
+// pageIn is the page of the blocks in one format.
+func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) string {
+	tb.Helper()
+	return layOut(blocks...).in(tb, format)
 }
 
 // TestNoTargetChangesTheLinesOfAnother holds the page of two targets, reduced
@@ -166,14 +194,15 @@ func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), partial: seed%2 == 1}
 		blocks := merged(t, g.page(), g.page(), g.page())
+		all, each := layOut(blocks...), layOutEach(blocks...)
 		for name, format := range textFormats() {
 			if g.partial && format.FormatType() == expfmt.TypeOpenMetrics {
 				continue
 			}
-			page := pageIn(t, format, blocks...)
-			for i, b := range blocks {
+			page := all.in(t, format)
+			for i, alone := range each {
 				replica := string(rune('a' + i))
-				requireSamePage(t, pageIn(t, format, b), restrict(page, replica), "seed %d, %s, replica %s", seed, name, replica)
+				requireSamePage(t, alone.in(t, format), restrict(page, replica), "seed %d, %s, replica %s", seed, name, replica)
 			}
 			requireReaders(t, page, format)
 		}
@@ -184,11 +213,16 @@ func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 // have as many samples as lines.
 func requireReaders(t *testing.T, page string, format expfmt.Format) {
 	t.Helper()
-	got, err := readings([]byte(page), string(format))
-	require.NoError(t, err, page)
-	require.Len(t, got, len(sampleLines(page)))
+	missing := 0
+	for line := range strings.Lines(page) {
+		if line[0] != '#' {
+			missing++
+		}
+	}
+	require.NoError(t, eachReading([]byte(page), string(format), func(labels.Labels, float64) { missing-- }), page)
+	require.Zero(t, missing, page)
 	if format.FormatType() == expfmt.TypeTextPlain {
-		_, err = families(page)
+		_, err := families(page)
 		require.NoError(t, err, page)
 		return
 	}
@@ -204,11 +238,12 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	for seed := range uint64(150) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 0)), conflicting: true, partial: true}
 		blocks := merged(t, g.page(), g.page(), g.page())
+		all, each := layOut(blocks...), layOutEach(blocks...)
 		for name, format := range textFormats() {
-			page := pageIn(t, format, blocks...)
-			for i, b := range blocks {
+			page := all.in(t, format)
+			for i, alone := range each {
 				replica := string(rune('a' + i))
-				require.Equal(t, sampleLines(pageIn(t, format, b)), sampleLines(restrict(page, replica)), "seed %d, %s, replica %s", seed, name, replica)
+				require.Equal(t, sampleLines(alone.in(t, format)), sampleLines(restrict(page, replica)), "seed %d, %s, replica %s", seed, name, replica)
 			}
 			requireReaders(t, page, format)
 			if format.FormatType() == expfmt.TypeOpenMetrics {
@@ -225,22 +260,27 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 // Prometheus reads of messages.
 func TestNoTargetChangesWhatAnotherHasInProtobuf(t *testing.T) {
 	t.Parallel()
-	of := func(blocks []*exposition.Block, scheme model.EscapingScheme, replica string) []string {
-		all, err := readings([]byte(pageIn(t, formatOf(expfmt.TypeProtoDelim, scheme), blocks...)), protobufType)
+	of := func(page laidOut, scheme model.EscapingScheme) []string {
+		all, err := readings([]byte(page.in(t, formatOf(expfmt.TypeProtoDelim, scheme))), protobufType)
 		require.NoError(t, err)
-		return slices.DeleteFunc(all, func(one string) bool { return !strings.Contains(one, `r="`+replica+`"`) })
+		return all
+	}
+	only := func(all []string, replica string) []string {
+		return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return !strings.Contains(one, `r="`+replica+`"`) })
 	}
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 2)), conflicting: true, partial: true}
 		blocks := merged(t, g.page(), g.page(), g.page())
+		all, each := layOut(blocks...), layOutEach(blocks...)
 		for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.ValueEncodingEscaping} {
-			for i := range blocks {
+			together := of(all, scheme)
+			for i, one := range each {
 				replica := string(rune('a' + i))
-				alone := of(blocks[i:i+1], scheme, replica)
+				alone := only(of(one, scheme), replica)
 				require.NotEmpty(t, alone)
-				require.Equal(t, alone, of(blocks, scheme, replica), "seed %d, %s, replica %s", seed, scheme, replica)
+				require.Equal(t, alone, only(together, replica), "seed %d, %s, replica %s", seed, scheme, replica)
 				if scheme == model.NoEscaping {
-					require.Equal(t, mustReadings(t, pageIn(t, formatOf(expfmt.TypeTextPlain, scheme), blocks[i])), alone, "and as in text")
+					require.Equal(t, mustReadings(t, one.in(t, formatOf(expfmt.TypeTextPlain, scheme))), alone, "and as in text")
 				}
 			}
 		}

@@ -105,28 +105,34 @@ func reading(lset labels.Labels, v float64) string {
 
 // readings are the samples of a page as textparse reads them, sorted.
 func readings(page []byte, contentType string) ([]string, error) {
+	var out []string
+	err := eachReading(page, contentType, func(lset labels.Labels, v float64) { out = append(out, reading(lset, v)) })
+	slices.Sort(out)
+	return out, err
+}
+
+// eachReading goes through the samples that textparse reads, in their order.
+func eachReading(page []byte, contentType string, got func(lset labels.Labels, v float64)) error {
 	if contentType == "" {
 		contentType = "text/plain; version=0.0.4"
 	}
 	p, err := textparse.New(page, contentType, labels.NewSymbolTable(), textparse.ParserOptions{})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []string
 	for {
 		entry, err := p.Next()
 		if errors.Is(err, io.EOF) {
-			slices.Sort(out)
-			return out, nil
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if entry == textparse.EntrySeries {
 			var lset labels.Labels
 			p.Labels(&lset)
 			_, _, v := p.Series()
-			out = append(out, reading(lset, v))
+			got(lset, v)
 		}
 	}
 }

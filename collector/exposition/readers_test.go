@@ -121,8 +121,9 @@ func TestOpenMetricsPagesOfAnythingAreRead(t *testing.T) {
 	for seed := range uint64(100) {
 		g := generator{Rand: rand.New(rand.NewPCG(seed, 1)), conflicting: seed%3 > 0, partial: seed%2 > 0}
 		blocks := merged(t, otherwise(g, g.page()), otherwise(g, g.page()), otherwise(g, g.page()))
+		all := layOut(blocks...)
 		for scheme, format := range textFormats() {
-			page := pageIn(t, format, blocks...)
+			page := all.in(t, format)
 			requireReaders(t, page, format)
 			if format.FormatType() == expfmt.TypeOpenMetrics {
 				pages[fmt.Sprintf("seed %d %s", seed, scheme)] = page
