@@ -137,11 +137,11 @@ func quoteName(name string) string {
 }
 
 // seriesOf is a series as a sample line has it.
-func seriesOf(name, labels string) string {
+func seriesOf(name, set string) string {
 	if model.LegacyValidation.IsValidMetricName(name) {
-		return name + "{" + labels + "}"
+		return name + "{" + set + "}"
 	}
-	return "{" + strconv.Quote(name) + "," + labels + "}"
+	return "{" + strconv.Quote(name) + "," + set + "}"
 }
 
 // laidOut are blocks of which one layout serves the readers of all formats, as

@@ -46,7 +46,7 @@ func TestTheTextOfAHugePageIsKeptOnceItCameTwice(t *testing.T) {
 				body := hugePage(c.size, label, value)
 				b, err := parseWith(t, cache, body, "")
 				require.NoError(t, err)
-				require.True(t, "# TYPE a untyped\n"+body == render(t, &exposition.Merger{}, b), "the page is another")
+				requireSamePage(t, "# TYPE a untyped\n"+body, render(t, &exposition.Merger{}, b))
 				if n > 0 && c.labels[n-1] == label {
 					require.Same(t, shapes[label], b.Shape(), "the plan of our page stays what it was")
 				}
