@@ -38,8 +38,7 @@ func reasonOf(c *prometheus.Config, b *labels.Builder) string {
 		return fmt.Sprintf("drops targets whose %s matches %s, and it is %q", label, c.Regex.String(), value)
 	case c.Action == prometheus.KeepEqual:
 		return fmt.Sprintf("keeps targets whose %s is equal to %s, and these are %q and %q", label, c.TargetLabel, value, b.Get(c.TargetLabel))
-	case c.Action == prometheus.DropEqual:
+	default: // dropequal: no other action drops a target.
 		return fmt.Sprintf("drops targets whose %s is equal to %s, and both are %q", label, c.TargetLabel, value)
 	}
-	return "drops it (" + string(c.Action) + ")"
 }

@@ -60,11 +60,14 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 	}
 	b := triton(t)
 	require.Equal(t, "the server was not recognised yet", assess.CanaryOrder(b.Engine, nil, api, "llm", assess.Down).Hold)
-	for state, hold := range map[assess.State]string{
+	holds := map[assess.State]string{
 		assess.Unknown: "the replica is unknown", assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
-		assess.Draining: "the replica is draining", assess.Down: "the replica is down",
-		assess.Ready: "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
-	} {
+		assess.Draining: "the replica is draining", assess.Down: "the replica is down", assess.Unserved: "the replica is unserved",
+		assess.Silent: "the replica is silent",
+		assess.Ready:  "", assess.Failing: "", assess.Stalled: "", assess.Blind: "",
+	}
+	require.Len(t, holds, len(assess.States())+1, "every state, and that of a rank without a port")
+	for state, hold := range holds {
 		require.Equal(t, hold, assess.CanaryOrder(b.Engine, known(&b), api, "llm", state).Hold, state)
 	}
 }

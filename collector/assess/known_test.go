@@ -2,6 +2,7 @@ package assess_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -31,11 +32,7 @@ func triton(t *testing.T) assess.Basis {
 	t.Helper()
 	e, ok := engine.Of("triton")
 	require.True(t, ok)
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block := cache.Block()
-	defer block.Release()
-	require.NoError(t, cache.Parse(block, []byte(tritonText), "text/plain"))
-	page := engine.ReadPage(e, block)
+	page := pageOf(t, e, tritonText)
 	facts := &engine.Facts{
 		EngineVersion: "2.64.0", BuildVersion: "1.0.0", Listed: true,
 		Models: []engine.ModelFacts{{
@@ -50,6 +47,16 @@ func triton(t *testing.T) assess.Basis {
 		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Facts: facts, Page: page, Expect: &assess.Expectations{},
 		Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
 	}
+}
+
+// pageOf is what a text says.
+func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
+	t.Helper()
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	block := cache.Block()
+	defer block.Release()
+	require.NoError(t, cache.Parse(block, []byte(text), "text/plain"))
+	return engine.ReadPage(e, block)
 }
 
 // after is what is known from a basis with a change.
@@ -249,6 +256,52 @@ expectation_mismatch{fact="trtllm_version", pool_id="p"} 1
 	require.NotContains(t, "\n"+got, "\n{", "questions have no series")
 	require.Nil(t, (*assess.Known)(nil).Series(own))
 	require.Contains(t, text(after(t, func(b *assess.Basis) { b.Topology = nil }).Series(own)), `model_id="unknown"`)
+}
+
+// TestLabelsAreThoseOfTheCatalogue has a model of which everything is known.
+func TestLabelsAreThoseOfTheCatalogue(t *testing.T) {
+	k := after(t, func(b *assess.Basis) {
+		m := &b.Facts.Models[0]
+		m.Platform, m.Parameters = "tensorrt_plan", make(map[string]string)
+		for _, name := range engine.ModelParameters() {
+			m.Parameters[name] = "x"
+		}
+		b.Expect.EngineVersion, b.Objectives = "2.64.0", []target.Check{{Name: "ttft", OK: true}}
+	})
+	shown := make(map[string]map[string]bool)
+	for _, s := range k.Series(labels.EmptyLabels()) {
+		if shown[s.Family] == nil {
+			shown[s.Family] = make(map[string]bool)
+		}
+		s.Labels.Range(func(l labels.Label) { shown[s.Family][l.Name] = true })
+	}
+	for _, f := range assess.Catalogue() {
+		if got := shown[f.Name]; got != nil {
+			require.Equal(t, f.Labels, slices.Sorted(maps.Keys(got)), f.Name)
+			delete(shown, f.Name)
+		}
+	}
+	require.Empty(t, shown, "families that the catalogue has not got")
+}
+
+func TestWhoseFailuresNobodySees(t *testing.T) {
+	counted := after(t, func(b *assess.Basis) {
+		b.Facts.Models[0].Decoupled = false
+		b.Page = pageOf(t, b.Engine, tritonText+"nv_inference_request_duration_us{model=\"llm\",version=\"1\"} 9\n")
+	})
+	require.Empty(t, counted.Unshown(), "the page shows them")
+	k := after(t, same)
+	require.NotEmpty(t, k.Unshown(), "a page without durations counts nothing")
+	require.Equal(t, reasonOf(k, engine.CanOutcomes), k.Unshown())
+	k.Canary = true
+	require.Empty(t, k.Unshown(), "the canary sees them")
+	require.Empty(t, (*assess.Known)(nil).Unshown(), "nothing is known yet")
+}
+
+// reasonOf is what is said of a capability.
+func reasonOf(k *assess.Known, capability string) string {
+	checks := k.List(assess.Capabilities)
+	return checks[slices.IndexFunc(checks, func(c target.Check) bool { return c.Name == capability })].Reason
 }
 
 func TestSkewFactsOfAReplica(t *testing.T) {

@@ -119,7 +119,7 @@ func places(key string) []string {
 		for t.Kind() == reflect.Slice {
 			t, at.path = shapeOf(t.Elem()), at.path+"[]"
 		}
-		if t.Kind() != reflect.Struct || !hasKeys(t) || strings.Count(at.path, ".") > 3 {
+		if t.Kind() != reflect.Struct || !hasKeys(t) {
 			continue
 		}
 		keys := keysOf(t)

@@ -29,6 +29,17 @@ func TestOneRunFindsMistakesInKeysAndBetweenThem(t *testing.T) {
 			"pools:\n- pool_id: a\n  static_configs: [ { targets: [ { a: b } ] } ]\n- pool_id: a/b\n  static_configs: [ { targets: ['a:1'] } ]\n",
 			[]string{`line 3: pools[0].static_configs[0].targets[0] must be text, not a mapping`, `line 4: pools[1].pool_id: "a/b" has a slash, which separates pool and replica; use - instead`},
 		},
+		"what is left of a list within a pool has the places that it had": {
+			"pools:\n- pool_id: a\n  static_configs: [ { targets: [ { a: b }, 'a:1', 'a:1' ] } ]\n",
+			[]string{
+				`line 3: pools[0].static_configs[0].targets[0] must be text, not a mapping`,
+				`line 3: pools[0].static_configs[0].targets[2]: pool_id "a" and replica_id "a:1" are already used by pools[0].static_configs[0].targets[1]; give each target its own replica_id`,
+			},
+		},
+		"what a merge that was left out may have given is not missed": {
+			"pools:\n- pool_id: a\n  <<: [ x ]\n  api_scheme: https\n  static_configs: [ { targets: ['a:1'] } ]\n",
+			[]string{`line 3: pools[0]: a merge key (<<) takes a mapping, not text`},
+		},
 		"what speaks of a key that was left out is not reported": {
 			"pools:\n- pool_id: a\n  silent: true\n  canary: { enabled: true, max_tokens: x }\n  scrape_interval: 1s\n  scrape_timeout: much\n  api_scheme: https\n  api_port: x\n  static_configs: [ { targets: ['a:1'] } ]\n",
 			[]string{

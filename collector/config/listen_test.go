@@ -47,3 +47,19 @@ func TestListenAddressMustHaveAPort(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, f.CheckListen("localhost"), "write it like :9400")
 }
+
+func TestAnAddressOfThisMachineIsTheExporterOnEveryAddress(t *testing.T) {
+	addresses, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		require.True(t, ok)
+		if network.IP.IsLinkLocalUnicast() {
+			continue // A target would need the zone too.
+		}
+		target := net.JoinHostPort(network.IP.String(), "9400")
+		f, err := config.FromTargets([]string{"http://" + target}, config.DefaultPool)
+		require.NoError(t, err)
+		require.ErrorContains(t, f.CheckListen(":9400"), "is this exporter itself", target)
+	}
+}

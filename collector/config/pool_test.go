@@ -232,3 +232,10 @@ func TestAnEngineDirStartsAtTheFolderOfTheDocument(t *testing.T) {
 		require.Equal(t, want, f.Pools[0].EngineDir)
 	}
 }
+
+func TestAValueThatIsCalledAsAKeyOfAFileNamesNone(t *testing.T) {
+	f := onePool()
+	f.Pools[0].PoolID, f.Pools[0].MetricsPath = "key_file", "/cert_file"
+	f.Resolve()
+	require.NoError(t, f.Validate())
+}

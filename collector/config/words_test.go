@@ -112,6 +112,7 @@ func TestAnUnknownKeyIsTakenForTheOneItIsASlipOf(t *testing.T) {
 		"api_prt":       "api_port",        // Nearer than api_protocol.
 		"enigne_dri":    "engine_dir",      // Two swaps.
 		"metrics_paht":  "metrics_path",    // A swap at the end.
+		"lso":           "slo",             // A swap at the beginning.
 		"iteration_sta": "iteration_stats", // Two are missing at the end.
 	} {
 		got := mistakes(t, key+": x")[0]
@@ -128,6 +129,7 @@ func TestAnUnknownKeyIsSentToTheBlockItBelongsTo(t *testing.T) {
 		"samples: 5":                          `unknown key "samples" in pools[0]; it belongs in pools[].limits`,
 		"limits: { pool_id: a }":              `unknown key "pool_id" in pools[0].limits; it belongs in pools[]`,
 		"expect: { prompt: a }":               `unknown key "prompt" in pools[0].expect; it belongs in pools[].canary`,
+		"expect: { own_namespace: a }":        `unknown key "own_namespace" in pools[0].expect; it belongs in pools[].kubernetes_sd_configs[].namespaces`,
 		"expect: { global: a }":               `unknown key "global" in pools[0].expect; it belongs in the document`,
 		"expect: { scrape_interval: 5s }":     `unknown key "scrape_interval" in pools[0].expect; it belongs in global or pools[]`,
 		"slo: { zzzzzzzzz: 1 }":               `unknown key "zzzzzzzzz" in pools[0].slo; known keys: ttft, tpot, itl, e2e, availability`,
