@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,6 +159,18 @@ func single(m *engine.Meaning, requests float64) float64 {
 	return 5
 }
 
+// derived are the series of pages that were read already: the same signals are
+// enough for many families, and several tests ask for them.
+var derived sync.Map
+
+// series are those that [everything.derive] gives, derived once for all tests.
+func (v everything) series(t *testing.T) map[string][]labels.Labels {
+	t.Helper()
+	once, _ := derived.LoadOrStore(fmt.Sprint(v.e.Kind(), v.nth, v.only == nil, v.only),
+		sync.OnceValue(func() map[string][]labels.Labels { return v.derive(t) }))
+	return once.(func() map[string][]labels.Labels)()
+}
+
 // derive reads seven pages, for rules that compare what happened between them, and
 // gives the series that have a value by the name of their family.
 func (v everything) derive(t *testing.T) map[string][]labels.Labels {
@@ -191,7 +204,7 @@ func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
 		if fed[v.e.Kind()] == nil {
 			fed[v.e.Kind()] = make(map[string][]labels.Labels)
 		}
-		for name, series := range v.derive(t) {
+		for name, series := range v.series(t) {
 			fed[v.e.Kind()][name] = append(fed[v.e.Kind()][name], series...)
 		}
 		for _, f := range Catalogue() {
@@ -200,7 +213,7 @@ func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
 				if !slices.Contains(f.Engines, v.e.Kind()) {
 					continue
 				}
-				fed[v.e.Kind()][f.Name] = append(fed[v.e.Kind()][f.Name], v.derive(t)[f.Name]...)
+				fed[v.e.Kind()][f.Name] = append(fed[v.e.Kind()][f.Name], v.series(t)[f.Name]...)
 			}
 		}
 	}
@@ -246,7 +259,7 @@ func TestEachSetOfSignalsThatARuleDeclaresIsEnough(t *testing.T) {
 	for _, v := range variants() {
 		for _, f := range Catalogue() {
 			for _, v := range alone(v, &f) {
-				require.NotEmpty(t, v.derive(t)[f.Name], "%s of %s from %v", f.Name, v.e.Kind(), v.only)
+				require.NotEmpty(t, v.series(t)[f.Name], "%s of %s from %v", f.Name, v.e.Kind(), v.only)
 			}
 		}
 	}
