@@ -84,7 +84,7 @@ func (c *cage) status(i int) target.Status { return c.line.status("r" + strconv.
 func (c *cage) until(what string, i int, holds func(s map[string]float64) bool) map[string]float64 {
 	c.t.Helper()
 	var s map[string]float64
-	c.waitFor(what, 20*time.Millisecond, func() (page, missing string) {
+	c.waitFor(what, glance, func() (page, missing string) {
 		if s = c.series(i); holds(s) {
 			return "", ""
 		}

@@ -29,6 +29,10 @@ import (
 // be busy.
 const patience = time.Minute
 
+// glance is the time between two looks at a page, most of whose targets are scraped
+// every tenth of a second: a page is costly to write.
+const glance = 40 * time.Millisecond
+
 // line is a running collector with its store.
 type line struct {
 	*collector.Collector
@@ -174,7 +178,7 @@ func (l *line) wait(d time.Duration) {
 // on the way to be valid and check to hold.
 func (l *line) until(what string, check func(page string), done func(page string) (missing string)) string {
 	l.t.Helper()
-	return l.untilEvery(40*time.Millisecond, what, check, done)
+	return l.untilEvery(glance, what, check, done)
 }
 
 // untilEvery is until with another time between two looks.
@@ -193,7 +197,7 @@ func (l *line) untilEvery(every time.Duration, what string, check func(page stri
 // eventually waits until the page has all of the texts.
 func (l *line) eventually(texts ...string) string {
 	l.t.Helper()
-	return l.waitFor("A text on the page", 20*time.Millisecond, func() (page, missing string) {
+	return l.waitFor("A text on the page", glance, func() (page, missing string) {
 		page = l.page()
 		for _, text := range texts {
 			if !strings.Contains(page, text) {
@@ -207,7 +211,7 @@ func (l *line) eventually(texts ...string) string {
 // eventuallyWithout waits until the page has not got the text any more.
 func (l *line) eventuallyWithout(text string) {
 	l.t.Helper()
-	l.waitFor("A page without a text", 20*time.Millisecond, func() (page, missing string) {
+	l.waitFor("A page without a text", glance, func() (page, missing string) {
 		if page = l.page(); strings.Contains(page, text) {
 			return page, "absence of " + text
 		}

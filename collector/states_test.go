@@ -110,7 +110,7 @@ func (s *scene) still(page string) string {
 // until waits for something to happen.
 func (s *scene) until(what string, holds func() bool) {
 	s.t.Helper()
-	s.waitFor(what, 20*time.Millisecond, func() (page, missing string) {
+	s.waitFor(what, glance, func() (page, missing string) {
 		if holds() {
 			return "", ""
 		}

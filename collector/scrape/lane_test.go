@@ -215,12 +215,13 @@ func TestATargetThatTakesLongHoldsNoOtherUpAndIsAskedOnce(t *testing.T) {
 	var order []string
 	var all sync.WaitGroup
 	for _, s := range []struct {
-		name string
-		of   *faultServer
-		ok   bool
-	}{{"slow", slow, true}, {"mute", mute, false}, {"quick", quick, true}} {
+		name    string
+		of      *faultServer
+		timeout time.Duration
+		ok      bool
+	}{{"slow", slow, time.Minute, true}, {"mute", mute, time.Second, false}, {"quick", quick, time.Minute, true}} {
 		all.Add(1)
-		require.True(t, b.Ask(t.Context(), paged(t, client, s.of.url, 2*time.Second), func() []byte { return nil }, func(p scrape.Page, ok bool) {
+		require.True(t, b.Ask(t.Context(), paged(t, client, s.of.url, s.timeout), func() []byte { return nil }, func(p scrape.Page, ok bool) {
 			mu.Lock()
 			defer mu.Unlock()
 			defer all.Done()
