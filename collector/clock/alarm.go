@@ -6,8 +6,10 @@ import (
 )
 
 // slotLength is the longest time between two moments of the clock at which work
-// of the same interval is begun: what is due within it is begun together.
-const slotLength = 100 * time.Millisecond
+// of the same interval is begun: what is due within it is begun together. A slot
+// costs some 0.4 ms of processor time that has nothing to do with how many targets
+// are in it; half as long ones make scraping 1000 targets every 5 s a sixth dearer.
+const slotLength = 200 * time.Millisecond
 
 // Alarm is work with its next moment. Its fields belong to the clock.
 type Alarm struct {
@@ -37,10 +39,10 @@ func slotted(at, every time.Duration) time.Duration {
 	return at - at%slot
 }
 
-// slotOf is the length of the slots of an interval: a part of it, and of ten at
+// slotOf is the length of the slots of an interval: a part of it, and of five at
 // least.
 func slotOf(every time.Duration) time.Duration {
-	const leastSlots = 10
+	const leastSlots = 5
 	slots := max(leastSlots, (every+slotLength-1)/slotLength)
 	return max(every/slots, 1)
 }
