@@ -146,27 +146,36 @@ func TestHealthByStatus(t *testing.T) {
 }
 
 func TestWhoSaysThatItIsLive(t *testing.T) {
-	for _, c := range []struct {
-		kind        engine.Kind
-		status      int
-		live, known bool
-	}{
-		{engine.Triton, 200, true, true},
-		{engine.Triton, 400, false, true},
-		{engine.Triton, 404, false, false},
-		{engine.NIM, 200, true, true},
-		{engine.NIM, 503, false, true},
-		{engine.TRTLLMServe, 200, true, true},
-		{engine.TRTLLMServe, 503, true, true},
-		{engine.TRTLLMServe, 404, false, true},
-		{engine.TritonOpenAI, 200, false, false},
-	} {
-		h := of(t, c.kind).Health(t.Context(), said{status: c.status}, "http://server")
-		require.Equal(t, c.live, h.Live, "%s, %d", c.kind, c.status)
-		require.Equal(t, c.known, h.LiveKnown, "%s, %d", c.kind, c.status)
+	const yes, no, silent = "live", "not live", "nothing"
+	says := func(h engine.Health) string {
+		switch {
+		case h.Live && h.LiveKnown:
+			return yes
+		case h.LiveKnown:
+			return no
+		}
+		require.False(t, h.Live)
+		return silent
 	}
-	h := of(t, engine.NIM).Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")
-	require.False(t, h.LiveKnown)
+	// Servers that are asked one thing are live when they answer it either way.
+	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: no, 403: no, 404: no}
+	for kind, want := range map[engine.Kind]map[int]string{
+		engine.Triton:       {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
+		engine.NIM:          {200: yes, 400: no, 500: no, 503: no, 401: no, 403: no, 404: no},
+		engine.TritonOpenAI: {200: silent, 400: silent, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
+		engine.TRTLLMServe:  either,
+		engine.VLLM:         either,
+		engine.SGLang:       either,
+	} {
+		for status, word := range want {
+			require.Equal(t, word, says(of(t, kind).Health(t.Context(), said{status: status}, "http://server")), "%s, %d", kind, status)
+		}
+	}
+	for kind, want := range map[engine.Kind]string{
+		engine.Triton: silent, engine.NIM: silent, engine.TritonOpenAI: silent, engine.TRTLLMServe: no, engine.VLLM: no, engine.SGLang: no,
+	} {
+		require.Equal(t, want, says(of(t, kind).Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")), kind)
+	}
 }
 
 func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {

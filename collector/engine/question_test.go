@@ -135,6 +135,33 @@ func TestOfSeveralDeclaredVersionsTheLastModelsCounts(t *testing.T) {
 	}
 }
 
+// breaks is a server whose asker panics over one path.
+type breaks struct {
+	answers
+
+	path string
+}
+
+// Do implements engine.Asker.
+func (b breaks) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
+	if strings.HasSuffix(address, b.path) {
+		panic("broken over " + b.path)
+	}
+	return b.answers.Do(ctx, method, address, body, limit)
+}
+
+func TestAPanicOverAnyQuestionReachesWhoPutTheRound(t *testing.T) {
+	for path, over := range map[string]string{"/v2": ".askVersion(", "/v2/repository/index": ".askModels(", "/v2/models/m11/config": ".askConfig("} {
+		panicked := func() (p any) {
+			defer func() { p = recover() }()
+			of(t, engine.Triton).Ask(t.Context(), breaks{manyModels(12, 0), path}, "http://server", nil)
+			return nil
+		}()
+		require.Contains(t, panicked, "broken over "+path+"\n", "or nobody could tell that a round failed")
+		require.Contains(t, panicked, over, "its own stack, not that of the round")
+	}
+}
+
 // posted remembers what a server was asked with.
 type posted struct {
 	answers

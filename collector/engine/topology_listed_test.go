@@ -1,0 +1,51 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestWhatAListOfTheOperatorMakesOfAModel covers every role that a model has
+// without a list, in a list of its own and in one with a model that is gone.
+func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
+	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
+	seen := engine.Seen{
+		Names:     []string{"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back"},
+		Executors: []string{"tensorrt_llm", "target", "little", "front"},
+	}
+	facts := []engine.ModelFacts{
+		{Name: "bls", Configured: true, Backend: "python", Calls: []string{"target", "little"}, Draft: "little"},
+		{Name: "target", Configured: true, Backend: "tensorrtllm"},
+		{Name: "little", Configured: true, Backend: "tensorrtllm"},
+		{Name: "configured", Configured: true, Backend: "onnxruntime"},
+	}
+	for _, c := range []struct {
+		model                     string
+		unlisted, alone, withGone engine.Role
+	}{
+		{"ensemble", entry, entry, entry},
+		{"preprocessing", part, part, entry},
+		{"configured", single, single, entry},
+		{"little", draft, draft, entry},
+		{"front", unknown, single, entry},
+		{"back", unknown, single, entry},
+		{"never seen", single, single, part},
+	} {
+		for says, listed := range map[string]struct {
+			ids  map[string][]string
+			want engine.Role
+		}{
+			"no list":             {nil, c.unlisted},
+			"an empty list":       {map[string][]string{"id": {}}, c.unlisted},
+			"the list of another": {map[string][]string{"id": {"gone"}}, c.unlisted},
+			"alone":               {map[string][]string{"id": {c.model}}, c.alone},
+			"behind one gone":     {map[string][]string{"id": {"gone", c.model}}, c.withGone},
+		} {
+			got := engine.NewTopology(of(t, engine.Triton), seen, facts, listed.ids)
+			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, says)
+		}
+	}
+}
