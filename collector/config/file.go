@@ -133,7 +133,7 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	var doc, second yaml.Node
 	err := dec.Decode(&doc)
 	switch {
-	case errors.Is(err, io.EOF), err == nil && len(doc.Content) > 0 && doc.Content[0].ShortTag() == "!!null":
+	case errors.Is(err, io.EOF), err == nil && doc.Content[0].ShortTag() == "!!null":
 		return nil, fmt.Errorf("%s: the file is empty; it needs at least pools", name)
 	case err != nil:
 		return nil, problems{syntaxProblem(err, string(text))}.err(name)

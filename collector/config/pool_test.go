@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
+	"gopkg.in/yaml.v3"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
@@ -238,4 +239,23 @@ func TestAValueThatIsCalledAsAKeyOfAFileNamesNone(t *testing.T) {
 	f.Pools[0].PoolID, f.Pools[0].MetricsPath = "key_file", "/cert_file"
 	f.Resolve()
 	require.NoError(t, f.Validate())
+}
+
+func TestABlockIsReadOverItsDefaults(t *testing.T) {
+	var identity config.Identity
+	require.NoError(t, yaml.Unmarshal([]byte("{}"), &identity))
+	require.Equal(t, config.DefaultIdentity, identity)
+	var global config.Global
+	require.NoError(t, yaml.Unmarshal([]byte("{}"), &global))
+	require.Equal(t, config.DefaultGlobal, global)
+	var limits config.Limits
+	require.NoError(t, yaml.Unmarshal([]byte("labels: 3"), &limits))
+	want := config.DefaultLimits
+	want.Series.Labels = 3
+	require.Equal(t, want, limits)
+}
+
+func TestANumberOfReplicasIsNoList(t *testing.T) {
+	var r config.Replicas
+	require.ErrorContains(t, yaml.Unmarshal([]byte("[ 1 ]"), &r), "cannot unmarshal")
 }

@@ -44,6 +44,12 @@ func TestRedactionKeepsWhatIsNotSecret(t *testing.T) {
 	require.Contains(t, f.String(), "http://xxxxx@proxy.example:3128?xxxxx")
 }
 
+func TestAPrintedDocumentIsIndentedAsTheDocumentationIs(t *testing.T) {
+	f, err := config.Load("testdata/good/minimal.yml")
+	require.NoError(t, err)
+	require.Contains(t, f.String(), "global:\n  scrape_interval: 5s\n")
+}
+
 func TestUserinfoOfDiscoveryURLsIsNotPrinted(t *testing.T) {
 	f, err := config.Parse("config.yml", []byte(`
 pools:
