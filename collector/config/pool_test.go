@@ -248,6 +248,9 @@ func TestABlockIsReadOverItsDefaults(t *testing.T) {
 	var global config.Global
 	require.NoError(t, yaml.Unmarshal([]byte("{}"), &global))
 	require.Equal(t, config.DefaultGlobal, global)
+	var sharding config.Sharding
+	require.NoError(t, yaml.Unmarshal([]byte("{}"), &sharding))
+	require.Equal(t, config.DefaultSharding, sharding)
 	var limits config.Limits
 	require.NoError(t, yaml.Unmarshal([]byte("labels: 3"), &limits))
 	want := config.DefaultLimits
@@ -258,4 +261,9 @@ func TestABlockIsReadOverItsDefaults(t *testing.T) {
 func TestANumberOfReplicasIsNoList(t *testing.T) {
 	var r config.Replicas
 	require.ErrorContains(t, yaml.Unmarshal([]byte("[ 1 ]"), &r), "cannot unmarshal")
+}
+
+func TestTargetsThatNoRuleCanTellApartAreListedOnce(t *testing.T) {
+	require.Equal(t, []string{"line 3: pools[0].static_configs[0].targets[1]: a:1 has the labels of pools[0].static_configs[0].targets[0], and no rule can tell them apart; list it once"},
+		mistakesOf(t, "pools:\n- pool_id: a\n  static_configs: [ { targets: ['a:1', 'a:1'] } ]\n  relabel_configs: [ { target_label: x, replacement: y } ]\n"))
 }
