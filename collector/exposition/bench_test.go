@@ -289,6 +289,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 			require.NoError(b, err)
 			buf, err = packed.Write(&size, buf)
 			require.NoError(b, err)
+			packed.Release()
 			continue
 		}
 		if l.TextLength(blocks, nil) == 0 {

@@ -84,7 +84,8 @@ type pieceCompressor struct {
 var compressors = sync.Pool{New: func() any { return &pieceCompressor{} }}
 
 // compress compresses the text so that it can be put between others: as blocks of
-// deflate up to a whole byte, none of them the last, or as a frame of zstd.
+// deflate up to a whole byte, none of them the last, or as a frame of zstd. The bytes
+// are good until it is called again.
 func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
 	if e == Zstd {
 		if c.zs == nil {
@@ -94,7 +95,7 @@ func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
 			}
 		}
 		c.frame = c.zs.EncodeAll(c.plain, c.frame[:0])
-		return exact(c.frame), nil
+		return c.frame, nil
 	}
 	c.packed.Reset()
 	if c.gz == nil {
@@ -106,7 +107,7 @@ func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
 	if _, err = c.gz.Write(c.plain); err == nil {
 		err = c.gz.Flush()
 	}
-	return exact(c.packed.Bytes()), err
+	return c.packed.Bytes(), err
 }
 
 // Compressor writes one compressed page after another and reuses its tables. It

@@ -2,9 +2,9 @@ package exposition
 
 import "io"
 
-// Packed is a compressed page. It never changes, may be written by several at the
-// same time, and has its pieces in common with the [Packer] that made it: the page
-// is nowhere in one.
+// Packed is a compressed page. It does not change until it is released, may be
+// written by several at the same time, and has its pieces in common with the [Packer]
+// that made it: the page is nowhere in one.
 type Packed struct {
 	head, tail []byte
 	pieces     []*piece
@@ -14,7 +14,7 @@ type Packed struct {
 // Whole is a page that is there already, which must not change any more.
 func Whole(page []byte) *Packed { return &Packed{head: page, size: len(page)} }
 
-// newPacked puts the pieces of a page together.
+// newPacked puts the pieces of a page together, which it holds.
 func newPacked(e Encoding, pieces []*piece) *Packed {
 	p := &Packed{pieces: pieces}
 	if e == Gzip {
@@ -22,9 +22,19 @@ func newPacked(e Encoding, pieces []*piece) *Packed {
 	}
 	p.size = len(p.head) + len(p.tail)
 	for _, one := range pieces {
+		one.hold()
 		p.size += len(one.data)
 	}
 	return p
+}
+
+// Release gives the memory of the page back, once, when nobody writes it any more. A
+// page that is never released is forgotten like anything else.
+func (p *Packed) Release() {
+	for _, one := range p.pieces {
+		one.release()
+	}
+	p.pieces = nil
 }
 
 // Len is the length of the page in bytes.

@@ -1,6 +1,7 @@
 package exposition
 
 import (
+	"errors"
 	"hash/crc32"
 	"hash/maphash"
 	"runtime"
@@ -32,24 +33,8 @@ type Packer struct {
 // repeats is the coding of pieces that have tokens: gzip, from the tokens.
 const repeats Encoding = "repeats"
 
-// fingerprint is what pieces of the same text have in common, and no others: the
-// coding, two sums of the text or of its tokens, and the size of the text.
-type fingerprint struct {
-	coding Encoding
-	hash   uint64
-	more   uint64
-	size   int
-}
-
-// piece is a part of a page, compressed. It never changes.
-type piece struct {
-	fingerprint
-
-	crc  uint32
-	data []byte
-}
-
-// Pack compresses what [Layout.WriteText] writes; the coding must be gzip or zstd.
+// Pack compresses what [Layout.WriteText] writes; the coding must be gzip or zstd. The
+// caller releases the page.
 func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name string) bool) (*Packed, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,14 +51,27 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 		c.plain = l.appendPiece(c.plain[:0], work[i], blocks, only)
 		pieces[i], errs[i] = p.piece(c, e)
 	})
-	p.kept = make(map[fingerprint]*piece, len(pieces))
-	for i, one := range pieces {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		p.kept[one.fingerprint] = one
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
-	return newPacked(e, pieces), nil
+	packed := newPacked(e, pieces)
+	p.keep(pieces)
+	return packed, nil
+}
+
+// keep has these pieces instead of those of the page before.
+func (p *Packer) keep(pieces []*piece) {
+	before := p.kept
+	p.kept = make(map[fingerprint]*piece, len(pieces))
+	for _, one := range pieces {
+		if p.kept[one.fingerprint] == nil {
+			p.kept[one.fingerprint] = one
+			one.hold()
+		}
+	}
+	for _, one := range before {
+		one.release()
+	}
 }
 
 // together calls do for each of n pieces, and others call it too where they are
@@ -107,7 +105,7 @@ func (p *Packer) piece(c *pieceCompressor, e Encoding) (*piece, error) {
 		return before, nil
 	}
 	data, err := c.compress(e)
-	return &piece{is, crc, data}, err
+	return newPiece(is, crc, data), err
 }
 
 // repeated finds the piece of a text with tokens, which are the text, or encodes
@@ -118,5 +116,5 @@ func (p *Packer) repeated(c *pieceCompressor) *piece {
 	if before := p.kept[is]; before != nil {
 		return before
 	}
-	return &piece{is, crc32.ChecksumIEEE(t.text), exact(c.deflate(t))}
+	return newPiece(is, crc32.ChecksumIEEE(t.text), c.deflate(t))
 }

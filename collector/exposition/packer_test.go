@@ -189,3 +189,41 @@ func TestPagesArePackedForSeveralAtTheSameTime(t *testing.T) {
 		require.Equal(t, written(t, packed[0]), written(t, packed[i]))
 	}
 }
+
+// Pages that are made and released meanwhile change no byte of a page that somebody
+// holds.
+func TestAPageStaysAsItIsUntilItIsReleased(t *testing.T) {
+	t.Parallel()
+	targets := fleet(t, 20)
+	var m exposition.Merger
+	var p exposition.Packer
+	type held struct {
+		page *exposition.Packed
+		text []byte
+	}
+	var pages []held
+	for round := range 60 {
+		var blocks []*exposition.Block
+		for i, target := range targets {
+			if (i+round)%3 == 0 {
+				require.NoError(t, target.scrape(round%6))
+			}
+			blocks = append(blocks, target.block)
+		}
+		coding := []exposition.Encoding{exposition.Gzip, exposition.Zstd}[round/7%2]
+		page, err := p.Pack(coding, m.Layout(blocks), blocks, nil)
+		require.NoError(t, err)
+		pages = append(pages, held{page, written(t, page)})
+		if round%4 == 3 { // One of them is held for the rest, three are not.
+			at := len(pages) - 4
+			for _, one := range pages[at+1:] {
+				one.page.Release()
+			}
+			pages = pages[:at+1]
+		}
+	}
+	require.Len(t, pages, 15)
+	for _, one := range pages {
+		require.True(t, bytes.Equal(one.text, written(t, one.page)))
+	}
+}

@@ -21,7 +21,7 @@ func encoded(tb testing.TB, all ...*tokens) []byte {
 	var pieces []*piece
 	for _, t := range all {
 		require.Equal(tb, len(t.text), t.done)
-		pieces = append(pieces, &piece{fingerprint{size: len(t.text)}, crc32.ChecksumIEEE(t.text), bytes.Clone(d.deflate(t))})
+		pieces = append(pieces, newPiece(fingerprint{size: len(t.text)}, crc32.ChecksumIEEE(t.text), d.deflate(t)))
 	}
 	var page bytes.Buffer
 	_, err := newPacked(Gzip, pieces).Write(&page, nil)

@@ -34,6 +34,7 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		s.abort(w, err)
 		return
 	}
+	defer selected.leave(pg)
 	h := w.Header()
 	h.Set("Content-Type", pg.contentType)
 	h.Set("Content-Length", strconv.Itoa(pg.body.Len()))

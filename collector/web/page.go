@@ -77,9 +77,12 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-// page is one encoded page. Everything but done is set before done is closed
-// and never changes after.
+// page is one encoded page. Everything but done and holders is set before done is
+// closed and never changes after.
 type page struct {
+	// holders are its readers, and its selection while it may have more; they belong
+	// to the selection's lock.
+	holders     int
 	done        chan struct{}
 	pinned      time.Time
 	contentType string
@@ -141,7 +144,7 @@ func (p *pages) selection(q query) *selection {
 
 // encoded returns the page in the offered encoding, made now or shared with
 // readers who asked shortly before. A page that is being made is shared by all
-// who ask meanwhile.
+// who ask meanwhile. Who gets a page leaves it when it was written.
 func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
 	maxAge := time.Duration(p.config().PageMaxAge)
 	key := o.key()
@@ -149,18 +152,43 @@ func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, err
 	pg := s.made[key]
 	if pg == nil || pg.stale(maxAge) {
 		s.forget(maxAge)
-		pg = &page{done: make(chan struct{}), err: errUnfinished}
+		pg = &page{holders: 2, done: make(chan struct{}), err: errUnfinished}
 		s.made[key] = pg
 		s.mu.Unlock()
 		p.build(pg, s, o)
-		return pg, pg.err
+		return s.take(pg, pg.err)
 	}
+	pg.holders++
 	s.mu.Unlock()
 	select {
 	case <-pg.done:
-		return pg, pg.err
+		return s.take(pg, pg.err)
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return s.take(pg, ctx.Err())
+	}
+}
+
+// take gives a page to a reader who waited for it, or leaves it where that failed.
+func (s *selection) take(pg *page, err error) (*page, error) {
+	if err != nil {
+		s.leave(pg)
+		return nil, err
+	}
+	return pg, nil
+}
+
+// leave says that a reader is done with a page.
+func (s *selection) leave(pg *page) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pg.release()
+}
+
+// release takes a holder away; without one the page's memory is used for others.
+func (pg *page) release() {
+	pg.holders--
+	if pg.holders == 0 && pg.body != nil {
+		pg.body.Release()
 	}
 }
 
@@ -191,6 +219,7 @@ func (s *selection) forget(maxAge time.Duration) {
 	for key, pg := range s.made {
 		if pg.stale(maxAge) {
 			delete(s.made, key)
+			pg.release()
 		}
 	}
 }

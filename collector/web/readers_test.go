@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -289,6 +290,57 @@ func TestPageMaxAgeOfZeroSharesNothing(t *testing.T) {
 		page := decode(t, "gzip", get(h, "/metrics", "Accept-Encoding", "gzip").Body)
 
 		require.InDelta(t, float64(i%7), samples(t, page)[pending0], 0)
+	}
+}
+
+// held is an answer whose reader lets nothing be written for a while.
+type held struct {
+	*httptest.ResponseRecorder
+
+	begun, goOn chan struct{}
+}
+
+// WriteHeader waits.
+func (h held) WriteHeader(status int) {
+	close(h.begun)
+	<-h.goOn
+	h.ResponseRecorder.WriteHeader(status)
+}
+
+func TestAReaderGetsThePageThatWasMadeForItHoweverManyAreMadeMeanwhile(t *testing.T) {
+	for _, coding := range []string{"gzip", "zstd"} {
+		f := newFleet(t)
+		opts := f.options()
+		opts.Exposition = func() exposition.Config {
+			c := exposition.DefaultConfig
+			c.PageMaxAge = model.Duration(0)
+			return c
+		}
+		h := handler(t, opts)
+		var slow []held
+		var readers sync.WaitGroup
+		for i := range 6 {
+			f.page("a", "r0", tritonPage(i))
+			w := held{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+			slow = append(slow, w)
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+			r.Header.Set("Accept-Encoding", coding)
+			readers.Go(func() { h.ServeHTTP(w, r) })
+			<-w.begun
+			for range 3 {
+				require.Equal(t, http.StatusOK, get(h, "/metrics", "Accept-Encoding", coding).Code)
+			}
+		}
+		for i, w := range slow {
+			close(w.goOn)
+			if i%2 == 0 {
+				get(h, "/metrics", "Accept-Encoding", coding)
+			}
+		}
+		readers.Wait()
+		for i, w := range slow {
+			require.InDelta(t, float64(i%7), samples(t, decode(t, coding, w.Body))[pending0], 0)
+		}
 	}
 }
 
