@@ -38,25 +38,6 @@ type pages struct {
 	differences differences
 }
 
-// selection is one part of the page that was asked for.
-type selection struct {
-	query
-	id string
-
-	mu     sync.Mutex
-	merger exposition.Merger
-	made   map[pageKey]*page
-	// packers keep what they compressed for the pages before.
-	packers map[pageKey]*exposition.Packer
-}
-
-// pageKey names one encoding of a selection. Which of the two formats it is
-// in depends on the names that are on the page.
-type pageKey struct {
-	legacy, utf8 string
-	encoding     exposition.Encoding
-}
-
 // offer is what a client takes.
 type offer struct {
 	// legacy is the format of a page whose names are all of the old character
@@ -77,19 +58,6 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 	return &o.legacy
 }
 
-// page is one encoded page. Everything but done and holders is set before done is
-// closed and never changes after.
-type page struct {
-	// holders are its readers, and its selection while it may have more; they belong
-	// to the selection's lock.
-	holders     int
-	done        chan struct{}
-	pinned      time.Time
-	contentType string
-	body        *exposition.Packed
-	err         error
-}
-
 func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
 	return &pages{
 		store: store, own: own, config: config, metrics: m,
@@ -97,10 +65,6 @@ func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Conf
 		scratch:     sync.Pool{New: func() any { return &[]byte{} }},
 		whole:       newSelection(query{}, ""),
 	}
-}
-
-func newSelection(q query, id string) *selection {
-	return &selection{query: q, id: id, made: make(map[pageKey]*page), packers: make(map[pageKey]*exposition.Packer)}
 }
 
 // negotiate reads what a client takes.
@@ -165,62 +129,6 @@ func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, err
 		return s.take(pg, pg.err)
 	case <-ctx.Done():
 		return s.take(pg, ctx.Err())
-	}
-}
-
-// take gives a page to a reader who waited for it, or leaves it where that failed.
-func (s *selection) take(pg *page, err error) (*page, error) {
-	if err != nil {
-		s.leave(pg)
-		return nil, err
-	}
-	return pg, nil
-}
-
-// leave says that a reader is done with a page.
-func (s *selection) leave(pg *page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pg.release()
-}
-
-// release takes a holder away; without one the page's memory is used for others.
-func (pg *page) release() {
-	pg.holders--
-	if pg.holders == 0 && pg.body != nil {
-		pg.body.Release()
-	}
-}
-
-// stale says whether a finished page is too old to be shared.
-func (pg *page) stale(maxAge time.Duration) bool {
-	select {
-	case <-pg.done:
-		return pg.err != nil || time.Since(pg.pinned) >= maxAge
-	default:
-		return false
-	}
-}
-
-// packer is the one of a page.
-func (s *selection) packer(key pageKey) *exposition.Packer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	p := s.packers[key]
-	if p == nil {
-		p = &exposition.Packer{}
-		s.packers[key] = p
-	}
-	return p
-}
-
-// forget drops the pages that are too old to be served.
-func (s *selection) forget(maxAge time.Duration) {
-	for key, pg := range s.made {
-		if pg.stale(maxAge) {
-			delete(s.made, key)
-			pg.release()
-		}
 	}
 }
 
