@@ -90,3 +90,69 @@ func TestAbortedRequestsAreNotAmongThoseThatEndedWell(t *testing.T) {
 	require.Equal(t, 10.0, got.at(t, `requests_total{class="ok", model_id="m"}`))
 	require.Equal(t, 5.0, got.at(t, `requests_total{class="canceled", model_id="m"}`))
 }
+
+// TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo has a counter of
+// aborts that is gone for one page: what it counted meanwhile is not known.
+func TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo(t *testing.T) {
+	page := func(ended int, aborted ...int) []string {
+		lines := []string{
+			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, ended),
+			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`,
+		}
+		for _, n := range aborted {
+			lines = append(lines, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="m"} %d`, n))
+		}
+		return lines
+	}
+	const ratio, rate = `request_error_ratio{class="canceled", model_id="m"}`, `requests_per_second{model_id="m"}`
+	b := newBench(t, engine.SGLang, "m")
+	b.page(page(100, 10)...)
+	b.page(page(200)...)
+	got := b.page(page(300, 60)...)
+	got.lacks(t, ratio)
+	got.lacks(t, rate)
+	got = b.page(page(310, 64)...)
+	require.InDelta(t, 0.4, got.at(t, ratio), 1e-9)
+	require.InDelta(t, 2, got.at(t, rate), 1e-9, "the ten since then")
+}
+
+// TestWhichModelsAreCountedByTheirEngine has a Triton whose models have a metrics
+// module, or not, and hand their requests over, or not.
+func TestWhichModelsAreCountedByTheirEngine(t *testing.T) {
+	const ofModel, ofEngine = `requests_per_second{model="m", model_id="m", version="1"}`, `requests_per_second{model_id="m"}`
+	for _, c := range []struct {
+		says           string
+		module, trusts bool
+		want           string
+	}{
+		{"a module next to counts of whole requests", true, true, ofModel},
+		{"a module next to counts of requests taken on", true, false, ofEngine},
+		{"no module, counts of whole requests", false, true, ofModel},
+		{"no module, counts of requests taken on", false, false, ofModel},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "m").facts(configured("m", "python", !c.trusts))
+			var got values
+			for n := range 2 {
+				lines := []string{
+					fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
+					`nv_inference_request_failure{model="m",reason="OTHER",version="1"} 0`,
+				}
+				if c.module {
+					lines = append(lines,
+						`nv_llmapi_heartbeat_timestamp_seconds{model="m"} 1`, fmt.Sprintf(`nv_llmapi_iterations_total{model="m"} %d`, 100*n),
+						fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop"} %d`, 8*n),
+						fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",reason="error"} %d`, 2*n))
+				}
+				got = b.page(lines...)
+			}
+			for _, series := range []string{ofModel, ofEngine} {
+				if series == c.want {
+					got.at(t, series)
+				} else {
+					got.lacks(t, series)
+				}
+			}
+		})
+	}
+}
