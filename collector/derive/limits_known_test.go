@@ -1,0 +1,152 @@
+package derive_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// What an engine is limited by is not said where it is not known how much it has
+// or how much waits, whatever else is.
+func TestNothingIsSaidOfLimitsThatAreNotKnown(t *testing.T) {
+	rows := map[string]string{
+		"requests":  `nv_inference_request_success{model="llm",version="1"} 5`,
+		"pending":   `nv_inference_pending_request_count{model="llm",version="1"} 4`,
+		"active":    `nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} 8`,
+		"waiting":   `nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} 2`,
+		"max":       `nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
+		"scheduled": `nv_trt_llm_request_metrics{model="llm",request_type="scheduled",version="1"} 6`,
+		"used":      `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used",model="llm",version="1"} 99`,
+		"blocks":    `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max",model="llm",version="1"} 100`,
+	}
+	for _, c := range []struct {
+		without string
+		known   bool
+	}{{"", true}, {"pending", true}, {"used", true}, {"blocks", true}, {"max", true}, {"active scheduled", false}, {"waiting scheduled", false}} {
+		t.Run("without "+c.without, func(t *testing.T) {
+			var page []string
+			for name, row := range rows {
+				if !strings.Contains(c.without, name) {
+					page = append(page, row)
+				}
+			}
+			slices.Sort(page)
+			got := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false)).page(page...)
+			said := 0
+			for series := range got {
+				if strings.HasPrefix(series, "limited_by{") {
+					said++
+				}
+			}
+			require.Equal(t, c.known, said > 0)
+		})
+	}
+}
+
+func TestALimitOfNothingIsNoLimit(t *testing.T) {
+	page := func(limit int) []string {
+		return []string{
+			`trtllm_request_success_total{model_name="m",finished_reason="stop"} 5`,
+			`trtllm_num_requests_running{model_name="m",pid="1"} 3`,
+			`trtllm_num_requests_waiting{model_name="m",pid="1"} 0`,
+			fmt.Sprintf(`trtllm_max_num_active_requests{model_name="m",pid="1"} %d`, limit),
+		}
+	}
+	const name = `saturation_ratio{model_id="m"}`
+	require.InDelta(t, 3.0/64, newBench(t, engine.TRTLLMServe, "m").page(page(64)...).at(t, name), 1e-9)
+	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are no infinity of none")
+}
+
+// What a latency measures of all requests is known while both are counted, and
+// requests end.
+func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {
+	requests := func(n int) []string {
+		return []string{
+			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, 200*n),
+			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, 200*n),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 200*n),
+		}
+	}
+	latency := func(n int) []string {
+		return []string{
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_bucket{model_name="m",is_streaming="true",le="+Inf"} %d`, 50*n),
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_sum{model_name="m",is_streaming="true"} %d`, 50*n),
+			fmt.Sprintf(`sglang:time_to_first_token_seconds_count{model_name="m",is_streaming="true"} %d`, 50*n),
+		}
+	}
+	const name = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
+	for _, c := range []struct {
+		says          string
+		first, second []string
+		want          float64
+	}{
+		{"both from the first page on", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(2)), 0.25},
+		{"a latency that is new and counts from 0", requests(1), slices.Concat(requests(2), latency(1)), 0.25},
+		{"more measured than requests", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(9)), 1},
+		{"none measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(2), latency(1)), 0},
+		{"no request", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(1)), -1},
+		{"no request, and more measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(2)), -1},
+		{"requests that were counted no more", slices.Concat(requests(1), latency(1)), latency(2), -1},
+		{"a latency that was measured no more", slices.Concat(requests(1), latency(1)), requests(2), -1},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.SGLang, "m")
+			b.page(c.first...).lacks(t, name, "one page is no increase")
+			got := b.page(c.second...)
+			if c.want < 0 {
+				got.lacks(t, name)
+				return
+			}
+			require.InDelta(t, c.want, got.at(t, name), 1e-9)
+		})
+	}
+}
+
+// The module's gauges are of an engine that it reads: its heartbeat has to move
+// within three times after which a page is late, which is two intervals and a half.
+func TestGaugesOfAnEngineWhoseHeartStandsStillAreHeldBack(t *testing.T) {
+	page := func(n, beat int) []string {
+		return []string{
+			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
+			`nv_llmapi_requests_in_flight{model="m",model_instance="0"} 3`,
+			`nv_llmapi_requests_waiting{model="m",model_instance="0"} 1`,
+			fmt.Sprintf(`nv_llmapi_iterations_total{model="m",model_instance="0"} %d`, 100*n),
+			fmt.Sprintf(`nv_llmapi_heartbeat_timestamp_seconds{model="m"} %d`, beat),
+		}
+	}
+	const name = `requests_active{model_id="m"}`
+	b := newBench(t, engine.Triton, "m").facts(configured("m", "python", false))
+	for n := 1; n <= 20; n++ {
+		got := b.page(page(n, min(n, 10))...)
+		if n <= 10+7 {
+			require.InDelta(t, 3, got.at(t, name), 0, "page %d", n)
+			continue
+		}
+		got.lacks(t, name)
+	}
+	require.InDelta(t, 3, b.page(page(21, 21)...).at(t, name), 0, "it beats again")
+}
+
+// A counter of iterations that fell twice is that of two instances, until the first
+// of the two is more than a window ago.
+func TestAnIterationCounterThatFellTwiceIsDoubtedForAWindow(t *testing.T) {
+	const windowPages, first, second = 12, 2, 5
+	b := newBench(t, engine.Triton, "m")
+	for n := range 2 * windowPages {
+		iteration := 1000 + 10*n
+		if n == first || n == second {
+			iteration = 500
+		}
+		got := b.page(with(soundPage(10+n, 1000*n), iterationsAt(iteration))...)
+		want := 0.0
+		if n >= second && n-first <= windowPages {
+			want = 1
+		}
+		require.InDelta(t, want, got.at(t, found("flapping_gauges", "m")), 0, "page %d", n)
+	}
+}
