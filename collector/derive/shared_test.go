@@ -200,7 +200,7 @@ func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
 	wait.Wait()
 }
 
-// identify tells all derivers again who the target is.
+// identify names the target to all derivers again.
 func (f *fleetTarget) identify() {
 	for _, p := range f.pairs {
 		p.shares.Identify(p.shares.opts.Identity)
