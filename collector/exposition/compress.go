@@ -72,6 +72,7 @@ type pieceCompressor struct {
 	deflater
 
 	plain  []byte
+	values []byte
 	packed bytes.Buffer
 	frame  []byte
 	gz     *flate.Writer

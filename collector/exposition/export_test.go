@@ -21,3 +21,13 @@ func (p *Packer) Kept() map[*byte]bool {
 	}
 	return all
 }
+
+// Steady is how many pieces a packer knows by their values.
+func (p *Packer) Steady() (n int) {
+	for _, one := range p.pieces {
+		if one.piece != nil {
+			n++
+		}
+	}
+	return n
+}

@@ -26,6 +26,7 @@ type Packer struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	kept map[fingerprint]*piece
+	steady
 	// each is how many pieces one processor compresses; 0 for piecesEach.
 	each int
 }
@@ -43,13 +44,10 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 	}
 	work := l.stretches()
 	pieces, errs := make([]*piece, len(work)), make([]error, len(work))
+	of := content{l, blocks, only}
+	p.begin(e, l, len(work))
 	p.together(len(work), func(c *pieceCompressor, i int) {
-		if e == Gzip && mayRepeat(work[i]) && l.repeatPiece(&c.repeater, work[i], blocks, only) {
-			pieces[i] = p.repeated(c)
-			return
-		}
-		c.plain = l.appendPiece(c.plain[:0], work[i], blocks, only)
-		pieces[i], errs[i] = p.piece(c, e)
+		pieces[i], errs[i] = p.pieceOf(c, &of, work[i], &p.pieces[i])
 	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -57,6 +55,29 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 	packed := newPacked(e, pieces)
 	p.keep(pieces)
 	return packed, nil
+}
+
+// pieceOf finds or makes a piece of the page, of which something may be known.
+func (p *Packer) pieceOf(c *pieceCompressor, of *content, work []stretch, known *steadyPiece) (*piece, error) {
+	if known.piece != nil && known.values == p.valuesOf(c, of, work) {
+		return known.piece, nil
+	}
+	*known = steadyPiece{}
+	one, err := p.written(c, of, work)
+	if err != nil || p.kept[one.fingerprint] != one {
+		return one, err
+	}
+	*known = steadyPiece{one, p.valuesOf(c, of, work)}
+	return one, nil
+}
+
+// written is the piece of a text, which is written to find it.
+func (p *Packer) written(c *pieceCompressor, of *content, work []stretch) (*piece, error) {
+	if p.coding == Gzip && mayRepeat(work) && of.repeatPiece(&c.repeater, work) {
+		return p.repeated(c), nil
+	}
+	c.plain = of.appendPiece(c.plain[:0], work)
+	return p.piece(c, p.coding)
 }
 
 // keep has these pieces instead of those of the page before.

@@ -94,9 +94,9 @@ func requireRepeats(t *testing.T, l *Layout, blocks []*Block, only func(string) 
 	var pieces []*tokens
 	for _, one := range l.stretches() {
 		var r repeater
-		if !l.repeatPiece(&r, one, blocks, only) {
+		if !(&content{l, blocks, only}).repeatPiece(&r, one) {
 			r.reset()
-			r.text = l.appendPiece(r.text, one, blocks, only)
+			r.text = (&content{l, blocks, only}).appendPiece(r.text, one)
 			r.close()
 		}
 		pieces = append(pieces, &r.tokens)
@@ -171,7 +171,7 @@ func TestLinesAreFoundAsFarAsCopiesReach(t *testing.T) {
 		l := m.Layout(blocks)
 		requireRepeats(t, l, blocks, nil)
 		var r repeater
-		l.repeatPiece(&r, l.stretches()[0], blocks, nil)
+		(&content{l, blocks, nil}).repeatPiece(&r, l.stretches()[0])
 		found = append(found, r.searched < 3*size)
 	}
 	last := slices.Index(found, false)
@@ -203,6 +203,6 @@ func TestPiecesWithoutRepeatsAreSearched(t *testing.T) {
 		var m Merger
 		l := m.Layout(blocks)
 		piece := l.stretches()[0]
-		require.Equal(t, tc.repeats, mayRepeat(piece) && l.repeatPiece(&repeater{}, piece, blocks, nil), tc.name)
+		require.Equal(t, tc.repeats, mayRepeat(piece) && (&content{l, blocks, nil}).repeatPiece(&repeater{}, piece), tc.name)
 	}
 }

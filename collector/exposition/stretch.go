@@ -16,6 +16,14 @@ type stretch struct {
 	from, to int
 }
 
+// content is what a page shows of blocks.
+type content struct {
+	*Layout
+
+	blocks []*Block
+	only   func(name string) bool
+}
+
 // stretches divide the page into pieces. They depend on the layout alone, so that
 // lines which are the same on the next page are in the same piece.
 func (l *Layout) stretches() [][]stretch {
@@ -82,20 +90,20 @@ func (s *segment) around() (size int) {
 }
 
 // appendPiece appends the text of one piece.
-func (l *Layout) appendPiece(dst []byte, piece []stretch, blocks []*Block, only func(name string) bool) []byte {
+func (c *content) appendPiece(dst []byte, piece []stretch) []byte {
 	for _, s := range piece {
 		if s.family == nil {
-			return l.appendEnd(dst)
+			return c.appendEnd(dst)
 		}
-		if !s.family.selected(only) {
+		if !s.family.selected(c.only) {
 			continue
 		}
-		if s.from == 0 && l.speaks(s.family, blocks, only) {
+		if s.from == 0 && c.speaks(s.family) {
 			dst = append(dst, s.family.text...)
 		}
 		for j := s.from; j < s.to; j++ {
-			if r := &s.family.refs[j]; l.taken(s.family, r, only) {
-				dst = l.appendRef(dst, s.family, r, blocks[r.block])
+			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
+				dst = c.appendRef(dst, s.family, r, c.blocks[r.block])
 			}
 		}
 	}
@@ -104,15 +112,15 @@ func (l *Layout) appendPiece(dst []byte, piece []stretch, blocks []*Block, only 
 
 // speaks says whether a family has any lines: computed families may have nothing
 // to say, and are then absent.
-func (l *Layout) speaks(f *mergedFamily, blocks []*Block, only func(name string) bool) bool {
+func (c *content) speaks(f *mergedFamily) bool {
 	var scratch []byte
 	for i := range f.refs {
 		r := &f.refs[i]
-		if !l.taken(f, r, only) {
+		if !c.taken(f, r, c.only) {
 			continue
 		}
 		var size int64
-		if size, scratch = l.length(r, blocks[r.block], scratch); size > 0 {
+		if size, scratch = c.length(r, c.blocks[r.block], scratch); size > 0 {
 			return true
 		}
 	}
@@ -121,26 +129,26 @@ func (l *Layout) speaks(f *mergedFamily, blocks []*Block, only func(name string)
 
 // repeatPiece writes the text of one piece, and makes the tokens of it; false
 // when too little of it is known to repeat.
-func (l *Layout) repeatPiece(rep *repeater, piece []stretch, blocks []*Block, only func(name string) bool) bool {
+func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 	rep.reset()
 	for _, s := range piece {
 		if s.family == nil {
-			rep.text = l.appendEnd(rep.text)
+			rep.text = c.appendEnd(rep.text)
 			break
 		}
-		if !s.family.selected(only) {
+		if !s.family.selected(c.only) {
 			continue
 		}
-		if s.from == 0 && l.speaks(s.family, blocks, only) {
+		if s.from == 0 && c.speaks(s.family) {
 			rep.text = append(rep.text, s.family.text...)
 		}
 		rep.family()
 		for j := s.from; j < s.to; j++ {
 			if (j-s.from)%ahead == 0 {
-				rep.looked += l.lookAhead(s.family.refs[j:min(j+ahead, s.to)], blocks)
+				rep.looked += c.lookAhead(s.family.refs[j:min(j+ahead, s.to)], c.blocks)
 			}
-			if r := &s.family.refs[j]; l.taken(s.family, r, only) {
-				l.repeatRef(rep, s.family, r, blocks[r.block])
+			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
+				c.repeatRef(rep, s.family, r, c.blocks[r.block])
 			}
 		}
 		if !rep.pays() {
