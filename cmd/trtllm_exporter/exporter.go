@@ -110,6 +110,7 @@ func newRegistry() (*prometheus.Registry, *reloadMetrics, error) {
 func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
 	tightenHeap()
+	forgetStart()
 	if limit := limitMemory(); limit > 0 {
 		e.logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
 	}
