@@ -87,12 +87,15 @@ func (n *nim) Health(ctx context.Context, ask Asker, address string) Health {
 
 // inside is the engine whose page a NIM passes on; nil where it is NIM's own.
 func (*nim) inside(p *Page) Engine {
-	for prefix, kind := range map[string]Kind{vllmPrefix: VLLM, sglangPrefix: SGLang} {
-		if e, ok := Of(string(kind)); ok && p.Begins(prefix) {
-			return e
-		}
+	kind := Kind("")
+	switch {
+	case p.Begins(vllmPrefix):
+		kind = VLLM
+	case p.Begins(sglangPrefix):
+		kind = SGLang
 	}
-	return nil
+	e, _ := Of(string(kind))
+	return e
 }
 
 // CountsFailures implements Engine.
