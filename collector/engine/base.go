@@ -18,6 +18,10 @@ type base struct {
 	// noPage says why a server may have no page.
 	noPage string
 
+	// healthSays is what the API's word on its health is worth, for people, where it is
+	// not just whether the server is ready.
+	healthSays string
+
 	detection
 	answers []Signal
 	quirks  Quirks
@@ -91,12 +95,9 @@ func (*base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) 
 	return f
 }
 
-// Capability implements Engine for what is asked of every API.
-func (*base) Capability(name string, k *Known) target.Check {
-	if name == CanHealth {
-		return named(name, k.health())
-	}
-	return named(name, k.config(no("this kind of server does not expose its config", "")))
+// judge implements Engine for servers of which nothing is known.
+func (*base) judge(_ string, k *Known) target.Check {
+	return k.config(no("this kind of server does not expose its config", ""))
 }
 
 // arrange implements Engine: series that name no model are of the only one, and

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -55,15 +56,9 @@ const (
 	cureHeader = "http_headers with the header of the restricted API"
 )
 
-// yes and no are checks that [named] gives their name.
+// yes and no are checks that still need a name.
 func yes(reason string) target.Check      { return target.Yes("", reason) }
 func no(reason, cure string) target.Check { return target.No("", reason, cure) }
-
-// named gives a check its name.
-func named(name string, c target.Check) target.Check {
-	c.Name = name
-	return c
-}
 
 // Capabilities judges what can be known of a replica, in the order of
 // [CapabilityNames]: nil while nothing is known of it, as when it is down.
@@ -80,13 +75,20 @@ func Capabilities(e Engine, k *Known) []target.Check {
 
 // capability judges one of them.
 func (k *Known) capability(e Engine, name string) target.Check {
+	var c target.Check
 	switch name {
 	case CanCancel:
-		return named(name, k.cancel(e))
-	case CanTTFT:
-		return k.orCanary(e, e.Capability(name, k))
+		c = k.cancel(e)
+	case CanHealth:
+		c = k.health(e.data().healthSays)
+	default:
+		c = e.judge(name, k)
 	}
-	return e.Capability(name, k)
+	if name == CanTTFT && !c.OK && k.Canary && k.mute(e) == "" {
+		c = yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + c.Reason)
+	}
+	c.Name = name
+	return c
 }
 
 // cancel judges whether the page would show that a request ends whose client
@@ -94,8 +96,8 @@ func (k *Known) capability(e Engine, name string) target.Check {
 func (k *Known) cancel(e Engine) target.Check {
 	switch {
 	case k.Page == nil:
-		return e.Capability(CanRunning, k)
-	case !k.Page.Has(RequestsActive) && !k.Page.Has(RequestsRunning):
+		return e.judge(CanRunning, k)
+	case !k.Page.flying():
 		return no("nothing on its page shows requests in flight", "")
 	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
 		return no("its gauges are read only when a request ends", "")
@@ -117,20 +119,12 @@ func (k *Known) mute(e Engine) (why string) {
 	return why
 }
 
-// orCanary takes the canary for the source of what a server itself does not
-// expose, where it is on and can ask.
-func (k *Known) orCanary(e Engine, c target.Check) target.Check {
-	if c.OK || !k.Canary || k.mute(e) != "" {
-		return c
-	}
-	return target.Yes(c.Name, "the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: "+c.Reason)
-}
-
-// health judges whether the server's API speaks of its health.
-func (k *Known) health() target.Check {
+// health judges whether the server's API speaks of its health; says is what that is
+// worth, for people.
+func (k *Known) health(says string) target.Check {
 	switch k.Health.API {
 	case APIReady, APINotReady:
-		return yes("the API says whether it is ready")
+		return yes(cmp.Or(says, "the API says whether it is ready"))
 	case APIRefused:
 		return no("nothing listens on the API's address", "set api_port if the API is elsewhere; a server with its HTTP API off says nothing")
 	case APIFailed:
@@ -158,35 +152,48 @@ func (k *Known) config(otherwise target.Check) target.Check {
 // notYet is why a page of which nothing else is known shows little.
 const notYet = "not on the page yet; families come with the first request"
 
-// source is a signal from which a capability comes, and the reason for people.
+// source is what a page needs for a capability, all of the signals, and the reason
+// for people.
 type source struct {
-	name   string
-	signal Signal
-	says   string
+	name, says string
+	signals    []Signal
 }
+
+// from is a source of a capability.
+func from(name, says string, signals ...Signal) source { return source{name, says, signals} }
+
+// lack is why a page does not show capabilities, and what brings them; without names
+// it is of all others.
+type lack struct {
+	why, cure string
+	names     []string
+}
+
+// lacks is a lack of some capabilities.
+func lacks(why, cure string, names ...string) lack { return lack{why, cure, names} }
 
 // firstOf finds the first source of a capability that the page has.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	for _, s := range sources {
-		if s.name == name && p.Has(s.signal) {
+		if s.name == name && !slices.ContainsFunc(s.signals, func(of Signal) bool { return !p.Has(of) }) {
 			return yes(s.says), true
 		}
 	}
 	return target.Check{}, false
 }
 
-// lack is why a page does not show a capability, and what brings it.
-type lack struct{ name, why, cure string }
-
 // judge is the first source of a capability that the page has, else the first lack of
-// it; one without a name is of all others.
-func (p *Page) judge(name string, sources []source, lacks []lack) target.Check {
+// it.
+func (p *Page) judge(name string, sources []source, missing ...lack) target.Check {
 	if c, ok := p.firstOf(name, sources); ok {
 		return c
 	}
-	i := slices.IndexFunc(lacks, func(l lack) bool { return l.name == name || l.name == "" })
-	return no(lacks[i].why, lacks[i].cure)
+	i := slices.IndexFunc(missing, func(l lack) bool { return len(l.names) == 0 || slices.Contains(l.names, name) })
+	return no(missing[i].why, missing[i].cure)
 }
+
+// flying says whether the page shows requests in flight.
+func (p *Page) flying() bool { return p.Has(RequestsActive) || p.Has(RequestsRunning) }
 
 // NotShown is something that no page of a kind shows, for people.
 type NotShown struct {

@@ -35,11 +35,12 @@ var _ = register(&dynamo{base{
 		{text: "dynamo_", weight: 8},
 		{text: "trtllm:", weight: 4},
 	}},
-	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:   Stream{Usage: true},
-	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
-	nobody:   "unknown_model",
-	quirks:   Quirks{CountersAppear: true},
+	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:     Stream{Usage: true},
+	prefixes:   []string{dynamoFront, "dynamo_component_", "vllm:"},
+	nobody:     "unknown_model",
+	quirks:     Quirks{CountersAppear: true},
+	healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves",
 }})
 
 // dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.
@@ -200,83 +201,67 @@ func workerServes(endpoints map[string]string) (APIState, string) {
 	return APIReady, "the worker's endpoints are ready, whatever its status says"
 }
 
-// Capability implements Engine.
-func (d *dynamo) Capability(name string, k *Known) target.Check {
-	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
-	case name == CanHealth && answers:
-		return target.Yes(name, "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves")
-	case name == CanHealth || name == CanConfig:
-		return d.base.Capability(name, k)
-	}
-	return named(name, d.judge(name, k.Page))
-}
-
-// judge judges what a frontend or a worker shows; each knows its part.
-func (*dynamo) judge(name string, p *Page) target.Check {
-	if p == nil {
+// judge implements Engine: a frontend and a worker each know their part.
+func (d *dynamo) judge(name string, k *Known) target.Check {
+	p := k.Page
+	switch {
+	case name == CanConfig:
+		return d.base.judge(name, k)
+	case p == nil:
 		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
+	case p.Begins(dynamoFront):
+		return judgeFrontend(name, p)
 	}
-	front := p.Begins(dynamoFront)
-	if c, ok := dynamoWork(name, p); ok {
-		return c
+	sources := append(dynamoSources(),
+		from(CanTokens, "the engine's generation_tokens_total, when a request ends", GenerationTokens),
+		from(CanOutcomes, "requests that finished, and errors, of the engine", RequestsFailed),
+	)
+	if p.flying() {
+		sources = append(sources, from(CanStall, "what the engine counts, while requests are in flight", RequestDuration))
 	}
-	if name == CanTokens && !front && p.Has(GenerationTokens) {
-		return yes("the engine's generation_tokens_total, when a request ends")
-	}
-	if name != CanLiveTokens || front {
-		if c, ok := p.firstOf(name, dynamoSources()); ok {
-			return c
-		}
-	}
-	switch {
-	case name == CanGPU:
-		return no("Dynamo does not expose it", cureDCGM)
-	case name == CanLiveTokens && !front:
-		return no("a worker counts tokens when a request ends", "scrape the frontend too")
-	case front && (name == CanKVCache || name == CanKVReuse || name == CanRunning):
-		return no("only the worker's page has it", "scrape the worker's DYN_SYSTEM_PORT too")
-	case front:
-		return no("not on the page yet; families come with the first worker and request", "")
-	}
-	return no("the engine's families are not on the worker's page", "--publish-kv-events at the worker, or scrape the frontend")
+	return p.judge(name, sources,
+		lacks(dynamoNoGPU, cureDCGM, CanGPU),
+		lacks("a worker counts tokens when a request ends", "scrape the frontend too", CanLiveTokens),
+		lacks("a worker does not say which of its requests failed", "scrape the frontend too", CanOutcomes),
+		lacks("the engine's families are not on the worker's page", "--publish-kv-events at the worker, or scrape the frontend"),
+	)
 }
 
-// dynamoWork judges what became of requests, and whether a stall can be seen.
-func dynamoWork(name string, p *Page) (target.Check, bool) {
-	front, flying := p.Begins(dynamoFront), p.Has(RequestsActive) || p.Has(RequestsRunning)
-	switch {
-	case name == CanOutcomes && front:
-		return yes("requests_total by status and type of error; what the frontend could not read or route is not counted"), true
-	case name == CanOutcomes && p.Has(RequestsFailed):
-		return yes("requests that finished, and errors, of the engine"), true
-	case name == CanOutcomes:
-		return no("a worker does not say which of its requests failed", "scrape the frontend too"), true
-	case name == CanStall && front && flying && p.Has(GenerationTokens):
-		return yes("output_tokens_total, while requests are in flight"), true
-	case name == CanStall && !front && flying && p.Has(RequestDuration):
-		return yes("what the engine counts, while requests are in flight"), true
-	}
-	return target.Check{}, false
-}
+// dynamoNoGPU is of frontends and workers alike.
+const dynamoNoGPU = "Dynamo does not expose it"
 
-// dynamoSources are the signals from which capabilities come, for tokens those
-// of a frontend.
-func dynamoSources() []source {
+// judgeFrontend judges what a frontend shows.
+func judgeFrontend(name string, p *Page) target.Check {
 	const live = "dynamo_frontend_output_tokens_total, while tokens stream"
+	sources := append(dynamoSources(),
+		from(CanTokens, live, GenerationTokens),
+		from(CanLiveTokens, live, GenerationTokens),
+		from(CanOutcomes, "requests_total by status and type of error; what the frontend could not read or route is not counted"),
+	)
+	if p.flying() {
+		sources = append(sources, from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens))
+	}
+	return p.judge(name, sources,
+		lacks(dynamoNoGPU, cureDCGM, CanGPU),
+		lacks("only the worker's page has it", "scrape the worker's DYN_SYSTEM_PORT too", CanKVCache, CanKVReuse, CanRunning),
+		lacks("not on the page yet; families come with the first worker and request", ""),
+	)
+}
+
+// dynamoSources are what frontends and workers show under the same names.
+func dynamoSources() []source {
 	return []source{
-		{CanTokens, GenerationTokens, live},
-		{CanLiveTokens, GenerationTokens, live},
-		{CanQueue, RequestsWaiting, "queued_requests, which is the engine's waiting whatever its HELP says"},
-		{CanRunning, RequestsRunning, "the engine's scheduled requests"},
-		{CanTTFT, FirstToken, "time_to_first_token_seconds"},
-		{CanTPOT, InterToken, "inter_token_latency_seconds, token by token"},
-		{CanTPOT, OutputToken, "the engine's time_per_output_token_seconds, the mean of each request"},
-		{CanE2E, RequestDuration, "request durations, errors included at the frontend"},
-		{CanQuantiles, RequestDuration, "histograms"},
-		{CanKVCache, KVUtilization, "the engine's KV cache"},
-		{CanKVCache, KVBlocksUsed, "the engine's KV cache"},
-		{CanKVCache, WorkerKVBlocksUsed, "the blocks of its workers, as its KV router counts them"},
-		{CanKVReuse, KVBlocksReused, "the engine's reused blocks"},
-		{CanKVReuse, KVHitRatio, "the engine's reused blocks"},
+		from(CanQueue, "queued_requests, which is the engine's waiting whatever its HELP says", RequestsWaiting),
+		from(CanRunning, "the engine's scheduled requests", RequestsRunning),
+		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
+		from(CanTPOT, "inter_token_latency_seconds, token by token", InterToken),
+		from(CanTPOT, "the engine's time_per_output_token_seconds, the mean of each request", OutputToken),
+		from(CanE2E, "request durations, errors included at the frontend", RequestDuration),
+		from(CanQuantiles, "histograms", RequestDuration),
+		from(CanKVCache, "the engine's KV cache", KVUtilization),
+		from(CanKVCache, "the engine's KV cache", KVBlocksUsed),
+		from(CanKVCache, "the blocks of its workers, as its KV router counts them", WorkerKVBlocksUsed),
+		from(CanKVReuse, "the engine's reused blocks", KVBlocksReused),
+		from(CanKVReuse, "the engine's reused blocks", KVHitRatio),
 	}
 }

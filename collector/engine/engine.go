@@ -81,8 +81,6 @@ type Engine interface {
 	// Generation is which of the kind's pages this is, with the reason for
 	// people. The page is not nil; facts are nil while nothing was answered.
 	Generation(p *Page, f *Facts) (Generation, string)
-	// Capability judges whether one of [CapabilityNames] can be known.
-	Capability(name string, k *Known) target.Check
 	// Determinism checks what the server's configuration says of equal answers
 	// to equal requests; checks of which nothing is known are left out.
 	Determinism(f *Facts, p *Page) []target.Check
@@ -93,6 +91,9 @@ type Engine interface {
 
 	// data are the answers that never change.
 	data() *base
+	// judge judges whether one of [CapabilityNames] can be known; that of health and
+	// of cancelled requests is the same for all kinds.
+	judge(name string, k *Known) target.Check
 	// isIt asks the address of a page for what only this kind answers: of all
 	// kinds, or, for one without marks, of those with its page. It says what that
 	// was, for people; empty when it is not of this kind.

@@ -164,17 +164,13 @@ func nimFirstMeanings() []Meaning {
 	}
 }
 
-// Capability implements Engine.
-func (n *nim) Capability(name string, k *Known) target.Check {
-	if name == CanHealth || name == CanConfig && !k.Page.Has(CacheConfig) {
-		return n.base.Capability(name, k)
-	}
-	return named(name, n.judge(name, k.Page))
-}
-
-// judge judges what the page shows, by the engine whose names it has.
-func (n *nim) judge(name string, p *Page) target.Check {
-	if p == nil {
+// judge implements Engine, by the engine whose names the page has.
+func (n *nim) judge(name string, k *Known) target.Check {
+	p := k.Page
+	switch {
+	case name == CanConfig && !p.Has(CacheConfig):
+		return n.base.judge(name, k)
+	case p == nil:
 		return no("/v1/metrics answers 404", "")
 	}
 	switch n.inside(p).(type) {
@@ -187,20 +183,20 @@ func (n *nim) judge(name string, p *Page) target.Check {
 		return no(why, "")
 	}
 	return p.judge(name, []source{
-		{CanTokens, GenerationTokens, "generation_tokens_total, with each iteration"},
-		{CanLiveTokens, GenerationTokens, "generation_tokens_total, with each iteration"},
-		{CanQueue, RequestsWaiting, "num_requests_waiting"},
-		{CanRunning, RequestsRunning, "num_requests_running"},
-		{CanTTFT, FirstToken, "time_to_first_token_seconds"},
-		{CanTPOT, InterToken, "time_per_output_token_seconds, token by token"},
-		{CanE2E, RequestDuration, "e2e_request_latency_seconds"},
-		{CanQuantiles, RequestDuration, "histograms"},
-		{CanOutcomes, RequestsFailed, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted"},
-		{CanStall, RequestsRunning, "tokens, while requests run"},
-		{CanKVCache, KVUtilization, "gpu_cache_usage_perc, 0 to 1 whatever its name says"},
-	}, []lack{
-		{CanKVReuse, "NIM 1.x does not expose it", ""},
-		{CanGPU, "NIM 1.x does not expose it", cureDCGM},
-		{"", notYet, ""},
-	})
+		from(CanTokens, "generation_tokens_total, with each iteration", GenerationTokens),
+		from(CanLiveTokens, "generation_tokens_total, with each iteration", GenerationTokens),
+		from(CanQueue, "num_requests_waiting", RequestsWaiting),
+		from(CanRunning, "num_requests_running", RequestsRunning),
+		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
+		from(CanTPOT, "time_per_output_token_seconds, token by token", InterToken),
+		from(CanE2E, "e2e_request_latency_seconds", RequestDuration),
+		from(CanQuantiles, "histograms", RequestDuration),
+		from(CanOutcomes, "request_finish_total by reason and request_failure_total; what never reached the engine is not counted", RequestsFailed),
+		from(CanStall, "tokens, while requests run", RequestsRunning),
+		from(CanKVCache, "gpu_cache_usage_perc, 0 to 1 whatever its name says", KVUtilization),
+	},
+		lacks("NIM 1.x does not expose it", "", CanKVReuse),
+		lacks("NIM 1.x does not expose it", cureDCGM, CanGPU),
+		lacks(notYet, ""),
+	)
 }

@@ -23,12 +23,13 @@ const sglangPrefix = "sglang:"
 
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
-	noPage:    "SGLang has the page only with --enable-metrics",
-	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:   true,
-	quirks:    Quirks{CountersAppear: true},
+	noPage:     "SGLang has the page only with --enable-metrics",
+	healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
+	detection:  detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
+	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign:    true,
+	quirks:     Quirks{CountersAppear: true},
 }})
 
 // sglang is SGLang's own server.
@@ -101,17 +102,12 @@ func sglangGeneration(p *Page) (Generation, string) {
 	return SGLangPlain, "the page has no realtime_tokens_total"
 }
 
-// Capability implements Engine.
-func (s *sglang) Capability(name string, k *Known) target.Check {
-	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
-	case name == CanHealth && answers:
-		return target.Yes(name, "the API lists its models, whatever the engine does; /health costs a request each time and is not asked")
-	case name == CanHealth:
-		return s.base.Capability(name, k)
-	case k.Page == nil:
-		return target.No(name, "/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
+// judge implements Engine.
+func (*sglang) judge(name string, k *Known) target.Check {
+	if k.Page == nil {
+		return no("/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
 	}
-	return named(name, judgeSGLang(name, k.Page))
+	return judgeSGLang(name, k.Page)
 }
 
 // judgeSGLang judges what a page of SGLang shows, whichever server shows it.
@@ -120,24 +116,24 @@ func judgeSGLang(name string, p *Page) target.Check {
 		return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
 	}
 	return p.judge(name, []source{
-		{CanTokens, GenerationTokens, "generation_tokens_total, when a request ends"},
-		{CanLiveTokens, GenerationTokensLive, "realtime_tokens_total, all but the first token of each request"},
-		{CanQueue, RequestsWaiting, "num_queue_reqs and num_grammar_queue_reqs"},
-		{CanRunning, RequestsRunning, "num_running_reqs, read every some steps"},
-		{CanTTFT, FirstToken, "time_to_first_token_seconds of streamed requests"},
-		{CanTPOT, OutputToken, "request_time_per_output_token_seconds, the mean of each request"},
-		{CanTPOT, InterToken, "inter_token_latency_seconds of streamed requests, token by token"},
-		{CanE2E, RequestDuration, "e2e_request_latency_seconds, with requests of clients that left"},
-		{CanQuantiles, RequestDuration, "histograms, when a request ends"},
-		{CanStall, RequestsRunning, "passes through the model, while requests run"},
-		{CanKVCache, KVUtilization, "token_usage, rounded to 2 digits"},
-		{CanKVReuse, CachedTokens, "cached_tokens_total, when a request ends"},
-	}, []lack{
-		{CanGPU, "SGLang does not expose it", cureDCGM},
-		{CanConfig, "SGLang does not expose its config on the page", ""},
-		{CanTTFT, "no streamed request had its first token yet", ""},
-		{CanKVReuse, "no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", ""},
-		{CanLiveTokens, "this release counts tokens when a request ends", "a later SGLang"},
-		{"", notYet, ""},
-	})
+		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
+		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
+		from(CanQueue, "num_queue_reqs and num_grammar_queue_reqs", RequestsWaiting),
+		from(CanRunning, "num_running_reqs, read every some steps", RequestsRunning),
+		from(CanTTFT, "time_to_first_token_seconds of streamed requests", FirstToken),
+		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request", OutputToken),
+		from(CanTPOT, "inter_token_latency_seconds of streamed requests, token by token", InterToken),
+		from(CanE2E, "e2e_request_latency_seconds, with requests of clients that left", RequestDuration),
+		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
+		from(CanStall, "passes through the model, while requests run", RequestsRunning),
+		from(CanKVCache, "token_usage, rounded to 2 digits", KVUtilization),
+		from(CanKVReuse, "cached_tokens_total, when a request ends", CachedTokens),
+	},
+		lacks("SGLang does not expose it", cureDCGM, CanGPU),
+		lacks("SGLang does not expose its config on the page", "", CanConfig),
+		lacks("no streamed request had its first token yet", "", CanTTFT),
+		lacks("no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", "", CanKVReuse),
+		lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens),
+		lacks(notYet, ""),
+	)
 }

@@ -12,38 +12,20 @@ const (
 	cureVLLM   = "vLLM's own server, whose page has it"
 )
 
-// Capability implements Engine.
-func (t *tritonPage) Capability(name string, k *Known) target.Check {
-	switch name {
-	case CanHealth:
-		return t.base.Capability(name, k)
-	case CanConfig:
-		return named(name, k.config(t.noConfig(k)))
-	}
-	return named(name, t.judge(name, k))
-}
-
-// judge judges what Triton exposes: its core, then what the backend of the LLM
-// adds.
+// judge implements Engine: Triton's core, then what the backend of the LLM adds.
 func (t *tritonPage) judge(name string, k *Known) target.Check {
 	p := k.Page
-	if p == nil {
+	switch {
+	case name == CanConfig:
+		return k.config(t.noConfig(k))
+	case p == nil:
 		return no("the page answers 404", "metrics_path: /metrics")
-	}
-	if hasModule(p) && name != CanGPU {
+	case hasModule(p) && name != CanGPU:
 		return judgeModule(name, p)
 	}
 	switch name {
 	case CanTTFT:
 		return t.judgeFirst(k)
-	case CanTPOT:
-		if p.Has(InterToken) {
-			return yes("vllm:time_per_output_token_seconds, token by token")
-		}
-		if set, _ := tritonSet(p, k.Facts); set == setLLMAPI {
-			return no("the LLM-API backend publishes no LLM metrics", cureModule)
-		}
-		return no("Triton has no time per output token", cureClient)
 	case CanE2E:
 		return t.judgeWhole(k)
 	case CanQuantiles:
@@ -52,75 +34,69 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 		return t.judgeOutcomes(k)
 	case CanStall:
 		return t.judgeStall(k)
-	case CanGPU:
-		if p.Has(GPUUtilization) {
-			return yes("nv_gpu_*, by DCGM")
-		}
-		return no("the page has no nv_gpu_*", cureGPUs)
 	}
-	return t.judgeExecutor(name, k)
+	if c, ok := p.firstOf(name, tritonSources(p)); ok {
+		return c
+	}
+	return t.without(name, k)
 }
 
-// judgeExecutor judges what only the backend of the LLM can expose.
-func (t *tritonPage) judgeExecutor(name string, k *Known) target.Check {
-	p := k.Page
-	switch {
-	case name == CanTokens && p.Has(GenerationTokens):
-		if p.Begins(vllmPrefix) {
-			return yes("vllm:generation_tokens_total, with each iteration")
-		}
-		return yes("nv_llm_output_token_len, when a request ends")
-	case name == CanLiveTokens && p.Has(GenerationTokens) && p.Begins(vllmPrefix):
-		return yes("vllm:generation_tokens_total, with each iteration")
-	case name == CanLiveTokens && p.Has(EngineIterations) && p.Has(RequestsDecode):
-		return yes("an estimate from iteration_counter and generation_requests")
-	case name == CanQueue && (p.Has(RequestsWaiting) || p.Has(RequestsActive) && p.Has(RequestsRunning)):
-		return yes("pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows")
-	case name == CanRunning && p.Has(RequestsRunning):
-		return yes("the executor's scheduled requests, of its last iteration")
-	case name == CanKVCache && (p.Has(KVBlocksUsed) && p.Has(KVBlocksLimit) || p.Has(KVUtilization)):
-		return yes("used and all blocks of the KV cache")
-	case name == CanKVReuse && p.Has(KVBlocksReused):
-		return yes("kv_cache_block_type=reused")
+// tritonSources are what capabilities come from where one signal or two say all.
+func tritonSources(p *Page) []source {
+	const (
+		queues = "pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"
+		blocks = "used and all blocks of the KV cache"
+		live   = "vllm:generation_tokens_total, with each iteration"
+	)
+	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
+	if p.Begins(vllmPrefix) {
+		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}
 	}
-	return t.noExecutor(name, k)
+	return append(tokens,
+		from(CanLiveTokens, "an estimate from iteration_counter and generation_requests", EngineIterations, RequestsDecode),
+		from(CanTPOT, "vllm:time_per_output_token_seconds, token by token", InterToken),
+		from(CanQueue, queues, RequestsWaiting),
+		from(CanQueue, queues, RequestsActive, RequestsRunning),
+		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),
+		from(CanKVCache, blocks, KVBlocksUsed, KVBlocksLimit),
+		from(CanKVCache, blocks, KVUtilization),
+		from(CanKVReuse, "kv_cache_block_type=reused", KVBlocksReused),
+		from(CanGPU, "nv_gpu_*, by DCGM", GPUUtilization),
+	)
 }
 
-// noExecutor says why the backend of the LLM does not expose something.
-func (t *tritonPage) noExecutor(name string, k *Known) target.Check {
+// without says why Triton or the backend of the LLM does not expose something.
+func (t *tritonPage) without(name string, k *Known) target.Check {
 	p := k.Page
 	set, _ := tritonSet(p, k.Facts)
-	if name == CanQueue && set == setCore && p.Has(ModelPending) {
-		return t.judgeQueues(k)
-	}
 	llm, executor := tritonLLM(k.Facts, p), tritonExecutor(p)
-	if llm != nil && llm.State != "" && llm.State != ModelReady && executor == "" {
+	switch {
+	case name == CanGPU:
+		return no("the page has no nv_gpu_*", cureGPUs)
+	case name == CanTPOT && set != setLLMAPI:
+		return no("Triton has no time per output token", cureClient)
+	case name == CanQueue && set == setCore && p.Has(ModelPending):
+		return t.judgeQueues(k)
+	case name != CanTPOT && llm != nil && llm.State != "" && llm.State != ModelReady && executor == "":
 		return no("model "+llm.Name+" is not loaded", "load the model")
-	}
-	switch set {
-	case setLLMAPI:
+	case set == setLLMAPI:
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
-	case setCore:
-		if p.Begins(vllmPrefix) {
-			return no("Triton's vLLM backend does not publish it", cureVLLM)
-		}
+	case set == setCore && p.Begins(vllmPrefix):
+		return no("Triton's vLLM backend does not publish it", cureVLLM)
+	case set == setCore:
 		return no("no model of TensorRT-LLM is on the page", "")
-	case setPython:
-		switch {
-		case executor == "":
-			return no("the Python executor of this release publishes nothing", "Triton 24.07 (2.48.0) or later")
-		case name == CanKVReuse:
-			return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
-		}
-	case setCPP, setModule:
+	case set == setPython && executor == "":
+		return no("the Python executor of this release publishes nothing", "Triton 24.07 (2.48.0) or later")
+	case set == setPython && name == CanKVReuse:
+		return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
 	}
-	return p.judge(name, nil, []lack{
-		{CanTokens, "token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later"},
-		{CanKVReuse, "reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later"},
-		{CanKVCache, "the executor publishes no KV cache", ""},
-		{CanLiveTokens, "static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching"},
-		{"", "the executor does not publish it", ""},
-	})
+	return p.judge(name, nil,
+		lacks("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later", CanTokens),
+		lacks("reused blocks came with TensorRT-LLM 0.13", "Triton 24.10 (2.51.0) or later", CanKVReuse),
+		lacks("the executor publishes no KV cache", "", CanKVCache),
+		lacks("static batching (V1) counts no decoding requests", "gpt_model_type: inflight_fused_batching", CanLiveTokens),
+		lacks("the executor does not publish it", ""),
+	)
 }
 
 // judgeFirst judges the time to the first token, which is the first response

@@ -76,27 +76,22 @@ const cureModule = "the metrics module of deploy/triton/llmapi, three lines in t
 
 // judgeModule judges what the metrics module exposes.
 func judgeModule(name string, p *Page) target.Check {
-	if name == CanOutcomes {
-		return yes("nv_llmapi_requests_ended_total, by class")
-	}
-	const silent, statistics = "the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml"
 	return p.judge(name, []source{
-		{CanTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
-		{CanLiveTokens, GenerationTokens, "nv_llmapi_generation_tokens_total, as they come"},
-		{CanQueue, RequestsWaiting, "nv_llmapi_requests_waiting: all that the engine has and does not run"},
-		{CanRunning, RequestsRunning, "the executor's scheduled requests, of its last iteration"},
-		{CanTTFT, FirstToken, "nv_llmapi_time_to_first_token_seconds of streamed requests"},
-		{CanTPOT, InterToken, "nv_llmapi_inter_token_latency_seconds, token by token"},
-		{CanE2E, RequestDuration, "nv_llmapi_request_duration_seconds of requests that ended well"},
-		{CanQuantiles, RequestDuration, "histograms of the metrics module"},
-		{CanStall, EngineIterations, "the count of iterations and tokens, while requests are in flight"},
-		{CanKVCache, KVBlocksUsed, "used and all blocks of the KV cache"},
-		{CanKVReuse, KVBlocksReused, "nv_llmapi_kv_cache_reused_blocks_total"},
-	}, []lack{
-		{CanQueue, silent, statistics},
-		{CanRunning, silent, statistics},
-		{CanKVCache, silent, statistics},
-		{CanKVReuse, silent, statistics},
-		{"", "no request has ended yet", ""},
-	})
+		from(CanTokens, "nv_llmapi_generation_tokens_total, as they come", GenerationTokens),
+		from(CanLiveTokens, "nv_llmapi_generation_tokens_total, as they come", GenerationTokens),
+		from(CanQueue, "nv_llmapi_requests_waiting: all that the engine has and does not run", RequestsWaiting),
+		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),
+		from(CanTTFT, "nv_llmapi_time_to_first_token_seconds of streamed requests", FirstToken),
+		from(CanTPOT, "nv_llmapi_inter_token_latency_seconds, token by token", InterToken),
+		from(CanE2E, "nv_llmapi_request_duration_seconds of requests that ended well", RequestDuration),
+		from(CanQuantiles, "histograms of the metrics module", RequestDuration),
+		from(CanOutcomes, "nv_llmapi_requests_ended_total, by class"),
+		from(CanStall, "the count of iterations and tokens, while requests are in flight", EngineIterations),
+		from(CanKVCache, "used and all blocks of the KV cache", KVBlocksUsed),
+		from(CanKVReuse, "nv_llmapi_kv_cache_reused_blocks_total", KVBlocksReused),
+	},
+		lacks("the engine gives no statistics of its iterations, or did none yet", "enable_iter_perf_stats: true in model.yaml",
+			CanQueue, CanRunning, CanKVCache, CanKVReuse),
+		lacks("no request has ended yet", ""),
+	)
 }

@@ -37,25 +37,25 @@ func (o *tritonOpenAI) Health(ctx context.Context, ask Asker, address string) He
 	return h
 }
 
-// Capability implements Engine: the page is Triton's, but what Triton turns on
-// by options and says over its own API is not available.
-func (o *tritonOpenAI) Capability(name string, k *Known) target.Check {
+// judge implements Engine: the page is Triton's, but what Triton turns on by options
+// and says over its own API is not available.
+func (o *tritonOpenAI) judge(name string, k *Known) target.Check {
 	const noOptions = "the OpenAI frontend takes no metric options"
-	c := o.tritonPage.Capability(name, k)
+	c := o.tritonPage.judge(name, k)
 	set, _ := tritonSet(k.Page, k.Facts)
 	switch {
 	case c.OK:
 	case name == CanConfig:
-		return target.No(name, "the OpenAI frontend does not expose configs", cureKServe)
+		return no("the OpenAI frontend does not expose configs", cureKServe)
 	case k.Page == nil:
 	case name == CanGPU:
-		return target.No(name, c.Reason, cureDCGMIn)
+		return no(c.Reason, cureDCGMIn)
 	case set == setLLMAPI && (name == CanTTFT || name == CanQuantiles):
-		return target.No(name, noOptions, cureModule)
+		return no(noOptions, cureModule)
 	case name == CanTTFT:
-		return target.No(name, noOptions, cureCanary)
+		return no(noOptions, cureCanary)
 	case name == CanQuantiles:
-		return target.No(name, noOptions, cureClient)
+		return no(noOptions, cureClient)
 	}
 	return c
 }

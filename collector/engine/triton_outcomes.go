@@ -122,7 +122,7 @@ func (t *tritonPage) judgeQueues(k *Known) target.Check {
 // judgeStall judges whether it is seen that requests in flight move nothing.
 func (t *tritonPage) judgeStall(k *Known) target.Check {
 	p := k.Page
-	switch flying := p.Has(RequestsActive) || p.Has(RequestsRunning); {
+	switch flying := p.flying(); {
 	case flying && p.Has(EngineIterations):
 		return yes("the count of iterations, while requests are active")
 	case flying && p.Has(GenerationTokens):

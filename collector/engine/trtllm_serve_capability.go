@@ -13,111 +13,74 @@ const (
 	curePerf      = "return_perf_metrics: true"
 )
 
-// Capability implements Engine.
-func (s *trtllmServe) Capability(name string, k *Known) target.Check {
-	switch {
-	case name == CanHealth:
-		return s.base.Capability(name, k)
-	case k.Page == nil:
-		return target.No(name, "/prometheus/metrics answers 404: it is there only with return_perf_metrics", curePerf)
-	case name == CanConfig:
-		return named(name, k.config(no("this release has no config info on its page", cureNewServe)))
-	}
-	return named(name, s.judge(name, k))
-}
-
-// judge judges what the page shows. Its families come with their first sample,
-// so that an idle server shows little.
+// judge implements Engine.
 func (s *trtllmServe) judge(name string, k *Known) target.Check {
 	p := k.Page
-	if c, ok := p.firstOf(name, []source{
-		{CanTTFT, FirstToken, "time_to_first_token_seconds, from the engine on"},
-		{CanTPOT, OutputToken, "time_per_output_token_seconds, the mean of each request"},
-		{CanE2E, RequestDuration, "e2e_request_latency_seconds"},
-		{CanQuantiles, RequestDuration, "histograms, when a request ends"},
-	}); ok {
-		return c
+	switch {
+	case p == nil:
+		return no("/prometheus/metrics answers 404: it is there only with return_perf_metrics", curePerf)
+	case name == CanConfig:
+		return k.config(no("this release has no config info on its page", cureNewServe))
+	case name == CanOutcomes && s.CountsFailures(p):
+		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
 	}
-	switch name {
-	case CanTPOT:
-		if p.Has(RequestsFinished) {
-			return no("no request had more than one token yet", "")
-		}
-		return no(serveNoRequest, "")
-	case CanTTFT, CanE2E, CanQuantiles:
-		return no(serveNoRequest, "")
-	}
-	return s.judgeIterations(name, k)
+	return p.judge(name, serveSources(p), s.lacks(k)...)
 }
 
-// serveNoRequest says why an idle server shows so little.
-const serveNoRequest = "no request has ended yet; the family comes with the first"
-
-// judgeIterations judges what comes from iterations, or from request counters of
-// the newest generation.
-func (s *trtllmServe) judgeIterations(name string, k *Known) target.Check {
-	p := k.Page
+// serveSources are what capabilities come from: requests when they end, and gauges
+// of iterations.
+func serveSources(p *Page) []source {
 	stale := "gauges of the last iteration, read when a request ends"
 	if n := serveProcesses(p); n > 1 {
 		stale += "; " + strconv.Itoa(n) + " processes left gauges, the one that changed last counts, for the page does not say which of them live"
 	}
-	if c, ok := p.firstOf(name, []source{
-		{CanTokens, GenerationTokens, "generation_tokens_total, when a request ends"},
-		{CanQueue, RequestsWaiting, "num_requests_waiting: " + stale},
-		{CanRunning, RequestsRunning, "num_scheduled_requests: " + stale},
-		{CanKVCache, KVUtilization, "kv_cache_utilization or blocks: " + stale},
-		{CanKVCache, KVBlocksUsed, "kv_cache_utilization or blocks: " + stale},
-		{CanKVReuse, KVBlocksReused, "reused blocks, or the hit rate since the start"},
-		{CanKVReuse, KVHitRatio, "reused blocks, or the hit rate since the start"},
-		{CanGPU, EngineMemory, "gpu_memory_usage_bytes only; for the rest " + cureDCGM},
-	}); ok {
-		return c
+	const stands = "requests that end, while others run for more than twice as long as the longest that was seen"
+	return []source{
+		from(CanTTFT, "time_to_first_token_seconds, from the engine on", FirstToken),
+		from(CanTPOT, "time_per_output_token_seconds, the mean of each request", OutputToken),
+		from(CanE2E, "e2e_request_latency_seconds", RequestDuration),
+		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
+		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
+		from(CanQueue, "num_requests_waiting: "+stale, RequestsWaiting),
+		from(CanRunning, "num_scheduled_requests: "+stale, RequestsRunning),
+		from(CanStall, stands, RequestsActive, RequestDuration),
+		from(CanStall, stands, RequestsRunning, RequestDuration),
+		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVUtilization),
+		from(CanKVCache, "kv_cache_utilization or blocks: "+stale, KVBlocksUsed),
+		from(CanKVReuse, "reused blocks, or the hit rate since the start", KVBlocksReused),
+		from(CanKVReuse, "reused blocks, or the hit rate since the start", KVHitRatio),
+		from(CanKVReuse, "prompt_cached_tokens_total, the prompt tokens that were found in the cache", CachedTokens, RequestsFinished),
+		from(CanGPU, "gpu_memory_usage_bytes only; for the rest "+cureDCGM, EngineMemory),
 	}
-	switch {
-	case name == CanOutcomes:
-		return s.judgeOutcomes(p)
-	case name == CanStall && (p.Has(RequestsActive) || p.Has(RequestsRunning)) && p.Has(RequestDuration):
-		return yes("requests that end, while others run for more than twice as long as the longest that was seen")
-	case name == CanLiveTokens:
-		return no("iterations are on the JSON page /metrics only, and reading it takes them from other readers", "iteration_stats: true in the pool, if nobody else reads it")
-	case name == CanKVReuse && p.Has(CachedTokens) && p.Has(RequestsFinished):
-		return yes("prompt_cached_tokens_total, the prompt tokens that were found in the cache")
-	}
-	return s.without(name, k)
 }
 
-// without says why iterations or request counters are not on the page.
-func (s *trtllmServe) without(name string, k *Known) target.Check {
-	p := k.Page
-	generation, _ := s.Generation(p, k.Facts)
-	switch cache := name == CanKVCache || name == CanKVReuse; {
-	case generation == ServePlain && name == CanGPU:
-		return no("this release exposes nothing of its GPUs", cureDCGM)
+// lacks says why the page does not show things: most families come with the first
+// request that ends, and others with statistics of iterations.
+func (s *trtllmServe) lacks(k *Known) []lack {
+	const noRequest = "no request has ended yet; the family comes with the first"
+	all := []lack{
+		lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers",
+			"iteration_stats: true in the pool, if nobody else reads it", CanLiveTokens),
+		lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles),
+	}
+	finished := k.Page.Has(RequestsFinished)
+	if finished {
+		all = append(all, lacks("no request had more than one token yet", "", CanTPOT), lacks("this release counts no errors", cureNewServe, CanOutcomes))
+	} else {
+		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
+	}
+	switch generation, _ := s.Generation(k.Page, k.Facts); {
 	case generation == ServePlain:
-		return no("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration)
-	case generation == ServePrefixed && cache:
-		return no("no iteration was read yet, or their statistics are off", cureIteration)
+		return append(all, lacks("this release exposes nothing of its GPUs", cureDCGM, CanGPU),
+			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))
 	case generation == ServePrefixed:
-		return no("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration)
+		return append(all, lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
+			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration))
+	case !finished:
+		return append(all, lacks(noRequest, ""))
 	}
-	if !p.Has(RequestsFinished) {
-		return no(serveNoRequest, "")
-	}
-	if name == CanTokens {
-		return no("this release has no token counters", cureNewServe)
-	}
-	return no("requests have ended and no iteration is on the page: their statistics are off", cureIteration)
-}
-
-// judgeOutcomes judges whether errors are counted.
-func (s *trtllmServe) judgeOutcomes(p *Page) target.Check {
-	switch {
-	case s.CountsFailures(p):
-		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
-	case !p.Has(RequestsFinished):
-		return no(serveNoRequest, "")
-	}
-	return no("this release counts no errors", cureNewServe)
+	return append(all, lacks("this release has no token counters", cureNewServe, CanTokens),
+		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))
 }
 
 // serveProcesses is how many processes have gauges on a multiprocess page.

@@ -27,11 +27,12 @@ const (
 // their own, which weigh more.
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics", ready: "/health",
-	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:   true,
-	quirks:    Quirks{CountersAppear: true},
+	healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
+	detection:  detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
+	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign:    true,
+	quirks:     Quirks{CountersAppear: true},
 }})
 
 // vllm is vLLM's own OpenAI server.
@@ -116,17 +117,12 @@ func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	}
 }
 
-// Capability implements Engine.
-func (v *vllm) Capability(name string, k *Known) target.Check {
-	switch answers := k.Health.API == APIReady || k.Health.API == APINotReady; {
-	case name == CanHealth && answers:
-		return target.Yes(name, "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows")
-	case name == CanHealth:
-		return v.base.Capability(name, k)
-	case k.Page == nil:
-		return target.No(name, "/metrics answers 404", "")
+// judge implements Engine.
+func (*vllm) judge(name string, k *Known) target.Check {
+	if k.Page == nil {
+		return no("/metrics answers 404", "")
 	}
-	return named(name, judgeVLLM(name, k.Page))
+	return judgeVLLM(name, k.Page)
 }
 
 // vllmOutcomes says what is known of what became of requests. Refused ones are
@@ -151,30 +147,26 @@ func judgeVLLM(name string, p *Page) target.Check {
 	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
 	}
-	const waits = "no engine has reported yet: with several API processes gauges come with the first request"
 	return p.judge(name, []source{
-		{CanTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
-		{CanLiveTokens, GenerationTokens, "generation_tokens_total, with each step of the engine"},
-		{CanQueue, RequestsWaiting, "num_requests_waiting"},
-		{CanRunning, RequestsRunning, "num_requests_running"},
-		{CanTTFT, FirstToken, "time_to_first_token_seconds"},
-		{CanTPOT, OutputToken, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0"},
-		{CanTPOT, InterToken, "the time between tokens, token by token"},
-		{CanE2E, RequestDuration, "e2e_request_latency_seconds, without requests of clients that left"},
-		{CanQuantiles, RequestDuration, "histograms"},
-		{CanStall, RequestsRunning, "iterations of each rank, while it has requests"},
-		{CanKVCache, KVUtilization, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say"},
-		{CanKVReuse, CachedTokens, "prompt tokens that were found in the prefix cache"},
-		{CanConfig, CacheConfig, "cache_config_info on its page, of the KV cache only"},
-	}, []lack{
-		{CanGPU, "vLLM does not expose it", cureDCGM},
-		{CanQueue, waits, ""},
-		{CanRunning, waits, ""},
-		{CanStall, waits, ""},
-		{CanKVCache, waits, ""},
-		{CanTPOT, "this release does not measure it", "vLLM 0.8 or later"},
-		{CanKVReuse, "this release does not count cached tokens", "vLLM 0.8 or later"},
-		{CanConfig, "the page has no cache_config_info", ""},
-		{"", notYet, ""},
-	})
+		from(CanTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
+		from(CanLiveTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
+		from(CanQueue, "num_requests_waiting", RequestsWaiting),
+		from(CanRunning, "num_requests_running", RequestsRunning),
+		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
+		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0", OutputToken),
+		from(CanTPOT, "the time between tokens, token by token", InterToken),
+		from(CanE2E, "e2e_request_latency_seconds, without requests of clients that left", RequestDuration),
+		from(CanQuantiles, "histograms", RequestDuration),
+		from(CanStall, "iterations of each rank, while it has requests", RequestsRunning),
+		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say", KVUtilization),
+		from(CanKVReuse, "prompt tokens that were found in the prefix cache", CachedTokens),
+		from(CanConfig, "cache_config_info on its page, of the KV cache only", CacheConfig),
+	},
+		lacks("vLLM does not expose it", cureDCGM, CanGPU),
+		lacks("no engine has reported yet: with several API processes gauges come with the first request", "", CanQueue, CanRunning, CanStall, CanKVCache),
+		lacks("this release does not measure it", "vLLM 0.8 or later", CanTPOT),
+		lacks("this release does not count cached tokens", "vLLM 0.8 or later", CanKVReuse),
+		lacks("the page has no cache_config_info", "", CanConfig),
+		lacks(notYet, ""),
+	)
 }
