@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -11,16 +12,11 @@ import (
 type base struct {
 	kind Kind
 	path string
-	// ready is the path that answers 200 while the server is ready.
-	ready string
+	asking
 	ports
 	emptyPage bool
 	// noPage says why a server may have no page.
 	noPage string
-
-	// healthSays is what the API's word on its health is worth, for people, where it is
-	// not just whether the server is ready.
-	healthSays string
 
 	detection
 	answers []Signal
@@ -40,6 +36,18 @@ type base struct {
 	// nobody is the model under which a server counts requests for models that
 	// it does not serve.
 	nobody string
+}
+
+// asking is how its API is asked about the server.
+type asking struct {
+	// ready is the path that answers 200 while the server is ready, live that for
+	// whether it lives: ready again where any answer says so, empty for none.
+	ready, live string
+	// versionAt is the path and versionKey the key under which it says its version.
+	versionAt, versionKey string
+	// healthSays is what its word on its health is worth, for people, where it is not
+	// just whether the server is ready.
+	healthSays string
 }
 
 // ports are how far those of the APIs are from that of the page; 0 is the same
@@ -82,17 +90,38 @@ func (*base) Tier(*Page) Tier                                      { return "" }
 func (*base) Meanings() []Meaning                                  { return nil }
 func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }
 func (*base) Determinism(*Facts, *Page) []target.Check             { return nil }
-func (*base) Health(context.Context, Asker, string) Health         { return Health{} }
 func (*base) isIt(context.Context, Asker, string) string           { return "" }
 func (*base) hint(context.Context, Asker, string) (likely string)  { return "" }
 
-// Ask implements Engine: most servers have OpenAI's list of models, and few say
+// Ask implements Engine: most servers have OpenAI's list of models, and some say
 // their version.
-func (*base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
+func (b *base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: address}
+	if b.versionAt != "" {
+		v, _ := q.text(ctx, b.versionAt, b.versionKey)
+		f.EngineVersion = plainVersion(v)
+	}
 	q.askModels(ctx, &f)
 	return f
+}
+
+// Health implements Engine.
+func (b *base) Health(ctx context.Context, ask Asker, address string) Health {
+	if b.ready == "" {
+		return Health{}
+	}
+	h, _ := readiness(ctx, ask, address+b.ready)
+	switch b.live {
+	case "":
+	case b.ready:
+		h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, true
+	default:
+		if status, _, _, err := ask.Do(ctx, http.MethodGet, address+b.live, nil, answerLimit); err == nil {
+			h.Live, h.LiveKnown = status == http.StatusOK, true
+		}
+	}
+	return h
 }
 
 // judge implements Engine for servers of which nothing is known.

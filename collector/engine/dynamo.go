@@ -35,12 +35,12 @@ var _ = register(&dynamo{base{
 		{text: "dynamo_", weight: 8},
 		{text: "trtllm:", weight: 4},
 	}},
-	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:     Stream{Usage: true},
-	prefixes:   []string{dynamoFront, "dynamo_component_", "vllm:"},
-	nobody:     "unknown_model",
-	quirks:     Quirks{CountersAppear: true},
-	healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves",
+	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:   Stream{Usage: true},
+	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
+	nobody:   "unknown_model",
+	quirks:   Quirks{CountersAppear: true},
+	asking:   asking{healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
 }})
 
 // dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -23,7 +22,8 @@ const (
 )
 
 var _ = register(&nim{base{
-	kind: NIM, path: "/v1/metrics", ready: "/v1/health/ready",
+	kind: NIM, path: "/v1/metrics",
+	asking: asking{ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease},
 	detection: detection{
 		pageOf: []Kind{VLLM, SGLang},
 		marks:  []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
@@ -32,20 +32,16 @@ var _ = register(&nim{base{
 	quirks:  Quirks{CountersAppear: true},
 }})
 
+// nimVersion names NIM's own release, not TensorRT-LLM's.
+const nimVersion, nimRelease = "/v1/version", "release"
+
 // nim is NIM for LLMs.
 type nim struct{ base }
-
-// release is the answer of GET /v1/version: NIM's own release, not
-// TensorRT-LLM's.
-type release struct {
-	Release string `json:"release"`
-}
 
 // isIt implements Engine: what NIM adds to the API of the engine inside.
 func (*nim) isIt(ctx context.Context, ask Asker, address string) string {
 	q := &questions{ask: ask, base: address}
-	var r release
-	if _, ok := q.get(ctx, "/v1/version", &r); ok && r.Release != "" {
+	if release, _ := q.text(ctx, nimVersion, nimRelease); release != "" {
 		return "/v1/version names a release of NIM"
 	}
 	var about metadata
@@ -62,27 +58,6 @@ type metadata struct {
 	ModelInfo   json.RawMessage `json:"modelInfo"`
 	AssetInfo   json.RawMessage `json:"assetInfo"`
 	LicenseInfo json.RawMessage `json:"licenseInfo"`
-}
-
-// Ask implements Engine.
-func (*nim) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
-	var f Facts
-	q := &questions{ask: ask, base: address}
-	var r release
-	if _, ok := q.get(ctx, "/v1/version", &r); ok {
-		f.EngineVersion = plainVersion(r.Release)
-	}
-	q.askModels(ctx, &f)
-	return f
-}
-
-// Health implements Engine.
-func (n *nim) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+n.ready)
-	if status, _, _, err := ask.Do(ctx, http.MethodGet, address+"/v1/health/live", nil, answerLimit); err == nil {
-		h.Live, h.LiveKnown = status == http.StatusOK, true
-	}
-	return h
 }
 
 // inside is the engine whose page a NIM passes on; nil where it is NIM's own.

@@ -135,17 +135,24 @@ func (q *questions) owner(ctx context.Context) string {
 	return list.Data[0].OwnedBy
 }
 
+// text is a text at the top of the answer to a GET question, empty where it has none;
+// false when there was no answer.
+func (q *questions) text(ctx context.Context, path, key string) (string, bool) {
+	var answer map[string]any
+	_, ok := q.get(ctx, path, &answer)
+	text, _ := answer[key].(string)
+	return text, ok
+}
+
 // version is what GET /version says, empty when it does not. Servers of several
 // kinds answer it in the same words, so that it shows none of them.
 func (q *questions) version(ctx context.Context) string {
-	var v struct {
-		Version string `json:"version"`
-	}
-	if _, ok := q.get(ctx, "/version", &v); !ok {
-		return ""
-	}
-	return plainVersion(v.Version)
+	v, _ := q.text(ctx, versionPath, versionKey)
+	return plainVersion(v)
 }
+
+// versionPath and versionKey are where they answer it.
+const versionPath, versionKey = "/version", "version"
 
 // ownedBy says that a server answers /version and lists models of that owner, in
 // words for people; empty when it does not.

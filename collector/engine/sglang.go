@@ -23,13 +23,13 @@ const sglangPrefix = "sglang:"
 
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
-	noPage:     "SGLang has the page only with --enable-metrics",
-	healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
-	detection:  detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
-	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:    true,
-	quirks:     Quirks{CountersAppear: true},
+	noPage:    "SGLang has the page only with --enable-metrics",
+	asking:    asking{healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked"},
+	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign:   true,
+	quirks:    Quirks{CountersAppear: true},
 }})
 
 // sglang is SGLang's own server.
@@ -63,13 +63,11 @@ func (*sglang) Ask(ctx context.Context, ask Asker, address string, early func(Fa
 	if early != nil {
 		early(f)
 	}
-	var info struct {
-		Version string `json:"version"`
+	version, ok := q.text(ctx, "/server_info", versionKey)
+	if !ok && ctx.Err() == nil {
+		version, _ = q.text(ctx, "/get_server_info", versionKey)
 	}
-	if _, ok := q.get(ctx, "/server_info", &info); !ok && ctx.Err() == nil {
-		_, _ = q.get(ctx, "/get_server_info", &info)
-	}
-	f.EngineVersion, f.Problems = plainVersion(info.Version), q.problems
+	f.EngineVersion, f.Problems = plainVersion(version), q.problems
 	return f
 }
 

@@ -11,7 +11,7 @@ import (
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics", ready: "/health/ready",
+	kind: TritonOpenAI, path: "/metrics", asking: asking{ready: "/health/ready"},
 	detection: detection{pageOf: []Kind{Triton}},
 	answers:   []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:    Stream{Usage: true},
@@ -29,12 +29,6 @@ func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) string
 		return ""
 	}
 	return "/v1/models lists models on the port of the page"
-}
-
-// Health implements Engine.
-func (o *tritonOpenAI) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+o.ready)
-	return h
 }
 
 // judge implements Engine: the page is Triton's, but what Triton turns on by options

@@ -35,7 +35,8 @@ const (
 // is never asked for those. Families appear with their first sample, so
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
-	kind: TRTLLMServe, path: "/prometheus/metrics", ready: "/health",
+	kind: TRTLLMServe, path: "/prometheus/metrics",
+	asking:    asking{ready: "/health", versionAt: versionPath, versionKey: versionKey},
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	detection: detection{priority: 1, marks: []mark{
@@ -60,13 +61,11 @@ func (*trtllmServe) isIt(ctx context.Context, ask Asker, address string) string 
 
 // Ask implements Engine. GET /health is not asked here: newer servers may end
 // themselves over it (openai_server.py, fatal executor errors).
-func (*trtllmServe) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
-	var f Facts
-	q := &questions{ask: ask, base: address}
-	if v := q.version(ctx); v != "" {
-		f.EngineVersion, f.TRTLLMVersion, f.TRTLLMSource = v, v, SourceServer
+func (t *trtllmServe) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
+	f := t.base.Ask(ctx, ask, address, early)
+	if f.EngineVersion != "" {
+		f.TRTLLMVersion, f.TRTLLMSource = f.EngineVersion, SourceServer
 	}
-	q.askModels(ctx, &f)
 	return f
 }
 

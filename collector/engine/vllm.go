@@ -26,14 +26,22 @@ const (
 // Series of the servers that have vLLM inside begin so as well, next to names of
 // their own, which weigh more.
 var _ = register(&vllm{base{
-	kind: VLLM, path: "/metrics", ready: "/health",
-	healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
-	detection:  detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
-	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:    true,
-	quirks:     Quirks{CountersAppear: true},
+	kind: VLLM, path: "/metrics",
+	asking: asking{
+		ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
+		healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
+	},
+	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign:   true,
+	quirks:    Quirks{CountersAppear: true},
 }})
+
+// vllmHealth answers 503 when the engine's process was seen to die, a moment before
+// the server ends; while that process hangs, sleeps or drains the answer is 200 (seen
+// in 0.32.0: for up to 301 s).
+const vllmHealth = "/health"
 
 // vllm is vLLM's own OpenAI server.
 type vllm struct{ base }
@@ -43,24 +51,6 @@ type vllm struct{ base }
 func (*vllm) isIt(ctx context.Context, ask Asker, address string) string {
 	q := &questions{ask: ask, base: address}
 	return q.ownedBy(ctx, "vllm")
-}
-
-// Ask implements Engine.
-func (*vllm) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
-	var f Facts
-	q := &questions{ask: ask, base: address}
-	f.EngineVersion = q.version(ctx)
-	q.askModels(ctx, &f)
-	return f
-}
-
-// Health implements Engine. 503 says that the engine's process was seen to die,
-// a moment before the server ends; while that process hangs, sleeps or drains the
-// answer is 200 (seen in 0.32.0: for up to 301 s).
-func (v *vllm) Health(ctx context.Context, ask Asker, address string) Health {
-	h, _ := readiness(ctx, ask, address+v.ready)
-	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, true
-	return h
 }
 
 // Generation implements Engine.
