@@ -11,12 +11,6 @@ import (
 // Dynamo is NVIDIA Dynamo: its frontend, or a worker's system port.
 const Dynamo Kind = "dynamo"
 
-// The generations of Dynamo are its two pages.
-const (
-	DynamoFrontend Generation = "frontend"
-	DynamoWorker   Generation = "worker"
-)
-
 const (
 	dynamoFront = "dynamo_frontend_"
 	// dynamoRoute is 1 while the frontend can route requests for a model; it
@@ -49,9 +43,9 @@ type dynamo struct{ base }
 // Generation implements Engine.
 func (*dynamo) Generation(p *Page, _ *Facts) (Generation, string) {
 	if p.Begins(dynamoFront) {
-		return DynamoFrontend, "the page has dynamo_frontend_*"
+		return "frontend", "the page has dynamo_frontend_*"
 	}
-	return DynamoWorker, "the page has no dynamo_frontend_*"
+	return "worker", "the page has no dynamo_frontend_*"
 }
 
 // Stream implements Engine.

@@ -12,6 +12,26 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
+// The generations that the tests meet.
+const (
+	nimFirst       engine.Generation = "1.x"
+	nimVLLM        engine.Generation = "2.x with vLLM"
+	nimSGLang      engine.Generation = "2.x with SGLang"
+	nimSilent      engine.Generation = "without engine statistics"
+	vllmOld        engine.Generation = "names of the GPU cache"
+	vllmBoth       engine.Generation = "names of the GPU cache and of the KV cache"
+	vllmPlain      engine.Generation = "names of the KV cache"
+	vllmCached     engine.Generation = "names of the KV cache with cached tokens"
+	vllmSilent     engine.Generation = "without engine statistics"
+	dynamoFrontend engine.Generation = "frontend"
+	dynamoWorker   engine.Generation = "worker"
+	sglangLive     engine.Generation = "with live token counters"
+	servePlain     engine.Generation = "unprefixed"
+	servePrefixed  engine.Generation = "prefixed"
+	serveFull      engine.Generation = "prefixed with iteration statistics"
+	serveIdle      engine.Generation = "not known before the first request"
+)
+
 func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 	for _, c := range []struct {
 		says    string
@@ -58,14 +78,14 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 		version string
 		want    engine.Generation
 	}{
-		{"serve 1.3", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe, Workload: busy}, "1.3.0rc14", engine.ServeFull},
-		{"serve 1.3, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe}, "1.3.0rc14", engine.ServeFull},
-		{"serve 1.3.0rc5", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2, Workload: busy}, "1.3.0rc5", engine.ServePrefixed},
-		{"serve 1.3.0rc5, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2}, "1.3.0rc5", engine.ServeIdle},
-		{"serve 1.1", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, "1.1.0", engine.ServePlain},
-		{"serve 1.1, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld}, "1.1.0", engine.ServePlain},
-		{"NIM", engine.NIM, simulate.Spec{Kind: simulate.KindNIM}, "1.0.0", engine.NIMFirst},
-		{"Dynamo worker", engine.Dynamo, simulate.Spec{Kind: simulate.KindDynamo, Workload: busy}, "", engine.DynamoWorker},
+		{"serve 1.3", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe, Workload: busy}, "1.3.0rc14", serveFull},
+		{"serve 1.3, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe}, "1.3.0rc14", serveFull},
+		{"serve 1.3.0rc5", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2, Workload: busy}, "1.3.0rc5", servePrefixed},
+		{"serve 1.3.0rc5, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2}, "1.3.0rc5", serveIdle},
+		{"serve 1.1", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, "1.1.0", servePlain},
+		{"serve 1.1, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld}, "1.1.0", servePlain},
+		{"NIM", engine.NIM, simulate.Spec{Kind: simulate.KindNIM}, "1.0.0", nimFirst},
+		{"Dynamo worker", engine.Dynamo, simulate.Spec{Kind: simulate.KindDynamo, Workload: busy}, "", dynamoWorker},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			page := readPage(t, c.kind, replica(t, c.spec, 20*time.Second).Page())
@@ -91,18 +111,18 @@ var sampleGenerations = []struct {
 	{"trtllm-readme-23.12-base-zero", "metric set C"},
 	{"trtllm-issue49", "metric set C"},
 	{"trtllm-readme", "metric set A"},
-	{"GENERATED-trtllm-serve-gen1-under", engine.ServePlain},
-	{"GENERATED-trtllm-serve-gen2-under", engine.ServePrefixed},
-	{"GENERATED-trtllm-serve-new", engine.ServeFull},
-	{"trtllm-prometheus-1.1.0", engine.ServePlain},
-	{"trtllm-prometheus-main", engine.ServeFull},
-	{"nim-", engine.NIMFirst},
-	{"real-dynamo-frontend", engine.DynamoFrontend},
-	{"real-dynamo-worker", engine.DynamoWorker},
-	{"dynamo-", engine.DynamoWorker},
-	{"real-sglang-0.5.23", engine.SGLangLive},
-	{"real-vllm-0.12", engine.VLLMPlain},
-	{"real-vllm-0.32", engine.VLLMCached},
+	{"GENERATED-trtllm-serve-gen1-under", servePlain},
+	{"GENERATED-trtllm-serve-gen2-under", servePrefixed},
+	{"GENERATED-trtllm-serve-new", serveFull},
+	{"trtllm-prometheus-1.1.0", servePlain},
+	{"trtllm-prometheus-main", serveFull},
+	{"nim-", nimFirst},
+	{"real-dynamo-frontend", dynamoFrontend},
+	{"real-dynamo-worker", dynamoWorker},
+	{"dynamo-", dynamoWorker},
+	{"real-sglang-0.5.23", sglangLive},
+	{"real-vllm-0.12", vllmPlain},
+	{"real-vllm-0.32", vllmCached},
 }
 
 func TestGenerationsOfSamplePages(t *testing.T) {
@@ -190,19 +210,19 @@ func TestWhatAPageSaysOfOtherGenerations(t *testing.T) {
 		want  engine.Generation
 		why   string
 	}{
-		{engine.TRTLLMServe, "trtllm_model_config_info 1\n", nil, engine.ServeFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "trtllm_prompt_tokens_total 1\n", nil, engine.ServeFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "trtllm_num_requests_running 1\n", nil, engine.ServeFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "trtllm_request_success_total 1\n", nil, engine.ServePrefixed, "the names have the prefix trtllm_ and there is no config info"},
-		{engine.TRTLLMServe, "request_success_total 1\n", nil, engine.ServePlain, "the names have no prefix"},
-		{engine.TRTLLMServe, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, engine.ServePlain, "the names have no prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.1.0"}, engine.ServePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.2.0rc1"}, engine.ServePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
-		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.3.0"}, engine.ServeIdle, "the page is empty: families come with their first sample"},
-		{engine.TRTLLMServe, "", nil, engine.ServeIdle, "the page is empty: families come with their first sample"},
-		{engine.NIM, "num_request_max 1\n", nil, engine.NIMFirst, "the page has the names of NIM 1.x"},
-		{engine.Dynamo, "dynamo_frontend_x 1\n", nil, engine.DynamoFrontend, "the page has dynamo_frontend_*"},
-		{engine.Dynamo, "dynamo_component_x 1\n", nil, engine.DynamoWorker, "the page has no dynamo_frontend_*"},
+		{engine.TRTLLMServe, "trtllm_model_config_info 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
+		{engine.TRTLLMServe, "trtllm_prompt_tokens_total 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
+		{engine.TRTLLMServe, "trtllm_num_requests_running 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
+		{engine.TRTLLMServe, "trtllm_request_success_total 1\n", nil, servePrefixed, "the names have the prefix trtllm_ and there is no config info"},
+		{engine.TRTLLMServe, "request_success_total 1\n", nil, servePlain, "the names have no prefix"},
+		{engine.TRTLLMServe, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, servePlain, "the names have no prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.1.0"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.2.0rc1"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
+		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.3.0"}, serveIdle, "the page is empty: families come with their first sample"},
+		{engine.TRTLLMServe, "", nil, serveIdle, "the page is empty: families come with their first sample"},
+		{engine.NIM, "num_request_max 1\n", nil, nimFirst, "the page has the names of NIM 1.x"},
+		{engine.Dynamo, "dynamo_frontend_x 1\n", nil, dynamoFrontend, "the page has dynamo_frontend_*"},
+		{engine.Dynamo, "dynamo_component_x 1\n", nil, dynamoWorker, "the page has no dynamo_frontend_*"},
 		{engine.TritonOpenAI, "nv_inference_count 1\n", nil, "metric set D", "the page has Triton's core series only"},
 	} {
 		got, why := of(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)

@@ -12,14 +12,8 @@ import (
 // page, 2.x passes on that of vLLM or SGLang (documentation of 2.0.0 to 2.1.4).
 const NIM Kind = "nim"
 
-// The generations of NIM, by the names on its page.
-const (
-	NIMFirst  Generation = "1.x"
-	NIMVLLM   Generation = "2.x with vLLM"
-	NIMSGLang Generation = "2.x with SGLang"
-	// NIMSilent has no names of any engine.
-	NIMSilent Generation = "without engine statistics"
-)
+// nimSilent is the generation of a page that has no names of any engine.
+const nimSilent Generation = "without engine statistics"
 
 var _ = register(&nim{base{
 	kind: NIM, path: "/v1/metrics",
@@ -104,13 +98,13 @@ func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
 func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 	switch {
 	case p.Begins(vllmPrefix):
-		return NIMVLLM, "the page has the names of vLLM"
+		return "2.x with vLLM", "the page has the names of vLLM"
 	case p.Begins(sglangPrefix):
-		return NIMSGLang, "the page has the names of SGLang"
+		return "2.x with SGLang", "the page has the names of SGLang"
 	case slices.ContainsFunc(nimFirstMeanings(), func(m Meaning) bool { return p.Shows(m.Name) || p.Shows(m.Name+"_bucket") }):
-		return NIMFirst, "the page has the names of NIM 1.x"
+		return "1.x", "the page has the names of NIM 1.x"
 	}
-	return NIMSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
+	return nimSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
 }
 
 // Meanings implements Engine. No name of one engine is that of another.
@@ -154,7 +148,7 @@ func (n *nim) judge(name string, k *Known) target.Check {
 	case *sglang:
 		return judgeSGLang(name, p)
 	}
-	if generation, why := n.Generation(p, nil); generation == NIMSilent {
+	if generation, why := n.Generation(p, nil); generation == nimSilent {
 		return no(why, "")
 	}
 	return p.judge(name, []source{

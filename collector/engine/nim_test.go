@@ -10,10 +10,10 @@ import (
 
 func TestGenerationsOfNIM2(t *testing.T) {
 	for page, want := range map[string]engine.Generation{
-		"vllm:num_requests_running 1\n":  engine.NIMVLLM,
-		"sglang:num_running_reqs 1\n":    engine.NIMSGLang,
-		"generation_tokens_total 1\n":    engine.NIMFirst,
-		"process_start_time_seconds 1\n": engine.NIMSilent,
+		"vllm:num_requests_running 1\n":  nimVLLM,
+		"sglang:num_running_reqs 1\n":    nimSGLang,
+		"generation_tokens_total 1\n":    nimFirst,
+		"process_start_time_seconds 1\n": nimSilent,
 	} {
 		got, why := of(t, engine.NIM).Generation(readPage(t, engine.NIM, []byte(page)), nil)
 		require.Equal(t, want, got, page)

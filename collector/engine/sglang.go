@@ -10,14 +10,6 @@ import (
 // SGLang is SGLang's own server. Page and API share a port.
 const SGLang Kind = "sglang"
 
-// The generations of SGLang's page.
-const (
-	// SGLangLive counts tokens while requests run (seen in 0.5.23).
-	SGLangLive Generation = "with live token counters"
-	// SGLangPlain counts them when requests end only.
-	SGLangPlain Generation = "without live token counters"
-)
-
 // sglangPrefix begins the names of its series.
 const sglangPrefix = "sglang:"
 
@@ -95,9 +87,10 @@ func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) { return sglan
 // it.
 func sglangGeneration(p *Page) (Generation, string) {
 	if p.Has(GenerationTokensLive) {
-		return SGLangLive, "the page has realtime_tokens_total"
+		// They count tokens while requests run (seen in 0.5.23), others when they end.
+		return "with live token counters", "the page has realtime_tokens_total"
 	}
-	return SGLangPlain, "the page has no realtime_tokens_total"
+	return "without live token counters", "the page has no realtime_tokens_total"
 }
 
 // judge implements Engine.

@@ -10,16 +10,12 @@ import (
 // TRTLLMServe is TensorRT-LLM's own OpenAI server. Page and API share a port.
 const TRTLLMServe Kind = "trtllm-serve"
 
-// The generations of trtllm-serve.
+// The generations of trtllm-serve of which few things are on the page: the five
+// families without prefix of 1.1 and 1.2, and names with the prefix trtllm_ and no
+// iteration gauges (PR #11243).
 const (
-	// ServePlain are the five families without prefix of 1.1 and 1.2.
-	ServePlain Generation = "unprefixed"
-	// ServePrefixed has the prefix trtllm_ and no iteration gauges (PR #11243).
-	ServePrefixed Generation = "prefixed"
-	// ServeFull has config info, token counters and iteration gauges (PR #12545).
-	ServeFull Generation = "prefixed with iteration statistics"
-	// ServeIdle shows nothing before its first request.
-	ServeIdle Generation = "not known before the first request"
+	servePlain    Generation = "unprefixed"
+	servePrefixed Generation = "prefixed"
 )
 
 const (
@@ -89,15 +85,16 @@ func (t *trtllmServe) Health(ctx context.Context, ask Asker, address string) Hea
 func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 	switch {
 	case p.Shows("trtllm_model_config_info") || p.Shows("trtllm_prompt_tokens_total") || p.Shows("trtllm_num_requests_running"):
-		return ServeFull, "the page has config info, token counters or iteration gauges"
+		// As from PR #12545 on.
+		return "prefixed with iteration statistics", "the page has config info, token counters or iteration gauges"
 	case p.Begins(servePrefix):
-		return ServePrefixed, "the names have the prefix trtllm_ and there is no config info"
+		return servePrefixed, "the names have the prefix trtllm_ and there is no config info"
 	case p.Has(RequestsFinished) || p.Has(RequestDuration):
-		return ServePlain, "the names have no prefix"
+		return servePlain, "the names have no prefix"
 	case f != nil && (strings.HasPrefix(f.EngineVersion, "1.1.") || strings.HasPrefix(f.EngineVersion, "1.2.")):
-		return ServePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"
+		return servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"
 	}
-	return ServeIdle, "the page is empty: families come with their first sample"
+	return "not known before the first request", "the page is empty: families come with their first sample"
 }
 
 // CountsFailures implements Engine: the counter of errors came with that of

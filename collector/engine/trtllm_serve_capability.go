@@ -70,10 +70,10 @@ func (s *trtllmServe) lacks(k *Known) []lack {
 		all = append(all, lacks(noRequest, "", CanTPOT, CanOutcomes))
 	}
 	switch generation, _ := s.Generation(k.Page, k.Facts); {
-	case generation == ServePlain:
+	case generation == servePlain:
 		return append(all, lacks("this release exposes nothing of its GPUs", cureDCGM, CanGPU),
 			lacks("this release has five families: requests, E2E, TTFT, TPOT and queue time", cureNewServe+" with "+cureIteration))
-	case generation == ServePrefixed:
+	case generation == servePrefixed:
 		return append(all, lacks("no iteration was read yet, or their statistics are off", cureIteration, CanKVCache, CanKVReuse),
 			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration))
 	case !finished:

@@ -9,19 +9,8 @@ import (
 // VLLM is vLLM's own OpenAI server. Page and API share a port.
 const VLLM Kind = "vllm"
 
-// The generations of vLLM's page, by the names that came and went.
-const (
-	// VLLMOld has names of the GPU's KV cache only, as 0.8 to 0.9.1.
-	VLLMOld Generation = "names of the GPU cache"
-	// VLLMBoth has them next to those that replaced them, as 0.9.2 to 0.11.
-	VLLMBoth Generation = "names of the GPU cache and of the KV cache"
-	// VLLMPlain has the new ones alone, as 0.11 to 0.15.
-	VLLMPlain Generation = "names of the KV cache"
-	// VLLMCached counts cached prompt tokens, as 0.16 and later.
-	VLLMCached Generation = "names of the KV cache with cached tokens"
-	// VLLMSilent has no series of the engine.
-	VLLMSilent Generation = "without engine statistics"
-)
+// vllmSilent is the generation of a page that has no series of the engine.
+const vllmSilent Generation = "without engine statistics"
 
 // Series of the servers that have vLLM inside begin so as well, next to names of
 // their own, which weigh more.
@@ -56,20 +45,22 @@ func (*vllm) isIt(ctx context.Context, ask Asker, address string) string {
 // Generation implements Engine.
 func (*vllm) Generation(p *Page, _ *Facts) (Generation, string) { return vllmGeneration(p) }
 
-// vllmGeneration is which of vLLM's pages a page is, whichever server shows it.
+// vllmGeneration is which of vLLM's pages a page is, whichever server shows it, by the
+// names that came and went: those of the GPU's cache are alone up to 0.9.1, those of
+// the KV cache from 0.11 on, and cached tokens are counted from 0.16 on.
 func vllmGeneration(p *Page) (Generation, string) {
 	old, now := p.Shows("vllm:gpu_cache_usage_perc"), p.Shows("vllm:kv_cache_usage_perc")
 	switch {
 	case p.Shows("vllm:prompt_tokens_cached_total"):
-		return VLLMCached, "the page has prompt_tokens_cached_total"
+		return "names of the KV cache with cached tokens", "the page has prompt_tokens_cached_total"
 	case old && now:
-		return VLLMBoth, "the page has gpu_cache_usage_perc and kv_cache_usage_perc"
+		return "names of the GPU cache and of the KV cache", "the page has gpu_cache_usage_perc and kv_cache_usage_perc"
 	case old:
-		return VLLMOld, "the page has gpu_cache_usage_perc and no kv_cache_usage_perc"
+		return "names of the GPU cache", "the page has gpu_cache_usage_perc and no kv_cache_usage_perc"
 	case p.Begins(vllmPrefix):
-		return VLLMPlain, "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"
+		return "names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"
 	}
-	return VLLMSilent, "the page has no series of the engine"
+	return vllmSilent, "the page has no series of the engine"
 }
 
 // CountsFailures implements Engine: the API counts its answers by status once it
@@ -134,7 +125,7 @@ func judgeVLLM(name string, p *Page) target.Check {
 	if name == CanOutcomes && p.Shows(vllmAnswers) {
 		return yes(vllmOutcomes(p))
 	}
-	if generation, why := vllmGeneration(p); generation == VLLMSilent && name != CanGPU {
+	if generation, why := vllmGeneration(p); generation == vllmSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
 	}
 	return p.judge(name, []source{

@@ -173,11 +173,11 @@ func TestAVLLMThatSleepsServesNothing(t *testing.T) {
 
 func TestGenerationsOfVLLM(t *testing.T) {
 	for page, want := range map[string]engine.Generation{
-		"vllm:gpu_cache_usage_perc 0\n":                                                  engine.VLLMOld,
-		"vllm:gpu_cache_usage_perc 0\nvllm:kv_cache_usage_perc 0\n":                      engine.VLLMBoth,
-		"vllm:kv_cache_usage_perc 0\n":                                                   engine.VLLMPlain,
-		"vllm:kv_cache_usage_perc 0\nvllm:prompt_tokens_cached_total 0\n":                engine.VLLMCached,
-		"http_requests_total{handler=\"/v1/x\",method=\"POST\",status=\"2xx\"} 1\nx 1\n": engine.VLLMSilent,
+		"vllm:gpu_cache_usage_perc 0\n":                                                  vllmOld,
+		"vllm:gpu_cache_usage_perc 0\nvllm:kv_cache_usage_perc 0\n":                      vllmBoth,
+		"vllm:kv_cache_usage_perc 0\n":                                                   vllmPlain,
+		"vllm:kv_cache_usage_perc 0\nvllm:prompt_tokens_cached_total 0\n":                vllmCached,
+		"http_requests_total{handler=\"/v1/x\",method=\"POST\",status=\"2xx\"} 1\nx 1\n": vllmSilent,
 	} {
 		got, why := of(t, engine.VLLM).Generation(readPage(t, engine.VLLM, []byte(page)), nil)
 		require.Equal(t, want, got, page)
