@@ -5,21 +5,46 @@ import "slices"
 // Meanings implements Engine.
 func (*sglang) Meanings() []Meaning { return sglangMeanings() }
 
-// sglangMeanings are the series of SGLang (seen in 0.5.23, and its source). What
-// requests are counted by has label is_streaming and no rank.
+// sglangMeanings are the series of SGLang (seen in 0.5.23, and its source).
 func sglangMeanings() []Meaning {
-	all := slices.Concat(sglangRequests(), sglangTokens(), sglangLatencies(), sglangCache(), sglangEngine())
+	all := slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP())
 	for i := range all {
 		all[i].Name = sglangPrefix + all[i].Name
 	}
 	return all
 }
 
-// sglangOf makes a meaning one of the scheduler's. Each data-parallel rank counts
-// for itself; the ranks that work on one batch together say the same, where
+// sglangScheduler are the scheduler's. Each data-parallel rank counts for itself; the
+// ranks that work on one batch together say the same, where
 // --enable-metrics-for-all-schedulers has all of them speak. With priorities the
 // series without one is the sum of the others.
-func sglangOf(all ...Meaning) []Meaning {
+func sglangScheduler() []Meaning {
+	all := []Meaning{
+		{Name: "num_running_reqs", Signal: RequestsRunning},
+		{Name: "num_queue_reqs", Signal: RequestsWaiting},
+		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
+		{Name: "num_paused_reqs", Signal: RequestsPaused},
+		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
+		// The time in the queue has health questions too.
+		{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
+
+		// Tokens of each step or so, where the first token of a request is missing.
+		{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
+		{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
+		{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
+		// Passes through the model, by how they were run.
+		{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true},
+
+		// The KV cache, in tokens and in pages of tokens. What could be used again
+		// counts as free.
+		{Name: "token_usage", Signal: KVUtilization, Combine: Max},
+		{Name: "kv_used_tokens", Signal: KVTokensUsed},
+		{Name: "kv_available_tokens", Signal: KVTokensFree},
+		{Name: "kv_evictable_tokens", Signal: KVTokensFree},
+		{Name: "max_total_num_tokens", Signal: KVTokensLimit},
+		{Name: "num_pages", Signal: KVBlocksLimit},
+		{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
+	}
 	for i := range all {
 		all[i].Rank = "dp_rank"
 		all[i].Copies = []string{"moe_ep_rank", "pid", "pp_rank", "tp_rank"}
@@ -28,21 +53,34 @@ func sglangOf(all ...Meaning) []Meaning {
 	return all
 }
 
+// sglangRequests are what requests are counted by, when they end; they have label
+// is_streaming and no rank.
+func sglangRequests() []Meaning {
+	return []Meaning{
+		// Aborted ones are among those that ended.
+		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
+		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled}},
+		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
+		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
+		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
+		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
+		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
+		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
+		// The first token of a request that is not streamed counts when all of its answer
+		// is there, so that only streamed ones say something.
+		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
+		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
+		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
+	}
+}
+
 // sglangAnswers counts the API's answers by status.
 const sglangAnswers = "http_responses_total"
 
-// sglangRequests are the requests. Aborted ones are among those that ended.
-func sglangRequests() []Meaning {
-	all := append(sglangOf(
-		Meaning{Name: "num_running_reqs", Signal: RequestsRunning},
-		Meaning{Name: "num_queue_reqs", Signal: RequestsWaiting},
-		Meaning{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
-		Meaning{Name: "num_paused_reqs", Signal: RequestsPaused},
-		Meaning{Name: "num_retracted_reqs", Signal: RequestsPreempted},
-	), []Meaning{
-		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled}},
-	}...)
+// sglangHTTP are the requests that the API answered with a status of failure.
+func sglangHTTP() []Meaning {
+	var all []Meaning
 	for _, class := range []string{"4", "5"} {
 		for _, endpoint := range []string{"/v1/*", "/generate*"} {
 			all = append(all, Meaning{
@@ -52,54 +90,4 @@ func sglangRequests() []Meaning {
 		}
 	}
 	return all
-}
-
-// sglangTokens are the tokens: those that requests are booked with when they end,
-// and those of each step or so, where the first token of a request is missing.
-func sglangTokens() []Meaning {
-	return append(sglangOf(
-		Meaning{Name: "realtime_tokens_total", Where: only("mode", "decode"), Signal: GenerationTokensLive, Counter: true},
-		Meaning{Name: "realtime_tokens_total", Where: []string{"mode=prefill_*"}, Signal: PromptTokensLive, Counter: true},
-		Meaning{Name: "spec_accept_length", Signal: SpecLength, Combine: Max, NotZero: true},
-	), []Meaning{
-		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
-		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
-		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
-		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
-	}...)
-}
-
-// sglangLatencies are the histograms of times. The first token of a request that
-// is not streamed counts when all of its answer is there, so that only streamed
-// ones say something. The time in the queue has health questions too.
-func sglangLatencies() []Meaning {
-	return append(sglangOf(
-		Meaning{Name: "queue_time_seconds", Signal: RequestQueue, Form: Histogram},
-	), []Meaning{
-		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
-		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
-		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
-	}...)
-}
-
-// sglangCache is the KV cache, in tokens and in pages of tokens. What could be
-// used again counts as free.
-func sglangCache() []Meaning {
-	return sglangOf(
-		Meaning{Name: "token_usage", Signal: KVUtilization, Combine: Max},
-		Meaning{Name: "kv_used_tokens", Signal: KVTokensUsed},
-		Meaning{Name: "kv_available_tokens", Signal: KVTokensFree},
-		Meaning{Name: "kv_evictable_tokens", Signal: KVTokensFree},
-		Meaning{Name: "max_total_num_tokens", Signal: KVTokensLimit},
-		Meaning{Name: "num_pages", Signal: KVBlocksLimit},
-		Meaning{Name: "page_size", Signal: KVBlockTokens, Combine: Max},
-	)
-}
-
-// sglangEngine are the passes through the model, by how they were run.
-func sglangEngine() []Meaning {
-	return sglangOf(Meaning{Name: "cuda_graph_passes_total", Signal: EngineIterations, Counter: true})
 }

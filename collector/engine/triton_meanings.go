@@ -1,6 +1,9 @@
 package engine
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Decimal places to base units.
 const (
@@ -11,8 +14,7 @@ const (
 // Meanings implements Engine. Names and semantics: Triton core src/metrics.cc,
 // the TensorRT-LLM backend's custom_metrics_reporter.cc.
 func (*tritonPage) Meanings() []Meaning {
-	all := append(coreMeanings(), latencyMeanings()...)
-	return append(append(append(all, besideModule(backendMeanings())...), moduleMeanings()...), vllmMeanings()...)
+	return slices.Concat(coreMeanings(), besideModule(backendMeanings()), moduleMeanings(), vllmMeanings())
 }
 
 // tritonFailures are the outcomes of Triton's failures by reason, in lower case
@@ -56,14 +58,9 @@ func coreMeanings() []Meaning {
 		{Name: "nv_cpu_utilization", Signal: HostCPU, Scope: OfServer},
 		{Name: "nv_cpu_memory_used_bytes", Signal: HostMemoryUsed, Scope: OfServer},
 		{Name: "nv_cpu_memory_total_bytes", Signal: HostMemoryTotal, Scope: OfServer},
-	}
-}
 
-// latencyMeanings are the histograms and summaries that Triton shows when
-// --metrics-config asks for them. Quantiles of a summary are of its last
-// minute, and not a number while no request ended in it.
-func latencyMeanings() []Meaning {
-	return []Meaning{
+		// What Triton shows when --metrics-config asks for it. Quantiles of a summary are
+		// of its last minute, and not a number while no request ended in it.
 		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
 		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},

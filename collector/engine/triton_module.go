@@ -34,18 +34,15 @@ func moduleMeanings() []Meaning {
 		{Name: "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
 		{Name: "info", Signal: StatedVersion, Combine: Max},
 	}
-	reason := []string{"finish_reason"}
-	for _, class := range []Class{ClassOK, ClassCanceled} {
-		all = append(all, Meaning{
-			Name: "requests_ended_total", Where: []string{"class=" + string(class)}, Signal: RequestsFinished, Counter: true,
-			Dims: reason, Outcome: &Outcome{Usual: class},
-		})
-	}
-	for _, class := range []Class{ClassClient, ClassOverload, ClassServer} {
-		all = append(all, Meaning{
-			Name: "requests_ended_total", Where: []string{"class=" + string(class)}, Signal: RequestsFailed, Counter: true,
+	for _, class := range Classes() {
+		m := Meaning{
+			Name: "requests_ended_total", Where: only("class", string(class)), Signal: RequestsFailed, Counter: true,
 			Dims: []string{"finish_reason=reason"}, Outcome: &Outcome{Usual: class},
-		})
+		}
+		if class == ClassOK || class == ClassCanceled {
+			m.Signal, m.Dims = RequestsFinished, []string{"finish_reason"}
+		}
+		all = append(all, m)
 	}
 	for i := range all {
 		all[i].Name = modulePrefix + all[i].Name

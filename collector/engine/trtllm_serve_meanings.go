@@ -1,7 +1,5 @@
 package engine
 
-import "slices"
-
 // Meanings implements Engine. Sets: five families without prefix in 1.1 and
 // 1.2, prefixed with trtllm_ from 1.3.0rc5 (NVIDIA/TensorRT-LLM PR #11243),
 // iteration gauges from PR #12545.
@@ -9,10 +7,9 @@ func (*trtllmServe) Meanings() []Meaning { return withPrefixes("", servePrefix) 
 
 // withPrefixes are trtllm-serve's series under each of the prefixes.
 func withPrefixes(prefixes ...string) []Meaning {
-	all := slices.Concat(requestMeanings(), serveLatencyMeanings(), iterationMeanings(), reuseMeanings(), speculativeMeanings(), configMeanings())
 	var named []Meaning
 	for _, prefix := range prefixes {
-		for _, m := range all {
+		for _, m := range serveMeanings() {
 			m.Name = prefix + m.Name
 			named = append(named, m)
 		}
@@ -20,9 +17,14 @@ func withPrefixes(prefixes ...string) []Meaning {
 	return named
 }
 
-// requestMeanings are what trtllm-serve books when a request ends.
-func requestMeanings() []Meaning {
+// serveMeanings are trtllm-serve's series. Its time per output token is the mean of a
+// request, observed once a request. Gauges of iterations are of the last that was
+// read: they do not change during long requests and keep their values when idle; the
+// PyTorch path says 0 for what it does not know.
+func serveMeanings() []Meaning {
+	position := []string{"token_position=position"}
 	return []Meaning{
+		// Of requests, when they end.
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Dims: []string{"finished_reason=finish_reason", "finish_reason"}, Outcome: finished()},
 		{Name: "request_error_total", Signal: RequestsFailed, Counter: true, Dims: []string{"http_code=reason"}, Outcome: &Outcome{Codes: true, Missed: []Class{ClassCanceled}}},
 		{Name: "num_requests_completed_total", Signal: RequestsCompleted, Counter: true},
@@ -30,13 +32,6 @@ func requestMeanings() []Meaning {
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "prompt_cached_tokens_total", Signal: CachedTokens, Counter: true},
 		{Name: "prompt_cache_hit_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_level=level", "cache_tier=cache_tier"}},
-	}
-}
-
-// serveLatencyMeanings are trtllm-serve's histograms. Its time per output
-// token is the mean of a request, observed once a request.
-func serveLatencyMeanings() []Meaning {
-	return []Meaning{
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
 		{Name: "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
 		{Name: "time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
@@ -48,15 +43,8 @@ func serveLatencyMeanings() []Meaning {
 		{Name: "prefill_batch_tokens", Signal: PrefillTokens, Form: Histogram},
 		{Name: "prefill_perplexity", Signal: PrefillPerplexity, Form: Histogram},
 		{Name: "generation_perplexity", Signal: OutputPerplexity, Form: Histogram},
-	}
-}
 
-// iterationMeanings are the gauges of the last iteration that was read: they
-// do not change during long requests and keep their values when idle. The
-// PyTorch path says 0 for what it does not know.
-func iterationMeanings() []Meaning {
-	return []Meaning{
-		// "running" is numActiveRequests: admitted, not scheduled.
+		// Of iterations; "running" is numActiveRequests: admitted, not scheduled.
 		{Name: "num_requests_running", Signal: RequestsActive, Combine: Newest},
 		{Name: "num_scheduled_requests", Signal: RequestsRunning, Combine: Newest},
 		{Name: "num_requests_waiting", Signal: RequestsWaiting, Combine: Newest},
@@ -83,12 +71,8 @@ func iterationMeanings() []Meaning {
 		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest},
 		{Name: "kv_cache_free_blocks", Signal: KVBlocksFree, Combine: Newest},
 		{Name: "kv_cache_tokens_per_block", Signal: KVBlockTokens, Combine: Newest},
-	}
-}
 
-// reuseMeanings are the counters of the KV cache.
-func reuseMeanings() []Meaning {
-	return []Meaning{
+		// Counters of the KV cache.
 		{Name: "kv_cache_reused_blocks_total", Signal: KVBlocksReused, Counter: true},
 		{Name: "kv_cache_missed_blocks_total", Signal: KVBlocksMissed, Counter: true},
 		{Name: "kv_cache_gen_alloc_blocks_total", Signal: KVBlocksAllocated, Counter: true},
@@ -96,26 +80,17 @@ func reuseMeanings() []Meaning {
 		{Name: "kv_cache_onboard_bytes_total", Signal: KVOnboardBytes, Counter: true},
 		{Name: "kv_cache_offload_bytes_total", Signal: KVOffloadBytes, Counter: true},
 		{Name: "kv_cache_intra_device_copy_bytes_total", Signal: KVCopyBytes, Counter: true},
-	}
-}
 
-// speculativeMeanings are of speculative decoding. Those by position are
-// booked by request and those without by iteration, so they differ.
-func speculativeMeanings() []Meaning {
-	position := []string{"token_position=position"}
-	return []Meaning{
+		// Of speculative decoding: those by position are booked by request and those
+		// without by iteration, so they differ.
 		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},
 		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
 		{Name: "spec_decode_drafted_tokens_total", Signal: SpecDraftPosition, Counter: true, Dims: position},
 		{Name: "spec_decode_accepted_tokens_total", Signal: SpecAcceptedPosition, Counter: true, Dims: position},
 		{Name: "spec_decode_acceptance_length", Signal: SpecLength, Combine: Newest},
 		{Name: "spec_decode_draft_overhead", Signal: SpecOverhead, Combine: Newest},
-	}
-}
 
-// configMeanings say how the server was started.
-func configMeanings() []Meaning {
-	return []Meaning{
+		// How the server was started.
 		{Name: "model_config_info", Signal: ModelConfig, Combine: Max, Dims: []string{"dtype", "gpu_type", "max_model_len", "quantization", "served_model_name"}},
 		{Name: "parallel_config_info", Signal: ParallelConfig, Combine: Max, Dims: []string{"context_parallel_size", "expert_parallel_size", "gpu_count", "pipeline_parallel_size", "tensor_parallel_size"}},
 		{Name: "speculative_config_info", Signal: SpeculativeConfig, Combine: Max, Dims: []string{"spec_draft_model", "spec_enabled", "spec_method", "spec_num_tokens"}},
