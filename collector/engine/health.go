@@ -45,7 +45,8 @@ type Health struct {
 	Detail string
 }
 
-// ModelState is the repository index's word on one version of a model.
+// ModelState is the repository index's word on one version of a model; of one that was
+// never loaded it has only the name.
 type ModelState struct{ Name, Version, State, Reason string }
 
 // Settled says whether an answer is that of a server which is ready and loads or

@@ -84,7 +84,12 @@ func (n *nim) Counting(p *Page) []Meaning {
 }
 
 // Unserved implements Engine.
-func (*nim) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
+func (n *nim) Unserved(p *Page, f *Facts, models []ModelState) string {
+	if e := n.inside(p); e != nil {
+		return e.Unserved(p, f, models)
+	}
+	return ""
+}
 
 // Stream implements Engine. The vLLM of 1.x refused keys that it did not know.
 func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
@@ -109,7 +114,9 @@ func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 
 // Meanings implements Engine. No name of one engine is that of another.
 func (*nim) Meanings() []Meaning {
-	return slices.Concat(nimFirstMeanings(), vllmPageMeanings(), sglangMeanings())
+	v, _ := Of(string(VLLM))
+	s, _ := Of(string(SGLang))
+	return slices.Concat(nimFirstMeanings(), v.Meanings(), s.Meanings())
 }
 
 // nimFirstMeanings are the series of 1.x. Token counters move with each iteration
@@ -142,11 +149,8 @@ func (n *nim) judge(name string, k *Known) target.Check {
 	case p == nil:
 		return no("/v1/metrics answers 404", "")
 	}
-	switch n.inside(p).(type) {
-	case *vllm:
-		return judgeVLLM(name, p)
-	case *sglang:
-		return judgeSGLang(name, p)
+	if e := n.inside(p); e != nil {
+		return e.judge(name, k)
 	}
 	if generation, why := n.Generation(p, nil); generation == nimSilent {
 		return no(why, "")

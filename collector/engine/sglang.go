@@ -81,11 +81,7 @@ func (*sglang) Health(ctx context.Context, ask Asker, address string) Health {
 func (*sglang) CountsFailures(p *Page) bool { return p.Shows(sglangPrefix + sglangAnswers) }
 
 // Generation implements Engine.
-func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) { return sglangGeneration(p) }
-
-// sglangGeneration is which of SGLang's pages a page is, whichever server shows
-// it.
-func sglangGeneration(p *Page) (Generation, string) {
+func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) {
 	if p.Has(GenerationTokensLive) {
 		// They count tokens while requests run (seen in 0.5.23), others when they end.
 		return "with live token counters", "the page has realtime_tokens_total"
@@ -95,14 +91,10 @@ func sglangGeneration(p *Page) (Generation, string) {
 
 // judge implements Engine.
 func (*sglang) judge(name string, k *Known) target.Check {
-	if k.Page == nil {
+	p := k.Page
+	if p == nil {
 		return no("/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
 	}
-	return judgeSGLang(name, k.Page)
-}
-
-// judgeSGLang judges what a page of SGLang shows, whichever server shows it.
-func judgeSGLang(name string, p *Page) target.Check {
 	if name == CanOutcomes && p.Shows(sglangPrefix+sglangAnswers) {
 		return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
 	}

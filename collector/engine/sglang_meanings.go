@@ -2,11 +2,8 @@ package engine
 
 import "slices"
 
-// Meanings implements Engine.
-func (*sglang) Meanings() []Meaning { return sglangMeanings() }
-
-// sglangMeanings are the series of SGLang (seen in 0.5.23, and its source).
-func sglangMeanings() []Meaning {
+// Meanings implements Engine (seen in 0.5.23, and its source).
+func (*sglang) Meanings() []Meaning {
 	all := slices.Concat(sglangScheduler(), sglangRequests(), sglangHTTP())
 	for i := range all {
 		all[i].Name = sglangPrefix + all[i].Name

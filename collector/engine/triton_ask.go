@@ -116,7 +116,7 @@ func (r *tritonRound) askVersion(ctx context.Context) {
 // are ready.
 func (r *tritonRound) askModels(ctx context.Context) {
 	q := &questions{ask: r.ask, base: r.base}
-	var index []indexEntry
+	var index []ModelState
 	_, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index)
 	models := listed(index)
 	r.mu.Lock()

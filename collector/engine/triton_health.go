@@ -21,13 +21,13 @@ func (*triton) Health(ctx context.Context, ask Asker, address string) Health {
 		return h
 	}
 	q := &questions{ask: ask, base: address}
-	var index []indexEntry
+	var index []ModelState
 	if _, ok := q.put(ctx, http.MethodPost, "/v2/repository/index", &index); ok {
 		h.Models = make([]ModelState, 0, min(len(index), modelsKept))
 		for _, row := range index {
 			// A model that was never loaded has a name and no state.
 			if row.State != "" && plainText(row.Name) != "" && len(h.Models) < modelsKept {
-				h.Models = append(h.Models, ModelState(row))
+				h.Models = append(h.Models, row)
 			}
 		}
 	}
@@ -123,19 +123,10 @@ func tritonLoaded(name string, p *Page, models []ModelState) bool {
 	return !known
 }
 
-// indexEntry is one row of POST /v2/repository/index; a model that was never
-// loaded has only a name.
-type indexEntry struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-	State   string `json:"state"`
-	Reason  string `json:"reason"`
-}
-
 // listed are the models of a repository index, one for each name: the version
 // that is ready where there are several. Models that were never loaded, of
 // which a large repository has thousands, come last and are cut first.
-func listed(index []indexEntry) []ModelFacts {
+func listed(index []ModelState) []ModelFacts {
 	at := make(map[string]int)
 	var models, never []ModelFacts
 	for _, row := range index {

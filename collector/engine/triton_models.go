@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
@@ -67,11 +68,9 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 func tritonGroups(t *Topology, names []string, facts map[string]*ModelFacts) {
 	for _, pass := range []func(string, *ModelFacts, []string) []string{ensembleParts, blsParts} {
 		for _, n := range names {
-			parts := pass(n, facts[n], names)
-			if len(parts) == 0 {
-				continue
+			if parts := pass(n, facts[n], names); len(parts) > 0 {
+				t.join(n, parts)
 			}
-			t.join(n, parts)
 		}
 	}
 }
@@ -98,7 +97,9 @@ func tritonAffixed(t *Topology, names []string, facts map[string]*ModelFacts) {
 			if entry == "" || len(group) == 1 {
 				continue
 			}
-			t.join(entry, valuesBut(group, ensembleName, blsName))
+			t.join(entry, slices.DeleteFunc(slices.Sorted(maps.Values(group)), func(n string) bool {
+				return n == group[ensembleName] || n == group[blsName]
+			}))
 			if m := t.models[entry]; front == ensembleName {
 				m.ensemble, m.handsOver = true, TrustNo
 				t.models[entry] = m
@@ -116,18 +117,6 @@ func tritonTemplate(name string) (word string, affix [2]string) {
 		}
 	}
 	return "", affix
-}
-
-// valuesBut are the values of all keys but some, in order.
-func valuesBut(group map[string]string, but ...string) []string {
-	var values []string
-	for key, v := range group {
-		if !slices.Contains(but, key) {
-			values = append(values, v)
-		}
-	}
-	slices.Sort(values)
-	return values
 }
 
 // tritonUnresolved finds models that may be parts of each other: next to an

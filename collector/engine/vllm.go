@@ -42,13 +42,10 @@ func (*vllm) isIt(ctx context.Context, ask Asker, address string) string {
 	return q.ownedBy(ctx, "vllm")
 }
 
-// Generation implements Engine.
-func (*vllm) Generation(p *Page, _ *Facts) (Generation, string) { return vllmGeneration(p) }
-
-// vllmGeneration is which of vLLM's pages a page is, whichever server shows it, by the
-// names that came and went: those of the GPU's cache are alone up to 0.9.1, those of
-// the KV cache from 0.11 on, and cached tokens are counted from 0.16 on.
-func vllmGeneration(p *Page) (Generation, string) {
+// Generation implements Engine, by the names that came and went: those of the GPU's
+// cache are alone up to 0.9.1, those of the KV cache from 0.11 on, and cached tokens
+// are counted from 0.16 on.
+func (*vllm) Generation(p *Page, _ *Facts) (Generation, string) {
 	old, now := p.Shows("vllm:gpu_cache_usage_perc"), p.Shows("vllm:kv_cache_usage_perc")
 	switch {
 	case p.Shows("vllm:prompt_tokens_cached_total"):
@@ -77,12 +74,9 @@ func (v *vllm) Quirks(p *Page) Quirks {
 	return q
 }
 
-// Unserved implements Engine.
-func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string { return vllmUnserved(p) }
-
-// vllmUnserved says that all engines of a page of vLLM sleep: requests hang until
-// they are woken, and /health is 200 (seen in 0.32.0).
-func vllmUnserved(p *Page) string {
+// Unserved implements Engine: all engines of the page sleep, so that requests hang
+// until they are woken, and /health is 200 (seen in 0.32.0).
+func (*vllm) Unserved(p *Page, _ *Facts, _ []ModelState) string {
 	if p.Has(EngineAwake) && p.values[EngineAwake] <= 0 {
 		return "its engines sleep until they are woken"
 	}
@@ -96,14 +90,6 @@ func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	if len(facts) > 0 {
 		t.fallback = facts[0].Name
 	}
-}
-
-// judge implements Engine.
-func (*vllm) judge(name string, k *Known) target.Check {
-	if k.Page == nil {
-		return no("/metrics answers 404", "")
-	}
-	return judgeVLLM(name, k.Page)
 }
 
 // vllmOutcomes says what is known of what became of requests. Refused ones are
@@ -120,12 +106,16 @@ func vllmOutcomes(p *Page) string {
 	return counted + "; " + not
 }
 
-// judgeVLLM judges what a page of vLLM shows, whichever server shows it.
-func judgeVLLM(name string, p *Page) target.Check {
+// judge implements Engine.
+func (v *vllm) judge(name string, k *Known) target.Check {
+	p := k.Page
+	if p == nil {
+		return no("/metrics answers 404", "")
+	}
 	if name == CanOutcomes && p.Shows(vllmAnswers) {
 		return yes(vllmOutcomes(p))
 	}
-	if generation, why := vllmGeneration(p); generation == vllmSilent && name != CanGPU {
+	if generation, why := v.Generation(p, nil); generation == vllmSilent && name != CanGPU {
 		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
 	}
 	return p.judge(name, []source{

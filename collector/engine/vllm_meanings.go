@@ -3,13 +3,9 @@ package engine
 // vllmPage is a name as vLLM's page has it.
 func vllmPage(name string) string { return vllmPrefix + name }
 
-// Meanings implements Engine.
-func (*vllm) Meanings() []Meaning { return vllmPageMeanings() }
-
-// vllmPageMeanings are the series of vLLM 0.8 to 0.32, by the sources of each release;
-// the pages of 0.12.0 and 0.32.0 were seen. Label engine is the data-parallel
-// rank.
-func vllmPageMeanings() []Meaning {
+// Meanings implements Engine: vLLM 0.8 to 0.32, by the sources of each release; the
+// pages of 0.12.0 and 0.32.0 were seen. Label engine is the data-parallel rank.
+func (*vllm) Meanings() []Meaning {
 	all := vllmEngine()
 	for i := range all {
 		all[i].Name = vllmPage(all[i].Name)
