@@ -90,8 +90,8 @@ func (*base) Tier(*Page) Tier                                      { return "" }
 func (*base) Meanings() []Meaning                                  { return nil }
 func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }
 func (*base) Determinism(*Facts, *Page) []target.Check             { return nil }
-func (*base) isIt(context.Context, Asker, string) string           { return "" }
-func (*base) hint(context.Context, Asker, string) (likely string)  { return "" }
+func (*base) isIt(context.Context, *questions) string              { return "" }
+func (*base) hint(context.Context, *questions) (likely string)     { return "" }
 
 // Ask implements Engine: most servers have OpenAI's list of models, and some say
 // their version.

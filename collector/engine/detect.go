@@ -76,7 +76,7 @@ func recognise(ctx context.Context, ask Asker, address string, body []byte) Foun
 		if !slices.Contains(e.data().pageOf, found.Kind) {
 			continue
 		}
-		if why := e.isIt(ctx, ask, address); why != "" {
+		if why := e.isIt(ctx, &questions{ask: ask, base: address}); why != "" {
 			return Found{e.Kind(), e.MetricsPath(), found.Evidence + "; " + why}
 		}
 	}
@@ -148,7 +148,7 @@ func answersAs(ctx context.Context, e Engine, ask Asker, address string) string 
 	if len(e.data().marks) == 0 {
 		return ""
 	}
-	return e.isIt(ctx, ask, address)
+	return e.isIt(ctx, &questions{ask: ask, base: address})
 }
 
 // byPriority are the kinds in the order in which detection asks for them.
@@ -171,7 +171,7 @@ func pageAt(ctx context.Context, ask Asker, url string) []byte {
 // empty when nothing is known.
 func Hint(ctx context.Context, ask Asker, address string) string {
 	for _, e := range registry {
-		if hint := e.hint(ctx, ask, address); hint != "" {
+		if hint := e.hint(ctx, &questions{ask: ask, base: address}); hint != "" {
 			return hint
 		}
 	}

@@ -97,9 +97,9 @@ type Engine interface {
 	// isIt asks the address of a page for what only this kind answers: of all
 	// kinds, or, for one without marks, of those with its page. It says what that
 	// was, for people; empty when it is not of this kind.
-	isIt(ctx context.Context, ask Asker, address string) string
+	isIt(ctx context.Context, q *questions) string
 	// hint says what an address without a known page may be, for people.
-	hint(ctx context.Context, ask Asker, address string) string
+	hint(ctx context.Context, q *questions) string
 	// arrange orders the models of a topology: which are parts of which, and
 	// how each treats its requests.
 	arrange(t *Topology, seen Seen, facts []ModelFacts)

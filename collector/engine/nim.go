@@ -33,8 +33,7 @@ const nimVersion, nimRelease = "/v1/version", "release"
 type nim struct{ base }
 
 // isIt implements Engine: what NIM adds to the API of the engine inside.
-func (*nim) isIt(ctx context.Context, ask Asker, address string) string {
-	q := &questions{ask: ask, base: address}
+func (*nim) isIt(ctx context.Context, q *questions) string {
 	if release, _ := q.text(ctx, nimVersion, nimRelease); release != "" {
 		return "/v1/version names a release of NIM"
 	}

@@ -19,10 +19,8 @@ type Page struct {
 	*said
 
 	shape *exposition.Shape
-	// values are what the series of which the value counts said last, refreshed are
-	// these series in a list.
-	values    map[Signal]float64
-	refreshed []refreshed
+	// values are what the series of which the value counts said last.
+	values map[Signal]float64
 }
 
 // said is what follows from the watched series of a page, whatever their values and
@@ -100,7 +98,6 @@ func Watch(e Engine) func(name string) bool {
 func ReadPage(e Engine, b *exposition.Block) *Page {
 	p := &Page{shape: b.Shape(), values: make(map[Signal]float64)}
 	p.said = once(e.Kind(), p.shape, func() *said { return read(e, p.shape) })
-	p.list()
 	p.Refresh(b)
 	return p
 }

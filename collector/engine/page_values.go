@@ -10,40 +10,21 @@ import (
 // shape; true when any of them changed what is known.
 func (p *Page) Refresh(b *exposition.Block) bool {
 	changed := false
-	for i := range p.refreshed {
-		r := &p.refreshed[i]
+	for signal, series := range p.watched {
 		most := 0.0
-		for _, at := range r.series {
+		for _, at := range series {
 			if v, ok := b.WatchedValue(at); ok {
 				most = max(most, v)
 			}
 		}
-		if r.signal == EngineLastIter {
+		if signal == EngineLastIter {
 			most = float64(unitOf(most))
 		}
-		if !r.known || r.value != most {
-			changed = true
-			r.value, r.known, p.values[r.signal] = most, true, most
+		if was, known := p.values[signal]; !known || was != most {
+			changed, p.values[signal] = true, most
 		}
 	}
 	return changed
-}
-
-// refreshed are the watched series of a signal; known says that they have said a
-// value.
-type refreshed struct {
-	signal Signal
-	series []int
-	value  float64
-	known  bool
-}
-
-// list makes the list of what is watched, before the first values are read.
-func (p *Page) list() {
-	p.refreshed = make([]refreshed, 0, len(p.watched))
-	for signal, series := range p.watched {
-		p.refreshed = append(p.refreshed, refreshed{signal: signal, series: series})
-	}
 }
 
 // timeUnit is the unit of a timestamp, of which only that is kept: its value

@@ -28,8 +28,7 @@ var _ = register(&sglang{base{
 type sglang struct{ base }
 
 // isIt implements Engine (seen in 0.5.23).
-func (*sglang) isIt(ctx context.Context, ask Asker, address string) string {
-	q := &questions{ask: ask, base: address}
+func (*sglang) isIt(ctx context.Context, q *questions) string {
 	if q.owner(ctx) != "sglang" {
 		return ""
 	}

@@ -64,9 +64,8 @@ func (m *serverMetadata) isTriton() bool { return slices.Contains(m.Extensions, 
 
 // hint implements Engine. The one mistake that is common is to name Triton's
 // API port.
-func (*triton) hint(ctx context.Context, ask Asker, address string) string {
+func (*triton) hint(ctx context.Context, q *questions) string {
 	var meta serverMetadata
-	q := &questions{ask: ask, base: address}
 	if _, ok := q.get(ctx, "/v2", &meta); ok && meta.isTriton() {
 		return "this is Triton's HTTP API; its page is on the metrics port, 8002 unless --metrics-port says otherwise"
 	}

@@ -22,9 +22,8 @@ var _ = register(&tritonOpenAI{newTritonPage(base{
 type tritonOpenAI struct{ tritonPage }
 
 // isIt implements Engine: Triton's port of metrics has no list of models.
-func (*tritonOpenAI) isIt(ctx context.Context, ask Asker, address string) string {
+func (*tritonOpenAI) isIt(ctx context.Context, q *questions) string {
 	var list modelList
-	q := &questions{ask: ask, base: address}
 	if _, ok := q.get(ctx, "/v1/models", &list); !ok || len(list.Data) == 0 {
 		return ""
 	}

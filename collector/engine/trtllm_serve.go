@@ -50,8 +50,7 @@ var _ = register(&trtllmServe{base{
 type trtllmServe struct{ base }
 
 // isIt implements Engine (openai_protocol.py, ModelCard).
-func (*trtllmServe) isIt(ctx context.Context, ask Asker, address string) string {
-	q := &questions{ask: ask, base: address}
+func (*trtllmServe) isIt(ctx context.Context, q *questions) string {
 	return q.ownedBy(ctx, "tensorrt_llm")
 }
 

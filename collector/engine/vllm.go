@@ -37,8 +37,7 @@ type vllm struct{ base }
 
 // isIt implements Engine, for servers whose page says nothing of the engine
 // (vllm/entrypoints/openai, ModelCard).
-func (*vllm) isIt(ctx context.Context, ask Asker, address string) string {
-	q := &questions{ask: ask, base: address}
+func (*vllm) isIt(ctx context.Context, q *questions) string {
 	return q.ownedBy(ctx, "vllm")
 }
 
