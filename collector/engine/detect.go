@@ -66,17 +66,17 @@ func fromPage(body []byte) Found {
 // Recognise finds the kind of server by its page; kinds that may have the page
 // of another are known by what else the address answers.
 func Recognise(ctx context.Context, ask Asker, address string, body []byte) Found {
-	return recognise(ctx, remember(ask), address, body)
+	return recognise(ctx, &questions{ask: remember(ask), base: address}, body)
 }
 
-// recognise is Recognise with an asker that remembers.
-func recognise(ctx context.Context, ask Asker, address string, body []byte) Found {
+// recognise is Recognise with questions that are remembered.
+func recognise(ctx context.Context, q *questions, body []byte) Found {
 	found := fromPage(body)
 	for _, e := range registry {
 		if !slices.Contains(e.data().pageOf, found.Kind) {
 			continue
 		}
-		if why := e.isIt(ctx, &questions{ask: ask, base: address}); why != "" {
+		if why := e.isIt(ctx, q); why != "" {
 			return Found{e.Kind(), e.MetricsPath(), found.Evidence + "; " + why}
 		}
 	}
@@ -112,43 +112,37 @@ const pageLimit = 16 << 20
 // content counts: some servers answer every path with 200. Unknown means that
 // nothing known answered.
 func Detect(ctx context.Context, ask Asker, address string) Found {
-	ask = remember(ask)
-	seen := make(map[string]bool)
-	for _, e := range byPriority() {
-		path := e.MetricsPath()
-		if !seen[path] {
-			seen[path] = true
-			if found := recognise(ctx, ask, address, pageAt(ctx, ask, address+path)); found.Kind != Unknown {
-				found.Path = path
-				return found
-			}
-		}
-		if why := answersAs(ctx, e, ask, address); why != "" {
-			return Found{e.Kind(), path, why}
-		}
-	}
-	return Found{Kind: Unknown}
+	return detect(ctx, ask, address, true)
 }
 
 // FromAPI finds the kind of a server whose page shows none, by what only one kind
 // answers.
 func FromAPI(ctx context.Context, ask Asker, address string) Found {
-	ask = remember(ask)
+	return detect(ctx, ask, address, false)
+}
+
+// detect goes through the kinds, with their pages or without. A kind without marks
+// shows only next to the page that it has.
+func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
+	q := &questions{ask: remember(ask), base: address}
+	seen := make(map[string]bool)
 	for _, e := range byPriority() {
-		if why := answersAs(ctx, e, ask, address); why != "" {
-			return Found{e.Kind(), e.MetricsPath(), why}
+		path := e.MetricsPath()
+		if pages && !seen[path] {
+			seen[path] = true
+			if found := recognise(ctx, q, pageAt(ctx, q.ask, address+path)); found.Kind != Unknown {
+				found.Path = path
+				return found
+			}
+		}
+		if len(e.data().marks) == 0 {
+			continue
+		}
+		if why := e.isIt(ctx, q); why != "" {
+			return Found{e.Kind(), path, why}
 		}
 	}
 	return Found{Kind: Unknown}
-}
-
-// answersAs says what an address answers that only servers of a kind do, whatever
-// their page; empty for none.
-func answersAs(ctx context.Context, e Engine, ask Asker, address string) string {
-	if len(e.data().marks) == 0 {
-		return ""
-	}
-	return e.isIt(ctx, &questions{ask: ask, base: address})
 }
 
 // byPriority are the kinds in the order in which detection asks for them.

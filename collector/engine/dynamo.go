@@ -165,8 +165,7 @@ func frontendServes(ctx context.Context, ask Asker, address string, instances in
 		return APINotReady, "the frontend has no worker, whatever its status says"
 	}
 	q := &questions{ask: ask, base: address}
-	var list modelList
-	if _, ok := q.get(ctx, "/v1/models", &list); ok && len(list.Data) == 0 {
+	if list, ok := q.models(ctx); ok && len(list.Data) == 0 {
 		return APINotReady, "the frontend has instances and no model to route to, whatever its status says"
 	}
 	return APIReady, detail

@@ -125,14 +125,19 @@ type modelList struct {
 	} `json:"data"`
 }
 
+// models asks for the list of models.
+func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
+	_, ok = q.get(ctx, "/v1/models", &list)
+	return list, ok
+}
+
 // owner is who owns the first model that a server lists; most servers write
 // their own name there.
 func (q *questions) owner(ctx context.Context) string {
-	var list modelList
-	if _, ok := q.get(ctx, "/v1/models", &list); !ok || len(list.Data) == 0 {
-		return ""
+	if list, _ := q.models(ctx); len(list.Data) > 0 {
+		return list.Data[0].OwnedBy
 	}
-	return list.Data[0].OwnedBy
+	return ""
 }
 
 // text is a text at the top of the answer to a GET question, empty where it has none;
@@ -165,9 +170,8 @@ func (q *questions) ownedBy(ctx context.Context, owner string) string {
 
 // askModels reads the OpenAI model list, the last of the questions of a round.
 func (q *questions) askModels(ctx context.Context, f *Facts) {
-	var list modelList
-	_, f.Listed = q.get(ctx, "/v1/models", &list)
-	f.Problems = q.problems
+	list, listed := q.models(ctx)
+	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)
 		known := slices.ContainsFunc(f.Models, func(k ModelFacts) bool { return k.Name == id })

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -12,7 +13,19 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 	if len(models) == 0 {
 		return nil
 	}
-	return []target.Check{oneInstance(models), pinnedGPUs(models), noBatching(models), singleRequest(models, p)}
+	batches := "no dynamic batching"
+	if slices.ContainsFunc(models, func(m *ModelFacts) bool { return m.Batching != nil }) {
+		batches = "dynamic batching is minimal: no delay and no preferred sizes"
+	}
+	single, known := admitsOne(p)
+	if !known {
+		single = every(CheckSingleRequest, models, "no model takes more than one request into a batch", singleRequest)
+	}
+	return []target.Check{
+		every(CheckOneInstance, models, "one instance of each model", oneInstance),
+		every(CheckPinnedGPUs, models, "the GPUs are named in the config", pinnedGPUs),
+		every(CheckNoBatching, models, batches, noBatching), single,
+	}
 }
 
 // tritonWorkers are the models that run the LLM, of which the config is known: not
@@ -38,71 +51,62 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 	return models
 }
 
-func oneInstance(models []*ModelFacts) target.Check {
+// every is a check of all models: no for the first of which why says something.
+func every(check string, models []*ModelFacts, holds string, why func(m *ModelFacts) string) target.Check {
 	for _, m := range models {
-		if n := m.InstanceCount(); n != 1 {
-			return target.No(CheckOneInstance, fmt.Sprintf("model %s has %d instances; set instance_group count: 1 with one GPU", m.Name, n), "")
+		if reason := why(m); reason != "" {
+			return target.No(check, "model "+m.Name+" "+reason, "")
 		}
 	}
-	return target.Yes(CheckOneInstance, "one instance of each model")
+	return target.Yes(check, holds)
 }
 
-func pinnedGPUs(models []*ModelFacts) target.Check {
-	for _, m := range models {
-		if m.Parameters[gpuParameter] != "" {
-			continue
-		}
-		for _, g := range m.Instances {
-			if g.Kind != "KIND_GPU" && m.Backend == backendCPP {
-				return target.No(CheckPinnedGPUs, fmt.Sprintf("model %s leaves the GPU to its backend (%s); set parameter %s", m.Name, g.Kind, gpuParameter), "")
-			}
-			if g.Kind != "KIND_GPU" {
-				return target.No(CheckPinnedGPUs, fmt.Sprintf("model %s leaves the GPU to its backend (%s); name it in instance_group gpus, or give the server one GPU only", m.Name, g.Kind), "")
-			}
-			if len(g.GPUs) != 1 {
-				return target.No(CheckPinnedGPUs, fmt.Sprintf("model %s runs on %d GPUs; name one in instance_group gpus", m.Name, len(g.GPUs)), "")
-			}
-		}
-		if len(m.Instances) == 0 {
-			return target.No(CheckPinnedGPUs, "model "+m.Name+" has no instance group; name its GPU", "")
-		}
+func oneInstance(m *ModelFacts) string {
+	if n := m.InstanceCount(); n != 1 {
+		return fmt.Sprintf("has %d instances; set instance_group count: 1 with one GPU", n)
 	}
-	return target.Yes(CheckPinnedGPUs, "the GPUs are named in the config")
+	return ""
 }
 
-func noBatching(models []*ModelFacts) target.Check {
-	minimal := false
-	for _, m := range models {
-		if m.Batching == nil {
-			continue
-		}
-		if !m.Batching.Minimal() {
-			return target.No(CheckNoBatching, fmt.Sprintf("model %s waits %d us to batch requests; leave dynamic_batching out", m.Name, m.Batching.DelayMicroseconds), "")
-		}
-		if m.Backend != backendCPP && m.Backend != backendPython && m.MaxBatchSize > 1 {
-			return target.No(CheckNoBatching, "model "+m.Name+" batches requests that wait; leave dynamic_batching out", "")
-		}
-		minimal = true
+func pinnedGPUs(m *ModelFacts) string {
+	switch {
+	case m.Parameters[gpuParameter] != "":
+		return ""
+	case len(m.Instances) == 0:
+		return "has no instance group; name its GPU"
 	}
-	if minimal {
-		return target.Yes(CheckNoBatching, "dynamic batching is minimal: no delay and no preferred sizes")
+	for _, g := range m.Instances {
+		switch {
+		case g.Kind != "KIND_GPU" && m.Backend == backendCPP:
+			return fmt.Sprintf("leaves the GPU to its backend (%s); set parameter %s", g.Kind, gpuParameter)
+		case g.Kind != "KIND_GPU":
+			return fmt.Sprintf("leaves the GPU to its backend (%s); name it in instance_group gpus, or give the server one GPU only", g.Kind)
+		case len(g.GPUs) != 1:
+			return fmt.Sprintf("runs on %d GPUs; name one in instance_group gpus", len(g.GPUs))
+		}
 	}
-	return target.Yes(CheckNoBatching, "no dynamic batching")
+	return ""
 }
 
-// singleRequest checks how many requests may share a batch. Backends of LLMs
-// batch by themselves, whatever max_batch_size Triton gives a request.
-func singleRequest(models []*ModelFacts, p *Page) target.Check {
-	if c, known := admitsOne(p); known {
-		return c
+func noBatching(m *ModelFacts) string {
+	switch {
+	case m.Batching == nil:
+	case !m.Batching.Minimal():
+		return fmt.Sprintf("waits %d us to batch requests; leave dynamic_batching out", m.Batching.DelayMicroseconds)
+	case m.Backend != backendCPP && m.Backend != backendPython && m.MaxBatchSize > 1:
+		return "batches requests that wait; leave dynamic_batching out"
 	}
-	for _, m := range models {
-		if m.Backend == backendCPP || m.Backend == backendVLLM || m.Decoupled || m.Name == llmName {
-			return target.No(CheckSingleRequest, "model "+m.Name+" batches requests by itself and does not say how many"+oneInFlight, "")
-		}
-		if m.MaxBatchSize > 1 {
-			return target.No(CheckSingleRequest, fmt.Sprintf("model %s takes up to %d requests into one batch", m.Name, m.MaxBatchSize)+oneInFlight, "")
-		}
+	return ""
+}
+
+// singleRequest says how many requests may share a batch. Backends of LLMs batch by
+// themselves, whatever max_batch_size Triton gives a request.
+func singleRequest(m *ModelFacts) string {
+	switch {
+	case m.Backend == backendCPP || m.Backend == backendVLLM || m.Decoupled || m.Name == llmName:
+		return "batches requests by itself and does not say how many" + oneInFlight
+	case m.MaxBatchSize > 1:
+		return fmt.Sprintf("takes up to %d requests into one batch", m.MaxBatchSize) + oneInFlight
 	}
-	return target.Yes(CheckSingleRequest, "no model takes more than one request into a batch")
+	return ""
 }

@@ -23,11 +23,10 @@ type tritonOpenAI struct{ tritonPage }
 
 // isIt implements Engine: Triton's port of metrics has no list of models.
 func (*tritonOpenAI) isIt(ctx context.Context, q *questions) string {
-	var list modelList
-	if _, ok := q.get(ctx, "/v1/models", &list); !ok || len(list.Data) == 0 {
-		return ""
+	if list, _ := q.models(ctx); len(list.Data) > 0 {
+		return "/v1/models lists models on the port of the page"
 	}
-	return "/v1/models lists models on the port of the page"
+	return ""
 }
 
 // judge implements Engine: the page is Triton's, but what Triton turns on by options
