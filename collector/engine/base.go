@@ -45,6 +45,8 @@ type asking struct {
 	ready, live string
 	// versionAt is the path and versionKey the key under which it says its version.
 	versionAt, versionKey string
+	// mute says why it cannot be asked for a streamed answer.
+	mute string
 	// healthSays is what its word on its health is worth, for people, where it is not
 	// just whether the server is ready.
 	healthSays string
@@ -77,7 +79,7 @@ func (b *base) EmptyPage() bool                          { return b.emptyPage }
 func (b *base) MissingPageHint() string                  { return b.noPage }
 func (b *base) Answers() []Signal                        { return b.answers }
 func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
-func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, "" }
+func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, b.mute }
 
 // Iterations and the others say that a kind has nothing of the sort.
 func (*base) Iterations() *IterationStats                          { return nil }
@@ -97,6 +99,9 @@ func (*base) hint(context.Context, *questions) (likely string)     { return "" }
 // their version.
 func (b *base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)) Facts {
 	var f Facts
+	if b.kind == Unknown {
+		return f
+	}
 	q := &questions{ask: ask, base: address}
 	if b.versionAt != "" {
 		v, _ := q.text(ctx, b.versionAt, b.versionKey)
@@ -141,15 +146,8 @@ func (*base) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	}
 }
 
-// none is a server that was not recognised: its page is passed on, nothing is
-// asked and nothing derived.
-type none struct{ base }
-
-// None returns the engine of servers that were not recognised.
-func None() Engine { return &none{base{kind: Unknown, path: "/metrics"}} }
-
-func (*none) Ask(context.Context, Asker, string, func(Facts)) Facts { return Facts{} }
-
-func (*none) Stream(string, *Page) (Stream, string) {
-	return Stream{}, "the server was not recognised yet"
+// None returns the engine of servers that were not recognised: their page is passed
+// on, nothing is asked and nothing derived.
+func None() Engine {
+	return &base{kind: Unknown, path: "/metrics", asking: asking{mute: "the server was not recognised yet"}}
 }

@@ -111,11 +111,7 @@ func (k *Known) cancel(e Engine) target.Check {
 // mute says why the server cannot be asked for a streamed answer; empty where it
 // can.
 func (k *Known) mute(e Engine) (why string) {
-	version := ""
-	if k.Facts != nil {
-		version = k.Facts.EngineVersion
-	}
-	_, why = e.Stream(version, k.Page)
+	_, why = e.Stream(k.Facts.version(), k.Page)
 	return why
 }
 
@@ -140,7 +136,7 @@ func (k *Known) health(says string) target.Check {
 // config judges whether the server says how it is configured; otherwise is the
 // answer of a kind whose server does not.
 func (k *Known) config(otherwise target.Check) target.Check {
-	if k.Facts != nil && slices.ContainsFunc(k.Facts.Models, func(m ModelFacts) bool { return m.Configured }) {
+	if slices.ContainsFunc(k.Facts.models(), func(m ModelFacts) bool { return m.Configured }) {
 		return yes("the configs of its models")
 	}
 	if k.Page.Has(ModelConfig) {

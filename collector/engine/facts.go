@@ -110,12 +110,26 @@ func (m *ModelFacts) InstanceCount() int {
 
 // Model finds what is known of a model; nil when nothing is.
 func (f *Facts) Model(name string) *ModelFacts {
-	for i := range f.Models {
-		if f.Models[i].Name == name {
-			return &f.Models[i]
-		}
+	if i := slices.IndexFunc(f.models(), func(m ModelFacts) bool { return m.Name == name }); i >= 0 {
+		return &f.Models[i]
 	}
 	return nil
+}
+
+// models are those that the server has, version is its own; nil and empty while nothing
+// was answered.
+func (f *Facts) models() []ModelFacts {
+	if f == nil {
+		return nil
+	}
+	return f.Models
+}
+
+func (f *Facts) version() string {
+	if f == nil {
+		return ""
+	}
+	return f.EngineVersion
 }
 
 // Over gives these facts, completed by earlier ones about what was not answered

@@ -104,7 +104,7 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 func (*tritonPage) judgeFirst(k *Known) target.Check {
 	const flag = "--metrics-config histogram_latencies=true"
 	p := k.Page
-	minor, known := tritonRelease(k.Facts)
+	minor, known := tritonMinor(k.Facts.version())
 	switch {
 	case p.Has(ModelFirstResponse):
 		return yes("nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request")
@@ -120,26 +120,11 @@ func (*tritonPage) judgeFirst(k *Known) target.Check {
 	return no("the first response histogram is off", flag)
 }
 
-// judgeDuration judges the duration of whole requests.
-func (*tritonPage) judgeDuration(k *Known) target.Check {
-	p := k.Page
-	set, _ := tritonSet(p, k.Facts)
-	switch {
-	case p.Has(RequestDuration):
-		return yes("vllm:e2e_request_latency_seconds")
-	case !p.Has(ModelRequestSeconds):
-		return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
-	case set == setLLMAPI:
-		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureModule)
-	}
-	return yes("nv_inference_request_duration_us of the entry model, as a mean")
-}
-
 // judgeQuantiles judges whether there is a distribution of anything.
 func (*tritonPage) judgeQuantiles(k *Known) target.Check {
 	const summaries = "--metrics-config summary_latencies=true"
 	p := k.Page
-	minor, known := tritonRelease(k.Facts)
+	minor, known := tritonMinor(k.Facts.version())
 	switch {
 	case p.Has(ModelFirstResponse):
 		return yes("buckets of the first response")

@@ -31,9 +31,6 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 // tritonWorkers are the models that run the LLM, of which the config is known: not
 // ensembles, BLS models or tokenizers, which give the same answer anyhow.
 func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
-	if f == nil {
-		return nil
-	}
 	if llm := tritonLLM(f, p); llm != nil {
 		if !llm.Configured {
 			return nil
@@ -41,7 +38,7 @@ func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
 		return []*ModelFacts{llm}
 	}
 	var models []*ModelFacts
-	for i := range f.Models {
+	for i := range f.models() {
 		m := &f.Models[i]
 		tokenizer := m.Name == preprocessing || m.Name == postprocessing
 		if m.Configured && m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer {

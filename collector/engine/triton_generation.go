@@ -80,14 +80,11 @@ func tritonSet(p *Page, f *Facts) (metricSet, string) {
 
 // tritonLLM is the model that does the work; nil when the server did not say.
 func tritonLLM(f *Facts, p *Page) *ModelFacts {
-	if f == nil {
-		return nil
-	}
 	if m := f.Model(tritonExecutor(p)); m != nil {
 		return m
 	}
 	var found *ModelFacts
-	for i := range f.Models {
+	for i := range f.models() {
 		m := &f.Models[i]
 		if m.Backend == backendCPP || m.Name == llmName && found == nil {
 			found = m
@@ -99,7 +96,7 @@ func tritonLLM(f *Facts, p *Page) *ModelFacts {
 // executorSet is A or B, by the page of an executor.
 func executorSet(p *Page, f *Facts) (metricSet, string) {
 	unit := timeUnit(p.values[EngineLastIter])
-	minor, known := tritonRelease(f)
+	minor, known := tritonMinor(f.version())
 	switch {
 	case tritonOldNames(p):
 		return setCPP, "the families end in _statistics, as in 23.11"
@@ -142,14 +139,6 @@ func tritonOldNames(p *Page) bool {
 		}
 	}
 	return false
-}
-
-// tritonRelease is the minor version of the server that answered.
-func tritonRelease(f *Facts) (int, bool) {
-	if f == nil {
-		return 0, false
-	}
-	return tritonMinor(f.EngineVersion)
 }
 
 // tritonMinor is the minor number of a version of Triton, which grew by one a

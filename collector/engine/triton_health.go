@@ -85,13 +85,11 @@ func (*tritonPage) Unserved(p *Page, f *Facts, models []ModelState) string {
 func tritonLLMs(p *Page, f *Facts) []string {
 	all := make(map[string]bool)
 	drafts := make(map[string]bool)
-	if f != nil {
-		for i := range f.Models {
-			m := &f.Models[i]
-			drafts[m.Draft] = true
-			if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
-				all[m.Name] = true
-			}
+	for i := range f.models() {
+		m := &f.Models[i]
+		drafts[m.Draft] = true
+		if m.Configured && (m.Backend == backendCPP || m.Backend == backendVLLM || m.Name == llmName) {
+			all[m.Name] = true
 		}
 	}
 	if p != nil {

@@ -15,7 +15,7 @@ func (t *tritonPage) judgeOutcomes(k *Known) target.Check {
 	case p.Has(RequestsFinished) && t.CountsFailures(p):
 		return yes("the engine counts its own requests, and its failures")
 	case !p.Has(ModelRequestSeconds):
-		return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
+		return countersOff()
 	}
 	by := t.fronts(k)
 	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
@@ -27,10 +27,8 @@ func (t *tritonPage) judgeOutcomes(k *Known) target.Check {
 		return yes("success and failures of the models that clients call; wrong requests, full queues and clients that leave a stream are not counted")
 	case len(early) > 0:
 		return no("model "+early[0]+" is decoupled: a request counts as success once it was taken on, whatever becomes of it", cureEarly(k))
-	case len(unknown) > 0:
-		return t.unknown(k, unknown[0])
 	}
-	return no("no model that clients call is loaded, or it is not known which that is", t.cureConfig(k))
+	return t.unknown(k, unknown)
 }
 
 // fronts are the models that clients call, by whether they hand requests over.
@@ -53,37 +51,46 @@ func cureEarly(k *Known) string {
 	return cureCanary
 }
 
-// unknown says that a model may hand its requests over.
-func (t *tritonPage) unknown(k *Known, model string) target.Check {
+// unknown says that the first of some models may hand its requests over, or that there
+// are none.
+func (t *tritonPage) unknown(k *Known, models []string) target.Check {
 	cure := t.cureConfig(k)
-	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && model == llmName && t.SamePort() {
+	if len(models) == 0 {
+		return no("no model that clients call is loaded, or it is not known which that is", cure)
+	}
+	if set, _ := tritonSet(k.Page, k.Facts); set == setLLMAPI && models[0] == llmName && t.SamePort() {
 		cure = cureModule // Its config would say that it is decoupled.
 	}
-	return no("the config of model "+model+" is not known, and requests of decoupled models count as done once they were taken on", cure)
+	return no("the config of model "+models[0]+" is not known, and requests of decoupled models count as done once they were taken on", cure)
 }
 
-// judgeWhole judges the duration of whole requests where it is known that the
+// judgeWhole judges the duration of whole requests, where it is known that the
 // server's own is of them.
 func (t *tritonPage) judgeWhole(k *Known) target.Check {
-	c, by := t.judgeDuration(k), t.fronts(k)
+	const handedOver = "durations of decoupled Python models end when the request was handed over, not at its last token"
+	p, by := k.Page, t.fronts(k)
+	set, _ := tritonSet(p, k.Facts)
 	switch {
-	case !c.OK || k.Page.Has(RequestDuration) || len(by[TrustNo]) > 0:
-		return c
-	case len(by[TrustYes]) > 0:
-		return no("durations of decoupled Python models end when the request was handed over, not at its last token", cureEarly(k))
-	case len(by[TrustUnknown]) > 0:
-		return t.unknown(k, by[TrustUnknown][0])
+	case p.Has(RequestDuration):
+		return yes("vllm:e2e_request_latency_seconds")
+	case !p.Has(ModelRequestSeconds):
+		return countersOff()
+	case set == setLLMAPI, len(by[TrustYes]) > 0 && len(by[TrustNo]) == 0:
+		return no(handedOver, cureEarly(k))
+	case len(by[TrustNo]) > 0:
+		return yes("nv_inference_request_duration_us of the entry model, as a mean")
 	}
-	return no("no model that clients call is loaded, or it is not known which that is", t.cureConfig(k))
+	return t.unknown(k, by[TrustUnknown])
+}
+
+// countersOff says that Triton counts nothing.
+func countersOff() target.Check {
+	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 }
 
 // topology orders the models as far as page and configs say.
 func (t *tritonPage) topology(k *Known) *Topology {
-	var models []ModelFacts
-	if k.Facts != nil {
-		models = k.Facts.Models
-	}
-	return NewTopology(t, k.Page.Seen(), models, nil)
+	return NewTopology(t, k.Page.Seen(), k.Facts.models(), nil)
 }
 
 // cureConfig is what makes the configs known.
@@ -110,7 +117,7 @@ func (t *tritonPage) judgeQueues(k *Known) target.Check {
 	case t.queues(k):
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	case len(unknown) > 0:
-		return t.unknown(k, unknown[0])
+		return t.unknown(k, unknown)
 	}
 	cure := cureClient
 	if k.Page.Begins(vllmPrefix) {

@@ -90,7 +90,7 @@ func (*trtllmServe) Generation(p *Page, f *Facts) (Generation, string) {
 		return servePrefixed, "the names have the prefix trtllm_ and there is no config info"
 	case p.Has(RequestsFinished) || p.Has(RequestDuration):
 		return servePlain, "the names have no prefix"
-	case f != nil && (strings.HasPrefix(f.EngineVersion, "1.1.") || strings.HasPrefix(f.EngineVersion, "1.2.")):
+	case strings.HasPrefix(f.version(), "1.1.") || strings.HasPrefix(f.version(), "1.2."):
 		return servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"
 	}
 	return "not known before the first request", "the page is empty: families come with their first sample"
