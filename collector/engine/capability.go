@@ -76,15 +76,16 @@ func Capabilities(e Engine, k *Known) []target.Check {
 // capability judges one of them.
 func (k *Known) capability(e Engine, name string) target.Check {
 	var c target.Check
+	_, mute := e.Stream(k.Facts.version(), k.Page)
 	switch name {
 	case CanCancel:
-		c = k.cancel(e)
+		c = k.cancel(e, mute)
 	case CanHealth:
 		c = k.health(e.data().healthSays)
 	default:
 		c = e.judge(name, k)
 	}
-	if name == CanTTFT && !c.OK && k.Canary && k.mute(e) == "" {
+	if name == CanTTFT && !c.OK && k.Canary && mute == "" {
 		c = yes("the canary, of its own requests only: llm_server_canary_time_to_first_token_seconds; of the server: " + c.Reason)
 	}
 	c.Name = name
@@ -92,8 +93,8 @@ func (k *Known) capability(e Engine, name string) target.Check {
 }
 
 // cancel judges whether the page would show that a request ends whose client
-// leaves.
-func (k *Known) cancel(e Engine) target.Check {
+// leaves; mute is why the server cannot be asked for a streamed answer.
+func (k *Known) cancel(e Engine, mute string) target.Check {
 	switch {
 	case k.Page == nil:
 		return e.judge(CanRunning, k)
@@ -102,17 +103,10 @@ func (k *Known) cancel(e Engine) target.Check {
 	case e.Quirks(k.Page).GaugesWhenRequestsEnd:
 		return no("its gauges are read only when a request ends", "")
 	}
-	if why := k.mute(e); why != "" {
-		return no(why, "")
+	if mute != "" {
+		return no(mute, "")
 	}
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone")
-}
-
-// mute says why the server cannot be asked for a streamed answer; empty where it
-// can.
-func (k *Known) mute(e Engine) (why string) {
-	_, why = e.Stream(k.Facts.version(), k.Page)
-	return why
 }
 
 // health judges whether the server's API speaks of its health; says is what that is

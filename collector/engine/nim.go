@@ -54,16 +54,13 @@ type metadata struct {
 }
 
 // inside is the engine whose page a NIM passes on; nil where it is NIM's own.
-func (*nim) inside(p *Page) Engine {
-	kind := Kind("")
-	switch {
-	case p.Begins(vllmPrefix):
-		kind = VLLM
-	case p.Begins(sglangPrefix):
-		kind = SGLang
+func (n *nim) inside(p *Page) Engine {
+	for _, kind := range n.pageOf {
+		if e, ok := Of(string(kind)); ok && p.Begins(e.data().marks[0].text) {
+			return e
+		}
 	}
-	e, _ := Of(string(kind))
-	return e
+	return nil
 }
 
 // CountsFailures implements Engine.

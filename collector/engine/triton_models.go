@@ -19,9 +19,11 @@ const (
 // made of are parts and share the entry's id. What the server's configs do not
 // say is taken from the names that TensorRT-LLM's own model repositories use.
 func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
-	byName := make(map[string]*ModelFacts, len(facts))
+	byName := make(map[string]*ModelFacts, len(facts)) // Of those whose config is known.
 	for i := range facts {
-		byName[facts[i].Name] = &facts[i]
+		if facts[i].Configured {
+			byName[facts[i].Name] = &facts[i]
+		}
 	}
 	for _, n := range seen.Names {
 		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n), slices.Contains(seen.Inner, n))
@@ -44,7 +46,7 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 // backend always are (vllm_backend src/model.py, _init_engine_args).
 func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment {
 	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
-	if f == nil || !f.Configured {
+	if f == nil {
 		if vllm {
 			m.handsOver = TrustYes
 		}
@@ -81,10 +83,7 @@ func tritonGroups(t *Topology, names []string, facts map[string]*ModelFacts) {
 func tritonAffixed(t *Topology, names []string, facts map[string]*ModelFacts) {
 	groups := make(map[[2]string]map[string]string)
 	for _, n := range names {
-		if f := facts[n]; f != nil && f.Configured {
-			continue
-		}
-		if word, affix := tritonTemplate(n); word != "" {
+		if word, affix := tritonTemplate(n); word != "" && facts[n] == nil {
 			if groups[affix] == nil {
 				groups[affix] = make(map[string]string)
 			}
@@ -125,7 +124,7 @@ func tritonTemplate(name string) (word string, affix [2]string) {
 func tritonUnresolved(t *Topology, seen Seen, facts map[string]*ModelFacts) {
 	var open []string
 	for _, n := range seen.Names {
-		if f := facts[n]; t.roles[n] == RoleSingle && (f == nil || !f.Configured) {
+		if t.roles[n] == RoleSingle && facts[n] == nil {
 			open = append(open, n)
 		}
 	}
@@ -141,24 +140,15 @@ func tritonUnresolved(t *Topology, seen Seen, facts map[string]*ModelFacts) {
 // conventional are the parts in TensorRT-LLM's model repositories
 // (tensorrtllm_backend, all_models/inflight_batcher_llm).
 func conventional(names []string) []string {
-	var parts []string
-	for _, n := range []string{preprocessing, llmName, postprocessing} {
-		if slices.Contains(names, n) {
-			parts = append(parts, n)
-		}
-	}
-	return parts
+	return slices.DeleteFunc([]string{preprocessing, llmName, postprocessing}, func(n string) bool { return !slices.Contains(names, n) })
 }
 
 // ensembleParts are the models an ensemble is made of; none for other models.
 func ensembleParts(name string, f *ModelFacts, names []string) []string {
-	if f != nil && f.Configured {
-		if f.Platform != platformEnsemble {
-			return nil
-		}
+	switch {
+	case f != nil && f.Platform == platformEnsemble:
 		return f.Steps
-	}
-	if name == ensembleName {
+	case f == nil && name == ensembleName:
 		return conventional(names)
 	}
 	return nil
@@ -167,11 +157,11 @@ func ensembleParts(name string, f *ModelFacts, names []string) []string {
 // blsParts are the models a BLS model calls; none for other models.
 func blsParts(name string, f *ModelFacts, names []string) []string {
 	var parts []string
-	if f != nil && f.Configured {
+	if f != nil {
 		parts = slices.Clone(f.Calls)
 	}
 	base, ok := strings.CutSuffix(name, "_bls")
-	if !ok || f != nil && f.Configured && f.Platform == platformEnsemble {
+	if !ok || f != nil && f.Platform == platformEnsemble {
 		return parts
 	}
 	// The template names only the LLM in its parameters; it calls the models

@@ -5,6 +5,7 @@
 package parse
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -109,4 +110,20 @@ func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*en
 func empty(s *exposition.Shape) bool {
 	drops := s.Drops()
 	return s.Lines() == 0 && drops.Total() == 0 && s.LeftOut().Series == 0
+}
+
+// failure gives an error of the parser its reason.
+func failure(err error) error {
+	reason := scrape.ReasonParse
+	switch {
+	case errors.Is(err, exposition.ErrSampleLimit):
+		reason = scrape.ReasonSampleLimit
+	case errors.Is(err, exposition.ErrLabelLimit):
+		reason = scrape.ReasonLabelLimit
+	case errors.Is(err, exposition.ErrSelfScrape):
+		reason = scrape.ReasonSelfScrape
+	case errors.Is(err, exposition.ErrContentType):
+		reason = scrape.ReasonContentType
+	}
+	return &scrape.Error{Reason: reason, Err: err}
 }
