@@ -85,23 +85,15 @@ func recognise(ctx context.Context, q *questions, body []byte) Found {
 
 // Alike says whether both kinds may show the same page.
 func Alike(a, b Kind) bool {
-	if a == b {
-		return true
-	}
-	pages := pagesOf(b)
-	return slices.ContainsFunc(pagesOf(a), func(k Kind) bool { return slices.Contains(pages, k) })
+	return a == b || slices.ContainsFunc(pagesOf(a), func(k Kind) bool { return slices.Contains(pagesOf(b), k) })
 }
 
 // pagesOf are the kinds of which a kind's page may be.
 func pagesOf(kind Kind) []Kind {
-	e, ok := Of(string(kind))
-	switch {
-	case !ok:
-		return []Kind{kind}
-	case len(e.data().marks) == 0:
-		return e.data().pageOf
+	if e, ok := Of(string(kind)); ok {
+		return append([]Kind{kind}, e.data().pageOf...)
 	}
-	return append([]Kind{kind}, e.data().pageOf...)
+	return []Kind{kind}
 }
 
 // pageLimit bounds a page that is read only to be recognised.
@@ -121,12 +113,14 @@ func FromAPI(ctx context.Context, ask Asker, address string) Found {
 	return detect(ctx, ask, address, false)
 }
 
-// detect goes through the kinds, with their pages or without. A kind without marks
+// detect goes through the kinds by priority, with their pages or without. A kind without marks
 // shows only next to the page that it has.
 func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 	q := &questions{ask: remember(ask), base: address}
 	seen := make(map[string]bool)
-	for _, e := range byPriority() {
+	kinds := All()
+	slices.SortStableFunc(kinds, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
+	for _, e := range kinds {
 		path := e.MetricsPath()
 		if pages && !seen[path] {
 			seen[path] = true
@@ -143,13 +137,6 @@ func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 		}
 	}
 	return Found{Kind: Unknown}
-}
-
-// byPriority are the kinds in the order in which detection asks for them.
-func byPriority() []Engine {
-	order := All()
-	slices.SortStableFunc(order, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
-	return order
 }
 
 // pageAt is what answers under a URL; nil unless it is 200.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -139,14 +140,10 @@ func (f Facts) Over(before *Facts) *Facts {
 	if before == nil {
 		return &f
 	}
-	if f.EngineVersion == "" {
-		f.EngineVersion = before.EngineVersion
-	}
+	f.EngineVersion = cmp.Or(f.EngineVersion, before.EngineVersion)
+	f.BuildVersion = cmp.Or(f.BuildVersion, before.BuildVersion)
 	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.answeredAgain(before) {
 		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
-	}
-	if f.BuildVersion == "" {
-		f.BuildVersion = before.BuildVersion
 	}
 	if !f.Listed {
 		f.Listed, f.Models = before.Listed, before.Models

@@ -102,8 +102,5 @@ func short(body []byte) string {
 	if json.Unmarshal(body, &e) == nil && e.Error+e.Detail != "" {
 		text = e.Error + e.Detail
 	}
-	if len(text) > most {
-		text = text[:most]
-	}
-	return text
+	return text[:min(len(text), most)]
 }

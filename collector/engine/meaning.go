@@ -130,7 +130,10 @@ func newIndex(e Engine) Index {
 	index := make(Index)
 	add := func(m Meaning, suffix string, part Part, counter bool) {
 		m.Name += suffix
-		m.Unless = suffixed(m.Unless, suffix)
+		m.Unless = slices.Clone(m.Unless)
+		for i := range m.Unless {
+			m.Unless[i] += suffix
+		}
 		m.Counter = counter
 		index[m.Name] = append(index[m.Name], Indexed{m, part})
 	}
@@ -149,15 +152,6 @@ func newIndex(e Engine) Index {
 		}
 	}
 	return index
-}
-
-// suffixed are names with a suffix, in a list of their own.
-func suffixed(names []string, suffix string) []string {
-	var all []string
-	for _, name := range names {
-		all = append(all, name+suffix)
-	}
-	return all
 }
 
 // only selects the series of a name that have one value of a label.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -74,7 +75,7 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	}
 	e.arrange(t, Seen{names, seen.Executors, seen.Inner}, facts)
 	t.rename(configured)
-	for _, id := range slices.Sorted(maps.Keys(configured)) {
+	for _, id := range sorted(configured) {
 		t.choose(configured[id])
 	}
 	return t
@@ -102,7 +103,7 @@ func (t *Topology) join(entry string, parts []string) {
 // group of each of them.
 func (t *Topology) rename(configured map[string][]string) {
 	chosen := make(map[string]string)
-	for _, id := range slices.Sorted(maps.Keys(configured)) {
+	for _, id := range sorted(configured) {
 		for _, name := range configured[id] {
 			if group, known := t.ids[name]; known {
 				chosen[group] = id
@@ -166,25 +167,17 @@ func (t *Topology) firstKnown(names []string) string {
 // ModelID is the public id of the server's model; a model that is not named
 // has the id of the only one there is, else "unknown".
 func (t *Topology) ModelID(model string) string {
-	if id, ok := t.ids[model]; ok {
+	switch id, known := t.ids[model]; {
+	case known:
 		return id
-	}
-	if model != "" && model != UnnamedModel {
+	case model != "" && model != UnnamedModel:
 		return model
 	}
-	if t.fallback != "" {
-		return t.fallback
-	}
-	return "unknown"
+	return cmp.Or(t.fallback, "unknown")
 }
 
 // Role is the model's role; models that were never seen are single.
-func (t *Topology) Role(model string) Role {
-	if r, ok := t.roles[model]; ok {
-		return r
-	}
-	return RoleSingle
-}
+func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleSingle) }
 
 // Behind says whether a model works on what the LLM has put out. Requests that
 // wait for it are tokens of requests that run, not requests that wait.
@@ -249,13 +242,7 @@ func (t *Topology) EntryModel() (name, why string) {
 
 // inRole are the models of a role in order.
 func (t *Topology) inRole(role Role) []string {
-	var names []string
-	for _, n := range slices.Sorted(maps.Keys(t.roles)) {
-		if t.roles[n] == role {
-			names = append(names, n)
-		}
-	}
-	return names
+	return slices.DeleteFunc(sorted(t.roles), func(n string) bool { return t.roles[n] != role })
 }
 
 // Equal says whether both topologies say the same of every model.

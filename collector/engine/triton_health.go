@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -111,14 +112,8 @@ func tritonLoaded(name string, p *Page, models []ModelState) bool {
 	if loaded, known := p.Loaded(name); known {
 		return loaded
 	}
-	known := false
-	for _, m := range models {
-		if m.Name == name && m.State == ModelReady {
-			return true
-		}
-		known = known || m.Name == name
-	}
-	return !known
+	models = slices.DeleteFunc(slices.Clone(models), func(m ModelState) bool { return m.Name != name })
+	return len(models) == 0 || slices.ContainsFunc(models, func(m ModelState) bool { return m.State == ModelReady })
 }
 
 // listed are the models of a repository index, one for each name: the version

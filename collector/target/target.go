@@ -150,10 +150,7 @@ type Canary struct {
 
 // equal says whether both show the same.
 func (c *Canary) equal(o *Canary) bool {
-	if c == nil || o == nil {
-		return c == o
-	}
-	return *c == *o
+	return c == o || c != nil && o != nil && *c == *o
 }
 
 // SkewFacts are a replica's values of the facts in which replicas of a pool
