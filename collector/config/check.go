@@ -89,11 +89,7 @@ func (c *checker) walkStruct(n *yaml.Node, t reflect.Type, path string) bool {
 		c.wrong(n, "%s must be a mapping of keys, not %s; known keys: %s", place(path), kindWord(n), knownKeys(keysOf(t)))
 		return false
 	}
-	ok := c.walkPairs(n, t, path)
-	if !ok || !decodesItself(t) {
-		return ok
-	}
-	return c.decode(n, t, path)
+	return c.walkPairs(n, t, path) && (!decodesItself(t) || c.decode(n, t, path))
 }
 
 // walkList checks a sequence.
@@ -112,10 +108,7 @@ func (c *checker) walkList(n *yaml.Node, t reflect.Type, path string) bool {
 		}
 		ok = c.walk(item, t.Elem(), at) && ok
 	}
-	if !ok || !decodesItself(t) {
-		return ok
-	}
-	return c.decode(n, t, path)
+	return ok && (!decodesItself(t) || c.decode(n, t, path))
 }
 
 // leaf checks a value without keys of its own.

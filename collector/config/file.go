@@ -58,13 +58,6 @@ func (f *File) Resolve() {
 	}
 }
 
-// setDirectory puts dir in front of the relative file names of every pool.
-func (f *File) setDirectory(dir string) {
-	for i := range f.Pools {
-		f.Pools[i].setDirectory(dir)
-	}
-}
-
 // Load reads and checks the document in a file. Relative file names in it start
 // at the folder of the file. The error has one line per mistake.
 func Load(path string) (*File, error) { return whole(Inspect(path)) }
@@ -114,17 +107,11 @@ func inspect(name string, text []byte) (*File, error) {
 		left, more := check.rest(name, root)
 		return left, append(check.problems, more...).err(name)
 	}
-	f, err := decode(name, root)
+	f, err := check.file(name, root)
 	if err != nil {
 		return nil, err
 	}
-	f.warnings = check.warnings.lines(name)
-	f.Resolve()
-	f.setDirectory(filepath.Dir(name))
-	if err := f.Validate(); err != nil {
-		return f, locate(err, check.lines).err(name)
-	}
-	return f, nil
+	return f, locate(f.Validate(), check.lines).err(name)
 }
 
 // tree parses the one document of the text.
@@ -147,12 +134,17 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 	return nil, problems{{line: second.Line, text: "a second document starts here; put everything into one and remove the line ---"}}.err(name)
 }
 
-// decode fills a File. The checker is the one judge of keys and types: it walked
+// file fills a File. The checker is the one judge of keys and types: it walked
 // everything that is decoded here and let each type read its part already.
-func decode(name string, root *yaml.Node) (*File, error) {
+func (c *checker) file(name string, root *yaml.Node) (*File, error) {
 	f := &File{}
 	if err := root.Decode(f); err != nil {
 		return nil, problems{syntaxProblem(err, "")}.err(name)
+	}
+	f.warnings = c.warnings.lines(name)
+	f.Resolve()
+	for i := range f.Pools {
+		f.Pools[i].setDirectory(filepath.Dir(name))
 	}
 	return f, nil
 }

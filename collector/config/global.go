@@ -48,22 +48,13 @@ func (c *Global) UnmarshalYAML(unmarshal func(any) error) error {
 
 // Validate says which keys are wrong and what they may be.
 func (c *Global) Validate() error {
-	var errs []error
-	if c.ScrapeInterval <= 0 {
-		errs = append(errs, errors.New("global.scrape_interval: must be longer than 0; the default is 5s"))
-	}
-	if c.ScrapeTimeout < 0 {
-		errs = append(errs, errors.New("global.scrape_timeout: must be longer than 0; the default is 4s"))
-	}
-	if err := c.Derive.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("global.%w", err))
-	}
-	if c.StallAfter <= 0 {
-		errs = append(errs, errors.New("global.stall_after: must be longer than 0; the default is 30s"))
-	}
-	if c.ScrapeTimeout > c.ScrapeInterval {
-		errs = append(errs, fmt.Errorf("global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
-	}
+	var errs faults
+	errs.when(c.ScrapeInterval <= 0, "global.scrape_interval: must be longer than 0; the default is 5s")
+	errs.when(c.ScrapeTimeout < 0, "global.scrape_timeout: must be longer than 0; the default is 4s")
+	errs = append(errs, prefixed("global.", c.Derive.Validate()))
+	errs.when(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
+	errs.when(c.ScrapeTimeout > c.ScrapeInterval,
+		"global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
 	return errors.Join(errs...)
 }
 
@@ -76,13 +67,6 @@ type Identity struct {
 
 // DefaultIdentity puts the versions on every series.
 var DefaultIdentity = Identity{Versions: relabel.VersionsSeries}
-
-// UnmarshalYAML reads the configuration over the defaults.
-func (c *Identity) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultIdentity
-	type plain Identity
-	return unmarshal((*plain)(c))
-}
 
 // Validate says which key is wrong and what it may be.
 func (c *Identity) Validate() error {

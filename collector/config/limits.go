@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -42,17 +41,10 @@ func (o *Output) Budget() derive.Budget {
 	return derive.Budget{Budget: exposition.Budget{Series: o.Series, Bytes: int(o.Bytes)}, Models: o.Models}
 }
 
-// UnmarshalYAML reads the limits over the defaults.
-func (c *Limits) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultLimits
-	type plain Limits
-	return unmarshal((*plain)(c))
-}
-
 // validateSeries says which limits of series are wrong; those of the page are
 // checked by package scrape.
 func (c *Limits) validateSeries() error {
-	var errs []error
+	var errs faults
 	for _, limit := range []struct {
 		key   string
 		value int
@@ -66,9 +58,7 @@ func (c *Limits) validateSeries() error {
 		{"output_series", c.Output.Series},
 		{"output_models", c.Output.Models},
 	} {
-		if limit.value < 0 {
-			errs = append(errs, fmt.Errorf("%s: %d is below 0; give a limit, or 0 for none", limit.key, limit.value))
-		}
+		errs.when(limit.value < 0, "%s: %d is below 0; give a limit, or 0 for none", limit.key, limit.value)
 	}
 	return errors.Join(errs...)
 }

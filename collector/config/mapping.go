@@ -9,15 +9,23 @@ import (
 // walkPairs checks the keys and values of a mapping with fixed keys.
 func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
-	ok := c.rename(n, keys, path)
+	renamed := c.rename(n, keys, path)
+	return c.walkEntries(n, t, path, func(key *yaml.Node, set map[string]int) reflect.Type { return c.field(key, keys, set, path) }) && renamed
+}
+
+// walkEntries checks the keys and values of a mapping of type t. What is asked of
+// each key gives the type of its value, nil if the key is wrong; set holds the lines
+// of the keys before it.
+func (c *checker) walkEntries(n *yaml.Node, t reflect.Type, path string, ask func(key *yaml.Node, set map[string]int) reflect.Type) bool {
 	set := map[string]int{}
+	ok := true
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
 			ok = c.walkMerge(value, t, path) && ok
 			continue
 		}
-		field := c.field(key, keys, set, path)
+		field := ask(key, set)
 		if field == nil {
 			ok = false
 			continue
@@ -132,21 +140,10 @@ func (c *checker) walkMap(n *yaml.Node, t reflect.Type, path string) bool {
 		c.wrong(n, "%s must be a mapping, not %s; write it as name: value", place(path), kindWord(n))
 		return false
 	}
-	set := map[string]int{}
-	ok := true
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, value := n.Content[i], n.Content[i+1]
-		if key.ShortTag() == "!!merge" {
-			ok = c.walkMerge(value, t, path) && ok
-			continue
+	return c.walkEntries(n, t, path, func(key *yaml.Node, set map[string]int) reflect.Type {
+		if c.twice(key, set, path) || !c.leaf(key, t.Key(), join(path, key.Value)) {
+			return nil
 		}
-		if c.twice(key, set, path) {
-			ok = false
-			continue
-		}
-		p := join(path, key.Value)
-		c.lines[p] = key.Line
-		ok = c.leaf(key, t.Key(), p) && c.walk(value, t.Elem(), p) && ok
-	}
-	return ok
+		return t.Elem()
+	})
 }

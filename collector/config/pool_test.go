@@ -242,20 +242,14 @@ func TestAValueThatIsCalledAsAKeyOfAFileNamesNone(t *testing.T) {
 }
 
 func TestABlockIsReadOverItsDefaults(t *testing.T) {
-	var identity config.Identity
-	require.NoError(t, yaml.Unmarshal([]byte("{}"), &identity))
-	require.Equal(t, config.DefaultIdentity, identity)
-	var global config.Global
-	require.NoError(t, yaml.Unmarshal([]byte("{}"), &global))
-	require.Equal(t, config.DefaultGlobal, global)
-	var sharding config.Sharding
-	require.NoError(t, yaml.Unmarshal([]byte("{}"), &sharding))
-	require.Equal(t, config.DefaultSharding, sharding)
-	var limits config.Limits
-	require.NoError(t, yaml.Unmarshal([]byte("labels: 3"), &limits))
+	var f config.File
+	require.NoError(t, yaml.Unmarshal([]byte("identity: {}\nglobal: {}\nsharding: {}\npools: [ { limits: { labels: 3 } } ]"), &f))
+	require.Equal(t, config.DefaultIdentity, f.Identity)
+	require.Equal(t, config.DefaultGlobal, f.Global)
+	require.Equal(t, config.DefaultSharding, f.Sharding)
 	want := config.DefaultLimits
 	want.Series.Labels = 3
-	require.Equal(t, want, limits)
+	require.Equal(t, want, f.Pools[0].Limits)
 }
 
 func TestANumberOfReplicasIsNoList(t *testing.T) {

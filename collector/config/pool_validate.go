@@ -16,27 +16,17 @@ import (
 // Validate says everything that is wrong with the pool; each error starts with
 // the key.
 func (c *Pool) Validate() error {
-	errs := []error{checkName("pool_id", c.PoolID)}
-	if !slices.Contains(Engines(), c.Engine) {
-		errs = append(errs, fmt.Errorf("engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", ")))
-	}
-	errs = append(errs, c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(), c.validateModels(), c.validateVersions())
-	for _, room := range []struct {
-		key string
-		err error
-	}{
-		{"", c.Discovery.Validate()},
-		{"relabel_configs", c.RelabelConfigs.Validate()},
-		{"metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()},
-		{"", c.HTTP.Validate()},
-		{"limits.", c.Limits.validateSeries()},
-		{"slo.", c.SLO.Validate()},
-	} {
-		if room.err != nil {
-			errs = append(errs, prefixed(room.key, room.err))
-		}
-	}
-	return errors.Join(errs...)
+	errs := faults{checkName("pool_id", c.PoolID)}
+	errs.when(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
+	return errors.Join(append(errs,
+		c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(), c.validateModels(), c.validateVersions(),
+		c.Discovery.Validate(),
+		prefixed("relabel_configs", c.RelabelConfigs.Validate()),
+		prefixed("metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()),
+		c.HTTP.Validate(),
+		prefixed("limits.", c.Limits.validateSeries()),
+		prefixed("slo.", c.SLO.Validate()),
+	)...)
 }
 
 // checkName says why a text cannot name a pool or a replica.
@@ -55,48 +45,30 @@ func checkName(key, name string) error {
 }
 
 func (c *Pool) validateTimes() error {
-	var errs []error
-	if c.ScrapeInterval < 0 {
-		errs = append(errs, errors.New("scrape_interval: must be longer than 0; leave it out to use the global one"))
-	}
-	if c.ScrapeTimeout < 0 {
-		errs = append(errs, errors.New("scrape_timeout: must be longer than 0; leave it out to use the global one"))
-	}
-	if c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0 {
-		errs = append(errs, fmt.Errorf("scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval))
-	}
-	if c.StartBudget <= 0 {
-		errs = append(errs, errors.New("start_budget: must be longer than 0; the default is 20m"))
-	}
-	if c.IdentityInterval <= 0 {
-		errs = append(errs, errors.New("identity_interval: must be longer than 0; the default is 30s"))
-	}
+	var errs faults
+	errs.when(c.ScrapeInterval < 0, "scrape_interval: must be longer than 0; leave it out to use the global one")
+	errs.when(c.ScrapeTimeout < 0, "scrape_timeout: must be longer than 0; leave it out to use the global one")
+	errs.when(c.ScrapeTimeout > c.ScrapeInterval && c.ScrapeInterval > 0,
+		"scrape_timeout: %s is longer than scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
+	errs.when(c.StartBudget <= 0, "start_budget: must be longer than 0; the default is 20m")
+	errs.when(c.IdentityInterval <= 0, "identity_interval: must be longer than 0; the default is 30s")
 	return errors.Join(errs...)
 }
 
 func (c *Pool) validateAddress() error {
-	var errs []error
-	if c.Scheme != "http" && c.Scheme != "https" {
-		errs = append(errs, fmt.Errorf("scheme: %q is unknown; use http or https", c.Scheme))
-	}
-	if c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https" {
-		errs = append(errs, fmt.Errorf("api_scheme: %q is unknown; use http or https", c.APIScheme))
-	}
-	if c.APIScheme != "" && c.APIPort == 0 {
-		errs = append(errs, errors.New("api_scheme: has no effect without api_port; set api_port too"))
-	}
-	if c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/") {
-		errs = append(errs, fmt.Errorf("metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath))
-	}
-	if strings.ContainsAny(c.MetricsPath, "?#") {
-		errs = append(errs, fmt.Errorf("metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath))
-	}
-	if c.APIPort < 0 || c.APIPort > 65535 {
-		errs = append(errs, fmt.Errorf("api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort))
-	}
-	if strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir {
-		errs = append(errs, fmt.Errorf("engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json", c.EngineDir))
-	}
+	var errs faults
+	errs.when(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", c.Scheme)
+	errs.when(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
+		"api_scheme: %q is unknown; use http or https", c.APIScheme)
+	errs.when(c.APIScheme != "" && c.APIPort == 0, "api_scheme: has no effect without api_port; set api_port too")
+	errs.when(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
+		"metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath)
+	errs.when(strings.ContainsAny(c.MetricsPath, "?#"),
+		"metrics_path: %q is more than a path; leave out everything from ? or # on", c.MetricsPath)
+	errs.when(c.APIPort < 0 || c.APIPort > 65535,
+		"api_port: %d is not a port; use 1 to 65535, or leave it out to use the default of the engine", c.APIPort)
+	errs.when(strings.ContainsFunc(c.EngineDir, unicode.IsControl) || strings.TrimSpace(c.EngineDir) != c.EngineDir,
+		"engine_dir: %q has control characters, or spaces at its start or end; write the path of the folder that holds the engine's config.json", c.EngineDir)
 	return errors.Join(errs...)
 }
 
@@ -136,16 +108,15 @@ const versionPattern = `^v?\d+(\.\d+)*([-+.]?[A-Za-z0-9]+)*$`
 
 func (c *Pool) validateVersions() error {
 	pattern := regexp.MustCompile(versionPattern)
-	var errs []error
+	var errs faults
 	for _, v := range []struct{ key, value string }{
 		{"engine_version", c.EngineVersion},
 		{"trtllm_version", c.TRTLLMVersion},
 		{"expect.engine_version", c.Expect.EngineVersion},
 		{"expect.trtllm_version", c.Expect.TRTLLMVersion},
 	} {
-		if v.value != "" && !pattern.MatchString(v.value) {
-			errs = append(errs, fmt.Errorf("%s: %q is not a version; write it like 2.64.0 or 1.2.0rc1", v.key, v.value))
-		}
+		errs.when(v.value != "" && !pattern.MatchString(v.value),
+			"%s: %q is not a version; write it like 2.64.0 or 1.2.0rc1", v.key, v.value)
 	}
 	return errors.Join(errs...)
 }
@@ -158,13 +129,10 @@ func (c *Pool) validateProtocol() error {
 	if c.APIProtocol == ProtocolHTTP {
 		return nil
 	}
-	var errs []error
-	if c.Engine != EngineAuto && !hasGRPC(c.Engine) {
-		errs = append(errs, fmt.Errorf("api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP))
-	}
-	if c.HTTP.Proxy.Proxy() != nil {
-		errs = append(errs, errors.New("api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http"))
-	}
+	var errs faults
+	errs.when(c.Engine != EngineAuto && !hasGRPC(c.Engine),
+		"api_protocol: servers of engine %s have no gRPC API; use %s", c.Engine, ProtocolHTTP)
+	errs.when(c.HTTP.Proxy.Proxy() != nil, "api_protocol: gRPC does not go through a proxy; remove the proxy keys or use http")
 	return errors.Join(errs...)
 }
 

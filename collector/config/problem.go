@@ -8,6 +8,16 @@ import (
 	"strings"
 )
 
+// faults are what is wrong with some keys, each of which its message begins with.
+type faults []error
+
+// when notes a fault if there is one.
+func (f *faults) when(wrong bool, format string, args ...any) {
+	if wrong {
+		*f = append(*f, fmt.Errorf(format, args...))
+	}
+}
+
 // problem is one mistake of a document; line 0 is unknown.
 type problem struct {
 	line int

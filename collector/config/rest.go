@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -18,19 +17,12 @@ import (
 func (c *checker) rest(name string, root *yaml.Node) (*File, problems) {
 	cut := pruned{bad: c.bad, gone: map[string]bool{}, kept: map[string][]int{}}
 	cut.prune(root, "")
-	f, err := decode(name, root)
+	f, err := c.file(name, root)
 	if err != nil {
 		return nil, nil
 	}
-	f.warnings = c.warnings.lines(name)
-	f.Resolve()
-	f.setDirectory(filepath.Dir(name))
-	err = f.Validate()
-	if err == nil {
-		return f, nil
-	}
 	var found problems
-	for _, one := range flatten(err) {
+	for _, one := range flatten(f.Validate()) {
 		text := cut.original(one.Error())
 		if !isAbsence(text) && !mentions(text, cut.gone) {
 			found = append(found, locate(&mistake{text, one}, c.lines)...)

@@ -19,13 +19,6 @@ type Sharding struct {
 // DefaultSharding is one exporter that has all targets.
 var DefaultSharding = Sharding{Total: 1}
 
-// UnmarshalYAML reads the configuration over the defaults.
-func (c *Sharding) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultSharding
-	type plain Sharding
-	return unmarshal((*plain)(c))
-}
-
 // Validate says which key is wrong and what it may be. An index that is not
 // there yet is no mistake; see [Sharding.Place].
 func (c *Sharding) Validate() error {

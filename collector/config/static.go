@@ -18,13 +18,12 @@ const poolLabel model.LabelName = "pool_id"
 // validateTargets checks the targets in the document itself: every pool
 // has a source, addresses are host:port, and no two replicas share a name.
 func validateTargets(pools []Pool) error {
-	var errs []error
+	var errs faults
 	owners := map[[2]string]string{}
 	for i := range pools {
 		pool, path := &pools[i], fmt.Sprintf("pools[%d]", i)
-		if pool.Discovery.Empty() {
-			errs = append(errs, fmt.Errorf("%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path))
-		}
+		errs.when(pool.Discovery.Empty(),
+			"%s: has no source of targets; add static_configs, file_sd_configs, http_sd_configs, dns_sd_configs or kubernetes_sd_configs", path)
 		for j, g := range pool.Discovery.StaticConfigs {
 			at := fmt.Sprintf("%s.static_configs[%d]", path, j)
 			errs = append(errs, validateGroup(at, g, pool, owners))
@@ -36,10 +35,8 @@ func validateTargets(pools []Pool) error {
 // validateGroup checks one entry of static_configs and notes its replicas in
 // owners.
 func validateGroup(path string, g *targetgroup.Group, pool *Pool, owners map[[2]string]string) error {
-	var errs []error
-	if len(g.Targets) == 0 {
-		errs = append(errs, fmt.Errorf("%s.targets: is empty; list targets as host:port", path))
-	}
+	var errs faults
+	errs.when(len(g.Targets) == 0, "%s.targets: is empty; list targets as host:port", path)
 	for k, t := range g.Targets {
 		at := fmt.Sprintf("%s.targets[%d]", path, k)
 		if err := checkAddress(string(t[model.AddressLabel])); err != nil {

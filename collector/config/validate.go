@@ -23,17 +23,13 @@ func (f *File) Validate() error {
 
 // validatePools says what is wrong with each pool and with their names.
 func (f *File) validatePools() error {
-	var errs []error
-	if len(f.Pools) == 0 {
-		errs = append(errs, errors.New("pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs"))
-	}
+	var errs faults
+	errs.when(len(f.Pools) == 0, "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
 	ids := map[string]int{}
 	for i := range f.Pools {
 		pool := &f.Pools[i]
 		path := fmt.Sprintf("pools[%d]", i)
-		if err := pool.Validate(); err != nil {
-			errs = append(errs, prefixed(path+".", err))
-		}
+		errs = append(errs, prefixed(path+".", pool.Validate()))
 		if first, taken := ids[pool.PoolID]; taken && pool.PoolID != "" {
 			errs = append(errs, fmt.Errorf("%s.pool_id: %q is already used by pools[%d]; give each pool its own name", path, pool.PoolID, first))
 			continue
@@ -61,13 +57,9 @@ func (f *File) validateWindow() error {
 
 // prefixed puts a path in front of every error of a joined error.
 func prefixed(path string, err error) error {
-	joined, many := err.(interface{ Unwrap() []error })
-	if !many {
-		return fmt.Errorf("%s%w", path, err)
-	}
-	errs := make([]error, 0, len(joined.Unwrap()))
-	for _, one := range joined.Unwrap() {
-		errs = append(errs, prefixed(path, one))
+	errs := flatten(err)
+	for i, one := range errs {
+		errs[i] = fmt.Errorf("%s%w", path, one)
 	}
 	return errors.Join(errs...)
 }
@@ -107,8 +99,11 @@ func lineOf(path string, lines map[string]int) int {
 	return 0
 }
 
-// flatten takes joined errors apart.
+// flatten takes joined errors apart; nil has none.
 func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
 	joined, many := err.(interface{ Unwrap() []error })
 	if !many {
 		return []error{err}
