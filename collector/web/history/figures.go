@@ -35,20 +35,22 @@ const errorFamily = "llm_server_request_error_ratio"
 type reading struct {
 	family string
 	figure func(f *Figures) *float64
-	// worst takes the largest value of several models, not their sum.
-	worst bool
+	// fold puts the values of several models together.
+	fold func(a, b float64) float64
 }
+
+func add(a, b float64) float64 { return a + b }
 
 // readings are all figures but the share of failures. The first two are sampled.
 func readings() []reading {
 	return []reading{
-		{"llm_server_generation_tokens_per_second", func(f *Figures) *float64 { return &f.Tokens }, false},
-		{"llm_server_queue_depth", func(f *Figures) *float64 { return &f.Waiting }, false},
-		{"llm_server_requests_running", func(f *Figures) *float64 { return &f.Running }, false},
-		{"llm_server_requests_limit", func(f *Figures) *float64 { return &f.Limit }, false},
-		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) *float64 { return &f.Cache }, true},
-		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) *float64 { return &f.FirstToken }, true},
-		{"llm_server_request_duration_average_seconds", func(f *Figures) *float64 { return &f.Duration }, true},
+		{"llm_server_generation_tokens_per_second", func(f *Figures) *float64 { return &f.Tokens }, add},
+		{"llm_server_queue_depth", func(f *Figures) *float64 { return &f.Waiting }, add},
+		{"llm_server_requests_running", func(f *Figures) *float64 { return &f.Running }, add},
+		{"llm_server_requests_limit", func(f *Figures) *float64 { return &f.Limit }, add},
+		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) *float64 { return &f.Cache }, math.Max},
+		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) *float64 { return &f.FirstToken }, math.Max},
+		{"llm_server_request_duration_average_seconds", func(f *Figures) *float64 { return &f.Duration }, math.Max},
 	}
 }
 
@@ -58,18 +60,14 @@ type places struct {
 	// plain are those of each of the readings; failures are those of each model
 	// that count as its failures.
 	plain, failures [][]int
-	// tokens and waiting are the series of the two numbers that are sampled.
-	tokens, waiting []int
 }
 
 // find looks for the figures in a shape.
 func find(s *exposition.Shape) *places {
-	p := &places{shape: s}
+	p := &places{shape: s, failures: failures(s)}
 	for _, r := range readings() {
 		p.plain = append(p.plain, series(s, r.family))
 	}
-	p.failures = failures(s)
-	p.tokens, p.waiting = p.plain[0], p.plain[1]
 	return p
 }
 
@@ -91,22 +89,24 @@ func series(s *exposition.Shape, family string) []int {
 // sampled are the numbers of a block of the shape that samples are made of, as
 // read has them.
 func (p *places) sampled(b *exposition.Block) sample {
-	return sample{total(b, p.tokens), total(b, p.waiting)}
+	return sample{float32(total(b, p.plain[0], add)), float32(total(b, p.plain[1], add))}
 }
 
-// total is the sum of series, NaN where none has a value.
-func total(b *exposition.Block, series []int) float32 {
+// total puts the values of series together, NaN where none has one.
+func total(b *exposition.Block, series []int, fold func(a, b float64) float64) float64 {
+	values := make([]float64, len(series))
+	b.Glance(series, values)
 	sum := math.NaN()
-	for _, v := range values(b, series) {
+	for _, v := range values {
 		switch {
 		case math.IsNaN(v) || math.IsInf(v, 0):
 		case math.IsNaN(sum):
 			sum = v
 		default:
-			sum += v
+			sum = fold(sum, v)
 		}
 	}
-	return float32(sum)
+	return sum
 }
 
 // lines is the half-open range of a family's lines; empty when it is not there.
@@ -149,40 +149,12 @@ func failures(s *exposition.Shape) [][]int {
 func (p *places) read(b *exposition.Block) Figures {
 	f := unknownFigures()
 	for i, r := range readings() {
-		to := r.figure(&f)
-		for _, v := range values(b, p.plain[i]) {
-			switch {
-			case math.IsNaN(v) || math.IsInf(v, 0):
-			case math.IsNaN(*to):
-				*to = v
-			case r.worst:
-				*to = max(*to, v)
-			default:
-				*to += v
-			}
-		}
+		*r.figure(&f) = total(b, p.plain[i], r.fold)
 	}
 	for _, model := range p.failures {
-		if share, ok := sum(b, model); ok && !(share <= f.Failed) {
+		if share := total(b, model, add); math.IsNaN(f.Failed) || share > f.Failed {
 			f.Failed = share
 		}
 	}
 	return f
-}
-
-// sum adds up series; false when none has a value.
-func sum(b *exposition.Block, series []int) (total float64, ok bool) {
-	for _, v := range values(b, series) {
-		if !math.IsNaN(v) && !math.IsInf(v, 0) {
-			total, ok = total+v, true
-		}
-	}
-	return total, ok
-}
-
-// values are those of series, NaN for none.
-func values(b *exposition.Block, series []int) []float64 {
-	all := make([]float64, len(series))
-	b.Glance(series, all)
-	return all
 }
