@@ -91,8 +91,8 @@ func brief(text string) string {
 	return string(runes[:most]) + "…"
 }
 
-// natural compares names as people sort them: r2 before r10.
-func natural(a, b string) int {
+// CompareNames compares names as people sort them: r2 before r10.
+func CompareNames(a, b string) int {
 	x, y := a, b
 	for x != "" && y != "" {
 		if isDigit(x[0]) && isDigit(y[0]) {

@@ -59,9 +59,9 @@ type Replica struct {
 	Word   string `json:"word"`
 	Reason string `json:"reason,omitempty"`
 	// Since is when the verdict began.
-	Since   *time.Time `json:"since,omitempty"`
-	Runbook string     `json:"runbook,omitempty"`
-	Engine  string     `json:"engine,omitempty"`
+	Since   time.Time `json:"since,omitzero"`
+	Runbook string    `json:"runbook,omitempty"`
+	Engine  string    `json:"engine,omitempty"`
 	// Version is that of the server, TRTLLM that of TensorRT-LLM where it has one of
 	// its own; Differs says that they are not those of most of the pool.
 	Version string `json:"version,omitempty"`
@@ -85,7 +85,7 @@ type Numbers struct {
 // document is the view as data.
 func (v *fleetView) document(s *Server, all []*replica, pools []*poolView) *Fleet {
 	doc := &Fleet{
-		At: v.now.UTC().Truncate(time.Millisecond), Version: v.Version, Searches: v.Searches,
+		At: moment(v.now), Version: v.Version, Searches: v.Searches,
 		Verdict: v.Verdict.document(),
 		Pools:   make([]Pool, len(pools)), Replicas: make([]Replica, len(all)),
 	}
@@ -146,6 +146,3 @@ func (s *Server) writeFleet(w http.ResponseWriter, f filter, now time.Time) {
 	all = f.take(all)
 	writeJSON(w, v.document(s, all, poolViews(all, byPool)))
 }
-
-// CompareNames orders names as people sort them: r2 before r10.
-func CompareNames(a, b string) int { return natural(a, b) }

@@ -39,7 +39,7 @@ type pageView struct {
 
 	Verdict  verdict
 	Summary  counts
-	Searches []searchView
+	Searches []search
 	Pools    []poolState
 }
 
@@ -67,12 +67,9 @@ func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
 
 // judged are all replicas with what the verdict on the fleet needs of them.
 func (s *Server) judged() []*replica {
-	slots := s.opts.Store.Slots()
-	all := make([]*replica, len(slots))
-	for i, slot := range slots {
-		r := &replica{Target: slot.Target(), status: slot.Status()}
-		r.condition = conditionOf(&r.status)
-		all[i] = r
+	var all []*replica
+	for _, slot := range s.opts.Store.Slots() {
+		all = append(all, judged(slot))
 	}
 	return all
 }
@@ -92,11 +89,11 @@ func (s *Server) render(w http.ResponseWriter, name string, view any) {
 }
 
 // Ago says how long ago a moment was.
-func (v *frame) Ago(t *time.Time) string {
-	if t == nil {
+func (v *frame) Ago(t time.Time) string {
+	if t.IsZero() {
 		return "never"
 	}
-	d := max(v.now.Sub(*t), 0)
+	d := max(v.now.Sub(t), 0)
 	switch {
 	case d < time.Second:
 		return "just now"
@@ -107,7 +104,7 @@ func (v *frame) Ago(t *time.Time) string {
 }
 
 // Since says how long something has lasted.
-func (v *frame) Since(t *time.Time) string {
+func (v *frame) Since(t time.Time) string {
 	return strings.TrimSuffix(v.Ago(t), " ago")
 }
 
@@ -146,12 +143,12 @@ const unknown = "unknown"
 
 // EngineName is the server kind as far as it is known.
 func (t *targetState) EngineName() string {
-	return cmp.Or(t.configured(), t.detected(), "detecting")
+	return cmp.Or(t.configured(), known(t.DetectedEngine), "detecting")
 }
 
 // EngineSource says whether the kind was configured or found out.
 func (t *targetState) EngineSource() string {
-	configured, detected := t.configured(), t.detected()
+	configured, detected := t.configured(), known(t.DetectedEngine)
 	switch {
 	case configured != "" && detected != "" && detected != configured:
 		return "configured, looks like " + detected
@@ -159,20 +156,17 @@ func (t *targetState) EngineSource() string {
 		return "configured"
 	case detected != "":
 		return "detected"
-	default:
-		return ""
 	}
+	return ""
 }
 
-// configured is the kind that the operator gave, detected the one found out.
+// configured is the kind that the operator gave; empty for none.
 func (t *targetState) configured() string {
-	if t.Engine == "auto" {
+	if t.Engine == target.Auto {
 		return ""
 	}
 	return t.Engine
 }
-
-func (t *targetState) detected() string { return known(t.DetectedEngine) }
 
 // Key names the replica in a query.
 func (t *targetState) Key() string { return t.PoolID + "/" + t.ReplicaID }
@@ -187,11 +181,8 @@ func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
 // and yet has something wrong is not called ready.
 func (t *targetState) Word() string {
 	status := target.Status{Verdict: target.Verdict{State: t.State, Severity: t.Severity}}
-	if c := conditionOf(&status); c != untried {
+	if c := conditionOf(&status); c != untried || !t.Tried() {
 		return stateWord(&status, c)
-	}
-	if !t.Tried() {
-		return stateWord(&status, untried)
 	}
 	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
 }
@@ -204,13 +195,10 @@ func (t *targetState) Tried() bool {
 // Tone is the colour of the word: that of the scrape, but nothing that does not
 // serve is green, and what is starting is not red yet.
 func (t *targetState) Tone() target.Health {
-	if t.IsUp() && t.Severity == broken.String() {
+	switch up := t.IsUp(); {
+	case up && t.Severity == broken.String():
 		return target.HealthDown
-	}
-	if t.IsUp() && t.Severity == look.String() {
-		return target.HealthUnknown
-	}
-	if t.State == stateUnknown || t.State == stateStarting || t.IsUp() && t.State != "" && t.State != stateReady {
+	case up && (t.Severity == look.String() || t.State != "" && t.State != stateReady), t.State == stateUnknown, t.State == stateStarting:
 		return target.HealthUnknown
 	}
 	return t.Health

@@ -27,10 +27,10 @@ type knownState struct {
 type canaryState struct {
 	Model string `json:"model,omitempty"`
 	// Hold says why nothing is asked now.
-	Hold   string     `json:"hold,omitempty"`
-	Result string     `json:"result,omitempty"`
-	Reason string     `json:"reason,omitempty"`
-	At     *time.Time `json:"at,omitempty"`
+	Hold   string    `json:"hold,omitempty"`
+	Result string    `json:"result,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"`
 	// Cancel is what became of the last request whose client left on purpose.
 	Cancel       string `json:"cancel,omitempty"`
 	CancelReason string `json:"cancel_reason,omitempty"`

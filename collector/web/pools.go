@@ -36,7 +36,7 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 		p.Rows = append(p.Rows, r)
 	}
 	slices.SortFunc(pools, func(a, b *poolView) int {
-		return cmp.Or(cmp.Compare(a.worst(), b.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), natural(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.worst(), b.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.Name, b.Name))
 	})
 	return pools
 }

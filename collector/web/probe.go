@@ -62,8 +62,7 @@ func (s *Server) probe(ctx context.Context, path, host string) (status int, text
 	case problem != "":
 		return http.StatusNotFound, problem
 	}
-	subject := &replica{Target: slot.Target(), status: slot.Status()}
-	subject.condition = conditionOf(&subject.status)
+	subject := judged(slot)
 	now := time.Now()
 	if why := subject.notJudged(now); why != "" {
 		return s.unjudged(ctx, subject, question, "Not judged: "+why)

@@ -26,10 +26,17 @@ type replica struct {
 	Tokens, Waiting *spark
 }
 
+// judged is a replica with what the verdict on it says.
+func judged(slot *snapshot.Slot) *replica {
+	r := &replica{Target: slot.Target(), status: slot.Status()}
+	r.condition = conditionOf(&r.status)
+	return r
+}
+
 // readReplica copies what is known of a replica.
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {
-	r := &replica{Target: slot.Target(), status: slot.Status(), figures: s.history.Figures(slot)}
-	r.condition = conditionOf(&r.status)
+	r := judged(slot)
+	r.figures = s.history.Figures(slot)
 	return r
 }
 
@@ -136,7 +143,7 @@ func (r *replica) matches(f *filter) bool {
 // compareReplicas orders the worst first, and by name what is as bad.
 func compareReplicas(a, b *replica) int {
 	return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(stateRank(a.status.State), stateRank(b.status.State)),
-		natural(a.PoolID, b.PoolID), natural(a.ReplicaID, b.ReplicaID))
+		CompareNames(a.PoolID, b.PoolID), CompareNames(a.ReplicaID, b.ReplicaID))
 }
 
 // markMixed marks the replicas of a pool that has several kinds of servers.
@@ -181,10 +188,8 @@ func (r *replica) kind() string {
 	return known(r.status.DetectedEngine)
 }
 
-// lastTried is when the replica was last asked, zero for one that never is.
-func (r *replica) lastTried() time.Time { return r.status.LastScrape }
-
 // late says that the replica should have been asked again by now.
 func (r *replica) late(now time.Time) bool {
-	return !r.Silent && !r.lastTried().IsZero() && now.Sub(r.lastTried()) > 3*r.Interval+r.Timeout
+	last := r.status.LastScrape
+	return !r.Silent && !last.IsZero() && now.Sub(last) > 3*r.Interval+r.Timeout
 }

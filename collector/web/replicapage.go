@@ -116,10 +116,10 @@ func changes(past []history.Change, clean scrubber, now time.Time) []Change {
 // there was none.
 func lastFailure(r *replica, recent *history.Recent, clean scrubber, v *replicaView) *Failure {
 	if s := &r.status; s.LastError != "" {
-		return &Failure{At: v.Ago(&s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
+		return &Failure{At: v.Ago(s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
 	}
 	if f := &recent.Failure; f.Text != "" {
-		return &Failure{At: v.Ago(&f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
+		return &Failure{At: v.Ago(f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (v *replicaView) PoolLink() string { return filter{Pool: v.PoolID}.link() }
 // Scraped says how the scrapes of the replica went.
 func (v *replicaView) Scraped() string {
 	t := &v.State
-	if t.LastScrape == nil {
+	if t.LastScrape.IsZero() {
 		if v.Silent {
 			return "never: it binds no port"
 		}

@@ -2,26 +2,15 @@ package web
 
 import (
 	"cmp"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// searchView is what was found of one pool, for /targets.
-type searchView struct {
-	target.Search
+// search is what was found of one pool, for /targets.
+type search struct{ *target.Search }
 
-	// Sentence says what is wrong; empty for nothing.
-	Sentence string
-	Sources  []sourceView
-}
-
-// sourceView is one source of a pool; a time that never was is nil.
-type sourceView struct {
-	target.Source
-
-	Success, Error *time.Time
-}
+// Sentence says why the pool has no targets; empty where it has some.
+func (s search) Sentence() string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
 
 // searches are what discovery found of every pool, without secrets; what
 // relabeling dropped is left out unless it is asked for.
@@ -44,20 +33,13 @@ func (s *Server) searches(dropped bool) []target.Search {
 }
 
 // searchViews are the searches for people.
-func searchViews(all []target.Search) []searchView {
-	views := make([]searchView, len(all))
+func searchViews(all []target.Search) []search {
+	views := make([]search, len(all))
 	for i := range all {
-		views[i].Search = all[i]
-		views[i].Sentence = sentenceOf(&all[i])
-		for _, source := range all[i].Sources {
-			views[i].Sources = append(views[i].Sources, sourceView{source, moment(source.LastSuccess), moment(source.LastErrorAt)})
-		}
+		views[i].Search = &all[i]
 	}
 	return views
 }
-
-// sentenceOf says why a pool has no targets; empty where it has some.
-func sentenceOf(s *target.Search) string { return sentence(cmp.Or(s.Waiting(), s.Problem())) }
 
 // said are texts about the searches, without those that are empty.
 func (s *Server) said(of func(*target.Search) string) []string {
@@ -73,7 +55,7 @@ func (s *Server) said(of func(*target.Search) string) []string {
 
 // searchProblems are sentences about the pools that have no targets.
 func (s *Server) searchProblems() []string {
-	said := s.said(func(of *target.Search) string { return brief(sentenceOf(of)) })
+	said := s.said(func(of *target.Search) string { return brief(search{of}.Sentence()) })
 	return said[:min(len(said), problemsShown)]
 }
 

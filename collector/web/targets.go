@@ -27,11 +27,11 @@ type targetState struct {
 
 // verdictState is what was judged of a replica.
 type verdictState struct {
-	State       string     `json:"state,omitempty"`
-	StateReason string     `json:"state_reason,omitempty"`
-	StateSince  *time.Time `json:"state_since,omitempty"`
-	Severity    string     `json:"severity,omitempty"`
-	Runbook     string     `json:"runbook,omitempty"`
+	State       string    `json:"state,omitempty"`
+	StateReason string    `json:"state_reason,omitempty"`
+	StateSince  time.Time `json:"state_since,omitzero"`
+	Severity    string    `json:"severity,omitempty"`
+	Runbook     string    `json:"runbook,omitempty"`
 }
 
 // serverState is what its server is.
@@ -46,18 +46,18 @@ type serverState struct {
 
 // scrapeState is how it is scraped.
 type scrapeState struct {
-	Interval     float64    `json:"scrape_interval_seconds"`
-	Timeout      float64    `json:"scrape_timeout_seconds"`
-	LastScrape   *time.Time `json:"last_scrape,omitempty"`
-	LastSuccess  *time.Time `json:"last_success,omitempty"`
-	LastDuration *float64   `json:"last_scrape_duration_seconds,omitempty"`
-	LastReason   string     `json:"last_failure_reason,omitempty"`
-	LastError    string     `json:"last_error,omitempty"`
-	Samples      int        `json:"samples"`
-	BodyBytes    int64      `json:"body_bytes"`
-	Scrapes      uint64     `json:"scrapes"`
-	Failures     uint64     `json:"scrape_failures"`
-	LeftOut      []string   `json:"left_out,omitempty"`
+	Interval     float64   `json:"scrape_interval_seconds"`
+	Timeout      float64   `json:"scrape_timeout_seconds"`
+	LastScrape   time.Time `json:"last_scrape,omitzero"`
+	LastSuccess  time.Time `json:"last_success,omitzero"`
+	LastDuration *float64  `json:"last_scrape_duration_seconds,omitempty"`
+	LastReason   string    `json:"last_failure_reason,omitempty"`
+	LastError    string    `json:"last_error,omitempty"`
+	Samples      int       `json:"samples"`
+	BodyBytes    int64     `json:"body_bytes"`
+	Scrapes      uint64    `json:"scrapes"`
+	Failures     uint64    `json:"scrape_failures"`
+	LeftOut      []string  `json:"left_out,omitempty"`
 }
 
 // poolState is one pool with its replicas.
@@ -156,13 +156,8 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 	return state
 }
 
-// moment is nil for a time that never was.
-func moment(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return new(t.UTC().Truncate(time.Millisecond))
-}
+// moment is a time as JSON has it.
+func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // byPool groups replicas, which come in the order of their keys.
 func byPool(targets []targetState) []poolState {

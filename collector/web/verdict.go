@@ -28,7 +28,7 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	late := 0
 	for _, r := range all {
 		count[r.condition]++
-		if at := r.lastTried(); !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+		if at := r.status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
 		if r.late(now) {
