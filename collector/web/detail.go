@@ -12,6 +12,11 @@ type Detail struct {
 	// Scraped says how the scrapes of the replica went, Page is where.
 	Scraped string `json:"scraped"`
 	Page    string `json:"page"`
+	evidence
+}
+
+// evidence is what the page of a replica has in lists.
+type evidence struct {
 	// Labels are those that the exporter adds to its series.
 	Labels []Origin `json:"labels"`
 	// Changes are its states, the newest first, as far as this exporter remembers.
@@ -66,7 +71,7 @@ type Command struct {
 func (s *Server) detail(v *replicaView) *Detail {
 	d := &Detail{
 		Replica: s.replicaDocument(v.replica, newScrubber()), Scraped: v.Scraped(), Page: address(v.status.PageURL),
-		Labels: v.Labels, Changes: v.Changes, Failure: v.Failure, Lists: v.Lists, Commands: v.Commands,
+		evidence: v.evidence,
 	}
 	d.Reason = v.Reason
 	return d

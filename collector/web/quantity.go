@@ -121,10 +121,7 @@ func age(d time.Duration) string {
 
 // plural is a count with its noun.
 func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return inGroups(strconv.Itoa(n)) + " " + many
+	return inGroups(strconv.Itoa(n)) + " " + verb(n, one, many)
 }
 
 // gauge is a bar of a share.

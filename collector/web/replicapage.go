@@ -24,13 +24,8 @@ type replicaView struct {
 	State targetState
 	// Reason, Since and Runbook are why it is in that state.
 	Reason, Since, Runbook string
-	Labels                 []Origin
-	Changes                []Change
-	Failure                *Failure
-	// Lists are what the server does not expose, what is not as expected, and so on.
-	Lists    []Checks
-	Commands []Command
-	Refresh  int
+	evidence
+	Refresh int
 }
 
 // serveReplica shows all that is known of the one replica that target names, as
@@ -73,14 +68,12 @@ func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
 		frame: s.frame(r.Key()+" – trtllm_exporter", now), replica: r,
 		State:  readTarget(r.Target, r.status, clean),
 		Reason: sentence(clean.text(r.status.StateReason)), Runbook: s.runbook(r.status.Runbook),
-		Labels: origins(r), Commands: commands(r), Refresh: int(history.Every.Seconds()),
+		Refresh: int(history.Every.Seconds()),
 	}
 	if since := s.since(r); !since.IsZero() {
 		v.Since = age(now.Sub(since))
 	}
-	v.Changes = changes(recent.Changes, clean, now)
-	v.Failure = lastFailure(r, &recent, clean, v)
-	v.Lists = notMet(v.State.Checks)
+	v.evidence = evidence{origins(r), changes(recent.Changes, clean, now), lastFailure(r, &recent, clean, v), notMet(v.State.Checks), commands(r)}
 	return v
 }
 

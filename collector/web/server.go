@@ -137,15 +137,6 @@ func (s *Server) Close() {
 	}
 }
 
-// GRPCHealthAddr is the address of the gRPC health protocol as host:port; empty
-// where that is not served.
-func (s *Server) GRPCHealthAddr() string {
-	if s.health == nil {
-		return ""
-	}
-	return s.health.listener.Addr().String()
-}
-
 // Run serves until ctx ends or a listener fails. Then /-/ready fails, no
 // connection is taken any more, and answers under way have ten seconds to
 // finish; Run returns when all of them have.
