@@ -25,24 +25,13 @@ func (d *detailView) take(detail *web.Detail, err error) {
 
 // pressInDetail does what a key means at one replica.
 func (m *model) pressInDetail(name string) tea.Cmd {
-	page := max(m.height-3, 1)
 	switch name {
 	case "q":
 		return tea.Quit
 	case "esc", "backspace", "left", "h", "enter":
 		m.detail = nil
-	case "up", "k":
-		m.detail.from--
-	case "down", "j":
-		m.detail.from++
-	case "pgup", "ctrl+b":
-		m.detail.from -= page
-	case "pgdown", "ctrl+f", "space":
-		m.detail.from += page
-	case "home", "g":
-		m.detail.from = 0
-	case "end", "G":
-		m.detail.from = 1 << 30
+	default:
+		m.detail.from = max(m.detail.from+steps(name, max(m.height-3, 1), 1<<30), 0)
 	}
 	return nil
 }

@@ -218,7 +218,7 @@ func (m *model) arrange() {
 }
 
 // grouped says whether rows are under their pools.
-func (m *model) grouped() bool { return m.choice.Order == "" || m.choice.Order == worstFirst }
+func (m *model) grouped() bool { return m.choice.order() == worstFirst }
 
 // place is the number of the row under the cursor.
 func (m *model) place() int {
@@ -235,13 +235,17 @@ func (m *model) choose(place int) {
 
 // move moves the cursor.
 func (m *model) move(name string) {
-	page := max(m.height-8, 1)
-	by := map[string]int{
-		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,
-		"home": -len(m.rows), "g": -len(m.rows), "end": len(m.rows), "G": len(m.rows),
-	}[name]
-	if by != 0 {
+	if by := steps(name, max(m.height-8, 1), len(m.rows)); by != 0 {
 		m.choose(m.place() + by)
 		m.moved = m.place() > 0
 	}
+}
+
+// steps is how many lines a key goes on, of so many on a page and in all; 0 for a
+// key that goes nowhere.
+func steps(name string, page, all int) int {
+	return map[string]int{
+		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -page, "ctrl+b": -page, "pgdown": page, "ctrl+f": page, "space": page,
+		"home": -all, "g": -all, "end": all, "G": all,
+	}[name]
 }

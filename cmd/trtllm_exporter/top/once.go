@@ -1,6 +1,7 @@
 package top
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
@@ -24,7 +25,7 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 		write("")
 		write(wrong...)
 	}
-	if choice.Order != "" && choice.Order != worstFirst {
+	if choice.order() != worstFirst {
 		l := layoutOf(width, rows, true)
 		write("", l.head(choice.Order))
 		write(l.rows(rows, true)...)
@@ -53,13 +54,7 @@ func (l *layout) rows(replicas []web.Replica, whole bool) []string {
 
 // ofPool are the rows of a pool.
 func ofPool(rows []web.Replica, pool string) []web.Replica {
-	var found []web.Replica
-	for i := range rows {
-		if rows[i].PoolID == pool {
-			found = append(found, rows[i])
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(rows), func(r web.Replica) bool { return r.PoolID != pool })
 }
 
 // problemLines are what is wrong with replicas, in a sentence each, with where

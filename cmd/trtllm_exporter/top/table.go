@@ -2,6 +2,7 @@ package top
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -78,6 +79,9 @@ type Choice struct {
 	Wrong bool
 }
 
+// order is the one that is wanted.
+func (c *Choice) order() string { return cmp.Or(c.Order, worstFirst) }
+
 // take are the replicas that are wanted, in their order. A fleet comes in the
 // order of the page: the worst first, and by name what is as bad.
 func (c *Choice) take(all []web.Replica) []web.Replica {
@@ -90,7 +94,7 @@ func (c *Choice) take(all []web.Replica) []web.Replica {
 		}
 		taken = append(taken, *r)
 	}
-	switch i := slices.IndexFunc(columns(), func(col column) bool { return col.name == c.Order && col.name != "" }); {
+	switch i := slices.IndexFunc(columns(), func(col column) bool { return col.name == c.order() }); {
 	case i >= 0:
 		value := columns()[i].value
 		slices.SortStableFunc(taken, func(a, b web.Replica) int { return compare(value(&a), value(&b)) })
@@ -102,19 +106,8 @@ func (c *Choice) take(all []web.Replica) []web.Replica {
 
 // compare puts the largest first, and what is not known last.
 func compare(a, b *float64) int {
-	switch {
-	case a == nil || b == nil:
-		return cmp.Compare(boolean(a == nil), boolean(b == nil))
-	default:
-		return cmp.Compare(*b, *a)
-	}
-}
-
-func boolean(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	least := math.Inf(-1)
+	return cmp.Compare(*cmp.Or(b, &least), *cmp.Or(a, &least))
 }
 
 // contains says whether a word in lower case is in what is known of a replica.

@@ -1,6 +1,8 @@
 package top
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,11 +49,7 @@ func (m *model) screen() []string {
 // does not answer.
 func (m *model) verdictLines() []string {
 	if m.fleet == nil {
-		text := "Asking " + m.opts.Client.URL + " …"
-		if m.opts.Guide != "" {
-			text = m.opts.Guide
-		}
-		lines := []string{style(bold, text)}
+		lines := []string{style(bold, cmp.Or(m.opts.Guide, "Asking "+m.opts.Client.URL+" …"))}
 		if m.failure != nil {
 			lines = append(lines, toned("broken", folded(m.failure.Error(), m.width))...)
 		}
@@ -118,10 +116,8 @@ func (m *model) tableLines(room int) []string {
 
 // poolOf is the line of a pool.
 func (m *model) poolOf(id string) string {
-	for i := range m.fleet.Pools {
-		if m.fleet.Pools[i].PoolID == id {
-			return poolLine(&m.fleet.Pools[i])
-		}
+	if i := slices.IndexFunc(m.fleet.Pools, func(p web.Pool) bool { return p.PoolID == id }); i >= 0 {
+		return poolLine(&m.fleet.Pools[i])
 	}
 	return plain(id)
 }
@@ -170,27 +166,13 @@ func (m *model) keysLine() string {
 	if m.choice.Wrong {
 		on = append(on, "only what is wrong")
 	}
-	if len(on) > 0 {
-		on = append(on, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(len(m.fleetReplicas())))
+	if len(on) == 0 {
+		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only what is wrong  q quit")
 	}
-	keys := "Enter open  s sort: " + m.orderName() + "  / filter  e only what is wrong  q quit"
-	if len(on) > 0 {
-		return style(bold, strings.Join(on, ", ")) + style(faint, "  Esc all  s sort: "+m.orderName()+"  q quit")
+	all := 0
+	if m.fleet != nil {
+		all = len(m.fleet.Replicas)
 	}
-	return style(faint, keys)
-}
-
-func (m *model) fleetReplicas() []web.Replica {
-	if m.fleet == nil {
-		return nil
-	}
-	return m.fleet.Replicas
-}
-
-// orderName is the order in force.
-func (m *model) orderName() string {
-	if m.grouped() {
-		return worstFirst
-	}
-	return m.choice.Order
+	on = append(on, strconv.Itoa(len(m.rows))+" of "+strconv.Itoa(all))
+	return style(bold, strings.Join(on, ", ")) + style(faint, "  Esc all  s sort: "+m.choice.order()+"  q quit")
 }
