@@ -32,16 +32,6 @@ type Config struct {
 	KubernetesSDConfigs []*Kubernetes `yaml:"kubernetes_sd_configs,omitempty"`
 }
 
-// DefaultConfig finds nothing.
-var DefaultConfig = Config{}
-
-// UnmarshalYAML reads the configuration over the defaults.
-func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
-	*c = DefaultConfig
-	type plain Config
-	return unmarshal((*plain)(c))
-}
-
 // block is one entry of one of the lists that find targets at run time.
 type block struct {
 	// The entry's place in the configuration, "file_sd_configs[0]".
@@ -88,7 +78,7 @@ func appendBlocks[T any, P interface {
 }
 
 // Empty says whether there is no source of targets at all.
-func (c *Config) Empty() bool { return len(c.StaticConfigs) == 0 && len(c.blocks()) == 0 }
+func (c *Config) Empty() bool { return c.Sources() == 0 }
 
 // Sources is how many sources of targets there are; all static ones are one.
 func (c *Config) Sources() int {

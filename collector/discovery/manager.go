@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,7 +189,7 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 		if m.began.IsZero() {
 			m.began = time.Now()
 		}
-		m.status.Store(&status{targets: countTargets(groups), at: time.Now()})
+		m.status.Store(&status{targets: countTargets(slices.Values(groups)), at: time.Now()})
 		update(groups)
 	}
 	if len(m.static) > 0 || len(m.sources) == 0 {
@@ -200,7 +202,7 @@ func (m *Manager) merge(ctx context.Context, updates <-chan change, update func(
 			return
 		case c := <-updates:
 			news := known.apply(c)
-			if m.reports.answered(c.source, countOf(known.newest[c.source])) {
+			if m.reports.answered(c.source, countTargets(maps.Values(known.newest[c.source]))) {
 				m.logger.Info("Source of targets answers again", "discovery", m.sources[c.source].key)
 			}
 			if news && settled == nil {

@@ -1,6 +1,7 @@
 package discovery
 
 import (
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -73,9 +74,9 @@ func (m *merged) groups() []*targetgroup.Group {
 }
 
 // countTargets counts the targets of all groups.
-func countTargets(groups []*targetgroup.Group) int {
+func countTargets(groups iter.Seq[*targetgroup.Group]) int {
 	n := 0
-	for _, g := range groups {
+	for g := range groups {
 		n += len(g.Targets)
 	}
 	return n

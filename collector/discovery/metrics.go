@@ -1,27 +1,20 @@
 package discovery
 
 import (
-	"slices"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
-// mechanism names a way to find targets and the counters in which Prometheus'
-// discoverer of that kind counts what failed.
-type mechanism struct {
-	name     string
-	failures []string
-}
-
-// mechanisms lists every mechanism with failures of its own.
-func mechanisms() []mechanism {
-	return []mechanism{
-		{"file", []string{"prometheus_sd_file_read_errors_total", "prometheus_sd_file_watcher_errors_total"}},
-		{"http", []string{"prometheus_sd_http_failures_total"}},
-		{"dns", []string{"prometheus_sd_dns_lookup_failures_total"}},
-		{"kubernetes", []string{"prometheus_sd_kubernetes_failures_total"}},
+// mechanisms are the ways to find targets, by the counters in which Prometheus'
+// discoverers of that kind count what failed.
+func mechanisms() map[string]string {
+	return map[string]string{
+		"prometheus_sd_file_read_errors_total":    "file",
+		"prometheus_sd_file_watcher_errors_total": "file",
+		"prometheus_sd_http_failures_total":       "http",
+		"prometheus_sd_dns_lookup_failures_total": "dns",
+		"prometheus_sd_kubernetes_failures_total": "kubernetes",
 	}
 }
 
@@ -67,14 +60,11 @@ func (m *Manager) failures() map[string]float64 {
 	if err != nil {
 		m.logger.Warn("Discovery metrics are incomplete", "err", err)
 	}
-	found := map[string]float64{}
+	found, kinds := map[string]float64{}, mechanisms()
 	for _, f := range families {
-		for _, kind := range mechanisms() {
-			if !slices.Contains(kind.failures, f.GetName()) {
-				continue
-			}
+		if kind, ok := kinds[f.GetName()]; ok {
 			for _, metric := range f.GetMetric() {
-				found[kind.name] += metric.GetCounter().GetValue()
+				found[kind] += metric.GetCounter().GetValue()
 			}
 		}
 	}

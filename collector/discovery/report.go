@@ -3,11 +3,10 @@ package discovery
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/prometheus/prometheus/discovery/targetgroup"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -84,22 +83,13 @@ func (m *Manager) Sources() []target.Source {
 	defer m.reports.mu.Unlock()
 	var all []target.Source
 	if len(m.static) > 0 {
-		static := target.Source{Key: "static_configs", Targets: countTargets(m.static)}
+		static := target.Source{Key: "static_configs", Targets: countTargets(slices.Values(m.static))}
 		if s := m.status.Load(); s != nil {
 			static.LastSuccess = m.began
 		}
 		all = append(all, static)
 	}
 	return append(all, m.reports.all...)
-}
-
-// countOf is how many targets a source's groups have.
-func countOf(groups map[string]*targetgroup.Group) int {
-	n := 0
-	for _, g := range groups {
-		n += len(g.Targets)
-	}
-	return n
 }
 
 // witness passes a log on, notes the errors in it, and leaves out those that are
