@@ -19,12 +19,15 @@ type accessFlags struct {
 	user, password, token     string
 }
 
-// declare adds the flags to a subcommand.
-func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
-	for _, flag := range []struct {
-		name, help, holder string
-		into               *string
-	}{
+// accessFlag is one of them that takes a text.
+type accessFlag struct {
+	name, help, holder string
+	into               *string
+}
+
+// texts are all flags but --tls.insecure.
+func (f *accessFlags) texts() []accessFlag {
+	return []accessFlag{
 		{"tls.ca-file", "Authority of the server's certificate.", "FILE", &f.ca},
 		{"tls.cert-file", "Our own certificate, with --tls.key-file.", "FILE", &f.cert},
 		{"tls.key-file", "Key of --tls.cert-file.", "FILE", &f.key},
@@ -32,7 +35,12 @@ func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
 		{"user", "User name, with --password-file.", "NAME", &f.user},
 		{"password-file", "File with the password of --user.", "FILE", &f.password},
 		{"token-file", "File with a bearer token.", "FILE", &f.token},
-	} {
+	}
+}
+
+// declare adds the flags to a subcommand.
+func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
+	for _, flag := range f.texts() {
 		cmd.Flag(flag.name, flag.help).PlaceHolder(flag.holder).StringVar(flag.into)
 	}
 	cmd.Flag("tls.insecure", "Do not verify the server's certificate.").BoolVar(&f.insecure)

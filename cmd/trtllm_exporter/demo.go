@@ -44,19 +44,14 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	cmd.Flag("fault", "Let this happen at once, and nothing else; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
 	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
 	cmd.Flag("mixed", "Add two pools of which each replica is another kind of server.").BoolVar(&f.mixed)
-	return cmd.FullCommand(), func() error {
-		if err := f.check(); err != nil {
-			return usageError{err}
+	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error {
+		if f.length > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, f.length)
+			defer cancel()
 		}
-		return untilSignal(func(ctx context.Context) error {
-			if f.length > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, f.length)
-				defer cancel()
-			}
-			return f.run(ctx, out, &serving)
-		})
-	}
+		return f.run(ctx, out, &serving)
+	})
 }
 
 // maxReplicas bounds the fleet of the demo; each replica opens two ports.

@@ -53,19 +53,13 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	cmd.Flag("timeout", "Time that one answer may take.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
 	f.access.declare(cmd)
-	return cmd.FullCommand(), func() error {
-		if err := f.check(); err != nil {
-			return usageError{err}
-		}
-		if len(f.urls) == 0 {
-			return f.walkFile(out)
-		}
+	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error {
 		file, err := f.load()
 		if err != nil {
 			return err
 		}
-		return untilSignal(func(ctx context.Context) error { return f.examine(ctx, out, file) })
-	}
+		return f.examine(ctx, out, file)
+	})
 }
 
 // check says which flags contradict each other.
@@ -85,8 +79,11 @@ func (f *doctorFlags) check() error {
 	return f.access.check()
 }
 
-// load makes a configuration of the servers that are named.
+// load makes a configuration of the servers that are named, or reads the file.
 func (f *doctorFlags) load() (*config.File, error) {
+	if len(f.urls) == 0 {
+		return f.loadFile()
+	}
 	pool, err := f.pool()
 	if err != nil {
 		return nil, err
@@ -146,30 +143,58 @@ func poolOf(file *config.File, id string) (config.Pool, error) {
 	return config.Pool{}, fmt.Errorf("--pool-id: the file has no pool %q; it has %s", id, strings.Join(known, ", "))
 }
 
-// examine asks all servers once and prints what is known of them.
+// examine asks all servers once and prints what is known of them. Those of a whole
+// file are found as the exporter finds them.
 func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.File) error {
 	c, store, err := out.once(file)
 	if err != nil {
 		return findings{err, exitUnreachable}
 	}
-	pool := &file.Pools[0]
-	const rounds = 5 // Detection, page, answers, and the page again.
-	scraping, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(pool.Discovery.StaticConfigs)))
-	defer cancel()
-	// A target that fails is a finding like others.
-	_ = c.ScrapeOnce(scraping)
-	doctor, err := diagnose.New(pool.HTTP, f.timeout)
+	doctors, err := doctorsOf(file, f.timeout)
 	if err != nil {
 		return findings{err, exitUnreachable}
 	}
-	defer doctor.Close()
+	defer func() {
+		for _, d := range doctors {
+			d.Close()
+		}
+	}()
+	const rounds = 5 // Detection, page, answers, and the page again.
 	var r report
+	if len(f.urls) == 0 {
+		r.walked(c.Walk(ctx, rounds*f.timeout), warnings(f.file, file))
+	} else {
+		scraping, cancel := context.WithTimeout(ctx, rounds*f.timeout*time.Duration(len(f.urls)))
+		defer cancel()
+		// A target that fails is a finding like others.
+		_ = c.ScrapeOnce(scraping)
+	}
+	looks := 0
 	for _, slot := range store.Slots() {
-		status := slot.Status()
-		r.add(slot.Target(), &status, doctor.Look(ctx, slot.Target(), &status))
+		t, status := slot.Target(), slot.Status()
+		var problem *diagnose.Finding
+		if doctor := doctors[t.PoolID]; doctor != nil && (looks < looksOfWalk || len(f.urls) > 0) {
+			if problem = doctor.Look(ctx, t, &status); problem != nil {
+				looks++
+			}
+		}
+		r.add(t, &status, problem)
 	}
 	r.conclude(f)
 	return r.print(out.stdout, f.json)
+}
+
+// doctorsOf are those that look with the TLS and credentials of each pool.
+func doctorsOf(file *config.File, timeout time.Duration) (map[string]*diagnose.Doctor, error) {
+	all := map[string]*diagnose.Doctor{}
+	for i := range file.Pools {
+		d, err := diagnose.New(file.Pools[i].HTTP, timeout)
+		if err != nil {
+			return nil, err
+		}
+		all[file.Pools[i].PoolID] = d
+	}
+	return all, nil
 }
 
 // print writes the report, and gives what was found wrong as an error.

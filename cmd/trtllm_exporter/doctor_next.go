@@ -9,6 +9,10 @@ import (
 
 // conclude says what to run next.
 func (r *report) conclude(f *doctorFlags) {
+	if len(f.urls) == 0 {
+		r.Next = []string{f.nextOfWalk(r)}
+		return
+	}
 	var all, failing, flags []string
 	for i := range r.Servers {
 		s := &r.Servers[i]
@@ -48,13 +52,9 @@ func (f *doctorFlags) again(urls []string) string {
 	}
 	flag("config.file", f.file)
 	flag("pool-id", f.poolID)
-	flag("tls.ca-file", f.access.ca)
-	flag("tls.cert-file", f.access.cert)
-	flag("tls.key-file", f.access.key)
-	flag("tls.server-name", f.access.serverName)
-	flag("user", f.access.user)
-	flag("password-file", f.access.password)
-	flag("token-file", f.access.token)
+	for _, text := range f.access.texts() {
+		flag(text.name, *text.into)
+	}
 	if f.access.insecure {
 		words = append(words, "--tls.insecure")
 	}

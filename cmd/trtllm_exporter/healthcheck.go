@@ -32,13 +32,12 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 		Default("http://" + defaultAddress).StringVar(&flags.url)
 	cmd.Flag("timeout", "Time the answer may take.").Default("3s").DurationVar(&flags.timeout)
 	cmd.Flag("insecure", "Accept any certificate, for requests on loopback.").BoolVar(&flags.insecure)
-	return cmd.FullCommand(), func() error {
-		target, err := flags.target()
-		if err != nil {
-			return usageError{err}
-		}
-		return untilSignal(func(ctx context.Context) error { return healthcheck(ctx, out.stdout, &flags, target) })
+	target := ""
+	check := func() (err error) {
+		target, err = flags.target()
+		return err
 	}
+	return cmd.FullCommand(), checked(check, func(ctx context.Context) error { return healthcheck(ctx, out.stdout, &flags, target) })
 }
 
 // target is the URL to ask.

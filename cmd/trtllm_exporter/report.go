@@ -39,7 +39,6 @@ type serverReport struct {
 	Models    []target.Model            `json:"models,omitempty"`
 	Checks    map[string][]target.Check `json:"checks,omitempty"`
 
-	checks []target.CheckList
 	// unreachable is true when there is no page where it was looked for.
 	unreachable bool
 }
@@ -77,7 +76,7 @@ func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Findi
 		r.Servers = append(r.Servers, one)
 		return
 	}
-	one.Models, one.checks = s.Models, s.Checks
+	one.Models = s.Models
 	for _, list := range s.Checks {
 		if len(list.Checks) > 0 {
 			if one.Checks == nil {

@@ -56,7 +56,7 @@ func (s *serverReport) print(p *sheet) {
 	case s.Problem == nil || s.Problem.Page == "":
 		p.row("page", s.LastError)
 	}
-	for _, q := range target.ListOf(s.checks, assess.Unanswered) {
+	for _, q := range s.Checks[assess.Unanswered] {
 		p.row("not answered", q.Name+": "+q.Reason)
 	}
 	if len(s.Models) > 0 {
@@ -69,7 +69,7 @@ func (s *serverReport) print(p *sheet) {
 	}
 	for _, list := range assess.Lists() {
 		if list.Label != "" {
-			p.checks(&list, target.ListOf(s.checks, list.Name))
+			p.checks(&list, s.Checks[list.Name])
 		}
 	}
 	p.end()

@@ -2,11 +2,8 @@ package main
 
 import (
 	"io"
-	"os"
 	"strings"
 	"sync"
-
-	"golang.org/x/term"
 )
 
 // screen is where the demo writes: lines one below the other and, on a terminal,
@@ -21,10 +18,7 @@ type screen struct {
 
 // newScreen writes lines to one writer and the log to another.
 func newScreen(lines, log io.Writer) *screen {
-	s := &screen{lines: lines, log: log}
-	file, ok := lines.(*os.File)
-	s.terminal = ok && term.IsTerminal(int(file.Fd()))
-	return s
+	return &screen{lines: lines, log: log, terminal: terminalOf(lines) != nil}
 }
 
 // open writes text, and the line that stays.

@@ -86,15 +86,13 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	cmd.Flag("replica-id", "Name of the one static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
-	return cmd.FullCommand(), func() error {
-		if err := source.check(); err != nil {
-			return usageError{err}
+	check := func() error {
+		if err := source.check(); err != nil || serving.inFlight > 0 {
+			return err
 		}
-		if serving.inFlight < 1 {
-			return usageError{fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", serving.inFlight)}
-		}
-		return untilSignal(func(ctx context.Context) error { return serve(ctx, out, &serving, &source) })
+		return fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", serving.inFlight)
 	}
+	return cmd.FullCommand(), checked(check, func(ctx context.Context) error { return serve(ctx, out, &serving, &source) })
 }
 
 // check says which flags contradict each other.
@@ -176,6 +174,17 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 func takeStandardLog(logger *slog.Logger) {
 	slog.SetLogLoggerLevel(slog.LevelDebug)
 	slog.SetDefault(logger.With("component", "net/http"))
+}
+
+// checked is the action of a subcommand: it works until a signal comes, if the
+// flags can be meant.
+func checked(check func() error, work func(context.Context) error) func() error {
+	return func() error {
+		if err := check(); err != nil {
+			return usageError{err}
+		}
+		return untilSignal(work)
+	}
 }
 
 // errForced is the end that a second signal asks for.

@@ -20,8 +20,8 @@ func widthOf(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
 		return max(columns, narrowest)
 	}
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) {
+	file := terminalOf(w)
+	if file == nil {
 		return 0
 	}
 	columns, _, err := term.GetSize(int(file.Fd()))
@@ -29,6 +29,14 @@ func widthOf(w io.Writer) int {
 		return 0
 	}
 	return max(columns, narrowest)
+}
+
+// terminalOf is the terminal behind a writer; nil where there is none.
+func terminalOf(w io.Writer) *os.File {
+	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		return file
+	}
+	return nil
 }
 
 // sheet is text in aligned columns, of which the last is folded at the width.

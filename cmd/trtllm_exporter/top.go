@@ -14,7 +14,6 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 	promconfig "github.com/prometheus/common/config"
 	"github.com/prometheus/common/model"
-	"golang.org/x/term"
 
 	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -47,12 +46,7 @@ func declareTop(app *kingpin.Application, out *output) (string, func() error) {
 	cmd.Flag("filter", "Show what has this text in pool, replica, state, reason or version.").PlaceHolder("TEXT").StringVar(&f.choice.Text)
 	cmd.Flag("wrong", "Show only replicas with which something is wrong.").BoolVar(&f.choice.Wrong)
 	f.access.declare(cmd)
-	return cmd.FullCommand(), func() error {
-		if err := f.check(); err != nil {
-			return usageError{err}
-		}
-		return untilSignal(func(ctx context.Context) error { return f.run(ctx, out) })
-	}
+	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error { return f.run(ctx, out) })
 }
 
 // check says which flags contradict each other.
@@ -76,30 +70,26 @@ func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 // run shows the fleet of an exporter; where servers are named that is one of our
 // own, which lives as long as we do and listens on loopback only.
 func (f *topFlags) run(ctx context.Context, out *output) error {
-	client, err := f.client()
+	if !f.direct() {
+		client, err := f.client()
+		if err != nil {
+			return err
+		}
+		return f.present(ctx, out.stdout, client)
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	exporting, stop := context.WithCancel(ctx)
+	defer stop()
+	e, err := newExporter(exporting, out.quiet(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: web.DefaultMaxInFlight}, f.load)
 	if err != nil {
 		return err
 	}
-	if f.direct() {
-		exporting, stop := context.WithCancel(ctx)
-		e, err := newExporter(exporting, out.quiet(), &webFlags{addresses: []string{"127.0.0.1:0"}, inFlight: web.DefaultMaxInFlight}, f.load)
-		if err != nil {
-			stop()
-			return err
-		}
-		var running sync.WaitGroup
-		running.Go(func() { _ = e.run(exporting, nil) }) // Its failure shows as questions without an answer.
-		defer running.Wait()
-		defer stop()
-		client = &top.Client{HTTP: &http.Client{}, URL: "http://" + e.server.Addr()}
-		if f.once || f.json {
-			f.settle(ctx, e)
-		}
-	}
+	running.Go(func() { _ = e.run(exporting, nil) }) // Its failure shows as questions without an answer.
 	if f.once || f.json {
-		return f.print(ctx, out.stdout, client)
+		f.settle(ctx, e)
 	}
-	return f.show(ctx, out.stdout, client)
+	return f.present(ctx, out.stdout, &top.Client{HTTP: &http.Client{}, URL: "http://" + e.server.Addr()})
 }
 
 // client asks the exporter with the TLS and credentials of the flags.
@@ -111,9 +101,6 @@ func (f *topFlags) client() (*top.Client, error) {
 			scheme = "https://"
 		}
 		url = scheme + url
-	}
-	if f.direct() {
-		return nil, nil //nolint:nilnil // Its exporter does not run yet.
 	}
 	var pool config.Pool
 	f.access.apply(&pool)
@@ -167,47 +154,47 @@ func (*topFlags) settle(ctx context.Context, e *exporter) {
 	}
 }
 
-// print writes the fleet once.
-func (f *topFlags) print(ctx context.Context, w io.Writer, client *top.Client) error {
-	asking, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	fleet, raw, err := client.Fleet(asking)
-	if err != nil {
-		return f.unanswered(err)
+// present prints the fleet once, or follows it.
+func (f *topFlags) present(ctx context.Context, w io.Writer, client *top.Client) error {
+	if !f.once && !f.json {
+		return f.show(ctx, w, client)
 	}
-	if f.json {
-		_, err = w.Write(raw)
+	fleet, raw, err := f.ask(ctx, client)
+	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(w, top.Once(fleet, f.choice, widthOf(w)))
+	if !f.json {
+		raw = []byte(top.Once(fleet, f.choice, widthOf(w)))
+	}
+	_, err = w.Write(raw)
 	return err
 }
 
-// unanswered says what else can be done.
-func (f *topFlags) unanswered(err error) error {
-	if f.direct() {
-		return fmt.Errorf("top: %w", err)
+// ask asks for the fleet once; an error says what else can be done.
+func (f *topFlags) ask(ctx context.Context, client *top.Client) (fleet *web.Fleet, raw []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	fleet, raw, err = client.Fleet(ctx)
+	switch {
+	case err == nil:
+		return fleet, raw, nil
+	case f.direct():
+		return nil, nil, fmt.Errorf("top: %w", err)
 	}
-	return fmt.Errorf("top: %w; is an exporter there? Name it (top http://host:9802), ask servers themselves (top --target http://host:8002), or start one: %s demo", err, program)
+	return nil, nil, fmt.Errorf("top: %w; is an exporter there? Name it (top http://host:9802), ask servers themselves (top --target http://host:8002), or start one: %s demo", err, program)
 }
 
 // show follows the fleet on the terminal.
 func (f *topFlags) show(ctx context.Context, w io.Writer, client *top.Client) error {
-	file, ok := w.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) || !term.IsTerminal(int(os.Stdin.Fd())) {
+	if terminalOf(w) == nil || terminalOf(os.Stdin) == nil {
 		return usageError{errors.New("top: this is no terminal; give --once or --json")}
 	}
 	guide := ""
 	if f.direct() {
 		guide = "Asking the servers …"
-	} else {
+	} else if _, _, err := f.ask(ctx, client); err != nil {
 		// A terminal that is taken over to say that nothing is there helps nobody.
-		asking, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, _, err := client.Fleet(asking)
-		cancel()
-		if err != nil {
-			return f.unanswered(err)
-		}
+		return err
 	}
 	return top.Run(ctx, top.Options{Client: client, Every: f.every, Choice: f.choice, Guide: guide})
 }

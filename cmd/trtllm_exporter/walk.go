@@ -2,12 +2,9 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -17,68 +14,27 @@ const (
 	looksOfWalk, dropsOfWalk = 10, 5
 )
 
-// walkFile goes through a file as the exporter does: discovery, relabeling, each
-// target and the verdict on it.
-func (f *doctorFlags) walkFile(out *output) error {
+// loadFile is a file as the exporter reads it.
+func (f *doctorFlags) loadFile() (*config.File, error) {
 	file, err := config.Load(f.file)
 	if err != nil {
-		return findings{err, exitUnreachable}
+		return nil, findings{err, exitUnreachable}
 	}
 	if file.Sharding.Index == nil {
 		// Whichever exporter will scrape them, all targets are of interest here.
 		file.Sharding = config.DefaultSharding
 	}
-	return untilSignal(func(ctx context.Context) error { return f.walk(ctx, out, file) })
+	return file, nil
 }
 
-// walk prints what was found on the way.
-func (f *doctorFlags) walk(ctx context.Context, out *output, file *config.File) error {
-	c, store, err := out.once(file)
-	if err != nil {
-		return findings{err, exitUnreachable}
-	}
-	doctors, err := doctorsOf(file, f.timeout)
-	if err != nil {
-		return findings{err, exitUnreachable}
-	}
-	defer func() {
-		for _, d := range doctors {
-			d.Close()
-		}
-	}()
-	const rounds = 5
-	r := report{Pools: c.Walk(ctx, rounds*f.timeout), Warnings: warnings(f.file, file)}
+// walked takes in what discovery found of each pool.
+func (r *report) walked(pools []target.Search, warnings []string) {
+	r.Pools, r.Warnings = pools, warnings
 	for i := range r.Pools {
 		if s := &r.Pools[i]; s.Problem() != "" || s.Waiting() != "" {
 			r.empty++
 		}
 	}
-	looks := 0
-	for _, slot := range store.Slots() {
-		t, status := slot.Target(), slot.Status()
-		var problem *diagnose.Finding
-		if doctor := doctors[t.PoolID]; doctor != nil && looks < looksOfWalk {
-			if problem = doctor.Look(ctx, t, &status); problem != nil {
-				looks++
-			}
-		}
-		r.add(t, &status, problem)
-	}
-	r.Next = []string{f.nextOfWalk(&r)}
-	return r.print(out.stdout, f.json)
-}
-
-// doctorsOf are those that look with the TLS and credentials of each pool.
-func doctorsOf(file *config.File, timeout time.Duration) (map[string]*diagnose.Doctor, error) {
-	all := map[string]*diagnose.Doctor{}
-	for i := range file.Pools {
-		d, err := diagnose.New(file.Pools[i].HTTP, timeout)
-		if err != nil {
-			return nil, err
-		}
-		all[file.Pools[i].PoolID] = d
-	}
-	return all, nil
 }
 
 // nextOfWalk is the command to run next: a closer look at the first server that
@@ -131,9 +87,9 @@ func (r *report) printWalk(p *sheet) {
 func sourceText(s *target.Source) string {
 	text := count(s.Targets, "target")
 	switch {
-	case s.LastSuccess.Equal(time.Time{}) && s.LastError == "":
+	case s.LastSuccess.IsZero() && s.LastError == "":
 		return "did not answer"
-	case s.LastSuccess.Equal(time.Time{}):
+	case s.LastSuccess.IsZero():
 		return "failed: " + s.LastError
 	case s.Failing():
 		return text + ", and an error: " + s.LastError
