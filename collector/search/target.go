@@ -32,23 +32,17 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 	}
 	t := &target.Target{
 		PoolID:        lset.Get(relabel.LabelPoolID),
-		ReplicaID:     lset.Get(relabel.LabelReplicaID),
-		Engine:        p.Engine,
+		ReplicaID:     cmp.Or(lset.Get(relabel.LabelReplicaID), address),
+		Engine:        cmp.Or(lset.Get(relabel.LabelEngine), p.Engine),
 		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.EngineVersion),
 		TRTLLMVersion: cmp.Or(lset.Get(relabel.LabelTRTLLMVersion), p.TRTLLMVersion),
 		Labels:        further(lset),
 		Interval:      time.Duration(p.ScrapeInterval),
 		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
-	if t.ReplicaID == "" {
-		t.ReplicaID = address
-	}
 	var err error
 	if t.Silent, err = p.silent(lset.Get(SilentLabel)); err != nil {
 		return nil, err
-	}
-	if engine := lset.Get(relabel.LabelEngine); engine != "" {
-		t.Engine = engine
 	}
 	page := url.URL{
 		Scheme: lset.Get(model.SchemeLabel), Host: address, Path: lset.Get(model.MetricsPathLabel),
@@ -116,13 +110,7 @@ func params(lset labels.Labels) url.Values {
 
 // withoutParams are labels that may be logged: parameters may hold a secret.
 func withoutParams(lset labels.Labels) labels.Labels {
-	b := labels.NewBuilder(lset)
-	lset.Range(func(l labels.Label) {
-		if strings.HasPrefix(l.Name, model.ParamLabelPrefix) {
-			b.Del(l.Name)
-		}
-	})
-	return b.Labels()
+	return lset.DropReserved(func(name string) bool { return strings.HasPrefix(name, model.ParamLabelPrefix) })
 }
 
 // further are the labels of a target other than its identity.
