@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/common/model"
 )
 
 // Opener sends one request and hands the answer out with its body unread; every
@@ -58,6 +60,10 @@ type attempt struct {
 	tokens int
 	long   bool
 	life   context.Context //nolint:containedctx // Whether the loop goes on is asked at the end.
+	// cancel ends the request with its cause, which late does when the time is over
+	// of what is waited for now.
+	cancel context.CancelCauseFunc
+	late   *time.Timer
 
 	// sent is when the request was written; the trace writes it while the
 	// request is under way.
@@ -74,10 +80,9 @@ func (a *attempt) run(ctx context.Context) *failure {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stage := newStage(cancel)
-	defer stage.stop()
-	wait := time.Duration(a.cfg.FirstTokenTimeout)
-	stage.begin(wait, &failure{NoFirstToken, fmt.Sprintf("no text within %s", wait)})
+	a.cancel = cancel
+	a.await(a.cfg.FirstTokenTimeout, NoFirstToken, "no text")
+	defer func() { a.late.Stop() }()
 	begun := time.Now()
 	a.sent.Store(&begun)
 	resp, err := a.open.Open(a.traced(ctx), http.MethodPost, address, body)
@@ -85,7 +90,7 @@ func (a *attempt) run(ctx context.Context) *failure {
 		return a.unanswered(ctx, err)
 	}
 	defer func() { _ = resp.Body.Close() }() // How it ends is of no interest any more.
-	return a.read(ctx, stage, resp)
+	return a.read(ctx, resp)
 }
 
 // request is what the protocol sends.
@@ -166,24 +171,12 @@ func plain(text string) string {
 	return text
 }
 
-// stage is what the request waits for now: when its time is over, the request is
-// cancelled with the failure of the stage for its cause.
-type stage struct {
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
-}
-
-func newStage(cancel context.CancelCauseFunc) *stage { return &stage{cancel: cancel} }
-
-// begin ends the stage before and gives this one its time.
-func (s *stage) begin(wait time.Duration, late *failure) {
-	s.stop()
-	s.timer = time.AfterFunc(wait, func() { s.cancel(late) })
-}
-
-// stop ends the stage in time.
-func (s *stage) stop() {
-	if s.timer != nil {
-		s.timer.Stop()
+// await gives what is waited for from now on its time, and ends the request with
+// that result when it did not come.
+func (a *attempt) await(wait model.Duration, result Result, missing string) {
+	if a.late != nil {
+		a.late.Stop()
 	}
+	within := time.Duration(wait)
+	a.late = time.AfterFunc(within, func() { a.cancel(&failure{result, fmt.Sprintf("%s within %s", missing, within)}) })
 }

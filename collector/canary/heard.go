@@ -25,19 +25,10 @@ type heard struct {
 	// stream is at its end, at end.
 	finished, done bool
 	end            time.Time
-	// moved is true when the last event had text; waits is the stage.
-	moved bool
-	waits awaited
+	// moved is true when the last event had text, ending while only the end is
+	// waited for.
+	moved, ending bool
 }
-
-// awaited is what is waited for.
-type awaited int
-
-const (
-	forFirst awaited = iota
-	forNext
-	forEnd
-)
 
 // text notes the text of one frame. Frames without text are none: Triton's
 // OpenAI frontend sends one before the first token is there.

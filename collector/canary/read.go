@@ -23,7 +23,7 @@ const (
 )
 
 // read follows the answer to its end.
-func (a *attempt) read(ctx context.Context, stage *stage, resp *http.Response) *failure {
+func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case resp.StatusCode != http.StatusOK:
@@ -44,10 +44,10 @@ func (a *attempt) read(ctx context.Context, stage *stage, resp *http.Response) *
 			return failed
 		}
 		if a.heard.done {
-			a.drain(stage, events)
+			a.drain(events)
 			return a.judge()
 		}
-		a.wait(stage)
+		a.wait()
 	}
 }
 
@@ -66,20 +66,16 @@ func words(body io.Reader) string {
 	return plain(string(text))
 }
 
-// wait begins the stage that follows what was heard.
-func (a *attempt) wait(stage *stage) {
+// wait waits for what follows what was heard.
+func (a *attempt) wait() {
 	h := &a.heard
-	switch {
-	case h.all(a.tokens):
-		if h.waits != forEnd || h.moved {
-			wait := time.Duration(a.cfg.EndTimeout)
-			stage.begin(wait, &failure{NeverEnded, fmt.Sprintf("%d frames with text came, and no end within %s", h.frames, wait)})
-			h.waits = forEnd
-		}
-	case h.moved:
-		wait := time.Duration(a.cfg.GapTimeout)
-		stage.begin(wait, &failure{Stalled, fmt.Sprintf("%d frames with text came, and no other within %s", h.frames, wait)})
-		h.waits = forNext
+	switch all := h.all(a.tokens); {
+	case all && (h.moved || !h.ending):
+		a.await(a.cfg.EndTimeout, NeverEnded, fmt.Sprintf("%d frames with text came, and no end", h.frames))
+		h.ending = true
+	case !all && h.moved:
+		a.await(a.cfg.GapTimeout, Stalled, fmt.Sprintf("%d frames with text came, and no other", h.frames))
+		h.ending = false
 	}
 	h.moved = false
 }
@@ -113,8 +109,8 @@ func (a *attempt) judge() *failure {
 
 // drain reads what may follow [DONE] up to the end of the body: a server whose
 // client hangs up there counts the request as dropped. Nothing in it counts.
-func (a *attempt) drain(stage *stage, events *events) {
-	stage.begin(time.Duration(a.cfg.EndTimeout), &failure{Timeout, "the body went on after [DONE]"})
+func (a *attempt) drain(events *events) {
+	a.await(a.cfg.EndTimeout, Timeout, "no end of the body")
 	for {
 		if _, err := events.next(); err != nil {
 			return
