@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"net/url"
 	"regexp"
 	"strings"
@@ -17,27 +16,22 @@ const redacted = "xxxxx"
 // secretToken replaces a whole value that must not be printed.
 const secretToken = "<secret>"
 
-// String is the document with its defaults, without secrets.
+// String is the document with its defaults, as YAML that Parse takes again.
+// Passwords, tokens and keys come out as <secret>, user names, passwords and
+// queries of URLs as xxxxx.
 func (f *File) String() string {
+	var doc yaml.Node
+	if err := doc.Encode(f); err != nil {
+		return fmt.Sprintf("# print configuration: %v\n", err)
+	}
+	redact(&doc, "")
 	var out strings.Builder
-	if err := f.Print(&out); err != nil {
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(&doc); err != nil {
 		return fmt.Sprintf("# %v\n", err)
 	}
 	return out.String()
-}
-
-// Print writes the document with its defaults as YAML that Parse takes again.
-// Passwords, tokens and keys come out as <secret>, user names, passwords and
-// queries of URLs as xxxxx.
-func (f *File) Print(w io.Writer) error {
-	var doc yaml.Node
-	if err := doc.Encode(f); err != nil {
-		return fmt.Errorf("print configuration: %w", err)
-	}
-	redact(&doc, "")
-	enc := yaml.NewEncoder(w)
-	enc.SetIndent(2)
-	return enc.Encode(&doc)
 }
 
 // redact hides what the types of the keys do not hide on their own; key is the
