@@ -86,7 +86,7 @@ type Numbers struct {
 func (v *fleetView) document(s *Server, all []*replica, pools []*poolView) *Fleet {
 	doc := &Fleet{
 		At: moment(v.now), Version: v.Version, Searches: v.Searches,
-		Verdict: v.Verdict.document(),
+		Verdict: v.Verdict.Verdict,
 		Pools:   make([]Pool, len(pools)), Replicas: make([]Replica, len(all)),
 	}
 	for i, p := range pools {
@@ -97,15 +97,6 @@ func (v *fleetView) document(s *Server, all []*replica, pools []*poolView) *Flee
 		doc.Replicas[i] = s.replicaDocument(r, clean)
 	}
 	return doc
-}
-
-// document is the verdict as data.
-func (v *verdict) document() Verdict {
-	d := Verdict{Severity: v.severity.String(), Sentence: v.Headline, Age: v.Age, Late: v.Late}
-	if v.Rest != "" {
-		d.Sentence += " " + v.Rest
-	}
-	return d
 }
 
 // document is the pool as data.

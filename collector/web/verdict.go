@@ -8,13 +8,11 @@ import (
 
 // verdict is what is said of the whole fleet.
 type verdict struct {
-	severity condition
+	Verdict
 
+	severity condition
 	// Headline is the worst that is true, Rest what else is not fine.
 	Headline, Rest string
-	// Age is how old the data is, Late says that it is older than it should be.
-	Age  string
-	Late bool
 }
 
 // Tone is the colour of the sentence.
@@ -79,6 +77,7 @@ func (v *verdict) speak(count [fine + 1]int, total int) {
 		said, v.severity = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}, fine
 	}
 	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
+	v.Severity, v.Sentence = v.severity.String(), strings.Join(said, " ")
 }
 
 // verb agrees with a number.
