@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -96,12 +97,9 @@ func Catalogue() []derive.Family {
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var families = sync.OnceValue(func() []family {
-	var all []family
-	for _, part := range [][]family{resultFamilies(), timeFamilies(), outputFamilies(), cancelFamilies()} {
-		for _, f := range part {
-			f.Section = "Canary"
-			all = append(all, f)
-		}
+	all := slices.Concat(resultFamilies(), timeFamilies(), outputFamilies(), cancelFamilies())
+	for i := range all {
+		all[i].Section = "Canary"
 	}
 	return all
 })
