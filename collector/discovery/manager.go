@@ -183,7 +183,7 @@ func forward(ctx context.Context, source int, groups <-chan []*targetgroup.Group
 
 // merge collects changes and reports them once they have settled.
 func (m *Manager) merge(ctx context.Context, updates <-chan change, update func([]*targetgroup.Group)) {
-	known := newMerged(m.static, len(m.sources))
+	known := &merged{static: m.static, newest: make([]map[string]*targetgroup.Group, len(m.sources))}
 	report := func() {
 		groups := known.groups()
 		if m.began.IsZero() {

@@ -19,10 +19,6 @@ type merged struct {
 	newest []map[string]*targetgroup.Group
 }
 
-func newMerged(static []*targetgroup.Group, sources int) *merged {
-	return &merged{static: static, newest: make([]map[string]*targetgroup.Group, sources)}
-}
-
 // apply notes what a source sent and says whether that is news. The first
 // answer always is, even with no target in it.
 func (m *merged) apply(c change) (news bool) {
