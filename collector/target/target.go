@@ -114,12 +114,13 @@ type Server struct {
 type Verdict struct {
 	// State is what the replica is doing, with the reason for people, and
 	// since when.
-	State       string
-	StateReason string
-	StateSince  time.Time
+	State       string    `json:"state,omitempty"`
+	StateReason string    `json:"state_reason,omitempty"`
+	StateSince  time.Time `json:"state_since,omitzero"`
 	// Severity is how much that matters (ok, look or broken), Runbook the entry
 	// of the runbook about it; empty where nothing is wrong.
-	Severity, Runbook string
+	Severity string `json:"severity,omitempty"`
+	Runbook  string `json:"runbook,omitempty"`
 }
 
 // News says whether a status is other than the one before it in more than numbers
@@ -133,19 +134,22 @@ func (s *Status) News(before *Status) bool {
 // Canary is what the canary shows of a replica. It is immutable.
 type Canary struct {
 	// Model is the model that is asked; empty while it is not known.
-	Model string
+	Model string `json:"model,omitempty"`
 	// Hold says why nothing is asked now; empty when requests are sent.
-	Hold string
+	Hold string `json:"hold,omitempty"`
 	// Result is one word for how the last request went, Reason why it failed, At
 	// when it ended; empty before the first.
-	Result, Reason string
-	At             time.Time
+	Result string    `json:"result,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+	At     time.Time `json:"at,omitzero"`
 	// Cancel is one word for what became of the last request whose client left on
 	// purpose, CancelReason says why; empty before the first.
-	Cancel, CancelReason string
+	Cancel       string `json:"cancel,omitempty"`
+	CancelReason string `json:"cancel_reason,omitempty"`
 	// Output is what the last answer was, for the comparison with those of other
 	// replicas of the same Group; empty where there is nothing to compare.
-	Group, Output string
+	Group  string `json:"-"`
+	Output string `json:"-"`
 }
 
 // equal says whether both show the same.

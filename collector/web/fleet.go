@@ -49,12 +49,10 @@ type fleetView struct {
 	// Rest are pools of which only the sums are shown.
 	Rest     []*poolView
 	RestMore int
-	turns
-	Refresh int
+	// Before and After are the addresses of the other rows.
+	Before, After string
+	Refresh       int
 }
-
-// turns are the addresses of the other rows.
-type turns struct{ Before, After string }
 
 // serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
@@ -186,8 +184,9 @@ func (v *fleetView) fold(pools []*poolView) {
 	}
 }
 
-// drawAll draws the last minutes of the rows that are shown, at one scale of time.
-func drawAll(rows []*replica, past *history.History) {
+// drawAll draws the last minutes of the rows that are shown, at one scale of time,
+// and gives what is kept of them.
+func drawAll(rows []*replica, past *history.History) []history.Recent {
 	recent, longest := make([]history.Recent, len(rows)), 0
 	for i, r := range rows {
 		recent[i] = past.Recent(r.Key())
@@ -197,4 +196,5 @@ func drawAll(rows []*replica, past *history.History) {
 		r.Tokens = draw(recent[i].Tokens, longest, "Tokens/s")
 		r.Waiting = draw(recent[i].Waiting, longest, "Waiting")
 	}
+	return recent
 }

@@ -207,14 +207,14 @@ func (t *targetState) Tone() target.Health {
 // Note explains the state of a replica that does not serve, unless the error
 // of its scrape does, or of one whose canary fails.
 func (t *targetState) Note() string {
-	if t.LastError != "" || t.State == stateReady && !t.Canary.fails() {
+	if t.LastError != "" || t.State == stateReady && !fails(t.Canary) {
 		return ""
 	}
 	return t.StateReason
 }
 
 // fails is true of a canary whose last request failed while it is at work.
-func (c *canaryState) fails() bool {
+func fails(c *target.Canary) bool {
 	return c != nil && c.Hold == "" && c.Result != "" && c.Result != "ok"
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -20,28 +19,17 @@ type knownState struct {
 	Models             []target.Model `json:"models,omitempty"`
 	// Checks are marshalled under the name of each list.
 	Checks []target.CheckList `json:"-"`
-	Canary *canaryState       `json:"canary,omitempty"`
-}
-
-// canaryState is what the canary shows of a replica.
-type canaryState struct {
-	Model string `json:"model,omitempty"`
-	// Hold says why nothing is asked now.
-	Hold   string    `json:"hold,omitempty"`
-	Result string    `json:"result,omitempty"`
-	Reason string    `json:"reason,omitempty"`
-	At     time.Time `json:"at,omitzero"`
-	// Cancel is what became of the last request whose client left on purpose.
-	Cancel       string `json:"cancel,omitempty"`
-	CancelReason string `json:"cancel_reason,omitempty"`
+	Canary *target.Canary     `json:"canary,omitempty"`
 }
 
 // readCanary copies what the canary shows; nil where it is off.
-func readCanary(c *target.Canary, clean scrubber) *canaryState {
+func readCanary(c *target.Canary, clean scrubber) *target.Canary {
 	if c == nil {
 		return nil
 	}
-	return &canaryState{c.Model, c.Hold, c.Result, clean.text(c.Reason), moment(c.At), c.Cancel, clean.text(c.CancelReason)}
+	shown := *c
+	shown.Reason, shown.CancelReason, shown.At = clean.text(c.Reason), clean.text(c.CancelReason), moment(c.At)
+	return &shown
 }
 
 // readKnown copies what is known without secrets, which a server's own words

@@ -101,10 +101,13 @@ func (f *fleet) options() web.Options {
 		Configuration: web.Configuration{
 			Exposition: func() exposition.Config { return exposition.DefaultConfig },
 			ConfigText: func() string { return "pools: []\n" },
+			Pools:      func() []string { return nil },
 			Reload:     func() error { return nil },
 		},
-		Ready:  func() bool { return true },
-		Logger: slog.New(slog.DiscardHandler),
+		Probes:   web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
+		Searches: func() []target.Search { return nil },
+		Ready:    func() bool { return true },
+		Logger:   slog.New(slog.DiscardHandler),
 	}
 }
 

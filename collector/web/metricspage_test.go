@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -213,9 +214,9 @@ func TestUnknownReplicaIsNotFound(t *testing.T) {
 }
 
 func TestAnUnknownPoolIsNotFound(t *testing.T) {
-	for _, configured := range []func() []string{nil, func() []string { return []string{"a", "none"} }} {
+	for _, configured := range [][]string{nil, {"a", "none"}} {
 		options := threeReplicas(t).options()
-		options.Pools = configured
+		options.Pools = func() []string { return slices.Clone(configured) }
 		h := handler(t, options)
 		for _, query := range []string{"?pool_id=nope", "?pool_id=a&pool_id=nope", "?pool_id=nope&target=a/r0"} {
 			w := get(h, "/metrics"+query)

@@ -34,7 +34,7 @@ type Options struct {
 	Registry *prometheus.Registry
 	Configuration
 	Probes
-	// Searches say what discovery found of every pool; nil says nothing of it.
+	// Searches say what discovery found of every pool.
 	Searches func() []target.Search
 	// Ready says whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
@@ -46,8 +46,7 @@ type Options struct {
 // each call.
 type Configuration struct {
 	Exposition func() exposition.Config
-	// Pools are the ids of its pools, with replicas or without; nil knows only those
-	// with replicas.
+	// Pools are the ids of its pools, with replicas or without.
 	Pools func() []string
 	// ConfigText is all of it without its secrets.
 	ConfigText func() string
@@ -68,6 +67,6 @@ type Probes struct {
 	// wrong with it.
 	IgnoreCanary bool
 	// Readiness asks the server of the replica with that key whether it is ready;
-	// known is false when it does not answer. Nil asks nobody.
+	// known is false when it does not answer.
 	Readiness func(ctx context.Context, key string) (ready, known bool)
 }

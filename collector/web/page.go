@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -86,14 +87,9 @@ func (p *pages) selection(q query) *selection {
 	id := q.key()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := len(p.recent)
-	for i, s := range p.recent {
-		if s.id == id {
-			at = i
-			break
-		}
-	}
-	if at == len(p.recent) {
+	at := slices.IndexFunc(p.recent, func(s *selection) bool { return s.id == id })
+	if at < 0 {
+		at = len(p.recent)
 		p.recent = append(p.recent, newSelection(q, id))
 	}
 	s := p.recent[at]

@@ -86,7 +86,7 @@ func (s *Server) unjudged(ctx context.Context, r *replica, question, why string)
 		return http.StatusOK, why
 	case s.opts.Unjudged == UnjudgedUnready:
 		return http.StatusServiceUnavailable, why
-	case s.opts.Unjudged == UnjudgedReady || s.opts.Readiness == nil || r.Silent:
+	case s.opts.Unjudged == UnjudgedReady || r.Silent:
 		return http.StatusOK, why
 	}
 	ctx, cancel := context.WithTimeout(ctx, askingTime)

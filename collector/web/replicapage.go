@@ -61,9 +61,7 @@ func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
 	clean := newScrubber()
 	r := s.readReplica(slot)
 	r.Odd = s.odd(r)
-	recent := s.history.Recent(r.Key())
-	r.Tokens = draw(recent.Tokens, len(recent.Tokens), "Tokens/s")
-	r.Waiting = draw(recent.Waiting, len(recent.Waiting), "Waiting")
+	recent := drawAll([]*replica{r}, s.history)[0]
 	v := &replicaView{
 		frame: s.frame(r.Key()+" – trtllm_exporter", now), replica: r,
 		State:  readTarget(r.Target, r.status, clean),

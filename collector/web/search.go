@@ -15,9 +15,6 @@ func (s search) Sentence() string { return sentence(cmp.Or(s.Waiting(), s.Proble
 // searches are what discovery found of every pool, without secrets; what
 // relabeling dropped is left out unless it is asked for.
 func (s *Server) searches(dropped bool) []target.Search {
-	if s.opts.Searches == nil {
-		return nil
-	}
 	clean := newScrubber()
 	all := s.opts.Searches()
 	for i := range all {

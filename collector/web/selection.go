@@ -77,9 +77,6 @@ func (q *query) only() func(name string) bool {
 // unknown is the first replica asked for that the store does not have, empty
 // when it has all.
 func (q *query) unknown(store *snapshot.Store) string {
-	if len(q.targets) == 0 {
-		return ""
-	}
 	missing := slices.DeleteFunc(slices.Clone(q.targets), func(t string) bool { return t == selfTarget })
 	for _, slot := range store.Slots() {
 		if len(missing) == 0 {
@@ -102,17 +99,12 @@ func (q *query) unknownPool(store *snapshot.Store, configured func() []string) s
 	if len(q.pools) == 0 {
 		return ""
 	}
-	var known []string
-	if configured != nil {
-		known = configured()
-	}
+	known := configured()
 	for _, slot := range store.Slots() {
 		known = append(known, slot.Target().PoolID)
 	}
-	for _, id := range q.pools {
-		if !slices.Contains(known, id) {
-			return id
-		}
+	if at := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(known, id) }); at >= 0 {
+		return q.pools[at]
 	}
 	return ""
 }

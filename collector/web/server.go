@@ -88,31 +88,34 @@ func (s *Server) bind(ctx context.Context) error {
 	if len(s.opts.ListenAddresses) == 0 {
 		return errors.New("no address to listen on; give at least one host:port")
 	}
-	var listen net.ListenConfig
 	for _, address := range s.opts.ListenAddresses {
-		l, err := listen.Listen(ctx, "tcp", address)
+		l, err := listen(ctx, address)
 		if err != nil {
-			return fmt.Errorf("cannot listen on %q: %w", address, cause(err))
+			return err
 		}
 		s.listeners = append(s.listeners, l)
 	}
 	if address := s.opts.GRPCHealthAddress; address != "" {
-		l, err := listen.Listen(ctx, "tcp", address)
+		l, err := listen(ctx, address)
 		if err != nil {
-			return fmt.Errorf("--web.grpc-health-address: cannot listen on %q: %w", address, cause(err))
+			return fmt.Errorf("--web.grpc-health-address: %w", err)
 		}
 		s.health = newHealthServer(s, l)
 	}
 	return nil
 }
 
-// cause takes "listen tcp 127.0.0.1:80:" off an error that names the address
-// already.
-func cause(err error) error {
+// listen opens a listener. It takes "listen tcp 127.0.0.1:80:" off an error that
+// names the address already.
+func listen(ctx context.Context, address string) (net.Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Err
+		err = op.Err
 	}
-	return err
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w", address, err)
+	}
+	return l, nil
 }
 
 // Addr is the address of the first listener as host:port.

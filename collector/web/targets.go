@@ -15,7 +15,7 @@ type targetState struct {
 	PoolID    string        `json:"pool_id"`
 	ReplicaID string        `json:"replica_id"`
 	Health    target.Health `json:"health"`
-	verdictState
+	target.Verdict
 	serverState
 	MetricsURL string            `json:"metrics_url"`
 	APIURL     string            `json:"api_url,omitempty"`
@@ -23,15 +23,6 @@ type targetState struct {
 	scrapeState
 	Differs []difference `json:"differs,omitempty"`
 	knownState
-}
-
-// verdictState is what was judged of a replica.
-type verdictState struct {
-	State       string    `json:"state,omitempty"`
-	StateReason string    `json:"state_reason,omitempty"`
-	StateSince  time.Time `json:"state_since,omitzero"`
-	Severity    string    `json:"severity,omitempty"`
-	Runbook     string    `json:"runbook,omitempty"`
 }
 
 // serverState is what its server is.
@@ -135,11 +126,12 @@ func readTargets(slots []*snapshot.Slot) targetsDocument {
 func readTarget(t *target.Target, status target.Status, clean scrubber) targetState {
 	state := targetState{
 		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
-		verdictState: verdictState{State: status.State, StateReason: clean.text(status.StateReason), StateSince: moment(status.StateSince), Severity: status.Severity, Runbook: status.Runbook},
-		serverState:  serverState{Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence, EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource},
-		MetricsURL:   address(t.MetricsURL), Labels: t.Labels,
+		Verdict:     status.Verdict,
+		serverState: serverState{Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence, EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource},
+		MetricsURL:  address(t.MetricsURL), Labels: t.Labels,
 		scrapeState: scrapeState{Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(), LastScrape: moment(status.LastScrape), LastSuccess: moment(status.LastSuccess), LastReason: status.LastReason, LastError: clean.text(status.LastError), Samples: status.Samples, BodyBytes: status.BodyBytes, Scrapes: status.Scrapes, Failures: status.Failures},
 	}
+	state.StateReason, state.StateSince = clean.text(status.StateReason), moment(status.StateSince)
 	for _, what := range status.LeftOut {
 		state.LeftOut = append(state.LeftOut, clean.text(what))
 	}
