@@ -114,7 +114,7 @@ func (s *Server) replicaDocument(r *replica, clean scrubber) Replica {
 		PoolID: r.PoolID, ReplicaID: r.ReplicaID, Severity: r.condition.String(), State: r.status.State, Word: r.Word(),
 		Reason: brief(sentence(clean.text(wrong(&r.status)))), Since: moment(s.since(r)), Runbook: s.runbook(r.status.Runbook),
 		Engine: r.kind(), TRTLLM: r.Library(), Differs: r.Odd,
-		Numbers: Numbers{Tokens: known64(r.figures.Tokens), Waiting: known64(r.figures.Waiting), Running: known64(r.figures.Running), Limit: known64(r.figures.Limit), Cache: known64(r.figures.Cache), FirstToken: known64(r.figures.FirstToken), Duration: known64(r.figures.Duration), Failed: known64(r.figures.Failed)},
+		Numbers: Numbers{Tokens: known64(r.Figures.Tokens), Waiting: known64(r.Figures.Waiting), Running: known64(r.Figures.Running), Limit: known64(r.Figures.Limit), Cache: known64(r.Figures.Cache), FirstToken: known64(r.Figures.FirstToken), Duration: known64(r.Figures.Duration), Failed: known64(r.Figures.Failed)},
 	}
 	if version := r.Server(); version != nothing {
 		d.Version = version

@@ -39,16 +39,13 @@ type pages struct {
 	differences differences
 }
 
-// offer is what a client takes.
+// offer is what a client takes; it names one encoding of a selection. Which of the
+// two formats a page is in depends on the names that are on it.
 type offer struct {
 	// legacy is the format of a page whose names are all of the old character
 	// set, utf8 that of any other.
 	legacy, utf8 exposition.Format
 	encoding     exposition.Encoding
-}
-
-func (o *offer) key() pageKey {
-	return pageKey{o.legacy.ContentType, o.utf8.ContentType, o.encoding}
 }
 
 // format is the one that suits the page.
@@ -107,13 +104,12 @@ func (p *pages) selection(q query) *selection {
 // who ask meanwhile. Who gets a page leaves it when it was written.
 func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
 	maxAge := time.Duration(p.config().PageMaxAge)
-	key := o.key()
 	s.mu.Lock()
-	pg := s.made[key]
+	pg := s.made[*o]
 	if pg == nil || pg.stale(maxAge) {
 		s.forget(maxAge)
 		pg = &page{holders: 2, done: make(chan struct{}), err: errUnfinished}
-		s.made[key] = pg
+		s.made[*o] = pg
 		s.mu.Unlock()
 		p.build(pg, s, o)
 		return s.take(pg, pg.err)
@@ -137,7 +133,7 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = p.encode(s.packer(o.key()), sheet, format, o.encoding)
+	pg.body, pg.err = p.encode(s.packer(*o), sheet, format, o.encoding)
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 

@@ -47,7 +47,7 @@ func newPoolView(name string, all []*replica) *poolView {
 	tokens, waiting := make([]float64, len(all)), make([]float64, len(all))
 	for i, r := range all {
 		p.count[r.condition]++
-		tokens[i], waiting[i] = r.figures.Tokens, r.figures.Waiting
+		tokens[i], waiting[i] = r.Figures.Tokens, r.Figures.Waiting
 	}
 	p.Tokens, p.Waiting = total(tokens), total(waiting)
 	return p

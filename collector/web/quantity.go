@@ -47,6 +47,9 @@ func (q quantity) String() string {
 	return grouped(q.value)
 }
 
+// count is the text of a count or a rate.
+func count(v float64) string { return quantity{value: v}.String() }
+
 // grouped writes a number without fractions, but for those below ten.
 func grouped(v float64) string {
 	if v != math.Trunc(v) && math.Abs(v) < 9.95 {

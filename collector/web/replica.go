@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ type replica struct {
 
 	status    target.Status
 	condition condition
-	figures   history.Figures
+	Figures   history.Figures
 	// Odd says that the versions are not those of most of the pool.
 	Odd bool
 	// mixed says that its pool has other kinds of servers too.
@@ -36,7 +37,7 @@ func judged(slot *snapshot.Slot) *replica {
 // readReplica copies what is known of a replica.
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	r := judged(slot)
-	r.figures = s.history.Figures(slot)
+	r.Figures = s.history.Figures(slot)
 	return r
 }
 
@@ -49,36 +50,21 @@ func (r *replica) Word() string { return stateWord(&r.status, r.condition) }
 // Page is the address of the replica's own page.
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
 
-// TokensNow is generated tokens a second.
-func (r *replica) TokensNow() quantity { return quantity{value: r.figures.Tokens} }
-
-// WaitingNow is how many requests are known to wait.
-func (r *replica) WaitingNow() quantity { return quantity{value: r.figures.Waiting} }
-
 // Running is the requests that run, of those that may.
 func (r *replica) Running() gauge {
-	f := &r.figures
-	text := quantity{value: f.Running}.String()
-	if history.Known(f.Running) && history.Known(f.Limit) {
+	f := &r.Figures
+	text := count(f.Running)
+	if !math.IsNaN(f.Running) && !math.IsNaN(f.Limit) {
 		return share(f.Running/max(f.Limit, 1), text+" / "+grouped(f.Limit))
 	}
 	return gauge{Text: text}
 }
 
 // Cache is the use of the KV cache.
-func (r *replica) Cache() gauge { return share(r.figures.Cache, percent(r.figures.Cache)) }
+func (r *replica) Cache() gauge { return share(r.Figures.Cache, percent(r.Figures.Cache)) }
 
-// FirstToken, Duration and Failed are shown as text.
-func (r *replica) FirstToken() string { return seconds(r.figures.FirstToken) }
-
-// Duration is the mean time of a request.
-func (r *replica) Duration() string { return seconds(r.figures.Duration) }
-
-// Failed is the share of requests that the server failed.
-func (r *replica) Failed() string { return percent(r.figures.Failed) }
-
-// Fails says whether that share is worth a colour.
-func (r *replica) Fails() bool { return r.figures.Failed >= 0.01 }
+// Fails says whether the share of requests that the server failed is worth a colour.
+func (r *replica) Fails() bool { return r.Figures.Failed >= 0.01 }
 
 // Server is the version of the server, of TensorRT-LLM where only that is known.
 func (r *replica) Server() string {

@@ -62,7 +62,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	templates, err := template.ParseFS(assets, "templates/*.html")
+	numbers := template.FuncMap{"count": count, "seconds": seconds, "percent": percent}
+	templates, err := template.New("pages").Funcs(numbers).ParseFS(assets, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates of the pages: %w", err)
 	}

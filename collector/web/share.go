@@ -14,20 +14,13 @@ type selection struct {
 
 	mu     sync.Mutex
 	merger exposition.Merger
-	made   map[pageKey]*page
+	made   map[offer]*page
 	// packers keep what they compressed for the pages before.
-	packers map[pageKey]*exposition.Packer
-}
-
-// pageKey names one encoding of a selection. Which of the two formats it is
-// in depends on the names that are on the page.
-type pageKey struct {
-	legacy, utf8 string
-	encoding     exposition.Encoding
+	packers map[offer]*exposition.Packer
 }
 
 func newSelection(q query, id string) *selection {
-	return &selection{query: q, id: id, made: make(map[pageKey]*page), packers: make(map[pageKey]*exposition.Packer)}
+	return &selection{query: q, id: id, made: make(map[offer]*page), packers: make(map[offer]*exposition.Packer)}
 }
 
 // page is one encoded page. Everything but done and holders is set before done is
@@ -78,7 +71,7 @@ func (pg *page) stale(maxAge time.Duration) bool {
 }
 
 // packer is the one of a page.
-func (s *selection) packer(key pageKey) *exposition.Packer {
+func (s *selection) packer(key offer) *exposition.Packer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.packers[key]

@@ -248,6 +248,3 @@ func cut(reason string) string {
 	}
 	return strings.ToValidUTF8(reason[:reasonKept], "") + "…"
 }
-
-// Known says whether a number is known.
-func Known(v float64) bool { return !math.IsNaN(v) }
