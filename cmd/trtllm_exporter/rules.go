@@ -31,11 +31,10 @@ func declareRules(app *kingpin.Application, out *output) (string, func() error) 
 func printRules(out *output, file string) error {
 	var text []byte
 	if file != "" {
-		read, err := os.ReadFile(file)
-		if err != nil {
+		var err error
+		if text, err = os.ReadFile(file); err != nil {
 			return fmt.Errorf("--values: %w", err)
 		}
-		text = read
 	}
 	values, err := alerts.ParseValues(text)
 	if err != nil {

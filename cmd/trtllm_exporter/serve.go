@@ -37,12 +37,10 @@ type webFlags struct {
 
 // declare adds the flags to a subcommand.
 func (f *webFlags) declare(cmd *kingpin.CmdClause) {
-	cmd.Flag("web.listen-address", "Address to serve on as host:port; repeatable.").
-		Default(defaultAddress).StringsVar(&f.addresses)
+	cmd.Flag("web.listen-address", "Address to serve on as host:port; repeatable.").Default(defaultAddress).StringsVar(&f.addresses)
 	cmd.Flag("web.config.file", "File with TLS and users, in the format of Prometheus' exporter-toolkit.").
 		PlaceHolder("FILE").StringVar(&f.configFile)
-	cmd.Flag("web.enable-lifecycle", "Enable POST /-/reload and GET /config.").
-		BoolVar(&f.lifecycle)
+	cmd.Flag("web.enable-lifecycle", "Enable POST /-/reload and GET /config.").BoolVar(&f.lifecycle)
 	cmd.Flag("web.max-requests", "Requests handled at once; further ones get a 503.").
 		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
 	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without TLS; not served unless given.").
@@ -69,20 +67,16 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	cmd := app.Command("serve", "Scrape and serve until a signal comes. This is the default.").Default()
 	var source sourceFlags
 	var serving webFlags
-	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").
-		PlaceHolder("FILE").StringVar(&source.file)
+	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").PlaceHolder("FILE").StringVar(&source.file)
 	cmd.Flag("config.reload-interval", "How often to look whether the configuration file has another content, and read it again if so; 0 is never.").
 		Default("0s").DurationVar(&source.reload)
-	cmd.Flag("target", "URL of a server, for use without a file; repeatable.").
-		PlaceHolder("URL").StringsVar(&source.targets)
-	cmd.Flag("scrape.interval", "Time between two scrapes of a --target (default 5s).").
-		PlaceHolder("5s").DurationVar(&source.interval)
+	cmd.Flag("target", "URL of a server, for use without a file; repeatable.").PlaceHolder("URL").StringsVar(&source.targets)
+	cmd.Flag("scrape.interval", "Time between two scrapes of a --target (default 5s).").PlaceHolder("5s").DurationVar(&source.interval)
 	cmd.Flag("scrape.timeout", "Time one scrape of a --target may take (default 4s, or the interval if that is shorter).").
 		PlaceHolder("4s").DurationVar(&source.timeout)
 	cmd.Flag("sharding.index", "Which of the exporters of sharding.total this is, from 0: a number, or a name that ends in one.").
 		PlaceHolder("N").StringVar(&source.shard)
-	cmd.Flag("pool-id", "Name of the one pool, for a sidecar.").
-		PlaceHolder("NAME").StringVar(&source.names.poolID)
+	cmd.Flag("pool-id", "Name of the one pool, for a sidecar.").PlaceHolder("NAME").StringVar(&source.names.poolID)
 	cmd.Flag("replica-id", "Name of the one static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
