@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -94,7 +95,8 @@ func inspect(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
 	}
-	if line := brokenLine(text); line > 0 {
+	if !utf8.Valid(text) {
+		line := firstLine(string(text), func(line string) bool { return !utf8.ValidString(line) })
 		return nil, problems{{line: line, text: "not valid UTF-8; save the file as UTF-8"}}.err(name)
 	}
 	root, err := tree(name, text)

@@ -1,11 +1,9 @@
 package config
 
 import (
-	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 const (
@@ -40,23 +38,18 @@ func syntaxProblem(err error, text string) problem {
 
 // tabLine is the first line whose indentation has a tab, 0 if there is none.
 func tabLine(text string) int {
+	return firstLine(text, func(line string) bool {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		return strings.Contains(indent, "\t") && strings.TrimSpace(line) != ""
+	})
+}
+
+// firstLine is the number of the first line that is so, 0 if none is.
+func firstLine(text string, is func(line string) bool) int {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
-		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if strings.Contains(indent, "\t") && strings.TrimSpace(line) != "" {
-			return number
-		}
-	}
-	return 0
-}
-
-// brokenLine is the first line that is not UTF-8, 0 if there is none.
-func brokenLine(text []byte) int {
-	number := 0
-	for line := range bytes.Lines(text) {
-		number++
-		if !utf8.Valid(line) {
+		if is(line) {
 			return number
 		}
 	}
