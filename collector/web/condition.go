@@ -24,8 +24,8 @@ const (
 )
 
 // conditionOf reads the severity of a verdict.
-func conditionOf(s *target.Status) condition {
-	switch assess.Severity(s.Severity) {
+func conditionOf(v *target.Verdict) condition {
+	switch assess.Severity(v.Severity) {
 	case assess.Broken:
 		return broken
 	case assess.Look:
@@ -49,16 +49,16 @@ func (c condition) String() string {
 
 // stateWord is what a replica is doing, in a word or two. One that is ready and
 // yet has something wrong is not called ready.
-func stateWord(s *target.Status, c condition) string {
+func stateWord(v *target.Verdict, c condition) string {
 	switch {
 	case c == untried:
 		return "not tried yet"
-	case s.State == stateReady && c == broken:
+	case v.State == stateReady && c == broken:
 		return "canary failing"
-	case s.State == stateReady && c == look:
+	case v.State == stateReady && c == look:
 		return "check"
 	}
-	return strings.ReplaceAll(s.State, "_", " ")
+	return strings.ReplaceAll(v.State, "_", " ")
 }
 
 // stateRank orders replicas of one condition: what is certain to serve nothing
@@ -115,10 +115,4 @@ func CompareNames(a, b string) int {
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // digits is how many digits a text begins with.
-func digits(s string) int {
-	n := 0
-	for n < len(s) && isDigit(s[n]) {
-		n++
-	}
-	return n
-}
+func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }

@@ -180,9 +180,8 @@ func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
 // Word is what the replica is doing, as far as that is known: one that is ready
 // and yet has something wrong is not called ready.
 func (t *targetState) Word() string {
-	status := target.Status{Verdict: target.Verdict{State: t.State, Severity: t.Severity}}
-	if c := conditionOf(&status); c != untried || !t.Tried() {
-		return stateWord(&status, c)
+	if c := conditionOf(&t.Verdict); c != untried || !t.Tried() {
+		return stateWord(&t.Verdict, c)
 	}
 	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
 }

@@ -30,7 +30,7 @@ type replica struct {
 // judged is a replica with what the verdict on it says.
 func judged(slot *snapshot.Slot) *replica {
 	r := &replica{Target: slot.Target(), status: slot.Status()}
-	r.condition = conditionOf(&r.status)
+	r.condition = conditionOf(&r.status.Verdict)
 	return r
 }
 
@@ -45,7 +45,7 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 func (r *replica) Tone() string { return r.condition.Tone() }
 
 // Word is the state for people.
-func (r *replica) Word() string { return stateWord(&r.status, r.condition) }
+func (r *replica) Word() string { return stateWord(&r.status.Verdict, r.condition) }
 
 // Page is the address of the replica's own page.
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }

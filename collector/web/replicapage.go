@@ -92,10 +92,10 @@ func changes(past []history.Change, clean scrubber, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	until := now
 	for _, c := range slices.Backward(past) {
-		s := target.Status{Verdict: target.Verdict{State: c.State, Severity: c.Severity}}
-		condition := conditionOf(&s)
+		v := target.Verdict{State: c.State, Severity: c.Severity}
+		condition := conditionOf(&v)
 		all = append(all, Change{
-			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&s, condition), Tone: condition.Tone(),
+			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&v, condition), Tone: condition.Tone(),
 			Reason: sentence(clean.text(c.Reason)),
 		})
 		until = c.At
