@@ -92,9 +92,9 @@ func (c *cancels) conclude(result CancelResult, reason string) {
 	}
 }
 
-// saw takes in what a page shows.
-func (c *cancels) saw(s Sight) {
-	switch {
+// Saw takes in what a page shows of the server's load.
+func (r *Record) Saw(s Sight) {
+	switch c := &r.cancel; {
 	case c.phase == resting || !s.Began.After(c.since):
 	case !s.Known && c.phase == wanted:
 		c.phase = resting // The capability says so.
@@ -133,9 +133,9 @@ func (c *cancels) judge(s Sight) {
 	}
 }
 
-// depart takes in how the request went.
-func (c *cancels) depart(d Departure) {
-	switch {
+// Depart takes in how the request of NextCancel went.
+func (r *Record) Depart(d Departure) {
+	switch c := &r.cancel; {
 	case c.phase != asked:
 	case d.At.IsZero() && c.crowd:
 		c.conclude(Busy, "other requests were in flight meanwhile")
@@ -155,9 +155,6 @@ func (c *cancels) rests() bool {
 	return c.phase == resting
 }
 
-// Saw takes in what a page shows of the server's load.
-func (r *Record) Saw(s Sight) { r.cancel.saw(s) }
-
 // WantCancel asks for a cancel check after a good request.
 func (r *Record) WantCancel(within time.Duration) {
 	if last := r.last; within > 0 && last != nil && last.Last.Result == OK && r.cancel.rests() {
@@ -175,6 +172,3 @@ func (r *Record) NextCancel() (o *Order, pace time.Duration, seen <-chan struct{
 	c.phase, c.since = asked, time.Now()
 	return r.order, c.pace, c.seen
 }
-
-// Depart takes in how the request of NextCancel went.
-func (r *Record) Depart(d Departure) { r.cancel.depart(d) }
