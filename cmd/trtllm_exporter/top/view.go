@@ -141,17 +141,12 @@ func (m *model) bottomLines() []string {
 		if len(text) > most {
 			text = append(text[:most-1], text[most-1]+" …")
 		}
-		lines = append(append(lines, ""), toned(severityOf(r), text)...)
+		if r.Severity != "ok" { // What is fine needs no colour.
+			text = toned(r.Severity, text)
+		}
+		lines = append(append(lines, ""), text...)
 	}
 	return append(lines, m.keysLine())
-}
-
-// severityOf is the tone of a sentence: what is fine needs no colour.
-func severityOf(r *web.Replica) string {
-	if r.Severity == "ok" {
-		return ""
-	}
-	return r.Severity
 }
 
 // keysLine says what keys do, or what is being typed.
