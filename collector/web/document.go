@@ -102,7 +102,7 @@ func (v *fleetView) document(s *Server, all []*replica, pools []*poolView) *Flee
 // document is the pool as data.
 func (p *poolView) document() Pool {
 	return Pool{
-		PoolID: p.Name, Severity: p.worst().String(), Tally: p.Tally(), Replicas: p.total,
+		PoolID: p.Name, Severity: p.count.worst().String(), Tally: p.Tally(), Replicas: p.total,
 		Serving: p.count[fine], Broken: p.count[broken], Look: p.count[look], Unknown: p.count[untried],
 		Tokens: known64(p.Tokens.value), Waiting: known64(p.Waiting.value), Partly: p.Tokens.partly || p.Waiting.partly,
 	}

@@ -46,22 +46,10 @@ type pageView struct {
 // serveAsset serves a file that the pages load.
 func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		text, err := assets.ReadFile("templates/" + name)
-		if err != nil {
-			http.Error(w, "The file "+name+" is missing", http.StatusInternalServerError)
-			return
-		}
+		text, _ := assets.ReadFile("templates/" + name) // It is embedded.
 		w.Header().Set("Content-Type", contentType)
 		w.Header().Set("Cache-Control", "max-age=3600")
 		_, _ = w.Write(text)
-	}
-}
-
-// targetsView is what the page of the targets shows at that moment.
-func (s *Server) targetsView(doc targetsDocument, now time.Time) *pageView {
-	return &pageView{
-		frame:   s.frame("Targets - trtllm_exporter", now),
-		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets), Searches: searchViews(doc.Searches),
 	}
 }
 

@@ -18,7 +18,7 @@ type poolView struct {
 	Tokens, Waiting quantity
 
 	total int
-	count [fine + 1]int
+	count tally
 }
 
 // poolViews groups the replicas that a filter took, the worst pool first; the
@@ -36,7 +36,7 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 		p.Rows = append(p.Rows, r)
 	}
 	slices.SortFunc(pools, func(a, b *poolView) int {
-		return cmp.Or(cmp.Compare(a.worst(), b.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.count.worst(), b.count.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.Name, b.Name))
 	})
 	return pools
 }
@@ -53,36 +53,17 @@ func newPoolView(name string, all []*replica) *poolView {
 	return p
 }
 
-// worst is the condition of the worst replica.
-func (p *poolView) worst() condition {
-	for c, n := range p.count {
-		if n > 0 {
-			return condition(c)
-		}
-	}
-	return fine
-}
-
 // shareBroken is the share of replicas that do not serve.
 func (p *poolView) shareBroken() float64 { return float64(p.count[broken]) / float64(max(p.total, 1)) }
 
 // Tone is the colour of the pool.
-func (p *poolView) Tone() string { return p.worst().Tone() }
+func (p *poolView) Tone() string { return p.count.worst().Tone() }
 
 // Tally says how many serve, and of all others why they are not among them.
 func (p *poolView) Tally() string {
-	said := []string{inGroups(strconv.Itoa(p.count[fine])) + " of " + inGroups(strconv.Itoa(p.total)) + " serving"}
-	for _, of := range []struct {
-		condition condition
-		one, many string
-	}{
-		{broken, " does not", " do not"}, {look, " needs a look", " need a look"}, {untried, " not tried yet", " not tried yet"},
-	} {
-		if n := p.count[of.condition]; n > 0 {
-			said = append(said, inGroups(strconv.Itoa(n))+verb(n, of.one, of.many))
-		}
-	}
-	return strings.Join(said, ", ")
+	serving := inGroups(strconv.Itoa(p.count[fine])) + " of " + inGroups(strconv.Itoa(p.total)) + " serving"
+	others := p.count.others([fine][2]string{{" does not", " do not"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"}})
+	return strings.Join(append([]string{serving}, others...), ", ")
 }
 
 // fold leaves most of the rows away that need nobody's attention, but for so

@@ -98,7 +98,11 @@ func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, doc)
 		return
 	}
-	s.render(w, "targets.html", s.targetsView(doc, time.Now()))
+	now := time.Now()
+	s.render(w, "targets.html", &pageView{
+		frame:   s.frame("Targets - trtllm_exporter", now),
+		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets), Searches: searchViews(doc.Searches),
+	})
 }
 
 // wantsJSON reads what the client asks for; browsers get HTML.

@@ -20,7 +20,7 @@ func (v *verdict) Tone() string { return v.severity.Tone() }
 
 // judgeFleet sums the verdicts on all replicas up.
 func judgeFleet(all []*replica, now time.Time) verdict {
-	var count [fine + 1]int
+	var count tally
 	var v verdict
 	var oldest time.Time
 	late := 0
@@ -44,40 +44,51 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 }
 
 // speak puts counts into words.
-func (v *verdict) speak(count [fine + 1]int, total int) {
-	of := func(n int) string {
-		if total == 1 {
-			return "The one replica"
-		}
-		return inGroups(strconv.Itoa(n)) + " of " + plural(total, "replica", "replicas")
-	}
-	var said []string
-	for _, some := range []struct {
-		condition condition
-		one, many string
-	}{
-		{broken, " does not serve.", " do not serve."}, {look, " needs a look.", " need a look."}, {untried, " was not tried yet.", " were not tried yet."},
-	} {
-		n := count[some.condition]
-		if n == 0 {
-			continue
-		}
-		who := inGroups(strconv.Itoa(n))
-		if len(said) == 0 {
-			who, v.severity = of(n), some.condition
-		}
-		said = append(said, who+verb(n, some.one, some.many))
-	}
+func (v *verdict) speak(count tally, total int) {
+	said := count.others([fine][2]string{
+		{" does not serve.", " do not serve."}, {" needs a look.", " need a look."}, {" was not tried yet.", " were not tried yet."},
+	})
+	v.severity = count.worst()
 	switch {
 	case total == 0:
 		said, v.severity = []string{"No replica is known."}, untried
 	case len(said) == 0 && total == 1:
-		said, v.severity = []string{"The one replica serves."}, fine
+		said = []string{"The one replica serves."}
 	case len(said) == 0:
-		said, v.severity = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}, fine
+		said = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}
+	case total == 1:
+		said[0] = "The one replica" + strings.TrimPrefix(said[0], "1")
+	default:
+		worst := inGroups(strconv.Itoa(count[v.severity]))
+		said[0] = worst + " of " + plural(total, "replica", "replicas") + strings.TrimPrefix(said[0], worst)
 	}
 	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
 	v.Severity, v.Sentence = v.severity.String(), strings.Join(said, " ")
+}
+
+// tally counts replicas by condition.
+type tally [fine + 1]int
+
+// worst is the condition of the worst replica.
+func (t *tally) worst() condition {
+	for c, n := range t {
+		if n > 0 {
+			return condition(c)
+		}
+	}
+	return fine
+}
+
+// others are how many replicas are in each condition but the best, the worst first,
+// with the words for one and for many.
+func (t *tally) others(words [fine][2]string) []string {
+	var said []string
+	for c, w := range words {
+		if n := t[c]; n > 0 {
+			said = append(said, inGroups(strconv.Itoa(n))+verb(n, w[0], w[1]))
+		}
+	}
+	return said
 }
 
 // verb agrees with a number.
