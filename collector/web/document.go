@@ -82,23 +82,6 @@ type Numbers struct {
 	Failed     *float64 `json:"failed_ratio,omitempty"`
 }
 
-// document is the view as data.
-func (v *fleetView) document(s *Server, all []*replica, pools []*poolView) *Fleet {
-	doc := &Fleet{
-		At: moment(v.now), Version: v.Version, Searches: v.Searches,
-		Verdict: v.Verdict.Verdict,
-		Pools:   make([]Pool, len(pools)), Replicas: make([]Replica, len(all)),
-	}
-	for i, p := range pools {
-		doc.Pools[i] = p.document()
-	}
-	clean := newScrubber()
-	for i, r := range all {
-		doc.Replicas[i] = s.replicaDocument(r, clean)
-	}
-	return doc
-}
-
 // document is the pool as data.
 func (p *poolView) document() Pool {
 	return Pool{
@@ -135,5 +118,16 @@ func (s *Server) writeFleet(w http.ResponseWriter, f filter, now time.Time) {
 	all, byPool := s.readFleet()
 	v := s.newFleetView(f, all, now)
 	all = f.take(all)
-	writeJSON(w, v.document(s, all, poolViews(all, byPool)))
+	doc := &Fleet{
+		At: moment(now), Version: v.Version, Verdict: v.Verdict.Verdict, Searches: v.Searches,
+		Pools: []Pool{}, Replicas: make([]Replica, len(all)),
+	}
+	for _, p := range poolViews(all, byPool) {
+		doc.Pools = append(doc.Pools, p.document())
+	}
+	clean := newScrubber()
+	for i, r := range all {
+		doc.Replicas[i] = s.replicaDocument(r, clean)
+	}
+	writeJSON(w, doc)
 }

@@ -22,7 +22,9 @@ type route struct {
 	// gated routes cost work: beyond MaxInFlight they wait for three seconds at most,
 	// and then answer 503.
 	gated bool
-	serve func(http.ResponseWriter, *http.Request)
+	// lifecycle routes are refused unless they were opened.
+	lifecycle bool
+	serve     func(http.ResponseWriter, *http.Request)
 }
 
 // routes are all paths of the server.
@@ -36,10 +38,10 @@ func (s *Server) routes() map[string]route {
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
 		"/targets":   {methods: read, gated: true, serve: s.serveTargets},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
-		"/config":    {methods: read, serve: s.serveConfig},
+		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
 		"/-/healthy": {methods: read, serve: s.serveHealthy},
 		"/-/ready":   {methods: read, serve: s.serveReady},
-		"/-/reload":  {methods: []string{http.MethodPost}, serve: s.serveReload},
+		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
 		otherPath:    {serve: http.NotFound, methods: nil},
 	}
 }
@@ -76,6 +78,10 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 	if len(found.methods) > 0 && !slices.Contains(found.methods, r.Method) {
 		w.Header().Set("Allow", strings.Join(found.methods, ", "))
 		http.Error(w, "Method not allowed: use "+strings.Join(found.methods, " or "), http.StatusMethodNotAllowed)
+		return
+	}
+	if found.lifecycle && !s.opts.EnableLifecycle {
+		say(w, http.StatusForbidden, closedPath)
 		return
 	}
 	if !found.gated {
