@@ -49,10 +49,12 @@ type fleetView struct {
 	// Rest are pools of which only the sums are shown.
 	Rest     []*poolView
 	RestMore int
-	// Before and After are the addresses of the other rows.
-	Before, After string
-	Refresh       int
+	turns
+	Refresh int
 }
+
+// turns are the addresses of the other rows.
+type turns struct{ Before, After string }
 
 // serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {

@@ -59,9 +59,7 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
 	return &pages{
 		store: store, own: own, config: config, metrics: m,
-		compressors: sync.Pool{New: func() any { return &exposition.Compressor{} }},
-		scratch:     sync.Pool{New: func() any { return &[]byte{} }},
-		whole:       newSelection(query{}, ""),
+		whole: newSelection(query{}, ""),
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -38,14 +37,7 @@ func tidy(list []string) []string {
 
 // key is equal for queries that mean the same.
 func (q *query) key() string {
-	var b strings.Builder
-	for _, list := range [][]string{q.targets, q.pools, q.names} {
-		for _, one := range list {
-			fmt.Fprintf(&b, "%q", one)
-		}
-		b.WriteByte(';')
-	}
-	return b.String()
+	return fmt.Sprintf("%q", [][]string{q.targets, q.pools, q.names})
 }
 
 // whole says whether every replica is asked for.

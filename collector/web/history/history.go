@@ -173,7 +173,7 @@ func (h *History) Recent(key string) Recent {
 	if t == nil {
 		return Recent{}
 	}
-	r := Recent{Changes: append([]Change(nil), t.changes...), Failure: t.failure}
+	r := Recent{Changes: slices.Clone(t.changes), Failure: t.failure}
 	r.Tokens, r.Waiting = make([]float64, len(t.samples)), make([]float64, len(t.samples))
 	for i := range t.samples {
 		s := t.samples[(t.next+i)%len(t.samples)]
