@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
@@ -40,10 +41,9 @@ func readKnown(t *target.Target, s *target.Status, clean scrubber) knownState {
 		EngineBuildVersion: s.EngineBuildVersion, Silent: t.Silent, Models: s.Models, Canary: readCanary(s.Canary, clean),
 	}
 	for _, list := range s.Checks {
-		checks := make([]target.Check, len(list.Checks))
-		for i, c := range list.Checks {
-			c.Reason = clean.text(c.Reason)
-			checks[i] = c
+		checks := slices.Clone(list.Checks)
+		for i := range checks {
+			checks[i].Reason = clean.text(checks[i].Reason)
 		}
 		k.Checks = append(k.Checks, target.CheckList{Name: list.Name, Checks: checks})
 	}
