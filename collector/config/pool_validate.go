@@ -19,7 +19,8 @@ func (c *Pool) Validate() error {
 	errs := faults{checkName("pool_id", c.PoolID)}
 	errs.when(!slices.Contains(Engines(), c.Engine), "engine: %q is unknown; use %s", c.Engine, strings.Join(Engines(), ", "))
 	return errors.Join(append(errs,
-		c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(), c.validateModels(), c.validateVersions(),
+		c.validateTimes(), c.validateAddress(), c.validateProtocol(), c.validateIterations(), c.validateCanary(),
+		c.validateModels(), c.validateVersions(),
 		c.Discovery.Validate(),
 		prefixed("relabel_configs", c.RelabelConfigs.Validate()),
 		prefixed("metric_relabel_configs", c.MetricRelabelConfigs.ValidateSeries()),

@@ -62,7 +62,9 @@ func (p *poolView) Tone() string { return p.count.worst().Tone() }
 // Tally says how many serve, and of all others why they are not among them.
 func (p *poolView) Tally() string {
 	serving := inGroups(strconv.Itoa(p.count[fine])) + " of " + inGroups(strconv.Itoa(p.total)) + " serving"
-	others := p.count.others([fine][2]string{{" does not", " do not"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"}})
+	others := p.count.others([fine][2]string{
+		{" does not", " do not"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
+	})
 	return strings.Join(append([]string{serving}, others...), ", ")
 }
 

@@ -71,7 +71,10 @@ func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
 	if since := s.since(r); !since.IsZero() {
 		v.Since = age(now.Sub(since))
 	}
-	v.evidence = evidence{origins(r), changes(recent.Changes, clean, now), lastFailure(r, &recent, clean, v), notMet(v.State.Checks), commands(r)}
+	v.evidence = evidence{
+		Labels: origins(r), Changes: changes(recent.Changes, clean, now), Failure: lastFailure(r, &recent, clean, v),
+		Lists: notMet(v.State.Checks), Commands: commands(r),
+	}
 	return v
 }
 
