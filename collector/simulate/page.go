@@ -32,8 +32,6 @@ func rustDialect() dialect { return dialect{number: appendRust, parts: "bsc"} }
 type page struct {
 	dialect
 	seed uint64
-	// With openMetrics the page drops _total from the family name and ends with # EOF.
-	openMetrics bool
 
 	out              []byte
 	kind, name, help string
@@ -163,11 +161,7 @@ func (p *page) flush() {
 	if len(p.series) == 0 {
 		return
 	}
-	name := p.name
-	if p.openMetrics {
-		name = strings.TrimSuffix(name, "_total")
-	}
-	p.out = append(p.out, "# HELP "+name+" "+p.help+"\n# TYPE "+name+" "+p.kind+"\n"...)
+	p.out = append(p.out, "# HELP "+p.name+" "+p.help+"\n# TYPE "+p.name+" "+p.kind+"\n"...)
 	if p.seed != 0 {
 		slices.SortFunc(p.series, func(a, b block) int { return cmp.Compare(a.hash, b.hash) })
 	}
@@ -180,9 +174,6 @@ func (p *page) flush() {
 // bytes ends the page and hands it over.
 func (p *page) bytes() []byte {
 	p.flush()
-	if p.openMetrics {
-		p.out = append(p.out, "# EOF\n"...)
-	}
 	return p.out
 }
 

@@ -2,27 +2,16 @@ package simulate
 
 import (
 	"net/http"
-	"strings"
 	"time"
 )
 
 func (s *serve) handlers(r *Replica) []http.Handler {
-	mux := r.routes(s, map[string]answer{
+	return r.fastAPI(r.routes(s, map[string]answer{
 		"GET /health":    s.health,
 		"GET /version":   ok(func() any { return object{"version": s.w.spec.TRTLLMVersion} }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "tensorrt_llm", s.w.spec.Model) }),
 		"GET /metrics":   ok(s.statistics),
-	})
-	r.addChat(mux, s)
-	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		// The page is a mounted application: any method, any path that begins so.
-		if s.w.spec.NoPerfMetrics || !strings.HasPrefix(req.URL.Path, "/prometheus/metrics") {
-			notFound(w, req)
-			return
-		}
-		s.prometheus(r, w, req)
-	})
-	return []http.Handler{uvicorn(mux)}
+	}), s, s.w.spec.NoPerfMetrics)
 }
 
 // health is always 200 in the old server; the newer ones ask the executor.
@@ -31,11 +20,6 @@ func (s *serve) health(*http.Request) (status int, body any) {
 		return http.StatusServiceUnavailable, text{plainText, []byte("LLM is unavailable. Please check the server logs for more details.")}
 	}
 	return http.StatusOK, nil
-}
-
-// prometheus answers as prometheus_client's ASGI application.
-func (s *serve) prometheus(r *Replica, w http.ResponseWriter, req *http.Request) {
-	r.asgiPage(s, w, req, s.render)
 }
 
 // statistics is GET /metrics: JSON iteration records, each handed out once. A

@@ -4,10 +4,8 @@ import "strconv"
 
 // page renders /prometheus/metrics as prometheus_client's multiprocess mode does:
 // what has no sample is absent, gauges carry a pid.
-func (s *serve) page() []byte { return s.render(false) }
-
-func (s *serve) render(openMetrics bool) []byte {
-	p := &page{dialect: pythonDialect(), openMetrics: openMetrics}
+func (s *serve) page() []byte {
+	p := &page{dialect: pythonDialect()}
 	s.write(s, p)
 	return p.bytes()
 }

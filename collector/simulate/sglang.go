@@ -2,7 +2,6 @@ package simulate
 
 import (
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -120,15 +119,7 @@ func (s *sglang) handlers(r *Replica) []http.Handler {
 	for _, path := range []string{"GET /health", "GET /health_generate"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) { s.generateHealth(r, w, req) })
 	}
-	r.addChat(mux, s)
-	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		if s.w.spec.NoPerfMetrics || !strings.HasPrefix(req.URL.Path, "/metrics") {
-			notFound(w, req)
-			return
-		}
-		r.clientPage(s, w, req, s.page)
-	})
-	return []http.Handler{uvicorn(mux)}
+	return r.fastAPI(mux, s, s.w.spec.NoPerfMetrics)
 }
 
 // generateHealth sends a request of one token through the engine, and answers

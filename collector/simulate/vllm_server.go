@@ -1,9 +1,6 @@
 package simulate
 
-import (
-	"net/http"
-	"strings"
-)
+import "net/http"
 
 // KindVLLM is vLLM's own OpenAI server, with one engine and one API process.
 const KindVLLM Kind = "vllm"
@@ -121,7 +118,7 @@ func (s *vllmServer) iterated(it *iteration) {
 }
 
 func (s *vllmServer) handlers(r *Replica) []http.Handler {
-	mux := r.routes(s, map[string]answer{
+	return r.fastAPI(r.routes(s, map[string]answer{
 		// The page takes no notice of Accept, unlike whatever else begins so.
 		"GET /metrics": s.w.shown("text/plain; version=1.0.0; charset=utf-8", s.page),
 		// It is 200 for as long as the process is there, whatever the engine does.
@@ -129,14 +126,5 @@ func (s *vllmServer) handlers(r *Replica) []http.Handler {
 		"GET /ping":      ok(func() any { return nil }),
 		"GET /version":   ok(func() any { return object{"version": s.w.spec.EngineVersion} }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "vllm", s.w.spec.Model) }),
-	})
-	r.addChat(mux, s)
-	mux.HandleFunc("/", func(w http.ResponseWriter, req *http.Request) {
-		if !strings.HasPrefix(req.URL.Path, "/metrics") {
-			notFound(w, req)
-			return
-		}
-		r.clientPage(s, w, req, s.page)
-	})
-	return []http.Handler{uvicorn(mux)}
+	}), s, false)
 }
