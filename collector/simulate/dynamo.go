@@ -12,12 +12,7 @@ const KindDynamo Kind = "dynamo"
 
 func dynamoSoftware() software {
 	return software{
-		path: "/metrics",
-		complete: func(s *Spec) error {
-			setDefault(&s.EngineVersion, "1.6.1")
-			setDefault(&s.TRTLLMVersion, "1.3.0rc5")
-			return nil
-		},
+		path: "/metrics", engineVersion: "1.6.1", trtllmVersion: "1.3.0rc5",
 		start: func(w *world) server { return newDynamo(w) },
 	}
 }
@@ -63,9 +58,6 @@ func (d *dynamo) failed(r *request) {
 
 func (d *dynamo) finished(r *request) {
 	d.serve.finished(r)
-	if r.stuck {
-		return
-	}
 	total := seconds(r.arrived, r.lastToken)
 	d.duration.observe(total)
 	d.component.observe(total)

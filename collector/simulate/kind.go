@@ -38,7 +38,10 @@ type software struct {
 	// port of the API.
 	path    string
 	onePort bool
-	// complete fills in what a spec leaves open and says what is wrong with it.
+	// engineVersion, trtllmVersion and model are those of a spec that names none.
+	engineVersion, trtllmVersion, model string
+	// complete fills in what else a spec leaves open and says what is wrong with it;
+	// nil for nothing.
 	complete func(s *Spec) error
 	// start makes a new process.
 	start func(w *world) server
@@ -56,6 +59,8 @@ type software struct {
 // server is a running process: what it books, prints and answers.
 type server interface {
 	observer
+	// The method stuck hears of a request that got all its tokens and never its end.
+	stuck(r *request)
 	// The method admit books a request that comes in, as the real server does, and
 	// says whether it may go to the executor.
 	admit(r *request) bool
@@ -74,11 +79,13 @@ type server interface {
 	handlers(r *Replica) []http.Handler
 }
 
-// plain is the part of servers that take every request, have no work of their
-// own between requests and no models to load, and end at once.
+// plain is the part of servers that take every request, book none that never ends,
+// have no work of their own between requests and no models to load, and end at
+// once.
 type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }
+func (plain) stuck(*request)        {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}
 func (plain) control(string, bool)  {}

@@ -7,12 +7,7 @@ const KindNIM Kind = "nim"
 
 func nimSoftware() software {
 	return software{
-		path: "/v1/metrics", onePort: true,
-		complete: func(s *Spec) error {
-			setDefault(&s.EngineVersion, "1.0.0")
-			setDefault(&s.Model, "meta/llama-3.1-8b-instruct")
-			return nil
-		},
+		path: "/v1/metrics", onePort: true, engineVersion: "1.0.0", model: "meta/llama-3.1-8b-instruct",
 		start: func(w *world) server { return newNIM(w) },
 	}
 }
@@ -36,9 +31,6 @@ func newNIM(w *world) *nim {
 func (s *nim) failed(*request) { s.failures++ }
 
 func (s *nim) finished(r *request) {
-	if r.stuck {
-		return
-	}
 	s.vllm.finished(r)
 	s.success.add(r.reason)
 	s.promptEach.observe(float64(r.prompt))

@@ -92,13 +92,12 @@ func (w *world) started(r *request) { w.server.started(r) }
 func (w *world) finished(r *request) {
 	if r.stuck {
 		w.truth.Stuck++
-	} else {
-		w.truth.bookFinished(r)
+		w.server.stuck(r)
+		return
 	}
+	w.truth.bookFinished(r)
 	w.server.finished(r)
-	if !r.stuck {
-		r.send(streamEvent{done: true})
-	}
+	r.send(streamEvent{done: true})
 }
 
 func (w *world) failed(r *request) {

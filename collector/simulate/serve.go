@@ -50,11 +50,7 @@ func serveOld() software {
 
 func (g generation) software() software {
 	return software{
-		path: "/prometheus/metrics", onePort: true, abortsAbandoned: true,
-		complete: func(s *Spec) error {
-			setDefault(&s.TRTLLMVersion, g.version)
-			return nil
-		},
+		path: "/prometheus/metrics", onePort: true, trtllmVersion: g.version, abortsAbandoned: true,
 		start: func(w *world) server { return newServe(w, g) },
 	}
 }
@@ -140,10 +136,9 @@ func (s *serve) failed(*request) {
 	s.wake()
 }
 
-// finished books a request at its end; one whose client has left, or whose
-// stream never ended, is never booked.
+// finished books a request at its end; one whose client has left is never booked.
 func (s *serve) finished(r *request) {
-	if r.abandoned || r.stuck {
+	if r.abandoned {
 		return
 	}
 	b, l := &s.booked, latencyOf(r)

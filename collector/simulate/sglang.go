@@ -10,11 +10,7 @@ const KindSGLang Kind = "sglang"
 
 func sglangSoftware() software {
 	return software{
-		path: "/metrics", onePort: true, abortsAbandoned: true,
-		complete: func(s *Spec) error {
-			setDefault(&s.EngineVersion, "0.5.23")
-			return nil
-		},
+		path: "/metrics", onePort: true, engineVersion: "0.5.23", abortsAbandoned: true,
 		start: func(w *world) server { return newSGLang(w) },
 	}
 }
@@ -71,9 +67,6 @@ func (s *sglang) started(r *request) {
 func (s *sglang) failed(*request) { s.responses[http.StatusInternalServerError]++ }
 
 func (s *sglang) finished(r *request) {
-	if r.stuck {
-		return
-	}
 	s.responses[http.StatusOK]++
 	s.requests++
 	if r.abandoned {

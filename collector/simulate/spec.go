@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -77,11 +78,16 @@ func (s Spec) complete() (Spec, software, error) {
 	if !known {
 		return s, kind, fmt.Errorf("kind: unknown server %q", s.Kind)
 	}
-	err := kind.complete(&s)
+	setDefault(&s.EngineVersion, kind.engineVersion)
+	setDefault(&s.TRTLLMVersion, kind.trtllmVersion)
+	setDefault(&s.Model, cmp.Or(kind.model, "tiny-llama"))
+	var err error
+	if kind.complete != nil {
+		err = kind.complete(&s)
+	}
 	setDefault(&s.Name, string(s.Kind))
 	setDefault(&s.Host, "127.0.0.1")
 	setDefault(&s.Topology, TopologyEnsemble)
-	setDefault(&s.Model, "tiny-llama")
 	setDefault(&s.ModelLoad, 2*time.Second)
 	setDefault(&s.UnloadDuration, 1500*time.Millisecond)
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()

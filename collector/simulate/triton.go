@@ -55,10 +55,8 @@ func (silent) histograms(*page)    {}
 
 func (f flavour) software() software {
 	return software{
-		path: "/metrics", onePort: f.onePort != nil, roleFirst: true,
+		path: "/metrics", onePort: f.onePort != nil, engineVersion: "2.64.0", trtllmVersion: "1.1.0", roleFirst: true,
 		complete: func(s *Spec) error {
-			setDefault(&s.EngineVersion, "2.64.0")
-			setDefault(&s.TRTLLMVersion, "1.1.0")
 			if f.complete != nil {
 				f.complete(s)
 			}

@@ -77,6 +77,9 @@ func (t *triton) finished(r *request) {
 	}
 }
 
+// stuck is finished but for the model that clients call.
+func (t *triton) stuck(r *request) { t.finished(r) }
+
 // finishEntry books the model over the LLM: an ensemble sums the times of its
 // steps, so its compute times can exceed its request time.
 func (t *triton) finishEntry(r *request, work call) {

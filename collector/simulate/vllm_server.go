@@ -7,11 +7,7 @@ const KindVLLM Kind = "vllm"
 
 func vllmServerSoftware() software {
 	return software{
-		path: "/metrics", onePort: true, abortsAbandoned: true, endsFailed: true,
-		complete: func(s *Spec) error {
-			setDefault(&s.EngineVersion, "0.32.0")
-			return nil
-		},
+		path: "/metrics", onePort: true, engineVersion: "0.32.0", abortsAbandoned: true, endsFailed: true,
 		start: func(w *world) server { return newVLLMServer(w) },
 	}
 }
@@ -86,9 +82,6 @@ func (s *vllmServer) started(r *request) {
 func (s *vllmServer) failed(*request) { s.answered["5xx"]++ }
 
 func (s *vllmServer) finished(r *request) {
-	if r.stuck {
-		return
-	}
 	s.answered["2xx"]++
 	if r.abandoned {
 		return
