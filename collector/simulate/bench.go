@@ -84,7 +84,7 @@ func (b *benchPage) core(reasons bool) {
 		b.family("counter", "nv_inference_request_failure", helpFailure)
 		for _, m := range b.models {
 			for _, r := range failureReasons() {
-				labels := pairs("model", m, "reason", r, "version", "1")
+				labels := with(modelLabels(m), "reason", r)
 				b.add(labels, b.grown(labels, 0.8))
 			}
 		}

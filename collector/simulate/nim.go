@@ -48,10 +48,7 @@ func (s *nim) page() []byte {
 	waiting := max(0, s.w.engine.inFlight()-s.last.scheduled)
 	gauge := func(name, help string, v float64) { p.one("gauge", name, help, labels, v) }
 	counter := func(name, help string, v uint64) { p.one("counter", name, help, labels, float64(v)) }
-	p.one("gauge", "python_info", "Python platform information",
-		pairs("implementation", "CPython", "major", "3", "minor", "10", "patchlevel", "12", "version", "3.10.12"), 1)
-	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "",
-		float64(s.w.start.Add(s.w.up).UnixMilli())/1e3)
+	s.w.writePython(p, "10", "12")
 	gauge("num_requests_running", "Number of requests currently running on GPU.", float64(s.last.scheduled))
 	gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(waiting))
 	gauge("num_request_max", "Max number of concurrently running requests.", float64(cfg.MaxActive))
@@ -62,7 +59,7 @@ func (s *nim) page() []byte {
 	p.histogram("request_generation_tokens", "Number of generation tokens processed.", labels, s.generationEach)
 	p.family("counter", "request_finish_total", "Count of finished requests, differentiated by finish reason as label.")
 	for _, c := range s.success {
-		p.add(pairs("finished_reason", c.reason, "model_name", s.w.spec.Model), c.n)
+		p.add(with(labels, "finished_reason", c.reason), c.n)
 	}
 	counter("request_success_total", "Count of successful requests.", s.e2e.n)
 	counter("request_failure_total", "Count of failed requests.", s.failures)

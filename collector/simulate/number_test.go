@@ -47,11 +47,13 @@ func TestLabelsAreEscapedAndOrdered(t *testing.T) {
 		`model_name="b"`:                 {``, `,model_name="b"`},
 		`a="1",b="2"`:                    {`a="1",b="2",`, ``},
 	} {
-		before, after := pythonDialect().around("le", labels)
+		before, after := around("le", labels)
 		require.Equal(t, want, [2]string{before, after})
 	}
-	before, after := cppDialect().around("le", `model="m",version="1"`)
-	require.Equal(t, [2]string{`model="m",version="1",`, ``}, [2]string{before, after})
+	require.Equal(t, `a="1",b="x\"y",c="3"`, with(`a="1",c="3"`, "b", `x"y`))
+	cpp := &page{dialect: cppDialect()}
+	cpp.histogram("h", "", `model="m",version="1"`, newHistogram(1))
+	require.Contains(t, string(cpp.bytes()), "\nh_bucket{model=\"m\",version=\"1\",le=\"1\"} 0\n", "there le is the last")
 }
 
 func TestSummaryForgetsAfterAMinute(t *testing.T) {

@@ -88,7 +88,10 @@ func (p *page) addHistogram(labels string, h *histogram) {
 }
 
 func (p *page) buckets(labels string, h *histogram) {
-	before, after := p.around("le", labels)
+	before, after := labels+",", ""
+	if p.sorted {
+		before, after = around("le", labels)
+	}
 	var total uint64
 	for i, n := range h.counts {
 		total += n
@@ -103,15 +106,19 @@ func (p *page) buckets(labels string, h *histogram) {
 	}
 }
 
-// around says what of the labels is before and after a label.
-func (d dialect) around(name, labels string) (before, after string) {
-	if d.sorted {
-		parts := strings.SplitAfter(labels, `",`)
-		if at := slices.IndexFunc(parts, func(label string) bool { return label > name }); at >= 0 {
-			return strings.Join(parts[:at], ""), "," + strings.Join(parts[at:], "")
-		}
+// around says what of the labels is before and after a label, by its name.
+func around(name, labels string) (before, after string) {
+	parts := strings.SplitAfter(labels, `",`)
+	if at := slices.IndexFunc(parts, func(label string) bool { return label > name }); at >= 0 {
+		return strings.Join(parts[:at], ""), "," + strings.Join(parts[at:], "")
 	}
 	return labels + ",", ""
+}
+
+// with are sorted labels with another one in its place.
+func with(labels, name, value string) string {
+	before, after := around(name, labels)
+	return before + pairs(name, value) + after
 }
 
 // addSummary writes one summary in prometheus-cpp's order: count, sum, quantiles.

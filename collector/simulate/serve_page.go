@@ -32,10 +32,9 @@ func (s *serve) labels() string {
 }
 
 func (s *serve) writeSuccess(p *page, prefix string) {
-	engine, model := s.names()
 	p.family("counter", prefix+"request_success_total", "Count of successfully processed requests.")
 	for _, c := range s.booked.success {
-		p.add(pairs("engine_type", engine, "finished_reason", c.reason, "model_name", model), c.n)
+		p.add(with(s.labels(), "finished_reason", c.reason), c.n)
 	}
 }
 
@@ -76,8 +75,7 @@ func (s *serve) writeConfig(p *page) {
 // gauge writes a gauge of the last iteration, once there was one.
 func (s *serve) gauge(p *page, name, help string, v float64) {
 	if s.collected.logged {
-		engine, model := s.names()
-		p.one("gauge", "trtllm_"+name, help, pairs("engine_type", engine, "model_name", model, "pid", s.pid), v)
+		p.one("gauge", "trtllm_"+name, help, with(s.labels(), "pid", s.pid), v)
 	}
 }
 
@@ -128,9 +126,8 @@ func (s *serve) writeCounters(p *page) {
 	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
 		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.cached)
 	if b.failed > 0 {
-		engine, model := s.names()
 		p.one("counter", "trtllm_request_error_total", "Total request errors, labeled by HTTP status code.",
-			pairs("engine_type", engine, "http_code", "500", "model_name", model), float64(b.failed))
+			with(labels, "http_code", "500"), float64(b.failed))
 	}
 	if len(b.success) > 0 {
 		s.writeSuccess(p, "trtllm_")

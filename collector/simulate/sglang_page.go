@@ -6,24 +6,17 @@ import (
 	"strconv"
 )
 
-// labels are those of the scheduler's series with a further pair in its place.
-func (s *sglang) labels(name, value string) string {
-	var all []string
-	for _, pair := range [][2]string{{"engine_type", "unified"}, {"mode", ""}, {"model_name", s.w.spec.Model}, {"moe_ep_rank", "0"}, {"pid", ""}, {"pp_rank", "0"}, {"tp_rank", "0"}} {
-		if pair[0] == name {
-			pair[1] = value
-		}
-		if pair[1] != "" {
-			all = append(all, pair[0], pair[1])
-		}
-	}
-	return pairs(all...)
+// labels are those of every series of the engine, ofRank those of its scheduler's
+// and ofRequests those of what requests are booked with.
+func (s *sglang) labels() string {
+	return pairs("engine_type", "unified", "model_name", s.w.spec.Model)
 }
 
-// ofRequests are the labels of what requests are booked with.
-func (s *sglang) ofRequests() string {
-	return pairs("engine_type", "unified", "is_streaming", "true", "model_name", s.w.spec.Model)
+func (s *sglang) ofRank() string {
+	return s.labels() + "," + pairs("moe_ep_rank", "0", "pp_rank", "0", "tp_rank", "0")
 }
+
+func (s *sglang) ofRequests() string { return with(s.labels(), "is_streaming", "true") }
 
 func (s *sglang) page() []byte {
 	p := &page{dialect: pythonDialect()}
@@ -39,7 +32,7 @@ func (s *sglang) writeLoad(p *page) {
 	running := min(s.last.scheduled, inFlight)
 	used, evictable := (kv.used-kv.evictable)*kv.perBlock, kv.evictable*kv.perBlock
 	room := cfg.KVBlocks * cfg.TokensPerBlock
-	gauge := func(name, help string, v float64) { p.one("gauge", "sglang:"+name, help, s.labels("", ""), v) }
+	gauge := func(name, help string, v float64) { p.one("gauge", "sglang:"+name, help, s.ofRank(), v) }
 	gauge("max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.", float64(room))
 	gauge("page_size", "KV cache page size in tokens.", float64(cfg.TokensPerBlock))
 	gauge("num_pages", "Number of KV cache pages.", float64(cfg.KVBlocks))
@@ -58,9 +51,9 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("spec_accept_length", "Mean acceptance length of speculative decoding (accepted drafts + bonus token per forward).", 0)
 	gauge("spec_accept_rate", "Speculative acceptance rate (`accepted drafts / proposed drafts` in batch).", 0)
 	gauge("fwd_occupancy", "Forward pass GPU occupancy percentage.", math.NaN())
-	pid := strconv.Itoa(2000 + s.w.truth.Epoch)
-	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", s.labels("pid", pid), float64(s.last.paused))
-	p.one("gauge", "sglang:num_paused_reqs", "The number of paused requests by async weight sync.", s.labels("pid", pid), 0)
+	process := with(s.ofRank(), "pid", strconv.Itoa(2000+s.w.truth.Epoch))
+	p.one("gauge", "sglang:num_retracted_reqs", "The number of retracted requests.", process, float64(s.last.paused))
+	p.one("gauge", "sglang:num_paused_reqs", "The number of paused requests by async weight sync.", process, 0)
 }
 
 func (s *sglang) writeHTTP(p *page) {
@@ -85,15 +78,15 @@ func (s *sglang) writeSteps(p *page) {
 		p.family("counter", "sglang:"+name, help)
 		for i, mode := range modes {
 			if of[i] > 0 {
-				p.add(s.labels("mode", mode), float64(of[i]))
+				p.add(with(s.ofRank(), "mode", mode), float64(of[i]))
 			}
 		}
 	}
 	modes("cuda_graph_passes_total", "Total number of forward passes categorized by CUDA graph.", []string{"prefill_none", "decode_none"}, s.prefills, s.decodes)
 	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: prefill_compute, prefill_cache, decode.",
 		[]string{"prefill_compute", "decode"}, s.computed, s.decoded)
-	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.labels("", ""), s.queue)
-	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", pairs("engine_type", "unified", "model_name", s.w.spec.Model), s.itl)
+	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.queue)
+	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.labels(), s.itl)
 	p.histogram("sglang:time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ofRequests(), s.ttft)
 }
 
@@ -102,20 +95,19 @@ func (s *sglang) writeRequests(p *page) {
 	if s.requests == 0 {
 		return
 	}
-	plain := pairs("engine_type", "unified", "model_name", s.w.spec.Model)
 	p.one("counter", "sglang:prompt_tokens_total", "Number of prefill tokens processed.", s.ofRequests(), float64(s.prompt))
 	p.one("counter", "sglang:generation_tokens_total", "Number of generation tokens processed.", s.ofRequests(), float64(s.generation))
 	p.one("counter", "sglang:num_requests_total", "Number of requests processed.", s.ofRequests(), float64(s.requests))
 	if s.aborted > 0 {
-		p.one("counter", "sglang:num_aborted_requests_total", "Number of requests aborted.", plain, float64(s.aborted))
+		p.one("counter", "sglang:num_aborted_requests_total", "Number of requests aborted.", s.labels(), float64(s.aborted))
 	}
 	if s.cached > 0 {
 		p.one("counter", "sglang:cached_tokens_total", "Number of cached prompt tokens by source (device/host/storage).",
-			pairs("cache_source", "device", "engine_type", "unified", "model_name", s.w.spec.Model), float64(s.cached))
+			with(s.labels(), "cache_source", "device"), float64(s.cached))
 	}
 	p.histogram("sglang:e2e_request_latency_seconds", "Histogram of End-to-end request latency in seconds", s.ofRequests(), s.e2e)
 	p.histogram("sglang:request_time_per_output_token_seconds",
 		"Per-request TPOT in seconds: (finished_time - first_token_time) / (completion_tokens - 1).", s.ofRequests(), s.tpot)
-	p.histogram("sglang:prompt_tokens_histogram", "Histogram of prompt token length.", plain, s.promptEach)
-	p.histogram("sglang:generation_tokens_histogram", "Histogram of generation token length.", plain, s.generationEach)
+	p.histogram("sglang:prompt_tokens_histogram", "Histogram of prompt token length.", s.labels(), s.promptEach)
+	p.histogram("sglang:generation_tokens_histogram", "Histogram of generation token length.", s.labels(), s.generationEach)
 }

@@ -60,7 +60,7 @@ func (t *triton) writeFailures(p *page, moving float64) {
 	}
 	for _, m := range t.models {
 		for i, reason := range failureReasons() {
-			p.add(pairs("model", m.name, "reason", reason, "version", "1"), moving*float64(m.failures[i]))
+			p.add(with(modelLabels(m.name), "reason", reason), moving*float64(m.failures[i]))
 		}
 	}
 }

@@ -225,9 +225,4 @@ func (p *page) group(kind, name, help, label string, values []value) {
 
 // category renders the labels of one series of the TRT-LLM backend in
 // alphabetical order, as prometheus-cpp does.
-func category(label, value string) string {
-	if label < "model" {
-		return pairs(label, value, "model", "tensorrt_llm", "version", "1")
-	}
-	return pairs("model", "tensorrt_llm", label, value, "version", "1")
-}
+func category(label, value string) string { return with(modelLabels("tensorrt_llm"), label, value) }

@@ -30,6 +30,16 @@ func (v *vllm) iterated(it *iteration) {
 
 func seconds(from, to time.Duration) float64 { return (to - from).Seconds() }
 
+// born is when the process began, in seconds of the Unix epoch.
+func (w *world) born() float64 { return float64(w.start.Add(w.up).UnixMilli()) / 1e3 }
+
+// writePython writes what prometheus_client says of a process with Python 3.
+func (w *world) writePython(p *page, minor, patch string) {
+	p.one("gauge", "python_info", "Python platform information",
+		pairs("implementation", "CPython", "major", "3", "minor", minor, "patchlevel", patch, "version", "3."+minor+"."+patch), 1)
+	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "", w.born())
+}
+
 func (v *vllm) writeTokens(p *page, prefix, labels string) {
 	p.one("counter", prefix+"prompt_tokens_total", "Number of prefill tokens processed.", labels, float64(v.prompt))
 	p.one("counter", prefix+"generation_tokens_total", "Number of generation tokens processed.", labels, float64(v.generation))

@@ -4,7 +4,7 @@ import "strconv"
 
 func (s *vllmServer) page() []byte {
 	p := &vllmWriter{page: page{dialect: dialect{number: appendPython, parts: "bcs", sorted: true}}, s: s}
-	p.process()
+	s.w.writePython(&p.page, "12", "1")
 	if !s.w.spec.NoPerfMetrics {
 		p.load()
 		p.tokens()
@@ -23,41 +23,31 @@ type vllmWriter struct {
 	s *vllmServer
 }
 
-// of are the labels of the engine, with further ones that come between or after
-// them by name.
-func (p *vllmWriter) of(pairsMore ...string) string {
-	all := append([]string{"engine", "0", "model_name", p.s.w.spec.Model}, pairsMore...)
-	if len(pairsMore) > 0 && pairsMore[0] < "model_name" {
-		all = append(append([]string{"engine", "0"}, pairsMore...), "model_name", p.s.w.spec.Model)
-	}
-	return pairs(all...)
-}
+// of are the labels of the engine.
+func (p *vllmWriter) of() string { return pairs("engine", "0", "model_name", p.s.w.spec.Model) }
 
-// counter writes a counter of the engine, by the values of a label if it has one.
-func (p *vllmWriter) counter(name, help, label string, values []string, of func(value string) uint64) {
-	labels := func(value string) string {
-		if label == "" {
-			return p.of()
-		}
-		return p.of(label, value)
-	}
+// counter writes a counter by the values of a label that comes to others.
+func (p *vllmWriter) counter(name, help, labels, label string, values []string, of func(value string) uint64) {
 	p.family("counter", "vllm:"+name+"_total", help)
 	for _, v := range values {
-		p.add(labels(v), float64(of(v)))
+		p.add(with(labels, label, v), float64(of(v)))
 	}
 	p.family("gauge", "vllm:"+name+"_created", help)
 	for _, v := range values {
-		p.add(labels(v), p.s.born())
+		p.add(with(labels, label, v), p.s.w.born())
 	}
 }
 
 // count is a counter without a label of its own.
 func (p *vllmWriter) count(name, help string, v uint64) {
-	p.counter(name, help, "", []string{""}, func(string) uint64 { return v })
+	p.one("counter", "vllm:"+name+"_total", help, p.of(), float64(v))
+	p.created(name, help)
 }
 
-// born is when the process made its counters.
-func (s *vllmServer) born() float64 { return float64(s.w.start.Add(s.w.up).UnixMilli()) / 1e3 }
+// created writes when the process made its counters.
+func (p *vllmWriter) created(name, help string) {
+	p.one("gauge", "vllm:"+name+"_created", help, p.of(), p.s.w.born())
+}
 
 func (p *vllmWriter) gauge(name, help string, v float64) {
 	p.one("gauge", "vllm:"+name, help, p.of(), v)
@@ -65,13 +55,7 @@ func (p *vllmWriter) gauge(name, help string, v float64) {
 
 func (p *vllmWriter) each(name, help string, h *histogram) {
 	p.histogram("vllm:"+name, help, p.of(), h)
-	p.one("gauge", "vllm:"+name+"_created", help, p.of(), p.s.born())
-}
-
-func (p *vllmWriter) process() {
-	p.one("gauge", "python_info", "Python platform information",
-		pairs("implementation", "CPython", "major", "3", "minor", "12", "patchlevel", "1", "version", "3.12.1"), 1)
-	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "", p.s.born())
+	p.created(name, help)
 }
 
 func (p *vllmWriter) load() {
@@ -80,12 +64,12 @@ func (p *vllmWriter) load() {
 	p.gauge("num_requests_running", "Number of requests in model execution batches.", float64(running))
 	p.gauge("num_requests_waiting", "Number of requests waiting to be processed.", float64(inFlight-running))
 	p.family("gauge", "vllm:num_requests_waiting_by_reason", "Number of waiting requests by reason.")
-	p.add(p.of("reason", "capacity"), float64(inFlight-running))
-	p.add(p.of("reason", "deferred"), 0)
+	p.add(with(p.of(), "reason", "capacity"), float64(inFlight-running))
+	p.add(with(p.of(), "reason", "deferred"), 0)
 	p.family("gauge", "vllm:engine_sleep_state", "Engine sleep state; awake = 0 means engine is sleeping; awake = 1 means engine is awake; weights_offloaded = 1 means sleep level 1; discard_all = 1 means sleep level 2.")
-	p.add(p.of("sleep_state", "awake"), 1)
-	p.add(p.of("sleep_state", "weights_offloaded"), 0)
-	p.add(p.of("sleep_state", "discard_all"), 0)
+	p.add(with(p.of(), "sleep_state", "awake"), 1)
+	p.add(with(p.of(), "sleep_state", "weights_offloaded"), 0)
+	p.add(with(p.of(), "sleep_state", "discard_all"), 0)
 	used := min(float64(s.w.engine.kv.used)/float64(s.w.spec.Engine.KVBlocks-1), 1)
 	p.gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", used)
 }
@@ -96,12 +80,12 @@ func (p *vllmWriter) tokens() {
 	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.cached)
 	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.preempted)
 	p.count("prompt_tokens", "Number of prefill tokens processed.", s.prompt)
-	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", "source",
+	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.of(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
 			return map[string]uint64{"local_compute": s.prompt - s.cached, "local_cache_hit": s.cached}[source]
 		})
 	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.cached)
-	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", "source",
+	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", p.of(), "source",
 		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
 			return map[string]uint64{"device": s.cached}[source]
 		})
@@ -110,18 +94,10 @@ func (p *vllmWriter) tokens() {
 
 func (p *vllmWriter) requests() {
 	s := p.s
-	p.counter("request_success", "Count of successfully processed requests.", "finished_reason",
+	p.counter("request_success", "Count of successfully processed requests.", p.of(), "finished_reason",
 		[]string{"stop", "length", "abort", "error", "repetition"}, func(reason string) uint64 { return s.finishedBy[reason] })
-	const rejections = "Number of admission attempts rejected by a queue limit, by reason."
-	for _, part := range []struct {
-		kind, suffix string
-		v            float64
-	}{{"counter", "_total", 0}, {"gauge", "_created", s.born()}} {
-		p.family(part.kind, "vllm:admission_rejections"+part.suffix, rejections)
-		for _, reason := range []string{"max_num_queued_reqs", "max_num_queued_tokens"} {
-			p.add(pairs("model_name", s.w.spec.Model, "reason", reason), part.v)
-		}
-	}
+	p.counter("admission_rejections", "Number of admission attempts rejected by a queue limit, by reason.", pairs("model_name", s.w.spec.Model), "reason",
+		[]string{"max_num_queued_reqs", "max_num_queued_tokens"}, func(string) uint64 { return 0 })
 	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
 	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
 	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.steps)
