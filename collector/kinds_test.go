@@ -35,7 +35,7 @@ func kinds() map[string]simulate.Spec {
 		"triton-cpp-25.07":         {Kind: simulate.KindTriton, EngineVersion: "2.59.1"},
 		"triton-cpp-24.08":         {Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
 		"triton-cpp-23.11":         {Kind: simulate.KindTriton, EngineVersion: "2.40.0"},
-		"triton-bls":               {Kind: simulate.KindTriton, Setup: simulate.Setup{Topology: simulate.TopologyBLS}},
+		"triton-bls":               {Kind: simulate.KindTriton, Setup: simulate.Setup{BLS: true}},
 		"triton-static":            {Kind: simulate.KindTriton, Setup: simulate.Setup{StaticBatching: true}},
 		"triton-python-25.12":      {Kind: simulate.KindTritonPython},
 		"triton-python-24.06":      {Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},

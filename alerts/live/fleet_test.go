@@ -27,7 +27,7 @@ func fleetSpec() simulate.FleetSpec {
 	work := simulate.Workload{Rate: 3, PromptTokens: 200, OutputTokens: 60, Spread: 0.3, SharedPrefix: 0.6, PrefixTokens: 128}
 	small := simulate.Engine{MaxActive: 16, KVBlocks: 1200, IterationBase: 8 * time.Millisecond}
 	triton := simulate.Spec{
-		Kind: simulate.KindTriton, EngineVersion: "2.65.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Topology: simulate.TopologyEnsemble, Histograms: true, Summaries: true}, Workload: work, Engine: small,
+		Kind: simulate.KindTriton, EngineVersion: "2.65.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Histograms: true, Summaries: true}, Workload: work, Engine: small,
 	}
 	serve := simulate.Spec{Kind: simulate.KindServe, Model: "qwen", Workload: work, Engine: small}
 	streaming := triton

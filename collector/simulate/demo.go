@@ -18,7 +18,7 @@ func DemoFleet(speed float64) FleetSpec {
 		llama.Replicas = append(llama.Replicas, Spec{
 			Name: fmt.Sprintf("llama-70b-%d", i), Kind: KindTriton, Seed: uint64(10 + i), Speed: speed,
 			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0",
-			Setup: Setup{Topology: TopologyEnsemble, Histograms: true}, Streaming: true, GPUs: 4,
+			Setup: Setup{Histograms: true}, Streaming: true, GPUs: 4,
 			Loading:  Loading{LoadDuration: time.Duration(i) * 500 * time.Millisecond},
 			Workload: Workload{Rate: 3, PromptTokens: 700, OutputTokens: 180, ErrorRate: 0.004, SharedPrefix: 0.6, PrefixTokens: 512},
 			Engine: Engine{

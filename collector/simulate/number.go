@@ -50,6 +50,21 @@ func newHistogram(bounds ...float64) *histogram {
 	return &histogram{bounds: bounds, counts: make([]uint64, len(bounds)+1)}
 }
 
+// The buckets of vLLM's histograms of times to the first token, between tokens and
+// of whole requests or their phases, which TensorRT-LLM took over.
+
+func firstTokenTimes() *histogram {
+	return newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
+}
+
+func tokenTimes() *histogram {
+	return newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
+}
+
+func requestTimes() *histogram {
+	return newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
+}
+
 func (h *histogram) observe(v float64) { h.observeN(v, 1) }
 
 // observeN books n observations of the same value.

@@ -112,16 +112,13 @@ const (
 )
 
 func newServe(w *world, g generation) *serve {
-	// The buckets of E2E, queue, decode and inference times.
-	latency := []float64{0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680}
 	return &serve{
 		plain: plain{w}, generation: g,
 		pid:       strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
 		collected: iterationCounters{batch: newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)},
 		booked: requestCounters{
-			e2e: newHistogram(latency...), queue: newHistogram(latency...), decode: newHistogram(latency...), inference: newHistogram(latency...),
-			ttft:       newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560),
-			tpot:       newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80),
+			e2e: requestTimes(), queue: requestTimes(), decode: requestTimes(), inference: requestTimes(),
+			ttft: firstTokenTimes(), tpot: tokenTimes(),
 			prefill:    newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
 			cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
 		},

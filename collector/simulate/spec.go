@@ -7,15 +7,6 @@ import (
 	"time"
 )
 
-// Topology says through which model of a Triton repository requests come in.
-type Topology string
-
-// The ways into a Triton LLM repository.
-const (
-	TopologyEnsemble Topology = "ensemble" // The model "ensemble".
-	TopologyBLS      Topology = "bls"      // The model "tensorrt_llm_bls".
-)
-
 // Spec says what a replica is. Zero fields take sensible values for the kind.
 type Spec struct {
 	// Name is the replica's name in the fleet.
@@ -52,7 +43,9 @@ type Ports struct {
 
 // Setup is how a server is set up, by its flags and by the configs of its models.
 type Setup struct {
-	Topology Topology
+	// BLS has requests come into a Triton repository through its model
+	// "tensorrt_llm_bls" instead of "ensemble".
+	BLS bool
 	// Summaries and Histograms are --metrics-config's summary_latencies and
 	// histogram_latencies; CountersFrozen is counter_latencies=false.
 	Summaries, Histograms, CountersFrozen bool
@@ -87,7 +80,6 @@ func (s Spec) complete() (Spec, software, error) {
 	}
 	setDefault(&s.Name, string(s.Kind))
 	setDefault(&s.Host, "127.0.0.1")
-	setDefault(&s.Topology, TopologyEnsemble)
 	setDefault(&s.ModelLoad, 2*time.Second)
 	setDefault(&s.UnloadDuration, 1500*time.Millisecond)
 	s.Workload, s.Engine = s.Workload.withDefaults(), s.Engine.withDefaults()

@@ -123,7 +123,7 @@ func (t *triton) byName(name string) *model {
 // entry is the model the clients call.
 func (t *triton) entry() *model {
 	m := t.model(roleEnsemble)
-	if t.w.spec.Topology == TopologyBLS {
+	if t.w.spec.BLS {
 		m = t.model(roleBLS)
 	}
 	if m == nil {

@@ -10,9 +10,8 @@ func moduleFlavour() flavour {
 	f.backend = func(t *triton) backend {
 		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
 		b.reset()
-		b.ttft = newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560)
+		b.ttft, b.e2e = firstTokenTimes(), requestTimes()
 		b.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20, 40, 80)
-		b.e2e = newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
 		return b
 	}
 	return f

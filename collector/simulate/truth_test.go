@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -78,10 +79,10 @@ func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
 		llm   = `{model="tensorrt_llm",version="1"}`
 		entry = `{model="ensemble",version="1"}`
 	)
-	for _, topology := range []simulate.Topology{simulate.TopologyEnsemble, simulate.TopologyBLS} {
-		t.Run(string(topology), func(t *testing.T) {
+	for _, bls := range []bool{false, true} {
+		t.Run("bls="+strconv.FormatBool(bls), func(t *testing.T) {
 			r := newReplica(t, simulate.Spec{
-				Setup: simulate.Setup{Topology: topology, Histograms: true}, Streaming: true,
+				Setup: simulate.Setup{BLS: bls, Histograms: true}, Streaming: true,
 				Workload: simulate.Workload{Rate: 6, ErrorRate: 0.1, SharedPrefix: 0.5},
 				Engine:   simulate.Engine{MaxActive: 16},
 			})
@@ -96,7 +97,7 @@ func TestPageAndTruthOfOneMomentAgree(t *testing.T) {
 					s[`nv_llm_output_token_len_sum{model="tensorrt_llm",response_metric_type="total_output_tokens",version="1"}`])
 				require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+llm])
 				require.Equal(t, float64(truth.Failed), s[`nv_inference_request_failure{model="tensorrt_llm",reason="BACKEND",version="1"}`])
-				if topology == simulate.TopologyEnsemble {
+				if !bls {
 					require.Equal(t, float64(truth.Finished), s["nv_inference_request_success"+entry])
 					require.Equal(t, float64(truth.GeneratedTokensSoFar), s[`nv_inference_request_success{model="postprocessing",version="1"}`])
 					require.Equal(t, float64(2*truth.Failed), s[`nv_inference_request_failure{model="ensemble",reason="OTHER",version="1"}`])

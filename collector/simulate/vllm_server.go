@@ -33,12 +33,6 @@ type (
 
 func newVLLMServer(w *world) *vllmServer {
 	const longest = 32768
-	phase := func() *histogram {
-		return newHistogram(0.3, 0.5, 0.8, 1, 1.5, 2, 2.5, 5, 10, 15, 20, 30, 40, 50, 60, 120, 240, 480, 960, 1920, 7680)
-	}
-	between := func() *histogram {
-		return newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80)
-	}
 	// The bounds go by 1, 2 and 5 up to the longest context.
 	tokens := func() *histogram {
 		var bounds []float64
@@ -54,8 +48,8 @@ func newVLLMServer(w *world) *vllmServer {
 	return &vllmServer{
 		plain: plain{w}, finishedBy: map[string]uint64{}, answered: map[string]uint64{},
 		vllmTimes: vllmTimes{
-			ttft: newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160, 640, 2560),
-			itl:  between(), tpot: between(), e2e: phase(), queue: phase(), prefill: phase(), decode: phase(), inference: phase(),
+			ttft: firstTokenTimes(), itl: tokenTimes(), tpot: tokenTimes(),
+			e2e: requestTimes(), queue: requestTimes(), prefill: requestTimes(), decode: requestTimes(), inference: requestTimes(),
 		},
 		vllmSizes: vllmSizes{
 			steps:      newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),

@@ -42,7 +42,7 @@ type setting struct {
 func triton() simulate.Spec {
 	return simulate.Spec{
 		Kind: simulate.KindTriton, EngineVersion: "2.64.0", TRTLLMVersion: "1.0.0", Speed: 1, GPUs: 1,
-		Setup: simulate.Setup{Topology: simulate.TopologyEnsemble, Histograms: true, Summaries: true}, Streaming: true, Model: "llama",
+		Setup: simulate.Setup{Histograms: true, Summaries: true}, Streaming: true, Model: "llama",
 		Workload: simulate.Workload{Rate: 0.5, PromptTokens: 50, OutputTokens: 8, Spread: 0.3},
 		Engine:   simulate.Engine{MaxActive: 16, KVBlocks: 1200, IterationBase: 20 * time.Millisecond},
 	}
