@@ -16,19 +16,8 @@ func Releases() []Server {
 // vllmReleases are those in which names came or went, and modes of the newest.
 func vllmReleases() []Server {
 	var all []Server
-	for _, r := range []struct {
-		version string
-		of      release
-	}{
-		{"0.8.5", vllmOldestKnown},
-		{"0.9.2", vllmKVNames},
-		{"0.10.2", vllmITL},
-		{"0.11.0", vllmTPOT},
-		{"0.12.0", vllmNoOldITL},
-		{"0.16.0", vllmCached},
-		{"0.32.0", vllmNewest},
-	} {
-		all = append(all, Server{Name: "vLLM " + r.version, Kind: engine.VLLM, Facts: listed(r.version), page: func(b *Book, p *sheet) { vllmPage(b, p, r.of) }})
+	for _, r := range []release{vllmOldestKnown, vllmKVNames, vllmITL, vllmTPOT, vllmNoOldITL, vllmCached, vllmNewest} {
+		all = append(all, Server{Name: "vLLM " + r.String(), Kind: engine.VLLM, Facts: listed(r.String()), page: r.page})
 	}
 	ranks := func(b *Book, p *sheet) {
 		one, other := b.halves()
@@ -40,7 +29,7 @@ func vllmReleases() []Server {
 		all,
 		Server{Name: "vLLM 0.32.0, two ranks", Kind: engine.VLLM, Facts: listed("0.32.0"), page: ranks},
 		Server{Name: "vLLM 0.32.0, LoRA and drafts", Kind: engine.VLLM, Facts: listed("0.32.0"), page: func(b *Book, p *sheet) {
-			vllmPage(b, p, vllmNewest)
+			vllmNewest.page(b, p)
 			// Label sets of the past stay, with the time at which they were written.
 			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="old",waiting_lora_adapters=""`, 1.7e9)
 			p.gauge("vllm:lora_requests_info", `max_lora="2",running_lora_adapters="new",waiting_lora_adapters=""`, 1.7e9+b.Now.Seconds())
@@ -49,7 +38,7 @@ func vllmReleases() []Server {
 			p.count("vllm:spec_decode_num_draft_tokens_total", l, 4*b.Steps)
 			p.count("vllm:spec_decode_num_accepted_tokens_total", l, 3*b.Steps)
 		}},
-		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: listed("2.0.0"), page: func(b *Book, p *sheet) { vllmPage(b, p, vllmOldestKnown) }},
+		Server{Name: "NIM 2 with vLLM 0.8.5", Kind: engine.NIM, Facts: listed("2.0.0"), page: vllmOldestKnown.page},
 	)
 }
 

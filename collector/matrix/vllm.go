@@ -9,6 +9,9 @@ import (
 // release is one of vLLM: 901 is 0.9.1, 3200 is 0.32.0.
 type release int
 
+// String is the version as vLLM has it.
+func (r release) String() string { return fmt.Sprintf("0.%d.%d", r/100, r%100) }
+
 // Releases of vLLM from which on a page has other names, by the sources of each.
 const (
 	vllmKVNames     release = 902  // The cache is no longer named after the GPU, and both are there.
@@ -24,10 +27,10 @@ const (
 func vllms() []Server {
 	http := []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer}
 	return []Server{
-		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: listed("0.9.1"), Counts: http, page: func(b *Book, p *sheet) { vllmPage(b, p, 901) }},
+		{Name: "vLLM 0.9", Kind: engine.VLLM, Facts: listed("0.9.1"), Counts: http, page: release(901).page},
 		{
 			Name: "vLLM 0.32", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: []engine.Class{engine.ClassOK, engine.ClassClient, engine.ClassServer, engine.ClassOverload},
-			page: func(b *Book, p *sheet) { vllmPage(b, p, vllmNewest) },
+			page: vllmNewest.page,
 		},
 		{
 			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: listed("0.32.0"),
@@ -37,13 +40,13 @@ func vllms() []Server {
 	}
 }
 
-// vllmPage writes vLLM's page.
-func vllmPage(b *Book, p *sheet, of release) {
-	vllmRank(b, p, "0", of)
-	if of >= vllmNewest {
+// page writes vLLM's page.
+func (r release) page(b *Book, p *sheet) {
+	vllmRank(b, p, "0", r)
+	if r >= vllmNewest {
 		vllmRefused(b, p)
 	}
-	vllmHTTP(b, p, of >= vllmNewest)
+	vllmHTTP(b, p, r >= vllmNewest)
 }
 
 // vllmRefused writes what found no room, which has no rank.
