@@ -12,8 +12,8 @@ type Kind string
 // begin with its name; here is its entry and no more.
 func kinds() map[Kind]software {
 	return map[Kind]software{
-		KindTriton:                   tritonTRTLLM(),
-		KindTritonPython:             tritonPython(),
+		KindTriton:                   repository("tensorrtllm").software(),
+		KindTritonPython:             repository("python").software(),
 		KindTritonLLMAPI:             llmapiFlavour().software(),
 		KindTritonLLMAPIModule:       moduleFlavour().software(),
 		KindTritonCore:               tritonCore(),

@@ -28,9 +28,6 @@ type llmapiModule struct {
 	ttft, itl, e2e                                     *histogram
 }
 
-// reloaded changes nothing: the counters of the module outlive its model.
-func (*llmapiModule) reloaded() {}
-
 func (b *llmapiModule) started(r *request) {
 	b.prompt += uint64(r.prompt)
 	b.ttft.observe(seconds(r.arrived, r.firstToken))

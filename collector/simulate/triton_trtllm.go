@@ -5,10 +5,11 @@ import (
 	"strconv"
 )
 
-// KindTriton is a TRT-LLM repository on the C++ backend "tensorrtllm": set A.
-const KindTriton Kind = "triton"
-
-func tritonTRTLLM() software { return repository("tensorrtllm").software() }
+// TRT-LLM repositories, by the backend of their LLM model.
+const (
+	KindTriton       Kind = "triton"        // C++, "tensorrtllm": set A.
+	KindTritonPython Kind = "triton-python" // The Python executor backend: set B.
+)
 
 // repository is the one that TensorRT-LLM ships, whose LLM model runs on a backend.
 func repository(of string) flavour {
@@ -65,7 +66,7 @@ func (b *trtllm) reset() {
 }
 
 // reloaded starts again at 0 in the C++ backend, which deletes its series with the
-// model; those of the Python backend outlive it.
+// model; those of the Python backend and of the module outlive it.
 func (b *trtllm) reloaded() {
 	if !b.python {
 		b.reset()
