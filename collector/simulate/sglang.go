@@ -1,9 +1,6 @@
 package simulate
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
 // KindSGLang is SGLang's own server, with one rank.
 const KindSGLang Kind = "sglang"
@@ -54,7 +51,7 @@ func newSGLang(w *world) *sglang {
 func (s *sglang) admit(r *request) bool {
 	ok := s.plain.admit(r)
 	if !ok {
-		s.responses[http.StatusInternalServerError]++
+		s.failed(r)
 	}
 	return ok
 }
@@ -116,26 +113,17 @@ func (s *sglang) handlers(r *Replica) []http.Handler {
 }
 
 // generateHealth sends a request of one token through the engine, and answers
-// when it is done, or 503 after a while. The real server leaves it out of what it
-// books requests with.
+// when it is done: 503 when it failed. The real server leaves it out of what it
+// books requests with, and gives up after a while.
 func (s *sglang) generateHealth(r *Replica, w http.ResponseWriter, req *http.Request) {
-	const patience = 20 * time.Second
-	x, ok := r.enter(s, "health", 1)
 	status := http.StatusServiceUnavailable
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for ok {
-		select {
-		case <-req.Context().Done():
-			x.leave()
+	if x, ok := r.enter(s, "health", 1); ok {
+		failed, gone := x.follow(req, func(int, string) {})
+		if gone {
 			return
-		case <-late.C:
-			ok = false
-		case e := <-x.events:
-			if e.done && !e.failed {
-				status = http.StatusOK
-			}
-			ok = !e.done
+		}
+		if !failed {
+			status = http.StatusOK
 		}
 	}
 	write(w, status, nil)
