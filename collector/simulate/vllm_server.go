@@ -32,18 +32,9 @@ type (
 )
 
 func newVLLMServer(w *world) *vllmServer {
-	const longest = 32768
-	// The bounds go by 1, 2 and 5 up to the longest context.
+	// The bounds go by 1, 2 and 5 up to the longest context, here of 32768 tokens.
 	tokens := func() *histogram {
-		var bounds []float64
-		for ten := 1; ten <= longest; ten *= 10 {
-			for _, n := range []int{1, 2, 5} {
-				if n*ten <= longest {
-					bounds = append(bounds, float64(n*ten))
-				}
-			}
-		}
-		return newHistogram(bounds...)
+		return newHistogram(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000)
 	}
 	return &vllmServer{
 		plain: plain{w}, finishedBy: map[string]uint64{}, answered: map[string]uint64{},
