@@ -72,8 +72,7 @@ type serve struct {
 
 // iterationCounters are what the collector makes of iterations.
 type iterationCounters struct {
-	logged bool // Some iteration was seen.
-	last   iteration
+	last iteration // With number 0 while none was seen.
 
 	reused, missed, iterReused, iterMissed, genAlloc, completed uint64
 
@@ -202,7 +201,7 @@ func (c *iterationCounters) log(it *iteration) {
 	// These two are cumulative in the record; the collector adds their growth.
 	c.reused += it.kv.reused - c.last.kv.reused
 	c.missed += it.kv.missed - c.last.kv.missed
-	c.logged, c.last = true, *it
+	c.last = *it
 	c.iterReused += uint64(it.kv.iterReused)
 	c.iterMissed += uint64(it.kv.iterMissed)
 	c.genAlloc += uint64(it.kv.iterGenAlloc)

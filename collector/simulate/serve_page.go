@@ -74,7 +74,7 @@ func (s *serve) writeConfig(p *page) {
 
 // gauge writes a gauge of the last iteration, once there was one.
 func (s *serve) gauge(p *page, name, help string, v float64) {
-	if s.collected.logged {
+	if s.collected.last.n > 0 {
 		p.one("gauge", "trtllm_"+name, help, with(s.labels(), "pid", s.pid), v)
 	}
 }
@@ -134,7 +134,7 @@ func (s *serve) writeCounters(p *page) {
 		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.prompt)
 		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.generation)
 	}
-	if !c.logged {
+	if c.last.n == 0 {
 		return
 	}
 	counter("kv_cache_reused_blocks_total", "Cumulative number of KV cache blocks reused (cache hits)", c.reused)
