@@ -20,13 +20,13 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 // file is the table, of which the last column is tested here.
-const file = "../../collector/matrix/testdata/matrix.txt"
+const file = "../../tools/matrix/testdata/matrix.txt"
 
-var update = flag.Bool("update", false, "rewrite the alerts of ../../collector/matrix/testdata/matrix.txt")
+var update = flag.Bool("update", false, "rewrite the alerts of ../../tools/matrix/testdata/matrix.txt")
 
 // A trouble lasts long enough for every alert that is about requests, and
 // Prometheus scrapes at every sixth page.

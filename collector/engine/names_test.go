@@ -76,11 +76,11 @@ func TestNobodyElseKnowsAKind(t *testing.T) {
 	}
 }
 
-// mayKnow says whether a file is one of a kind, or of the simulated fleet or the matrix.
+// mayKnow says whether a file is one of a kind, or of the simulated fleet.
 func mayKnow(file string) bool {
 	dir, name := filepath.Split(file)
 	switch dir {
-	case "collector/simulate/", "collector/matrix/":
+	case "collector/simulate/":
 		return true
 	case "collector/engine/":
 		return slices.ContainsFunc(engine.All(), func(e engine.Engine) bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 func TestReferenceIsUpToDate(t *testing.T) { requireUpToDate(t, "metrics.md", reference()) }

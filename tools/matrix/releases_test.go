@@ -15,7 +15,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 // nobody answers no question, so that a page alone says what it is of.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/matrix"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
 // cell is one server in one trouble, page by page.
