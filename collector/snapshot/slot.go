@@ -100,7 +100,6 @@ func (s *Slot) Update(next func() Snapshot) {
 		return
 	}
 	before.release()
-	s.store.version.Add(1)
 	if news {
 		s.store.news.Add(1)
 	}

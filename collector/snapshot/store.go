@@ -15,7 +15,6 @@ import (
 // Store holds the slots of all replicas in the order of their keys. All its
 // methods may be called concurrently.
 type Store struct {
-	version atomic.Uint64
 	// news counts the changes that [Store.News] speaks of.
 	news atomic.Uint64
 
@@ -42,9 +41,6 @@ func (s *Store) Occupied() <-chan struct{} {
 	return s.occupied
 }
 
-// Version changes whenever the page would; equal versions mean equal pages.
-func (s *Store) Version() uint64 { return s.version.Load() }
-
 // News changes whenever a replica comes or goes, fails, or is judged or known to
 // be other than before: equal ones mean that only numbers have changed, and the
 // times of failures that go on.
@@ -64,7 +60,6 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	if len(s.slots) == 1 {
 		close(s.occupied)
 	}
-	s.version.Add(1)
 	s.news.Add(1)
 	return slot, nil
 }
@@ -80,7 +75,6 @@ func (s *Store) Remove(slot *Slot) {
 	}
 	s.mu.Unlock()
 	slot.drop()
-	s.version.Add(1)
 	s.news.Add(1)
 }
 
@@ -94,7 +88,6 @@ func (s *Store) PublishFleet(b *exposition.Block) {
 	if before != nil {
 		before.Release()
 	}
-	s.version.Add(1)
 }
 
 // Slots are the slots at this moment in the order of their keys.
@@ -113,8 +106,6 @@ func (s *Store) find(key string) (int, bool) {
 
 // View is the page's blocks at one moment, pinned until it is released.
 type View struct {
-	// Version is the store's, from before the blocks were gathered.
-	Version uint64
 	// Blocks are in the order of the replicas' keys.
 	Blocks []*exposition.Block
 }
@@ -122,10 +113,9 @@ type View struct {
 // View pins the blocks of all replicas that the filter takes; a nil filter
 // takes all, and the fleet's series with them.
 func (s *Store) View(filter func(*target.Target) bool) *View {
-	v := &View{Version: s.version.Load()}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v.Blocks = make([]*exposition.Block, 0, 4*len(s.slots)+1)
+	v := &View{Blocks: make([]*exposition.Block, 0, 4*len(s.slots)+1)}
 	if s.fleet != nil && filter == nil {
 		s.fleet.Retain()
 		v.Blocks = append(v.Blocks, s.fleet)
