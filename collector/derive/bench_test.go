@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -145,7 +146,7 @@ func BenchmarkDerive(b *testing.B) {
 					out.Settle()
 				}
 				if n == benchPages-1 && way.read {
-					series = out.Samples()
+					series = strings.Count(text(out), "\n")
 				}
 				out.Release()
 			}

@@ -369,7 +369,7 @@ func TestDerivedBlocksAreGoodPages(t *testing.T) {
 		again := exposition.NewCache(exposition.Options{})
 		back := again.Block()
 		require.NoError(t, again.Parse(back, text, ""), s.name)
-		require.Equal(t, out.Samples(), back.Shape().Lines(), "%s: nothing of it is dropped", s.name)
+		require.Equal(t, strings.Count(string(text), "\n")-len(out.Shape().Families()), back.Shape().Lines(), "%s: nothing of it is dropped", s.name)
 	}
 }
 

@@ -18,7 +18,6 @@ type Block struct {
 	data  []byte
 	spans []Span
 	sizes []uint32
-	size  int
 	// numbers are those of the values as far as the fast path read them, NaN
 	// where it did not; plain see [Block.Plain].
 	numbers []float64
@@ -35,10 +34,6 @@ type Block struct {
 
 // Shape is the constant part of the block; nil before a page was parsed.
 func (b *Block) Shape() *Shape { return b.shape }
-
-// Size is the length in bytes of all lines of the block in text format,
-// without HELP and TYPE.
-func (b *Block) Size() int { return b.size }
 
 // room makes room for so many values and empties the block.
 func (b *Block) room(values int) {
@@ -139,17 +134,6 @@ func (s *segment) length(b *Block) int64 {
 	return size
 }
 
-// Samples is the number of lines of the block that carry a value.
-func (b *Block) Samples() int {
-	n := 0
-	for _, at := range b.shape.at {
-		if s := b.spans[at]; s.end > s.start {
-			n++
-		}
-	}
-	return n
-}
-
 // measure notes the length of each family's lines while their spans are
 // still in the processor's cache, so that the length of a page costs one
 // addition a family.
@@ -158,21 +142,9 @@ func (b *Block) measure() {
 	if cap(b.sizes) < len(s.families) {
 		b.sizes = make([]uint32, len(s.families))
 	}
-	b.sizes, b.size = b.sizes[:len(s.families)], 0
-	spans := b.spans
+	b.sizes = b.sizes[:len(s.families)]
 	for i := range s.families {
-		f := &s.families[i]
-		size, start := uint32(0), uint32(0)
-		lines := s.lines[f.first:f.end]
-		at := s.at[f.first:f.end][:len(lines)]
-		for j := range lines {
-			v, line := spans[at[j]], &lines[j]
-			if length := v.end - v.start; length > 0 {
-				size += line.end - start + length + 1 + line.owns(s.own)
-			}
-			start = line.end
-		}
-		b.sizes[i] = size
-		b.size += int(size)
+		seg := s.segment(i)
+		b.sizes[i] = uint32(seg.length(b))
 	}
 }

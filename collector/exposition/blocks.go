@@ -35,7 +35,7 @@ func (p *blockPools) get(values int) *Block {
 	if b == nil {
 		b = &Block{home: p}
 	}
-	b.shape, b.size, b.sizes = nil, 0, b.sizes[:0]
+	b.shape, b.sizes = nil, b.sizes[:0]
 	b.numbers, b.plain = b.numbers[:0], false
 	b.refs.Store(1)
 	return b

@@ -32,13 +32,13 @@ func requireGlance(t *testing.T, body, contentType string) {
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 }
 
-// watchedOf are the watched series of a block with types and values, in an order.
+// watchedOf are the watched series of a block with values, in an order.
 func watchedOf(b *exposition.Block) []string {
 	s := b.Shape()
 	all := make([]string, s.Watched())
 	for i := range all {
 		v, ok := b.WatchedValue(i)
-		all[i] = fmt.Sprintf("%s %s %q %t %t", s.WatchedLabels(i), s.WatchedType(i), b.At(s.Place(i)), ok, v == v)
+		all[i] = fmt.Sprintf("%s %q %t %t", s.WatchedLabels(i), b.At(s.Place(i)), ok, v == v)
 	}
 	slices.Sort(all)
 	return all

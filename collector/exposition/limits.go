@@ -3,6 +3,7 @@ package exposition
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Why a series of a target does not reach the page; the values of label
@@ -52,10 +53,8 @@ func (d *Drops) Total() uint64 {
 
 // add counts one dropped series.
 func (d *Drops) add(reason string) {
-	for i, r := range DropReasons() {
-		if r == reason {
-			d.ByReason[i]++
-		}
+	if i := slices.Index(DropReasons(), reason); i >= 0 {
+		d.ByReason[i]++
 	}
 }
 

@@ -67,15 +67,13 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 		require.Equal(t, 3, b.Shape().Watched())
 		for i, want := range []struct {
 			series string
-			typ    model.MetricType
 			value  string
 		}{
-			{`{__name__="h_count"}`, model.MetricTypeHistogram, values[0]},
-			{`{__name__="h_sum"}`, model.MetricTypeHistogram, values[2]},
-			{`{__name__="hidden", x="1"}`, model.MetricTypeUnknown, values[1]},
+			{`{__name__="h_count"}`, values[0]},
+			{`{__name__="h_sum"}`, values[2]},
+			{`{__name__="hidden", x="1"}`, values[1]},
 		} {
 			require.Equal(t, want.series, b.Shape().WatchedLabels(i).String())
-			require.Equal(t, want.typ, b.Shape().WatchedType(i))
 			v, ok := b.WatchedValue(i)
 			require.True(t, ok)
 			require.Equal(t, strings.ToUpper(want.value), strings.ToUpper(string(exposition.AppendFloat(nil, v))))

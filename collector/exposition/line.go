@@ -159,7 +159,7 @@ func (r *pageReader) shape(l *liner) (*Shape, error) {
 		b.drops.Collisions += k.collisions
 		conflicting := r.samples[i].conflicting
 		if k.watched && !conflicting {
-			r.watch(b, watched, &k, i)
+			b.toWatch(watched, k.source, i)
 		}
 		if k.drop == "" && conflicting {
 			k.drop = DropTypeConflict
@@ -207,20 +207,19 @@ func (r *pageReader) number(b *shapeBuilder) {
 	slices.SortFunc(b.watches, func(x, y toWatch) int { return cmp.Compare(r.samples[x.sample].place, r.samples[y.sample].place) })
 	for i := range b.watches {
 		w := &b.watches[i]
-		b.watch(w.labels, r.samples[w.sample].place, w.typ)
+		b.watch(w.labels, r.samples[w.sample].place)
 	}
 }
 
-// watch notes the series of sample i for rules; like on the page, the first
+// toWatch notes the series of sample i for rules; like on the page, the first
 // of equal series wins.
-func (r *pageReader) watch(b *shapeBuilder, seen map[uint64]struct{}, k *known, i int) {
-	hash := k.source.Hash()
+func (b *shapeBuilder) toWatch(seen map[uint64]struct{}, source labels.Labels, i int) {
+	hash := source.Hash()
 	if _, twice := seen[hash]; twice {
 		return
 	}
 	seen[hash] = struct{}{}
-	_, _, typ := r.meta.resolve(r.kind, k.source.Get(model.MetricNameLabel))
-	b.watches = append(b.watches, toWatch{k.source, i, uint8(max(0, slices.Index(metricTypes[:], typ)))})
+	b.watches = append(b.watches, toWatch{source, i})
 }
 
 // keep places the series of sample i in its family, unless it is malformed

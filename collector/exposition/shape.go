@@ -167,7 +167,6 @@ type shapeBuilder struct {
 type toWatch struct {
 	labels labels.Labels
 	sample int
-	typ    uint8
 }
 
 // family returns the index of the family of that name, made untyped when new.
@@ -224,14 +223,11 @@ func (b *shapeBuilder) build() *Shape {
 	}
 	if !share.huge {
 		s.list.families, s.list.lines, s.list.at = keptFamilies.once(s.families), keptLines.once(s.lines), keptNumbers.once(s.at)
-		s.watched = keptWatched.once(exact(watched))
+		s.watched = keptWatched.once(slices.Clone(watched))
 		s.families, s.lines, s.at = *s.list.families, *s.list.lines, *s.list.at
 	}
 	return s
 }
-
-// exact is a list in memory of its size.
-func exact[T any](list []T) []T { return append(make([]T, 0, len(list)), list...) }
 
 // quotedName says whether a label name of a prefix needs quotes, which the text
 // format 0.0.4 has not got.

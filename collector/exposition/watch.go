@@ -3,7 +3,6 @@ package exposition
 import (
 	"unique"
 
-	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
@@ -15,16 +14,7 @@ type watched struct {
 	// shows, from 1 on, 0 for none.
 	one   unique.Handle[labels.Labels]
 	value uint32
-	typ   uint8
 	own   uint8
-}
-
-// metricTypes are the types that there are.
-//
-//nolint:gochecknoglobals // constant data.
-var metricTypes = [...]model.MetricType{
-	model.MetricTypeUnknown, model.MetricTypeCounter, model.MetricTypeGauge, model.MetricTypeHistogram,
-	model.MetricTypeSummary, model.MetricTypeGaugeHistogram, model.MetricTypeInfo, model.MetricTypeStateset,
 }
 
 // Watched is how many series are watched. They are numbered in the order of the
@@ -41,12 +31,9 @@ func (s *Shape) WatchedLabels(i int) labels.Labels {
 	return labels.NewBuilder(w.one.Value()).Set(LabelGPU, s.shows[w.own-1]).Labels()
 }
 
-// WatchedType is the type of the family of watched series i.
-func (s *Shape) WatchedType(i int) model.MetricType { return metricTypes[(*s.watched)[i].typ] }
-
 // watch adds a series that is watched.
-func (b *shapeBuilder) watch(lset labels.Labels, value uint32, typ uint8) {
-	w := watched{value: value, typ: typ}
+func (b *shapeBuilder) watch(lset labels.Labels, value uint32) {
+	w := watched{value: value}
 	if gpu := lset.Get(LabelGPU); gpu != "" {
 		if w.own = uint8(numberOf(&b.shows, gpu)); w.own > 0 {
 			lset = labels.NewBuilder(lset).Del(LabelGPU).Labels()

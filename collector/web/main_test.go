@@ -53,7 +53,7 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	b := cache.Block()
 	require.NoError(f.t, cache.Parse(b, []byte(body), ""))
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
-		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(), LastDuration: 12 * time.Millisecond, Samples: b.Samples(), BodyBytes: int64(len(body)), Scrapes: 3},
+		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(), LastDuration: 12 * time.Millisecond, Samples: b.Shape().Lines(), BodyBytes: int64(len(body)), Scrapes: 3},
 		Verdict:  target.Verdict{State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute)},
 		Server:   target.Server{DetectedEngine: "triton", EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", VersionSource: "compatibility table"},
 	}})
