@@ -1,11 +1,6 @@
 package exposition
 
-import (
-	"hash/maphash"
-	"runtime"
-	"sync"
-	"weak"
-)
+import "hash/maphash"
 
 // between is text that pages have before a value, without the target's own text,
 // which is cut out there. It never changes.
@@ -14,17 +9,11 @@ type between struct {
 	cut  uint32
 }
 
-// keptBetween keeps equal ones once for as long as any table has one: replicas
-// that show the same series in different orders have all of them in common. It is
-// safe for concurrent use.
+// keptBetween has those of all tables: replicas that show the same series in
+// different orders have all of them in common.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
-var keptBetween = struct {
-	seed maphash.Seed
-
-	mu sync.Mutex
-	of map[uint64]weak.Pointer[between]
-}{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[between])}
+var keptBetween = newKeeper[between]()
 
 // betweens makes the texts between the values of one page. Those of a huge page
 // are no other's.
@@ -57,32 +46,7 @@ func (p *betweens) of(before, after []byte) *between {
 
 // oneBetween gives the one that is equal and kept already, or keeps a new one.
 func oneBetween(text []byte, cut uint32) *between {
-	k := &keptBetween
-	sum := maphash.Bytes(k.seed, text) + uint64(cut)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if same := k.of[sum].Value(); same != nil && same.cut == cut && same.text == string(text) {
-		return same
-	}
-	mine := &between{string(text), cut}
-	pointer := weak.Make(mine)
-	k.of[sum] = pointer
-	runtime.AddCleanup(mine, forgetBetween, goneBetween{sum, pointer})
-	return mine
-}
-
-// goneBetween is one that no table has any more.
-type goneBetween struct {
-	sum     uint64
-	pointer weak.Pointer[between]
-}
-
-// forgetBetween takes one out, unless another has taken its place.
-func forgetBetween(g goneBetween) {
-	k := &keptBetween
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.of[g.sum] == g.pointer {
-		delete(k.of, g.sum)
-	}
+	return keptBetween.once(maphash.Bytes(keptBetween.seed, text)+uint64(cut),
+		func(before *between) bool { return before.cut == cut && before.text == string(text) },
+		func() *between { return &between{string(text), cut} })
 }

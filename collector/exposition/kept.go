@@ -8,16 +8,54 @@ import (
 	"weak"
 )
 
-// kept keeps equal lists once, for as long as any shape has one: replicas of one
-// kind have most of theirs in common. It is safe for concurrent use.
-type kept[T comparable] struct {
+// keeper keeps equal ones of something once, for as long as any shape or table has
+// one: replicas of one kind have most of theirs in common. What is kept never
+// changes. It is safe for concurrent use.
+type keeper[T any] struct {
 	seed maphash.Seed
 
 	mu sync.Mutex
-	of map[uint64]weak.Pointer[[]T]
+	of map[uint64]weak.Pointer[T]
 }
 
-// keptLines and keptFamilies are those of all shapes.
+func newKeeper[T any]() keeper[T] {
+	return keeper[T]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[T])}
+}
+
+// once gives the one with that sum that is the same and kept already, or keeps what
+// is made.
+func (k *keeper[T]) once(sum uint64, same func(*T) bool, make func() *T) *T {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if before := k.of[sum].Value(); before != nil && same(before) {
+		return before
+	}
+	mine := make()
+	pointer := weak.Make(mine)
+	k.of[sum] = pointer
+	runtime.AddCleanup(mine, k.forget, gone[T]{sum, pointer})
+	return mine
+}
+
+// gone is one that nobody has any more.
+type gone[T any] struct {
+	sum     uint64
+	pointer weak.Pointer[T]
+}
+
+// forget takes one out, unless another has taken its place.
+func (k *keeper[T]) forget(g gone[T]) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.of[g.sum] == g.pointer {
+		delete(k.of, g.sum)
+	}
+}
+
+// kept keeps equal lists once.
+type kept[T comparable] struct{ keeper[[]T] }
+
+// keptLines and the others are those of all shapes.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
 var (
@@ -28,9 +66,7 @@ var (
 	keptWatched   = newKept[watched]()
 )
 
-func newKept[T comparable]() *kept[T] {
-	return &kept[T]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[[]T])}
-}
+func newKept[T comparable]() *kept[T] { return &kept[T]{newKeeper[[]T]()} }
 
 // once gives the list that is equal and kept already, or keeps this one, which must
 // not change any more.
@@ -40,30 +76,5 @@ func (k *kept[T]) once(list []T) *[]T {
 	for _, one := range list {
 		maphash.WriteComparable(&h, one)
 	}
-	sum := h.Sum64()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if same := k.of[sum].Value(); same != nil && slices.Equal(*same, list) {
-		return same
-	}
-	mine := &list
-	pointer := weak.Make(mine)
-	k.of[sum] = pointer
-	runtime.AddCleanup(mine, k.forget, gone[T]{sum, pointer})
-	return mine
-}
-
-// gone is a list that no shape has any more.
-type gone[T comparable] struct {
-	sum     uint64
-	pointer weak.Pointer[[]T]
-}
-
-// forget takes a list out, unless another has taken its place.
-func (k *kept[T]) forget(g gone[T]) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.of[g.sum] == g.pointer {
-		delete(k.of, g.sum)
-	}
+	return k.keeper.once(h.Sum64(), func(before *[]T) bool { return slices.Equal(*before, list) }, func() *[]T { return &list })
 }
