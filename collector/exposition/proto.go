@@ -76,11 +76,9 @@ func (l *Layout) messages(f *mergedFamily, blocks []*Block, only func(name strin
 		if f.mixed && only != nil && !only(l.asked(r)) {
 			continue
 		}
-		data, spans := blocks[r.block].data, blocks[r.block].spans
 		seg := l.segment(r)
 		for _, one := range seg.entries() {
-			span := spans[one.value]
-			if v, ok := number(data[span.start:span.end]); ok {
+			if v, ok := number(blocks[r.block].At(Place(one.value))); ok {
 				g.add(one.labels, v)
 			}
 		}
@@ -90,7 +88,10 @@ func (l *Layout) messages(f *mergedFamily, blocks []*Block, only func(name strin
 
 // message is an empty family.
 func message(f *Family) *dto.MetricFamily {
-	typ := messageType(f.Type)
+	typ := dto.MetricType_UNTYPED
+	if known, ok := dto.MetricType_value[strings.ToUpper(string(f.Type))]; ok {
+		typ = dto.MetricType(known)
+	}
 	mf := &dto.MetricFamily{Name: new(f.Name), Type: &typ}
 	if f.Help != "" {
 		mf.Help = new(f.Help)
@@ -99,22 +100,6 @@ func message(f *Family) *dto.MetricFamily {
 		mf.Unit = new(f.Unit)
 	}
 	return mf
-}
-
-// messageType is protobuf's word for a type of the text format.
-func messageType(t model.MetricType) dto.MetricType {
-	switch t {
-	case model.MetricTypeCounter:
-		return dto.MetricType_COUNTER
-	case model.MetricTypeGauge:
-		return dto.MetricType_GAUGE
-	case model.MetricTypeHistogram:
-		return dto.MetricType_HISTOGRAM
-	case model.MetricTypeSummary:
-		return dto.MetricType_SUMMARY
-	default:
-		return dto.MetricType_UNTYPED
-	}
 }
 
 // grouper puts the samples of a family together into metrics.
@@ -139,12 +124,8 @@ func (g *grouper) add(lset labels.Labels, v float64) {
 		g.family.Metric = append(g.family.Metric, single(lset, g.typ, v))
 		return
 	}
-	without := model.BucketLabel
-	if g.typ == model.MetricTypeSummary {
-		without = model.QuantileLabel
-	}
 	// The names must be sorted.
-	g.key = lset.BytesWithoutLabels(g.key[:0], model.MetricNameLabel, without)
+	g.key = lset.BytesWithoutLabels(g.key[:0], model.MetricNameLabel, differsBy(g.typ))
 	one, ok := g.byLabels[string(g.key)]
 	if !ok {
 		one = &group{}
@@ -173,11 +154,7 @@ func (g *grouper) finish() []*dto.MetricFamily {
 	all := []*dto.MetricFamily{g.family}
 	byName := make(map[string]*dto.MetricFamily)
 	for _, one := range g.groups {
-		m := one.histogram(g.name)
-		if g.typ == model.MetricTypeSummary {
-			m = one.summary(g.name)
-		}
-		if m != nil {
+		if m := one.whole(g.name, g.typ); m != nil {
 			g.family.Metric = append(g.family.Metric, m)
 			continue
 		}
@@ -195,66 +172,52 @@ func (g *grouper) finish() []*dto.MetricFamily {
 	return all
 }
 
-// histogram is the group as a classic histogram; nil when it is not whole.
-func (g *group) histogram(name string) *dto.Metric {
-	h := &dto.Histogram{}
-	unbounded := false
+// differsBy is the label in which the buckets or quantiles of a group differ.
+func differsBy(typ model.MetricType) string {
+	if typ == model.MetricTypeSummary {
+		return model.QuantileLabel
+	}
+	return model.BucketLabel
+}
+
+// whole is the group as a summary or classic histogram; nil when it is not whole.
+func (g *group) whole(name string, typ model.MetricType) *dto.Metric {
+	h, s := &dto.Histogram{}, &dto.Summary{}
+	summary, unbounded := typ == model.MetricTypeSummary, false
 	for i, lset := range g.labels {
 		v := g.values[i]
-		if sample := lset.Get(model.MetricNameLabel); sample == name+"_sum" {
-			h.SampleSum = &v
+		n, counts := count(v)
+		suffix := strings.TrimPrefix(lset.Get(model.MetricNameLabel), name)
+		switch {
+		case suffix == "_sum":
+			h.SampleSum, s.SampleSum = &v, &v
 			continue
-		}
-		n, ok := count(v)
-		if !ok {
+		case !counts && (suffix == "_count" || !summary):
 			return nil
-		}
-		if lset.Get(model.MetricNameLabel) == name+"_count" {
-			h.SampleCount = &n
+		case suffix == "_count":
+			h.SampleCount, s.SampleCount = &n, &n
 			continue
 		}
-		bound, err := strconv.ParseFloat(lset.Get(model.BucketLabel), 64)
+		at, err := strconv.ParseFloat(lset.Get(differsBy(typ)), 64)
 		if err != nil {
 			return nil
 		}
-		unbounded = unbounded || math.IsInf(bound, 1)
-		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &n})
-	}
-	if h.SampleCount == nil || h.SampleSum == nil || !unbounded {
-		return nil
-	}
-	m := metric(g.labels[0], model.BucketLabel)
-	m.Histogram = h
-	return m
-}
-
-// summary is the group as a summary; nil when it is not whole.
-func (g *group) summary(name string) *dto.Metric {
-	s := &dto.Summary{}
-	for i, lset := range g.labels {
-		v := g.values[i]
-		switch lset.Get(model.MetricNameLabel) {
-		case name + "_count":
-			n, ok := count(v)
-			if !ok {
-				return nil
-			}
-			s.SampleCount = &n
-		case name + "_sum":
-			s.SampleSum = &v
-		default:
-			q, err := strconv.ParseFloat(lset.Get(model.QuantileLabel), 64)
-			if err != nil {
-				return nil
-			}
-			s.Quantile = append(s.Quantile, &dto.Quantile{Quantile: &q, Value: &v})
+		unbounded = unbounded || math.IsInf(at, 1)
+		if summary {
+			s.Quantile = append(s.Quantile, &dto.Quantile{Quantile: &at, Value: &v})
+		} else {
+			h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &at, CumulativeCount: &n})
 		}
 	}
-	if s.SampleCount == nil || s.SampleSum == nil {
+	if s.SampleCount == nil || s.SampleSum == nil || !summary && !unbounded {
 		return nil
 	}
-	m := metric(g.labels[0], model.QuantileLabel)
-	m.Summary = s
+	m := metric(g.labels[0], differsBy(typ))
+	if summary {
+		m.Summary = s
+	} else {
+		m.Histogram = h
+	}
 	return m
 }
 
