@@ -63,9 +63,8 @@ type mergedFamily struct {
 	typ  model.MetricType
 	refs []ref
 	// mixed says that a line of it may belong to a family that is asked for by
-	// another name; judged that it depends on its value whether a line is
-	// written.
-	mixed, judged bool
+	// another name.
+	mixed bool
 }
 
 // ref is one family of one block. A family below zero is the complement of the
@@ -170,7 +169,6 @@ func plan(shapes []*Shape, d dialect, before map[string]*head) *Layout {
 		l.heads[f.name] = f.head
 		if l.parts != nil || l.moved != nil {
 			f.mixed = slices.ContainsFunc(f.refs, func(r ref) bool { return l.asked(&r) != f.name })
-			f.judged = slices.ContainsFunc(f.refs, func(r ref) bool { return l.judged(&r) })
 		}
 	}
 	return l
@@ -257,11 +255,4 @@ func (l *Layout) asked(r *ref) string {
 		return p.asked
 	}
 	return l.shapes[r.block].families[r.family].Name
-}
-
-// judged says whether it depends on their values which lines of a ref are
-// written.
-func (l *Layout) judged(r *ref) bool {
-	p := l.part(r)
-	return p != nil && p.judge != judgeNothing
 }

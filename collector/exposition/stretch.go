@@ -91,56 +91,45 @@ func (s *segment) around() (size int) {
 
 // appendPiece appends the text of one piece.
 func (c *content) appendPiece(dst []byte, piece []stretch) []byte {
-	for _, s := range piece {
-		if s.family == nil {
-			return c.appendEnd(dst)
-		}
-		if !s.family.selected(c.only) {
+	for i := range piece {
+		s, lines := &piece[i], false
+		if dst, lines = c.begin(dst, s); !lines {
 			continue
-		}
-		if s.from == 0 && c.speaks(s.family) {
-			dst = append(dst, s.family.text...)
 		}
 		for j := s.from; j < s.to; j++ {
 			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
-				dst = c.appendRef(dst, s.family, r, c.blocks[r.block])
+				dst = c.appendRef(dst, r, c.blocks[r.block])
 			}
 		}
 	}
 	return dst
 }
 
+// begin appends what is before the lines of a stretch; false when there are none.
+func (c *content) begin(dst []byte, s *stretch) (_ []byte, lines bool) {
+	switch {
+	case s.family == nil:
+		return c.appendEnd(dst), false
+	case !s.family.selected(c.only):
+		return dst, false
+	case s.from == 0 && c.speaks(s.family):
+		dst = append(dst, s.family.text...)
+	}
+	return dst, true
+}
+
 // speaks says whether a family has any lines: computed families may have nothing
 // to say, and are then absent.
-func (c *content) speaks(f *mergedFamily) bool {
-	var scratch []byte
-	for i := range f.refs {
-		r := &f.refs[i]
-		if !c.taken(f, r, c.only) {
-			continue
-		}
-		var size int64
-		if size, scratch = c.length(r, c.blocks[r.block], scratch); size > 0 {
-			return true
-		}
-	}
-	return false
-}
+func (c *content) speaks(f *mergedFamily) bool { return c.linesLength(f, c.blocks, c.only, 1) > 0 }
 
 // repeatPiece writes the text of one piece, and makes the tokens of it; false
 // when too little of it is known to repeat.
 func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 	rep.reset()
-	for _, s := range piece {
-		if s.family == nil {
-			rep.text = c.appendEnd(rep.text)
-			break
-		}
-		if !s.family.selected(c.only) {
+	for i := range piece {
+		s, lines := &piece[i], false
+		if rep.text, lines = c.begin(rep.text, s); !lines {
 			continue
-		}
-		if s.from == 0 && c.speaks(s.family) {
-			rep.text = append(rep.text, s.family.text...)
 		}
 		rep.family()
 		for j := s.from; j < s.to; j++ {
@@ -148,7 +137,7 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 				rep.looked += c.lookAhead(s.family.refs[j:min(j+ahead, s.to)], c.blocks)
 			}
 			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
-				c.repeatRef(rep, s.family, r, c.blocks[r.block])
+				c.repeatRef(rep, r, c.blocks[r.block])
 			}
 		}
 		if !rep.pays() {
@@ -160,16 +149,12 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 }
 
 // repeatRef writes the lines of a ref.
-func (l *Layout) repeatRef(rep *repeater, f *mergedFamily, r *ref, b *Block) {
-	if p := l.part(r); p != nil {
-		if f.judged && p.judge != judgeNothing {
-			rep.text = p.append(rep.text, b)
-			return
-		}
-		rep.append(&p.segment, b)
+func (l *Layout) repeatRef(rep *repeater, r *ref, b *Block) {
+	if p := l.part(r); p != nil && p.judge != judgeNothing {
+		rep.text = p.append(rep.text, b)
 		return
 	}
-	seg := l.shapes[r.block].segment(int(r.family))
+	seg := l.segment(r)
 	rep.append(&seg, b)
 }
 

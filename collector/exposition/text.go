@@ -2,6 +2,7 @@ package exposition
 
 import (
 	"io"
+	"math"
 	"runtime"
 )
 
@@ -51,7 +52,7 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		if !l.taken(f, r, only) {
 			continue
 		}
-		buf = l.appendRef(buf, f, r, blocks[r.block])
+		buf = l.appendRef(buf, r, blocks[r.block])
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -78,12 +79,9 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 }
 
 // appendRef appends the lines of a ref.
-func (l *Layout) appendRef(dst []byte, f *mergedFamily, r *ref, b *Block) []byte {
+func (l *Layout) appendRef(dst []byte, r *ref, b *Block) []byte {
 	if p := l.part(r); p != nil {
-		if f.judged && p.judge != judgeNothing {
-			return p.append(dst, b)
-		}
-		return p.segment.append(dst, b)
+		return p.append(dst, b)
 	}
 	seg := l.shapes[r.block].segment(int(r.family))
 	return seg.append(dst, b)
@@ -96,23 +94,13 @@ func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) boo
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	total, scratch := int64(0), []byte(nil)
+	total := int64(0)
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		size := int64(0)
-		for j := range f.refs {
-			r := &f.refs[j]
-			if !l.taken(f, r, only) {
-				continue
-			}
-			var more int64
-			more, scratch = l.length(r, blocks[r.block], scratch)
-			size += more
-		}
-		if size > 0 {
+		if size := l.linesLength(f, blocks, only, math.MaxInt64); size > 0 {
 			total += size + int64(len(f.text))
 		}
 	}
@@ -120,6 +108,22 @@ func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 
 		total += int64(len(endOfPage))
 	}
 	return total
+}
+
+// linesLength is the number of bytes of the lines of a family that are asked for,
+// counted until there are enough.
+func (l *Layout) linesLength(f *mergedFamily, blocks []*Block, only func(name string) bool, enough int64) (size int64) {
+	var scratch []byte
+	for i := 0; i < len(f.refs) && size < enough; i++ {
+		r := &f.refs[i]
+		if !l.taken(f, r, only) {
+			continue
+		}
+		var more int64
+		more, scratch = l.length(r, blocks[r.block], scratch)
+		size += more
+	}
+	return size
 }
 
 // length is the number of bytes of the lines of a ref, which are written to the
