@@ -73,19 +73,13 @@ func (b *Block) Release() {
 
 // Text is the value of a line as it is on the page, nil when absent. The
 // bytes belong to the block.
-func (b *Block) Text(line int) []byte {
-	s := b.spans[b.shape.at[line]]
-	return b.data[s.start:s.end]
-}
+func (b *Block) Text(line int) []byte { return b.At(Place(b.shape.at[line])) }
 
 // Value is the number on a line; false when the line has none.
 func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
 
 // WatchedValue is the number of watched series i of the block's shape.
-func (b *Block) WatchedValue(i int) (float64, bool) {
-	s := b.spans[(*b.shape.watched)[i].value]
-	return number(b.data[s.start:s.end])
-}
+func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.At(b.shape.Place(i))) }
 
 // number reads the text of a value; false for none.
 func number(text []byte) (float64, bool) {

@@ -120,27 +120,21 @@ type Compressor struct {
 
 // Start returns a writer that compresses into w; the page is whole when it
 // is closed. With Identity it writes through.
-func (c *Compressor) Start(e Encoding, w io.Writer) (io.WriteCloser, error) {
+func (c *Compressor) Start(e Encoding, w io.Writer) (_ io.WriteCloser, err error) {
 	switch e {
 	case Gzip:
 		if c.gz == nil {
-			gz, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-			if err != nil {
+			if c.gz, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
 				return nil, err
 			}
-			c.gz = gz
-			return gz, nil
 		}
 		c.gz.Reset(w)
 		return c.gz, nil
 	case Zstd:
 		if c.zs == nil {
-			zs, err := zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-			if err != nil {
+			if c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
 				return nil, err
 			}
-			c.zs = zs
-			return zs, nil
 		}
 		c.zs.Reset(w)
 		return c.zs, nil

@@ -127,11 +127,8 @@ func (r *resolver) elect(i int) model.MetricType {
 	if len(f.refs) == 0 {
 		return model.MetricTypeUnknown
 	}
-	first, same := r.source(&f.refs[0]).Type, true
-	for j := range f.refs[1:] {
-		same = same && r.source(&f.refs[1+j]).Type == first
-	}
-	if same {
+	first := r.source(&f.refs[0]).Type
+	if !slices.ContainsFunc(f.refs[1:], func(one ref) bool { return r.source(&one).Type != first }) {
 		return first
 	}
 	was := ""

@@ -1,5 +1,7 @@
 package exposition
 
+import "slices"
+
 // head is what is written once for a family.
 type head struct {
 	Family
@@ -36,12 +38,10 @@ func (l *Layout) agree(f *mergedFamily, before *head) bool {
 	if before != nil && (before.Unit != first.Unit || before.Help != first.Help) {
 		return false
 	}
-	for i := range f.refs[1:] {
-		if s := l.source(&f.refs[1+i]); s.Unit != first.Unit || s.Help != first.Help {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.refs[1:], func(r ref) bool {
+		s := l.source(&r)
+		return s.Unit != first.Unit || s.Help != first.Help
+	})
 }
 
 // mostSaid is the word that most refs say, empty words not counted; among

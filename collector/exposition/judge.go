@@ -92,8 +92,7 @@ func (p *part) fits(first, end int, b *Block) bool {
 	var has [roleCreated + 1]bool
 	last, count := 0.0, math.NaN()
 	for i := first; i < end; i++ {
-		span := b.spans[p.at[i]]
-		v, ok := number(b.data[span.start:span.end])
+		v, ok := number(b.At(Place(p.at[i])))
 		r := p.role(i)
 		if has[r] = ok; !ok {
 			continue

@@ -91,8 +91,7 @@ func (b *Block) Glance(series []int, into []float64) {
 	}
 	b.Settle()
 	for i, n := range series {
-		span := b.spans[n]
-		v, ok := number(b.data[span.start:span.end])
+		v, ok := number(b.At(Place(n)))
 		if !ok {
 			v = math.NaN()
 		}
