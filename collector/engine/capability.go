@@ -146,11 +146,15 @@ const notYet = "not on the page yet; families come with the first request"
 // for people.
 type source struct {
 	name, says string
-	signals    []Signal
+	signals    [2]Signal
 }
 
-// from is a source of a capability.
-func from(name, says string, signals ...Signal) source { return source{name, says, signals} }
+// from is a source of a capability, by two signals at most.
+func from(name, says string, signals ...Signal) source {
+	s := source{name: name, says: says}
+	copy(s.signals[:], signals)
+	return s
+}
 
 // lack is why a page does not show capabilities, and what brings them; without names
 // it is of all others.
@@ -165,7 +169,7 @@ func lacks(why, cure string, names ...string) lack { return lack{why, cure, name
 // firstOf finds the first source of a capability that the page has.
 func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 	for _, s := range sources {
-		if s.name == name && !slices.ContainsFunc(s.signals, func(of Signal) bool { return !p.Has(of) }) {
+		if s.name == name && !slices.ContainsFunc(s.signals[:], func(of Signal) bool { return of != "" && !p.Has(of) }) {
 			return yes(s.says), true
 		}
 	}
