@@ -23,14 +23,14 @@ func newKeeper[T any]() keeper[T] {
 }
 
 // once gives the one with that sum that is the same and kept already, or keeps what
-// is made.
-func (k *keeper[T]) once(sum uint64, same func(*T) bool, make func() *T) *T {
+// is built.
+func (k *keeper[T]) once(sum uint64, same func(*T) bool, build func() *T) *T {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if before := k.of[sum].Value(); before != nil && same(before) {
 		return before
 	}
-	mine := make()
+	mine := build()
 	pointer := weak.Make(mine)
 	k.of[sum] = pointer
 	runtime.AddCleanup(mine, k.forget, gone[T]{sum, pointer})

@@ -92,7 +92,8 @@ func (s *segment) around() (size int) {
 // appendPiece appends the text of one piece.
 func (c *content) appendPiece(dst []byte, piece []stretch) []byte {
 	for i := range piece {
-		s, lines := &piece[i], false
+		var lines bool
+		s := &piece[i]
 		if dst, lines = c.begin(dst, s); !lines {
 			continue
 		}
@@ -127,7 +128,8 @@ func (c *content) speaks(f *mergedFamily) bool { return c.linesLength(f, c.block
 func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 	rep.reset()
 	for i := range piece {
-		s, lines := &piece[i], false
+		var lines bool
+		s := &piece[i]
 		if rep.text, lines = c.begin(rep.text, s); !lines {
 			continue
 		}

@@ -29,8 +29,7 @@ var (
 // which labels and values. Most of them are about values, so that every page is
 // read whole, the fast path notwithstanding.
 type strictReader struct {
-	at    pageReader
-	split seriesSplitter
+	at pageReader
 	// clashes are the sample names of the families that are complete.
 	clashes map[string]bool
 	family  strictFamily
@@ -144,7 +143,7 @@ func (s *strictReader) sample(p textparse.Parser) error {
 	if bytes.HasSuffix(text, []byte(",}")) {
 		return errLastComma
 	}
-	lset, err := s.split.labels(text)
+	lset, err := s.at.split.labels(text)
 	if err != nil {
 		return err
 	}
