@@ -1,6 +1,9 @@
 package simulate
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // KindSGLang is SGLang's own server, with one rank.
 const KindSGLang Kind = "sglang"
@@ -51,7 +54,7 @@ func newSGLang(w *world) *sglang {
 func (s *sglang) admit(r *request) bool {
 	ok := s.plain.admit(r)
 	if !ok {
-		s.failed(r)
+		s.responses[http.StatusInternalServerError]++
 	}
 	return ok
 }
@@ -113,17 +116,26 @@ func (s *sglang) handlers(r *Replica) []http.Handler {
 }
 
 // generateHealth sends a request of one token through the engine, and answers
-// when it is done: 503 when it failed. The real server leaves it out of what it
-// books requests with, and gives up after a while.
+// when it is done, or 503 after a while. The real server leaves it out of what it
+// books requests with.
 func (s *sglang) generateHealth(r *Replica, w http.ResponseWriter, req *http.Request) {
+	const patience = 20 * time.Second
+	x, ok := r.enter(s, "health", 1)
 	status := http.StatusServiceUnavailable
-	if x, ok := r.enter(s, "health", 1); ok {
-		failed, gone := x.follow(req, func(int, string) {})
-		if gone {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for ok {
+		select {
+		case <-req.Context().Done():
+			x.leave()
 			return
-		}
-		if !failed {
-			status = http.StatusOK
+		case <-late.C:
+			ok = false
+		case e := <-x.events:
+			if e.done && !e.failed {
+				status = http.StatusOK
+			}
+			ok = !e.done
 		}
 	}
 	write(w, status, nil)
