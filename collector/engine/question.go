@@ -143,9 +143,10 @@ func (q *questions) owner(ctx context.Context) string {
 // text is a text at the top of the answer to a GET question, empty where it has none;
 // false when there was no answer.
 func (q *questions) text(ctx context.Context, path, key string) (string, bool) {
-	var answer map[string]any
+	var answer map[string]json.RawMessage // That of SGLang has hundreds of other values.
 	_, ok := q.get(ctx, path, &answer)
-	text, _ := answer[key].(string)
+	var text string
+	_ = json.Unmarshal(answer[key], &text)
 	return text, ok
 }
 

@@ -137,8 +137,19 @@ func (b *Block) measure() {
 		b.sizes = make([]uint32, len(s.families))
 	}
 	b.sizes = b.sizes[:len(s.families)]
-	for i := range s.families {
-		seg := s.segment(i)
-		b.sizes[i] = uint32(seg.length(b))
+	spans := b.spans
+	for i := range s.families { // Asking [segment.length] takes a quarter longer to read a page.
+		f := &s.families[i]
+		size, start := uint32(0), uint32(0)
+		lines := s.lines[f.first:f.end]
+		at := s.at[f.first:f.end][:len(lines)]
+		for j := range lines {
+			v, line := spans[at[j]], &lines[j]
+			if length := v.end - v.start; length > 0 {
+				size += line.end - start + length + 1 + line.owns(s.own)
+			}
+			start = line.end
+		}
+		b.sizes[i] = size
 	}
 }
