@@ -113,9 +113,7 @@ func (b *Block) Clear() {
 // Set gives series n of a computed block its value. A block that was sealed
 // must not be set any more.
 func (b *Block) Set(n int, v float64) {
-	start := uint32(len(b.data))
-	b.data = AppendFloat(b.data, v)
-	b.spans[n] = Span{start, uint32(len(b.data))}
+	b.Took(n, AppendFloat(b.data, v))
 }
 
 // Seal ends the setting of values; only then the block may be published.

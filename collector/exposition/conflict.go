@@ -39,19 +39,13 @@ func (l *Layout) differ(f *mergedFamily, kind string, say func(*Family) string, 
 	found := 0
 	for i := range f.refs {
 		if said := say(l.source(&f.refs[i])); said != "" && said != page {
-			l.differs = noteDifference(l.differs, Difference{f.name, kind, int(f.refs[i].block), said})
 			found = 1
+			if len(l.differs) < maxDifferences {
+				l.differs = append(l.differs, Difference{f.name, kind, int(f.refs[i].block), said})
+			}
 		}
 	}
 	return found
-}
-
-// noteDifference appends a difference while there is room.
-func noteDifference(all []Difference, d Difference) []Difference {
-	if len(all) == maxDifferences {
-		return all
-	}
-	return append(all, d)
 }
 
 // stated is a type that a target states, empty for the one of a family that no

@@ -131,12 +131,7 @@ func (l *liner) limit(lset labels.Labels) error {
 // does so for readers that get it escaped.
 func (o *Options) reserved(name string) bool {
 	name = model.EscapeName(name, model.UnderscoreEscaping)
-	for _, prefix := range o.Reserved {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.Reserved, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // shape places every sample of the body in its family, the first of equal

@@ -105,15 +105,8 @@ func cutName(text []byte) (name, rest []byte) {
 
 // cutQuoted cuts a quoted string off the front of text, without its quotes.
 func cutQuoted(text []byte) (inside, rest []byte) {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return text[1:i], text[i+1:]
-		}
-	}
-	return text[1:], nil
+	inside = upToQuote(text[1:])
+	return inside, text[min(len(inside)+len(`""`), len(text)):]
 }
 
 // unescape resolves the three escapes of the format as textparse does.

@@ -115,7 +115,7 @@ func valueOf(prefix, label string) (value string, at int) {
 }
 
 // upToQuote is an escaped value up to the quote that ends it.
-func upToQuote(text string) string {
+func upToQuote[T string | []byte](text T) T {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
