@@ -36,7 +36,7 @@ func (c *Client) most(limit int64) int64 {
 
 // readBody appends the body of a response to buf. The buffer comes back with
 // every failure too, since it may have grown.
-func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.most(limit)
 	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
@@ -46,34 +46,32 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *perm
 		permit.most = 0
 		return c.readGzip(ctx, resp, permit, buf, limit)
 	default:
-		return buf, 0, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
+		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
 	}
 }
 
-func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
 	if limit > 0 && resp.ContentLength > limit {
-		return buf, 0, c.tooLarge(fmt.Sprintf("has %d bytes,", resp.ContentLength), limit)
+		return buf, c.tooLarge(fmt.Sprintf("has %d bytes,", resp.ContentLength), limit)
 	}
 	if resp.ContentLength == 0 {
-		return buf, 0, nil // As most answers about health.
+		return buf, nil // As most answers about health.
 	}
 	if resp.ContentLength > 0 {
 		size := int(min(resp.ContentLength, trustedLength))
 		if failure := permit.cover(ctx, len(buf)+size); failure != nil {
-			return buf, 0, failure
+			return buf, failure
 		}
 		buf = slices.Grow(buf, size)
 	}
-	start := len(buf)
 	buf, err := appendAll(ctx, permit, buf, resp.Body, limit)
-	wire := int64(len(buf) - start)
 	switch {
 	case errors.Is(err, errLimit):
-		return buf, wire, c.tooLarge("is", limit)
+		return buf, c.tooLarge("is", limit)
 	case err != nil:
-		return buf, wire, classify(ctx, stageBody, err)
+		return buf, classify(ctx, stageBody, err)
 	}
-	return buf, wire, nil
+	return buf, nil
 }
 
 // tooLarge is a body over its limit.

@@ -92,21 +92,20 @@ func TestGoodBodies(t *testing.T) {
 	const zipped = "Content-Encoding: gzip\r\n"
 	cases := []struct {
 		name, reply, body, contentType string
-		wire                           int
 	}{
-		{"B11 no last newline, complete by its length", answer("200 OK", "Content-Type: text/plain\r\n", "a 1\nb 2"), "a 1\nb 2", "text/plain", 7},
-		{"empty, whole by its length, is for those who know the server", answer("200 OK", "", ""), "", "", 0},
-		{"empty gzip likewise", answer("200 OK", zipped, empty), "", "", len(empty)},
-		{"B15 no content type", answer("200 OK", "", page), page, "", len(page)},
-		{"a content type of no kind", answer("200 OK", "Content-Type: ;;\r\n", page), page, ";;", len(page)},
-		{"B06 gzip that is not announced is for the parser", answer("200 OK", "", whole), whole, "", len(whole)},
-		{"B20 cut by the server is not to be seen", answer("200 OK", "", "b 12345"), "b 12345", "", 7},
-		{"gzip", answer("200 OK", zipped, whole), page, "", len(whole)},
-		{"gzip that ends with the connection", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + whole, page, "", len(whole)},
-		{"identity", answer("200 OK", "Content-Encoding: identity\r\n", page), page, "", len(page)},
-		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n", "a 1\nb 2", "", 7},
-		{"ends with the connection and a newline", "HTTP/1.0 200 OK\r\n\r\na 1\n", "a 1\n", "", 4},
-		{"ends with the connection and EOF", "HTTP/1.0 200 OK\r\n\r\na 1\n# EOF", "a 1\n# EOF", "", 9},
+		{"B11 no last newline, complete by its length", answer("200 OK", "Content-Type: text/plain\r\n", "a 1\nb 2"), "a 1\nb 2", "text/plain"},
+		{"empty, whole by its length, is for those who know the server", answer("200 OK", "", ""), "", ""},
+		{"empty gzip likewise", answer("200 OK", zipped, empty), "", ""},
+		{"B15 no content type", answer("200 OK", "", page), page, ""},
+		{"a content type of no kind", answer("200 OK", "Content-Type: ;;\r\n", page), page, ";;"},
+		{"B06 gzip that is not announced is for the parser", answer("200 OK", "", whole), whole, ""},
+		{"B20 cut by the server is not to be seen", answer("200 OK", "", "b 12345"), "b 12345", ""},
+		{"gzip", answer("200 OK", zipped, whole), page, ""},
+		{"gzip that ends with the connection", "HTTP/1.0 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + whole, page, ""},
+		{"identity", answer("200 OK", "Content-Encoding: identity\r\n", page), page, ""},
+		{"chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\na 1\n\r\n3\r\nb 2\r\n0\r\n\r\n", "a 1\nb 2", ""},
+		{"ends with the connection and a newline", "HTTP/1.0 200 OK\r\n\r\na 1\n", "a 1\n", ""},
+		{"ends with the connection and EOF", "HTTP/1.0 200 OK\r\n\r\na 1\n# EOF", "a 1\n# EOF", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +116,6 @@ func TestGoodBodies(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, c.body, string(got.Body))
 			require.Equal(t, c.contentType, got.ContentType)
-			require.EqualValues(t, c.wire, got.WireBytes)
 			require.Positive(t, got.Duration)
 		})
 	}

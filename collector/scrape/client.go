@@ -21,8 +21,6 @@ type Page struct {
 	Body []byte
 	// ContentType is the header as the server sent it; empty when it sent none.
 	ContentType string
-	// WireBytes is the size of the body as it came, before decompression.
-	WireBytes int64
 	// Unframed is true when nothing but the end of the connection ends the body,
 	// so that a part of a page which ends with a line looks like a whole
 	// one: HTTP/1 without Content-Length, chunks or compression.
@@ -243,7 +241,7 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return failure
 	}
-	page.Body, page.WireBytes, failure = c.readBody(ctx, resp, &page.permit, page.Body, int64(c.limits.Body))
+	page.Body, failure = c.readBody(ctx, resp, &page.permit, page.Body, int64(c.limits.Body))
 	if failure != nil {
 		return failure
 	}
@@ -299,7 +297,7 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 		status, header = resp.StatusCode, resp.Header
 		permit := permit{memory: c.resources.memory}
 		defer permit.end()
-		answer, _, failure = c.readBody(req.Context(), resp, &permit, nil, limit)
+		answer, failure = c.readBody(req.Context(), resp, &permit, nil, limit)
 		if failure == nil && echoes(sentWith(req), c.open, answer) {
 			failure = echoed()
 		}

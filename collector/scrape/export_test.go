@@ -69,7 +69,7 @@ func Inflated(c *Client, body []byte) ([]byte, error) {
 	permit := permit{memory: c.resources.memory}
 	defer permit.end()
 	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
-	got, _, failure := c.readBody(context.Background(), resp, &permit, nil, int64(c.limits.Body))
+	got, failure := c.readBody(context.Background(), resp, &permit, nil, int64(c.limits.Body))
 	if failure != nil {
 		return nil, failure
 	}

@@ -41,8 +41,7 @@ func (f *flight) end(ok bool, seen time.Time) {
 		l := f.lane
 		page = Page{
 			memory: f.buf, Body: f.buf[f.head.size : f.head.size+f.head.length],
-			ContentType: l.typed(f.head.contentType), WireBytes: int64(f.head.length),
-			Duration: f.took(seen), sent: l.sent, open: l.client.open,
+			ContentType: l.typed(f.head.contentType), Duration: f.took(seen), sent: l.sent, open: l.client.open,
 		}
 		page.Came = f.begun.Add(page.Duration)
 		l.size = len(f.buf)

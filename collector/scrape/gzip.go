@@ -51,10 +51,10 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // readGzip appends the decompressed body to buf. Both sizes are bounded, since
 // a page may compress 500 to 1 (and a bomb more).
-func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, int64, *Error) {
+func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
 	in, ok := c.inflaters.Get().(*inflater)
 	if !ok {
-		return buf, 0, failf(ReasonDecompress, "", "no decompressor")
+		return buf, failf(ReasonDecompress, "", "no decompressor")
 	}
 	defer func() {
 		in.wire = wireReader{}
@@ -67,19 +67,18 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *perm
 	if err == nil {
 		buf, err = appendAll(ctx, permit, buf, &in.gzip, limit)
 	}
-	wire := in.wire.count
 	switch {
 	case err == nil:
-		return buf, wire, nil
+		return buf, nil
 	case errors.Is(in.wire.err, errLimit):
-		return buf, wire, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or have the server say less", c.limits.CompressedBody)
+		return buf, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or have the server say less", c.limits.CompressedBody)
 	case in.wire.err != nil:
-		return buf, wire, classify(ctx, stageBody, in.wire.err)
+		return buf, classify(ctx, stageBody, in.wire.err)
 	case errors.Is(err, errLimit):
-		return buf, wire, c.tooLarge("is", limit)
+		return buf, c.tooLarge("is", limit)
 	}
 	if failure, ok := errors.AsType[*Error](err); ok {
-		return buf, wire, failure
+		return buf, failure
 	}
-	return buf, wire, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding says: %w; look at the server or a proxy in between", err)
+	return buf, failf(ReasonDecompress, "", "the body is not the gzip that Content-Encoding says: %w; look at the server or a proxy in between", err)
 }
