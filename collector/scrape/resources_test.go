@@ -37,6 +37,40 @@ func sharing(t *testing.T, r *scrape.Resources) *scrape.Client {
 	return client
 }
 
+// overdue is a context whose deadline comes when a test says so.
+type overdue struct {
+	context.Context //nolint:containedctx // It is one.
+
+	over chan struct{}
+}
+
+// Done is closed when the deadline came.
+func (o overdue) Done() <-chan struct{} { return o.over }
+
+// Err says that the deadline came.
+func (o overdue) Err() error {
+	select {
+	case <-o.over:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// overWhen is a context whose deadline comes when something is so, and not
+// before, however busy the machine is.
+func overWhen(t *testing.T, so func() bool) context.Context {
+	t.Helper()
+	o := overdue{t.Context(), make(chan struct{})}
+	go func() {
+		defer close(o.over)
+		for !so() && t.Context().Err() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	return o
+}
+
 func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 	t.Parallel()
 	const mib = 1 << 20
@@ -49,9 +83,8 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 
 	_, err = scrapeWithin(t, other, url(200<<10), 10*time.Second)
 	require.NoError(t, err, "an ordinary page needs no permit")
-	_, err = scrapeWithin(t, other, url(3*mib), 200*time.Millisecond)
+	_, err = other.Scrape(overWhen(t, func() bool { return shared.Memory().Waits > 0 }), url(3*mib), nil)
 	requireFailure(t, err, scrape.ReasonMemory, "", "bodies over 256KiB have all of the 4MiB that they may have at one time")
-	require.NotZero(t, shared.Memory().Waits)
 
 	ended := make(chan error)
 	go func() {
@@ -59,7 +92,7 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 		page.Release()
 		ended <- err
 	}()
-	time.Sleep(50 * time.Millisecond)
+	require.Eventually(t, func() bool { return shared.Memory().Waits > 1 }, 10*time.Second, time.Millisecond)
 	held.Release()
 	require.NoError(t, <-ended, "it goes on when the other is done with")
 	require.Zero(t, shared.Memory().Used)

@@ -21,7 +21,7 @@ import (
 
 // hang is the timeout of cases that end with it, ample that of all others.
 const (
-	hang  = 300 * time.Millisecond
+	hang  = 1500 * time.Millisecond
 	ample = 5 * time.Second
 )
 
