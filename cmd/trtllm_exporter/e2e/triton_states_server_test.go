@@ -27,12 +27,16 @@ func newTriton(t *testing.T, r release) *tritonServer {
 	return s
 }
 
+// closedAtOnce is what net/http says of a connection that the server closed
+// before the question was written; it has no name outside of it.
+const closedAtOnce = "server closed idle connection"
+
 // status is how an address of the server's API answers, 0 for refused, or
 // closed as that begins.
 func (s *tritonServer) status(t *testing.T, path string) int {
 	t.Helper()
 	status, _, err := get(t.Context(), s.url(path))
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) {
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, syscall.ECONNRESET) && !strings.HasSuffix(err.Error(), closedAtOnce) {
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	}
 	return status

@@ -17,7 +17,7 @@ const (
 	// asked for once a scrape interval, all else once in this time.
 	questionInterval = 2 * time.Second
 	// slack is what a busy machine may add.
-	slack = 750 * time.Millisecond
+	slack = 2 * time.Second
 	// longest is how long the end of a state may be waited for.
 	longest = 20 * time.Second
 )
