@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,7 @@ func startProcess(t *testing.T, name string, extra []string, program string, arg
 	t.Cleanup(func() {
 		p.kill(t)
 		if t.Failed() {
-			t.Logf("the last output of %s:\n%s", name, p.tail(60))
+			t.Logf("the last output of %s, without its tables:\n%s", name, withoutTables(p.tail(60)))
 		}
 	})
 	return p
@@ -82,6 +83,15 @@ func (p *process) tail(lines int) string {
 	}
 	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// withoutTables is the last fifteen lines that are no part of a table, as Triton
+// draws them: they are wide, and hide what has failed.
+func withoutTables(text string) string {
+	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
+		return line == "" || line[0] == '|' || line[0] == '+'
+	})
+	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
 // freePorts finds n adjacent free loopback ports below the range from which
