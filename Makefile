@@ -245,7 +245,7 @@ TRITON_2_51 := $(CACHE)/triton/0.7.0
 TRITON_2_36 := $(CACHE)/triton/0.4.0
 
 # This test waits a minute for its load while the others run. A client that gets no processor has its answers later than the server
-# counts them, so that what fails beside the others is measured again after them, twice at most: what is wrong stays wrong.
+# counts them, so that what fails next to the others is measured again after them, twice at most: what is wrong stays wrong.
 TRITON_TRUTH := ^TestDerivedValuesAreTrueOfTriton$$
 
 .PHONY: e2e-triton
@@ -264,7 +264,7 @@ e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton server
 	right=0; wait $$comparing || right=$$?; \
 	for again in 1 2; do \
 		[ $$right != 0 ] || break; \
-		sed 's/--- FAIL:/failed:/; /^FAIL/d' $(CACHE)/triton/truth.log; echo "e2e-triton: what is derived is compared again, without the tests beside it ($$again of 2)"; \
+		sed 's/--- FAIL:/failed:/; /^FAIL/d' $(CACHE)/triton/truth.log; echo "e2e-triton: what is derived is compared again, without other tests ($$again of 2)"; \
 		right=0; compare || right=$$?; \
 	done; \
 	cat $(CACHE)/triton/truth.log; [ $$right = 0 ] || code=$$right; exit $$code
