@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -335,4 +337,73 @@ func TestBrokenOwnMetricCostsTargetsNothing(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, samples(t, w.Body.String()), pending0)
 	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
+}
+
+// counted is a collector that counts how often it is asked.
+type counted struct {
+	prometheus.Collector
+
+	asked int
+}
+
+func (c *counted) Collect(to chan<- prometheus.Metric) {
+	c.asked++
+	c.Collector.Collect(to)
+}
+
+func TestOwnMetricsAreGatheredForWhoAsksForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		options := threeReplicas(t).options()
+		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "own_late", Help: "Has no series at first."}, []string{"of"})
+		own := &counted{Collector: vec}
+		options.Registry.MustRegister(own)
+		h := handler(t, options)
+		page := func(query string) string { return get(h, "/metrics"+query).Body.String() }
+		whole := page("")
+		before := own.asked
+
+		const replicas = "?name[]=nv_inference_pending_request_count"
+		for range 10 {
+			require.Len(t, samples(t, page(replicas)), 3)
+			require.Empty(t, page("?name[]=own_late"))
+		}
+		require.Equal(t, before, own.asked, "families of replicas alone take no own metrics")
+		require.Contains(t, whole, page("?name[]=trtllm_exporter_http_aborted_total"), "what is its own is gathered")
+		require.Equal(t, before+1, own.asked)
+
+		vec.WithLabelValues("x").Set(1)
+		time.Sleep(time.Second)
+		require.Contains(t, page("?name[]=own_late"), `own_late{of="x"} 1`, "a family that is new is found after a second")
+	})
+}
+
+func TestAFamilyThatIsAskedForIsThatOfTheWholePage(t *testing.T) {
+	f := threeReplicas(t)
+	f.page("nim", "r0", "# HELP process_open_fds Open.\n# TYPE process_open_fds gauge\nprocess_open_fds 12\n# TYPE process histogram\nprocess_count 1\nprocess_sum 1\n")
+	f.page("nim", "r1", "# HELP process_open_fds Files.\n# TYPE process_open_fds untyped\nprocess_open_fds 12\n")
+	opts := f.options()
+	opts.Registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewGoCollector())
+	h := handler(t, opts)
+
+	for family, lines := range familiesOf(get(h, "/metrics").Body.String()) {
+		for range 2 {
+			alone := familiesOf(get(h, "/metrics?name[]="+family).Body.String())
+			require.Equal(t, map[string][]string{family: lines}, alone)
+		}
+	}
+}
+
+// familiesOf are the lines of a page by family, without values.
+func familiesOf(page string) map[string][]string {
+	families, name := make(map[string][]string), ""
+	for line := range strings.Lines(page) {
+		line = strings.TrimSpace(line)
+		if words := strings.Fields(line); words[0] == "#" {
+			name = words[2]
+		} else {
+			line = line[:strings.LastIndexByte(line, ' ')]
+		}
+		families[name] = append(families[name], line)
+	}
+	return families
 }

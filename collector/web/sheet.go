@@ -22,7 +22,7 @@ type sheet struct {
 func (p *pages) lay(s *selection) *sheet {
 	sh := &sheet{view: p.store.View(s.filter()), only: s.only()}
 	if s.own() {
-		sh.own = p.own.block()
+		sh.own = p.own.block(s.names)
 	}
 	sh.plan(s)
 	if s != p.whole {
@@ -34,7 +34,7 @@ func (p *pages) lay(s *selection) *sheet {
 		if sh.own != nil {
 			sh.own.Release()
 		}
-		sh.own = p.own.block()
+		sh.own = p.own.block(nil)
 		sh.plan(s)
 	}
 	p.differences.note(sh)
