@@ -48,6 +48,33 @@ func TestNothingIsSaidOfLimitsThatAreNotKnown(t *testing.T) {
 	}
 }
 
+// TestNothingIsSaidOfLimitsThatAreNoNumbers is the same of a page that has the
+// gauges, without numbers.
+func TestNothingIsSaidOfLimitsThatAreNoNumbers(t *testing.T) {
+	for _, c := range []struct {
+		says, active, waiting string
+		known                 bool
+	}{
+		{"both are numbers", "8", "2", true},
+		{"how much it has is no number", "NaN", "2", false},
+		{"how much waits is no number", "8", "NaN", false},
+		{"neither is a number", "NaN", "NaN", false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			got := newTarget(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false)).page(
+				`nv_inference_request_success{model="llm",version="1"} 5`,
+				`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} `+c.active,
+				`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} `+c.waiting,
+				`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
+			)
+			for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
+				_, said := got[fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)]
+				require.Equal(t, c.known, said, resource)
+			}
+		})
+	}
+}
+
 func TestALimitOfNothingIsNoLimit(t *testing.T) {
 	page := func(limit int) []string {
 		return []string{
@@ -93,6 +120,7 @@ func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {
 		{"no request, and more measured", slices.Concat(requests(1), latency(1)), slices.Concat(requests(1), latency(2)), -1},
 		{"requests that were counted no more", slices.Concat(requests(1), latency(1)), latency(2), -1},
 		{"a latency that was measured no more", slices.Concat(requests(1), latency(1)), requests(2), -1},
+		{"a latency that counts from 0 again", slices.Concat(requests(1), latency(3)), with(slices.Concat(requests(2), latency(3)), latency(2)[2]), -1},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			b := newBench(t, engine.SGLang, "m")

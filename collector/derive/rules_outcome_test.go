@@ -109,5 +109,6 @@ func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
 	got := b.page(page(16, 0)...)
 	require.Zero(t, got.at(t, `request_error_ratio{class="server", model_id="m"}`))
 	got.lacks(t, canceled, "none was ever counted")
+	require.InDelta(t, 1.0/13, b.page(page(22, 1)...).at(t, canceled), 1e-9, "one is enough")
 	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
 }
