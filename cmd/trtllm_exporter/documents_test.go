@@ -117,3 +117,49 @@ func TestThePictureOfTheReadmeIsSmall(t *testing.T) {
 		require.LessOrEqual(t, info.Size(), int64(200_000))
 	}
 }
+
+// TestTheGoTestsOfTheDocumentsExist looks for a test or a benchmark of each
+// pattern of `go test` in the package that is named: one that matches nothing
+// prints "ok".
+func TestTheGoTestsOfTheDocumentsExist(t *testing.T) {
+	line := regexp.MustCompile("go test ([^`\n]*)")
+	pattern, dir := regexp.MustCompile(`-(run|bench) '?([^\s']+)`), regexp.MustCompile(`(?:^| )\./(\S+)`)
+	checked := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+			at := dir.FindStringSubmatch(m[1])
+			if at == nil {
+				continue
+			}
+			tests := testsIn(t, filepath.Join("../..", at[1]))
+			for _, p := range pattern.FindAllStringSubmatch(m[1], -1) {
+				kind := map[string]string{"run": "Test", "bench": "Benchmark"}[p[1]]
+				for one := range strings.SplitSeq(p[2], "|") {
+					if one == "^$" {
+						continue
+					}
+					named := regexp.MustCompile(`(?m)^func ` + kind + `\w*` + strings.TrimPrefix(one, kind))
+					require.True(t, named.MatchString(tests), "%s: %s", file, m[0])
+					checked++
+				}
+			}
+		}
+	}
+	require.Greater(t, checked, 15)
+}
+
+// testsIn is the source of a package's tests.
+func testsIn(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		all.Write(text)
+	}
+	return all.String()
+}
