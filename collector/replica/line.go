@@ -37,10 +37,11 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 		if err == nil {
 			next.Raw, next.Derived, err = r.derive(p, raw, asleep)
 		}
-		if err != nil {
-			shape = nil
-		} else {
+		if err == nil {
 			r.sightCanary(p)
+			next.Until = p.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
+		} else {
+			shape = nil
 		}
 		r.status.LeftOut = r.tally.LeaveOut(shape, r.numbers.deriver.LeftOut())
 		r.report(p, err)
@@ -49,9 +50,6 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 			next.About = r.about(&next)
 		})
 		next.Health, next.Status = r.own(&next), r.status
-		if err == nil {
-			next.Until = p.Came.Add(asleep + 2*r.target.Interval + r.target.Timeout + ageSlack)
-		}
 		r.shown.failed, r.shown.blocks = err, next
 		return next
 	})
