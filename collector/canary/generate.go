@@ -146,7 +146,7 @@ func (a *attempt) hearGenerate(text []byte, now time.Time) *failure {
 		return &failure{Malformed, "a frame that is no JSON of a response: " + string(text)}
 	}
 	if said(r.Error) {
-		return &failure{ErrorFrame, "an error in the stream: " + string(text)}
+		return &failure{ErrorFrame, "an error in the stream: " + complaint(string(text))}
 	}
 	a.heard.measured(&r)
 	var output string

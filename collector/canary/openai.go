@@ -54,7 +54,7 @@ type chunk struct {
 func (a *attempt) hear(text []byte, name string, now time.Time) *failure {
 	switch {
 	case name == "error":
-		return &failure{ErrorFrame, "an error event: " + string(text)}
+		return &failure{ErrorFrame, "an error event: " + complaint(string(text))}
 	case len(text) == 0:
 		return nil
 	case a.question.Generate:
@@ -68,7 +68,7 @@ func (a *attempt) hear(text []byte, name string, now time.Time) *failure {
 		return &failure{Malformed, "a frame that is no JSON of a completion: " + string(text)}
 	}
 	if c.failed() {
-		return &failure{ErrorFrame, "an error in the stream: " + string(text)}
+		return &failure{ErrorFrame, "an error in the stream: " + complaint(string(text))}
 	}
 	a.heard.chunk(&c, now)
 	return nil

@@ -29,7 +29,7 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 	case resp.StatusCode != http.StatusOK:
 		return &failure{HTTPError, fmt.Sprintf("the server answers %d: %s", resp.StatusCode, words(resp.Body))}
 	case kind == "application/json":
-		return notStreamed(words(resp.Body))
+		return notStreamed(beginning(resp.Body))
 	case kind != "text/event-stream":
 		return &failure{Malformed, fmt.Sprintf("the server answers %q, no stream of events", kind)}
 	}
@@ -54,16 +54,19 @@ func (a *attempt) read(ctx context.Context, resp *http.Response) *failure {
 // notStreamed judges JSON under status 200: Triton answers so with an error.
 func notStreamed(text string) *failure {
 	if strings.Contains(text, `"error"`) {
-		return &failure{ErrorFrame, "status 200 with an error: " + text}
+		return &failure{ErrorFrame, "status 200 with an error: " + plain(complaint(text))}
 	}
-	return &failure{Malformed, "status 200 with JSON in place of a stream: " + text}
+	return &failure{Malformed, "status 200 with JSON in place of a stream: " + plain(text)}
 }
 
 // words are the first words of an answer that is an error.
-func words(body io.Reader) string {
+func words(body io.Reader) string { return plain(complaint(beginning(body))) }
+
+// beginning is what is read of an answer that is no stream.
+func beginning(body io.Reader) string {
 	// What can be read of it is enough.
 	text, _ := io.ReadAll(io.LimitReader(body, errorLimit))
-	return plain(string(text))
+	return string(text)
 }
 
 // wait waits for what follows what was heard.
