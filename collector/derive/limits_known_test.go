@@ -89,6 +89,23 @@ func TestALimitOfNothingIsNoLimit(t *testing.T) {
 	newBench(t, engine.TRTLLMServe, "m").page(page(0)...).lacks(t, name, "three requests are no infinity of none")
 }
 
+// TestThePlacesOfAllWorkersAreFull has a router of two workers and three requests.
+func TestThePlacesOfAllWorkersAreFull(t *testing.T) {
+	for limit, want := range map[int]string{0: "none", 1: "slots", 2: "none"} {
+		got := newBench(t, engine.Dynamo, "m").page(
+			`dynamo_frontend_requests_total{model="m",status="success"} 5`,
+			`dynamo_frontend_queued_requests{model="m"} 0`,
+			`dynamo_frontend_inflight_requests{model="m"} 3`,
+			`dynamo_frontend_worker_active_decode_blocks{model="m",worker_id="1"} 7`,
+			`dynamo_frontend_worker_active_decode_blocks{model="m",worker_id="2"} 7`,
+			fmt.Sprintf(`dynamo_frontend_model_max_num_seqs{model="m"} %d`, limit),
+		)
+		for _, resource := range []string{"slots", "none"} {
+			require.Equal(t, resource == want, got.at(t, fmt.Sprintf(`limited_by{model_id="m", resource=%q}`, resource)) == 1, "a limit of %d, %s", limit, resource)
+		}
+	}
+}
+
 // What a latency measures of all requests is known while both are counted, and
 // requests end.
 func TestTheShareOfRequestsThatAreMeasuredNeedsBothCounts(t *testing.T) {

@@ -32,6 +32,8 @@ func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
 		{"some are gone", before, lines(prompt+"510", running+"4"), false},
 		{"of what counted nothing nobody knows", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), false},
 		{"of two that counted both fell", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
+		{"the only one that counted fell", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
+		{"one fell and two are gone", before, lines(prompt+"5", running+"4"), true},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -248,6 +248,31 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	}
 }
 
+func TestLongerNamesOfGPUsNeedMoreRoom(t *testing.T) {
+	t.Parallel()
+	page := simulate.BenchPage(simulate.BenchTRTLLM, 1, 3)
+	longer := []byte(strings.ReplaceAll(string(page), `"GPU-`, `"GPU-`+strings.Repeat("0", 100)))
+	first := newFleetTarget(t, "r1", []string{"rack", "crowded"}, asUsual).first(t, page)
+	for says, c := range map[string]struct {
+		page   []byte
+		shares bool
+	}{"as long as those of the other": {page, true}, "longer": {longer, false}} {
+		second := newFleetTarget(t, "r2", []string{"rack", "crowded"}, func(o *Options) {
+			o.Budget.Budget = exposition.Budget{Series: 2 * first.out.cost.Series, Bytes: first.out.cost.Bytes + 2*first.out.cost.Series}
+		})
+		second.follow(t, time.Second, c.page, func(_ int, shared, alone string) bool {
+			if shared != alone {
+				require.Fail(t, says, firstDifference(shared, alone))
+			}
+			return true
+		})
+		d := second.pairs[0].shares
+		require.Equal(t, c.shares, d.out.of != nil, says)
+		require.Equal(t, c.shares, d.LeftOut() == LeftOut{}, says)
+	}
+	runtime.KeepAlive(first)
+}
+
 func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 	t.Parallel()
 	only := func(o *Options) {
