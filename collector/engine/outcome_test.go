@@ -104,6 +104,8 @@ func TestAServerThatIsReadyAndServesNoLLM(t *testing.T) {
 		{"one that was unloaded, by the index alone", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelUnavailable}}, true},
 		{"one that is ready in the index", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, []engine.ModelState{{Name: "llm", State: engine.ModelReady}}, false},
 		{"one of which nothing is known", "", &engine.Facts{Models: []engine.ModelFacts{llm}}, nil, false},
+		{"one in Python that was unloaded, by its name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "tensorrt_llm", State: engine.ModelUnavailable}}, true},
+		{"a model in Python of another name", "", &engine.Facts{Models: []engine.ModelFacts{{Name: "pre", Configured: true, Backend: "python"}}}, []engine.ModelState{{Name: "pre", State: engine.ModelUnavailable}}, false},
 		{"no LLM at all", "nv_inference_request_success{model=\"resnet\",version=\"1\"} 3\n", nil, nil, false},
 		{"nothing is known", "", nil, nil, false},
 	} {
