@@ -130,6 +130,17 @@ func TestAnOldNameOfAKeyIsReadAndWarnedAbout(t *testing.T) {
 	require.Empty(t, f.Warnings())
 }
 
+func TestAValueMayBeTheOldNameOfAKey(t *testing.T) {
+	f, err := config.Parse("config.yml", []byte(`
+pools:
+  - pool_id: probe
+    static_configs: [ { targets: ["a:8002"] } ]
+`))
+	require.NoError(t, err)
+	require.Equal(t, "probe", f.Pools[0].PoolID)
+	require.Empty(t, f.Warnings())
+}
+
 func TestAnOldNameThatSeveralPoolsShareIsWarnedAboutOnce(t *testing.T) {
 	f, err := config.Parse("config.yml", []byte(`
 pools:
