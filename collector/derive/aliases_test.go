@@ -191,6 +191,25 @@ func TestTheSizeOfTheCacheIsInLabels(t *testing.T) {
 	require.Equal(t, []string{"64 x 799 of llama"}, cacheConfigs(all), "its own page is not shown")
 }
 
+// TestLabelsOfTheSizeOfTheCacheAreOfOurFamilies has the numbers of both families in
+// those labels, and no others.
+func TestLabelsOfTheSizeOfTheCacheAreOfOurFamilies(t *testing.T) {
+	name, from := derive.CacheConfig()
+	numbers := map[string]string{"kv_cache_block_tokens": "16", "kv_cache_blocks_limit": "512"}
+	found := 0
+	for _, lset := range aliasesOf(t, engine.SGLang, derive.Options{}, `sglang:page_size{model_name="llama"} 16`, `sglang:num_pages{model_name="llama"} 512`) {
+		if lset.Get(model.MetricNameLabel) != name {
+			continue
+		}
+		found++
+		for label, family := range from {
+			require.Equal(t, numbers[strings.TrimPrefix(family, derive.Prefix)], lset.Get(label), label)
+		}
+	}
+	require.Equal(t, 1, found)
+	require.Len(t, from, len(numbers))
+}
+
 func TestAttributesThatTheConventionsRequire(t *testing.T) {
 	for kind, provider := range map[simulate.Kind]string{simulate.KindVLLM: "vllm", simulate.KindSGLang: "sglang", simulate.KindServe: "trtllm-serve"} {
 		all, _ := derived(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 5}}, derive.Options{Aliases: []string{"otel"}})

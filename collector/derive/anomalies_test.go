@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,6 +184,55 @@ func TestAnInstantLLMUnderASlowEnsemble(t *testing.T) {
 	got.lacks(t, `model_request_seconds_total{model="tensorrt_llm", model_id="ensemble", role="part", version="1"}`)
 	got.at(t, `model_request_seconds_total{model="preprocessing", model_id="ensemble", role="part", version="1"}`, "a fast step is no LLM")
 	got.at(t, `model_request_seconds_total{model="ensemble", model_id="ensemble", role="entry", version="1"}`)
+}
+
+func TestAShareOfNoBlocksIsNotCompared(t *testing.T) {
+	const kind = `nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type=`
+	b := newBench(t, engine.Triton, "m")
+	for n := range 3 {
+		got := b.page(with(soundPage(10+n, 1000*n), kind+`"max"} 0`, kind+`"used"} 30`, kind+`"free"} 0`)...)
+		require.Zero(t, got.at(t, found("kv_fraction_mismatch", "m")))
+	}
+}
+
+// TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit has no row of the limit, by
+// which an executor is judged too.
+func TestGaugesOfTwoInstancesAreHeldBackWhateverTheLimit(t *testing.T) {
+	b := newBench(t, engine.Triton, "m")
+	for n, iterations := range []int{3000, 20, 5000, 40} {
+		page := slices.DeleteFunc(soundPage(10+n, iterations), func(line string) bool { return strings.Contains(line, `request_type="max"`) })
+		got := b.page(page...)
+		if got.at(t, found("flapping_gauges", "m")) == 0 {
+			require.Less(t, n, 3, "it fell twice")
+			require.Equal(t, 4.0, got.at(t, `requests_active{model_id="m"}`))
+			continue
+		}
+		got.lacks(t, `requests_active{model_id="m"}`)
+	}
+}
+
+// TestTheShortestEnsembleThatShowsAnInstantLLM has requests to an ensemble that
+// take around ten milliseconds, and its LLM done within one.
+func TestTheShortestEnsembleThatShowsAnInstantLLM(t *testing.T) {
+	for micros, want := range map[int]float64{9_000: 0, 11_000: 1, 500_000: 1} {
+		got := newBench(t, engine.Triton, models()...).page(
+			`nv_inference_request_success{model="ensemble",version="1"} 1`,
+			fmt.Sprintf(`nv_inference_request_duration_us{model="ensemble",version="1"} %d`, micros),
+			`nv_inference_request_success{model="tensorrt_llm",version="1"} 1`,
+			`nv_inference_request_duration_us{model="tensorrt_llm",version="1"} 900`,
+		)
+		require.Equal(t, want, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="ensemble"}`), micros)
+	}
+}
+
+func TestTimesOfAModelThatHandsRequestsOverAreOddOnceItHadOne(t *testing.T) {
+	for requests, want := range map[int]float64{0: 0, 1: 1} {
+		got := newBench(t, engine.Triton, "m").facts(configured("m", "python", true)).page(
+			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, requests),
+			fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 100*requests),
+		)
+		require.Equal(t, want, got.at(t, `source_anomaly{check="decoupled_durations", model="m", model_id="m"}`), requests)
+	}
 }
 
 func TestSimulatedServersHaveNoFalseAnomaly(t *testing.T) {

@@ -348,3 +348,12 @@ func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsKnownOfAReplicaIsOfTheTypeThatItsNameSays(t *testing.T) {
+	for name, want := range map[string]model.MetricType{"canary_requests_total": model.MetricTypeCounter, "state": model.MetricTypeGauge} {
+		f := AboutReplica(name, OfReplica, []string{"result"}, "Help.", "formula")
+		require.Equal(t, want, f.Type, name)
+		require.Equal(t, Prefix+name, f.Name)
+		require.Equal(t, []string{"result"}, f.Labels)
+	}
+}

@@ -156,3 +156,77 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 		require.False(t, b.deriver.Conditions().Failing)
 	})
 }
+
+// TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest has a server whose
+// gauges are read when a request ends: of those that are shown then one has ended.
+func TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest(t *testing.T) {
+	for _, c := range []struct {
+		says                              string
+		running, within10, within40, ever int
+		want                              time.Duration
+	}{
+		{"requests that are short", 2, 8, 8, 8, derive.DefaultStallAfter},
+		{"one that was longer", 2, 7, 8, 8, 80 * time.Second},
+		{"one that was longer than any bound", 2, 7, 7, 8, 0},
+		{"none that ended", 2, 0, 0, 0, 0},
+		{"one in flight, which has ended", 1, 8, 8, 8, 0},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.TRTLLMServe, "m")
+			require.Equal(t, c.want, b.stallsAfter(
+				fmt.Sprintf(`trtllm_num_requests_running{model_name="m"} %d`, c.running),
+				fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, c.ever),
+				`# TYPE trtllm_e2e_request_latency_seconds histogram`,
+				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="10.0"} %d`, c.within10),
+				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="40.0"} %d`, c.within40),
+				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="+Inf"} %d`, c.ever),
+				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_sum{model_name="m"} %d`, 5*c.ever),
+				fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, c.ever),
+			))
+		})
+	}
+}
+
+// TestAQueueStallsAfterThriceTheMeanRequest has a model that a server queues for
+// itself, with requests of 20 s or of 1 s.
+func TestAQueueStallsAfterThriceTheMeanRequest(t *testing.T) {
+	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
+		b := newBench(t, engine.Triton, "m").facts(configured("m", "onnxruntime", false))
+		require.Equal(t, want, b.stallsAfter(
+			`nv_inference_pending_request_count{model="m",version="1"} 1`,
+			`nv_inference_request_success{model="m",version="1"} 10`,
+			fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 10*seconds*1_000_000),
+		), "requests of %d s", seconds)
+	}
+}
+
+// stallsAfter is for how long a target shows the same page before it is stalled, 0
+// if it is not within five minutes.
+func (b *bench) stallsAfter(page ...string) time.Duration {
+	for begin := b.now; b.now-begin < 5*time.Minute; {
+		shown := b.now - begin
+		b.page(page...)
+		if b.deriver.Conditions().Stalled {
+			return shown
+		}
+	}
+	return 0
+}
+
+// TestRequestsThatWereTakenOnAreNoSuccesses has a model that hands its requests
+// over, and a module that says how they end.
+func TestRequestsThatWereTakenOnAreNoSuccesses(t *testing.T) {
+	for takesOn, want := range map[bool]bool{true: true, false: false} {
+		b := newBench(t, engine.Triton, "m").facts(configured("m", "python", takesOn))
+		for n := range 4 {
+			b.page(
+				fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
+				`nv_inference_request_failure{model="m",reason="OTHER",version="1"} 0`,
+				`nv_llmapi_heartbeat_timestamp_seconds{model="m"} 1`, fmt.Sprintf(`nv_llmapi_iterations_total{model="m"} %d`, 100*n),
+				`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop"} 0`,
+				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",reason="error"} %d`, 2*n),
+			)
+		}
+		require.Equal(t, want, b.deriver.Conditions().Failing, "the server counts requests that were taken on: %v", takesOn)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -370,4 +371,31 @@ func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
 		raw.Release()
 	}
 	require.Equal(t, 3, guarded)
+}
+
+func TestAPanicOfARuleLeavesNoNumberAtAGlance(t *testing.T) {
+	for says, c := range map[string]struct {
+		guard func(do func()) error
+		there bool
+	}{
+		"a rule that has a number": {func(do func()) error {
+			do()
+			return nil
+		}, true},
+		"a rule that panics": {func(func()) error { return errors.New("a panic") }, false},
+	} {
+		b := newTarget(t, engine.Triton, models()...)
+		b.opts.Guard = c.guard
+		raw := b.cache.Block()
+		require.NoError(t, b.cache.Parse(raw, []byte(strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"), ""))
+		out := derive.NewDeriver(b.opts).FollowPage(0, raw)
+		lines, got := make([]int, out.Shape().Lines()), make([]float64, out.Shape().Lines())
+		for n := range lines {
+			lines[n] = n
+		}
+		out.Glance(out.Shape().Series(lines), got)
+		require.Equal(t, c.there, slices.ContainsFunc(got, func(v float64) bool { return !math.IsNaN(v) }), says)
+		out.Release()
+		raw.Release()
+	}
 }

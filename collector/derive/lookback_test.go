@@ -27,6 +27,18 @@ func TestWindowMeanIsOverItsPages(t *testing.T) {
 	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
 }
 
+func TestWindowMeanBeginsWithAPageThatIsKept(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{false})
+	w.push(at(0), []float64{math.NaN()})
+	w.push(at(0.1), []float64{7})
+	_, ok := w.Mean(0)
+	require.False(t, ok, "the only page that is kept has no value")
+	w.push(at(5), []float64{9})
+	v, ok := w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 9, v, 1e-9)
+}
+
 func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
 	w.push(at(0), []float64{10, 0})

@@ -132,6 +132,30 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
 }
 
+// TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes has such a model
+// next to another.
+func TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes(t *testing.T) {
+	b := newBench(t, engine.Triton, "llm", "resnet")
+	var got values
+	for n := range 2 {
+		page := []string{fmt.Sprintf(`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`, 100*n)}
+		for _, name := range []string{"llm", "resnet"} {
+			page = append(page, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, name, 40*n), fmt.Sprintf(`nv_inference_count{model=%q,version="1"} %d`, name, 40*n), fmt.Sprintf(`nv_inference_exec_count{model=%q,version="1"} %d`, name, 10*n))
+		}
+		got = b.page(page...)
+	}
+	require.InDelta(t, 4, got.at(t, `model_batch_size_average{model="resnet", model_id="resnet", role="single", version="1"}`), 1e-9)
+	got.lacks(t, `model_batch_size_average{model="llm", model_id="llm", role="single", version="1"}`)
+}
+
+func TestValuesThatAreNoNumbersAreCounted(t *testing.T) {
+	for value, want := range map[string]uint64{"99": 0, "NaN": 1, "+Inf": 1, "-Inf": 1} {
+		b := newBench(t, engine.Triton, models()...)
+		b.page(with(trtllm(1, 1, 0, 64, 1, 120, 10), `nv_gpu_power_usage{gpu_uuid="GPU-1"} `+value)...)
+		require.Equal(t, want, b.deriver.Stats().NonFinite, value)
+	}
+}
+
 func TestReasonsAreInLowerCaseAndCodesAreReasons(t *testing.T) {
 	got := newBench(t, engine.Triton, models()...).page(trtllm(1, 1, 0, 64, 1, 120, 10)...)
 	require.Equal(t, 1.0, got.at(t, `requests_failed_total{class="server", model="ensemble", model_id="ensemble", reason="other", version="1"}`))
