@@ -55,6 +55,30 @@ func TestWindowProductWeighsByTheCounter(t *testing.T) {
 	require.False(t, ok, "nor does a reset")
 }
 
+func TestWindowProductBeginsWithTheLaterOfBoth(t *testing.T) {
+	nan := math.NaN()
+	for says, first := range map[string][]float64{"a gauge that came later": {nan, 0}, "a counter that came later": {10, nan}} {
+		w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
+		w.push(at(0), first)
+		w.push(at(5), []float64{10, 100})
+		w.push(at(10), []float64{20, 200})
+		total, seconds, ok := w.Product(0, 1)
+		require.True(t, ok, says)
+		require.InDelta(t, 1500, total, 1e-9, says)
+		require.InDelta(t, 5, seconds, 1e-9, says)
+	}
+}
+
+func TestWindowProductIsNotLessThanNothing(t *testing.T) {
+	for gauge, want := range map[float64]bool{-1: false, 0: true, 1: true} {
+		w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
+		w.push(at(0), []float64{gauge, 0})
+		w.push(at(5), []float64{gauge, 100})
+		_, _, ok := w.Product(0, 1)
+		require.Equal(t, want, ok, gauge)
+	}
+}
+
 func TestWindowProductOfScrapesThatComeFast(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{false, true})
 	for n := range 20_000 {
