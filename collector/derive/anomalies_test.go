@@ -68,6 +68,14 @@ func TestTheTimeBetweenTokensIsEstimatedFromMeans(t *testing.T) {
 	b.page(soundPage(10, 0)...)
 	got := b.page(with(soundPage(20, 1000), first, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 10`)...)
 	got.lacks(t, series, "no first token was measured")
+
+	for _, part := range []string{"nv_inference_first_response_histogram_ms_count", "nv_llm_output_token_len_count"} {
+		b = newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", true))
+		for n := range 2 {
+			page := slices.DeleteFunc(soundPage(10+10*n, 1000*n), func(line string) bool { return strings.HasPrefix(line, part) })
+			b.page(page...).lacks(t, series, part+" is not there")
+		}
+	}
 }
 
 func TestAnomaliesAndWhatTheyTakeAway(t *testing.T) {

@@ -230,3 +230,20 @@ func TestRequestsThatWereTakenOnAreNoSuccesses(t *testing.T) {
 		require.Equal(t, want, b.deriver.Conditions().Failing, "the server counts requests that were taken on: %v", takesOn)
 	}
 }
+
+func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
+	for says, c := range map[string]struct {
+		kind engine.Kind
+		page []string
+		want derive.Conditions
+	}{
+		"an executor":                             {engine.Triton, busy(3, 100), derive.Conditions{InFlight: 3, Counted: true}},
+		"a server that runs and queues":           {engine.VLLM, []string{`vllm:num_requests_running{model_name="m"} 2`, `vllm:num_requests_waiting{model_name="m"} 5`}, derive.Conditions{InFlight: 7, Counted: true}},
+		"a server that reads them at the end":     {engine.TRTLLMServe, []string{`trtllm_num_requests_running{model_name="m"} 2`}, derive.Conditions{}},
+		"a server of which nothing says how many": {engine.Triton, []string{`nv_inference_request_success{model="m",version="1"} 2`}, derive.Conditions{}},
+	} {
+		b := newBench(t, c.kind, models()...)
+		b.page(c.page...)
+		require.Equal(t, c.want, b.deriver.Conditions(), says)
+	}
+}

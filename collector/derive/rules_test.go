@@ -132,6 +132,31 @@ func TestNegativeCountersAreNotPassedOn(t *testing.T) {
 	require.Equal(t, uint64(1), b.deriver.Stats().Negative, "0 is not negative")
 }
 
+// TestTokensAreEstimatedFromWhatAnIterationHas has a hundred iterations in five
+// seconds, each with thirty tokens of prompts and four requests.
+func TestTokensAreEstimatedFromWhatAnIterationHas(t *testing.T) {
+	const batcher = `nv_trt_llm_inflight_batcher_metrics{model="llm",version="1",inflight_batcher_specific_metric=`
+	b := newBench(t, engine.Triton, "llm")
+	var got values
+	for n := range 2 {
+		got = b.page(
+			fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, n),
+			fmt.Sprintf(`nv_trt_llm_general_metrics{model="llm",version="1",general_type="iteration_counter"} %d`, 1000+100*n),
+			batcher+`"total_context_tokens"} 30`, batcher+`"generation_requests"} 4`,
+		)
+	}
+	require.InDelta(t, 600, got.at(t, `prompt_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
+	require.InDelta(t, 80, got.at(t, `generation_tokens_per_second_estimate{model_id="llm"}`), 1e-9)
+}
+
+func TestHowTheCacheWasSetUpIsShown(t *testing.T) {
+	got := newBench(t, engine.TRTLLMServe, "m").page(
+		`trtllm_request_success_total{model_name="m",finished_reason="stop"} 1`,
+		`trtllm_kv_cache_config_info{model_name="m",cache_dtype="fp8",enable_block_reuse="true",enable_partial_reuse="true",free_gpu_memory_fraction="0.9",page_size="32"} 1`,
+	)
+	require.Equal(t, 1.0, got.at(t, `kv_cache_config_info{cache_dtype="fp8", enable_block_reuse="true", enable_partial_reuse="true", free_gpu_memory_fraction="0.9", model_id="m", page_size="32"}`))
+}
+
 // TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes has such a model
 // next to another.
 func TestBatchesOfAModelThatShowsIterationsAreNotThoseThatTritonMakes(t *testing.T) {
