@@ -341,7 +341,7 @@ func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {
 func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for _, f := range Catalogue() {
-		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", f.Name)
+		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", "%s: say asQuery or noQuery", f.Name)
 		if f.InPromQL.Query != "" {
 			require.Equal(t, model.MetricTypeGauge, f.Type, f.Name)
 			require.NotContains(t, f.InPromQL.Query, f.Name+"[", f.Name)

@@ -277,3 +277,14 @@ nv_inference_first_response_histogram_ms_count{model="llm",version="1"} 3
 		require.Equal(t, want, checks[i].OK, page)
 	}
 }
+
+func TestEveryKindSaysWhyAPageOfNothingShowsNothing(t *testing.T) {
+	for _, e := range engine.All() {
+		t.Run(string(e.Kind()), func(t *testing.T) {
+			var facts engine.Facts
+			for _, c := range engine.Capabilities(e, &engine.Known{Page: readPage(t, e.Kind(), []byte("stranger 1\n")), Facts: &facts}) {
+				require.NotEmpty(t, c.Reason, c.Name)
+			}
+		})
+	}
+}
