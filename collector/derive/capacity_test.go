@@ -102,6 +102,50 @@ func TestWhatTheExecutorHidesIsEstimated(t *testing.T) {
 	require.InDelta(t, 20, page(2).at(t, `queue_hidden_requests_estimate{model_id="ensemble"}`), 1e-9)
 }
 
+// TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests has next to that ensemble a
+// Python model that hands its requests over, whose counter may have begun again.
+func TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests(t *testing.T) {
+	const series = `queue_hidden_requests_estimate{model_id="ensemble"}`
+	for _, c := range []struct {
+		name string
+		// other is the counter of the other front, below zero where it is not on the page.
+		other []int
+		known bool
+	}{
+		{"none", []int{7, 7, 7, 7}, true},
+		{"one, before", []int{6, 7, 7, 7}, false},
+		{"a counter that has just begun again", []int{7, 7, 7, 0}, false},
+		{"a counter that began again in the window", []int{7, 7, 0, 0}, false},
+		{"a counter that was not on a page", []int{7, -1, 7, 7}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, append(models(), "tensorrt_llm_bls")...).facts(
+				engine.ModelFacts{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm", "postprocessing"}},
+				engine.ModelFacts{Name: "tensorrt_llm"}, configured("tensorrt_llm_bls", "python", true),
+			)
+			var got values
+			for n, other := range c.other {
+				page := []string{
+					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 25*n),
+					fmt.Sprintf(`nv_inference_request_duration_us{model="ensemble",version="1"} %d`, 24*5*n*1_000_000),
+					fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm",version="1"} %d`, 25*n),
+					`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="active",version="1"} 4`,
+					`nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="max",version="1"} 4`,
+				}
+				if other >= 0 {
+					page = append(page, fmt.Sprintf(`nv_inference_request_success{model="tensorrt_llm_bls",version="1"} %d`, other))
+				}
+				got = b.page(page...)
+			}
+			if c.known {
+				require.InDelta(t, 20, got.at(t, series), 1e-9)
+			} else {
+				got.lacks(t, series, "the other front may have had requests")
+			}
+		})
+	}
+}
+
 // TestALatencyThatMeasuresFewRequestsSaysSo has 200 requests that ended, of which
 // 50 were streamed.
 func TestALatencyThatMeasuresFewRequestsSaysSo(t *testing.T) {

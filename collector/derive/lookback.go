@@ -16,6 +16,17 @@ func (w *Window) Increase(columns ...int) (grown, seconds float64, ok bool) {
 	return w.grown(columns, row), seconds, true
 }
 
+// still says whether counters, if there are any, are known not to have grown while
+// others did what [Window.Increase] says of them.
+func (w *Window) still(counters, others []int) bool {
+	if len(counters) == 0 {
+		return true
+	}
+	_, whole, _ := w.Increase(others...)
+	grown, seconds, ok := w.Increase(counters...)
+	return ok && grown == 0 && seconds >= whole
+}
+
 // common is the first kept row of the longest stretch of the window in which
 // all columns are whole, and how many seconds ago it was.
 func (w *Window) common(columns []int) (row int, seconds float64, ok bool) {

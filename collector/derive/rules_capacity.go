@@ -35,8 +35,7 @@ func hiddenQueue() Rule {
 			all, okAll := inside(w)
 			shown, okShown := w.Mean(active)
 			waits, _ := given(pending, w)
-			elsewhere, _, _ := w.Increase(others...)
-			return max(all-shown-waits, 0), okAll && okShown && elsewhere == 0
+			return max(all-shown-waits, 0), okAll && okShown && w.still(others, times)
 		})
 	})
 }
