@@ -9,8 +9,8 @@ import (
 // walkPairs checks the keys and values of a mapping with fixed keys.
 func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
-	renamed := c.rename(n, keys, path)
-	return c.walkEntries(n, t, path, func(key *yaml.Node, set map[string]int) reflect.Type { return c.field(key, keys, set, path) }) && renamed
+	c.rename(n, keys, path)
+	return c.walkEntries(n, t, path, func(key *yaml.Node, set map[string]int) reflect.Type { return c.field(key, keys, set, path) })
 }
 
 // walkEntries checks the keys and values of a mapping of type t. What is asked of
@@ -56,9 +56,8 @@ func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path s
 }
 
 // rename gives keys that are written under an old name today's, the only one that
-// the decoder knows.
-func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
-	ok := true
+// the decoder knows. One that is set under both is wrong, and keeps the old one.
+func (c *checker) rename(n *yaml.Node, keys *keySet, path string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		now, old := keys.renamed[key.Value]
@@ -67,13 +66,11 @@ func (c *checker) rename(n *yaml.Node, keys *keySet, path string) bool {
 		}
 		if line := keyLine(n, now); line > 0 {
 			c.wrong(key, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
-			ok = false
 			continue
 		}
 		c.warnings.add(key.Line, "key %q in %s is now called %q; rename it", key.Value, place(path), now)
 		key.Value = now
 	}
-	return ok
 }
 
 // keyLine is the line of a key of a mapping, 0 if it is not set.
