@@ -283,3 +283,30 @@ func TestSimulatedFaultsAreFound(t *testing.T) {
 		require.True(t, seen, tc.check)
 	}
 }
+
+func TestNothingIsConcludedFromBlocksThatCannotBe(t *testing.T) {
+	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
+	concluded := []string{
+		`kv_cache_utilization_ratio{model_id="m"}`, `kv_cache_free_tokens{model_id="m"}`, `saturation_ratio{model_id="m"}`,
+		`limited_by{model_id="m", resource="kv_cache"}`, `headroom_requests{model_id="m"}`,
+	}
+	page := func(n, used int) values {
+		return b.page(with(soundPage(10+n, 1000*n),
+			fmt.Sprintf(`nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="used"} %d`, used),
+			`nv_trt_llm_kv_cache_block_metrics{model="m",version="1",kv_cache_block_type="tokens_per"} 64`,
+			`nv_trt_llm_request_metrics{model="m",version="1",request_type="waiting"} 2`)...)
+	}
+	for n := range 3 {
+		for _, series := range concluded {
+			require.Contains(t, page(3*n, 30), series)
+		}
+	}
+	var got values
+	for n := range 3 {
+		got = page(10+n, 97)
+	}
+	require.Equal(t, 1.0, got.at(t, found("kv_blocks_mismatch", "m")))
+	for _, series := range concluded {
+		got.lacks(t, series)
+	}
+}

@@ -247,3 +247,45 @@ func TestRequestsInFlightAreKnownWhereGaugesAreReadWhileTheyRun(t *testing.T) {
 		require.Equal(t, c.want, b.deriver.Conditions(), says)
 	}
 }
+
+// TestAProcessThatIsGoneHasNothingInFlight has a trtllm-serve in multiprocess mode of
+// which a process died with three requests: its gauge stays as it was.
+func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
+	b := newBench(t, engine.TRTLLMServe, "m")
+	page := func(ended, running int) values {
+		lines := []string{
+			`trtllm_num_requests_running{model_name="m",pid="10"} 3`,
+			fmt.Sprintf(`trtllm_num_requests_running{model_name="m",pid="20"} %d`, running),
+			fmt.Sprintf(`trtllm_request_success_total{model_name="m",finished_reason="stop"} %d`, ended),
+			fmt.Sprintf(`trtllm_generation_tokens_total{model_name="m"} %d`, 10*ended),
+			"# TYPE trtllm_e2e_request_latency_seconds histogram",
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_sum{model_name="m"} %d`, ended),
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, ended),
+		}
+		for _, le := range []string{"10.0", "+Inf"} {
+			lines = append(lines, fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="%s"} %d`, le, ended))
+		}
+		return b.page(lines...)
+	}
+	for n := range 5 {
+		page(10+n, 2-n%2)
+	}
+	for range 40 {
+		got := page(16, 0)
+		require.Zero(t, got.at(t, `requests_active{model_id="m"}`))
+		require.False(t, b.deriver.Conditions().Stalled)
+	}
+	page(17, 2)
+	for range 40 {
+		page(17, 2)
+	}
+	require.True(t, b.deriver.Conditions().Stalled, "the process that is there has two")
+}
+
+func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T) {
+	b := newBench(t, engine.Triton, "m")
+	b.page(with(soundPage(10, 0), zeroRows()...)...)
+	got := b.page(with(soundPage(20, 0), zeroRows()...)...)
+	got.lacks(t, `requests_active{model_id="m"}`)
+	require.Equal(t, derive.Conditions{}, b.deriver.Conditions())
+}

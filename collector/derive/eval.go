@@ -158,6 +158,14 @@ func once[T any](p *Plan, e func(*Window) (T, bool)) func(*Window) (T, bool) {
 // constant is always the same value.
 func constant(v float64) Eval { return func(*Window) (float64, bool) { return v, true } }
 
+// orNone is a value, and 0 where there is nothing that could have one.
+func orNone(e Eval) Eval {
+	if e == nil {
+		return constant(0)
+	}
+	return e
+}
+
 // positive is 1 for a value above 0, else 0.
 func positive(e Eval) Eval {
 	return applied(e, func(v float64) float64 { return flag(v > 0) })

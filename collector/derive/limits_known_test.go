@@ -200,3 +200,29 @@ func TestAnIterationCounterThatFellTwiceIsDoubtedForAWindow(t *testing.T) {
 		require.InDelta(t, want, got.at(t, found("flapping_gauges", "m")), 0, "page %d", n)
 	}
 }
+
+func TestTwoVersionsOfAVLLMInTritonAreNotFullerThanFull(t *testing.T) {
+	for _, name := range []string{"vllm:gpu_cache_usage_perc", "vllm:kv_cache_usage_perc"} {
+		var lines []string
+		for _, v := range []string{"1", "2"} {
+			l := `{model="m",version="` + v + `"}`
+			lines = append(lines, `nv_inference_request_success`+l+` 5`, name+l+` 0.`+v+`5`, `vllm:num_requests_running`+l+` 3`, `vllm:num_requests_waiting`+l+` 0`)
+		}
+		got := newBench(t, engine.Triton, "m").facts(configured("m", "vllm", true)).page(lines...)
+		require.InDelta(t, 0.25, got.at(t, `kv_cache_utilization_ratio{model_id="m"}`), 1e-9, name)
+	}
+}
+
+func TestNothingIsConcludedFromAQueueThatIsNoNumber(t *testing.T) {
+	page := func(n int, pending string) []string {
+		return with(soundPage(10*n, 1000*n), `nv_inference_pending_request_count{model="m",version="1"} `+pending)
+	}
+	b := newBench(t, engine.Triton, "m").facts(configured("m", "tensorrtllm", false))
+	b.page(page(1, "3")...)
+	got := b.page(page(2, "3")...)
+	require.Contains(t, got, `queue_hidden_requests_estimate{model_id="m"}`)
+	require.Contains(t, got, `limited_by{model_id="m", resource="none"}`)
+	got = b.page(page(3, "NaN")...)
+	got.lacks(t, `queue_hidden_requests_estimate{model_id="m"}`)
+	got.lacks(t, `limited_by{model_id="m", resource="none"}`)
+}

@@ -30,12 +30,12 @@ func hiddenQueue() Rule {
 		if inside == nil || active < 0 {
 			return
 		}
-		pending := p.pending(id)
+		pending := orNone(p.pending(id))
 		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
 			all, okAll := inside(w)
 			shown, okShown := w.Mean(active)
-			waits, _ := given(pending, w)
-			return max(all-shown-waits, 0), okAll && okShown && w.still(others, times)
+			waits, okWaits := pending(w)
+			return max(all-shown-waits, 0), okAll && okShown && okWaits && w.still(others, times)
 		})
 	})
 }
@@ -49,7 +49,7 @@ func headroom() Rule {
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		busy, most, tokens := admitted().of(p, id), limit.of(p, id), free.of(p, id)
 		prompt, output := p.meanOver(p.of(engine.RequestPromptTokens, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
-		p.emit(f, p.forModel(id), p.executorGate(id), func(w *Window) (float64, bool) {
+		p.emit(f, p.forModel(id), p.held(id, (*Plan).executorGate, without(checkBlocks)), func(w *Window) (float64, bool) {
 			now, okNow := busy(w)
 			all, okAll := most(w)
 			v := max(all-now, 0)
@@ -91,7 +91,7 @@ func (l *limits) by(w *Window) (string, bool) {
 	if !okWaits || !okNow {
 		return "", false
 	}
-	core, _ := given(l.core, w)
+	core, okCore := l.core(w)
 	cache, _ := given(l.cache, w)
 	paused, _ := given(l.paused, w)
 	prefill, _ := given(l.prefill, w)
@@ -105,6 +105,8 @@ func (l *limits) by(w *Window) (string, bool) {
 		return limitedByPrefill, true
 	case waits > 0:
 		return limitedByUnknown, true
+	case !okCore:
+		return "", false
 	case core > 0:
 		return limitedByCore, true
 	}
@@ -118,13 +120,13 @@ func limitedBy() Rule {
 		with(requestsLimit().inputs.all()...).with(cache.inputs.all()...)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		l := &limits{
-			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: p.pending(id),
+			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: orNone(p.pending(id)),
 			cache: cache.of(p, id), paused: p.sum(slices.Concat(p.of(engine.RequestsPaused, id), p.of(engine.RequestsPreempted, id))),
 			prefill: p.total(engine.RequestsPrefill, id),
 		}
 		limit := once(p, l.by)
 		for _, resource := range []string{limitedBySlots, limitedByCache, limitedByPrefill, limitedByCore, limitedByNothing, limitedByUnknown} {
-			p.emit(f, p.forModel(id, "resource", resource), p.executorGate(id), func(w *Window) (float64, bool) {
+			p.emit(f, p.forModel(id, "resource", resource), p.held(id, (*Plan).executorGate, without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
 				by, ok := limit(w)
 				return flag(by == resource), ok
 			})

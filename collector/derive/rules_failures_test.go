@@ -2,6 +2,7 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,5 +47,30 @@ func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
 			require.InDelta(t, c.failed/(7+c.failed), got.at(t, series), 1e-9)
 			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
 		})
+	}
+}
+
+// TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble has an ensemble and a BLS
+// model in front of the same parts: of ten requests to each, four fail in the first
+// part, which the ensemble counts twice.
+func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
+	b := newBench(t, engine.Triton, "ensemble", "tensorrt_llm_bls", "preprocessing", "tensorrt_llm").facts(
+		engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm"}},
+		engine.ModelFacts{Name: "tensorrt_llm_bls", State: "READY", Configured: true, Backend: "python", Calls: []string{"preprocessing", "tensorrt_llm"}},
+		configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false))
+	page := func(n int) values {
+		var lines []string
+		for model, counts := range map[string][2]int{"ensemble": {6, 8}, "tensorrt_llm_bls": {6, 4}, "preprocessing": {12, 8}, "tensorrt_llm": {12, 0}} {
+			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model="%s",version="1"} %d`, model, n*counts[0]),
+				fmt.Sprintf(`nv_inference_request_failure{model="%s",reason="OTHER",version="1"} %d`, model, n*counts[1]))
+		}
+		slices.Sort(lines)
+		return b.page(lines...)
+	}
+	page(0)
+	got := page(1)
+	for _, front := range []string{"ensemble", "tensorrt_llm_bls"} {
+		require.InDelta(t, 10.0/5, got.at(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+		require.InDelta(t, 0.4, got.at(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
 	}
 }

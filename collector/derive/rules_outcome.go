@@ -93,8 +93,9 @@ func ended() inputs {
 // whole.
 type outcome struct {
 	classes map[engine.Class]*tally
-	// steps are the failures of the parts.
-	steps, all []int
+	// steps are the failures of the parts, others those of the other fronts, which
+	// may have the same parts; only of ensembles that count a failure twice.
+	steps, others, all []int
 	// known says that all requests that failed are counted.
 	known bool
 	// ended are the requests that ended over the longest stretch in which all
@@ -133,14 +134,24 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		return nil
 	}
 	o.abort(p, id)
-	for _, g := range p.of(engine.ModelFailed, id) {
-		if g.role == engine.RolePart {
-			o.steps = append(o.steps, p.columnsOf(g.members)...)
-		}
+	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
+		o.bound(p, p.of(engine.ModelFailed, id), of)
 	}
-	o.all = append(o.all, o.steps...)
 	o.ended = newPerPage(p, o.count)
 	return o
+}
+
+// bound adds what bounds how many of a front's failures were counted once.
+func (o *outcome) bound(p *Plan, failures []*group, of front) {
+	for _, g := range failures {
+		switch columns := p.columnsOf(g.members); {
+		case g.role == engine.RolePart:
+			o.steps = append(o.steps, columns...)
+		case g.role.Front() && (front{g.model, g.version}) != of:
+			o.others = append(o.others, columns...)
+		}
+	}
+	o.all = slices.Concat(o.all, o.steps, o.others)
 }
 
 // abort takes requests that were aborted, which the server counts as finished as
@@ -183,7 +194,8 @@ func (o *outcome) take(p *Plan, g *group) {
 // brought the reasons, an ensemble counts each of its failures when it answers
 // and again when it lets go of the request (core ensemble_scheduler.cc,
 // FinishEnsemble), whatever its steps count. One that fails while other steps
-// still run may be counted once, so what the steps counted is the least.
+// still run may be counted once, so what the steps counted, but for what they may
+// have counted for other fronts, is the least.
 func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	c := o.classes[class]
 	if c == nil {
@@ -192,7 +204,7 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	n := max(w.grown(c.once, row)-w.grown(c.less, row), 0)
 	if len(c.twice) > 0 {
 		whole := w.grown(c.twice, row)
-		n += min(max(whole/2, w.grown(o.steps, row)), whole)
+		n += min(max(whole/2, w.grown(o.steps, row)-w.grown(o.others, row)), whole)
 	}
 	return n
 }

@@ -90,6 +90,7 @@ func (p *Plan) given(f *Family, id string, at front, groups []*group) {
 type windowed struct {
 	bounds  []float64
 	columns [][]int
+	all     []int
 	grown   perPage[[]float64]
 }
 
@@ -104,6 +105,7 @@ func (p *Plan) windowed(g *group) *windowed {
 		h.bounds = append(h.bounds, b.at/divisor)
 		h.columns = append(h.columns, p.columnsOf(b.members))
 	}
+	h.all = slices.Concat(h.columns...)
 	h.grown = newPerPage(p, h.grow)
 	return h
 }
@@ -114,12 +116,16 @@ func (h *windowed) growth(w *Window) ([]float64, bool) {
 	return *grown, ok
 }
 
-// grow computes it.
+// grow computes it, over one stretch in which all buckets are whole.
 func (h *windowed) grow(w *Window, into *[]float64) bool {
+	row, _, ok := w.common(h.all)
+	if !ok {
+		return false
+	}
 	all := (*into)[:0]
 	for i, columns := range h.columns {
-		grown, _, ok := w.Increase(columns...)
-		if !ok || i > 0 && grown < all[i-1] {
+		grown := w.grown(columns, row)
+		if i > 0 && grown < all[i-1] {
 			return false
 		}
 		all = append(all, grown)

@@ -86,7 +86,7 @@ func saturation() Rule {
 		if most == nil {
 			return
 		}
-		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping)), func(w *Window) (float64, bool) {
+		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping), without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)
 			if !ok || asked <= 0 {
 				return 0, ok

@@ -442,3 +442,19 @@ func TestAnEstimateGivesWayToWhatIsCounted(t *testing.T) {
 	require.InDelta(t, 2.0/3, got.at(t, exact), 1e-9)
 	got.lacks(t, estimate, "the misses are counted here")
 }
+
+// TestBucketsAreComparedOverOneStretch has a bucket that was no number on one page,
+// and no request that took more than 5 s.
+func TestBucketsAreComparedOverOneStretch(t *testing.T) {
+	b := newBench(t, engine.TRTLLMServe, "m")
+	page := func(le1, le5, all string) values {
+		const name = "trtllm_e2e_request_latency_seconds"
+		return b.page("# TYPE "+name+" histogram",
+			name+`_bucket{model_name="m",le="1.0"} `+le1, name+`_bucket{model_name="m",le="5.0"} `+le5,
+			name+`_bucket{model_name="m",le="+Inf"} `+all, name+`_sum{model_name="m"} 3`+all, name+`_count{model_name="m"} `+all)
+	}
+	page("0", "0", "0")
+	page("10", "NaN", "100")
+	page("10", "100", "100")
+	require.Zero(t, page("10", "110", "110").at(t, `request_duration_above_bound_ratio{model_id="m"}`))
+}

@@ -2,10 +2,8 @@ package derive
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -98,7 +96,13 @@ func (p *Plan) inFlight() Eval {
 		if p.quirks.ActiveHoldsWaiting {
 			waiting = nil
 		}
-		all = append(all, taken, waiting)
+		if one := add(taken, waiting); one != nil {
+			open := p.program.gates[p.executorGate(id)]
+			all = append(all, func(w *Window) (float64, bool) {
+				v, ok := one(w)
+				return v, ok && open(w)
+			})
+		}
 	}
 	return add(all...)
 }
@@ -145,7 +149,8 @@ func (p *Plan) generating(id string) []work {
 	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id), p.of(engine.RequestsWaiting, id))
 	var works []work
 	for _, of := range p.ranks(flying) {
-		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, largest(p.ofRank(flying, of))), moves: p.movesOf(p.moving(id), of)}
+		inFlight := most(flying, func(g *group) []int { return p.ofRank([]*group{g}, of) })
+		k := work{key: fmt.Sprint("tokens of ", id, of), least: 1, inFlight: p.awake(id, of, inFlight), moves: p.movesOf(p.moving(id), of)}
 		if len(k.moves) > 0 {
 			works = append(works, k)
 		}
@@ -153,80 +158,28 @@ func (p *Plan) generating(id string) []work {
 	return works
 }
 
-// rank is one of the engines behind a model id: of a model, and a data-parallel
-// rank of it; empty where the server makes no difference.
-type rank struct{ model, number string }
-
-// awake has a value only while an engine does not sleep.
-func (p *Plan) awake(id string, of rank, e Eval) Eval {
-	states := p.ofRank(p.of(engine.EngineAwake, id), of)
-	if len(states) == 0 {
-		return e
+// most is the largest value of some columns of groups that is there. Of processes
+// the newest counts, as in what is shown: the others may be gone.
+func most(groups []*group, of func(g *group) []int) Eval {
+	var single []int
+	var all []Eval
+	for _, g := range groups {
+		if g.meaning.Combine == engine.Newest {
+			all = append(all, newest(of(g)))
+		} else {
+			single = append(single, of(g)...)
+		}
 	}
-	awake := largest(states)
+	all = append(all, largest(single))
 	return func(w *Window) (float64, bool) {
-		if v, ok := awake(w); ok && v <= 0 {
-			return 0, false
-		}
-		return e(w)
-	}
-}
-
-// ranks are the ranks of some groups in order.
-func (p *Plan) ranks(groups []*group) []rank {
-	all := make(map[rank]bool)
-	for _, g := range groups {
-		for _, m := range g.members {
-			all[p.rankOf(m)] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b rank) int {
-		return strings.Compare(a.model+"\x00"+a.number, b.model+"\x00"+b.number)
-	})
-}
-
-// rankOf is the rank that a source is of.
-func (p *Plan) rankOf(source int) rank {
-	in := &p.sources[source]
-	of := rank{model: in.Model}
-	if in.meaning.Rank != "" {
-		of.number = in.Labels.Get(in.meaning.Rank)
-	}
-	return of
-}
-
-// ofRank are the columns of groups that are of a rank, or of several together.
-func (p *Plan) ofRank(groups []*group, wanted rank) []int {
-	var columns []int
-	for _, g := range groups {
-		for _, m := range g.members {
-			of := p.rankOf(m)
-			if (of.model == wanted.model || of.model == "") && (of.number == wanted.number || of.number == "") {
-				columns = append(columns, p.column(m))
+		value, some := math.Inf(-1), false
+		for _, e := range all {
+			if v, ok := e(w); ok {
+				value, some = max(value, v), true
 			}
 		}
+		return value, some
 	}
-	return columns
-}
-
-// movesOf are the columns of groups that move with the work of a rank: those of
-// its own, if it has any, for what several ranks count together goes on while one
-// of them stands still.
-func (p *Plan) movesOf(groups []*group, wanted rank) []int {
-	if wanted.number != "" {
-		var own []int
-		for _, g := range groups {
-			for _, m := range g.members {
-				if of := p.rankOf(m); of.number == wanted.number && (of.model == wanted.model || of.model == "") {
-					own = append(own, p.column(m))
-				}
-			}
-		}
-		if len(own) > 0 {
-			return own
-		}
-	}
-	return p.ofRank(groups, wanted)
 }
 
 // ending is the work of an engine that shows something only when a request ends.
@@ -238,7 +191,8 @@ func (p *Plan) ending(id string) []work {
 	if longest == nil || len(ended) == 0 {
 		return nil
 	}
-	inFlight := largest(p.counted(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))))
+	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))
+	inFlight := most(flying, func(g *group) []int { return p.columnsOf(g.members) })
 	const again = 2
 	least := 1.0
 	if p.quirks.GaugesWhenRequestsEnd {

@@ -86,7 +86,7 @@ func vllmMeanings() []Meaning {
 		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
 		{Name: "vllm:num_requests_running", Signal: RequestsRunning},
 		{Name: "vllm:num_requests_waiting", Signal: RequestsWaiting},
-		{Name: "vllm:gpu_cache_usage_perc", Signal: KVUtilization},
+		{Name: "vllm:gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 		{Name: "vllm:kv_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 	}
 }
