@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -21,10 +22,12 @@ type Order struct {
 // Record is what may be asked of one replica now, and what the requests so far
 // have shown. It is not safe for concurrent use.
 type Record struct {
-	// order is nil before the first page.
-	order *Order
-	book  Book
-	// last is what the last request showed, of is what it was sent for.
+	// order is nil before the first page, asked what the last request was sent for.
+	order, asked *Order
+
+	book Book
+	// last is what the last request showed, of is what it was sent for; nil when
+	// another server is there since.
 	last *Summary
 	of   *Order
 	// due is true when it is time for a request that could not be sent yet.
@@ -43,6 +46,12 @@ type unconfirmed struct {
 // Order sets what may be asked from now on.
 func (r *Record) Order(o *Order) { r.order = o }
 
+// Forget forgets what is under way and what may be asked, because another kind of
+// server is there. What was counted stays.
+func (r *Record) Forget() {
+	r.order, r.asked, r.of, r.unconfirmed, r.cancel.phase = nil, nil, nil, nil, resting
+}
+
 // Due notes that it is time for a request.
 func (r *Record) Due() { r.due = true }
 
@@ -51,7 +60,7 @@ func (r *Record) Next() *Order {
 	if !r.due || r.order == nil || r.order.Hold != "" || r.unconfirmed != nil || !r.cancel.rests() {
 		return nil
 	}
-	r.due = false
+	r.due, r.asked = false, r.order
 	return r.order
 }
 
@@ -63,7 +72,7 @@ func (r *Record) Take(report Report, patience time.Duration) bool {
 		r.unconfirmed = &unconfirmed{report, now, now.Add(patience)}
 		return false
 	}
-	r.enter(report)
+	r.enter(report, cmp.Or(r.asked, r.order))
 	return true
 }
 
@@ -80,11 +89,13 @@ func (r *Record) Unconfirmed() (since, until time.Time, waits bool) {
 func (r *Record) Confirm() {
 	report := r.unconfirmed.report
 	r.unconfirmed = nil
-	r.enter(report)
+	r.enter(report, r.order)
 }
 
-// enter enters a report as one of the present order.
-func (r *Record) enter(report Report) { r.last, r.of = r.book.Enter(report, r.order.Identity), r.order }
+// enter enters a report as one of an order.
+func (r *Record) enter(report Report, of *Order) {
+	r.last, r.of = r.book.Enter(report, of.Identity), of
+}
 
 // Last is what the last request showed; nil before the first.
 func (r *Record) Last() *Summary { return r.last }
@@ -92,7 +103,7 @@ func (r *Record) Last() *Summary { return r.last }
 // Failing is what the last request says against a replica that serves; empty
 // when nothing does.
 func (r *Record) Failing() string {
-	if r.last == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
+	if r.last == nil || r.of == nil || r.order == nil || r.order.Hold != "" || r.last.Last.Result == OK {
 		return ""
 	}
 	return "its canary fails: " + string(r.last.Last.Result) + ": " + r.last.Last.Reason
@@ -101,7 +112,7 @@ func (r *Record) Failing() string {
 // Status is what there is to show of the canary; it needs an order.
 func (r *Record) Status() *target.Canary {
 	s := &target.Canary{Model: r.order.Question.Model, Hold: r.order.Hold}
-	if r.last == nil {
+	if r.last == nil || r.of == nil {
 		return s
 	}
 	last := &r.last.Last

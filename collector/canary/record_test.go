@@ -146,3 +146,41 @@ func TestTheLongestGapTakesTwoFramesAndDeterminismTwoAnswers(t *testing.T) {
 		require.NotContains(t, row, "deterministic")
 	}
 }
+
+func TestALateAnswerIsOfTheServerThatWasAsked(t *testing.T) {
+	var r canary.Record
+	r.Order(&canary.Order{Identity: "old", Group: "old"})
+	r.Due()
+	require.NotNil(t, r.Next())
+	r.Order(&canary.Order{Identity: "new", Group: "new"}) // While the request was under way.
+	require.True(t, r.Take(canary.Report{Result: canary.OK, Output: "A"}, time.Second))
+	require.Empty(t, r.Status().Group)
+	require.Empty(t, r.Status().Output, "it is not compared with what others of the new one's group answer")
+
+	r.Due()
+	require.NotNil(t, r.Next())
+	if !r.Take(canary.Report{Result: canary.OK, Output: "B"}, time.Second) {
+		r.Confirm()
+	}
+	require.Zero(t, r.Last().Changes, "the first answer was another server's")
+	require.Equal(t, "B", r.Status().Output)
+}
+
+func TestWhatAnotherServerShowedIsNotHeldAgainstTheNextOne(t *testing.T) {
+	var r canary.Record
+	order := &canary.Order{Identity: "a"}
+	r.Order(order)
+	r.Due()
+	require.NotNil(t, r.Next())
+	require.True(t, r.Take(canary.Report{Result: canary.Timeout, Reason: "slow"}, time.Second))
+	require.NotEmpty(t, r.Failing())
+
+	r.Forget()
+	r.Due()
+	require.Nil(t, r.Next(), "nothing is known yet of what it may be asked")
+	r.Order(order)
+	require.Empty(t, r.Failing())
+	require.Empty(t, r.Status().Result)
+	require.Equal(t, uint64(1), r.Last().Counts[canary.Timeout], "what was counted stays")
+	require.NotNil(t, r.Next())
+}

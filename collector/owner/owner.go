@@ -16,8 +16,8 @@ type Owner struct {
 	// Epoch counts what the state is about; only the owner may touch it. An answer
 	// to a question of an earlier epoch is dropped.
 	Epoch int
-	// Guard does a step and gives a panic back as its failure; it is called from
-	// any goroutine. Proceed is called after each answer that was taken, by the
+	// Guard does a step and gives a panic back as its failure, so that none ends the
+	// process; it is called from any goroutine. Proceed is called after each answer that was taken, by the
 	// owner. Both are set before the first work and then only read.
 	Guard   func(step string, do func()) error
 	Proceed func(ctx context.Context)
@@ -58,7 +58,7 @@ func (o *Owner) Now(work func()) bool {
 	}
 	o.busy = true
 	o.mu.Unlock()
-	work()
+	o.run(work)
 	o.mu.Lock()
 	o.finish()
 	return true
@@ -72,11 +72,22 @@ func (o *Owner) finish() {
 		}
 		next := o.queue[n]
 		o.mu.Unlock()
-		next()
+		o.run(next)
 		o.mu.Lock()
 	}
 	clear(o.queue)
 	o.queue, o.busy = o.queue[:0], false
+}
+
+// run does a piece of work, whose panic goes to the guard. The guard is not given the
+// work itself, which would cost a piece its memory.
+func (o *Owner) run(work func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			_ = o.Guard("work", func() { panic(p) })
+		}
+	}()
+	work()
 }
 
 // Close drops what is still to do and waits for the jobs. The context of the

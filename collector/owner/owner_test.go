@@ -1,6 +1,8 @@
 package owner
 
 import (
+	"context"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -77,4 +79,27 @@ func (o *Owner) isClosed() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closed
+}
+
+func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
+	var failures []string
+	o := &Owner{
+		Guard: func(step string, do func()) (err error) {
+			defer func() { failures = append(failures, fmt.Sprint(step, ": ", recover())) }()
+			do()
+			return nil
+		},
+		Proceed: func(context.Context) { panic("proceeding") },
+	}
+	done := 0
+	require.True(t, o.Now(func() {
+		o.Do(func() { panic("queued") })
+		o.Do(func() { done++ })
+		panic("now")
+	}))
+	o.Do(func() { panic("done") })
+	o.Hand(t.Context())(func() { done++ })
+	require.Equal(t, 2, done)
+	require.Equal(t, []string{"work: now", "work: queued", "work: done", "answer: <nil>", "work: proceeding"}, failures)
+	o.Close()
 }

@@ -162,3 +162,42 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 		})
 	}
 }
+
+// anotherKind has another kind of server found at the address.
+func (s *stepped) anotherKind() {
+	s.owner.Do(func() {
+		now := s.Replica.server
+		now.Epoch++
+		s.found(s.ctx, now)
+	})
+	synctest.Wait()
+}
+
+func TestAnotherKindOfServerIsFoundWhileAnAnswerOfTheCanaryWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := asked(t)
+		s.change(func(now *answering) { *now = serveAnswers("1.2.0", "two") })
+		s.send()
+		require.True(t, s.waits())
+		s.anotherKind()
+		require.False(t, s.waits(), "it was another server's")
+	})
+}
+
+func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := asked(t)
+		s.canary.WantCancel(time.Minute)
+		now := time.Now().Add(time.Second)
+		s.canary.Saw(canary.Sight{Began: now, Came: now, Known: true})
+		order, _, _ := s.canary.NextCancel()
+		require.NotNil(t, order)
+		s.anotherKind() // The answer of that job is dropped.
+		for range 5 {
+			s.after(time.Hour)
+			s.due()
+			s.send()
+		}
+		require.Greater(t, s.count(chats), 2, "the canary asks again")
+	})
+}
