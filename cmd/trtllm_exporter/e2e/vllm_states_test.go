@@ -83,6 +83,9 @@ func (l vllmLife) load(t *testing.T) {
 func (l *life) hung(t *testing.T, part, called string, tokens int) {
 	t.Helper()
 	c := l.server.startCrowd(t, slots, arrival{words: 20, tokens: tokens})
+	// The page may still be of requests before these, and what stops before an iteration
+	// of theirs is over is in none of the server's gauges.
+	pause(t.Context(), 2*engineInterval)
 	l.shows(t, slots, "llm_server_requests_running")
 	pid := l.server.part(t, part)
 	stopped := signalPart(t, pid, syscall.SIGSTOP)
