@@ -263,7 +263,7 @@ func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, ended),
 		}
 		for _, le := range []string{"10.0", "+Inf"} {
-			lines = append(lines, fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="%s"} %d`, le, ended))
+			lines = append(lines, fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le=%q} %d`, le, ended))
 		}
 		return b.page(lines...)
 	}

@@ -61,8 +61,8 @@ func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
 	page := func(n int) values {
 		var lines []string
 		for model, counts := range map[string][2]int{"ensemble": {6, 8}, "tensorrt_llm_bls": {6, 4}, "preprocessing": {12, 8}, "tensorrt_llm": {12, 0}} {
-			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model="%s",version="1"} %d`, model, n*counts[0]),
-				fmt.Sprintf(`nv_inference_request_failure{model="%s",reason="OTHER",version="1"} %d`, model, n*counts[1]))
+			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n*counts[0]),
+				fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="OTHER",version="1"} %d`, model, n*counts[1]))
 		}
 		slices.Sort(lines)
 		return b.page(lines...)
