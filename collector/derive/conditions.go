@@ -46,10 +46,26 @@ func (d *Deriver) Conditions() Conditions {
 	}
 	recent := d.window.now-d.failedAt <= d.window.length
 	c := Conditions{Failing: d.failing >= failingPages && recent, Stalled: d.stalled()}
-	if in := d.program.watch.inFlight; in != nil {
-		c.InFlight, c.Counted = in(d.window)
-	}
+	c.InFlight, c.Counted = d.load.inFlight, d.load.counted
 	return c
+}
+
+// load is how many requests the server had on the newest page; counted is false
+// where that does not show them.
+type load struct {
+	inFlight float64
+	counted  bool
+}
+
+// watchLoad notes the load of a page. It is asked for while that page may be read,
+// which what it rests on does not allow.
+func (d *Deriver) watchLoad() {
+	d.load = load{}
+	if in := d.program.watch.inFlight; in != nil {
+		if v, ok := in(d.window); ok {
+			d.load = load{v, true}
+		}
+	}
 }
 
 // watchFailures follows successes and failures from page to page. Over pages that

@@ -65,6 +65,8 @@ type Deriver struct {
 	failures
 	// busy is since when each work has been in flight.
 	busy map[string]int64
+	// load is that of the newest page.
+	load load
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
@@ -126,6 +128,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 		d.watchWork()
+		d.watchLoad()
 		d.sizeCaches()
 	}
 	return d.out.out.Over(page, d.program.room(), d)
