@@ -63,10 +63,7 @@ type Deriver struct {
 	glances     glances
 	left        LeftOut
 	failures
-	// busy is since when each work has been in flight.
-	busy map[string]int64
-	// load is that of the newest page.
-	load load
+	loads
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
@@ -79,9 +76,17 @@ type failures struct {
 	failedAt int64
 }
 
+// loads are the work that the server has.
+type loads struct {
+	// busy is since when each work has been in flight.
+	busy map[string]int64
+	// load is that of the newest page.
+	load load
+}
+
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts, busy: make(map[string]int64), born: make(map[column]struct{})}
+	d := &Deriver{opts: opts, loads: loads{busy: make(map[string]int64)}, born: make(map[column]struct{})}
 	d.render = func() { d.program.render(d.window, &d.now, d.page, d.block) }
 	return d
 }
