@@ -63,7 +63,7 @@ func (p *Endpoint) Iterations(ctx context.Context, from *engine.IterationStats, 
 	defer cancel()
 	status, _, text, err := p.Scraper.Do(ctx, http.MethodGet, p.Base+from.Path, nil, iterationLimit)
 	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("the server answers %s", http.StatusText(status))
+		err = fmt.Errorf("the server answers %d %s", status, http.StatusText(status))
 	}
 	if err == nil {
 		r.Sums, err = r.before.book.Add(from, text, r.before.complete)

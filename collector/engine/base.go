@@ -120,11 +120,11 @@ func (b *base) Health(ctx context.Context, ask Asker, address string) Health {
 	switch b.live {
 	case "":
 	case b.ready:
-		h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, true
+		h.answered()
 	default:
-		if status, _, _, err := ask.Do(ctx, http.MethodGet, address+b.live, nil, answerLimit); err == nil {
-			h.Live, h.LiveKnown = status == http.StatusOK, true
-		}
+		status, _, body, err := ask.Do(ctx, http.MethodGet, address+b.live, nil, answerLimit)
+		said := healthOf(b.live, status, body, err)
+		h.Live, h.LiveKnown = said.API == APIReady, said.API == APIReady || said.API == APINotReady
 	}
 	return h
 }

@@ -134,26 +134,29 @@ type dynamoHealth struct {
 // Health implements Engine. Dynamo's status is not to be believed (seen in
 // 1.6.1): a frontend is healthy with no worker at all, and a worker that serves
 // says 503 "notready" unless it is configured to judge by its endpoints. What
-// they list counts.
+// they list counts; an answer that lists nothing and is no 200 may be a proxy's.
 func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
-	status, _, body, err := ask.Do(ctx, http.MethodGet, address+"/health", nil, answerLimit)
+	url := address + "/health"
+	status, _, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
+	h := healthOf(url, status, body, err)
 	if err != nil {
-		h, _ := readiness(ctx, ask, address+"/health")
 		return h
 	}
-	h := Health{API: APIReady, Status: status, Live: true, LiveKnown: true, Detail: "the API answers " + http.StatusText(status)}
 	var said dynamoHealth
-	if json.Unmarshal(body, &said) != nil {
-		return h
-	}
-	if said.Instances != nil {
-		h.API, h.Detail = frontendServes(ctx, ask, address, len(*said.Instances), h.Detail)
-		return h
-	}
+	_ = json.Unmarshal(body, &said)
 	var endpoints map[string]string
-	if json.Unmarshal(said.Endpoints, &endpoints) == nil {
+	switch {
+	case said.Instances != nil:
+		h.API, h.Detail = frontendServes(ctx, ask, address, len(*said.Instances), h.Detail)
+	case json.Unmarshal(said.Endpoints, &endpoints) == nil:
 		h.API, h.Detail = workerServes(endpoints)
+	case h.API == APINotReady:
+		h.API, h.Detail = APIFailed, h.Detail+" to "+url
+		return h
+	case h.API != APIReady:
+		return h
 	}
+	h.Live, h.LiveKnown = true, true
 	return h
 }
 

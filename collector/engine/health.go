@@ -1,12 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -32,7 +34,7 @@ const (
 // Health is one answer to "are you there, and ready?".
 type Health struct {
 	API APIState
-	// Live is true when the server says so; LiveKnown when it was asked.
+	// Live is true when the server says so; LiveKnown when it said either.
 	Live, LiveKnown bool
 	// Status is the HTTP status of the ready question, 0 without answer.
 	Status int
@@ -60,6 +62,11 @@ func (h *Health) Settled() bool {
 // the headers of the answer.
 func readiness(ctx context.Context, ask Asker, url string) (Health, http.Header) {
 	status, header, body, err := ask.Do(ctx, http.MethodGet, url, nil, answerLimit)
+	return healthOf(url, status, body, err), header
+}
+
+// healthOf is what the status of an answer says, or that there was none.
+func healthOf(url string, status int, body []byte, err error) Health {
 	h := Health{Status: status}
 	switch {
 	case err != nil && refused(err):
@@ -75,10 +82,20 @@ func readiness(ctx context.Context, ask Asker, url string) (Health, http.Header)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
 	default:
-		h.API, h.Detail = APIFailed, "the API answers "+http.StatusText(status)+" to "+url
+		h.API, h.Detail = APIFailed, "the API answers "+statusText(status)+" to "+url
 	}
-	return h, header
+	return h
 }
+
+// answered notes that a server is live, of a kind that is asked one thing: it is when it
+// answers that either way, and said nothing when it did not.
+func (h *Health) answered() {
+	h.Live = h.API == APIReady || h.API == APINotReady
+	h.LiveKnown = h.Live
+}
+
+// statusText is a status in words, or its number where it has none.
+func statusText(status int) string { return cmp.Or(http.StatusText(status), strconv.Itoa(status)) }
 
 // refused says whether nothing listened at the address.
 func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
@@ -102,5 +119,6 @@ func short(body []byte) string {
 	if json.Unmarshal(body, &e) == nil && e.Error+e.Detail != "" {
 		text = e.Error + e.Detail
 	}
-	return text[:min(len(text), most)]
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }

@@ -24,7 +24,7 @@ func TestHealthQuestions(t *testing.T) {
 		{"trtllm-serve is well", engine.TRTLLMServe, answers{"/health": ""}, engine.APIReady, true, "200"},
 		{"the OpenAI frontend is ready", engine.TritonOpenAI, answers{"/health/ready": ""}, engine.APIReady, false, "200"},
 		{"NIM is ready", engine.NIM, answers{"/v1/health/ready": "{}", "/v1/health/live": "{}"}, engine.APIReady, true, "200"},
-		{"Dynamo's frontend has a worker", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[{}]}`}, engine.APIReady, true, "OK"},
+		{"Dynamo's frontend has a worker", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[{}]}`}, engine.APIReady, true, "200"},
 		{"Dynamo's frontend has none and says healthy", engine.Dynamo, answers{"/health": `{"status":"healthy","instances":[]}`}, engine.APINotReady, true, "no worker"},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -129,14 +129,17 @@ func TestHealthByStatus(t *testing.T) {
 		{said{401, "", "no"}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (no)"},
 		{said{403, "", `{"error":"expecting header"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (expecting header)"},
 		{said{403, "", `{"detail":"` + strings.Repeat("x", 121) + `"}`}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (" + strings.Repeat("x", 120) + ")"},
+		{said{403, "", "no\n\tright \xff"}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (no right ?)"},
+		{said{403, "", "x" + strings.Repeat("é", 60)}, engine.APIFailed, "the API is restricted: give the header the server expects with http_headers (x" + strings.Repeat("é", 59) + ")"},
 		{said{404, "", ""}, engine.APIFailed, "the API answers Not Found to http://server/"},
+		{said{599, "", ""}, engine.APIFailed, "the API answers 599 to http://server/"},
 	} {
 		for _, kind := range kinds {
 			h := of(t, kind).Health(t.Context(), c.server, "http://server")
 			require.Equal(t, c.want, h.API, kind)
 			require.Equal(t, c.server.status, h.Status, kind)
 			require.False(t, h.Starting, kind)
-			if c.server.status == http.StatusNotFound {
+			if strings.HasSuffix(c.detail, "/") {
 				require.True(t, strings.HasPrefix(h.Detail, c.detail), h.Detail)
 			} else {
 				require.Equal(t, c.detail, h.Detail, kind)
@@ -157,11 +160,12 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 		require.False(t, h.Live)
 		return silent
 	}
-	// Servers that are asked one thing are live when they answer it either way.
-	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: no, 403: no, 404: no}
+	// Servers that are asked one thing are live when they answer it either way. One
+	// that wants a header, or has no such path, said nothing.
+	either := map[int]string{200: yes, 400: yes, 500: yes, 503: yes, 401: silent, 403: silent, 404: silent}
 	for kind, want := range map[engine.Kind]map[int]string{
 		engine.Triton:       {200: yes, 400: no, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
-		engine.NIM:          {200: yes, 400: no, 500: no, 503: no, 401: no, 403: no, 404: no},
+		engine.NIM:          {200: yes, 400: no, 500: no, 503: no, 401: silent, 403: silent, 404: silent},
 		engine.TritonOpenAI: {200: silent, 400: silent, 500: silent, 503: silent, 401: silent, 403: silent, 404: silent},
 		engine.TRTLLMServe:  either,
 		engine.VLLM:         either,
@@ -171,10 +175,10 @@ func TestWhoSaysThatItIsLive(t *testing.T) {
 			require.Equal(t, word, says(of(t, kind).Health(t.Context(), said{status: status}, "http://server")), "%s, %d", kind, status)
 		}
 	}
-	for kind, want := range map[engine.Kind]string{
-		engine.Triton: silent, engine.NIM: silent, engine.TritonOpenAI: silent, engine.TRTLLMServe: no, engine.VLLM: no, engine.SGLang: no,
-	} {
-		require.Equal(t, want, says(of(t, kind).Health(t.Context(), failing{syscall.ECONNREFUSED}, "http://server")), kind)
+	for _, kind := range []engine.Kind{engine.Triton, engine.NIM, engine.TritonOpenAI, engine.TRTLLMServe, engine.VLLM, engine.SGLang, engine.Dynamo} {
+		for _, err := range []error{syscall.ECONNREFUSED, context.DeadlineExceeded} {
+			require.Equal(t, silent, says(of(t, kind).Health(t.Context(), failing{err}, "http://server")), kind)
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		problem.Reason, problem.Restricted = "restricted: "+restrictedHint+" ("+short(text)+")", true
 	case status != http.StatusOK:
-		problem.Reason = "answers " + http.StatusText(status)
+		problem.Reason = "answers " + statusText(status)
 	default:
 		problem.Reason = unreadable(json.Unmarshal(text, into))
 	}

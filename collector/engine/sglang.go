@@ -71,7 +71,7 @@ func (*sglang) Health(ctx context.Context, ask Asker, address string) Health {
 	if h.Status == http.StatusOK {
 		h.Detail = "the API lists its models"
 	}
-	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, true
+	h.answered()
 	return h
 }
 

@@ -76,7 +76,7 @@ func (t *trtllmServe) Health(ctx context.Context, ask Asker, address string) Hea
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
 		h.API, h.Starting, h.Detail = APINotReady, true, "the server loads its engine"
 	}
-	h.Live, h.LiveKnown = h.API == APIReady || h.API == APINotReady, true
+	h.answered()
 	return h
 }
 

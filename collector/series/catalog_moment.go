@@ -45,7 +45,7 @@ func stateFamily() derive.Family {
 var moments = sync.OnceValue(func() []moment {
 	return []moment{
 		health("live",
-			"1 if the server says it is live, else 0; absent when its API does not answer.",
+			"1 if the server says it is live, 0 if it says it is not; absent when its API says neither.",
 			"GET /v2/health/live and its like", engine.AnswersLive,
 			func(h *api.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		health("ready",
