@@ -10,8 +10,10 @@ import (
 	"flag" //nolint:depguard // This is a main of its own.
 	"fmt"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -32,7 +34,9 @@ func main() {
 	flag.StringVar(&o.chart, "chart", "", "draw the results named as arguments into this file instead, one JSON object a line")
 	flag.StringVar(&o.report, "report", "", "write the results named as arguments as tables into this document instead, between its marks")
 	flag.Parse()
-	if err := o.run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := o.run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1) //nolint:forbidigo // This is a main of its own.
 	}
@@ -69,6 +73,8 @@ func (o *options) run(ctx context.Context) error {
 		}
 		r, err := p.measure(ctx, f, &o.plan)
 		switch {
+		case ctx.Err() != nil:
+			return ctx.Err() // The peer has ended too.
 		case err != nil && i == 0:
 			return fmt.Errorf("%s with %d targets: %w", p.name, o.targets, err)
 		case err != nil:
