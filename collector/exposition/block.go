@@ -18,6 +18,8 @@ type Block struct {
 	data  []byte
 	spans []Span
 	sizes []uint32
+	// length is the sum of the sizes.
+	length int64
 	// numbers are those of the values as far as the fast path read them, NaN
 	// where it did not; plain see [Block.Plain].
 	numbers []float64
@@ -130,14 +132,14 @@ func (s *segment) length(b *Block) int64 {
 
 // measure notes the length of each family's lines while their spans are
 // still in the processor's cache, so that the length of a page costs one
-// addition a family.
+// addition a block.
 func (b *Block) measure() {
 	s := b.shape
 	if cap(b.sizes) < len(s.families) {
 		b.sizes = make([]uint32, len(s.families))
 	}
 	b.sizes = b.sizes[:len(s.families)]
-	spans := b.spans
+	spans, length := b.spans, int64(0)
 	for i := range s.families { // Asking [segment.length] takes a quarter longer to read a page.
 		f := &s.families[i]
 		size, start := uint32(0), uint32(0)
@@ -151,5 +153,7 @@ func (b *Block) measure() {
 			start = line.end
 		}
 		b.sizes[i] = size
+		length += int64(size)
 	}
+	b.length = length
 }

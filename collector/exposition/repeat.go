@@ -27,8 +27,6 @@ type repeater struct {
 	// texts are those of the family, the last one first.
 	texts [mostTexts]repeated
 	known int
-	// looked is what [Layout.lookAhead] gave.
-	looked byte
 }
 
 // reset begins another text.

@@ -40,22 +40,19 @@ type line struct {
 // changes and is shared by blocks; two blocks of one shape differ in values
 // only.
 type Shape struct {
+	// own are the replica's own texts in the prefixes. They and list are all that a
+	// page reads of most shapes, and so they are next to each other.
+	own []string
+	// list keeps the lists that follow, which other shapes may have too.
+	list     lists
 	families []Family
 	lines    []line
 	// at are the values of the lines: the indexes of their spans in a block.
 	at []uint32
-	// list keeps them, which other shapes may have too.
-	list struct {
-		families *[]Family
-		lines    *[]line
-		at       *[]uint32
-	}
 	// values are how many values a block of computed series has.
 	values int
 	// aside has the series that are computed and not on the page, nil for none.
-	aside *Shape
-	// own are the replica's own texts in the prefixes.
-	own     []string
+	aside   *Shape
 	drops   Drops
 	left    LeftOut
 	cost    Budget
@@ -72,6 +69,14 @@ type Shape struct {
 		// disagree.
 		split map[splitKey][]part
 	}
+}
+
+// lists are the lists of a shape that are kept once, nil for those of a huge page:
+// two shapes with the same have the same lines, but for the replica's own texts.
+type lists struct {
+	families *[]Family
+	lines    *[]line
+	at       *[]uint32
 }
 
 // splitKey names a family of a shape in a dialect.

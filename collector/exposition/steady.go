@@ -2,7 +2,6 @@ package exposition
 
 import (
 	"hash/maphash"
-	"runtime"
 	"weak"
 )
 
@@ -53,7 +52,7 @@ const (
 // values, which families have a head, and what is not asked for. Whether a line is
 // written at all depends on the values of its family and replica alone.
 func (c *content) appendValues(dst []byte, piece []stretch) []byte {
-	looked := byte(0)
+	along := course{content: c}
 	for _, s := range piece {
 		if s.family == nil || !s.family.selected(c.only) {
 			dst = append(dst, notAsked)
@@ -64,18 +63,20 @@ func (c *content) appendValues(dst []byte, piece []stretch) []byte {
 		}
 		for j := s.from; j < s.to; j++ {
 			if (j-s.from)%ahead == 0 {
-				looked += c.lookAhead(s.family.refs[j:min(j+ahead, s.to)], c.blocks)
+				along.lookAhead(s.family.refs[j:min(j+ahead, s.to)])
 			}
 			r := &s.family.refs[j]
 			if !c.taken(s.family, r, c.only) {
 				dst = append(dst, notAsked)
 				continue
 			}
-			seg := c.segment(r)
-			dst = seg.appendValues(dst, c.blocks[r.block])
+			if p := c.part(r); p != nil {
+				dst = p.appendValues(dst, c.blocks[r.block])
+			} else {
+				dst = along.lines(c.shapes[r.block], r.family).appendValues(dst, c.blocks[r.block])
+			}
 		}
 	}
-	runtime.KeepAlive(looked)
 	return dst
 }
 

@@ -91,6 +91,7 @@ func (s *segment) around() (size int) {
 
 // appendPiece appends the text of one piece.
 func (c *content) appendPiece(dst []byte, piece []stretch) []byte {
+	along := course{content: c}
 	for i := range piece {
 		var lines bool
 		s := &piece[i]
@@ -99,7 +100,7 @@ func (c *content) appendPiece(dst []byte, piece []stretch) []byte {
 		}
 		for j := s.from; j < s.to; j++ {
 			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
-				dst = c.appendRef(dst, r, c.blocks[r.block])
+				dst = along.append(dst, r)
 			}
 		}
 	}
@@ -127,6 +128,7 @@ func (c *content) speaks(f *mergedFamily) bool { return c.linesLength(f, c.block
 // when too little of it is known to repeat.
 func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 	rep.reset()
+	along := course{content: c}
 	for i := range piece {
 		var lines bool
 		s := &piece[i]
@@ -136,10 +138,10 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 		rep.family()
 		for j := s.from; j < s.to; j++ {
 			if (j-s.from)%ahead == 0 {
-				rep.looked += c.lookAhead(s.family.refs[j:min(j+ahead, s.to)], c.blocks)
+				along.lookAhead(s.family.refs[j:min(j+ahead, s.to)])
 			}
 			if r := &s.family.refs[j]; c.taken(s.family, r, c.only) {
-				c.repeatRef(rep, r, c.blocks[r.block])
+				along.repeat(rep, r)
 			}
 		}
 		if !rep.pays() {
@@ -150,14 +152,17 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 	return rep.pays()
 }
 
-// repeatRef writes the lines of a ref.
-func (l *Layout) repeatRef(rep *repeater, r *ref, b *Block) {
-	if p := l.part(r); p != nil && p.judge != judgeNothing {
+// repeat writes the lines of a ref.
+func (c *course) repeat(rep *repeater, r *ref) {
+	b, p := c.blocks[r.block], c.part(r)
+	switch {
+	case p == nil:
+		rep.append(c.lines(c.shapes[r.block], r.family), b)
+	case p.judge != judgeNothing:
 		rep.text = p.append(rep.text, b)
-		return
+	default:
+		rep.append(&p.segment, b)
 	}
-	seg := l.segment(r)
-	rep.append(&seg, b)
 }
 
 // mayRepeat says whether the families of a piece have lines of several replicas.

@@ -3,7 +3,6 @@ package exposition
 import (
 	"io"
 	"math"
-	"runtime"
 )
 
 // flushAt is how much text gathers before it is written out; large enough to
@@ -19,12 +18,13 @@ const endOfPage = "# EOF\n"
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
 	var err error
+	c := course{content: &content{l, blocks, only}}
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
+		if buf, err = c.writeFamily(w, f, buf); err != nil {
 			return buf, err
 		}
 	}
@@ -38,21 +38,20 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 
 // writeFamily appends one family to what is to be written, and writes it out
 // when it is enough.
-func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
+func (c *course) writeFamily(w io.Writer, f *mergedFamily, buf []byte) ([]byte, error) {
 	head := len(buf)
 	buf = append(buf, f.text...)
 	empty := len(buf)
 	wrote := false
-	looked := byte(0)
 	for j := range f.refs {
 		if j%ahead == 0 {
-			looked += l.lookAhead(f.refs[j:min(j+ahead, len(f.refs))], blocks)
+			c.lookAhead(f.refs[j:min(j+ahead, len(f.refs))])
 		}
 		r := &f.refs[j]
-		if !l.taken(f, r, only) {
+		if !c.taken(f, r, c.only) {
 			continue
 		}
-		buf = l.appendRef(buf, r, blocks[r.block])
+		buf = c.append(buf, r)
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -66,7 +65,6 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		// Computed families may have nothing to say; then they are absent.
 		buf = buf[:head]
 	}
-	runtime.KeepAlive(looked)
 	return buf, nil
 }
 
@@ -78,15 +76,6 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 	return dst
 }
 
-// appendRef appends the lines of a ref.
-func (l *Layout) appendRef(dst []byte, r *ref, b *Block) []byte {
-	if p := l.part(r); p != nil {
-		return p.append(dst, b)
-	}
-	seg := l.shapes[r.block].segment(int(r.family))
-	return seg.append(dst, b)
-}
-
 // taken says whether the lines of a ref are asked for, in a family that is.
 func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) bool {
 	return !f.mixed || only == nil || only(l.asked(r))
@@ -94,14 +83,26 @@ func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) boo
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	total := int64(0)
+	total, enough := int64(0), int64(math.MaxInt64)
+	if only == nil && l.parts == nil && l.moved == nil {
+		// All lines of all blocks are on the page; what is not known is which
+		// families have any.
+		for _, b := range blocks {
+			total += b.length
+		}
+		enough = 1
+	}
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		if size := l.linesLength(f, blocks, only, math.MaxInt64); size > 0 {
-			total += size + int64(len(f.text))
+		size := l.linesLength(f, blocks, only, enough)
+		if size > 0 {
+			total += int64(len(f.text))
+		}
+		if enough > 1 {
+			total += size
 		}
 	}
 	if l.in.openMetrics {
