@@ -170,7 +170,8 @@ func (f *strictFamily) place(s *strictSample) error {
 	case same && f.typ != model.MetricTypeInfo && !follows(f.at, s.at):
 		return errTimes
 	}
-	if !same || f.at != nil && *f.at != *s.at {
+	// Of an info some samples may have a time and others none.
+	if f.distribution() && (!same || f.at != nil && *f.at != *s.at) {
 		if err := f.histogram.end(); err != nil {
 			return err
 		}

@@ -69,6 +69,7 @@ var strictCases = []struct{ name, body, want string }{
 	{"TYPE comes before the samples", "a 1\n# TYPE a gauge\n", `line 2: "a": HELP, TYPE and UNIT come before the samples`},
 	{"HELP is said once", "# HELP a x\n# HELP a x\na 1\n", `line 2: "a": said twice of one family`},
 	{"an info is 1", "# TYPE a info\na_info 2\n", `line 2: "a_info": an info is not 1`},
+	{"an info comes once, also without the time it had before", "# TYPE a info\na_info{x=\"1\"} 1 1\na_info{x=\"1\"} 1\n", `line 3: "a_info": the series comes twice`},
 	{"a state is 0 or 1", "# TYPE a stateset\na{a=\"x\"} 2\n", `line 2: "a": a state has no label`},
 	{"an info has no unit", "# TYPE a_s info\n# UNIT a_s s\n", `line 3: "a_s": the unit is not the end of the name`},
 	{"a gauge has no exemplar", "# TYPE a gauge\na 1 # {x=\"1\"} 1\n", `line 2: "a": only buckets and counters have exemplars`},
