@@ -218,6 +218,22 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 	}
 }
 
+// TestATargetOfWhichEscapingLeavesNothingShowsNothing: its names as they are would
+// break the page of all targets for readers that take no others than legacy ones.
+func TestATargetOfWhichEscapingLeavesNothingShowsNothing(t *testing.T) {
+	const other = "# TYPE b_total counter\nb_total 1\n"
+	for _, c := range []struct{ name, body string }{
+		{"a gauge", "# TYPE \"a.b\" gauge\n{\"a.b\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
+		{"a counter, of which OpenMetrics judges the value", "# TYPE \"a.b_total\" counter\n{\"a.b_total\",\"x.y\"=\"1\",x_y=\"2\"} 1\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			odd, plain := parse(t, exposition.Options{}, c.body), parse(t, exposition.Options{}, other)
+			require.Equal(t, other, pageIn(t, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), odd, plain))
+			require.Equal(t, "# TYPE b counter\nb_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), odd, plain))
+		})
+	}
+}
+
 func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
 	whole := func(sample, count string) string {
 		return "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} " + sample + "\nh_count " + count + "\nh_sum 3\n"

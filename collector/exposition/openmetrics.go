@@ -17,7 +17,8 @@ func openMetrics(parts []part) []part {
 	}
 	d := dialect{openMetrics: true}
 	inside := make(map[int]bool)
-	var out []part
+	// It is not nil where escaping left nothing of the shape, which then shows nothing.
+	out := make([]part, 0, len(parts))
 	for i := range parts {
 		p := &parts[i]
 		if !d.compound(p.Name, p.Type) {
