@@ -162,6 +162,15 @@ func TestWhatIsNotWholeIsUntypedInProtobufAndLosesAndInventsNothing(t *testing.T
 	require.Equal(t, mustReadings(t, body), got)
 }
 
+// TestBucketsInAnyOrderAreAllReadBackFromProtobuf: Prometheus' reader takes the
+// bucket of infinity for the last one.
+func TestBucketsInAnyOrderAreAllReadBackFromProtobuf(t *testing.T) {
+	body := "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 3\nh_bucket{le=\"10\"} 2\nh_bucket{le=\"2\"} 1\nh_sum 20\nh_count 3\n"
+	got, err := readings(encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil), protobufType)
+	require.NoError(t, err)
+	require.Equal(t, mustReadings(t, body), got)
+}
+
 func TestEncodersReportBrokenReaders(t *testing.T) {
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
 	var m exposition.Merger

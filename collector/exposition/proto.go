@@ -2,8 +2,10 @@ package exposition
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -215,9 +217,11 @@ func (g *group) whole(name string, typ model.MetricType) *dto.Metric {
 	m := metric(g.labels[0], differsBy(typ))
 	if summary {
 		m.Summary = s
-	} else {
-		m.Histogram = h
+		return m
 	}
+	// Readers take the bucket of infinity for the last, wherever it is.
+	slices.SortFunc(h.Bucket, func(x, y *dto.Bucket) int { return cmp.Compare(x.GetUpperBound(), y.GetUpperBound()) })
+	m.Histogram = h
 	return m
 }
 
