@@ -29,14 +29,15 @@ const textContentType = "text/plain; version=0.0.4; charset=utf-8"
 // who prefers it. A layout with names beyond the legacy character set needs a
 // client that says so, else names are escaped.
 func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
-	f := expfmt.NegotiateAccept(header, expfmt.DefaultOpenMetricsAcceptedFormats()...)
+	// To expfmt what is refused is only liked least.
+	willing := without(header, refused)
+	f := expfmt.NegotiateAccept(willing, expfmt.DefaultOpenMetricsAcceptedFormats()...)
 	switch f.FormatType() {
 	case expfmt.TypeOpenMetrics:
 		if openMetrics || !acceptsText(header) {
 			return Format{Expfmt: f, ContentType: string(f), Text: true}
 		}
-		text := header.Clone()
-		text.Set("Accept", withoutOpenMetrics(header))
+		text := without(willing, func(media string) bool { return strings.Contains(media, "openmetrics") })
 		f = expfmt.NegotiateAccept(text, slices.DeleteFunc(expfmt.DefaultAcceptedFormats(), notText)...)
 	case expfmt.TypeProtoDelim, expfmt.TypeProtoText, expfmt.TypeProtoCompact:
 		return Format{Expfmt: f, ContentType: string(f)}
@@ -51,28 +52,29 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 // notText says whether a format is another one than text.
 func notText(f expfmt.Format) bool { return f.FormatType() != expfmt.TypeTextPlain }
 
-// acceptsText says whether the client would take the text format.
-func acceptsText(header http.Header) bool {
+// acceptsText says whether the client would take the text format, by the entries
+// that speak of it most exactly.
+func acceptsText(header http.Header) (accepts bool) {
+	exact := 0
 	for media := range strings.SplitSeq(header.Get("Accept"), ",") {
-		name, params, _ := strings.Cut(strings.TrimSpace(media), ";")
-		if q := strings.ReplaceAll(params, " ", ""); strings.HasSuffix(q, "q=0") || strings.HasSuffix(q, "q=0.0") {
+		name, _, _ := strings.Cut(media, ";")
+		is := 1 + slices.Index([]string{"*/*", "text/*", "text/plain"}, strings.TrimSpace(name))
+		if is == 0 || is < exact {
 			continue
 		}
-		switch strings.TrimSpace(name) {
-		case "text/plain", "text/*", "*/*":
-			return true
-		}
+		accepts, exact = is == exact && accepts || !refused(media), is
 	}
-	return false
+	return accepts
 }
 
-// withoutOpenMetrics is the Accept header less its OpenMetrics entries.
-func withoutOpenMetrics(header http.Header) string {
-	var kept []string
-	for media := range strings.SplitSeq(header.Get("Accept"), ",") {
-		if !strings.Contains(media, "openmetrics") {
-			kept = append(kept, strings.TrimSpace(media))
-		}
-	}
-	return strings.Join(kept, ",")
+// refused says whether an entry of an Accept header refuses what it names.
+func refused(media string) bool {
+	_, params, _ := strings.Cut(media, ";")
+	return !(quality(params) > 0)
+}
+
+// without is the Accept header less some of its entries.
+func without(header http.Header, out func(media string) bool) http.Header {
+	kept := slices.DeleteFunc(strings.Split(header.Get("Accept"), ","), out)
+	return http.Header{"Accept": {strings.Join(kept, ",")}}
 }
