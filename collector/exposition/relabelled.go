@@ -47,7 +47,7 @@ func relabelled(all []ComputedSeries, aside bool, label Labeler, before []*Shape
 		families := len(b.families)
 		family := meta.place(b, kindText, k.name)
 		if len(b.families) > families {
-			note(seen, before, b.families[family].Name)
+			note(seen, before, &b.families[family])
 		}
 		identity, drop := k.lint(&b.families[family])
 		if _, twice := seen[identity]; drop != "" || twice {
@@ -59,20 +59,34 @@ func relabelled(all []ComputedSeries, aside bool, label Labeler, before []*Shape
 	return b
 }
 
-// note notes the series of a family that shapes have.
-func note(seen map[string]struct{}, shapes []*Shape, name string) {
+// note notes the series of shapes that a family may have too: they are in one of
+// that name, or in one with its name for a sample, or that has a sample of its name.
+func note(seen map[string]struct{}, shapes []*Shape, f *Family) {
+	names := dialect{}.sampleNames(f.Name, f.Type)
+	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+		if parent, ok := strings.CutSuffix(f.Name, suffix); ok {
+			names = append(names, parent)
+		}
+	}
 	for _, s := range shapes {
-		if s == nil {
-			continue
+		for _, name := range names {
+			s.note(seen, name)
 		}
-		i, has := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int { return strings.Compare(f.Name, name) })
-		if !has {
-			continue
-		}
-		seg, start := s.segment(i), uint32(0)
-		for n := range seg.lines {
-			seen[string(seg.appendPrefix(nil, start, &seg.lines[n]))] = struct{}{}
-			start = seg.lines[n].end
-		}
+	}
+}
+
+// note notes the series of the family of that name, if there is one.
+func (s *Shape) note(seen map[string]struct{}, name string) {
+	if s == nil {
+		return
+	}
+	i, has := slices.BinarySearchFunc(s.families, name, func(f Family, name string) int { return strings.Compare(f.Name, name) })
+	if !has {
+		return
+	}
+	seg, start := s.segment(i), uint32(0)
+	for n := range seg.lines {
+		seen[string(seg.appendPrefix(nil, start, &seg.lines[n]))] = struct{}{}
+		start = seg.lines[n].end
 	}
 }

@@ -109,6 +109,26 @@ func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
 	require.Contains(t, pageOf(t, exposition.NewRelabelled(all, renamed("depth", "y"), before.Shape()), len(all)), `y{replica_id="r",side="left"} 0`, "they have another name")
 }
 
+func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
+	const histogram = "# TYPE wait histogram\nwait_bucket{le=\"+Inf\"} 9\nwait_sum 9\nwait_count 9\n"
+	const rest = "# HELP wait Waiting.\n# TYPE wait histogram\nwait_bucket{le=\"1\"} 0\nwait_bucket{le=\"+Inf\"} 1\nwait_sum 2\n"
+	for _, c := range []struct {
+		says, before string
+		series       []exposition.ComputedSeries
+		to, want     string
+	}{
+		{"a counter with the name of a histogram's count", histogram, ours()[2:3], "wait_count", ""},
+		{"a counter with another name", histogram, ours()[2:3], "wait_max", "# TYPE wait_max untyped\nwait_max 0\n"},
+		{"a histogram whose count is there by itself", "# TYPE wait_count gauge\nwait_count 9\n", ours()[3:], "", rest},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			before := parse(t, exposition.Options{}, c.before)
+			defer before.Release()
+			require.Equal(t, c.want, pageOf(t, exposition.NewRelabelled(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
+		})
+	}
+}
+
 func TestASeriesThatIsAbsentMayBeSet(t *testing.T) {
 	all := ours()
 	c := exposition.NewRelabelled(all, func(in labels.Labels) exposition.Labelled { return exposition.Labelled{Labels: in} })
