@@ -243,6 +243,16 @@ func TestATargetOfWhichEscapingLeavesNothingShowsNothing(t *testing.T) {
 	}
 }
 
+// TestOfCountersThatGetOneNameTheTimeOfCreationIsApart: readers of OpenMetrics want
+// it next to its counter, with no line of another between them.
+func TestOfCountersThatGetOneNameTheTimeOfCreationIsApart(t *testing.T) {
+	b := parse(t, exposition.Options{}, "# TYPE \"a.b_total\" counter\n{\"a.b_total\",x=\"2\"} 2\n# TYPE a_b_total counter\na_b_total{x=\"1\"} 1\n"+
+		"# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n")
+	page := pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), b)
+	require.Equal(t, "# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n# TYPE a_b_total unknown\na_b_total{x=\"2\"} 2\na_b_total{x=\"1\"} 1\n# EOF\n", page)
+	require.NoError(t, exposition.Strict(page))
+}
+
 func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
 	whole := func(sample, count string) string {
 		return "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} " + sample + "\nh_count " + count + "\nh_sum 3\n"

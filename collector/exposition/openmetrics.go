@@ -11,9 +11,10 @@ import (
 // counters, histograms and summaries have the times of their creation among
 // their samples, and those that are not whole are untyped by sample name.
 func openMetrics(parts []part) []part {
-	index := make(map[string]int, len(parts))
+	index, named := make(map[string]int, len(parts)), make(map[string]int, len(parts))
 	for i := range parts {
 		index[parts[i].Name] = i
+		named[parts[i].Name]++
 	}
 	d := dialect{openMetrics: true}
 	inside := make(map[int]bool)
@@ -26,7 +27,8 @@ func openMetrics(parts []part) []part {
 		}
 		names := d.sampleNames(p.Name, p.Type)
 		created, ok := index[names[len(names)-1]]
-		if ok = ok && scalar(parts[created].Type) && !inside[created]; !ok {
+		// Of two that got one name by escaping neither has all lines of a group.
+		if ok = ok && scalar(parts[created].Type) && !inside[created] && named[p.Name] == 1; !ok {
 			created = -1
 		}
 		arranged, whole := d.withCreated(p, parts, created)
