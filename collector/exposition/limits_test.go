@@ -82,3 +82,31 @@ func TestWatchedSeriesAreReadAsTheServerWroteThem(t *testing.T) {
 	fast, _ := c.Paths()
 	require.EqualValues(t, 1, fast)
 }
+
+// TestRulesHideNoNumbersFromThoseWhoReadThem: whatever becomes of a series on the
+// page, its value is read, unless the server's own name for it is one of ours.
+func TestRulesHideNoNumbersFromThoseWhoReadThem(t *testing.T) {
+	for _, c := range []struct {
+		name, from, to string
+		watched        int
+	}{
+		{"a series that keeps its name", "depth", "depth", 1},
+		{"one that gets another", "depth", "x", 1},
+		{"one that gets one of ours, and so is dropped", "depth", "llm_server_depth", 1},
+		{"one that gets no name", "depth", "", 1},
+		{"one that has one of ours and gets another", "llm_server_depth", "x", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := parse(t, exposition.Options{
+				Label:    renamed(c.from, c.to),
+				Watch:    func(string) bool { return true },
+				Reserved: []string{"llm_server_"},
+			}, c.from+" 7\n")
+			require.Equal(t, c.watched, b.Shape().Watched())
+			for i := range c.watched {
+				v, _ := b.WatchedValue(i)
+				require.EqualValues(t, 7, v)
+			}
+		})
+	}
+}

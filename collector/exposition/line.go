@@ -53,7 +53,7 @@ func (l *liner) line(text []byte) (known, error) {
 			return known{}, err
 		}
 		k = l.render(lset)
-		if name := lset.Get(model.MetricNameLabel); l.opts.Watch != nil && k.drop != DropReservedName && l.opts.Watch(name) {
+		if name := lset.Get(model.MetricNameLabel); l.opts.Watch != nil && l.opts.Watch(name) && !l.opts.reserved(name) {
 			k.source, k.watched = lset, true
 		}
 	}
