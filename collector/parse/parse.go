@@ -87,8 +87,11 @@ func (r *Reader) Read(raw *exposition.Block, p *fetch.Page, refused bool, identi
 	return r.reshape(raw, p, identify)
 }
 
-// reshape reads what a page of another shape says.
+// reshape reads what a page of another shape says. One that is refused says nothing.
 func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*engine.Page) bool) (News, error) {
+	if empty(raw.Shape()) && !r.engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
+		return Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
+	}
 	says, news := engine.ReadPage(r.engine, raw), FirstShape
 	if r.shape != nil {
 		news = AnotherShape
@@ -98,9 +101,6 @@ func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*en
 			}
 			says = engine.ReadPage(r.engine, raw)
 		}
-	}
-	if empty(raw.Shape()) && !r.engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
-		return Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
 	}
 	r.shape, r.last = raw.Shape(), says
 	return news, nil

@@ -33,6 +33,7 @@ func TestAReaderSaysWhatIsNewOfAPage(t *testing.T) {
 		{"another number", "nv_inference_count{model=\"a\",version=\"1\"} 6\n", true, parse.Nothing, "", 1},
 		{"another model", one + two, false, parse.AnotherShape, "", 2},
 		{"the same again", one + two, false, parse.Nothing, "", 1},
+		{"a later page without a sample, which changes no labels", "# TYPE a counter\n", false, parse.Nothing, scrape.ReasonEmpty, 1},
 	} {
 		before, last := asked, reader.Last()
 		raw := reader.Cache.Block()
