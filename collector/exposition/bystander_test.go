@@ -287,6 +287,36 @@ func TestNoTargetChangesWhatAnotherHasInProtobuf(t *testing.T) {
 	}
 }
 
+// TestOnlyValuesThatReadersRefuseAreLeftOutForOthers has the exceptions: lines of
+// a target that does not say what others say of their family.
+func TestOnlyValuesThatReadersRefuseAreLeftOutForOthers(t *testing.T) {
+	const (
+		summary   = "# TYPE x summary\nx_count 1\n"
+		histogram = "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\nx_sum 1\n"
+		counter   = "# TYPE x_total counter\nx_total 1\n"
+	)
+	text, openMetrics := formatOf(expfmt.TypeTextPlain, model.NoEscaping), formatOf(expfmt.TypeOpenMetrics, model.NoEscaping)
+	for _, c := range []struct {
+		says, other, line     string
+		inText, inOpenMetrics bool
+	}{
+		{"a negative number of observations", histogram, "x_bucket{le=\"+Inf\"} -1\n", false, false},
+		{"a negative one of a summary", summary, "x_count -1\n", true, false},
+		{"one that is not whole", summary, "x_count 1.5\n", true, false},
+		{"one that is whole", summary, "x_count 2\n", true, true},
+		{"a negative counter", counter, "x_total -1\n", true, false},
+		{"a counter that is no number", counter, "x_total NaN\n", true, false},
+		{"a counter that is not whole", counter, "x_total 1.5\n", true, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			blocks := merged(t, c.other, c.line)
+			require.NotEmpty(t, sampleLines(pageIn(t, openMetrics, blocks[1])), "alone it is on the page")
+			require.Equal(t, c.inText, len(sampleLines(restrict(pageIn(t, text, blocks...), "b"))) > 0)
+			require.Equal(t, c.inOpenMetrics, len(sampleLines(restrict(pageIn(t, openMetrics, blocks...), "b"))) > 0)
+		})
+	}
+}
+
 func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
 	const usual = "# HELP a_b help\n# TYPE a_b counter\na_b 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n"
 	for _, c := range []struct{ name, odd, underscores string }{

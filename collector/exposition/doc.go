@@ -27,10 +27,11 @@
 // for all: where targets disagree on them, the property holds for the lines of
 // samples, whose families may lose their type and come in another order. So it
 // does in OpenMetrics where one target's histogram is not whole. Two exceptions
-// keep the page readable: a negative number of observations, or in OpenMetrics a
-// counter that is negative or no number, is left out where only other targets
-// call its family a histogram or a counter; and a histogram that does not add up
-// is left out of OpenMetrics as long as its family has its type.
+// keep the page readable: a negative number of observations, or in OpenMetrics
+// one that is not whole and a counter that is negative or no number, is left out
+// where only other targets call its family a histogram, or in OpenMetrics a
+// summary or a counter; and a histogram that does not add up is left out of
+// OpenMetrics as long as its family has its type.
 //
 // # What never reaches the page
 //
