@@ -183,3 +183,34 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 	require.Equal(t, 2, p.Server.Epoch, "a second kind of server")
 	require.False(t, p.Server.Uncertain)
 }
+
+func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says, kind, address string
+	}{
+		{"its kind and path are to be found out", target.Auto, "http://a:1"},
+		{"its kind is configured", "triton", "http://a:1"},
+		{"its path is configured", target.Auto, "http://a:1/metrics"},
+		{"both are configured", "triton", "http://a:1/metrics"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: map[string]string{"/metrics": tritonPage}}
+			f := fetcher(s, c.kind, c.address)
+			fetch := func(uncertain, up bool) {
+				now := f.Server
+				now.Uncertain = now.Uncertain || uncertain
+				f.Begin(&now, up)
+				p := f.Fetch(t.Context())
+				require.NoError(t, p.Err)
+				p.Release()
+			}
+			fetch(false, false)
+			fetch(true, false) // As after a failure.
+			now := f.Server
+			f.Begin(&now, true)
+			require.True(t, f.Settled(), "it is asked over its lane")
+		})
+	}
+}

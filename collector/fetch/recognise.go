@@ -15,12 +15,13 @@ import (
 // the page has to be asked for again. The server is asked no more often than
 // about its identity.
 func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
-	if !f.Server.Uncertain || !f.Target.Auto() || !answering(failed) || failed == nil && !f.Server.Known() {
+	if !f.Server.Uncertain || !answering(failed) || failed == nil && !f.Server.Known() {
 		return false
 	}
 	u, err := url.Parse(f.Target.MetricsURL)
-	if err != nil || !pathless(u) {
-		// The operator's path stays; recognise sees what its page shows.
+	if err != nil || !pathless(u) || !f.Target.Auto() {
+		// The operator's kind and path stay; recognise sees what the page shows.
+		f.Server.Uncertain = failed != nil
 		return false
 	}
 	if seen := engine.FromPage(body); seen != engine.Unknown && engine.Alike(f.Server.Engine.Kind(), seen) {

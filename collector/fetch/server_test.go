@@ -39,7 +39,8 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 		{says: "nobody answers in time", answers: serve, failed: failed(scrape.ReasonTimeout)},
 		{says: "the connection ends", answers: serve, failed: failed(scrape.ReasonReset)},
 		{says: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
-		{says: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }},
+		{says: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
+		{says: "its kind is configured, and it has no page", answers: serve, failed: failed(scrape.ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
 		{says: "a stranger with a page stays, unless that shows what it is", answers: serve, page: servePage, change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
@@ -48,7 +49,7 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}, asks: true, moved: true, certain: true},
-		{says: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }},
+		{says: "its path is the operator's", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.MetricsURL = "http://a:1/metrics" }, certain: true},
 		{says: "it was asked a moment ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now() }},
 		{says: "it was asked long ago", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.asked = time.Now().Add(-f.Patience) }, asks: true, moved: true, certain: true},
 	} {
