@@ -77,9 +77,9 @@ func (f *Fetcher) Begin(s *Server, up bool) {
 	f.Up, f.stranger = up, false
 }
 
-// Fetch asks for the page.
+// Fetch asks for the page, in the time that is left since it began.
 func (f *Fetcher) Fetch(ctx context.Context) *Page {
-	ctx, cancel := context.WithTimeout(ctx, f.Target.Timeout)
+	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
 	f.buffer = borrow()
 	f.Body, f.Err = f.ask(ctx)
@@ -110,16 +110,27 @@ func (f *Fetcher) lend() []byte {
 	return f.buffer.memory
 }
 
-// land hands over what came of a page.
+// land hands over what came of a page. Where the lane took all of the time nobody
+// is asked again, for the timeout is that of the whole scrape.
 func (f *Fetcher) land(page scrape.Page, ok bool) {
 	if !ok {
 		f.Release()
-		f.done(nil)
+		if f.Took = time.Since(f.Start); f.Took < f.Target.Timeout {
+			f.done(nil)
+			return
+		}
+		f.Came, f.Err = time.Now(), tooLate()
+		f.done(&f.Page)
 		return
 	}
 	f.Body, f.Took, f.Came = page, page.Duration, page.Came
 	f.buffer.keep(page.Memory())
 	f.done(&f.Page)
+}
+
+// tooLate is the failure of a page that did not come over its lane in time.
+func tooLate() error {
+	return &scrape.Error{Reason: scrape.ReasonTimeout, Err: fmt.Errorf("the deadline came before the page was there: %w; raise scrape_timeout or look at the server's load", context.DeadlineExceeded)}
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server
