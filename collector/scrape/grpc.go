@@ -77,7 +77,7 @@ func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (
 	}
 	failure = c.turns(&scope{Context: ctx}, u.Host, method == http.MethodGet, func(s *scope) (failure *Error) { //nolint:contextcheck // A scope is a context.
 		status, answer, failure = c.callers.do(s, method, rawURL, limit)
-		return c.callers.hide(s, c.open, answer, failure)
+		return hide(s, c.open, answer, failure)
 	})
 	if failure != nil {
 		return 0, nil, nil, failure
@@ -221,11 +221,15 @@ func (c *callers) close() {
 }
 
 // metadata are the headers that a request for a page would have: credentials,
-// read and renewed as there, and http_headers.
+// read and renewed as there, and http_headers. The scope of the call notes them, for
+// files may be others when it is answered.
 func (c *callers) metadata(ctx context.Context) (metadata.MD, error) {
 	header, err := c.signed(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if s := scopeOf(ctx); s != nil {
+		s.sent = header
 	}
 	md := metadata.Pairs(HopHeader, "1")
 	for name, values := range header {
@@ -247,15 +251,11 @@ func (c *callers) signed(ctx context.Context) (http.Header, error) {
 
 // hide keeps secrets of a call out of what came of it: an answer that repeats one
 // is refused, a failure blanks it.
-func (c *callers) hide(ctx context.Context, open map[string]bool, answer []byte, failure *Error) *Error {
-	sent, err := c.signed(ctx)
-	if err != nil {
-		return failure // Then nothing was sent either.
-	}
-	if failure == nil && echoes(sent, open, answer) {
+func hide(s *scope, open map[string]bool, answer []byte, failure *Error) *Error {
+	if failure == nil && echoes(s.sent, open, answer) {
 		return echoed()
 	}
-	return blank(sent, failure)
+	return blank(s.sent, failure)
 }
 
 // nowhere answers a request with the request itself.

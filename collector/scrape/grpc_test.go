@@ -15,8 +15,10 @@ import (
 	promconfig "github.com/prometheus/common/config"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -171,6 +173,27 @@ func TestWhatAServerRepeatsOverGRPCIsNotShown(t *testing.T) {
 			require.Empty(t, body)
 		})
 	}
+}
+
+// refuses has a server refuse every call, with what it was sent, and do something before.
+func refuses(before func()) grpc.ServerOption {
+	return grpc.StreamInterceptor(func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
+		before()
+		md, _ := metadata.FromIncomingContext(stream.Context())
+		return status.Error(codes.Unauthenticated, "no access for "+strings.Join(md.Get("authorization"), ""))
+	})
+}
+
+func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	write(t, file, "hunter2hunter2")
+	s := startGRPC(t, refuses(func() { write(t, file, "the next one") }))
+	client := newClient(t, func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", CredentialsFile: file}
+	})
+	_, _, body, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
+	requireFailure(t, err, scrape.ReasonSecret, "", "the answer repeats the credentials of the request")
+	require.Empty(t, body)
 }
 
 func TestFailuresOverGRPCHaveTheirReasons(t *testing.T) {
