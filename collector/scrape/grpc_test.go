@@ -2,6 +2,7 @@ package scrape_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -18,7 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/status"
+	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
@@ -180,8 +181,27 @@ func refuses(before func()) grpc.ServerOption {
 	return grpc.StreamInterceptor(func(_ any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, _ grpc.StreamHandler) error {
 		before()
 		md, _ := metadata.FromIncomingContext(stream.Context())
-		return status.Error(codes.Unauthenticated, "no access for "+strings.Join(md.Get("authorization"), ""))
+		return grpcstatus.Error(codes.Unauthenticated, "no access for "+strings.Join(md.Get("authorization"), ""))
 	})
+}
+
+func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
+	s := startGRPC(t, refuses(func() {}))
+	client := newClient(t, func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: "hunter2hunter2"}
+	})
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		resp, err := client.Open(t.Context(), method, "grpc://"+s.address+map[string]string{
+			http.MethodGet: "/v2/models/llm", http.MethodPost: "/v2/models/llm/generate_stream",
+		}[method], []byte("{}"))
+		require.NoError(t, err)
+		require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Contains(t, string(text), "no access for <secret>")
+		require.NotContains(t, string(text), "hunter2")
+	}
 }
 
 func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *testing.T) {

@@ -39,7 +39,13 @@ func (c *Client) begin(ctx context.Context, method, rawURL string, body []byte) 
 // reach sends it.
 func (c *Client) reach(s *scope, method, rawURL string, body []byte) (*http.Response, *Error) {
 	if isGRPC(rawURL) {
-		return c.callers.open(s, method, rawURL, body)
+		resp, failure := c.callers.open(s, method, rawURL, body)
+		if failure != nil {
+			return nil, blank(s.sent, failure)
+		}
+		// What the server repeats of it is not shown.
+		resp.Request = &http.Request{Header: s.sent}
+		return resp, nil
 	}
 	req, failure := c.requests.question(s, method, rawURL, body)
 	if failure != nil {
