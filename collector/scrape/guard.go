@@ -46,9 +46,19 @@ func prefixes(key string, texts []string) ([]netip.Prefix, error) {
 			errs = append(errs, fmt.Errorf("%s[%d]: %q is not a network; write it like 10.0.0.0/8", key, i, text))
 			continue
 		}
-		out = append(out, prefix.Masked())
+		out = append(out, unmapped(prefix).Masked())
 	}
 	return out, errors.Join(errs...)
+}
+
+// unmapped is a network of IPv4 addresses that is written as IPv6 as one of IPv4,
+// as which addresses are looked at.
+func unmapped(prefix netip.Prefix) netip.Prefix {
+	const before = 96
+	if address := prefix.Addr(); address.Is4In6() && prefix.Bits() >= before {
+		return netip.PrefixFrom(address.Unmap(), prefix.Bits()-before)
+	}
+	return prefix
 }
 
 // check says why an address must not be connected to; nil when it may. An IPv4
