@@ -38,8 +38,8 @@ func (c *Client) most(limit int64) int64 {
 // every failure too, since it may have grown.
 func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.most(limit)
-	switch encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding {
-	case "", "identity":
+	switch encoding := encodingOf(resp); encoding {
+	case plainly:
 		return c.readPlain(ctx, resp, permit, buf, limit)
 	case "gzip", "x-gzip":
 		// What becomes of it is seen when it is there: most that are huge are bombs.
@@ -48,6 +48,17 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *perm
 	default:
 		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
 	}
+}
+
+// plainly is a body that is not encoded.
+const plainly = ""
+
+// encodingOf is how a body is encoded.
+func encodingOf(resp *http.Response) string {
+	if encoding := strings.ToLower(resp.Header.Get("Content-Encoding")); encoding != "identity" {
+		return encoding
+	}
+	return plainly
 }
 
 func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
@@ -153,5 +164,5 @@ func checkEnd(page *Page) *Error {
 // unframed says whether only the end of the connection ends a body. A compressed
 // one has an end of its own, with a checksum.
 func unframed(resp *http.Response) bool {
-	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && resp.Header.Get("Content-Encoding") == ""
+	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && encodingOf(resp) == plainly
 }

@@ -70,6 +70,7 @@ func TestBodyFaultsHaveTheirReason(t *testing.T) {
 		{"B09 cut in a chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\na 1\n", scrape.ReasonTruncated, "before its Content-Length or last chunk"},
 		{"chunks that are none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\na 1\n", scrape.ReasonProtocol, "invalid byte in chunk length"},
 		{"B10 ends with the connection, cut", "HTTP/1.0 200 OK\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
+		{"B10 as one that says it is not encoded", "HTTP/1.0 200 OK\r\nContent-Encoding: identity\r\n\r\na 1\nb 12", scrape.ReasonTruncated, "does not end with a newline"},
 		{"B12 empty, ends with the connection", "HTTP/1.0 200 OK\r\n\r\n", scrape.ReasonEmpty, "check metrics_path"},
 		{"B13 HTML", answer("200 OK", "Content-Type: text/html; charset=utf-8\r\n", "<html>"), scrape.ReasonContentType, "login page"},
 		{"B14 JSON", answer("200 OK", "Content-Type: application/json\r\n", "[]"), scrape.ReasonContentType, "trtllm-serve's /metrics is JSON iteration stats, the text page is /prometheus/metrics"},
