@@ -66,7 +66,9 @@ type Conn struct {
 	closed bool
 	// calls is how many questions are under way.
 	calls int
-	// failed is why the last attempt to connect did not succeed.
+	// made counts the connections, failed is why the last attempt at the present one
+	// did not succeed.
+	made   int
 	failed error
 }
 
@@ -100,11 +102,22 @@ func (c *Conn) Rest() {
 	}
 }
 
-// over says that a question that was given the connection is answered.
+// over says that a question that was given the connection is answered. One that did
+// not come about in time is thrown away, so that the next question makes a new one
+// instead of hearing what became of this.
 func (c *Conn) over() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.calls--
+	unmade := c.client
+	if c.calls > 0 || unmade == nil || !failing(unmade.GetState()) {
+		unmade = nil
+	} else {
+		c.client = nil
+	}
+	c.mu.Unlock()
+	if unmade != nil {
+		_ = unmade.Close()
+	}
 }
 
 // Do asks what method and path ask Triton's HTTP API, and answers as that does:
@@ -177,10 +190,12 @@ func (c *Conn) connection() (*grpc.ClientConn, error) {
 	if secure == nil {
 		secure = insecure.NewCredentials()
 	}
+	c.made++
+	at := &attempt{c, c.made}
 	// The name is resolved by the dialer, which looks at the address then.
 	client, err := grpc.NewClient("passthrough:///"+c.options.Address,
-		grpc.WithTransportCredentials(&watched{secure, c}),
-		grpc.WithContextDialer(c.dial), grpc.WithNoProxy(),
+		grpc.WithTransportCredentials(&watched{secure, at}),
+		grpc.WithContextDialer(at.dial), grpc.WithNoProxy(),
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(), grpc.WithIdleTimeout(0),
 		grpc.WithMaxHeaderListSize(c.options.HeaderLimit), grpc.WithUserAgent(c.options.Agent),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: pingAfter}),
@@ -191,21 +206,6 @@ func (c *Conn) connection() (*grpc.ClientConn, error) {
 	c.client, c.failed = client, nil
 	c.calls++
 	return client, nil
-}
-
-// dial opens the connection and keeps why it could not, because grpc-go hands
-// the text of that on and not the error.
-func (c *Conn) dial(ctx context.Context, address string) (net.Conn, error) {
-	conn, err := c.options.Dial(ctx, "tcp", address)
-	c.note(err)
-	return conn, err
-}
-
-// note keeps the outcome of an attempt to connect.
-func (c *Conn) note(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.failed = err
 }
 
 // explain gives the cause of a failed call. What the server said itself stays
@@ -256,23 +256,4 @@ func broken(said *status.Status) bool {
 		}
 	}
 	return false
-}
-
-// watched notes the failures of TLS handshakes.
-type watched struct {
-	credentials.TransportCredentials
-
-	conn *Conn
-}
-
-// ClientHandshake implements credentials.TransportCredentials.
-func (w *watched) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
-	w.conn.note(err)
-	return conn, info, err
-}
-
-// Clone implements credentials.TransportCredentials.
-func (w *watched) Clone() credentials.TransportCredentials {
-	return &watched{w.TransportCredentials.Clone(), w.conn}
 }

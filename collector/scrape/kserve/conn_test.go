@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -192,6 +193,29 @@ func TestAServerThatComesBackIsAskedAtOnce(t *testing.T) {
 	code, _, err = ask(t, conn, http.MethodGet, "/v2/health/ready", 0)
 	require.NoError(t, err, "no back-off delays it")
 	require.Equal(t, http.StatusOK, code)
+}
+
+func TestAServerThatCouldNotBeReachedInTimeIsAskedAtOnceWhenItCan(t *testing.T) {
+	s := serve(t, "127.0.0.1:0", same(num(1, 1)))
+	var reachable atomic.Bool
+	conn := open(t, kserve.Options{Address: s.address, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if reachable.Load() {
+			return (&net.Dialer{}).DialContext(ctx, network, address)
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}})
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, _, err := conn.Do(ctx, http.MethodGet, "/v2/health/ready", 0)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	reachable.Store(true)
+	begun := time.Now()
+	code, _, err := ask(t, conn, http.MethodGet, "/v2/health/ready", 0)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, code)
+	require.Less(t, time.Since(begun), 5*time.Second)
 }
 
 func TestOneConnectionServesManyQuestions(t *testing.T) {
