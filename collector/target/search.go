@@ -89,6 +89,8 @@ func (s *Search) Problem() string {
 	}
 	head := fmt.Sprintf("pool %s has no targets: ", s.PoolID)
 	switch {
+	case s.Dropped > 0 && s.LeftOut > 0:
+		return head + fmt.Sprintf("%d were found, of which relabeling dropped %d, and none of the others can be used: %s", s.Found, s.Dropped, s.Error)
 	case s.Dropped > 0 && len(s.Drops) > 0:
 		first := &s.Drops[0]
 		if s.Dropped == 1 {

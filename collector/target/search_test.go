@@ -37,6 +37,11 @@ func TestAPoolWithoutTargetsSaysWhy(t *testing.T) {
 			"pool a has no targets: relabeling dropped the one that was found, 10.0.0.1:8002: relabel_configs[0] drops every target", "",
 		},
 		{"none can be used", target.Search{Answered: true, Found: 1, LeftOut: 1, Error: "no address"}, "pool a has no targets: 1 were found and none can be used: no address", ""},
+		{
+			"some dropped, and the others cannot be used",
+			target.Search{Answered: true, Found: 3, Dropped: 2, LeftOut: 1, Drops: []target.Drop{drop, drop}, Error: "no address"},
+			"pool a has no targets: 3 were found, of which relabeling dropped 2, and none of the others can be used: no address", "",
+		},
 		{"another exporter has them", target.Search{Answered: true, Found: 1, Elsewhere: 1}, "", ""},
 		{"waits", target.Search{Sources: []target.Source{{Key: "dns_sd_configs[0]"}, failing}}, "", "pool a waits for dns_sd_configs[0], http_sd_configs[0] (connection refused)"},
 	} {
