@@ -3,6 +3,7 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -201,12 +202,22 @@ func (f *Fetcher) unrecognised(ctx context.Context, body []byte, failed error) e
 		failed = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", f.redacted())}
 	}
 	if hint != "" {
-		failed = &scrape.Error{Reason: scrape.ReasonOf(failed), Err: fmt.Errorf("%w; %s", failed, hint)}
+		failed = hinted(failed, hint)
 	}
 	if failed != nil {
 		f.Server.URL = ""
 	}
 	return failed
+}
+
+// hinted puts a hint behind a failure.
+func hinted(failed error, hint string) error {
+	more := scrape.Error{Reason: scrape.ReasonOf(failed), Err: failed}
+	if failure, ok := errors.AsType[*scrape.Error](failed); ok {
+		more = *failure
+	}
+	more.Err = fmt.Errorf("%w; %s", more.Err, hint)
+	return &more
 }
 
 // redacted is the page's URL without path, for people.

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +77,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 		{"no page at all", nil, nil, scrape.ReasonHTTPStatus, "http_status (404): 404"},
 		{"an empty page", map[string]string{"/metrics": ""}, nil, scrape.ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
 		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "8002"},
+		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "http_status (404): 404; "},
 		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, scrape.ReasonEmpty, "8002"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -87,6 +89,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 			require.ErrorContains(t, p.Err, c.text)
 			require.NotContains(t, p.Err.Error(), "secret")
 			require.Equal(t, c.reason, scrape.ReasonOf(p.Err))
+			require.Equal(t, 1, strings.Count(p.Err.Error(), string(c.reason)), "once: %v", p.Err)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
 			require.False(t, p.Server.Known())
 			require.Empty(t, p.Server.URL, "it is looked for again")
