@@ -81,6 +81,22 @@ func TookOf(most time.Duration, begun, came, seen int64) time.Duration {
 	return tookOf(most, begun, came, seen)
 }
 
+// CutsOf is how many of so many connections are taken back from requests of slow
+// hosts that have some for long, and do not end at once, when others wait.
+func CutsOf(connections, slow, wait int) uint64 {
+	f := newFiles(connections)
+	f.hosts["slow"] = host{long: mostLong}
+	for range slow {
+		t := f.begin("slow", time.Time{}, false, func(error) {})
+		t.since = time.Now().Add(-time.Hour)
+		f.open++
+	}
+	for range wait {
+		f.join(nil)
+	}
+	return f.cuts
+}
+
 // Late has a lane note an answer that takes too long, and says how long it rests then.
 func Late(l *Lane) time.Duration {
 	l.mu.Lock()

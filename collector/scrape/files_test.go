@@ -224,3 +224,19 @@ func TestATargetOfManyThatHangIsBackWhenItIsItsTurn(t *testing.T) {
 		}
 	})
 }
+
+func TestSlowHostsKeepTheirShareHoweverManyWait(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says string
+		wait int
+		cuts uint64
+	}{
+		{"nobody waits", 0, 0},
+		{"one waits", 1, 1},
+		{"as many wait as they have over their share", 4, 4},
+		{"more wait than that", 7, 4},
+	} {
+		require.Equal(t, c.cuts, scrape.CutsOf(8, 8, c.wait), c.says)
+	}
+}

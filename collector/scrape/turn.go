@@ -220,9 +220,11 @@ func (f *files) relieve() {
 		return
 	}
 	var first, known []*turn
-	now := time.Now()
+	now, over := time.Now(), f.slow-f.share()
 	for t := range f.turns {
 		switch {
+		case t.cut && t.slow && !t.since.IsZero():
+			over-- // It is not closed yet.
 		case t.cut || t.since.IsZero() || now.Sub(t.since) < t.least(wanted > f.bound):
 		case t.slow:
 			known = append(known, t)
@@ -232,8 +234,7 @@ func (f *files) relieve() {
 	}
 	oldest(first)
 	oldest(known)
-	over := max(0, min(len(known), f.slow-f.share()))
-	for _, t := range append(first, known[:over]...) {
+	for _, t := range append(first, known[:max(0, min(len(known), over))]...) {
 		if wanted == 0 {
 			return
 		}
