@@ -81,6 +81,17 @@ func TookOf(most time.Duration, begun, came, seen int64) time.Duration {
 	return tookOf(most, begun, came, seen)
 }
 
+// WaitsOf is how many of so many requests of slow hosts wait for a connection, one
+// after the other, soon after there were too few.
+func WaitsOf(connections, slow int) uint64 {
+	f := newFiles(connections)
+	f.hosts["slow"], f.short = host{long: mostLong}, time.Now()
+	for range slow {
+		f.enter(f.begin("slow", time.Time{}, false, func(error) {}))
+	}
+	return f.waits
+}
+
 // CutsOf is how many of so many connections are taken back from requests of slow
 // hosts that have some for long, and do not end at once, when others wait.
 func CutsOf(connections, slow, wait int) uint64 {

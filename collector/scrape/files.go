@@ -146,9 +146,9 @@ func (f *files) take(ctx context.Context) error {
 func (f *files) enter(t *turn) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.park(t) // Who dials has none yet, and is not to wait for himself.
 	if !f.free(t.isSlow()) {
 		f.waits++
-		f.park(t)
 		return false
 	}
 	f.open++

@@ -240,3 +240,11 @@ func TestSlowHostsKeepTheirShareHoweverManyWait(t *testing.T) {
 		require.Equal(t, c.cuts, scrape.CutsOf(8, 8, c.wait), c.says)
 	}
 }
+
+func TestSlowHostsDoNotWaitWithinTheirShare(t *testing.T) {
+	t.Parallel()
+	for connections, share := range map[int]int{1: 1, 2: 1, 8: 4} {
+		require.Zero(t, scrape.WaitsOf(connections, share))
+		require.EqualValues(t, 1, scrape.WaitsOf(connections, share+1))
+	}
+}
