@@ -185,7 +185,8 @@ func (c *callers) conn(u *url.URL) (*caller, *Error) {
 	return conn, nil
 }
 
-// leave closes the connection to a server, given by any URL of its API.
+// leave closes the connection to a server, given by any URL of its API, unless
+// another target has the same one and asks over it: that one leaves it later.
 func (c *callers) leave(rawURL string) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
@@ -194,8 +195,7 @@ func (c *callers) leave(rawURL string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := u.Scheme + "://" + u.Host
-	if conn := c.conns[key]; conn != nil {
-		conn.Close()
+	if conn := c.conns[key]; conn != nil && conn.Leave() {
 		delete(c.conns, key)
 	}
 }

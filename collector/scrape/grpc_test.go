@@ -277,6 +277,25 @@ func TestAConnectionThatIsLeftIsMadeAnew(t *testing.T) {
 	require.ErrorIs(t, err, net.ErrClosed)
 }
 
+func TestAConnectionOverWhichAnotherAsksIsNotLeft(t *testing.T) {
+	asked, left := make(chan struct{}), make(chan struct{})
+	s := startGRPC(t, grpc.StreamInterceptor(func(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		close(asked)
+		<-left
+		return handler(srv, stream)
+	}))
+	client := newClient(t)
+	answered := make(chan error)
+	go func() {
+		_, _, _, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2/health/ready", nil, 0)
+		answered <- err
+	}()
+	<-asked
+	client.Leave("grpc://" + s.address) // By a target of another name that is gone.
+	close(left)
+	require.NoError(t, <-answered)
+}
+
 func TestAuthoritiesOfAnAPIOverGRPCAreReadForEachConnection(t *testing.T) {
 	trusted := newAuthority(t)
 	s := startGRPC(t, grpc.Creds(credentials.NewTLS(trusted.server(t, nil))))

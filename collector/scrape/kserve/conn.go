@@ -86,6 +86,18 @@ func (c *Conn) Close() {
 	}
 }
 
+// Leave is Close unless a question is under way; false then.
+func (c *Conn) Leave() bool {
+	c.mu.Lock()
+	used := c.calls > 0
+	c.closed = c.closed || !used
+	c.mu.Unlock()
+	if !used {
+		c.Close()
+	}
+	return !used
+}
+
 // Rest ends the connection unless a question is under way; the next one makes
 // another.
 func (c *Conn) Rest() {
