@@ -152,7 +152,7 @@ func (f *flight) look() verdict {
 		if v != plain {
 			return v
 		}
-		if head.length > f.lane.most || checkContentType(f.lane.typed(head.contentType)) != nil {
+		if head.length > f.lane.most || head.size > int(f.lane.client.limits.Headers) || checkContentType(f.lane.typed(head.contentType)) != nil {
 			return unusual
 		}
 		f.head = head

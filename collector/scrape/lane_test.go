@@ -156,6 +156,32 @@ func TestALaneBelievesOnlyThePlainestAnswers(t *testing.T) {
 	}
 }
 
+// What net/http refuses a lane refuses too.
+func TestALaneHasTheLimitsOfItsPool(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says, text string
+		reason     scrape.Reason
+	}{
+		{"a page within them", answer("200 OK", "A: "+strings.Repeat("x", 900)+"\r\n", page), ""},
+		{"headers over theirs", answer("200 OK", "A: "+strings.Repeat("x", 1100)+"\r\n", page), scrape.ReasonHeadersTooLarge},
+		{"a page over its own", answer("200 OK", "", strings.Repeat(page, 10)), scrape.ReasonBodyTooLarge},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			client := newClient(t, func(c *scrape.Config) { c.Limits.Headers, c.Limits.Body = 1024, 1024 })
+			server := serve(t, nil, replies(c.text))
+			got, rode := ride(t.Context(), paged(t, client, server.url, ample))
+			require.True(t, rode)
+			_, err := scrapeWithin(t, client, server.url, ample)
+			if c.reason != "" {
+				requireFailure(t, err, c.reason, "", "")
+			}
+			require.Equal(t, err == nil, got.ok)
+		})
+	}
+}
+
 // A kept connection over which something comes unasked is not used again, and
 // one that the server has closed is replaced; neither costs an answer.
 func TestAConnectionIsLookedAtBeforeItIsUsedAgain(t *testing.T) {
