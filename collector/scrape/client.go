@@ -316,7 +316,8 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 // what comes. Of an answer other than 200 the body is what may be shown of it:
 // its first words, quoted, without the secrets of the request. Connections are
 // those of [Client.Pass]. An URL of scheme grpc or grpcs is asked over gRPC: a GET,
-// or what is posted to a generate_stream of Triton.
+// whose answer comes in one part and is bounded by limits.body, or what is posted to
+// a generate_stream of Triton.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
 	resp, failure := c.begin(ctx, method, url, body)
 	if failure != nil {

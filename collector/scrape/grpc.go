@@ -107,10 +107,10 @@ func (c *callers) do(ctx context.Context, method, rawURL string, limit int64) (s
 }
 
 // open begins to answer a request, whose answer is read as it comes; see
-// [kserve.Conn.Stream].
-func (c *callers) open(ctx context.Context, method, rawURL string, body []byte) (*http.Response, *Error) {
+// [kserve.Conn.Stream]. One that comes in one part is bounded by limit bytes.
+func (c *callers) open(ctx context.Context, method, rawURL string, body []byte, limit int64) (*http.Response, *Error) {
 	if method != http.MethodPost {
-		status, answer, failure := c.do(ctx, method, rawURL, 0)
+		status, answer, failure := c.do(ctx, method, rawURL, limit)
 		if failure != nil {
 			return nil, failure
 		}

@@ -204,6 +204,22 @@ func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
 	}
 }
 
+func TestAnOpenAnswerOverGRPCThatComesInOnePartIsBounded(t *testing.T) {
+	s := startGRPC(t)
+	name := strings.Repeat("x", 100)
+	s.answer(append([]byte{0x0a, byte(len(name))}, name...))
+	for limit, ok := range map[scrape.Size]bool{0: true, 1024: true, 64: false} {
+		client := newClient(t, func(c *scrape.Config) { c.Limits.Body = limit })
+		resp, err := client.Open(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil)
+		if !ok {
+			requireFailure(t, err, scrape.ReasonBodyTooLarge, "", "over its limit")
+			continue
+		}
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+	}
+}
+
 func TestWhatAServerRepeatsOverGRPCIsNotShownWhenItsFileIsAnotherMeanwhile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	write(t, file, "hunter2hunter2")

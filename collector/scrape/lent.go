@@ -39,7 +39,7 @@ func (c *Client) begin(ctx context.Context, method, rawURL string, body []byte) 
 // reach sends it.
 func (c *Client) reach(s *scope, method, rawURL string, body []byte) (*http.Response, *Error) {
 	if isGRPC(rawURL) {
-		resp, failure := c.callers.open(s, method, rawURL, body)
+		resp, failure := c.callers.open(s, method, rawURL, body, c.most(int64(c.limits.Body)))
 		if failure != nil {
 			return nil, blank(s.sent, failure)
 		}
