@@ -3,9 +3,11 @@ package scrape
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -31,12 +33,12 @@ func (w witness) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // secretsIn lists what of a request must not be shown, longest first: the values
 // of all headers that the configuration added, but for those that are written
-// openly there.
+// openly there, in all the ways in which they are repeated.
 func secretsIn(header http.Header, least int, open map[string]bool) []string {
 	var secrets []string
 	add := func(text string) {
 		if len(text) >= least {
-			secrets = append(secrets, text)
+			secrets = append(secrets, written(text)...)
 		}
 	}
 	for name, values := range header {
@@ -61,6 +63,19 @@ func secretsIn(header http.Header, least int, open map[string]bool) []string {
 	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
 	return secrets
 }
+
+// written are the ways in which a text is written: as it is, and in the quotes of a
+// label, of an error and of JSON.
+func written(text string) []string {
+	ways := []string{text, strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)}
+	ways = append(ways, inQuotes(strconv.Quote(text)))
+	if inJSON, err := json.Marshal(text); err == nil {
+		ways = append(ways, inQuotes(string(inJSON)))
+	}
+	return slices.Compact(ways)
+}
+
+func inQuotes(text string) string { return text[1 : len(text)-1] }
 
 // openHeaders are those of the configuration whose values are no secrets.
 func openHeaders(c *Config) map[string]bool {
@@ -111,12 +126,10 @@ func (p *Page) Secret() error {
 	return nil
 }
 
-// echoes says whether a body repeats a secret that was sent, as it was or as the
-// text of a label.
+// echoes says whether a body repeats a secret that was sent.
 func echoes(sent http.Header, open map[string]bool, body []byte) bool {
-	escaper := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	return slices.ContainsFunc(secretsIn(sent, minEchoed, open), func(secret string) bool {
-		return bytes.Contains(body, []byte(secret)) || bytes.Contains(body, []byte(escaper.Replace(secret)))
+		return bytes.Contains(body, []byte(secret))
 	})
 }
 

@@ -3,6 +3,7 @@ package scrape_test
 import (
 	"bytes"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -54,6 +55,30 @@ func TestSecretsThatAServerRepeatsAreBlanked(t *testing.T) {
 			require.NotContains(t, err.Error(), "hunter2")
 			require.NotContains(t, err.Error(), encoded)
 		})
+	}
+}
+
+// A secret with characters that are escaped is blanked as it is repeated.
+func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{`hunter2"hunter2`, `hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2"} {
+		said, err := json.Marshal("no access with " + secret)
+		require.NoError(t, err)
+		set := func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)} }
+		for _, c := range []struct {
+			says, reply string
+			reason      scrape.Reason
+			class       string
+		}{
+			{"in JSON", answer("401 Unauthorized", "", string(said)), scrape.ReasonHTTPStatus, "401"},
+			{"as a status", "HTTP/1.1 " + secret + "\r\n\r\n", scrape.ReasonProtocol, ""},
+			{"as an encoding", answer("200 OK", "Content-Encoding: "+secret+"\r\n", page), scrape.ReasonDecompress, ""},
+		} {
+			server := serve(t, nil, once(c.reply))
+			_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
+			requireFailure(t, err, c.reason, c.class, "")
+			require.NotContains(t, err.Error(), "hunter2", "%s: %s", secret, c.says)
+		}
 	}
 }
 
