@@ -46,7 +46,8 @@ func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *perm
 		permit.most = 0
 		return c.readGzip(ctx, resp, permit, buf, limit)
 	default:
-		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip", encoding)
+		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
+			withoutSecrets(resp, resp.Header.Get("Content-Encoding")))
 	}
 }
 

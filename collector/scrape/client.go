@@ -1,6 +1,7 @@
 package scrape
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -239,7 +240,7 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 		return failure
 	}
 	if failure := checkContentType(page.ContentType); failure != nil {
-		return failure
+		return cmp.Or(checkContentType(withoutSecrets(resp, page.ContentType)), failure)
 	}
 	page.Body, failure = c.readBody(ctx, resp, &page.permit, page.Body, int64(c.limits.Body))
 	if failure != nil {

@@ -126,6 +126,19 @@ func (p *Page) Secret() error {
 	return nil
 }
 
+// withoutSecrets is a text that a server chose without what its request sent as a
+// secret. It is for texts that are shown in part or in lower case: in those nobody
+// finds a secret afterwards.
+func withoutSecrets(resp *http.Response, text string) string {
+	if resp.Request == nil {
+		return text
+	}
+	for _, secret := range secretsIn(resp.Request.Header, minSecret, nil) {
+		text = strings.ReplaceAll(text, secret, "<secret>")
+	}
+	return text
+}
+
 // echoes says whether a body repeats a secret that was sent.
 func echoes(sent http.Header, open map[string]bool, body []byte) bool {
 	return slices.ContainsFunc(secretsIn(sent, minEchoed, open), func(secret string) bool {

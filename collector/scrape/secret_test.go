@@ -64,7 +64,9 @@ func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 	for _, secret := range []string{`hunter2"hunter2`, `hunter2\hunter2`, "hunter2<&>hunter2", "hunter2éhunter2"} {
 		said, err := json.Marshal("no access with " + secret)
 		require.NoError(t, err)
-		set := func(c *scrape.Config) { c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)} }
+		set := func(c *scrape.Config) {
+			c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)}
+		}
 		for _, c := range []struct {
 			says, reply string
 			reason      scrape.Reason
@@ -79,6 +81,28 @@ func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 			requireFailure(t, err, c.reason, c.class, "")
 			require.NotContains(t, err.Error(), "hunter2", "%s: %s", secret, c.says)
 		}
+	}
+}
+
+// Of a secret that is shown in part or in lower case nothing is shown.
+func TestSecretsThatAServerRepeatsAreBlankedBeforeTheyAreCut(t *testing.T) {
+	t.Parallel()
+	secret := "Hunter2" + strings.Repeat("-hunter2", 20)
+	set := func(c *scrape.Config) {
+		c.Authorization = &promconfig.Authorization{Credentials: promconfig.Secret(secret)}
+	}
+	for _, c := range []struct {
+		says, header string
+		reason       scrape.Reason
+	}{
+		{"an encoding", "Content-Encoding: " + secret, scrape.ReasonDecompress},
+		{"a content type", "Content-Type: application/" + secret + "+json", scrape.ReasonContentType},
+		{"a content type after its kind", "Content-Type: application/x-protobuf-" + secret, scrape.ReasonContentType},
+	} {
+		server := serve(t, nil, once(answer("200 OK", c.header+"\r\n", page)))
+		_, err := scrapeWithin(t, newClient(t, set), server.url, ample)
+		requireFailure(t, err, c.reason, "", "<secret>")
+		require.NotContains(t, strings.ToLower(err.Error()), "hunter2", c.says)
 	}
 }
 
