@@ -133,7 +133,12 @@ func withoutSecrets(resp *http.Response, text string) string {
 	if resp.Request == nil {
 		return text
 	}
-	for _, secret := range secretsIn(resp.Request.Header, minSecret, nil) {
+	return without(secretsIn(resp.Request.Header, minSecret, nil), text)
+}
+
+// without is a text with its secrets blanked.
+func without(secrets []string, text string) string {
+	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "<secret>")
 	}
 	return text

@@ -290,6 +290,7 @@ func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
 		{"refused", tokenServer, ample, scrape.ReasonHTTPStatus, "401", `oauth2.token_url answered 401, error "invalid_client"; check client_id`},
 		{"hangs", (*peer).wait, hang, scrape.ReasonTimeout, "", "raise scrape_timeout"},
 		{"closes", (*peer).reset, ample, scrape.ReasonReset, "", "oauth2.token_url: "},
+		{"repeats the secret", replies(answer("400 Bad Request", "Content-Type: application/json\r\n", `{"error":"no client has hunter2hunter2"}`)), ample, scrape.ReasonHTTPStatus, "400", `error "no client has <secret>"`},
 		{"redirects", replies(answer("302 Found", "Location: /x\r\n", "")), ample, scrape.ReasonHTTPStatus, "302", "oauth2.token_url answered 302"},
 		{"says nothing of use", replies(answer("200 OK", "Content-Type: application/json\r\n", "{}")), ample, scrape.ReasonProtocol, "", "oauth2"},
 	}
@@ -302,6 +303,9 @@ func TestOAuth2FaultsHaveTheirReason(t *testing.T) {
 				cfg.OAuth2 = &promconfig.OAuth2{ClientID: "id", TokenURL: strings.Replace(login.url, "http://", "http://user:hunter2@", 1)}
 				if c.name == "refused" {
 					cfg.OAuth2.TokenURL = login.url
+				}
+				if c.name == "repeats the secret" {
+					cfg.OAuth2.ClientSecret = "hunter2hunter2"
 				}
 			})
 			_, err := scrapeWithin(t, client, server.url, c.timeout)

@@ -69,10 +69,20 @@ func (s *tokenSource) get(ctx context.Context) (*oauth2.Token, error) {
 		if outer, ok := errors.AsType[*url.Error](err); ok {
 			err = outer.Err
 		}
+		if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+			refused.ErrorCode = without(s.secrets(), refused.ErrorCode)
+		}
 		return nil, fmt.Errorf("oauth2.token_url: %w", err)
 	}
 	s.token = token
 	return token, nil
+}
+
+// secrets are what the request for a token sends.
+func (s *tokenSource) secrets() []string {
+	req := http.Request{Header: http.Header{}}
+	req.SetBasicAuth(s.ask.ClientID, s.ask.ClientSecret)
+	return secretsIn(req.Header, minSecret, nil)
 }
 
 // tokenTransport puts the token on each request.
