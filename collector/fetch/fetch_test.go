@@ -254,3 +254,34 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 		})
 	}
 }
+
+func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
+	t.Parallel()
+	failed := func(class string) error {
+		return &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: class, Err: errors.New(class)}
+	}
+	for _, c := range []struct {
+		says    string
+		failed  error
+		scraped []string
+		url     string
+	}{
+		{"it has none where it was", nil, []string{"/v1/metrics", "/metrics"}, "http://a:1/metrics"},
+		{"it is not ready", failed("503"), []string{"/v1/metrics"}, "http://a:1/v1/metrics"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: map[string]string{"/metrics": nimPage}, failed: c.failed}
+			f := fetcher(s, target.Auto, "http://a:1")
+			f.Server = found(t, engine.NIM, "http://a:1/v1/metrics")
+			f.Server.Uncertain = true
+			p := f.Fetch(t.Context())
+			defer p.Release()
+			require.Equal(t, c.failed, p.Err)
+			require.Equal(t, c.scraped, s.scraped)
+			require.Equal(t, c.url, p.Server.URL)
+			require.Equal(t, engine.NIM, p.Server.Engine.Kind())
+			require.Equal(t, 1, p.Server.Epoch, "it is the same kind of server")
+		})
+	}
+}

@@ -3,7 +3,10 @@ package fetch
 import (
 	"bytes"
 	"context"
+	"errors"
+	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -11,8 +14,8 @@ import (
 )
 
 // moved looks again at a server that failed before and answers now, with a page
-// or without one: another kind of server may be there. True when it is, so that
-// the page has to be asked for again. The server is asked no more often than
+// or without one: another kind of server may be there, or its page elsewhere. True
+// when it is, so that the page has to be asked for again. The server is asked no more often than
 // about its identity.
 func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	if !f.Server.Uncertain || !answering(failed) || failed == nil && !f.Server.Known() {
@@ -37,11 +40,19 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 		return false
 	}
 	f.Server.Uncertain = false
-	if !f.Server.become(found) {
+	page := withPath(u, found.Path)
+	if !f.Server.become(found) && (page == f.Server.URL || !misplaced(failed)) {
 		return false
 	}
-	f.Server.URL = withPath(u, found.Path)
+	f.Server.URL = page
 	return true
+}
+
+// misplaced says whether a server that answers says that its page is not there. One
+// that is not ready may answer with a failure where it is.
+func misplaced(failed error) bool {
+	failure, ok := errors.AsType[*scrape.Error](failed)
+	return ok && (failure.Reason != scrape.ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
 // recognise settles the kind of a server by what is on its page, else by what
