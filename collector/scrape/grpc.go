@@ -76,7 +76,7 @@ func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (
 		return 0, nil, nil, failure
 	}
 	failure = c.turns(&scope{Context: ctx}, u.Host, method == http.MethodGet, func(s *scope) (failure *Error) { //nolint:contextcheck // A scope is a context.
-		status, answer, failure = c.callers.do(s, method, rawURL, limit)
+		status, answer, failure = c.callers.do(s, method, rawURL, c.most(limit))
 		return hide(s, c.open, answer, failure)
 	})
 	if failure != nil {

@@ -204,6 +204,24 @@ func TestAnOpenAnswerOverGRPCThatIsAnErrorShowsNoSecret(t *testing.T) {
 	}
 }
 
+func TestAnAnswerOverGRPCIsBoundedByTheMemoryOfTheProcess(t *testing.T) {
+	s := startGRPC(t)
+	name := strings.Repeat("x", 100)
+	s.answer(append([]byte{0x0a, byte(len(name))}, name...))
+	for most, ok := range map[int64]bool{0: true, 1024: true, 64: false} {
+		shared := scrape.Bounded(1<<20, 10)
+		scrape.BoundOne(shared, most)
+		cfg := scrape.DefaultConfig
+		cfg.Limits.Body = 0
+		client, err := shared.Client(cfg, quiet())
+		require.NoError(t, err)
+		t.Cleanup(client.Close)
+		_, _, body, err := client.Do(t.Context(), http.MethodGet, "grpc://"+s.address+"/v2", nil, 0)
+		require.Equal(t, ok, err == nil)
+		require.Equal(t, ok, strings.Contains(string(body), name))
+	}
+}
+
 func TestAnOpenAnswerOverGRPCThatComesInOnePartIsBounded(t *testing.T) {
 	s := startGRPC(t)
 	name := strings.Repeat("x", 100)
