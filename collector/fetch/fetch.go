@@ -29,7 +29,7 @@ type Page struct {
 	Body   scrape.Page
 	Err    error
 	// Start is when the page was asked for, Took how long the answer to
-	// the last question took, Came when all was there.
+	// the last question for it took, Came when that was there.
 	Start time.Time
 	Took  time.Duration
 	Came  time.Time
@@ -83,8 +83,9 @@ func (f *Fetcher) Fetch(ctx context.Context) *Page {
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
 	f.buffer = borrow()
-	f.Body, f.Err = f.ask(ctx)
-	f.Came = time.Now()
+	if f.Body, f.Err = f.ask(ctx); f.Came.IsZero() {
+		f.Came = time.Now() // No page was asked for.
+	}
 	return &f.Page
 }
 
@@ -152,11 +153,13 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 	return page, err
 }
 
-// scrape asks for one page; what it takes is the time of the scrape.
+// scrape asks for one page; what it takes is the time of the scrape, and what is
+// asked afterwards makes the page no younger.
 func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, error) {
 	begun := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
-	f.Took = time.Since(begun)
+	f.Came = time.Now()
+	f.Took = f.Came.Sub(begun)
 	f.buffer.keep(page.Memory())
 	return page, err
 }

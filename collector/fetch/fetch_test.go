@@ -148,6 +148,24 @@ func TestAPageIsFetched(t *testing.T) {
 	})
 }
 
+func TestAPageCameBeforeItsServerWasAskedOfWhatKindItIs(t *testing.T) {
+	t.Parallel()
+	for says, page := range map[string]string{"by its API alone": "x 1\n", "by its page and its API": tritonPage} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}
+				p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context())
+				defer p.Release()
+				require.NoError(t, p.Err)
+				require.NotEmpty(t, s.asked)
+				require.Greater(t, time.Since(p.Start), time.Second)
+				require.Equal(t, time.Second, p.Came.Sub(p.Start))
+			})
+		})
+	}
+}
+
 func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
