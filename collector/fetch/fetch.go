@@ -158,7 +158,9 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, error) {
 	begun := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
-	f.Came = time.Now()
+	if f.Came = page.Came; f.Came.IsZero() {
+		f.Came = time.Now()
+	}
 	f.Took = f.Came.Sub(begun)
 	f.buffer.keep(page.Memory())
 	return page, err

@@ -166,6 +166,17 @@ func TestAPageCameBeforeItsServerWasAskedOfWhatKindItIs(t *testing.T) {
 	}
 }
 
+func TestAPageThatWaitsToBeParsedTookNoLonger(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Second, waits: 3 * time.Second}
+		p := fetcher(s, "triton", "http://a:1").Fetch(t.Context())
+		defer p.Release()
+		require.Equal(t, time.Second, p.Took)
+		require.Equal(t, time.Second, p.Came.Sub(p.Start))
+	})
+}
+
 func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -37,6 +37,8 @@ type server struct {
 	failed error
 	// takes is how long each answer takes.
 	takes time.Duration
+	// waits is how long a page that came waits to be parsed.
+	waits time.Duration
 	// scraped are the paths whose page was asked for, asked all others.
 	scraped, asked []string
 }
@@ -60,7 +62,9 @@ func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape
 	case body != "" && strings.ContainsRune("<[{", rune(body[0])):
 		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonContentType, Err: errors.New("no text page")}
 	}
-	return scrape.Page{Body: append(buf[:0], body...)}, nil
+	came := time.Now()
+	time.Sleep(s.waits)
+	return scrape.Page{Body: append(buf[:0], body...), Came: came}, nil
 }
 
 // Do implements engine.Asker.

@@ -163,7 +163,9 @@ func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, erro
 	start := time.Now()
 	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.most(int64(c.limits.Body)))}}
 	failure := c.scrape(ctx, url, &page)
-	page.Came = time.Now()
+	if failure != nil {
+		page.Came = time.Now()
+	}
 	page.Duration = page.Came.Sub(start)
 	if failure != nil {
 		page.Body = page.Body[:0]
@@ -193,6 +195,7 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
+	page.Came = time.Now() // It may wait until it is parsed.
 	return page.permit.toParse(ctx, len(page.Body))
 }
 

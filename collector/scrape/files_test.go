@@ -248,3 +248,28 @@ func TestSlowHostsDoNotWaitWithinTheirShare(t *testing.T) {
 		require.EqualValues(t, 1, scrape.WaitsOf(connections, share+1))
 	}
 }
+
+func TestALargePageThatWaitsToBeParsedCameBefore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		body := strings.Repeat(page, 4000)
+		shared := scrape.Bounded(4<<20, 4)
+		client, err := scrape.BoundedClient(shared, scrape.DefaultConfig, quiet(), func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			go talk(t.Context(), far, answer("200 OK", "", body), "")
+			return near, nil
+		})
+		require.NoError(t, err)
+		defer client.Close()
+		first, err := client.Scrape(t.Context(), "http://one/metrics", nil)
+		require.NoError(t, err)
+		time.AfterFunc(time.Minute, first.Release)
+		begun := time.Now()
+		second, err := client.Scrape(t.Context(), "http://two/metrics", nil)
+		require.NoError(t, err)
+		defer second.Release()
+		require.Equal(t, time.Minute, time.Since(begun))
+		require.Less(t, second.Duration, time.Second)
+		require.Equal(t, second.Duration, second.Came.Sub(begun))
+	})
+}
