@@ -41,7 +41,7 @@ func TestPagesInABrowser(t *testing.T) {
 	}
 	pages := append(sizesOfFleets(t), troublesOfFleets(t)...)
 	pages = append(pages, hostileFleet(t)...)
-	pages = append(pages, changingFleet(t))
+	pages = append(pages, changingFleet(t)...)
 	text, err := json.Marshal(pages)
 	require.NoError(t, err)
 	cmd := exec.CommandContext(t.Context(), "node", "check.mjs")
@@ -142,16 +142,21 @@ func hostileFleet(t *testing.T) []opened {
 	}
 }
 
-// changingFleet is one of which a replica fails once the browser says so.
-func changingFleet(t *testing.T) opened {
+// changingFleet is one of which a replica fails once the browser says so. What is
+// wrong is on both pages next to how old it is, and neither takes the other's place.
+func changingFleet(t *testing.T) []opened {
 	t.Helper()
-	f := newFleet(t)
-	f.publish("llama", "r1", serving(), busy(10))
-	poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		s := failing()
-		s.StateSince = time.Now()
-		f.publish("llama", "r1", s, busy(10))
-	}))
-	t.Cleanup(poke.Close)
-	return opened{Name: "changing", URL: start(t, f.options()) + "/", Poke: poke.URL, Becomes: "The one replica does not serve."}
+	var pages []opened
+	for path, becomes := range map[string]string{"/": "The one replica does not serve.", "/replica?target=llama%2Fr1": "Runbook →"} {
+		f := newFleet(t)
+		f.publish("llama", "r1", serving(), busy(10))
+		poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			s := failing()
+			s.StateSince = time.Now()
+			f.publish("llama", "r1", s, busy(10))
+		}))
+		t.Cleanup(poke.Close)
+		pages = append(pages, opened{Name: "changing " + path, URL: start(t, f.options()) + path, Poke: poke.URL, Becomes: becomes})
+	}
+	return pages
 }

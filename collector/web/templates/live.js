@@ -23,8 +23,9 @@
       const now = document.getElementById(id), next = page.getElementById(id);
       if (!now || !next) continue;
       if (id !== "verdict") { put(now, next); continue; }
-      for (const child of [...next.children]) {
-        const old = [...now.children].find((c) => c.tagName === child.tagName);
+      // Both have the same elements in the same order, several of one kind among them.
+      for (const [i, child] of [...next.children].entries()) {
+        const old = now.children[i];
         if (old && old.outerHTML !== child.outerHTML) {
           if (old.getAttribute("role") === "status") put(old, child);
           else old.replaceWith(child);
