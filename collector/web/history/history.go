@@ -231,8 +231,11 @@ func (t *track) note(s *target.Status) {
 		if t.changes[n-1].Severity == next.Severity {
 			return
 		}
-		// The state has not changed, and a status does not date its severity.
-		next.At = s.LastScrape
+		// The state has not changed, and a status does not date its severity, which may
+		// be judged before the next scrape.
+		if next.At = t.changes[n-1].At; s.LastScrape.After(next.At) {
+			next.At = s.LastScrape
+		}
 	}
 	t.since = s.StateSince
 	if len(t.changes) == changesKept {

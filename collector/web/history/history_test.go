@@ -128,6 +128,43 @@ func TestStatesAreKeptAsTheyChange(t *testing.T) {
 	})
 }
 
+// TestAChangeNeverCameBeforeTheOneThatItFollows is about what is judged between two
+// scrapes, of which a status has the time of the last scrape only.
+func TestAChangeNeverCameBeforeTheOneThatItFollows(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		scraped time.Duration
+		want    []string
+	}{
+		{"a state that began after the last scrape", -time.Second, []string{"0s ready ok", "0s ready broken"}},
+		{"a scrape since then", time.Second, []string{"0s ready ok", "1s ready broken"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := snapshot.NewStore()
+				slot := add(t, store, "r0")
+				h := history.New(store)
+				follow(t, h)
+				synctest.Wait()
+				began := time.Now()
+				for _, severity := range []string{"ok", "broken"} {
+					slot.Publish(snapshot.Snapshot{Status: target.Status{
+						Verdict: target.Verdict{State: "ready", Severity: severity, StateSince: began}, Scraping: target.Scraping{LastScrape: began.Add(c.scraped)},
+					}})
+					time.Sleep(2 * time.Second)
+					synctest.Wait()
+				}
+
+				var seen []string
+				for _, change := range h.Recent("a/r0").Changes {
+					seen = append(seen, fmt.Sprint(change.At.Sub(began), " ", change.State, " ", change.Severity))
+				}
+				require.Equal(t, c.want, seen)
+			})
+		})
+	}
+}
+
 func TestStatesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
