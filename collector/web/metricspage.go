@@ -15,11 +15,11 @@ import (
 // never takes a part for the whole.
 func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	q := readQuery(r.URL.Query())
-	if name := q.unknown(s.opts.Store); name != "" {
+	if name, some := q.unknown(s.opts.Store); some {
 		http.Error(w, fmt.Sprintf("No replica is named %q; /targets lists them as pool_id/replica_id", name), http.StatusNotFound)
 		return
 	}
-	if id := q.unknownPool(s.opts.Store, s.opts.Pools); id != "" {
+	if id, some := q.unknownPool(s.opts.Store, s.opts.Pools); some {
 		http.Error(w, fmt.Sprintf("No pool is named %q; /targets lists the pools that have replicas", id), http.StatusNotFound)
 		return
 	}

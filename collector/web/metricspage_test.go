@@ -208,11 +208,21 @@ func TestSelectionsOfThePage(t *testing.T) {
 
 func TestUnknownReplicaIsNotFound(t *testing.T) {
 	h := handler(t, threeReplicas(t).options())
+	for _, c := range []struct{ name, query, says string }{
+		{"one of two", "?target=a/r0&target=a/r9", `"a/r9"`},
+		{"an empty name", "?target=", `No replica is named ""`},
+		{"an empty name next to another", "?target=&target=a/r0", `No replica is named ""`},
+		{"the exporter and an empty name", "?target=self&target=", `No replica is named ""`},
+		{"an empty pool", "?pool_id=", `No pool is named ""`},
+		{"an empty pool and a replica", "?pool_id=&target=a/r0", `No pool is named ""`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := get(h, "/metrics"+c.query)
 
-	w := get(h, "/metrics?target=a/r0&target=a/r9")
-
-	require.Equal(t, http.StatusNotFound, w.Code)
-	require.Contains(t, w.Body.String(), `"a/r9"`)
+			require.Equal(t, http.StatusNotFound, w.Code)
+			require.Contains(t, w.Body.String(), c.says)
+		})
+	}
 }
 
 func TestAnUnknownPoolIsNotFound(t *testing.T) {

@@ -66,39 +66,39 @@ func (q *query) only() func(name string) bool {
 	return func(name string) bool { return contains(q.names, name) }
 }
 
-// unknown is the first replica asked for that the store does not have, empty
-// when it has all.
-func (q *query) unknown(store *snapshot.Store) string {
+// unknown is the first replica asked for that the store does not have; false when
+// it has all.
+func (q *query) unknown(store *snapshot.Store) (key string, some bool) {
 	missing := slices.DeleteFunc(slices.Clone(q.targets), func(t string) bool { return t == selfTarget })
 	for _, slot := range store.Slots() {
 		if len(missing) == 0 {
-			return ""
+			return "", false
 		}
 		if at, ok := slices.BinarySearch(missing, slot.Target().Key()); ok {
 			missing = slices.Delete(missing, at, at+1)
 		}
 	}
 	if len(missing) == 0 {
-		return ""
+		return "", false
 	}
-	return missing[0]
+	return missing[0], true
 }
 
 // unknownPool is the first pool asked for that is neither configured nor has a
-// replica; empty when all are there. A pool without replicas is known: it
+// replica; false when all are there. A pool without replicas is known: it
 // may have some again.
-func (q *query) unknownPool(store *snapshot.Store, configured func() []string) string {
+func (q *query) unknownPool(store *snapshot.Store, configured func() []string) (id string, some bool) {
 	if len(q.pools) == 0 {
-		return ""
+		return "", false
 	}
 	known := configured()
 	for _, slot := range store.Slots() {
 		known = append(known, slot.Target().PoolID)
 	}
 	if at := slices.IndexFunc(q.pools, func(id string) bool { return !slices.Contains(known, id) }); at >= 0 {
-		return q.pools[at]
+		return q.pools[at], true
 	}
-	return ""
+	return "", false
 }
 
 // contains searches a sorted list.
