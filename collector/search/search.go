@@ -6,6 +6,8 @@ package search
 import (
 	"cmp"
 	"log/slog"
+	"strconv"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -53,9 +55,14 @@ func (p pool) dropped(s *target.Search, source string, lset labels.Labels) {
 	if len(s.Drops) == target.MaxDrops {
 		return
 	}
-	s.Drops = append(s.Drops, target.Drop{
-		Source: source, Address: lset.Get(model.AddressLabel), Rule: p.RelabelConfigs.DroppedBy(lset),
-	})
+	address := lset.Get(model.AddressLabel)
+	public := withoutSecrets(address)
+	rule := p.RelabelConfigs.DroppedBy(lset)
+	if public != address {
+		// A rule about the address quotes it.
+		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
+	}
+	s.Drops = append(s.Drops, target.Drop{Source: source, Address: public, Rule: rule})
 }
 
 // labels are a target's labels before relabeling.

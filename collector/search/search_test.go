@@ -1,16 +1,20 @@
 package search_test
 
 import (
+	"bytes"
+	"fmt"
 	"log/slog"
 	"testing"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+	prometheus "github.com/prometheus/prometheus/model/relabel"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // found are the targets of a pool of which discovery has found so many.
@@ -67,4 +71,37 @@ func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	require.Equal(t, "triton", all[0].Engine)
 	require.Equal(t, map[string]string{"zone": "a"}, all[0].Labels)
 	require.False(t, all[0].Silent)
+}
+
+// TestAnAddressIsNeverShownWithItsSecrets is about addresses as people write them who
+// think of URLs.
+func TestAnAddressIsNeverShownWithItsSecrets(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ name, address, shown string }{
+		{"with a user", "bob:hunter2@10.2.0.7:8002", "10.2.0.7:8002"},
+		{"with a user whose password has an @", "bob:p@hunter2@10.2.0.7:8002", "10.2.0.7:8002"},
+		{"with a user whose password has a quotation mark", `bob:"hunter2@10.2.0.7:8002`, "10.2.0.7:8002"},
+		{"a URL with a user", "http://bob:hunter2@10.2.0.7:8002/metrics", "10.2.0.7:8002/metrics"},
+		{"with a query", "10.2.0.7:8002/metrics?token=hunter2", "10.2.0.7:8002/metrics"},
+		{"with a fragment", "10.2.0.7:8002#hunter2", "10.2.0.7:8002"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			p := config.DefaultPool
+			p.PoolID = "llama"
+			groups := []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}}}
+			_, left := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
+			p.RelabelConfigs = append(p.RelabelConfigs, &relabel.Config{
+				SourceLabels: model.LabelNames{model.AddressLabel}, Regex: prometheus.MustNewRegexp("(.+)"), Action: prometheus.Drop,
+			})
+			_, dropped := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+
+			require.Equal(t, 1, left.LeftOut)
+			require.Contains(t, left.Error, fmt.Sprintf("target %q is no address", c.shown))
+			require.Equal(t, c.shown, dropped.Drops[0].Address)
+			require.Contains(t, dropped.Drops[0].Rule, fmt.Sprintf("and it is %q", c.shown))
+			require.NotContains(t, log.String()+fmt.Sprint(left, dropped), "hunter2")
+		})
+	}
 }

@@ -44,9 +44,23 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 	if t.Silent, err = p.silent(lset.Get(SilentLabel)); err != nil {
 		return nil, err
 	}
-	page := url.URL{
+	page, err := pageOf(address, lset)
+	if err != nil {
+		return nil, err
+	}
+	t.MetricsURL = page.String()
+	t.APIURL = p.api(page, lset.Get(APIAddressLabel))
+	return t, nil
+}
+
+// pageOf is the URL of a target's page. No error quotes what may hold a secret.
+func pageOf(address string, lset labels.Labels) (*url.URL, error) {
+	page := &url.URL{
 		Scheme: lset.Get(model.SchemeLabel), Host: address, Path: lset.Get(model.MetricsPathLabel),
 		RawQuery: params(lset).Encode(),
+	}
+	if public := withoutSecrets(address); public != address {
+		return nil, fmt.Errorf("target %q is no address: it has a user, a password or a query; write host:port", public)
 	}
 	if scheme := strings.ToLower(page.Scheme); scheme != "http" && scheme != "https" {
 		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, page.Scheme)
@@ -58,9 +72,17 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 		}
 		return nil, fmt.Errorf("target %q is no address: %w", address, err)
 	}
-	t.MetricsURL = page.String()
-	t.APIURL = p.api(&page, lset.Get(APIAddressLabel))
-	return t, nil
+	return page, nil
+}
+
+// withoutSecrets is an address without what is before its host or behind its path,
+// which may hold a password or a token.
+func withoutSecrets(address string) string {
+	address = address[strings.LastIndex(address, "@")+1:]
+	if end := strings.IndexAny(address, "?#"); end >= 0 {
+		address = address[:end]
+	}
+	return address
 }
 
 // podNameLabel is how discovery in Kubernetes names the pod behind a target.
