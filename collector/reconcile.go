@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -154,7 +155,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
 			p.refused = append(p.refused, t)
-			c.refuse(t, other.MetricsURL)
+			c.refuse(t, public(other))
 			continue
 		}
 		p.wanted[t.Key()] = t
@@ -207,7 +208,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	l, runs := c.replicas[t.Key()]
 	switch {
 	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
-		c.refuse(t, l.Target().MetricsURL)
+		c.refuse(t, public(l.Target()))
 		return
 	case runs && reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)):
 		l.search = p
@@ -232,7 +233,14 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 // refuse leaves a target out whose pool_id and replica_id another has.
 func (c *Collector) refuse(t *target.Target, other string) {
 	c.opts.Logger.Warn("Target refused, another has its pool_id and replica_id",
-		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", t.MetricsURL, "other", other)
+		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", public(t), "other", other)
+}
+
+// public is the address of a target's page without its parameters, which may hold a
+// secret.
+func public(t *target.Target) string {
+	page, _, _ := strings.Cut(t.MetricsURL, "?")
+	return page
 }
 
 // launch starts a replica on the clock.

@@ -59,7 +59,7 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
-	p := staged("echo", "label="+label.host(), "line="+line.host(), "api="+api.host(), "none=127.0.0.1:1")
+	p := staged("echo", "label="+label.host(), "line="+line.host(), "api="+api.host(), "none=127.0.0.1:1", "none=127.0.0.1:2")
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param
@@ -84,5 +84,6 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 		require.NotContains(t, log.String(), secret)
 	}
 	require.Contains(t, log.String(), "Replica changed state")
+	require.Contains(t, log.String(), "Target refused")
 	require.Contains(t, asked.Load(), "key="+param, "it was asked with it")
 }

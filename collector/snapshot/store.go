@@ -53,7 +53,9 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	defer s.mu.Unlock()
 	at, taken := s.find(t.Key())
 	if taken {
-		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), s.slots[at].Target().MetricsURL)
+		// The parameters of a page may hold a secret.
+		page, _, _ := strings.Cut(s.slots[at].Target().MetricsURL, "?")
+		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), page)
 	}
 	slot := &Slot{store: s, key: t.Key(), target: t}
 	s.slots = slices.Insert(s.slots, at, slot)

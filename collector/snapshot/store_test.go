@@ -102,6 +102,7 @@ func TestASecondReplicaOfOneNameIsRefused(t *testing.T) {
 	slot := add(t, s, replica("p", "a"))
 	add(t, s, replica("p", "b")).Publish(snapshot.Snapshot{Raw: newSource("x", "b").block(1)})
 	before, news := shown(s, nil), s.News()
+	slot.Retarget(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://a:8002/metrics?key=hunter2"})
 	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "a", MetricsURL: "http://other"})
 	require.ErrorContains(t, err, "replica p/a is known already at http://a:8002/metrics: give one of them another replica_id")
 	require.Equal(t, before, shown(s, nil), "the page stays the same")
