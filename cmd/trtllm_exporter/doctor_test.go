@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -96,6 +98,25 @@ func TestDoctorOfServersThatAreNotThere(t *testing.T) {
 	require.Contains(t, errors, "1 of 2 servers cannot be reached")
 	require.Contains(t, text, "connect")
 	require.Regexp(t, `(?m)^queue +yes`, text, "the other one is examined all the same")
+}
+
+// TestDoctorShowsNoParametersOfAPage is about those of __param_ labels, which may hold a
+// secret, and which the command line does not take.
+func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	file := filepath.Join(t.TempDir(), "config.yml")
+	text := `pools: [{pool_id: a, static_configs: [{targets: ["` + closed.Addr().String() + `"], labels: {__param_key: hunter2hunter2}}]}]`
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	for _, format := range []string{"--no-json", "--json"} {
+		code, said, errors := examined(t, "--config.file", file, format)
+		require.Equal(t, exitUnreachable, code, errors)
+		require.Contains(t, said, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed.Addr().String())
+		require.NotContains(t, said+errors, "hunter2")
+	}
+	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed.Addr().String())
+	require.Equal(t, exitUnreachable, code, errors)
 }
 
 func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {

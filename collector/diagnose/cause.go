@@ -86,7 +86,7 @@ func (c *cause) explain(f *Finding, at *url.URL, here protocol) {
 		f.What, f.Do = c.text, c.advice
 	}
 	if f.Do == "" {
-		f.Do = "look at what answers: curl -s " + at.Redacted()
+		f.Do = "look at what answers: curl -s " + at.String()
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 			return "a web page (HTML) answers, and no metrics", "check port and path; a login page or a proxy may be in between"
 		}
 	case scrape.ReasonParse:
-		return "what answers is no page of metrics", "look at what answers: curl -s " + at.Redacted()
+		return "what answers is no page of metrics", "look at what answers: curl -s " + at.String()
 	case scrape.ReasonEmpty:
 		return "an empty page answers", "check the path: some servers answer every wrong path with an empty page"
 	case scrape.ReasonRedirect:

@@ -71,10 +71,12 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	if err != nil || at.Hostname() == "" {
 		return nil
 	}
+	// Parameters may hold a secret, and say nothing of where a page is.
+	at.User, at.RawQuery = nil, ""
 	if at.Port() == "" {
 		at.Host = net.JoinHostPort(at.Hostname(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
 	}
-	f := &Finding{Where: at.Redacted()}
+	f := &Finding{Where: at.String()}
 	if s.Health == target.HealthUp {
 		f.What = "a page of metrics answers, and it is of no known kind of server"
 		f.Do = "check that this is the LLM server; its series are passed on as they are, and nothing is derived from them"
@@ -92,7 +94,8 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	}
 	d.elsewhere(ctx, f, at, here != onlyTLS && c.class != scrape.ClassNotTLS)
 	if hint := missingPage(s, &c); hint != "" && f.Page == "" {
-		f.What, f.Where, f.Do = "the server runs, and has no page of metrics", s.PageURL, "change how it starts: "+hint
+		page, _, _ := strings.Cut(s.PageURL, "?")
+		f.What, f.Where, f.Do = "the server runs, and has no page of metrics", page, "change how it starts: "+hint
 	}
 	return f
 }

@@ -1,6 +1,7 @@
 package diagnose_test
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -111,4 +112,31 @@ func TestTheScrapesOwnAdviceIsTheLastResort(t *testing.T) {
 	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: "http://" + accepting(t, "")}, failed(scrape.ReasonSampleLimit, "sample_limit: 2 samples; raise limits.samples"))
 	require.Equal(t, "2 samples", f.What)
 	require.Equal(t, "raise limits.samples", f.Do)
+}
+
+// TestParametersOfAPageAreNotShown is about those of __param_ labels, which may hold a
+// secret.
+func TestParametersOfAPageAreNotShown(t *testing.T) {
+	t.Parallel()
+	at := "http://" + accepting(t, "") + "/metrics"
+	for _, c := range []struct {
+		name   string
+		status *target.Status
+		where  string
+	}{
+		{"there is no page", failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"), at},
+		{"what answers is no page", failed(scrape.ReasonParse, "parse: odd; check"), at},
+		{"a known server has no page", &target.Status{
+			Scraping: target.Scraping{Health: target.HealthDown, LastReason: string(scrape.ReasonHTTPStatus), LastError: "http_status (404): not found; check", PageURL: at + "?key=hunter2"},
+			Server:   target.Server{DetectedEngine: "trtllm-serve"},
+		}, at},
+		{"a page of no known server", &target.Status{Scraping: target.Scraping{Health: target.HealthUp}, Server: target.Server{DetectedEngine: "unknown"}}, at},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: at + "?key=hunter2"}, c.status)
+			require.Equal(t, c.where, f.Where)
+			require.NotContains(t, fmt.Sprint(*f), "hunter2")
+		})
+	}
 }
