@@ -42,6 +42,36 @@ func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
 	require.Equal(t, []string{"llama/triton-0", "llama/named", "llama/10.2.0.9:8002", "llama/triton-2", "llama/triton-3", "llama/10.2.1.3:8002"}, keys)
 }
 
+// TestATargetThatNamesNoPoolIsOneOfItsPools is about labels that are empty, as those are
+// that rules copy from a label which is not there.
+func TestATargetThatNamesNoPoolIsOneOfItsPools(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		set    model.LabelSet
+		rules  relabel.Rules
+		wanted string
+	}{
+		{"no label", nil, nil, "llama"},
+		{"a label", model.LabelSet{"pool_id": "other"}, nil, "other"},
+		{"an empty label", model.LabelSet{"pool_id": ""}, nil, "llama"},
+		{"a rule that copies what is not there", nil, relabel.Rules{{
+			SourceLabels: model.LabelNames{"__meta_pool"}, Regex: prometheus.MustNewRegexp("(.*)"), TargetLabel: "pool_id", Replacement: "$1", Action: prometheus.Replace, NameValidationScheme: model.UTF8Validation,
+		}}, "llama"},
+		{"a rule that drops the label", nil, relabel.Rules{{Regex: prometheus.MustNewRegexp("pool_id"), Action: prometheus.LabelDrop}}, "llama"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			p := config.DefaultPool
+			p.PoolID, p.RelabelConfigs = "llama", c.rules
+			groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002"}}, Labels: c.set}}
+			all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+			require.Len(t, all, 1)
+			require.Equal(t, c.wanted, all[0].PoolID)
+		})
+	}
+}
+
 func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -31,7 +31,7 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 		return nil, fmt.Errorf("target %s has no %s after relabel_configs: set it or drop the target", withoutParams(lset), model.AddressLabel)
 	}
 	t := &target.Target{
-		PoolID:        lset.Get(relabel.LabelPoolID),
+		PoolID:        cmp.Or(lset.Get(relabel.LabelPoolID), p.PoolID),
 		ReplicaID:     cmp.Or(lset.Get(relabel.LabelReplicaID), address),
 		Engine:        cmp.Or(lset.Get(relabel.LabelEngine), p.Engine),
 		EngineVersion: cmp.Or(lset.Get(relabel.LabelEngineVersion), p.EngineVersion),
