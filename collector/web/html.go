@@ -72,6 +72,7 @@ func (s *Server) render(w http.ResponseWriter, name string, view any) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write(out.Bytes())
 }

@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
@@ -100,33 +102,41 @@ func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
 }
 
 func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t)
-		f.page("a", "r0", tritonPage(1)+"# HELP x "+strings.Repeat("long ", 1<<18)+"\n# TYPE x gauge\nx 1\n")
-		l := overWire(t, f.options())
-		var cut [100]time.Duration
-		var readers sync.WaitGroup
-		for i := range cut {
-			conn := l.connect(t, plainRequest)
-			began := time.Now()
-			readers.Go(func() {
-				// The first byte comes at once; the next are read when it was cut.
-				_, _ = conn.Read(make([]byte, 1))
-				for {
-					time.Sleep(100 * time.Millisecond)
-					if _, err := conn.Read(make([]byte, 1)); err != nil {
-						break
-					}
+	long := strings.Repeat("long ", 1<<18)
+	for _, path := range []string{"/metrics", "/targets?format=json", "/replica?target=a/r0"} {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				slot := f.page("a", "r0", tritonPage(1)+"# HELP x "+long+"\n# TYPE x gauge\nx 1\n")
+				if path != "/metrics" {
+					slot.Publish(snapshot.Snapshot{Status: target.Status{Models: []target.Model{{Name: long}}}})
 				}
-				cut[i] = time.Since(began)
-				_ = conn.Close()
+				l := overWire(t, f.options())
+				var cut [100]time.Duration
+				var readers sync.WaitGroup
+				for i := range cut {
+					conn := l.connect(t, strings.Replace(plainRequest, "/metrics", path, 1))
+					began := time.Now()
+					readers.Go(func() {
+						// The first byte comes at once; the next are read when it was cut.
+						_, _ = conn.Read(make([]byte, 1))
+						for {
+							time.Sleep(100 * time.Millisecond)
+							if _, err := conn.Read(make([]byte, 1)); err != nil {
+								break
+							}
+						}
+						cut[i] = time.Since(began)
+						_ = conn.Close()
+					})
+					time.Sleep(time.Millisecond)
+				}
+				readers.Wait()
+				require.Less(t, cut[0], time.Second, "the oldest")
+				require.Greater(t, cut[99], 20*time.Second, "the newest has its whole time")
 			})
-			time.Sleep(time.Millisecond)
-		}
-		readers.Wait()
-		require.Less(t, cut[0], time.Second, "the oldest")
-		require.Greater(t, cut[99], 20*time.Second, "the newest has its whole time")
-	})
+		})
+	}
 }
 
 func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -70,14 +71,17 @@ func pageLabels(scheme, key, instance string) map[string]string {
 	}
 }
 
-// writeJSON answers with v, indented for people who look at it.
+// writeJSON answers with v, indented for people who look at it. The length is that by
+// which slow readers are cut.
 func writeJSON(w http.ResponseWriter, v any) {
 	body, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		http.Error(w, "The answer could not be encoded", http.StatusInternalServerError)
 		return
 	}
+	body = append(body, '\n')
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(append(body, '\n'))
+	_, _ = w.Write(body)
 }
