@@ -90,9 +90,9 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	v := s.newFleetView(f, all, now)
 	all = f.take(all)
 	v.Found = len(all)
-	v.Problems, v.MoreProblems = s.problems(all, now)
-	if v.MoreProblems > 0 {
-		v.MoreLink = filter{State: v.Problems[len(v.Problems)-1].condition.String()}.link()
+	problems, more := s.problems(all, now)
+	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
+		v.MoreLink = filter{State: more[0].condition.String()}.link()
 	}
 	v.fill(poolViews(all, byPool), s.history)
 	return v

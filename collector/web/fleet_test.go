@@ -167,6 +167,38 @@ func TestEqualErrorsAreOneProblem(t *testing.T) {
 	require.Contains(t, problems, `<a href="./?state=down">and 28 more</a>`)
 }
 
+func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		broken, look int
+		says, link   string
+	}{
+		{"all have room", 10, 2, "", ""},
+		{"of those that do not serve", 14, 1, "and 3 more with other reasons", "./?state=broken"},
+		{"of those that need a look", 12, 2, "and 2 more with other reasons", "./?state=look"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t)
+			for i := range c.broken + c.look {
+				reason := strings.Repeat("x", i+1)
+				s := verdict("failing", "broken", "LLMReplicaFailing", reason)
+				if i >= c.broken {
+					s = verdict("blind", "look", "LLMReplicaBlind", reason)
+				}
+				f.publish("a", strconv.Itoa(i), s, nil)
+			}
+
+			problems := part(t, get(handler(t, f.options()), "/").Body.String(), `<div id="problems">`, "</div>")
+
+			if c.says == "" {
+				require.NotContains(t, problems, "with other reasons")
+				return
+			}
+			require.Contains(t, problems, `<a href="`+c.link+`">`+c.says+`</a>`)
+		})
+	}
+}
+
 func TestOfVersionsTheOddOneIsMarked(t *testing.T) {
 	for _, c := range []struct {
 		name     string

@@ -33,8 +33,8 @@ type problem struct {
 }
 
 // problems are those of replicas that come the worst first, with equal ones
-// together; more is how many are beyond the bound.
-func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more int) {
+// together; more are the replicas whose problems are beyond the bound.
+func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more []*replica) {
 	clean, addresses := newScrubber(), regexp.MustCompile(addressPattern)
 	byKind := map[string]*problem{}
 	for _, r := range all {
@@ -48,7 +48,7 @@ func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more
 			continue
 		}
 		if len(shown) == problemsShown {
-			more++
+			more = append(more, r)
 			continue
 		}
 		p := &problem{replica: r, Reason: brief(sentence(reason)), Runbook: s.runbook(r.status.Runbook)}
