@@ -155,14 +155,18 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 // moment is a time as JSON has it.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// byPool groups replicas, which come in the order of their keys.
+// byPool groups replicas, which come in the order of their keys: those of a pool may
+// have others between them where the name of a pool has a slash.
 func byPool(targets []targetState) []poolState {
 	var pools []poolState
+	places := map[string]int{}
 	for _, t := range targets {
-		if len(pools) == 0 || pools[len(pools)-1].PoolID != t.PoolID {
-			pools = append(pools, poolState{PoolID: t.PoolID})
+		at, begun := places[t.PoolID]
+		if !begun {
+			at = len(pools)
+			places[t.PoolID], pools = at, append(pools, poolState{PoolID: t.PoolID})
 		}
-		pool := &pools[len(pools)-1]
+		pool := &pools[at]
 		pool.Targets = append(pool.Targets, t)
 		pool.add(t.Health)
 	}

@@ -79,6 +79,20 @@ func TestTargetsAsHTML(t *testing.T) {
 	})
 }
 
+// TestAPoolIsShownOnce is about names with a slash, as labels may give them: keys of
+// another pool are between those of one.
+func TestAPoolIsShownOnce(t *testing.T) {
+	f := newFleet(t)
+	for _, key := range [][2]string{{"prod", "a"}, {"prod", "z"}, {"prod/llama", "r0"}} {
+		f.page(key[0], key[1], tritonPage(1))
+	}
+	page := get(handler(t, f.options()), "/targets").Body.String()
+
+	require.Contains(t, page, "<dt>Pools</dt><dd>2</dd>")
+	require.Equal(t, 1, strings.Count(page, `<h2>prod <span class="tally">2 of 2 up</span></h2>`))
+	require.Equal(t, 1, strings.Count(page, `<h2>prod/llama <span class="tally">1 of 1 up</span></h2>`))
+}
+
 func TestWhatIsLeftOutIsSaid(t *testing.T) {
 	f := mixedFleet(t)
 	slot := f.slots["llama-70b-prod/r0"]
