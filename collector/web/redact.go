@@ -5,10 +5,10 @@ import (
 	"regexp"
 )
 
-// userinfoPattern is what is between scheme and host of a URL, queryPattern what
-// is behind its path. Errors of net/http quote whole URLs.
+// userinfoPattern is what is between scheme and host of a URL, which may have an @
+// itself, queryPattern what is behind its path. Errors of net/http quote whole URLs.
 const (
-	userinfoPattern = `(://)[^/@\s"?#]*(?::[^/\s"?#]*)?@`
+	userinfoPattern = `(://)[^/\s"?#]*@`
 	queryPattern    = `(\bhttps?://[^\s"?#]+)\?[^\s"]*`
 )
 

@@ -149,6 +149,29 @@ func TestSecretsOfURLsAreNeverShown(t *testing.T) {
 	}
 }
 
+func TestOfURLsInErrorsOnlyTheirUsersAndQueriesAreTakenOut(t *testing.T) {
+	for _, c := range []struct{ name, says, shown string }{
+		{"a user with a password", `Get "http://bob:hunter2@10.0.0.1:8002/x": refused`, `Get "http://10.0.0.1:8002/x": refused`},
+		{"a user that is an address of mail", "http://bob@corp.example:hunter2@host/", "http://host/"},
+		{"a password with an @", "http://bob:hunter2@hunter2@host/", "http://host/"},
+		{"a token for a user", "http://hunter2@host", "http://host"},
+		{"a query", `"https://host:1/x?token=hunter2": refused`, `"https://host:1/x": refused`},
+		{"none", "http://host/a@b: mail to bob@corp.example", "http://host/a@b: mail to bob@corp.example"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t)
+			f.fail("a", "r0", "connect", c.says)
+			var document struct {
+				Targets []struct {
+					LastError string `json:"last_error"`
+				}
+			}
+			require.NoError(t, json.Unmarshal(get(handler(t, f.options()), "/targets?format=json").Body.Bytes(), &document))
+			require.Equal(t, c.shown, document.Targets[0].LastError)
+		})
+	}
+}
+
 func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	// Z04.
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
