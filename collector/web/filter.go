@@ -32,7 +32,8 @@ func (f *filter) take(all []*replica) []*replica {
 	if !f.Active() {
 		return all
 	}
-	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
+	clean := newScrubber()
+	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f, clean) })
 }
 
 // link is the address of a filter, relative to the page.

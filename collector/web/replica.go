@@ -101,8 +101,8 @@ func known(word string) string {
 	return word
 }
 
-// matches says whether a filter takes the replica.
-func (r *replica) matches(f *filter) bool {
+// matches says whether a filter takes the replica, by what is shown of it.
+func (r *replica) matches(f *filter, clean scrubber) bool {
 	if f.Pool != "" && r.PoolID != f.Pool {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *replica) matches(f *filter) bool {
 		return true
 	}
 	word := strings.ToLower(f.Text)
-	for _, text := range []string{r.PoolID, r.ReplicaID, r.Word(), r.release(), r.status.StateReason, r.status.DetectedEngine, address(r.MetricsURL)} {
+	for _, text := range []string{r.PoolID, r.ReplicaID, r.Word(), r.release(), clean.text(r.status.StateReason), r.status.DetectedEngine, address(r.MetricsURL)} {
 		if strings.Contains(strings.ToLower(text), word) {
 			return true
 		}

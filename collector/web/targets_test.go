@@ -172,6 +172,15 @@ func TestOfURLsInErrorsOnlyTheirUsersAndQueriesAreTakenOut(t *testing.T) {
 	}
 }
 
+func TestASearchFindsNoSecretsThatAreNotShown(t *testing.T) {
+	f := newFleet(t)
+	f.publish("a", "r0", verdict("down", "broken", "", "Get http://bob:hunter2@gpu:8002/x?token=hunter2: refused"), nil)
+	h := handler(t, f.options())
+	for text, found := range map[string]string{"GET http://gpu:8002/x": "1 of 1 replica", "hunter": "0 of 1 replica"} {
+		require.Contains(t, get(h, "/?q="+url.QueryEscape(text)).Body.String(), found, text)
+	}
+}
+
 func TestTextOfTargetsIsEscapedInHTML(t *testing.T) {
 	// Z04.
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`
