@@ -89,7 +89,16 @@ func series(s *exposition.Shape, family string) []int {
 // sampled are the numbers of a block of the shape that samples are made of, as
 // read has them.
 func (p *places) sampled(b *exposition.Block) sample {
-	return sample{float32(total(b, p.plain[0], add)), float32(total(b, p.plain[1], add))}
+	return sample{narrow(total(b, p.plain[0], add)), narrow(total(b, p.plain[1], add))}
+}
+
+// narrow is a number as a sample has it; what it has no room for is not known, for
+// nothing is drawn to the scale of infinity.
+func narrow(v float64) float32 {
+	if math.Abs(v) > math.MaxFloat32 {
+		return float32(math.NaN())
+	}
+	return float32(v)
 }
 
 // total puts the values of series together, NaN where none has one.

@@ -50,6 +50,25 @@ func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 	})
 }
 
+func TestANumberThatIsTooLargeForASampleIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := snapshot.NewStore()
+		slot := add(t, store, "r0")
+		h := history.New(store)
+		follow(t, h)
+		synctest.Wait()
+		for _, v := range []float64{1e38, 1e39, -1e300, 7} {
+			slot.Publish(tokens(v))
+			time.Sleep(history.Every)
+			synctest.Wait()
+		}
+
+		kept := shown(h.Recent("a/r0").Tokens)
+		require.InEpsilon(t, 1e38, kept[1], 1e-6)
+		require.Equal(t, []float64{-1, -1, 7}, kept[2:])
+	})
+}
+
 func TestTenMinutesAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
