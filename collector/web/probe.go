@@ -58,7 +58,7 @@ func (s *Server) probe(ctx context.Context, path, host string) (status int, text
 	slot, question, problem := s.probed(path, host)
 	switch {
 	case problem != "" && !s.ready():
-		return http.StatusOK, "Not judged: not every target was tried yet."
+		return s.unnamed(path), "Not judged: not every target was tried yet."
 	case problem != "":
 		return http.StatusNotFound, problem
 	}
@@ -76,6 +76,15 @@ func (s *Server) probe(ctx context.Context, path, host string) (status int, text
 		return http.StatusServiceUnavailable, no + reason
 	}
 	return http.StatusOK, yes + reason
+}
+
+// unnamed is the status for a path that names no replica, as long as it may come to
+// be one.
+func (s *Server) unnamed(path string) int {
+	if s.opts.Unjudged == UnjudgedUnready && !strings.HasSuffix(path, "/live") {
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusOK
 }
 
 // unjudged is the answer about a replica that is not judged. Whether it is live is

@@ -14,6 +14,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 // missed is a replica whose scrapes have failed for that long, after one that
@@ -153,4 +154,29 @@ func TestAProbeOfNoReplica(t *testing.T) {
 	count, err := testutil.GatherAndCount(opts.Registry, "trtllm_exporter_http_requests_total")
 	require.NoError(t, err)
 	require.LessOrEqual(t, count, 6, "paths of replicas make no series of their own")
+}
+
+func TestANameThatIsNotKnownYetIsNotJudged(t *testing.T) {
+	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
+	for _, c := range []struct {
+		unjudged    web.Unjudged
+		ready, live int
+	}{
+		{web.UnjudgedServer, ok, ok},
+		{web.UnjudgedReady, ok, ok},
+		{web.UnjudgedUnready, fails, ok},
+	} {
+		t.Run(string(c.unjudged), func(t *testing.T) {
+			opts := newFleet(t).options()
+			opts.Unjudged, opts.Ready = c.unjudged, func() bool { return false }
+			h := handler(t, opts)
+			for _, of := range []string{"/-/replicas/a/r0", "/-/replicas/a", "/-/replica"} {
+				ready, live := get(h, of+"/ready"), get(h, of+"/live")
+				require.Equal(t, c.ready, ready.Code, of)
+				require.Equal(t, c.live, live.Code, of)
+				require.Equal(t, "Not judged: not every target was tried yet.\n", ready.Body.String())
+				require.Equal(t, "Not judged: not every target was tried yet.\n", live.Body.String())
+			}
+		})
+	}
 }
