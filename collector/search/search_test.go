@@ -103,6 +103,23 @@ func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	require.False(t, all[0].Silent)
 }
 
+// TestASchemeMayBeInCapitals is about what annotations say, as prometheus.io/scheme.
+func TestASchemeMayBeInCapitals(t *testing.T) {
+	t.Parallel()
+	for scheme, want := range map[string][2]string{
+		"https": {"https://10.2.0.7:8002", "grpcs://10.2.0.7:8001"},
+		"HTTPS": {"https://10.2.0.7:8002", "grpcs://10.2.0.7:8001"},
+		"Http":  {"http://10.2.0.7:8002", "grpc://10.2.0.7:8001"},
+	} {
+		p := config.DefaultPool
+		p.APIProtocol, p.APIPort = config.ProtocolGRPC, 8001
+		groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: model.LabelValue(scheme)}}}}
+		all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		require.Len(t, all, 1, scheme)
+		require.Equal(t, want, [2]string{all[0].MetricsURL, all[0].APIURL}, scheme)
+	}
+}
+
 // TestAnAddressIsNeverShownWithItsSecrets is about addresses as people write them who
 // think of URLs.
 func TestAnAddressIsNeverShownWithItsSecrets(t *testing.T) {

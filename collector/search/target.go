@@ -56,14 +56,14 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 // pageOf is the URL of a target's page. No error quotes what may hold a secret.
 func pageOf(address string, lset labels.Labels) (*url.URL, error) {
 	page := &url.URL{
-		Scheme: lset.Get(model.SchemeLabel), Host: address, Path: lset.Get(model.MetricsPathLabel),
+		Scheme: strings.ToLower(lset.Get(model.SchemeLabel)), Host: address, Path: lset.Get(model.MetricsPathLabel),
 		RawQuery: params(lset).Encode(),
 	}
 	if public := withoutSecrets(address); public != address {
 		return nil, fmt.Errorf("target %q is no address: it has a user, a password or a query; write host:port", public)
 	}
-	if scheme := strings.ToLower(page.Scheme); scheme != "http" && scheme != "https" {
-		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, page.Scheme)
+	if page.Scheme != "http" && page.Scheme != "https" {
+		return nil, fmt.Errorf("target %q has %s %q: write http or https", address, model.SchemeLabel, lset.Get(model.SchemeLabel))
 	}
 	if _, err := url.Parse(page.String()); err != nil {
 		// The outer error repeats the URL, whose query may hold a secret.
