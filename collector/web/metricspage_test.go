@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -108,6 +109,29 @@ func TestEveryEncodingGivesTheSamePage(t *testing.T) {
 		})
 	}
 	t.Attr("X06", "200, the encoding that was asked for or none")
+}
+
+func TestAHeaderOfSeveralLinesIsOneList(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		accept []string
+		want   string
+	}{
+		{"the second has what we know", []string{"br", "gzip"}, "gzip"},
+		{"the second refuses", []string{"*", "gzip;q=0"}, ""},
+		{"the second is liked more", []string{"gzip;q=0.5", "zstd"}, "zstd"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody)
+			r.Header["Accept-Encoding"] = c.accept
+			w := httptest.NewRecorder()
+
+			handler(t, threeReplicas(t).options()).ServeHTTP(w, r)
+
+			require.Equal(t, c.want, w.Header().Get("Content-Encoding"))
+			require.Contains(t, samples(t, decode(t, c.want, w.Body)), pending0)
+		})
+	}
 }
 
 func decode(t *testing.T, encoding string, body io.Reader) string {

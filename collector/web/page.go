@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (p *pages) negotiate(header http.Header) offer {
 	return offer{
 		legacy:   exposition.Negotiate(header, openMetrics, false),
 		utf8:     exposition.Negotiate(header, openMetrics, true),
-		encoding: exposition.NegotiateEncoding(header.Get("Accept-Encoding")),
+		encoding: exposition.NegotiateEncoding(strings.Join(header.Values("Accept-Encoding"), ",")),
 	}
 }
 
