@@ -256,7 +256,7 @@ func TestALargePageThatWaitsToBeParsedCameBefore(t *testing.T) {
 		shared := scrape.Bounded(4<<20, 4)
 		client, err := scrape.BoundedClient(shared, scrape.DefaultConfig, quiet(), func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
-			go talk(t.Context(), far, answer("200 OK", "", body), "")
+			go talk(t.Context(), far, answer("200 OK", "", body), "") //nolint:contextcheck // The server outlives the request.
 			return near, nil
 		})
 		require.NoError(t, err)
