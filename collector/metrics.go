@@ -18,6 +18,8 @@ type metrics struct {
 	refused *prometheus.GaugeVec
 	shards  *prometheus.GaugeVec
 	panics  prometheus.Counter
+	// counted are the names under which targets were counted as refused last.
+	counted map[string]int
 }
 
 // newMetrics registers the metrics; id is this process's own, by which it
@@ -74,10 +76,23 @@ func (m *metrics) part(s search.Shard) {
 	}
 }
 
+// refuse says how many targets are refused under each pool_id, which need not be that
+// of a pool: relabeling gives targets any.
+func (m *metrics) refuse(counts map[string]int) {
+	for id, n := range counts {
+		m.refused.WithLabelValues(id).Set(float64(n))
+	}
+	for id := range m.counted {
+		if _, still := counts[id]; !still {
+			m.refused.DeleteLabelValues(id)
+		}
+	}
+	m.counted = counts
+}
+
 // forget takes the series of a pool away that the configuration dropped.
 func (m *metrics) forget(pool string) {
 	m.targets.DeleteLabelValues(pool)
 	m.dropped.DeleteLabelValues(pool)
 	m.empty.DeleteLabelValues(pool)
-	m.refused.DeleteLabelValues(pool)
 }

@@ -88,6 +88,7 @@ func (c *Collector) forget(ctx context.Context, p *pool) {
 	c.drop(ctx, p)
 	p.close()
 	c.metrics.forget(p.cfg.PoolID)
+	c.countRefused()
 }
 
 // renew notes that other pools run than before.
@@ -142,6 +143,7 @@ func (c *Collector) settle(ctx context.Context, p *pool) {
 	if p.synced {
 		p.awaited = 0
 		c.drop(ctx, p)
+		c.countRefused()
 	}
 }
 

@@ -97,6 +97,56 @@ func TestANameThatBecomesFreeGoesToTheTargetThatWasRefusedIt(t *testing.T) {
 	l.whole(1, "p")
 }
 
+// refusedIs waits until so many targets of a pool_id are counted as refused; 0 is
+// also no count at all.
+func (l *line) refusedIs(id string, n int) {
+	l.t.Helper()
+	l.waitFor("The count of refused targets", glance, func() (page, missing string) {
+		self, name := l.self(), fmt.Sprintf("trtllm_exporter_targets_refused{pool_id=%q}", id)
+		if want := fmt.Sprintf("%s %d", name, n); !strings.Contains(self, want+"\n") && (n > 0 || strings.Contains(self, name)) {
+			return self, want
+		}
+		return self, ""
+	})
+}
+
+// Whoever leaves, a target is counted as refused only while it is.
+func TestATargetIsNoLongerCountedAsRefusedWhenItsNameIsFree(t *testing.T) {
+	t.Parallel()
+	first, second := newStage(t), newStage(t)
+	in := func(id, poolID string, of *stage) config.Pool {
+		p := staged(id, "r="+of.host())
+		p.Discovery.StaticConfigs[0].Labels["pool_id"] = model.LabelValue(poolID)
+		return p
+	}
+	for name, pools := range map[string]struct {
+		first, second config.Pool
+		id            string
+	}{
+		"the name is that of neither pool":         {in("p", "shared", first), in("q", "shared", second), "shared"},
+		"the name is that of the pool that waited": {in("p", "q", first), staged("q", "r="+second.host()), "q"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := startLine(t, pools.first)
+			l.whole(1, pools.id)
+			l.apply(pools.first, pools.second)
+			l.refusedIs(pools.id, 1)
+			l.apply(pools.second)
+			l.refusedIs(pools.id, 0)
+		})
+	}
+	t.Run("the one that waited leaves", func(t *testing.T) {
+		t.Parallel()
+		l := startLine(t, staged("p", "r="+first.host()))
+		l.whole(1, "p")
+		l.apply(staged("p", "r="+first.host()), in("q", "p", second))
+		l.refusedIs("p", 1)
+		l.apply(staged("p", "r="+first.host()))
+		l.refusedIs("p", 0)
+	})
+}
+
 func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 	t.Parallel()
 	a, b := newStage(t), newStage(t)

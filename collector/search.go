@@ -46,9 +46,7 @@ func (c *Collector) countRefused() {
 			}
 		}
 	}
-	for id, n := range refused {
-		c.metrics.refused.WithLabelValues(id).Set(float64(n))
-	}
+	c.metrics.refuse(refused)
 }
 
 // Searches are what discovery and relabeling have found of every pool, in the
