@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -224,8 +223,7 @@ func (p *pool) lookOnce(ctx context.Context, patience time.Duration) (found []*t
 	defer cancel()
 	p.sources.Run(ctx, func(groups []*targetgroup.Group) {
 		found, answered = groups, true
-		waits := slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
-		if !waits {
+		if !p.unanswered() {
 			cancel()
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,12 +44,11 @@ type pool struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
-	// synced is true when targets were found once; awaited is how many more
-	// times that has to happen until every source has answered. Wanted are the
-	// targets found last, by their keys.
-	synced  bool
-	awaited int
-	wanted  map[string]*target.Target
+	// synced is true when targets were found once; awaits says that some source has
+	// not answered yet, and is waited for; late says that none is any more. Wanted
+	// are the targets found last, by their keys.
+	synced, awaits, late bool
+	wanted               map[string]*target.Target
 	// refused are the targets found last whose key another of them has.
 	refused []*target.Target
 	// search is what became of all that discovery found last.
@@ -95,6 +95,11 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *
 // targets are those of what discovery found, see [search.Targets].
 func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
 	return search.Targets(&p.cfg, p.shard, groups, log)
+}
+
+// unanswered says whether some source has not answered yet.
+func (p *pool) unanswered() bool {
+	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
 
 // close closes the connections of a pool that is not used any more.

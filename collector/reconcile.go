@@ -84,7 +84,7 @@ func (c *Collector) forget(ctx context.Context, p *pool) {
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
 	c.renew()
-	p.awaited, p.wanted = 0, nil
+	p.awaits, p.wanted = false, nil
 	c.drop(ctx, p)
 	p.close()
 	c.metrics.forget(p.cfg.PoolID)
@@ -107,7 +107,7 @@ func (c *Collector) start(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
 	c.mu.Lock()
-	p.awaited = p.cfg.Discovery.Sources()
+	p.awaits = true
 	c.running[p.cfg.PoolID] = p
 	c.renew()
 	c.mu.Unlock()
@@ -139,9 +139,9 @@ func (c *Collector) start(run context.Context, p *pool) {
 func (c *Collector) settle(ctx context.Context, p *pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.awaited = min(p.awaited, 1)
+	p.late = true
 	if p.synced {
-		p.awaited = 0
+		p.awaits = false
 		c.drop(ctx, p)
 		c.countRefused()
 	}
@@ -152,7 +152,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	found, became := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.synced, p.awaited = true, p.awaited-1
+	p.synced, p.awaits = true, !p.late && p.unanswered()
 	p.wanted, p.refused = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
@@ -178,7 +178,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 func (c *Collector) drop(ctx context.Context, p *pool) {
 	var ending []*running
 	for key, l := range c.replicas {
-		leftover := l.search != p && p.awaited > 0
+		leftover := l.search != p && p.awaits
 		if l.search.cfg.PoolID == p.cfg.PoolID && p.wanted[key] == nil && !leftover {
 			c.end(l)
 			ending = append(ending, l)

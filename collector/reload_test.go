@@ -3,6 +3,7 @@ package collector_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,9 +286,9 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 
 // listedBy adds a service to the pool's sources.
 func listedBy(p config.Pool, service *stage) config.Pool {
-	p.Discovery.HTTPSDConfigs = []*promhttp.SDConfig{{
+	p.Discovery.HTTPSDConfigs = append(slices.Clone(p.Discovery.HTTPSDConfigs), &promhttp.SDConfig{
 		URL: service.URL, RefreshInterval: model.Duration(50 * time.Millisecond), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
-	}}
+	})
 	return p
 }
 
@@ -320,6 +321,54 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 		return ""
 	})
 	l.scrapes(check, "p", "b", n)
+}
+
+// A source that answers again and again does not answer for one that has not.
+func TestReplicasWaitForEverySourceNotForAsManyAnswers(t *testing.T) {
+	t.Parallel()
+	a, b := newStage(t), newStage(t)
+	before, busy, never := newStage(t), newStage(t), newStage(t)
+	before.enter(nil, listing("b="+b.host()))
+	never.enter(nil, status(http.StatusServiceUnavailable))
+	busy.enter(nil, listing("a="+a.host()))
+	l := startLine(t, listedBy(listedBy(staged("p"), busy), before))
+	l.whole(2, "p")
+	l.apply(listedBy(listedBy(staged("p"), busy), never))
+	for i := range 4 {
+		name := fmt.Sprintf("a%d", i)
+		busy.enter(nil, listing(name+"="+a.host()))
+		l.until("The busy source changes", func(page string) {
+			require.InDelta(t, 1, value(page, own("target_up", "p", "b")), 0)
+		}, func(page string) string {
+			if want := own("target_up", "p", name) + " 1"; !strings.Contains(page, want) {
+				return want
+			}
+			return ""
+		})
+	}
+}
+
+// Sources that answer at one time have all answered.
+func TestReplicasDoNotWaitForSourcesThatAnsweredTogether(t *testing.T) {
+	t.Parallel()
+	a, b, c := newStage(t), newStage(t), newStage(t)
+	one, two := newStage(t), newStage(t)
+	one.enter(nil, listing("a="+a.host(), "c="+c.host()))
+	two.enter(nil, listing("b="+b.host()))
+	l := startLine(t, listedBy(listedBy(staged("p"), one), two))
+	l.whole(3, "p")
+	one.enter(nil, listing("a="+a.host()))
+	changed := listedBy(listedBy(staged("p"), one), two)
+	changed.Discovery.HTTPSDConfigs[0].RefreshInterval = model.Duration(60 * time.Millisecond)
+	l.apply(changed)
+	start := time.Now()
+	l.until("What no source names leaves", nil, func(page string) string {
+		if strings.Contains(page, `replica_id="c"`) {
+			return "absence of c"
+		}
+		return ""
+	})
+	require.Less(t, time.Since(start), 20*time.Second, "long before the grace is over")
 }
 
 // A source that never answers keeps what it once named for a while only.
