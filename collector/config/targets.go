@@ -84,7 +84,7 @@ func targetOf(raw string) (*targetgroup.Group, error) {
 		},
 	}
 	if u.Path != "" && u.Path != "/" {
-		g.Labels[model.MetricsPathLabel] = model.LabelValue(u.EscapedPath())
+		g.Labels[model.MetricsPathLabel] = model.LabelValue(u.Path)
 	}
 	return g, nil
 }

@@ -90,6 +90,17 @@ func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 	}
 }
 
+func TestAPathOfTheCommandLineIsAskedForAsItIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb"} {
+		f, err := config.FromTargets([]string{url}, config.DefaultPool)
+		require.NoError(t, err)
+		all, _ := search.Targets(&f.Pools[0], search.Shard{Total: 1}, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
+		require.Len(t, all, 1)
+		require.Equal(t, url, all[0].MetricsURL)
+	}
+}
+
 func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	t.Parallel()
 	all, _ := found(model.LabelSet{
