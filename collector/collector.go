@@ -168,15 +168,15 @@ func (c *Collector) ScrapeOnce(ctx context.Context) error {
 	c.mu.Unlock()
 	var errs []error
 	for _, p := range wanted {
-		ctx, cancel := context.WithCancel(ctx)
-		p.sources.Run(ctx, func(groups []*targetgroup.Group) {
-			if ctx.Err() != nil {
+		looking, cancel := context.WithCancel(ctx)
+		p.sources.Run(looking, func(groups []*targetgroup.Group) {
+			if looking.Err() != nil {
 				return
 			}
 			cancel()
 			found, _ := p.targets(groups, c.opts.Logger)
 			for _, t := range found {
-				errs = append(errs, c.once(context.WithoutCancel(ctx), p, t))
+				errs = append(errs, c.once(ctx, p, t))
 			}
 		})
 		cancel()
@@ -237,12 +237,15 @@ func (c *Collector) once(ctx context.Context, p *pool, t *target.Target) error {
 		return err
 	}
 	r := replica.New(t, p.shared, slot, c.opts.Logger)
-	ctx, cancel := context.WithCancel(ctx)
-	status := r.Once(ctx)
+	asking, cancel := context.WithCancel(ctx)
+	status := r.Once(asking)
 	cancel()
 	r.Close()
-	if status.Health != target.HealthUp && !t.Silent {
-		return fmt.Errorf("%s: %s", t.MetricsURL, status.LastError)
+	switch {
+	case status.Health == target.HealthUp || t.Silent:
+		return nil
+	case status.LastError == "":
+		return fmt.Errorf("%s: given up: %w", t.MetricsURL, ctx.Err())
 	}
-	return nil
+	return fmt.Errorf("%s: %s", t.MetricsURL, status.LastError)
 }

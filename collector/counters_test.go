@@ -1,6 +1,7 @@
 package collector_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -232,6 +233,21 @@ func TestVersionsStandWhereTheConfigurationSays(t *testing.T) {
 			requireText(t, text, "llm_server_info{")
 		})
 	}
+}
+
+// Whoever waits for one scrape of servers that hang can give it up.
+func TestOneScrapeEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.UseScraper(&puppet{takes: func(string, int) time.Duration { return time.Hour }})
+		l.apply(everySeconds("p", 60, "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		require.ErrorIs(t, l.ScrapeOnce(ctx), context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+	})
 }
 
 // once is the page after one scrape of a pool whose servers show counters.
