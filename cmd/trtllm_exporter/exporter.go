@@ -36,7 +36,7 @@ type exporter struct {
 	server    *web.Server
 	reloads   *reloadMetrics
 
-	mu      sync.Mutex // Held while a configuration is applied.
+	mu      sync.Mutex // Held while a configuration is read and applied, so that none is put over a newer one.
 	current atomic.Pointer[config.File]
 }
 
@@ -151,6 +151,8 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 // reload reads and applies the configuration again. When anything about it is wrong
 // the old one stays in force, and the log and a metric say so.
 func (e *exporter) reload() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	next, err := e.load()
 	if err == nil {
 		err = e.apply(next)
@@ -176,8 +178,6 @@ func (e *exporter) pools() []string {
 
 // apply makes a configuration the current one.
 func (e *exporter) apply(next *config.File) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	for _, addr := range e.server.Addrs() {
 		if err := next.CheckListen(addr); err != nil {
 			return err

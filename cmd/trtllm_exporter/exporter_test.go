@@ -183,6 +183,36 @@ func TestBadReloadsChangeNothing(t *testing.T) {
 	require.NoError(t, e.reload())
 }
 
+// A reload that read the file before another one did must not be applied after it.
+func TestOfTwoReloadsTheOneThatReadsLastCounts(t *testing.T) {
+	server := staticServer(t)
+	var loads atomic.Int64
+	reading, goOn := make(chan struct{}), make(chan struct{})
+	e, _ := running(t, func() (*config.File, error) {
+		n := int(loads.Add(1))
+		f, err := config.Parse("test.yml", []byte(twoPools(server, server, n)))
+		if n == 2 {
+			close(reading)
+			<-goOn
+		}
+		return f, err
+	})
+	first, second := make(chan error, 1), make(chan error, 1)
+	go func() { first <- e.reload() }()
+	<-reading
+	go func() { second <- e.reload() }()
+	select {
+	case err := <-second:
+		require.NoError(t, err)
+		second <- nil
+	case <-time.After(200 * time.Millisecond):
+	}
+	close(goOn)
+	require.NoError(t, <-first)
+	require.NoError(t, <-second)
+	require.Contains(t, e.current.Load().String(), "replica_id: v3")
+}
+
 func TestStopDoesNotWaitForHangingTargets(t *testing.T) {
 	// P04.
 	const targets = 50
