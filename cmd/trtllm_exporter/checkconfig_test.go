@@ -89,6 +89,17 @@ func TestOneRunReportsTheMistakesOfAllPhases(t *testing.T) {
 	}
 }
 
+func TestCheckConfigDoesNotWantTheIndexOfAFileWithMistakes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("config.yml", []byte(`sharding: { total: 3 }
+pools: [ { pool_id: p, engine: trition, static_configs: [ { targets: ["a:8002"] } ] } ]
+`), 0o600))
+	var out, problems bytes.Buffer
+	require.Equal(t, exitFailure, run([]string{"check-config", "config.yml"}, &out, &problems))
+	require.Contains(t, problems.String(), "trition")
+	require.NotContains(t, problems.String(), "sharding")
+}
+
 // TestAMistakeIsWhereItIs wants the place of an entry as it is in the document,
 // although entries before it could not be read.
 func TestAMistakeIsWhereItIs(t *testing.T) {
