@@ -19,6 +19,8 @@ import (
 func onceOf(urls []string, timeout time.Duration, pool config.Pool) (*config.File, error) {
 	pool.ScrapeTimeout = model.Duration(timeout)
 	pool.ScrapeInterval = max(pool.ScrapeTimeout, config.DefaultFile.Global.ScrapeInterval)
+	// No canary asks, so that the interval need not be short enough for one.
+	pool.Canary.CancelWithin = 0
 	f, err := config.FromTargets(urls, pool)
 	if err != nil {
 		return nil, usageError{err}

@@ -46,6 +46,8 @@ func FromTargets(urls []string, pool Pool) (*File, error) {
 	}
 	f := DefaultFile
 	f.Pools = []Pool{pool}
+	// Nobody can say so on the command line.
+	f.Global.Derive.Window = max(f.Global.Derive.Window, 2*pool.ScrapeInterval)
 	f.Resolve()
 	if err := f.Validate(); err != nil {
 		return nil, fmt.Errorf("--target: %w", err)

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fileOf is a configuration file of a test.
+func fileOf(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config.yml")
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+	return file
+}
+
+// What keeps an exporter from running says nothing of a command that asks servers
+// for a moment.
+func TestCommandsAskServersAsTheFileAndTheFlagsSay(t *testing.T) {
+	server := staticServer(t)
+	quick := fileOf(t, `global: { scrape_interval: 1s }
+pools:
+  - pool_id: p
+    canary: { enabled: true, interval: 20s, cancel_within: 3s }
+    static_configs: [ { targets: ["a:8002"] } ]
+`)
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{"doctor waits for a slow server", []string{"doctor", "--timeout", "40s", server}},
+		{"scrape waits for a slow server", []string{"scrape", "--scrape.timeout", "40s", "http://" + server}},
+		{"doctor asks as a pool that is scraped often and has a canary", []string{"doctor", "--config.file", quick, server}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var out, problems bytes.Buffer
+			require.NotEqual(t, exitUsage, run(c.args, &out, &problems), problems.String())
+			require.NotEmpty(t, out.String())
+		})
+	}
+}
+
+func TestTopLooksAsRarelyAsItIsTold(t *testing.T) {
+	rarely := topFlags{every: 45 * time.Second, targets: []string{"http://a:8002"}}
+	_, err := rarely.load()
+	require.NoError(t, err)
+}
