@@ -49,3 +49,12 @@ func TestTopLooksAsRarelyAsItIsTold(t *testing.T) {
 	_, err := rarely.load()
 	require.NoError(t, err)
 }
+
+func TestTopShowsTheServersOfAnyFile(t *testing.T) {
+	shared := topFlags{every: time.Second, file: fileOf(t, `sharding: { total: 3 }
+pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
+`)}
+	file, err := shared.load()
+	require.NoError(t, err)
+	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
+}

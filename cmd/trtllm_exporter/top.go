@@ -118,7 +118,7 @@ func (f *topFlags) client() (*top.Client, error) {
 // load is the configuration of servers that are named.
 func (f *topFlags) load() (*config.File, error) {
 	if f.file != "" {
-		return config.Load(f.file)
+		return wholeFile(f.file)
 	}
 	pool := config.DefaultPool
 	f.access.apply(&pool)

@@ -16,15 +16,21 @@ const (
 
 // loadFile is a file as the exporter reads it.
 func (f *doctorFlags) loadFile() (*config.File, error) {
-	file, err := config.Load(f.file)
+	file, err := wholeFile(f.file)
 	if err != nil {
 		return nil, findings{err, exitUnreachable}
 	}
-	if file.Sharding.Index == nil {
-		// Whichever exporter will scrape them, all targets are of interest here.
+	return file, nil
+}
+
+// wholeFile is a file for a command that shows what is in it: whichever exporter
+// will scrape them, all targets are of interest unless the file says which is ours.
+func wholeFile(name string) (*config.File, error) {
+	file, err := config.Load(name)
+	if err == nil && file.Sharding.Index == nil {
 		file.Sharding = config.DefaultSharding
 	}
-	return file, nil
+	return file, err
 }
 
 // walked takes in what discovery found of each pool.
