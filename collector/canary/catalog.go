@@ -29,8 +29,8 @@ type extent int
 const (
 	// sinceOrder: it is known what may be asked of the replica.
 	sinceOrder extent = iota
-	// sinceRequest: a request has ended; what is counted stays while the replica is left
-	// alone.
+	// sinceRequest: a request to the present server has ended; what is counted stays
+	// while the replica is left alone.
 	sinceRequest
 	// whileActive: requests are sent.
 	whileActive
@@ -41,7 +41,7 @@ const (
 // extent is that of a record with an order.
 func (r *Record) extent() extent {
 	switch {
-	case r.last == nil:
+	case r.last == nil, r.of == nil:
 		return sinceOrder
 	case r.order.Hold != "":
 		return sinceRequest

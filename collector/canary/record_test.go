@@ -182,5 +182,13 @@ func TestWhatAnotherServerShowedIsNotHeldAgainstTheNextOne(t *testing.T) {
 	require.Empty(t, r.Failing())
 	require.Empty(t, r.Status().Result)
 	require.Equal(t, uint64(1), r.Last().Counts[canary.Timeout], "what was counted stays")
+	require.Equal(t, []string{"canary_active{,} 1"}, rows(&r), "nothing was asked of the one that is there")
+	held := *order
+	held.Hold = "it drains"
+	r.Order(&held)
+	require.Equal(t, []string{"canary_active{,} 0"}, rows(&r))
+	r.Order(order)
 	require.NotNil(t, r.Next())
+	require.True(t, r.Take(canary.Report{Result: canary.Timeout, Reason: "slow"}, time.Second))
+	require.Contains(t, rows(&r), "canary_requests_total{,timeout} 2")
 }

@@ -201,3 +201,13 @@ func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
 		require.Greater(t, s.count(chats), 2, "the canary asks again")
 	})
 }
+
+func TestWhatIsKnownOfAnotherKindOfServerIsShownBeforeTheCanaryAskedIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := asked(t)
+		s.anotherKind()
+		s.due()
+		require.Equal(t, "ready", s.after(time.Second).State)
+		s.shows(`llm_server_state{engine="trtllm-serve",engine_version="1.1.0",pool_id="llama-70b-prod",replica_id="r0",state="ready",trtllm_version="1.1.0"} 1`)
+	})
+}
