@@ -84,10 +84,16 @@ func checksOf(list string) func(*Known, *writer) {
 
 // modelsReady is what the repository index says of each model.
 func (k *Known) modelsReady(w *writer) {
+	seen := make(map[[2]string]bool)
 	for i, m := range k.Health.Models {
+		row := [2]string{m.Name, m.Version}
 		if i == modelsShown {
 			break
 		}
+		if seen[row] {
+			continue // One that is listed twice is as its first row says, as in describe.
+		}
+		seen[row] = true
 		w.add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", k.modelID(m.Name))
 	}
 }

@@ -217,6 +217,16 @@ func text(series []assess.Series) string {
 	return b.String()
 }
 
+func TestAModelThatIsListedTwiceHasOneSeries(t *testing.T) {
+	k := after(t, func(b *assess.Basis) {
+		twice := b.Health.Models[0]
+		twice.State = "UNAVAILABLE"
+		b.Health.Models = append(b.Health.Models[:1:1], twice)
+	})
+	require.Equal(t, 1, strings.Count(text(k.Series(labels.EmptyLabels())), "model_ready{"))
+	require.Contains(t, text(k.Series(labels.EmptyLabels())), `model_ready{model="llm", model_id="llm", version="1"} 1`)
+}
+
 func TestSeriesOfWhatIsKnown(t *testing.T) {
 	own := labels.FromStrings("pool_id", "p")
 	k := after(t, func(b *assess.Basis) {
