@@ -1,6 +1,7 @@
 package canary_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -221,5 +222,20 @@ func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
 		require.False(t, begins(), "where it is off")
 		r.WantCancel(cancelWithin)
 		require.True(t, begins())
+	})
+}
+
+// A page may show a request that is not ours before ours is sent.
+func TestAClientThatAskedForNothingYetDoesNotLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := serve(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			require.Equal(t, http.MethodGet, req.Method, "nothing is sent when it is over")
+			play(w, req, script{hangs})
+		}))
+		seen := make(chan struct{})
+		time.AfterFunc(time.Second, func() { close(seen) })
+		d := config().Leave(t.Context(), n, triton(), time.Second, seen)
+		require.Zero(t, d.At)
+		require.NotEmpty(t, d.Reason)
 	})
 }

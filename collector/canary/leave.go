@@ -47,6 +47,8 @@ func (c *Config) Leave(ctx context.Context, open Opener, q Question, pace time.D
 		return Departure{Reason: fmt.Sprintf("the answer ended by itself after %d frames with text; raise cancel_tokens", a.heard.frames)}
 	case failed.result != left:
 		return Departure{Reason: failed.Error()}
+	case a.late == nil:
+		return Departure{Reason: "a page showed requests in flight before it was sent"}
 	default:
 		return Departure{At: now, Alone: a.alone(pace)}
 	}
