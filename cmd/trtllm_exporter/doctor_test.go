@@ -2,7 +2,10 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -130,4 +133,21 @@ func TestDoctorWantsAURL(t *testing.T) {
 	code, _, errors := examined(t)
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, errors, "url")
+}
+
+// What a server says is text, and does nothing to the terminal.
+func TestDoctorLeavesTheTerminalAlone(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Path == "/metrics" {
+			_, _ = io.WriteString(w, "# TYPE nv_inference_request_success counter\nnv_inference_request_success{model=\"m\x1b[2J\",version=\"1\"} 1\n")
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+	}))
+	t.Cleanup(s.Close)
+	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
+	require.NoError(t, err)
+	_, text, _ := examined(t, "--api-port="+port, s.URL)
+	require.Contains(t, text, "m·[2J")
+	require.NotRegexp(t, `[\x00-\x09\x0b-\x1f\x7f]`, text)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -54,12 +55,30 @@ func (p *sheet) row(cells ...string) {
 		p.text.WriteByte('\n')
 		return
 	}
+	for i := range cells {
+		cells[i] = plain(cells[i])
+	}
 	p.block = append(p.block, cells)
+}
+
+// plain is a text without characters that do something to a terminal: names and
+// reasons come from servers.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			return '·'
+		}
+		return r
+	}, text)
 }
 
 // line ends the block and writes a line of its own, folded under its indent.
 func (p *sheet) line(text string) {
 	p.end()
+	text = plain(text)
 	indent := len(text) - len(strings.TrimLeft(text, " "))
 	p.folded(strings.Repeat(" ", indent), text[indent:], indent)
 }
@@ -68,7 +87,7 @@ func (p *sheet) line(text string) {
 // indented.
 func (p *sheet) hanging(text string) {
 	p.end()
-	first, rest, _ := strings.Cut(text, " ")
+	first, rest, _ := strings.Cut(plain(text), " ")
 	p.text.WriteString(first)
 	p.fill(utf8.RuneCountInString(first), rest, 2)
 }
