@@ -101,7 +101,7 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		p, err := c.build(cfg, &cfg.Pools[i])
 		if err != nil {
 			for _, b := range built {
-				b.close()
+				b.release()
 			}
 			return fmt.Errorf("pool %q: %w", cfg.Pools[i].PoolID, err)
 		}
@@ -109,9 +109,7 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		built = append(built, p)
 	}
 	c.metrics.part(part)
-	c.mu.Lock()
-	c.wanted = built
-	c.mu.Unlock()
+	c.want(built)
 	select {
 	case c.changed <- struct{}{}:
 	default:

@@ -12,5 +12,10 @@ func (c *Collector) UseScraper(s Scraper) {
 	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return s, nil }
 }
 
+// UseScrapers has every pool built from now on ask through one of its own.
+func (c *Collector) UseScrapers(next func() Scraper) {
+	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return next(), nil }
+}
+
 // SetGrace sets how long replicas wait for sources that have not answered.
 func (c *Collector) SetGrace(d time.Duration) { c.grace = d }

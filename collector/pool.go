@@ -41,6 +41,10 @@ type pool struct {
 	shared  *replica.Pool
 	scraper Scraper
 	sources *discovery.Manager
+	// users are how many ask with the scraper: the search while it is wanted, and each
+	// replica. Taken says that the collector has come to the configuration it is of.
+	users int
+	taken bool
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -67,7 +71,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 		scraper.Close()
 		return nil, err
 	}
-	return &pool{cfg: *pc, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources}, nil
+	return &pool{cfg: *pc, shared: c.shared(cfg, pc, scraper), scraper: scraper, sources: sources, users: 1}, nil
 }
 
 // shared is what the replicas of a pool have in common.
@@ -102,8 +106,35 @@ func (p *pool) unanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
 
-// close closes the connections of a pool that is not used any more.
-func (p *pool) close() { p.scraper.Close() }
+// want has pools run from now on, instead of those that were to run before.
+func (c *Collector) want(built []*pool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.wanted {
+		if !p.taken {
+			p.release()
+		}
+	}
+	c.wanted = built
+}
+
+// take gives the pools that are wanted to be run.
+func (c *Collector) take() []*pool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.wanted {
+		p.taken = true
+	}
+	return c.wanted
+}
+
+// release says that one user less asks with the scraper, and closes it after the
+// last: a replica that goes on over a reload has that of the pool that began it.
+func (p *pool) release() {
+	if p.users--; p.users == 0 {
+		p.scraper.Close()
+	}
+}
 
 // same says whether both pools would run alike, so that the running one may
 // stay as it is.

@@ -49,15 +49,13 @@ const handover = 30 * time.Second
 
 // swap makes the wanted pools the running ones.
 func (c *Collector) swap(ctx context.Context) {
-	c.mu.Lock()
-	wanted := c.wanted
-	c.mu.Unlock()
+	wanted := c.take()
 	keep := make(map[string]bool)
 	for _, p := range wanted {
 		old := c.running[p.cfg.PoolID]
 		if old != nil && old.same(p) {
 			keep[p.cfg.PoolID] = true
-			p.close()
+			p.release()
 		}
 	}
 	for id, p := range c.running {
@@ -86,7 +84,7 @@ func (c *Collector) forget(ctx context.Context, p *pool) {
 	c.renew()
 	p.awaits, p.wanted = false, nil
 	c.drop(ctx, p)
-	p.close()
+	p.release()
 	c.metrics.forget(p.cfg.PoolID)
 	c.countRefused()
 }
@@ -108,6 +106,9 @@ func (c *Collector) start(run context.Context, p *pool) {
 	p.cancel, p.done = cancel, make(chan struct{})
 	c.mu.Lock()
 	p.awaits = true
+	if before := c.running[p.cfg.PoolID]; before != nil {
+		before.release()
+	}
 	c.running[p.cfg.PoolID] = p
 	c.renew()
 	c.mu.Unlock()
@@ -188,9 +189,7 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 	for _, l := range ending {
 		l.Close()
 		c.opts.Store.Remove(l.slot)
-		if l.pool != p {
-			l.pool.close()
-		}
+		l.pool.release()
 	}
 	if len(ending) == 0 {
 		return
@@ -217,9 +216,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		return
 	case runs:
 		c.stop(l)
-		if l.pool != p {
-			l.pool.close()
-		}
+		l.pool.release()
 		l.slot.Retarget(t)
 		c.launch(ctx, p, t, l.slot)
 		return
@@ -250,6 +247,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 	ctx, cancel := context.WithCancel(ctx)
 	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
 	c.replicas[t.Key()] = l
+	p.users++
 	c.tidy.later()
 	if t.Silent {
 		l.Present()
@@ -274,11 +272,11 @@ func (c *Collector) stopAll() {
 	for key, l := range c.replicas {
 		l.Close()
 		c.opts.Store.Remove(l.slot)
-		l.pool.close()
+		l.pool.release()
 		delete(c.replicas, key)
 	}
 	for id, p := range c.running {
-		p.close()
+		p.release()
 		delete(c.running, id)
 	}
 }

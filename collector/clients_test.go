@@ -1,0 +1,105 @@
+package collector_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+)
+
+// client is what one pool asks with.
+type client struct {
+	puppet
+
+	closed atomic.Bool
+}
+
+// Close implements collector.Scraper.
+func (c *client) Close() { c.closed.Store(true) }
+
+// clients are those of all pools that were built.
+type clients struct {
+	mu  sync.Mutex
+	all []*client
+}
+
+// next makes the client of a pool.
+func (c *clients) next() collector.Scraper {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.all = append(c.all, &client{})
+	return c.all[len(c.all)-1]
+}
+
+// closed says which clients are closed.
+func (c *clients) closed() []bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	closed := make([]bool, len(c.all))
+	for i := range c.all {
+		closed[i] = c.all[i].closed.Load()
+	}
+	return closed
+}
+
+// A replica that goes on over a reload asks with the client that it has.
+func TestAClientIsClosedWhenNobodyAsksWithItAnyMore(t *testing.T) {
+	t.Parallel()
+	const a, b = "a=10.0.0.1:1|10.0.0.1:2", "b=10.0.0.2:1|10.0.0.2:2"
+	other := func(p config.Pool) config.Pool {
+		p.IdentityInterval = model.Duration(2 * time.Hour)
+		return p
+	}
+	none := everySeconds("p", 5)
+	for _, c := range []struct {
+		says   string
+		reload [][]config.Pool
+		want   []bool
+	}{
+		{"one that runs", nil, []bool{false}},
+		{"the same again", [][]config.Pool{{everySeconds("p", 5, a, b)}}, []bool{false, true}},
+		{"one replica goes on and another leaves", [][]config.Pool{{everySeconds("p", 5, a)}}, []bool{false, false}},
+		{"both leave, one after the other", [][]config.Pool{{everySeconds("p", 5, a)}, {none}}, []bool{true, true, false}},
+		{"replicas go on over several searches", [][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("p", 5, a, b)}}, []bool{false, true, false}},
+		{"replicas are asked otherwise", [][]config.Pool{{other(everySeconds("p", 5, a, b))}}, []bool{true, false}},
+		{"one without replicas", [][]config.Pool{{none}, {other(none)}}, []bool{true, true, false}},
+		{"another pool", [][]config.Pool{{everySeconds("p", 5, a)}, {everySeconds("q", 5, a)}}, []bool{true, true, false}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var made clients
+				l := newLine(t)
+				l.UseScrapers(made.next)
+				l.apply(everySeconds("p", 5, a, b))
+				l.start()
+				time.Sleep(10 * time.Second)
+				for _, pools := range c.reload {
+					l.apply(pools...)
+					time.Sleep(time.Minute)
+				}
+				synctest.Wait()
+				require.Equal(t, c.want, made.closed())
+				require.NoError(t, l.end())
+				require.NotContains(t, made.closed(), false, "nothing is left at the end")
+			})
+		})
+	}
+}
+
+func TestAConfigurationThatAnotherOneOvertakesIsGivenUp(t *testing.T) {
+	t.Parallel()
+	var made clients
+	l := newLine(t)
+	l.UseScrapers(made.next)
+	l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+	l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+	require.Equal(t, []bool{true, false}, made.closed())
+}
