@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
 )
 
@@ -17,8 +18,8 @@ const redacted = "xxxxx"
 const secretToken = "<secret>"
 
 // String is the document with its defaults, as YAML that Parse takes again.
-// Passwords, tokens and keys come out as <secret>, user names, passwords and
-// queries of URLs as xxxxx.
+// Passwords, tokens, keys and parameters of targets come out as <secret>, user
+// names, passwords and queries of URLs as xxxxx.
 func (f *File) String() string {
 	var doc yaml.Node
 	if err := doc.Encode(f); err != nil {
@@ -46,6 +47,8 @@ func redact(n *yaml.Node, key string) {
 				hideAll(value)
 			case (key == "endpoint_params" || key == "claims") && value.Kind == yaml.ScalarNode && isSecretName(name):
 				value.SetString(secretToken)
+			case isParam(name) && key == "labels", name == "replacement" && setsParam(n) && value.Value != wholeMatch:
+				value.SetString(secretToken)
 			default:
 				redact(value, name)
 			}
@@ -67,6 +70,23 @@ const secretNames = `(?i)auth|cookie|cred|key|pass|secret|token`
 
 func isSecretName(name string) bool {
 	return regexp.MustCompile(secretNames).MatchString(name)
+}
+
+// wholeMatch is the replacement of a rule that sets none: it holds no secret.
+const wholeMatch = "$1"
+
+// isParam says whether a label of a target is a parameter of its address, which is
+// hidden as the query of any other is.
+func isParam(label string) bool { return strings.HasPrefix(label, model.ParamLabelPrefix) }
+
+// setsParam says whether a rule of relabeling sets such a label.
+func setsParam(rule *yaml.Node) bool {
+	for i := 0; i+1 < len(rule.Content); i += 2 {
+		if rule.Content[i].Value == "target_label" {
+			return isParam(rule.Content[i+1].Value)
+		}
+	}
+	return false
 }
 
 // hideAll hides the values of one header, those from files excepted.

@@ -80,6 +80,8 @@ func TestWhatAPrintedDocumentShows(t *testing.T) {
 		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }":                 "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
 		client + "scopes: [ read ] }":                                                      "token_url: 'http://xxxxx@login/x?xxxxx'",
 		"relabel_configs: [ { regex: 'http://a@b.*', target_label: x } ]":                  "regex: 'http://a@b.*'",
+		"relabel_configs: [ { target_label: __param_key, replacement: hush } ]":            "target_label: __param_key, replacement: <secret>",
+		"relabel_configs: [ { source_labels: [ zone ], target_label: __param_zone } ]":     "target_label: __param_zone, replacement: $1",
 		"proxy_url: 'http://u:hush@proxy:1'":                                               "proxy_url: 'http://xxxxx@proxy:1'",
 		"model_ids: { auth_key: [ 'http://u:hush@b', c ] }":                                "model_ids: {auth_key: ['http://xxxxx@b', c]}",
 		"basic_auth: { username: me, password: hush }":                                     "basic_auth: {username: me, password: <secret>}",
@@ -105,4 +107,17 @@ func flow(n *yaml.Node) {
 	for _, c := range n.Content {
 		flow(c)
 	}
+}
+
+// A parameter of the address is as secret as the query of any other.
+func TestParametersOfTargetsAreNotPrinted(t *testing.T) {
+	f, err := config.Parse("c.yml", []byte(`
+pools:
+  - pool_id: llama
+    static_configs: [ { targets: ["a:1"], labels: { __param_key: hush, zone: eu } } ]
+`))
+	require.NoError(t, err)
+	require.NotContains(t, f.String(), "hush")
+	require.Contains(t, f.String(), "__param_key: <secret>")
+	require.Contains(t, f.String(), "zone: eu")
 }
