@@ -218,7 +218,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		c.stop(l)
 		l.pool.release()
 		l.slot.Retarget(t)
-		c.launch(ctx, p, t, l.slot)
+		c.launch(ctx, p, t, l.slot, l.Seen() && l.Target().MetricsURL == t.MetricsURL)
 		return
 	}
 	slot, err := c.opts.Store.Add(t)
@@ -226,7 +226,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		c.refuse(t, err.Error())
 		return
 	}
-	c.launch(ctx, p, t, slot)
+	c.launch(ctx, p, t, slot, false)
 }
 
 // refuse leaves a target out whose pool_id and replica_id another has.
@@ -242,13 +242,17 @@ func public(t *target.Target) string {
 	return page
 }
 
-// launch starts a replica on the clock.
-func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot) {
+// launch starts a replica on the clock; seen says that one before it has seen its
+// server.
+func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, seen bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
 	c.replicas[t.Key()] = l
 	p.users++
 	c.tidy.later()
+	if seen {
+		l.Remember()
+	}
 	if t.Silent {
 		l.Present()
 	}

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	promconfig "github.com/prometheus/common/config"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // steady is a page that never loses a line of the pool's own series.
@@ -173,6 +176,36 @@ func TestAReloadKeepsTargetsThatAreTheSame(t *testing.T) {
 	l.whole(1, "p")
 	l.scrapes(check, "p", "a", n)
 	require.EqualValues(t, 1, a.most.Load(), "one scrape at a time")
+}
+
+// What this exporter has seen it knows over a reload: a replica that ended is down,
+// and not one that may be loading.
+func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Bool
+		p := &puppet{page: func(string) (string, error) {
+			if ended.Load() {
+				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+			}
+			return tritonPage, nil
+		}}
+		l := led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+		time.Sleep(20 * time.Second)
+		ended.Store(true)
+		time.Sleep(20 * time.Second)
+		require.Equal(t, "down", l.status("a").State)
+		for i := range 2 {
+			changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+			changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
+			l.apply(changed)
+			time.Sleep(20 * time.Second)
+			require.Equal(t, "down", l.status("a").State, "after reload %d", i)
+		}
+		l.apply(everySeconds("p", 5, "a=10.0.0.2:1|10.0.0.2:2"))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, "unknown", l.status("a").State, "what is at its new address may be loading")
+	})
 }
 
 func TestAChangedPoolHandsOverWithoutAnEmptyPage(t *testing.T) {
