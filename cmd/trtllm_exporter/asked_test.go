@@ -58,3 +58,11 @@ pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
 	require.NoError(t, err)
 	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
 }
+
+func TestDoctorsJSONHasListsWhereThereIsNothing(t *testing.T) {
+	file := fileOf(t, `pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
+`)
+	var out, problems bytes.Buffer
+	require.Equal(t, exitUnreachable, run([]string{"doctor", "--json", "--config.file", file}, &out, &problems), problems.String())
+	require.Contains(t, out.String(), `"servers": []`)
+}
