@@ -40,10 +40,14 @@ func (e *Errand[A]) Begin(ctx context.Context, give func() bool) bool {
 	e.job.begin()
 	e.underWay, e.ctx, e.epoch = true, ctx, e.owner.Epoch
 	e.owner.jobs.Add(1)
-	if !give() {
-		var none A
-		e.Answer(none, false)
-	}
+	given := false
+	defer func() {
+		if !given { // It may have panicked, and somebody has to end the piece.
+			var none A
+			e.Answer(none, false)
+		}
+	}()
+	given = give()
 	return true
 }
 

@@ -123,6 +123,23 @@ func TestAPieceThatPanicsIsBackAndHasFailed(t *testing.T) {
 }
 
 // An answer that makes the next piece possible may have it begun at once.
+func TestAPieceWhoseGivingAwayPanicsIsDoneNextToTheOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, panics, _ := guarded()
+		var j Job
+		e, came := errand(o, &j, func(context.Context) string { return "own" })
+		for range 2 {
+			o.Do(func() { e.Begin(t.Context(), func() bool { panic("boom") }) })
+			synctest.Wait()
+			require.False(t, j.Running)
+		}
+		o.Close()
+		require.Equal(t, []string{"own", "own"}, *came)
+		require.Equal(t, 2, *panics)
+	})
+}
+
 func TestAPieceBeginsTheNext(t *testing.T) {
 	t.Parallel()
 	o, _, _ := guarded()
