@@ -218,7 +218,11 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		c.stop(l)
 		l.pool.release()
 		l.slot.Retarget(t)
-		c.launch(ctx, p, t, l.slot, l.Seen() && l.Target().MetricsURL == t.MetricsURL)
+		var past replica.Past
+		if l.Target().MetricsURL == t.MetricsURL {
+			past = l.Past()
+		}
+		c.launch(ctx, p, t, l.slot, past)
 		return
 	}
 	slot, err := c.opts.Store.Add(t)
@@ -226,7 +230,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 		c.refuse(t, err.Error())
 		return
 	}
-	c.launch(ctx, p, t, slot, false)
+	c.launch(ctx, p, t, slot, replica.Past{})
 }
 
 // refuse leaves a target out whose pool_id and replica_id another has.
@@ -242,17 +246,14 @@ func public(t *target.Target) string {
 	return page
 }
 
-// launch starts a replica on the clock; seen says that one before it has seen its
-// server.
-func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, seen bool) {
+// launch starts a replica on the clock, with the past of one before it.
+func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot *snapshot.Slot, past replica.Past) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
 	c.replicas[t.Key()] = l
 	p.users++
 	c.tidy.later()
-	if seen {
-		l.Remember()
-	}
+	l.Remember(past)
 	if t.Silent {
 		l.Present()
 	}

@@ -1,8 +1,10 @@
 package collector_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -205,6 +207,35 @@ func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
 		l.apply(everySeconds("p", 5, "a=10.0.0.2:1|10.0.0.2:2"))
 		time.Sleep(20 * time.Second)
 		require.Equal(t, "unknown", l.status("a").State, "what is at its new address may be loading")
+	})
+}
+
+// An API that no longer answers is known to have answered, over a reload too.
+func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ending atomic.Bool
+		p := &puppet{api: func(ctx context.Context, u *url.URL) (int, string, error) {
+			if ending.Load() {
+				return 0, "", errRefused
+			}
+			return tritonAPI(ctx, u)
+		}}
+		l := led(t, p, everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
+		time.Sleep(20 * time.Second)
+		require.Equal(t, "ready", l.status("a").State)
+		ending.Store(true)
+		time.Sleep(20 * time.Second)
+		for i := range 2 {
+			require.Equal(t, "draining", l.status("a").State, "after %d reloads", i)
+			changed := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+			changed.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
+			l.apply(changed)
+			time.Sleep(20 * time.Second)
+		}
+		l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:3"))
+		time.Sleep(20 * time.Second)
+		require.Contains(t, l.status("a").StateReason, "set api_port", "it never answered there")
 	})
 }
 

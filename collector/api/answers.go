@@ -12,6 +12,8 @@ type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
 	Iterations *Iterations
+	// earlier is what another replica heard of the server's health, nil for nothing.
+	earlier *Health
 	// uncertain is since when the server may be another process than the one that
 	// gave the facts; zero when it is not.
 	uncertain time.Time

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -90,10 +91,7 @@ func (h *heardOnce) Do(ctx context.Context, method, address string, body []byte,
 
 // Heard takes an answer about health, given where it was asked for.
 func (a *Answers) Heard(h Health, base string) {
-	before := a.Health
-	if before == nil {
-		before = &Health{}
-	}
+	before := cmp.Or(a.Health, a.earlier, &Health{})
 	h.Seen = h.Status != 0 || before.Seen
 	h.Lived = h.Live || before.Lived
 	if h.API == engine.APIRefused && !h.Seen {

@@ -40,18 +40,10 @@ type Replica struct {
 // record is what is kept of what happened to the replica.
 type record struct {
 	status target.Status
-	// seen is true when a replica that was here before has seen the server.
-	seen   bool
+	past   Past
 	tally  series.Tally
 	canary canary.Record
 }
-
-// Seen says whether the server was ever seen. It may be called after Close.
-func (r *Replica) Seen() bool { return r.seen || !r.status.LastSuccess.IsZero() }
-
-// Remember tells a replica that takes the place of another that this one has seen
-// the server: should nothing be there, it ended.
-func (r *Replica) Remember() { r.owner.Do(func() { r.seen = true }) }
 
 // jobs are what is done next to the replica.
 type jobs struct {

@@ -18,6 +18,7 @@ func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	r.log.Debug("Server recognised", "engine", string(s.Engine.Kind()))
 	r.reset()
 	r.answers = api.Answers{}
+	r.answers.Remember(r.past.api, r.api())
 	r.canary.Forget()
 	r.jobs = jobs{page: r.jobs.page, turn: r.jobs.turn, watch: r.jobs.watch}
 	r.askHealth(ctx)
