@@ -59,6 +59,15 @@ pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ] } ]
 	require.NoError(t, file.Sharding.Place(""), "all targets are of interest")
 }
 
+// Each iteration is given out once, and belongs to the exporter.
+func TestTopTakesNoIterationsFromTheExporter(t *testing.T) {
+	looking := topFlags{every: time.Second, file: fileOf(t, `pools: [ { pool_id: p, iteration_stats: true, static_configs: [ { targets: ["a:8002"] } ] } ]
+`)}
+	file, err := looking.load()
+	require.NoError(t, err)
+	require.False(t, file.Pools[0].IterationStats)
+}
+
 func TestDoctorsJSONHasListsWhereThereIsNothing(t *testing.T) {
 	file := fileOf(t, `pools: [ { pool_id: p, static_configs: [ { targets: ["a:8002"] } ], relabel_configs: [ { action: drop } ] } ]
 `)

@@ -118,7 +118,7 @@ func (f *topFlags) client() (*top.Client, error) {
 // load is the configuration of servers that are named.
 func (f *topFlags) load() (*config.File, error) {
 	if f.file != "" {
-		return wholeFile(f.file)
+		return f.loadFile()
 	}
 	pool := config.DefaultPool
 	f.access.apply(&pool)
@@ -130,6 +130,19 @@ func (f *topFlags) load() (*config.File, error) {
 		}
 	}
 	return config.FromTargets(urls, pool)
+}
+
+// loadFile is a file as it is looked at: what servers give out once is left to the
+// exporter that has the same file.
+func (f *topFlags) loadFile() (*config.File, error) {
+	file, err := wholeFile(f.file)
+	if err != nil {
+		return nil, err
+	}
+	for i := range file.Pools {
+		file.Pools[i].IterationStats = false
+	}
+	return file, nil
 }
 
 // settle waits until every server was scraped often enough for rates, or had the
