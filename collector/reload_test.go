@@ -210,6 +210,28 @@ func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
 	})
 }
 
+// Nobody can put off by reloads that a replica which never comes is down.
+func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &puppet{
+			page: func(string) (string, error) {
+				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+			},
+			api: func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused },
+		}
+		never := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+		never.StartBudget = model.Duration(time.Minute)
+		l := led(t, p, never)
+		for i := range 3 {
+			time.Sleep(25 * time.Second)
+			require.Equal(t, map[bool]string{true: "unknown", false: "down"}[i < 2], l.status("a").State, "after %d reloads", i)
+			never.TRTLLMVersion = fmt.Sprintf("1.0.%d", i)
+			l.apply(never)
+		}
+	})
+}
+
 // An API that no longer answers is known to have answered, over a reload too.
 func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
 	t.Parallel()

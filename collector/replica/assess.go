@@ -86,7 +86,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
 		Silent: r.target.Silent, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
-			OK: failed == nil, Seen: r.seen(), MayStart: time.Since(r.tally.Begun) < r.pool.StartBudget,
+			OK: failed == nil, Seen: r.seen(), MayStart: time.Since(r.begun()) < r.pool.StartBudget,
 		},
 		API:      assess.API{SamePort: r.server.Engine.SamePort()},
 		Mismatch: r.server.Mismatch(), Canary: r.canary.Failing(), Unmet: r.shown.known.Unmet(),
