@@ -131,7 +131,8 @@ func (c *Collector) take() []*pool {
 // release says that one user less asks with the scraper, and closes it after the
 // last: a replica that goes on over a reload has that of the pool that began it.
 func (p *pool) release() {
-	if p.users--; p.users == 0 {
+	p.users--
+	if p.users == 0 {
 		p.scraper.Close()
 	}
 }

@@ -159,7 +159,7 @@ func (f *doctorFlags) examine(ctx context.Context, out *output, file *config.Fil
 			d.Close()
 		}
 	}()
-	const rounds = 5 // Detection, page, answers, and the page again.
+	const rounds = 5                       // Detection, page, answers, and the page again.
 	r := report{Servers: []serverReport{}} // JSON has no list of what is nil.
 	if len(f.urls) == 0 {
 		r.walked(c.Walk(ctx, rounds*f.timeout), warnings(f.file, file))
