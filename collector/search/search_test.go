@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/common/model"
@@ -80,6 +81,7 @@ func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 	}{
 		{"one without an address", "has no __address__ after relabel_configs", model.LabelSet{"zone": "a"}},
 		{"one whose address is none", `target "a b" is no address`, model.LabelSet{model.AddressLabel: "a b"}},
+		{"one of a kind that is misspelt", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
 		{"one of another scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
 		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", search.SilentLabel: "sometimes"}},
 	} {

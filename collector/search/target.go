@@ -40,6 +40,9 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 		Interval:      time.Duration(p.ScrapeInterval),
 		Timeout:       time.Duration(p.ScrapeTimeout),
 	}
+	if kinds := config.Engines(); !slices.Contains(kinds, t.Engine) {
+		return nil, fmt.Errorf("target %q has %s %q: write one of %s", withoutSecrets(address), relabel.LabelEngine, t.Engine, strings.Join(kinds, ", "))
+	}
 	var err error
 	if t.Silent, err = p.silent(lset.Get(SilentLabel)); err != nil {
 		return nil, err
