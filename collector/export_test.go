@@ -4,8 +4,22 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 )
+
+// Handed is what the keys of a pool reach: what its replicas have in common, a target
+// with these labels, what is promised of the pool, and how servers are found and asked.
+func (c *Collector) Handed(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
+	shared := c.shared(cfg, pc, nil)
+	shared.Panicked = nil // No function equals another.
+	found, _ := search.Targets(pc, search.Shard{Total: 1}, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)
+	return []any{*shared, found, promises(pc), pc.HTTP, pc.Discovery}
+}
 
 // UseScraper has every pool built from now on ask through s.
 func (c *Collector) UseScraper(s Scraper) {

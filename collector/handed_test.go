@@ -1,0 +1,112 @@
+package collector_test
+
+import (
+	"io"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+	prometheusrelabel "github.com/prometheus/prometheus/model/relabel"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/relabel"
+)
+
+// taken are values of keys that take no other text than a few.
+var taken = map[string]string{"Engine": "vllm", "Scheme": "https", "APIScheme": "https", "APIProtocol": config.ProtocolGRPC}
+
+// change gives a value another one; false for one that nobody can set.
+func change(v reflect.Value, name string) bool {
+	switch v.Kind() { //nolint:exhaustive // Keys have no other kinds.
+	case reflect.String:
+		v.SetString(v.String() + "other")
+		if text := taken[name]; text != "" {
+			v.SetString(text)
+		}
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int, reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	case reflect.Uint64:
+		v.SetUint(v.Uint() + 1)
+	case reflect.Float64:
+		v.SetFloat(v.Float() + 1)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(reflect.ValueOf("other").Convert(v.Type().Key()), reflect.Zero(v.Type().Elem()))
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() && change(v.Field(i), v.Type().Field(i).Name) {
+				return true
+			}
+		}
+		return false
+	default:
+		return false
+	}
+	return true
+}
+
+// keys calls do with each key of a block, those of blocks of its package within it
+// too; a block of another package is a key, for it is handed over as a whole.
+func keys(block reflect.Value, path string, do func(path string, key reflect.Value)) {
+	for i := range block.NumField() {
+		field, name := block.Type().Field(i), path+"."+block.Type().Field(i).Name
+		switch {
+		case field.Type.Kind() == reflect.Struct && field.Type.PkgPath() == reflect.TypeFor[config.Pool]().PkgPath():
+			keys(block.Field(i), name, do)
+		default:
+			do(name, block.Field(i))
+		}
+	}
+}
+
+func TestEveryKeyOfAPoolReachesItsReplicasOrTargets(t *testing.T) {
+	c, err := collector.New(collector.Options{
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Store: &snapshot.Store{}, Registerer: prometheus.NewRegistry(),
+	})
+	require.NoError(t, err)
+	handed := func(with func(*config.Pool)) []any {
+		f := config.DefaultFile
+		p := config.DefaultPool
+		p.PoolID, p.APIPort = "pool", 8000 // Of an API on the port of the page its scheme is that.
+		with(&p)
+		f.Pools = []config.Pool{p}
+		f.Resolve()
+		return c.Handed(&f, &f.Pools[0], model.LabelSet{model.AddressLabel: "a:1", "zone": "a"})
+	}
+	usual := handed(func(*config.Pool) {})
+	require.Equal(t, usual, handed(func(*config.Pool) {}), "what is handed over is the same twice")
+	found := 0
+	keys(reflect.ValueOf(&config.Pool{}).Elem(), "", func(path string, _ reflect.Value) {
+		if strings.HasSuffix(path, ".StallAfter") {
+			return // It is no key: the global block has it.
+		}
+		found++
+		other := handed(func(p *config.Pool) {
+			keys(reflect.ValueOf(p).Elem(), "", func(at string, key reflect.Value) {
+				switch rules, ok := key.Addr().Interface().(*relabel.Rules); {
+				case at != path:
+				case ok:
+					*rules = relabel.Rules{{Action: prometheusrelabel.LabelDrop, Regex: prometheusrelabel.MustNewRegexp("zone"), NameValidationScheme: model.UTF8Validation}}
+				case path == ".Expect.Replicas":
+					p.Expect.Replicas = &config.Replicas{}
+				default:
+					require.True(t, change(key, path[strings.LastIndex(path, ".")+1:]), path)
+				}
+			})
+		})
+		require.False(t, reflect.DeepEqual(usual, other), "nobody is given %s", path)
+	})
+	require.Greater(t, found, 25)
+}
