@@ -1,7 +1,6 @@
 package collector_test
 
 import (
-	"io"
 	"log/slog"
 	"reflect"
 	"strings"
@@ -23,7 +22,7 @@ var taken = map[string]string{"Engine": "vllm", "Scheme": "https", "APIScheme": 
 
 // change gives a value another one; false for one that nobody can set.
 func change(v reflect.Value, name string) bool {
-	switch v.Kind() { //nolint:exhaustive // Keys have no other kinds.
+	switch v.Kind() {
 	case reflect.String:
 		v.SetString(v.String() + "other")
 		if text := taken[name]; text != "" {
@@ -73,7 +72,7 @@ func keys(block reflect.Value, path string, do func(path string, key reflect.Val
 
 func TestEveryKeyOfAPoolReachesItsReplicasOrTargets(t *testing.T) {
 	c, err := collector.New(collector.Options{
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Store: &snapshot.Store{}, Registerer: prometheus.NewRegistry(),
+		Logger: slog.New(slog.DiscardHandler), Store: &snapshot.Store{}, Registerer: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)
 	handed := func(with func(*config.Pool)) []any {
@@ -95,7 +94,7 @@ func TestEveryKeyOfAPoolReachesItsReplicasOrTargets(t *testing.T) {
 		found++
 		other := handed(func(p *config.Pool) {
 			keys(reflect.ValueOf(p).Elem(), "", func(at string, key reflect.Value) {
-				switch rules, ok := key.Addr().Interface().(*relabel.Rules); {
+				switch rules, ok := reflect.TypeAssert[*relabel.Rules](key.Addr()); {
 				case at != path:
 				case ok:
 					*rules = relabel.Rules{{Action: prometheusrelabel.LabelDrop, Regex: prometheusrelabel.MustNewRegexp("zone"), NameValidationScheme: model.UTF8Validation}}
