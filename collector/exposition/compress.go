@@ -55,7 +55,7 @@ func NegotiateEncoding(accept string) Encoding {
 // quality reads the q parameter; what cannot be read counts as 1.
 func quality(params string) float64 {
 	for p := range strings.SplitSeq(params, ";") {
-		value, ok := strings.CutPrefix(strings.TrimSpace(p), "q=")
+		value, ok := strings.CutPrefix(strings.ToLower(strings.TrimSpace(p)), "q=")
 		if !ok {
 			continue
 		}

@@ -56,7 +56,7 @@ func notText(f expfmt.Format) bool { return f.FormatType() != expfmt.TypeTextPla
 // that speak of it most exactly.
 func acceptsText(header http.Header) (accepts bool) {
 	exact := 0
-	for media := range strings.SplitSeq(header.Get("Accept"), ",") {
+	for media := range strings.SplitSeq(accepted(header), ",") {
 		name, _, _ := strings.Cut(media, ";")
 		is := 1 + slices.Index([]string{"*/*", "text/*", "text/plain"}, strings.TrimSpace(name))
 		if is == 0 || is < exact {
@@ -73,8 +73,11 @@ func refused(media string) bool {
 	return !(quality(params) > 0)
 }
 
+// accepted is the Accept header as one line.
+func accepted(header http.Header) string { return strings.Join(header.Values("Accept"), ",") }
+
 // without is the Accept header less some of its entries.
 func without(header http.Header, out func(media string) bool) http.Header {
-	kept := slices.DeleteFunc(strings.Split(header.Get("Accept"), ","), out)
+	kept := slices.DeleteFunc(strings.Split(accepted(header), ","), out)
 	return http.Header{"Accept": {strings.Join(kept, ",")}}
 }
