@@ -101,6 +101,8 @@ func (c *Collector) runSkew(ctx context.Context) {
 	defer ticker.Stop()
 	var shown comparison
 	for seen := uint64(0); ; {
+		// It is asked for before the news: the last replica may go while they are read.
+		occupied := c.opts.Store.Occupied()
 		// What promises and what compares may come in any order.
 		if news := c.opts.Store.News() + c.pools.Load(); news != seen {
 			seen = news
@@ -111,7 +113,7 @@ func (c *Collector) runSkew(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.opts.Store.Occupied():
+		case <-occupied:
 		case <-c.renewed:
 		}
 		select {

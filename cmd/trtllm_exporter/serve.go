@@ -148,6 +148,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	logger := promslog.New(&out.log)
 	takeKubernetesLog(logger)
 	takeStandardLog(logger)
+	before := contentOf(source.file) // What is written while it starts is another.
 	e, err := newExporter(ctx, logger, flags, source.load)
 	if err != nil {
 		return err
@@ -157,7 +158,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if source.reload > 0 {
-		watching.Go(func() { watch(ctx, source.file, source.reload, hangups) })
+		watching.Go(func() { watch(ctx, source.file, before, source.reload, hangups) })
 	}
 	return e.run(ctx, hangups)
 }

@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// watch asks for a reload when the content of a file is another than before,
-// until ctx ends. It looks at the content: a ConfigMap is mounted through links
+// watch asks for a reload when the content of a file is another than before, which is
+// of what was read last, until ctx ends. It looks at the content: a ConfigMap is mounted through links
 // that are exchanged, and its times say little.
-func watch(ctx context.Context, file string, every time.Duration, reload chan<- os.Signal) {
-	before := contentOf(file)
+func watch(ctx context.Context, file string, before content, every time.Duration, reload chan<- os.Signal) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
@@ -22,7 +21,7 @@ func watch(ctx context.Context, file string, every time.Duration, reload chan<- 
 		case <-ticker.C:
 		}
 		now := contentOf(file)
-		if now == before || now == [sha256.Size]byte{} {
+		if now == before || now == (content{}) {
 			continue // A file that cannot be read for a moment is no change.
 		}
 		before = now
@@ -33,11 +32,14 @@ func watch(ctx context.Context, file string, every time.Duration, reload chan<- 
 	}
 }
 
-// contentOf is the hash of a file, zero where it cannot be read.
-func contentOf(file string) [sha256.Size]byte {
+// content is the hash of a file, zero where it cannot be read.
+type content [sha256.Size]byte
+
+// contentOf is that of a file at this moment.
+func contentOf(file string) content {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return [sha256.Size]byte{}
+		return content{}
 	}
 	return sha256.Sum256(text)
 }

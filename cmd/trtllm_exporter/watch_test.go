@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
+	for says, c := range map[string]struct {
+		write func(file string) error
+		asks  int
+	}{
+		"it is as it was":   {func(string) error { return nil }, 0},
+		"it is another":     {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
+		"it cannot be read": {os.Remove, 0},
+	} {
+		t.Run(says, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "exporter.yml")
+			require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
+			before := contentOf(file)
+			require.NoError(t, c.write(file))
+			synctest.Test(t, func(t *testing.T) {
+				asked := make(chan os.Signal, 5)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				go watch(ctx, file, before, time.Minute, asked)
+				time.Sleep(3*time.Minute + time.Second)
+				require.Len(t, asked, c.asks)
+				if c.asks > 0 {
+					require.Equal(t, syscall.SIGHUP, <-asked)
+				}
+			})
+		})
+	}
+}
