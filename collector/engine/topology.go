@@ -81,10 +81,15 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	return t
 }
 
-// join makes a model the entry of its parts.
+// join makes a model the entry of its parts; one that is a part itself stays that,
+// and theirs are parts of the same entry.
 func (t *Topology) join(entry string, parts []string) {
-	t.roles[entry] = RoleEntry
 	id := entry
+	if t.roles[entry] == RolePart {
+		id = t.ids[entry]
+	} else {
+		t.roles[entry] = RoleEntry
+	}
 	for _, p := range parts {
 		if t.roles[p] == RolePart {
 			// Shared parts keep the id of the entry that came first.

@@ -68,13 +68,34 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 // tritonGroups finds entries and their parts. Ensembles come before BLS models, for
 // a repository that has both over the same parts is one deployment.
 func tritonGroups(t *Topology, names []string, facts map[string]*ModelFacts) {
-	for _, pass := range []func(string, *ModelFacts, []string) []string{ensembleParts, blsParts} {
-		for _, n := range names {
-			if parts := pass(n, facts[n], names); len(parts) > 0 {
-				t.join(n, parts)
-			}
+	within := make(map[string]bool) // What ensembles are made of, ensembles among it.
+	for _, n := range names {
+		for _, step := range ensembleParts(n, facts[n], names) {
+			within[step] = true
 		}
 	}
+	for _, n := range names {
+		if parts := ensembleParts(n, facts[n], names); len(parts) > 0 && !within[n] {
+			t.join(n, inner(parts, facts))
+		}
+	}
+	for _, n := range names {
+		if parts := blsParts(n, facts[n], names); len(parts) > 0 {
+			t.join(n, parts)
+		}
+	}
+}
+
+// inner are some steps with those of the ensembles among them: a request to the
+// outermost is one to each.
+func inner(steps []string, facts map[string]*ModelFacts) []string {
+	all := slices.Clone(steps)
+	for i := 0; i < len(all); i++ {
+		if f := facts[all[i]]; f != nil && f.Platform == platformEnsemble {
+			all = append(all, slices.DeleteFunc(slices.Clone(f.Steps), func(n string) bool { return slices.Contains(all, n) })...)
+		}
+	}
+	return all
 }
 
 // tritonAffixed finds deployments of the template's models whose names have
