@@ -124,7 +124,8 @@ func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 		path := e.MetricsPath()
 		if pages && !seen[path] {
 			seen[path] = true
-			if found := recognise(ctx, q, pageAt(ctx, q.ask, address+path)); found.Kind != Unknown {
+			page, _ := pageAt(ctx, q.ask, address+path)
+			if found := recognise(ctx, q, page); found.Kind != Unknown {
 				found.Path = path
 				return found
 			}
@@ -139,13 +140,13 @@ func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 	return Found{Kind: Unknown}
 }
 
-// pageAt is what answers under a URL; nil unless it is 200.
-func pageAt(ctx context.Context, ask Asker, url string) []byte {
+// pageAt is what answers under a URL; false unless it is 200.
+func pageAt(ctx context.Context, ask Asker, url string) ([]byte, bool) {
 	status, _, body, err := ask.Do(ctx, http.MethodGet, url, nil, pageLimit)
 	if err != nil || status != http.StatusOK {
-		return nil
+		return nil, false
 	}
-	return body
+	return body, true
 }
 
 // Hint says what an address that shows no known page may be instead, for people;
@@ -165,7 +166,7 @@ func Hint(ctx context.Context, ask Asker, address string) string {
 func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
 	found := Found{Kind: Unknown}
 	q := &questions{ask: ask, base: address}
-	if pageAt(ctx, ask, address+"/version") != nil && q.version(ctx) == "" {
+	if _, ok := pageAt(ctx, ask, address+versionPath); ok && q.version(ctx) == "" {
 		return found
 	}
 	for _, e := range registry {

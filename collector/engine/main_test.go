@@ -58,7 +58,8 @@ func (a answers) Do(ctx context.Context, _, address string, _ []byte, limit int6
 	case int64(len(text)) > limit:
 		return http.StatusOK, http.Header{}, nil, errors.New("the body is over the limit")
 	}
-	return http.StatusOK, http.Header{}, []byte(text), nil
+	// An empty answer has no body, as with the client of package scrape.
+	return http.StatusOK, http.Header{}, append([]byte(nil), text...), nil
 }
 
 // network asks real servers.
