@@ -108,7 +108,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanTTFT, core + "nv_inference_first_response_histogram_ms_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, nv_inference_first_response_histogram_ms; of models that do not stream it is the whole request"},
 		{engine.Triton, engine.CanTTFT, core + "vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_to_first_token_seconds"},
 		{engine.Triton, engine.CanTPOT, core, nil, "false, Triton has no time per output token [use trtllm-serve, or measure it at the client]"},
-		{engine.Triton, engine.CanTPOT, core + "vllm:time_per_output_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, vllm:time_per_output_token_seconds, token by token"},
+		{engine.Triton, engine.CanTPOT, core + "vllm:time_per_output_token_seconds_bucket{le=\"+Inf\",model=\"m\"} 1\n", nil, "true, the time between tokens of vLLM, token by token"},
 		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.Triton, engine.CanE2E, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
 		{engine.Triton, engine.CanE2E, executor + duration, nil, "true, nv_inference_request_duration_us of the entry model, as a mean"},

@@ -82,3 +82,22 @@ func TestModelsNobodyServesAreNoModels(t *testing.T) {
 	const other = "nv_inference_request_success{model=\"unknown_model\"} 1\n"
 	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
 }
+
+func TestTheTimeBetweenTokensOfAVLLMInsideHasTwoNames(t *testing.T) {
+	const old, now = "vllm:time_per_output_token_seconds", "vllm:inter_token_latency_seconds"
+	for _, kind := range []engine.Kind{engine.Dynamo, engine.Triton, engine.TritonOpenAI} {
+		for shown, want := range map[string]string{old: old, now: now, old + " " + now: now} {
+			var body strings.Builder
+			for name := range strings.FieldsSeq(shown) {
+				fmt.Fprintf(&body, "# TYPE %[1]s histogram\n%[1]s_bucket{model_name=\"m\",le=\"+Inf\"} 2\n%[1]s_sum{model_name=\"m\"} 1\n%[1]s_count{model_name=\"m\"} 2\n", name)
+			}
+			page := readPage(t, kind, []byte(body.String()))
+			require.Len(t, page.Sources(), 3, "%s with %s", kind, shown)
+			for _, s := range page.Sources() {
+				require.Equal(t, engine.InterToken, s.Meaning.Signal)
+				require.True(t, strings.HasPrefix(s.Meaning.Name, want), "%s with %s", kind, shown)
+			}
+		}
+		require.True(t, readPage(t, kind, []byte("vllm:num_preemptions_total 1\n")).Has(engine.Preemptions))
+	}
+}

@@ -54,7 +54,7 @@ func tritonSources(p *Page) []source {
 	}
 	return append(tokens,
 		from(CanLiveTokens, "an estimate from iteration_counter and generation_requests", EngineIterations, RequestsDecode),
-		from(CanTPOT, "vllm:time_per_output_token_seconds, token by token", InterToken),
+		from(CanTPOT, "the time between tokens of vLLM, token by token", InterToken),
 		from(CanQueue, queues, RequestsWaiting),
 		from(CanQueue, queues, RequestsActive, RequestsRunning),
 		from(CanRunning, "the executor's scheduled requests, of its last iteration", RequestsRunning),

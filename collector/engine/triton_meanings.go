@@ -74,18 +74,21 @@ func coreMeanings() []Meaning {
 
 // vllmMeanings are the families of Triton's vLLM backend (vllm_backend,
 // README): tokens move with each iteration, and the time per output token is
-// observed token by token.
+// observed token by token, under the name that it has in newer releases of vLLM
+// too. Those of a worker of Dynamo are the same (seen in 1.6.1).
 func vllmMeanings() []Meaning {
 	return []Meaning{
 		{Name: "vllm:prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "vllm:generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "vllm:time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "vllm:inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
+		{Name: "vllm:time_per_output_token_seconds", Signal: InterToken, Form: Histogram, Unless: []string{"vllm:inter_token_latency_seconds"}},
 		{Name: "vllm:e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
 		{Name: "vllm:request_prompt_tokens", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "vllm:request_generation_tokens", Signal: RequestOutputTokens, Form: Histogram},
 		{Name: "vllm:num_requests_running", Signal: RequestsRunning},
 		{Name: "vllm:num_requests_waiting", Signal: RequestsWaiting},
+		{Name: "vllm:num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "vllm:gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 		{Name: "vllm:kv_cache_usage_perc", Signal: KVUtilization, Combine: Max},
 	}
