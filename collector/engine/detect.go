@@ -181,8 +181,10 @@ func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
 	return found
 }
 
-// ModelLabels are the labels by which servers name a model.
-func ModelLabels() []string { return []string{"model", "model_name"} }
+// ModelLabels are the labels by which servers name a model, the first that a series
+// has counting: next to model_name trtllm-serve writes as model from where it was
+// loaded (collector.py, trtllm_model_config_info).
+func ModelLabels() []string { return []string{"model_name", "model"} }
 
 // memory puts each question once: several kinds are known by the same answer.
 type memory struct {

@@ -240,3 +240,13 @@ func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 	_, ok := page.RequestsLimit()
 	require.False(t, ok)
 }
+
+func TestASeriesWithTwoLabelsForModelsIsOfTheOneThatIsServed(t *testing.T) {
+	page := readPage(t, engine.TRTLLMServe, []byte(
+		"trtllm_model_config_info{model=\"/models/llama\",model_name=\"llama\",pid=\"1\",served_model_name=\"llama\"} 1\n"+
+			"trtllm_num_requests_running{model_name=\"llama\",pid=\"1\"} 1\n"))
+	require.Equal(t, []string{"llama"}, page.Seen().Names, "the other is where it was loaded from")
+	for _, s := range page.Sources() {
+		require.Equal(t, "llama", s.Model, s.Meaning.Name)
+	}
+}
