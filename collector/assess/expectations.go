@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -25,11 +26,11 @@ func expected(k *Known) []target.Check {
 	if k.Topology == nil || k.Expect == nil {
 		return nil
 	}
-	engineVersion, trtllmVersion := k.EngineVersion, k.TRTLLMVersion
-	if k.Facts != nil {
-		// What the server says counts more than what was declared of it.
-		engineVersion = cmp.Or(k.Facts.EngineVersion, engineVersion)
-		trtllmVersion = cmp.Or(k.Facts.TRTLLMVersion, trtllmVersion)
+	// What the server says, on its page too, counts more than what was declared of it.
+	facts := cmp.Or(k.Facts, &engine.Facts{})
+	engineVersion, trtllmVersion := cmp.Or(facts.EngineVersion, k.EngineVersion), k.TRTLLMVersion
+	if said, source := facts.ResolveVersion(k.Engine, k.Page, ""); source != engine.SourceTable && source != engine.SourceUnknown {
+		trtllmVersion = said
 	}
 	var all []target.Check
 	for _, v := range []struct{ name, want, got string }{

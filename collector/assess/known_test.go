@@ -134,6 +134,10 @@ func TestExpectations(t *testing.T) {
 		{"what the server says counts more than what was declared", func(b *assess.Basis) { b.Expect.EngineVersion, b.EngineVersion = "2.64.0", "2.60.0" }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
 		{"what was declared counts where the server says nothing", func(b *assess.Basis) { b.Expect.EngineVersion, b.Facts = "2.64.0", nil }, []string{"engine_version true it is 2.64.0, as expected"}, ""},
 		{"a version of TensorRT-LLM that the server says", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.Facts.TRTLLMVersion = "1.1.0", "1.2.0" }, []string{"trtllm_version false it is 1.2.0, expected is 1.1.0"}, "it is not what its pool expects: trtllm_version"},
+		{"a version of TensorRT-LLM that the page says", func(b *assess.Basis) {
+			b.Page = pageOf(t, b.Engine, tritonText+"nv_llmapi_info{model=\"llm\",tensorrt_llm_version=\"1.2.0\"} 1\n")
+			b.Expect.TRTLLMVersion = "1.1.0"
+		}, []string{"trtllm_version false it is 1.2.0, expected is 1.1.0"}, "it is not what its pool expects: trtllm_version"},
 		{"an unknown version is no mismatch", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "unknown" }, nil, ""},
 		{"nor is none", func(b *assess.Basis) { b.Expect.TRTLLMVersion, b.TRTLLMVersion = "1.1.0", "" }, nil, ""},
 		{"versions that differ are both named", func(b *assess.Basis) { b.Expect.EngineVersion, b.Expect.TRTLLMVersion = "1", "2" }, []string{"engine_version false it is 2.64.0, expected is 1", "trtllm_version false it is 1.1.0, expected is 2"}, "it is not what its pool expects: engine_version, trtllm_version"},
