@@ -227,6 +227,7 @@ func TestGPUsOfAServer(t *testing.T) {
 		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
 		{"a number that is none", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
 		{"by the memory of the largest", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n", "2x 96 bytes"},
+		{"by the memory of those that say it", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n", "2x 80 bytes"},
 		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
 	} {
 		got, ok := readPage(t, c.kind, []byte(c.lines)).GPU()
@@ -239,6 +240,17 @@ func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 	page := readPage(t, engine.NIM, fmt.Appendf(nil, "num_request_max %v\n", math.NaN()))
 	_, ok := page.RequestsLimit()
 	require.False(t, ok)
+
+	e := of(t, engine.SGLang)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	block := cache.Block()
+	defer block.Release()
+	require.NoError(t, cache.Parse(block, []byte("sglang:page_size{dp_rank=\"0\"} 64\nsglang:page_size{dp_rank=\"1\"} NaN\n"), ""))
+	page = engine.ReadPage(e, block)
+	size, ok := page.KVBlockTokens()
+	require.True(t, ok, "the other rank says it")
+	require.InDelta(t, 64, size, 0)
+	require.False(t, page.Refresh(block), "the same page says nothing new")
 }
 
 func TestASeriesWithTwoLabelsForModelsIsOfTheOneThatIsServed(t *testing.T) {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -13,7 +14,7 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 	for signal, series := range p.watched {
 		most := 0.0
 		for _, at := range series {
-			if v, ok := b.WatchedValue(at); ok {
+			if v, ok := b.WatchedValue(at); ok && !math.IsNaN(v) {
 				most = max(most, v)
 			}
 		}
