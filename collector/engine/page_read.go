@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -108,7 +109,8 @@ func (p *said) readSeries(e Engine, meanings []Indexed, at int, name string, lse
 	}
 }
 
-// readInfo takes in what the labels of a series say.
+// readInfo takes in what the labels of a series say; one that leaves something out
+// takes nothing back of what another said.
 func (p *said) readInfo(of Signal, name string, lset labels.Labels) {
 	switch of { //nolint:exhaustive // Only these say something.
 	case EngineIterations:
@@ -117,11 +119,12 @@ func (p *said) readInfo(of Signal, name string, lset labels.Labels) {
 			slices.Sort(p.executors)
 		}
 	case StatedVersion:
-		p.version = plainVersion(lset.Get("tensorrt_llm_version"))
+		p.version = cmp.Or(plainVersion(lset.Get("tensorrt_llm_version")), p.version)
 	case ModelConfig:
-		p.gpuType = plainText(lset.Get("gpu_type"))
+		p.gpuType = cmp.Or(plainText(lset.Get("gpu_type")), p.gpuType)
 	case ParallelConfig:
-		p.gpus, _ = strconv.Atoi(lset.Get("gpu_count"))
+		gpus, _ := strconv.Atoi(lset.Get("gpu_count"))
+		p.gpus = cmp.Or(gpus, p.gpus)
 	}
 }
 

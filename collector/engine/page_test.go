@@ -126,8 +126,9 @@ nv_llm_output_token_len_bucket{le="1",model="a"} 8
 
 func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
 	for text, want := range map[string]string{
-		`nv_llmapi_info{model="llm",module_version="1",tensorrt_llm_version="1.3.0rc14"} 1`: "1.3.0rc14",
-		`nv_llmapi_info{model="llm",module_version="1"} 1`:                                  "unknown",
+		`nv_llmapi_info{model="llm",module_version="1",tensorrt_llm_version="1.3.0rc14"} 1`:                                             "1.3.0rc14",
+		`nv_llmapi_info{model="llm",module_version="1"} 1`:                                                                              "unknown",
+		`nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.0"} 1` + "\n" + `nv_llmapi_info{model="other",tensorrt_llm_version=""} 1`: "1.2.0",
 	} {
 		version, source := (&engine.Facts{}).ResolveVersion(of(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")
 		require.Equal(t, want, version)
@@ -226,6 +227,12 @@ func TestGPUsOfAServer(t *testing.T) {
 		{"by name and number", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\ntrtllm_parallel_config_info{gpu_count=\"8\"} 1\n", "8x NVIDIA H100"},
 		{"by name", engine.TRTLLMServe, "trtllm_model_config_info{gpu_type=\"NVIDIA H100\"} 1\n", "1x NVIDIA H100"},
 		{"a number that is none", engine.TRTLLMServe, "trtllm_parallel_config_info{gpu_count=\"some\"} 1\ntrtllm_model_config_info{gpu_type=\"L4\"} 1\n", "1x L4"},
+		{
+			"by the process that says it", engine.TRTLLMServe,
+			"trtllm_model_config_info{gpu_type=\"L4\",pid=\"1\"} 1\ntrtllm_model_config_info{gpu_type=\"\",pid=\"2\"} 1\n" +
+				"trtllm_parallel_config_info{gpu_count=\"2\",pid=\"1\"} 1\ntrtllm_parallel_config_info{pid=\"2\"} 1\n",
+			"2x L4",
+		},
 		{"by the memory of the largest", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} 96\n", "2x 96 bytes"},
 		{"by the memory of those that say it", engine.Triton, "nv_gpu_memory_total_bytes{gpu_uuid=\"a\"} 80\nnv_gpu_memory_total_bytes{gpu_uuid=\"b\"} Nan\n", "2x 80 bytes"},
 		{"not at all", engine.Triton, "nv_gpu_utilization{gpu_uuid=\"a\"} 1\n", ""},
