@@ -22,6 +22,7 @@ func TestDynamoIsJudgedByWhatItListsNotByItsStatus(t *testing.T) {
 		detail string
 	}{
 		{"a frontend with a worker and a model", answers{"/health": some, "/v1/models": `{"data":[{"id":"m"}]}`}, engine.APIReady, "200"},
+		{"a frontend behind a proxy that answers in its place", answers{"/health": some, "/v1/models": `{"error":"try again"}`}, engine.APIReady, "200"},
 		{"a frontend whose worker died a moment ago", answers{"/health": some, "/v1/models": `{"object":"list","data":[]}`}, engine.APINotReady, "no model"},
 		{"a frontend that does not list models", answers{"/health": some}, engine.APIReady, "200"},
 		{"an empty frontend", answers{"/health": `{"status":"healthy","endpoints":[],"instances":[]}`}, engine.APINotReady, "no worker"},

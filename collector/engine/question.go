@@ -125,9 +125,14 @@ type modelList struct {
 	} `json:"data"`
 }
 
-// models asks for the list of models.
+// models asks for the list of models. An answer without a list, as a proxy may give
+// with 200, says nothing of the models.
 func (q *questions) models(ctx context.Context) (list modelList, ok bool) {
-	_, ok = q.get(ctx, "/v1/models", &list)
+	const path = "/v1/models"
+	if _, ok = q.get(ctx, path, &list); ok && list.Data == nil {
+		q.problems = append(q.problems, Problem{Question: http.MethodGet + " " + path, Reason: "answers JSON without a list of models"})
+		return list, false
+	}
 	return list, ok
 }
 

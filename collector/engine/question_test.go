@@ -214,3 +214,16 @@ func TestWhatBoundsAnswers(t *testing.T) {
 	f = ask(t, engine.NIM, answers{"/v1/version": `{"release":" 1.0.0\n"}`})
 	require.Equal(t, "1.0.0", f.EngineVersion)
 }
+
+func TestAnAnswerWithoutAListSaysNothingOfTheModels(t *testing.T) {
+	before := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[{"id":"tiny","owned_by":"vllm"}]}`})
+	for _, text := range []string{`{}`, `null`, `{"error":"try again"}`, `{"data":null}`, `{"data":"tiny"}`} {
+		f := ask(t, engine.VLLM, answers{"/v1/models": text, "/version": `{"version":"0.32.0"}`})
+		require.False(t, f.Listed, text)
+		require.Equal(t, []engine.Problem{{Question: "GET /v1/models", Reason: "answers JSON without a list of models"}}, f.Problems, text)
+		require.Len(t, f.Over(&before).Models, 1, "what it listed before still counts")
+	}
+	f := ask(t, engine.VLLM, answers{"/v1/models": `{"data":[]}`})
+	require.True(t, f.Listed)
+	require.Empty(t, f.Over(&before).Models, "it has none any more")
+}
