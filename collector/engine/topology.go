@@ -49,6 +49,8 @@ type treatment struct {
 	// handsOver and the others are explained with the methods of [Topology].
 	handsOver                  Trust
 	ensemble, inFlight, behind bool
+	// unloaded is true of one that the server lists and does not have loaded.
+	unloaded bool
 }
 
 // Seen are the models that a page names: all, those that show an executor of
@@ -222,11 +224,14 @@ func (t *Topology) QueuedByCore(model string) bool {
 
 // EntryModel is the model that clients call; where it is not clear which that
 // is, why not, for people. Of ensemble and BLS model over the same parts it is
-// the ensemble.
+// the ensemble, and of models that are no parts one that is loaded.
 func (t *Topology) EntryModel() (name, why string) {
 	names := t.inRole(RoleEntry)
 	if len(names) == 0 {
 		names = append(t.inRole(RoleSingle), t.inRole(RoleUnknown)...)
+		if loaded := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return t.models[n].unloaded }); len(loaded) > 0 {
+			names = loaded
+		}
 	}
 	switch {
 	case len(names) == 0:

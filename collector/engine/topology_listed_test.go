@@ -49,3 +49,25 @@ func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
 		}
 	}
 }
+
+// TestModelsThatAreNotLoadedAreInNobodysWay has a repository with more models than
+// the server loaded, as with --model-control-mode=explicit.
+func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
+	rest := []engine.ModelFacts{{Name: "never loaded"}, {Name: "unloaded", State: engine.ModelUnavailable}}
+	for says, c := range map[string]struct {
+		state, called string
+		role          engine.Role
+		more          []engine.ModelFacts
+	}{
+		"one that is loaded, and its config is not known": {engine.ModelReady, "tensorrt_llm", engine.RoleSingle, nil},
+		"one that is about to be":                         {engine.ModelLoading, "tensorrt_llm", engine.RoleSingle, nil},
+		"another that is loaded":                          {engine.ModelReady, "", engine.RoleUnknown, []engine.ModelFacts{{Name: "other", State: engine.ModelReady}}},
+		"none that is loaded":                             {engine.ModelUnavailable, "", engine.RoleSingle, nil},
+	} {
+		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
+		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
+		called, _ := got.EntryModel()
+		require.Equal(t, c.called, called, says)
+		require.Equal(t, c.role, got.Role("tensorrt_llm"), says)
+	}
+}

@@ -28,6 +28,11 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	for _, n := range seen.Names {
 		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n), slices.Contains(seen.Inner, n))
 	}
+	for i := range facts {
+		m := t.models[facts[i].Name]
+		m.unloaded = facts[i].State == ModelUnavailable || facts[i].State == "" && !facts[i].Configured
+		t.models[facts[i].Name] = m
+	}
 	tritonGroups(t, seen.Names, byName)
 	tritonAffixed(t, seen.Names, byName)
 	tritonUnresolved(t, seen, byName)
@@ -140,12 +145,12 @@ func tritonTemplate(name string) (word string, affix [2]string) {
 }
 
 // tritonUnresolved finds models that may be parts of each other: next to an
-// executor, several whose config is not known and of whom no name says what they
-// are.
+// executor, several that are loaded, whose config is not known and of whom no name
+// says what they are.
 func tritonUnresolved(t *Topology, seen Seen, facts map[string]*ModelFacts) {
 	var open []string
 	for _, n := range seen.Names {
-		if t.roles[n] == RoleSingle && facts[n] == nil {
+		if t.roles[n] == RoleSingle && facts[n] == nil && !t.models[n].unloaded {
 			open = append(open, n)
 		}
 	}
