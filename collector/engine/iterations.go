@@ -51,7 +51,9 @@ type Iterations struct {
 	sums    IterationSums
 	started bool
 	newest  uint64
-	dropped uint64
+	// dropped are the rows that the server lost by its own count, lost those of the
+	// last answer.
+	dropped, lost uint64
 	// seen are the rows of the last iterations, by iteration and rank.
 	seen map[rowKey]uint64
 }
@@ -79,7 +81,7 @@ func (b *Iterations) Add(from *IterationStats, text []byte, complete bool) (Iter
 	}
 	b.sums.Queued, b.sums.Active, b.sums.Foreign = nil, nil, false
 	missing := b.sums.Missing
-	dropped := b.dropped
+	b.lost = 0
 	var newest *Iteration
 	for i := range rows {
 		if !b.fresh(&rows[i], i == 0 && len(rows) >= from.Keeps || !complete && i == 0) {
@@ -94,7 +96,7 @@ func (b *Iterations) Add(from *IterationStats, text []byte, complete bool) (Iter
 		b.sums.Queued, b.sums.Active = plain(newest.Queued), plain(newest.Active)
 	}
 	// What the server says it dropped itself, nobody else took.
-	if b.dropped-dropped >= b.sums.Missing-missing {
+	if b.lost >= b.sums.Missing-missing {
 		b.sums.Foreign = false
 	}
 	return b.sums, nil
@@ -111,8 +113,11 @@ func (b *Iterations) fresh(r *Iteration, excused bool) bool {
 	case b.started && (again || at+late < b.newest):
 		b.started, b.dropped = false, 0
 	}
-	if r.Dropped != nil {
-		b.dropped = max(b.dropped, *r.Dropped)
+	if r.Dropped != nil && *r.Dropped > b.dropped {
+		if b.started {
+			b.lost += *r.Dropped - b.dropped // What was lost before the first row left no hole.
+		}
+		b.dropped = *r.Dropped
 	}
 	switch {
 	case !b.started:

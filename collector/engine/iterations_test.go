@@ -78,6 +78,16 @@ func TestIterationsCountOnceAndHolesAreSeen(t *testing.T) {
 			},
 			3, 1, 6, 2, false,
 		},
+		{
+			"another reader took some of a server that restarted after it had dropped some",
+			[]answer{{list(row(500, `"statsDroppedFrames":5`)), false}, {list(row(0, `"statsDroppedFrames":0`), row(3, `"statsDroppedFrames":0`)), false}},
+			3, 2, 6, 3, true,
+		},
+		{
+			"another reader took some of a server that had dropped others before it was asked",
+			[]answer{{list(row(11, `"statsDroppedFrames":7`), row(14, `"statsDroppedFrames":7`)), false}},
+			2, 2, 4, 4, true,
+		},
 		{"the server began again", []answer{{rows(500, 510), false}, {rows(0, 4), false}}, 16, 0, 32, 4, false},
 		{"the server began again after few iterations", []answer{{rows(0, 10), false}, {list(row(0, `"timestamp":"later"`), row(1)), false}}, 13, 0, 26, 1, false},
 		{"a row that is late", []answer{{list(row(1), row(3), row(2), row(4)), false}}, 4, 1, 8, 4, true},
