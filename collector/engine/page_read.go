@@ -154,7 +154,8 @@ func sorted[V any](set map[string]V) []string { return slices.Sorted(maps.Keys(s
 // or from each rank of one engine.
 type repeats struct {
 	series []labels.Labels
-	names  map[string]bool
+	// names are the models that each name is shown of; empty for none.
+	names map[string]map[string]bool
 	// first are the places of the series that count among those that are the same
 	// but for the labels of [Meaning.Copies].
 	first map[string]int
@@ -162,10 +163,13 @@ type repeats struct {
 
 // newRepeats finds what a page repeats.
 func newRepeats(index Index, series []labels.Labels) *repeats {
-	r := &repeats{series: series, names: make(map[string]bool), first: make(map[string]int)}
+	r := &repeats{series: series, names: make(map[string]map[string]bool), first: make(map[string]int)}
 	for i := range series {
 		name := series[i].Get(model.MetricNameLabel)
-		r.names[name] = true
+		if r.names[name] == nil {
+			r.names[name] = make(map[string]bool)
+		}
+		r.names[name][modelOf(series[i])] = true
 		for _, m := range index[name] {
 			if len(m.Copies) == 0 {
 				continue
@@ -189,11 +193,18 @@ func (r *repeats) without(i int, names []string) string {
 // less are those of a series' meanings that no other series has already.
 func (r *repeats) less(meanings []Indexed, i int) []Indexed {
 	again := func(m Indexed) bool {
-		return slices.ContainsFunc(m.Unless, func(name string) bool { return r.names[name] }) ||
+		return slices.ContainsFunc(m.Unless, func(name string) bool { return r.says(name, modelOf(r.series[i])) }) ||
 			len(m.Copies) > 0 && r.first[r.without(i, m.Copies)] != i
 	}
 	if !slices.ContainsFunc(meanings, again) {
 		return meanings
 	}
 	return slices.DeleteFunc(slices.Clone(meanings), again)
+}
+
+// says says whether a name is shown of a model, or of none that is named; of a
+// series that names none any will do.
+func (r *repeats) says(name, of string) bool {
+	models := r.names[name]
+	return models[of] || models[""] || of == "" && len(models) > 0
 }

@@ -1,0 +1,25 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+func TestWhatOneModelSaysBetterTakesNothingFromAnother(t *testing.T) {
+	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="cpp",version="1"} 1
+nv_inference_request_success{model="api",version="1"} 1
+nv_trt_llm_request_metrics{model="cpp",request_type="active",version="1"} 3
+nv_trt_llm_request_metrics{model="api",request_type="active",version="1"} 5
+nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
+`))
+	active := make(map[string][]string)
+	for _, s := range page.Sources() {
+		if s.Meaning.Signal == engine.RequestsActive {
+			active[s.Model] = append(active[s.Model], s.Meaning.Name)
+		}
+	}
+	require.Equal(t, map[string][]string{"cpp": {"nv_trt_llm_request_metrics"}, "api": {"nv_llmapi_requests_in_flight"}}, active)
+}
