@@ -41,7 +41,7 @@ func (m *mark) on(body []byte) bool {
 // words are the mark for people.
 func (m *mark) words() string {
 	if m.anywhere {
-		return "the page has " + m.text
+		return "the page has " + strings.TrimLeft(m.text, "{,")
 	}
 	return "the page has names that begin with " + m.text
 }

@@ -171,6 +171,8 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"NIM once requests have ended", "e2e_request_latency_seconds_sum 1\nrequest_finish_total 1\n", engine.NIM},
 		{"a worker of Dynamo shows the engine inside", "trtllm_request_success_total 1\ndynamo_component_uptime_seconds 1\n", engine.Dynamo},
 		{"a worker of Dynamo before its own series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
+		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
+		{"a tag of Triton that is called alike", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
 		{"trtllm-serve says another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
 		{"a worker of an older Dynamo", "trtllm:request_success_total 1\n", engine.Dynamo},
 		{"its names in front of unprefixed ones", "e2e_request_latency_seconds_sum 1\ntrtllm:request_success_total 1\n", engine.Dynamo},

@@ -19,13 +19,15 @@ const (
 )
 
 // A worker shows the series of the engine inside as well. It calls TensorRT-LLM
-// engine_type trtllm, where trtllm-serve says pytorch, or undefined; nobody else
-// writes the prefix trtllm with a colon. Requests for models that nobody serves
+// engine_type trtllm, where trtllm-serve says pytorch, or undefined (Triton writes an
+// operator's tag of that name with an underscore before it); nobody else writes the
+// prefix trtllm with a colon. Requests for models that nobody serves
 // are counted under one made-up name.
 var _ = register(&dynamo{base{
 	kind: Dynamo, path: "/metrics",
 	detection: detection{marks: []mark{
-		{text: `engine_type="trtllm"`, anywhere: true, weight: 9},
+		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
+		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: "dynamo_", weight: 8},
 		{text: "trtllm:", weight: 4},
 	}},
