@@ -182,7 +182,12 @@ func TestWhichModelsAreHeldAgainstTheProfile(t *testing.T) {
 	require.Equal(t, "model m has 4 instances; set instance_group count: 1 with one GPU", triton.Determinism(facts, nil)[0].Reason)
 	facts.Models = append(facts.Models, engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm", Instances: many[:1]})
 	require.Equal(t, "model llm has 4 instances; set instance_group count: 1 with one GPU", triton.Determinism(facts, nil)[0].Reason, "where there is an LLM only that counts")
-	facts.Models[len(facts.Models)-1] = engine.ModelFacts{Name: "tensorrt_llm"}
+	one := engine.ModelFacts{Name: "tensorrt_llm", Configured: true, Backend: "tensorrtllm", Instances: []engine.InstanceGroup{{Count: 1}}}
+	facts.Models = append(facts.Models, one)
+	require.Equal(t, "model llm has 4 instances; set instance_group count: 1 with one GPU", triton.Determinism(facts, nil)[0].Reason, "of several LLMs each counts")
+	facts.Models[len(facts.Models)-2].State = engine.ModelUnavailable
+	require.True(t, triton.Determinism(facts, nil)[0].OK, "one that was unloaded answers nobody")
+	facts.Models = append(facts.Models[:len(facts.Models)-2], engine.ModelFacts{Name: "tensorrt_llm"})
 	require.Empty(t, triton.Determinism(facts, nil), "its config is not known")
 }
 

@@ -31,17 +31,20 @@ func (*tritonPage) Determinism(f *Facts, p *Page) []target.Check {
 // tritonWorkers are the models that run the LLM, of which the config is known: not
 // ensembles, BLS models or tokenizers, which give the same answer anyhow.
 func tritonWorkers(f *Facts, p *Page) []*ModelFacts {
-	if llm := tritonLLM(f, p); llm != nil {
-		if !llm.Configured {
-			return nil
-		}
-		return []*ModelFacts{llm}
+	llm := tritonLLM(f, p)
+	if llm != nil && !llm.Configured {
+		return nil
 	}
 	var models []*ModelFacts
 	for i := range f.models() {
 		m := &f.Models[i]
 		tokenizer := m.Name == preprocessing || m.Name == postprocessing
-		if m.Configured && m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer {
+		runs := m.Platform != platformEnsemble && len(m.Calls) == 0 && !tokenizer
+		if llm != nil {
+			// Others of its kind may be a draft model, or serve something else.
+			runs = m == llm || m.State != ModelUnavailable && (m.Backend == backendCPP || m.Backend == backendVLLM)
+		}
+		if m.Configured && runs {
 			models = append(models, m)
 		}
 	}
