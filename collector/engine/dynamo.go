@@ -89,7 +89,7 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
 		{
 			Name: "dynamo_component_inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
-			Unless: []string{"num_requests_running", "trtllm_num_requests_running", "trtllm:num_requests_running", "vllm:num_requests_running"},
+			Unless: []string{ofAny + "num_requests_running", ofAny + "trtllm_num_requests_running", ofAny + "trtllm:num_requests_running", ofAny + "vllm:num_requests_running"},
 		},
 	}, append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)...)
 }

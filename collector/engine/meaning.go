@@ -64,8 +64,9 @@ type Meaning struct {
 	// Where are the labels that series of the name must have, as "label=value", or
 	// "label=begin*" for values that begin so; empty takes all of them.
 	Where []string
-	// Unless are names, as in Name, next to which the series says nothing new:
-	// those of newer releases for the same, which some show side by side.
+	// Unless are names, as in Name, next to which, for the same model, the series says
+	// nothing new: those of newer releases for the same, which some show side by
+	// side. Behind [ofAny] it is those of any model.
 	Unless []string
 	// Copies are labels by whose values a server repeats one number, as each rank
 	// of a tensor-parallel engine does; one of the series counts.
@@ -121,6 +122,9 @@ var indexes = sync.OnceValue(func() map[Kind]Index {
 	}
 	return made
 })
+
+// ofAny begins a name of [Meaning.Unless] whose servers call the model otherwise.
+const ofAny = "any "
 
 // IndexOf gives the meanings of a kind, prepared for look-up.
 func IndexOf(e Engine) Index { return indexes()[e.Kind()] }

@@ -23,3 +23,16 @@ nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
 	}
 	require.Equal(t, map[string][]string{"cpp": {"nv_trt_llm_request_metrics"}, "api": {"nv_llmapi_requests_in_flight"}}, active)
 }
+
+func TestAWorkersOwnCountGivesWayToItsEnginesWhateverBothCallTheModel(t *testing.T) {
+	page := readPage(t, engine.Dynamo, []byte(`dynamo_component_inflight_requests{dynamo_endpoint="generate",model="org/llama",model_name="org/llama"} 24
+vllm:num_requests_running{engine="0",model_name="llama"} 16
+`))
+	var active []string
+	for _, s := range page.Sources() {
+		if s.Meaning.Signal == engine.RequestsActive {
+			active = append(active, s.Meaning.Name)
+		}
+	}
+	require.Empty(t, active)
+}

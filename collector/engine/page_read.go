@@ -205,6 +205,7 @@ func (r *repeats) less(meanings []Indexed, i int) []Indexed {
 // says says whether a name is shown of a model, or of none that is named; of a
 // series that names none any will do.
 func (r *repeats) says(name, of string) bool {
+	name, all := strings.CutPrefix(name, ofAny)
 	models := r.names[name]
-	return models[of] || models[""] || of == "" && len(models) > 0
+	return models[of] || models[""] || (all || of == "") && len(models) > 0
 }
