@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // CacheConfig is the alias whose labels are numbers of ours: its name, and the
@@ -63,10 +65,12 @@ func (p *program) cacheSizes(w *Window) map[string]cacheSize {
 func whole(v float64) bool { return v >= 1 && v < 1<<53 && v == float64(int64(v)) }
 
 // sizeCaches makes the program again when a cache has another size than its label
-// says: once in the life of most servers.
-func (d *Deriver) sizeCaches() {
+// says: once in the life of most servers. The page is shown by the new one, which
+// has not seen its histograms yet.
+func (d *Deriver) sizeCaches(page *exposition.Block) {
 	if sizes := d.program.cacheSizes(d.window); !maps.Equal(sizes, d.opts.caches) {
 		d.opts.caches = sizes
 		d.compile(d.read)
+		d.program.compare(page, &d.now) // They are counted already.
 	}
 }

@@ -134,7 +134,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 		d.watchFailures()
 		d.watchWork()
 		d.watchLoad()
-		d.sizeCaches()
+		d.sizeCaches(page)
 	}
 	return d.out.out.Over(page, d.program.room(), d)
 }

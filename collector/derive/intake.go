@@ -86,13 +86,18 @@ func (r *program) values(page *exposition.Block, row []float64, now *moment, sta
 			row[i] = math.NaN()
 		}
 	}
-	stats.BrokenHistograms += r.broken
+	stats.BrokenHistograms += r.broken + r.compare(page, now)
+}
+
+// compare notes which histograms of a page may be shown, and counts the others.
+func (r *program) compare(page *exposition.Block, now *moment) (broken uint64) {
 	for i := range r.histograms {
 		h := &r.histograms[i]
 		if now.whole[i] = h.grows(page); !now.whole[i] {
-			stats.BrokenHistograms++
+			broken++
 		}
 	}
+	return broken
 }
 
 // suspect counts the values of a page that are not what they may be, and takes
