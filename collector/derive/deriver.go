@@ -130,6 +130,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 		d.compile(read)
 	}
 	d.program.values(page, d.row, &d.now, &d.window.stats)
+	d.window.lessen(d.program.lessened, d.row)
 	if d.window.push(int64(at), d.row) {
 		d.watchFailures()
 		d.watchWork()

@@ -21,6 +21,8 @@ type intake struct {
 	appears []bool
 	// judged are the places of which something may be wrong.
 	judged []judged
+	// lessened are the columns that are made of others.
+	lessened []lessened
 }
 
 // columnKey is what a column is of: the signal and the labels of its series, without

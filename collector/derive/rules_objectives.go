@@ -16,7 +16,8 @@ import (
 
 // objective counts the requests of one front by an objective. All three only
 // grow, as long as the server's own counters do: what the server counted is all
-// they are made of, so that a restart of the exporter loses nothing.
+// they are made of, so that a restart of the exporter loses nothing but how high
+// what is [lessened] was.
 type objective struct {
 	name   slo.Name
 	labels labels.Labels
@@ -221,13 +222,12 @@ func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 		if c == nil {
 			continue
 		}
-		once, ok := w.totals(c.once)
-		less, known := w.totals(c.less)
+		once, ok := c.soFar(w)
 		twice, whole := w.totals(c.twice)
-		if !ok || !known || !whole {
+		if !ok || !whole {
 			return 0, false
 		}
-		sum += max(once-less, 0) + twice/2
+		sum += once + twice/2
 	}
 	return sum, true
 }

@@ -113,8 +113,10 @@ type endedSince struct {
 // those of ensembles, which count each failure twice.
 type tally struct {
 	once, twice []int
-	// less are requests that are counted in another class as well.
+	// less are requests that are counted in another class as well, rest is the column
+	// of once without them.
 	less []int
+	rest int
 	// partial says that the server counts only some requests of the class.
 	partial bool
 }
@@ -137,8 +139,22 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
 		o.bound(p, p.of(engine.ModelFailed, id), of)
 	}
+	for _, class := range classOrder {
+		if c := o.classes[class]; c != nil && len(c.once) > 0 && len(c.less) > 0 {
+			c.rest = p.lessen(id, of, class, c.once, c.less)
+		}
+	}
 	o.ended = newPerPage(p, o.count)
 	return o
+}
+
+// soFar is how many requests of the class were counted once, and in no other, since
+// the server started.
+func (c *tally) soFar(w *Window) (float64, bool) {
+	if len(c.once) > 0 && len(c.less) > 0 {
+		return w.Last(c.rest)
+	}
+	return w.totals(c.once)
 }
 
 // bound adds what bounds how many of a front's failures were counted once.
@@ -317,8 +333,8 @@ func requestsTotal() Rule {
 			if e == nil {
 				e = constant(0)
 			}
-			if class == engine.ClassOK && len(aborted) > 0 {
-				e = excess(e, p.sum(aborted))
+			if class == engine.ClassOK && o.classes[class] != nil && len(aborted) > 0 {
+				e = o.classes[class].soFar
 			}
 			if class == engine.ClassOK && at.model != "" && !o.known {
 				class = engine.ClassUnknown
