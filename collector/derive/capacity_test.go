@@ -164,3 +164,24 @@ func TestALatencyThatMeasuresFewRequestsSaysSo(t *testing.T) {
 	b.page(page(1)...)
 	require.InDelta(t, 0.25, b.page(page(2)...).at(t, `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`), 1e-9)
 }
+
+// TestALatencyIsComparedWithTheRequestsOfItsOwnStretch has a vLLM all of whose
+// requests are measured, by a histogram that was no number on one page.
+func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
+	const series = `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`
+	b := newBench(t, engine.VLLM, "m")
+	page := func(ended int, measured string) values {
+		return b.page(
+			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`,
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, ended),
+			`vllm:time_to_first_token_seconds_bucket{engine="0",model_name="m",le="+Inf"} `+measured,
+			`vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} `+measured,
+			`vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} `+measured,
+		)
+	}
+	page(0, "0")
+	require.InDelta(t, 1, page(100, "100").at(t, series), 1e-9)
+	page(200, "NaN").lacks(t, series)
+	page(300, "300").lacks(t, series, "what went on meanwhile is not known")
+	require.InDelta(t, 1, page(310, "310").at(t, series), 1e-9, "the ten since then")
+}

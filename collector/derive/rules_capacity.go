@@ -165,13 +165,14 @@ func coverage() Rule {
 			if len(counts) == 0 {
 				continue
 			}
+			all := slices.Concat(o.all, counts)
 			p.emit(f, p.forFront(id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-				seen, _, ok := w.Increase(counts...)
-				ended, whole := o.ended.of(w)
-				if !ok || !whole || ended.total <= 0 {
+				row, _, ok := w.common(all)
+				if !ok {
 					return 0, false
 				}
-				return min(seen/ended.total, 1), true
+				ended := o.total(w, row)
+				return min(w.grown(counts, row)/ended, 1), ended > 0
 			})
 		}
 	}).by("signal")

@@ -231,11 +231,16 @@ func (o *outcome) count(w *Window, into *endedSince) (whole bool) {
 	if into.row, into.seconds, whole = w.common(o.all); !whole {
 		return false
 	}
-	into.total = 0
-	for _, class := range classOrder {
-		into.total += o.since(w, into.row, class)
-	}
+	into.total = o.total(w, into.row)
 	return true
+}
+
+// total is how many requests ended since a row.
+func (o *outcome) total(w *Window, row int) (sum float64) {
+	for _, class := range classOrder {
+		sum += o.since(w, row, class)
+	}
+	return sum
 }
 
 // classOrder are the classes in one order, in which they are added up.
