@@ -102,6 +102,40 @@ func TestWhatTheExecutorHidesIsEstimated(t *testing.T) {
 	require.InDelta(t, 20, page(2).at(t, `queue_hidden_requests_estimate{model_id="ensemble"}`), 1e-9)
 }
 
+// TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime has 24 requests in a model
+// all the time, of which its executor shows 4 and Triton's queue so many.
+func TestWhatIsHiddenIsLessThanWhatIsShownOverTheSameTime(t *testing.T) {
+	for _, c := range []struct {
+		says    string
+		pending []int
+		// active are what the executor shows, below zero where it is not on the page.
+		active []int
+		want   float64
+	}{
+		{"as many wait on each page", []int{8, 8, 8}, []int{4, 4, 4}, 12},
+		{"none on the last", []int{12, 12, 0}, []int{4, 4, 4}, 12},
+		{"all on the last", []int{0, 0, 24}, []int{4, 4, 4}, 12},
+		{"the executor is not on the first", []int{8, 4, 4}, []int{-1, 4, 4}, 16},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false))
+			var got values
+			for n, pending := range c.pending {
+				page := []string{
+					fmt.Sprintf(`nv_inference_request_success{model="llm",version="1"} %d`, 25*n),
+					fmt.Sprintf(`nv_inference_request_duration_us{model="llm",version="1"} %d`, 24*5*n*1_000_000),
+					fmt.Sprintf(`nv_inference_pending_request_count{model="llm",version="1"} %d`, pending),
+				}
+				if c.active[n] >= 0 {
+					page = append(page, fmt.Sprintf(`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} %d`, c.active[n]))
+				}
+				got = b.page(page...)
+			}
+			require.InDelta(t, c.want, got.at(t, `queue_hidden_requests_estimate{model_id="llm"}`), 1e-9)
+		})
+	}
+}
+
 // TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests has next to that ensemble a
 // Python model that hands its requests over, whose counter may have begun again.
 func TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests(t *testing.T) {

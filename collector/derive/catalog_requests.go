@@ -98,7 +98,7 @@ func queueFamilies() []Family {
 			exposed),
 		gauge("queue_hidden_requests_estimate", Rough, hiddenQueue(),
 			"Requests that wait beyond what the executor admits, which Triton exposes nowhere, estimated by Little's law over the window: the time that the requests which ended spent in the ensemble, by time, less those that are shown. Absent while requests end at a decoupled entry; too small while the queue grows, for it is that which the requests that ended found.",
-			"sum(rate(nv_inference_request_duration_us)) of the entry models - avg(active) - pending, at least 0").
+			"sum(rate(nv_inference_request_duration_us)) of the entry models - avg(active) - avg(pending), at least 0").
 			noQuery(whyPages),
 		gauge("headroom_requests", Sampled, headroom(),
 			"How many more requests the engine could take on at once: free places, or as many as the free tokens of the KV cache hold of the mean request of the window, whichever is less.",

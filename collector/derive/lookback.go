@@ -54,12 +54,21 @@ func (w *Window) Mean(column int) (float64, bool) {
 	if at > w.now || math.IsNaN(w.current[column]) {
 		return 0, false
 	}
-	sum, n := 0.0, 0
+	return w.mean([]int{column}, row), true
+}
+
+// mean is the mean of what gauges add up to, over the pages from a row of a stretch
+// on in which they are whole.
+func (w *Window) mean(columns []int, row int) float64 {
+	sum, n := 0.0, 1
+	for _, c := range columns {
+		sum += w.current[c]
+	}
 	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
-		sum += w.kept(row, column)
+		sum += w.total(columns, row)
 		n++
 	}
-	return (sum + w.current[column]) / float64(n+1), true
+	return sum / float64(n)
 }
 
 // Product is what a gauge adds up to over the growth of a counter, as tokens

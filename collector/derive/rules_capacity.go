@@ -26,16 +26,17 @@ func hiddenQueue() Rule {
 			times = append(times, p.counted(p.at(engine.ModelRequestSeconds, id, front))...)
 			gate = p.and(gate, p.onlyWithout(checkDurations, front.model))
 		}
-		inside := rates(times)
-		if inside == nil || active < 0 {
+		if len(times) == 0 || active < 0 {
 			return
 		}
-		pending := orNone(p.pending(id))
+		shown := append(p.counted(p.queues(id)), active)
+		all := slices.Concat(times, shown)
 		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
-			all, okAll := inside(w)
-			shown, okShown := w.Mean(active)
-			waits, okWaits := pending(w)
-			return max(all-shown-waits, 0), okAll && okShown && okWaits && w.still(others, times)
+			row, seconds, ok := w.common(all)
+			if !ok {
+				return 0, false
+			}
+			return max(w.grown(times, row)/seconds-w.mean(shown, row), 0), w.still(others, times)
 		})
 	})
 }

@@ -5,8 +5,11 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // pending is what waits in Triton's own queues for one model id. Ensembles
 // have no queue of their own (core ensemble_scheduler.cc); what waits for a
 // model behind the LLM is tokens of requests that run.
-func (p *Plan) pending(id string) Eval {
-	return p.sum(selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.Behind(g.model) }))
+func (p *Plan) pending(id string) Eval { return p.sum(p.queues(id)) }
+
+// queues are those queues.
+func (p *Plan) queues(id string) []*group {
+	return selected(p.of(engine.ModelPending, id), func(g *group) bool { return !p.identity.Topology.Behind(g.model) })
 }
 
 // queueDepth is everything that is known to wait. Without the engine's part
