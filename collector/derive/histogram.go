@@ -26,6 +26,8 @@ func (p *Plan) distribute(f *Family, g *group, lset labels.Labels) {
 	case g.single():
 		p.passWhole(f, g, lset, gate)
 		return
+	default:
+		gate = p.and(gate, p.summed(g, f.Name+lset.String()))
 	}
 	for _, at := range points {
 		text, moved := at.text, shift
@@ -82,6 +84,39 @@ func (p *Plan) passWhole(f *Family, g *group, lset labels.Labels, gate int) {
 type passedHistogram struct {
 	first, gate, shift int
 	places             []exposition.Place
+}
+
+// summedHistogram is a histogram each part of which is the sum of several columns:
+// its buckets, then sum and count.
+type summedHistogram [][]int
+
+// summed is open while all parts of a histogram of several series may be shown.
+func (p *Plan) summed(g *group, key string) int {
+	var h summedHistogram
+	for _, b := range g.buckets {
+		h = append(h, p.columnsOf(b.members))
+	}
+	h = append(h, p.columnsOf(g.sum), p.columnsOf(g.count))
+	p.program.summed = append(p.program.summed, h)
+	return p.when("summed "+key, func(w *Window) bool { return h.grows(w.current) })
+}
+
+// grows is what it is of histograms of single series, in a row.
+func (h summedHistogram) grows(row []float64) bool {
+	sum, before := len(h)-2, 0.0
+	for i, columns := range h {
+		v := 0.0
+		for _, c := range columns {
+			v += row[c]
+		}
+		if !(v >= 0) || i != sum && v < before {
+			return false
+		}
+		if i != sum {
+			before = v
+		}
+	}
+	return true
 }
 
 // grows says whether the buckets grow up to the count, and all is finite.

@@ -89,6 +89,11 @@ func (r *program) values(page *exposition.Block, row []float64, now *moment, sta
 		}
 	}
 	stats.BrokenHistograms += r.broken + r.compare(page, now)
+	for _, h := range r.summed {
+		if !h.grows(row) {
+			stats.BrokenHistograms++
+		}
+	}
 }
 
 // compare notes which histograms of a page may be shown, and counts the others.

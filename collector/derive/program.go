@@ -36,12 +36,14 @@ type program struct {
 
 // parts are what series are made of: text that is passed on as it is, or with its
 // point moved, histograms that are judged first, values that are computed, values
-// that repeat others. What is plain is in plainly with its rules.
+// that repeat others. What is plain is in plainly with its rules, and the values of
+// summed histograms are computed.
 type parts struct {
 	plain      []exposition.Shown
 	plainly    []passed
 	copies     []passed
 	histograms []passedHistogram
+	summed     []summedHistogram
 	evals      []computed
 	repeats    []repeated
 }
