@@ -17,8 +17,10 @@ type intake struct {
 	notZero []int32
 	// keys find the columns of one program in another.
 	keys []columnKey
-	// appears are the columns that come with their first event.
-	appears []bool
+	// appears are the columns that come with their first event, counters all series
+	// of the page that do, whether a rule reads them or not.
+	appears  []bool
+	counters []columnKey
 	// judged are the places of which something may be wrong.
 	judged []judged
 	// lessened are the columns that are made of others.

@@ -118,9 +118,20 @@ func (p *Plan) compile(opts *Options, shape *exposition.Shape) *program {
 		}
 	}
 	p.program.objectives = p.objectives()
+	p.appear()
 	p.alias(opts, shape)
 	p.observe()
 	return p.program
+}
+
+// appear notes the counters that come with their first event: one that no rule reads
+// yet is not new when one does.
+func (p *Plan) appear() {
+	for i := range p.sources {
+		if in := &p.sources[i]; p.quirks.CountersAppear && in.meaning.Counter {
+			p.program.counters = append(p.program.counters, in.key(p.gpus))
+		}
+	}
 }
 
 // all are the groups of a signal. The slice is shared and only read.
