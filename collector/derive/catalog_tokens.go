@@ -60,8 +60,8 @@ func tokenRateFamilies() []Family {
 			asQuery(rateQuery("generation_tokens_live_total")),
 		gauge("prompt_cache_hit_ratio", Exact, share(engine.CachedTokens, engine.PromptTokens),
 			"Share of the prompt tokens of the window that were found in the KV cache, 0 to 1.",
-			"rate(prompt_tokens_cached_total) / rate(prompt_tokens_total)").
-			asQuery(rateQuery("prompt_tokens_cached_total") + " / " + rateQuery("prompt_tokens_total")),
+			"rate(prompt_tokens_cached_total) / rate(prompt_tokens_total), at most 1").
+			asQuery(shareQuery("prompt_tokens_cached_total", "prompt_tokens_total")),
 		gauge("generation_tokens_per_gpu_second", Sampled, tokensPerGPU(),
 			"Generated tokens of all models of the replica a second and GPU over the window. Of the GPUs that Triton exposes: those of other ranks and nodes are missing.",
 			"sum(rate(generation_tokens_total)) / number of GPUs").
@@ -90,8 +90,8 @@ func speculativeFamilies() []Family {
 			counted),
 		gauge("spec_decode_acceptance_ratio", Exact, share(engine.SpecAccepted, engine.SpecDraft),
 			"Share of the tokens drafted over the window that were accepted, 0 to 1.",
-			"rate(spec_decode_accepted_tokens_total) / rate(spec_decode_draft_tokens_total)").
-			asQuery(rateQuery("spec_decode_accepted_tokens_total") + " / " + rateQuery("spec_decode_draft_tokens_total")),
+			"rate(spec_decode_accepted_tokens_total) / rate(spec_decode_draft_tokens_total), at most 1").
+			asQuery(shareQuery("spec_decode_accepted_tokens_total", "spec_decode_draft_tokens_total")),
 		gauge("spec_decode_acceptance_length", Sampled, copyOf(engine.SpecLength),
 			"Tokens a request gained in the last iteration with drafts, accepted ones and its own (source spec_decode_acceptance_length).",
 			exposed),

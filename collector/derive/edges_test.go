@@ -33,6 +33,22 @@ func TestOneRequestHasPercentiles(t *testing.T) {
 	}
 }
 
+// TestTokensFoundBeforeTheirPromptCountsAreAllOfIt has a vLLM that found most of a
+// long prompt in its cache, and is not done with the rest.
+func TestTokensFoundBeforeTheirPromptCountsAreAllOfIt(t *testing.T) {
+	const ratio = `prompt_cache_hit_ratio{model_id="m"}`
+	b := newBench(t, engine.VLLM, "m")
+	page := func(found, prompts int) values {
+		return b.page(
+			fmt.Sprintf(`vllm:prefix_cache_hits_total{engine="0",model_name="m"} %d`, found),
+			fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, prompts),
+		)
+	}
+	page(0, 100)
+	require.InDelta(t, 1, page(9000, 200).at(t, ratio), 1e-9)
+	require.InDelta(t, 0.9, page(9000, 10_100).at(t, ratio), 1e-9)
+}
+
 func TestAVersionWithoutRequestsIsNotCompared(t *testing.T) {
 	for name, each := range map[string][2]served{
 		"the older one":  {{"1", 0, 0, 0, 0}, {"2", 100, 50, 1000, 900}},

@@ -49,3 +49,7 @@ func aboveQuery(histogram string) string {
 }
 
 func rateQuery(counter string) string { return "rate(" + Prefix + counter + "[1m])" }
+
+func shareQuery(part, whole string) string {
+	return "clamp_max(" + rateQuery(part) + " / " + rateQuery(whole) + ", 1)"
+}

@@ -130,14 +130,16 @@ func perEntry(t term, holds ...hold) Rule {
 // rateOf is the growth a second of a counter.
 func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)) }
 
-// share divides the growth of one counter by that of others together.
+// share divides the growth of one counter by that of others together. It is 1 at
+// most, for servers may count a part before the whole, as vLLM does tokens that it
+// finds in its cache.
 func share(of engine.Signal, by ...engine.Signal) Rule {
 	return perEntry(term{allOf(of).and(allOf(by...)), func(p *Plan, id string) Eval {
 		var all []*group
 		for _, s := range by {
 			all = append(all, p.of(s, id)...)
 		}
-		return quotient(p.counted(p.of(of, id)), p.counted(all))
+		return applied(quotient(p.counted(p.of(of, id)), p.counted(all)), func(v float64) float64 { return min(v, 1) })
 	}})
 }
 
