@@ -92,7 +92,8 @@ func (g *glance) read(r *program, w *Window, page *exposition.Block) (float64, b
 	case g.of == nil && g.eval == nil, !r.gates[g.gate](w):
 		return 0, false
 	case g.eval != nil:
-		return g.eval(w)
+		v, ok := g.eval(w)
+		return v, ok && finite(v)
 	}
 	v := page.Number(g.of.place)
 	if v != v || v < 0 && g.of.counter || v == 0 && g.of.notZero {

@@ -109,7 +109,7 @@ func (h summedHistogram) grows(row []float64) bool {
 		for _, c := range columns {
 			v += row[c]
 		}
-		if !(v >= 0) || i != sum && v < before {
+		if !(v >= 0) || !finite(v) || i != sum && v < before {
 			return false
 		}
 		if i != sum {

@@ -20,7 +20,7 @@ func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
 			name + `_sum{engine="` + n + `",model_name="m"} ` + sum, name + `_count{engine="` + n + `",model_name="m"} ` + count,
 		}
 	}
-	good := rank("1", "1", "3", "4", "15", "4")
+	good := rank("1", "1", "3", "4", "1.7e308", "4")
 	for _, c := range []struct {
 		says  string
 		other []string
@@ -28,6 +28,7 @@ func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
 	}{
 		{"both are whole", rank("0", "1", "3", "4", "15", "4"), true},
 		{"a sum that is no number", rank("0", "1", "3", "4", "NaN", "4"), false},
+		{"a sum beyond all numbers", rank("0", "1", "3", "4", "1.7e308", "4"), false},
 		{"a sum below 0", rank("0", "1", "3", "4", "-1", "4"), false},
 		{"a last bucket that is no number", rank("0", "1", "3", "NaN", "15", "4"), false},
 		{"buckets that fall", rank("0", "9", "3", "4", "15", "4"), false},

@@ -161,7 +161,7 @@ func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
 		if !now.open[e.gate] {
 			continue
 		}
-		if v, ok := e.eval(w); ok {
+		if v, ok := e.eval(w); ok && finite(v) {
 			out.Took(e.series, exposition.AppendShort(out.Data(), v))
 		}
 	}
@@ -172,6 +172,9 @@ func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
 		out.Unset(n)
 	}
 }
+
+// finite says whether a value is a number: sums of the largest are none.
+func finite(v float64) bool { return v-v == 0 }
 
 // room is how many bytes the values of a page may take that are not the
 // page's own text.
