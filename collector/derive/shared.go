@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"runtime"
@@ -29,6 +30,9 @@ type likeness struct {
 	leave  bool
 	only   bool
 	hidden bool
+	// gpus is the order of the names of its GPUs, which series are sorted by: rules
+	// for labels may show them, and so number them, in another.
+	gpus string
 	// named are labels of the target whose names the rules give to labels as well.
 	named string
 }
@@ -39,8 +43,18 @@ func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
 	return likeness{
 		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), caches: o.caches,
-		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, named: o.Identity.named(),
+		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, gpus: orderOf(read.Shape().GPUs()), named: o.Identity.named(),
 	}, ok
+}
+
+// orderOf is the order of names, by their places.
+func orderOf(names []string) string {
+	places := make([]int, len(names))
+	for i := range places {
+		places[i] = i
+	}
+	slices.SortFunc(places, func(a, b int) int { return strings.Compare(names[a], names[b]) })
+	return fmt.Sprint(places)
 }
 
 // taken are the names of aliases that a page has itself.
@@ -71,7 +85,7 @@ var aliasNames = sync.OnceValue(func() map[string]bool {
 // equal says whether both make the same program.
 func (l *likeness) equal(o *likeness) bool {
 	return l.kind == o.kind && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
-		l.hidden == o.hidden && l.named == o.named && l.taken == o.taken && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
+		l.hidden == o.hidden && l.gpus == o.gpus && l.named == o.named && l.taken == o.taken && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
 		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
 }
 
