@@ -77,7 +77,7 @@ func (d *Deriver) watchFailures() {
 	switch {
 	case w.differs(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
 		d.failing = 0
-	case w.moved(by.failed) > w.moved(by.refused):
+	case w.moved(by.failed) > w.moved(by.refused) && w.highest(by.failed, by.refused):
 		d.failing++
 		d.failedAt = w.now
 	}
@@ -97,6 +97,23 @@ func (w *Window) moved(columns []int) (grown float64) {
 		}
 	}
 	return grown
+}
+
+// highest says whether some counters are further above others than on all pages of
+// the window before: a request that the others have may be counted a page later here.
+func (w *Window) highest(of, less []int) bool {
+	row, _, ok := w.common(slices.Concat(of, less))
+	if !ok || len(less) == 0 {
+		return true
+	}
+	more, _ := w.totals(of)
+	fewer, _ := w.totals(less)
+	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
+		if w.total(of, row)-w.total(less, row) >= more-fewer {
+			return false
+		}
+	}
+	return true
 }
 
 // watchWork follows since when each work has been in flight.

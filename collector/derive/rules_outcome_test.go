@@ -92,6 +92,29 @@ func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
 	require.True(t, b.deriver.Conditions().Failing)
 }
 
+// TestARefusalIsNoFailureWhenItsAnswerCountsLater has a vLLM that only refuses, and
+// on each second page one refusal of which the answer is not counted yet.
+func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
+	b := newBench(t, engine.VLLM, "tiny")
+	page := func(refused, failed int) bool {
+		b.page(
+			`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} 7`,
+			fmt.Sprintf(`vllm:admission_rejections_total{model_name="tiny",reason="max_num_queued_reqs"} %d`, refused),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, failed),
+		)
+		return b.deriver.Conditions().Failing
+	}
+	for n := range 20 {
+		require.False(t, page(100*n, 100*n-n%2), "page %d", n)
+	}
+	require.False(t, page(2050, 2000), "fifty streams were refused within answers of 200")
+	for n := range 13 {
+		require.False(t, page(2050, 2000), "page %d", n)
+	}
+	require.False(t, page(2050, 2002), "one page may be one bad client")
+	require.True(t, page(2050, 2004), "that they were refused is over")
+}
+
 // TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted has a vLLM, which counts
 // those of the requests whose clients left that its engine knew of.
 func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
