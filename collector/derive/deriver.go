@@ -223,12 +223,16 @@ func (d *Deriver) newborn() []int {
 	for i, numbered := range d.program.keys {
 		key := numbered.on(d.out.gpus)
 		_, known := d.born[key]
-		if d.program.appears[i] && !known && len(d.born) < mostBorn && math.IsNaN(d.window.current[i]) {
+		if !d.program.appears[i] || known || len(d.born) >= mostBorn {
+			continue
+		}
+		d.born[key] = struct{}{}
+		if math.IsNaN(d.window.current[i]) {
 			columns = append(columns, i)
 		}
 	}
 	for _, numbered := range d.program.counters {
-		if len(d.born) < mostBorn {
+		if len(d.born) < mostBorn/2 { // The rest is for those that rules read.
 			d.born[numbered.on(d.out.gpus)] = struct{}{}
 		}
 	}
