@@ -217,6 +217,19 @@ func TestFilesOfKeysAreReadBeforeTheyAreNeeded(t *testing.T) {
 	require.NoError(t, parsePool("model_ids: { files: [ "+dir+"/none ] }"), "files are keys of some blocks only")
 }
 
+func TestANameThatTheOperatorChoosesNamesNoFile(t *testing.T) {
+	oauth2 := "oauth2: { client_id: me, client_secret: x, token_url: 'http://a/b', "
+	for _, written := range []string{
+		"model_ids: { weights_file: [ llama.gguf ] }",
+		oauth2 + "endpoint_params: { grant_file: none } }",
+		oauth2 + "proxy_url: 'http://a:1', proxy_connect_header: { x_file: [ none ] } }",
+	} {
+		require.NoError(t, parsePool(written), written)
+	}
+	_, err := config.Parse("config.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'], labels: { model_file: llama.gguf } } ] } ]"))
+	require.NoError(t, err, "a label")
+}
+
 func TestNegativeTimesOfAPool(t *testing.T) {
 	f := onePool()
 	f.Pools[0].ScrapeInterval, f.Pools[0].ScrapeTimeout = -1, model.Duration(-time.Second)

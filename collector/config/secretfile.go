@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,11 @@ func filesOf(n *yaml.Node, path, key string) error {
 	case yaml.MappingNode:
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			name := n.Content[i].Value
-			errs = append(errs, filesOf(n.Content[i+1], join(path, name), name))
+			below := join(path, name)
+			if isChosen(key) {
+				name = ""
+			}
+			errs = append(errs, filesOf(n.Content[i+1], below, name))
 		}
 	case yaml.SequenceNode:
 		for i, item := range n.Content {
@@ -46,6 +51,12 @@ func filesOf(n *yaml.Node, path, key string) error {
 	default:
 	}
 	return errors.Join(errs...)
+}
+
+// isChosen says whether the names in the mapping of a key are the operator's own: one
+// that ends as the keys of files do says nothing of its value.
+func isChosen(key string) bool {
+	return slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key)
 }
 
 // checkFile says why a file cannot be read.
