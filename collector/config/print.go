@@ -104,11 +104,17 @@ func hideAll(n *yaml.Node) {
 // userinfo is the part of a URL in front of the host that may hold a password.
 const userinfo = `://[^/?#\s]*@`
 
+// query is a URL of a longer text, or a broken one, with its query.
+const query = `(://[^?#\s]*\?)[^#\s]+`
+
 // redactURL hides user name, password and query of a URL, also of a broken one.
 func redactURL(s string) string {
 	s = regexp.MustCompile(userinfo).ReplaceAllString(s, "://"+redacted+"@")
 	u, err := url.Parse(s)
-	if err != nil || u.RawQuery == "" {
+	switch {
+	case err != nil:
+		return regexp.MustCompile(query).ReplaceAllString(s, "${1}"+redacted)
+	case u.RawQuery == "":
 		return s
 	}
 	u.RawQuery = redacted
