@@ -56,8 +56,7 @@ func firstLine(text string, is func(line string) bool) int {
 	return 0
 }
 
-// lineWith is the first line that has a word.
+// lineWith is the first line that has a word which is not the beginning of a longer one.
 func lineWith(text, word string) int {
-	before, _, _ := strings.Cut(text, word)
-	return strings.Count(before, "\n") + 1
+	return firstLine(text, regexp.MustCompile(regexp.QuoteMeta(word)+`(?:[^\w-]|$)`).MatchString)
 }

@@ -186,6 +186,7 @@ func TestADocumentThatIsNoYAMLSaysWhere(t *testing.T) {
 		"\n\t\npools:\n\t- b":              "line 4: the line is indented with a tab; use spaces",
 		"pools:\n- @x":                     "line 2: not valid YAML: found character that cannot start any token" + check,
 		"pools:\n- pool_id: *nowhere\n":    "line 2: the alias *nowhere has no anchor; define &nowhere above it",
+		"pools: &a1\n- *a1\n- *a\n":        "line 3: the alias *a has no anchor; define &a above it",
 		"pools:\n  - a: b\n   c: d":        "line 2: not valid YAML: did not find expected '-' indicator in the list or mapping that starts here" + check,
 		"pools: [\n":                       "line 2: not valid YAML: did not find expected node content in the list or mapping that starts here" + check,
 		"pools: []\n---\npools: []\n":      "line 2: a second document starts here; put everything into one and remove the line ---",
