@@ -107,13 +107,22 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
+{{/* The volume of a secret: a name without dots, of 63 characters at most, which two secrets have only if they are the same. */}}
+{{- define "trtllm-exporter.secretVolume" -}}
+{{- $name := printf "secret-%s" . }}
+{{- if or (contains "." $name) (gt (len $name) 63) }}
+{{- $name = printf "%s-%s" ($name | replace "." "-" | trunc 54 | trimSuffix "-") (sha256sum . | trunc 8) }}
+{{- end }}
+{{- $name }}
+{{- end }}
+
 {{- define "trtllm-exporter.volumeMounts" -}}
 - { name: trtllm-exporter-config, mountPath: /etc/trtllm_exporter/config, readOnly: true }
 {{- if .Values.web.config }}
 - { name: trtllm-exporter-web, mountPath: /etc/trtllm_exporter/web, readOnly: true }
 {{- end }}
 {{- range .Values.secrets }}
-- { name: {{ printf "secret-%s" . }}, mountPath: {{ printf "/etc/trtllm_exporter/secrets/%s" . }}, readOnly: true }
+- { name: {{ include "trtllm-exporter.secretVolume" . }}, mountPath: {{ printf "/etc/trtllm_exporter/secrets/%s" . }}, readOnly: true }
 {{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
@@ -128,7 +137,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
   secret: { secretName: {{ include "trtllm-exporter.fullname" . }}-web }
 {{- end }}
 {{- range .Values.secrets }}
-- name: secret-{{ . }}
+- name: {{ include "trtllm-exporter.secretVolume" . }}
   secret: { secretName: {{ . }} }
 {{- end }}
 {{- with .Values.extraVolumes }}
