@@ -305,7 +305,9 @@ dependency include it with the dependency's context; others copy what NOTES prin
   resources:
     {{- include "trtllm-exporter.resources" . | nindent 4 }}
   securityContext:
-    {{- toYaml (merge (deepCopy .Values.securityContext) (include "trtllm-exporter.podSecurityContext" . | fromYaml)) | nindent 4 }}
+    {{- /* What only a pod may have is left to the server's. */}}
+    {{- $pod := omit (include "trtllm-exporter.podSecurityContext" . | fromYaml) "fsGroup" "fsGroupChangePolicy" "supplementalGroups" "supplementalGroupsPolicy" "seLinuxChangePolicy" "sysctls" }}
+    {{- toYaml (merge (deepCopy .Values.securityContext) $pod) | nindent 4 }}
   volumeMounts:
     {{- include "trtllm-exporter.volumeMounts" . | nindent 4 }}
 {{- end }}
