@@ -62,7 +62,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* Memory for as many servers as one exporter has: a shard may have a fifth more than its share. */}}
 {{- define "trtllm-exporter.resources" -}}
-{{- $resources := deepCopy .Values.resources }}
+{{- $resources := deepCopy (.Values.resources | default dict) }}
 {{- $servers := int .Values.memoryLimit.servers }}
 {{- if eq .Values.mode "sidecar" }}
 {{- $servers = 1 }}
@@ -155,7 +155,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{/* How the page is spoken to. */}}
 {{- define "trtllm-exporter.scheme" -}}
-{{- ternary "https" "http" (hasKey .Values.web.config "tls_server_config") }}
+{{- ternary "https" "http" (hasKey (.Values.web.config | default dict) "tls_server_config") }}
 {{- end }}
 
 {{/*
@@ -165,7 +165,7 @@ the page asks for these, and the probe brings no headers of its own, it only ope
 {{- define "trtllm-exporter.probe" -}}
 {{- $context := index . 0 }}
 {{- $probe := deepCopy (index . 1) }}
-{{- $config := $context.Values.web.config }}
+{{- $config := $context.Values.web.config | default dict }}
 {{- if $probe.httpGet }}
 {{- $closed := or $config.basic_auth_users (hasPrefix "Require" (($config.tls_server_config).client_auth_type | default "")) }}
 {{- if and $closed (not $probe.httpGet.httpHeaders) }}
@@ -180,7 +180,8 @@ the page asks for these, and the probe brings no headers of its own, it only ope
 
 {{/* Who the process is; OpenShift chooses its user itself. */}}
 {{- define "trtllm-exporter.podSecurityContext" -}}
-{{- toYaml (ternary (omit .Values.podSecurityContext "runAsUser" "runAsGroup") .Values.podSecurityContext .Values.openshift) }}
+{{- $context := .Values.podSecurityContext | default dict }}
+{{- toYaml (ternary (omit $context "runAsUser" "runAsGroup") $context .Values.openshift) }}
 {{- end }}
 
 {{/* The pod of an exporter on its own. */}}
@@ -307,7 +308,7 @@ dependency include it with the dependency's context; others copy what NOTES prin
   securityContext:
     {{- /* What only a pod may have is left to the server's. */}}
     {{- $pod := omit (include "trtllm-exporter.podSecurityContext" . | fromYaml) "fsGroup" "fsGroupChangePolicy" "supplementalGroups" "supplementalGroupsPolicy" "seLinuxChangePolicy" "sysctls" }}
-    {{- toYaml (merge (deepCopy .Values.securityContext) $pod) | nindent 4 }}
+    {{- toYaml (merge (deepCopy (.Values.securityContext | default dict)) $pod) | nindent 4 }}
   volumeMounts:
     {{- include "trtllm-exporter.volumeMounts" . | nindent 4 }}
 {{- end }}
