@@ -75,10 +75,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- toYaml (merge (dict "limits" $limits "requests" $requests) $resources) }}
 {{- end }}
 
+{{/* Whether the exporter reads its configuration again by itself: no zero does, in whatever unit. */}}
+{{- define "trtllm-exporter.reloads" -}}
+{{- if not (regexMatch "^(0+[a-z]+)+$" .Values.reloadInterval) }}yes{{ end }}
+{{- end }}
+
 {{/* Arguments and mounts of the exporter, on its own and as a sidecar. */}}
 {{- define "trtllm-exporter.args" -}}
 - --config.file=/etc/trtllm_exporter/config/config.yml
-{{- if ne (toString .Values.reloadInterval) "0s" }}
+{{- if include "trtllm-exporter.reloads" . }}
 - --config.reload-interval={{ .Values.reloadInterval }}
 {{- end }}
 - --web.listen-address=:{{ .Values.web.port }}
@@ -193,7 +198,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
   annotations:
-    {{- if eq (toString .Values.reloadInterval) "0s" }}
+    {{- if not (include "trtllm-exporter.reloads" .) }}
     checksum/config: {{ include "trtllm-exporter.config" . | sha256sum }}
     {{- end }}
     {{- if .Values.web.config }}
