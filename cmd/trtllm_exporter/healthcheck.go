@@ -32,7 +32,7 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 		Default("http://" + defaultAddress).StringVar(&flags.url)
 	cmd.Flag("timeout", "Time the answer may take.").Default("3s").DurationVar(&flags.timeout)
 	cmd.Flag("insecure", "Accept any certificate, for requests on loopback.").BoolVar(&flags.insecure)
-	target := ""
+	var target *url.URL
 	check := func() (err error) {
 		target, err = flags.target()
 		return err
@@ -40,27 +40,28 @@ func declareHealthcheck(app *kingpin.Application, out *output) (string, func() e
 	return cmd.FullCommand(), checked(check, func(ctx context.Context) error { return healthcheck(ctx, out.stdout, &flags, target) })
 }
 
-// target is the URL to ask.
-func (f *healthFlags) target() (string, error) {
+// target is the URL to ask. It may have a password, which container runtimes keep
+// with what is printed.
+func (f *healthFlags) target() (*url.URL, error) {
 	u, err := url.Parse(f.url)
-	if err != nil {
-		return "", fmt.Errorf("healthcheck: %w; write http://host:port", err)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", failed.Err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return "", fmt.Errorf("healthcheck: %q is no URL; write http://host:port", f.url)
+		return nil, fmt.Errorf("healthcheck: %q is no URL; write http://host:port", u.Redacted())
 	}
 	if f.timeout <= 0 {
-		return "", errors.New("healthcheck: --timeout must be longer than 0")
+		return nil, errors.New("healthcheck: --timeout must be longer than 0")
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = healthyPath
 	}
-	return u.String(), nil
+	return u, nil
 }
 
 // healthcheck fails unless the answer is 200 in time. Redirects and proxies are
 // not followed: the question is about this one process.
-func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target string) error {
+func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target *url.URL) error {
 	ctx, cancel := context.WithTimeout(ctx, flags.timeout)
 	defer cancel()
 	transport := &http.Transport{
@@ -71,7 +72,7 @@ func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target st
 		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}
@@ -81,8 +82,8 @@ func healthcheck(ctx context.Context, w io.Writer, flags *healthFlags, target st
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("healthcheck: %s answers %s", target, resp.Status)
+		return fmt.Errorf("healthcheck: %s answers %s", target.Redacted(), resp.Status)
 	}
-	_, err = fmt.Fprintf(w, "%s: OK\n", target)
+	_, err = fmt.Fprintf(w, "%s: OK\n", target.Redacted())
 	return err
 }

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What a health check prints is kept by the container runtime, for whoever may look.
+func TestAHealthCheckKeepsThePasswordOfItsURL(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if _, password, _ := req.BasicAuth(); password != "hush" || req.URL.Path != healthyPath {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	t.Cleanup(server.Close)
+	as := func(user string) string { return strings.Replace(server.URL, "://", "://"+user+"@", 1) }
+	for _, c := range []struct {
+		says, url string
+		want      int
+	}{
+		{"a good password", as("me:hush"), exitOK},
+		{"a path that needs another", as("me:hush") + "/-/ready", exitFailure},
+		{"a port that is none", "http://me:hush@localhost:port", exitUsage},
+		{"a scheme that is none", "ftp://me:hush@localhost", exitUsage},
+		{"nobody listens", "http://me:hush@127.0.0.1:1", exitFailure},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			var out, problems bytes.Buffer
+			require.Equal(t, c.want, run([]string{"healthcheck", c.url}, &out, &problems))
+			require.NotEmpty(t, out.String()+problems.String())
+			require.NotContains(t, out.String()+problems.String(), "hush")
+		})
+	}
+}
