@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	promconfig "github.com/prometheus/common/config"
+	"golang.org/x/net/http/httpguts"
 )
 
 // minHeaders is the least bound of response headers that lets servers answer.
@@ -24,7 +25,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, fmt.Errorf("http client: %w", err))
 	}
 	errs = append(errs,
-		c.validateReferences(), c.validateOAuth2(), c.validateHeaders(),
+		c.validateReferences(), c.validateOAuth2(), c.validateHeaders(), c.validateToken(),
 		validateTLS("tls_config", &c.TLS), validateProxy("proxy_url", c.Proxy.ProxyURL),
 		c.Dial.validate(), c.Limits.Validate(),
 	)
@@ -96,20 +97,45 @@ func (c *Config) validateOAuth2() error {
 	return errors.Join(errs...)
 }
 
-// validateHeaders keeps the headers that the scrape sets itself.
+// validateHeaders keeps the headers that the scrape sets itself, and refuses those
+// that net/http does not send: every scrape would fail.
 func (c *Config) validateHeaders() error {
 	if c.Headers == nil {
 		return nil
 	}
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(c.Headers.Headers)) {
-		switch http.CanonicalHeaderKey(name) {
-		case "Accept", HopHeader:
+		header := c.Headers.Headers[name]
+		values := slices.Clone(header.Values)
+		for _, secret := range header.Secrets {
+			values = append(values, string(secret))
+		}
+		switch key := http.CanonicalHeaderKey(name); {
+		case key == "Accept", key == HopHeader:
 			errs = append(errs, fmt.Errorf("http_headers.%s: is set by the exporter; remove it", name))
+		case !httpguts.ValidHeaderFieldName(name):
+			errs = append(errs, fmt.Errorf("http_headers: %q is not the name of a header; write it like X-Tenant", name))
+		case slices.ContainsFunc(values, brokenValue):
+			errs = append(errs, fmt.Errorf("http_headers.%s: %s", name, onOneLine))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// validateToken refuses a token that cannot be in a header, as one with the line
+// break that a block of YAML ends with.
+func (c *Config) validateToken() error {
+	if c.Authorization == nil || !brokenValue(c.Authorization.Type+string(c.Authorization.Credentials)) {
+		return nil
+	}
+	return errors.New("authorization.credentials: " + onOneLine)
+}
+
+// onOneLine is said of a value of a header that has control characters.
+const onOneLine = "a value has a line break or another control character; write it on one line"
+
+// brokenValue says whether a text cannot be the value of a header.
+func brokenValue(text string) bool { return !httpguts.ValidHeaderFieldValue(text) }
 
 // validateTLS refuses versions that are broken.
 func validateTLS(key string, c *promconfig.TLSConfig) error {
