@@ -119,6 +119,11 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s.refresh_interval: must be longer than 0; leave it out to take the default", b.key))
 		}
 	}
+	for i, dns := range c.DNSSDConfigs {
+		if dns != nil && (dns.Port < 0 || dns.Port > 65535) {
+			errs = append(errs, fmt.Errorf("dns_sd_configs[%d].port: %d is not a port; use 1 to 65535", i, dns.Port))
+		}
+	}
 	return errors.Join(errs...)
 }
 
