@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,6 +130,29 @@ func TestServersWithoutTheirStatistics(t *testing.T) {
 	none := listening(t, simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}})
 	require.Equal(t, http.StatusNotFound, get(t, none.MetricsURL()).status)
 	require.Contains(t, get(t, none.APIURL()+"/v1/models").body, `"owned_by":"sglang"`)
+}
+
+// As a real one has it: what may be used again is evictable and not used.
+func TestTheCacheOfSGLangAddsUp(t *testing.T) {
+	r, err := simulate.NewReplica(simulate.Spec{Kind: simulate.KindSGLang, Workload: simulate.Workload{Rate: 4, SharedPrefix: 1}})
+	require.NoError(t, err)
+	tokens := func(name string) float64 {
+		line := regexp.MustCompile(`(?m)^sglang:` + name + `\{.*\} (\S+)$`).FindSubmatch(r.Page())
+		require.NotNil(t, line, name)
+		v, err := strconv.ParseFloat(string(line[1]), 64)
+		require.NoError(t, err)
+		return v
+	}
+	for _, when := range []string{"under load", "idle"} {
+		r.Advance(time.Minute)
+		used, evictable := tokens("kv_used_tokens"), tokens("kv_evictable_tokens")
+		require.Equal(t, tokens("max_total_num_tokens"), used+evictable+tokens("kv_available_tokens"), when)
+		require.GreaterOrEqual(t, used, 0.0, when)
+		require.GreaterOrEqual(t, tokens("token_usage"), 0.0, when)
+		r.SetRate(0)
+	}
+	require.Zero(t, tokens("kv_used_tokens"))
+	require.Positive(t, tokens("kv_evictable_tokens"))
 }
 
 func TestHealthOfSGLangGoesThroughTheEngine(t *testing.T) {

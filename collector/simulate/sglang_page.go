@@ -30,7 +30,7 @@ func (s *sglang) page() []byte {
 func (s *sglang) writeLoad(p *page) {
 	cfg, kv, inFlight := s.w.spec.Engine, s.w.engine.kv, s.w.engine.inFlight()
 	running := min(s.last.scheduled, inFlight)
-	used, evictable := (kv.used-kv.evictable)*kv.perBlock, kv.evictable*kv.perBlock
+	used, evictable := kv.used*kv.perBlock, kv.evictable*kv.perBlock
 	room := cfg.KVBlocks * cfg.TokensPerBlock
 	gauge := func(name, help string, v float64) { p.one("gauge", "sglang:"+name, help, s.ofRank(), v) }
 	gauge("max_total_num_tokens", "Maximum total number of tokens in the KV cache pool.", float64(room))
