@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +44,30 @@ pools:
 			require.NotEqual(t, exitUsage, run(c.args, &out, &problems), problems.String())
 			require.NotEmpty(t, out.String())
 		})
+	}
+}
+
+func TestTopShowsNoPasswordOfTheExportersURL(t *testing.T) {
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if _, password, _ := req.BasicAuth(); password != "hush:" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = w.Write([]byte(`{"verdict":{"sentence":"All is well."}}`))
+	}))
+	t.Cleanup(exporter.Close)
+	at := strings.TrimPrefix(exporter.URL, "http://")
+	for url, want := range map[string]string{
+		"http://me:hush%3A@" + at:    "All is well.",
+		"me:hush%3A@" + at + "/":     "All is well.",
+		"http://me:hush@" + at:       exporter.URL + " answers 401",
+		"http://me:hush@127.0.0.1:1": "http://127.0.0.1:1: ",
+		"http://me:hush@host:port":   "write http://host:port",
+	} {
+		var out, problems bytes.Buffer
+		run([]string{"top", "--once", url}, &out, &problems)
+		require.Contains(t, out.String()+problems.String(), want, url)
+		require.NotContains(t, out.String()+problems.String(), "hush", url)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"sync"
@@ -94,17 +95,16 @@ func (f *topFlags) run(ctx context.Context, out *output) error {
 
 // client asks the exporter with the TLS and credentials of the flags.
 func (f *topFlags) client() (*top.Client, error) {
-	url := strings.TrimRight(f.url, "/")
-	if !strings.Contains(url, "://") {
-		scheme := "http://"
-		if f.access.tls() {
-			scheme = "https://"
-		}
-		url = scheme + url
-	}
 	var pool config.Pool
 	f.access.apply(&pool)
 	settings := promconfig.HTTPClientConfig{TLSConfig: pool.HTTP.TLS, BasicAuth: pool.HTTP.BasicAuth, Authorization: pool.HTTP.Authorization}
+	address, user, err := f.exporter()
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if user != nil {
+		settings.BasicAuth = user
+	}
 	if err := settings.Validate(); err != nil {
 		return nil, usageError{err}
 	}
@@ -112,7 +112,31 @@ func (f *topFlags) client() (*top.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
-	return &top.Client{HTTP: client, URL: url}, nil
+	return &top.Client{HTTP: client, URL: address}, nil
+}
+
+// exporter is the address of the exporter, which is shown, and apart from it the user
+// that it may have.
+func (f *topFlags) exporter() (address string, user *promconfig.BasicAuth, err error) {
+	address = strings.TrimRight(f.url, "/")
+	if !strings.Contains(address, "://") {
+		scheme := "http://"
+		if f.access.tls() {
+			scheme = "https://"
+		}
+		address = scheme + address
+	}
+	u, err := url.Parse(address)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return "", nil, fmt.Errorf("top: %w; write http://host:port", failed.Err)
+	}
+	if u.User == nil {
+		return address, nil, nil
+	}
+	password, _ := u.User.Password()
+	user = &promconfig.BasicAuth{Username: u.User.Username(), Password: promconfig.Secret(password)}
+	u.User = nil
+	return u.String(), user, nil
 }
 
 // load is the configuration of servers that are named.
