@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,7 +45,8 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 	cmd.Flag("fault", "Let this happen at once, and nothing else; repeatable: "+strings.Join(faultNames(), ", ")+".").PlaceHolder("NAME").StringsVar(&f.faults)
 	cmd.Flag("replicas", "Replicas of the fleet.").Default("6").IntVar(&f.replicas)
 	cmd.Flag("mixed", "Add two pools of which each replica is another kind of server.").BoolVar(&f.mixed)
-	return cmd.FullCommand(), checked(f.check, func(ctx context.Context) error {
+	check := func() error { return cmp.Or(f.check(), serving.check()) }
+	return cmd.FullCommand(), checked(check, func(ctx context.Context) error {
 		if f.length > 0 {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, f.length)
@@ -67,6 +69,10 @@ func (f *demoFlags) check() error {
 	switch {
 	case f.calm && len(f.faults) > 0:
 		return errors.New("--calm and --fault are both given; give one of them")
+	case f.length < 0:
+		return fmt.Errorf("--for: %s is below 0; give a time, or leave it out to go on until Ctrl-C", f.length)
+	case !(f.speed > 0):
+		return fmt.Errorf("--speed: with %v nothing ever happens; use more than 0, up to 1000", f.speed)
 	case f.replicas < 1 || f.replicas > maxReplicas:
 		return fmt.Errorf("--replicas: %d is out of range; use 1 to %d", f.replicas, maxReplicas)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,6 +53,14 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 		Default("true").BoolVar(&f.canary)
 }
 
+// check says which flag cannot be meant.
+func (f *webFlags) check() error {
+	if f.inFlight < 1 {
+		return fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", f.inFlight)
+	}
+	return nil
+}
+
 // sourceFlags say what is scraped.
 type sourceFlags struct {
 	file              string
@@ -80,12 +89,7 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	cmd.Flag("replica-id", "Name of the one static target, usually that of the pod; also with a file.").
 		PlaceHolder("NAME").StringVar(&source.names.replicaID)
 	serving.declare(cmd)
-	check := func() error {
-		if err := source.check(); err != nil || serving.inFlight > 0 {
-			return err
-		}
-		return fmt.Errorf("--web.max-requests: %d is below 1; use 1 or more", serving.inFlight)
-	}
+	check := func() error { return cmp.Or(source.check(), serving.check()) }
 	return cmd.FullCommand(), checked(check, func(ctx context.Context) error { return serve(ctx, out, &serving, &source) })
 }
 
