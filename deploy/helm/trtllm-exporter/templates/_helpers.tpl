@@ -163,6 +163,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- ternary "https" "http" (hasKey (.Values.web.config | default dict) "tls_server_config") }}
 {{- end }}
 
+{{/* Whether the page asks for a password or a certificate. */}}
+{{- define "trtllm-exporter.closed" -}}
+{{- $config := .Values.web.config | default dict }}
+{{- if or $config.basic_auth_users (hasPrefix "Require" (($config.tls_server_config).client_auth_type | default "")) }}yes{{ end }}
+{{- end }}
+
 {{/*
 A probe of (list context probe). The kubelet speaks TLS where the page does. It has neither password nor certificate: where
 the page asks for these, and the probe brings no headers of its own, it only opens the port.
@@ -170,10 +176,8 @@ the page asks for these, and the probe brings no headers of its own, it only ope
 {{- define "trtllm-exporter.probe" -}}
 {{- $context := index . 0 }}
 {{- $probe := deepCopy (index . 1) }}
-{{- $config := $context.Values.web.config | default dict }}
 {{- if $probe.httpGet }}
-{{- $closed := or $config.basic_auth_users (hasPrefix "Require" (($config.tls_server_config).client_auth_type | default "")) }}
-{{- if and $closed (not $probe.httpGet.httpHeaders) }}
+{{- if and (include "trtllm-exporter.closed" $context) (not $probe.httpGet.httpHeaders) }}
 {{- $_ := set $probe "tcpSocket" (dict "port" $probe.httpGet.port) }}
 {{- $_ := unset $probe "httpGet" }}
 {{- else if and (eq (include "trtllm-exporter.scheme" $context) "https") (not $probe.httpGet.scheme) }}
@@ -330,11 +334,21 @@ spec:
     {{- include "trtllm-exporter.volumes" . | nindent 4 }}
 {{- end }}
 
-{{/* A readiness for the server's container by the verdict of the exporter next to it. */}}
+{{/*
+A readiness for the server's container by the verdict of the exporter next to it; over gRPC, which asks for no password, where
+the page does. Nothing where the kubelet could not ask.
+*/}}
 {{- define "trtllm-exporter.readiness" -}}
+{{- $closed := include "trtllm-exporter.closed" . }}
+{{- if or (not $closed) .Values.web.grpcHealthPort -}}
 readinessProbe:
+  {{- if $closed }}
+  grpc: { port: {{ int .Values.web.grpcHealthPort }}, service: replica/ready }
+  {{- else }}
   httpGet: { path: /-/replica/ready, port: {{ int .Values.web.port }}, scheme: {{ include "trtllm-exporter.scheme" . | upper }} }
+  {{- end }}
   periodSeconds: 5
   timeoutSeconds: 2
   failureThreshold: 6
+{{- end }}
 {{- end }}
