@@ -98,13 +98,13 @@ func number(text []byte) (float64, bool) {
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {
 	seg := b.shape.segment(i)
-	return seg.append(dst, b)
+	return seg.append(dst, b.data, b.spans)
 }
 
-// append appends the lines of the segment with the values of a block of the
-// segment's shape.
-func (s *segment) append(dst []byte, b *Block) []byte {
-	data, spans, start := b.data, b.spans, uint32(0)
+// append appends the lines of the segment with the values at their places in the data
+// of a block of the segment's shape.
+func (s *segment) append(dst, data []byte, spans []Span) []byte {
+	start := uint32(0)
 	for i := range s.lines {
 		line := &s.lines[i]
 		if v := spans[s.at[i]]; v.end > v.start {

@@ -25,7 +25,7 @@ const (
 // append appends the lines that are written.
 func (p *part) append(dst []byte, b *Block) []byte {
 	if p.judge == judgeNothing {
-		return p.segment.append(dst, b)
+		return p.segment.append(dst, b.data, b.spans)
 	}
 	start := uint32(0)
 	for first := 0; first < len(p.lines); {

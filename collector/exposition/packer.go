@@ -44,10 +44,10 @@ func (p *Packer) Pack(e Encoding, l *Layout, blocks []*Block, only func(name str
 	}
 	work := l.stretches()
 	pieces, errs := make([]*piece, len(work)), make([]error, len(work))
-	of := content{l, blocks, only}
+	of := newContent(l, blocks, only)
 	p.begin(e, l, len(work))
 	p.together(len(work), func(c *pieceCompressor, i int) {
-		pieces[i], errs[i] = p.pieceOf(c, &of, work[i], &p.pieces[i])
+		pieces[i], errs[i] = p.pieceOf(c, of, work[i], &p.pieces[i])
 	})
 	if err := errors.Join(errs...); err != nil {
 		return nil, err

@@ -95,9 +95,8 @@ func sameCuts(a, b []line) bool {
 	return true
 }
 
-// append writes the lines of the segment with the values of a block of its
-// shape.
-func (r *repeater) append(s *segment, b *Block) {
+// append writes the lines of the segment with the values at their places in the data.
+func (r *repeater) append(s *segment, data []byte, spans []Span) {
 	if len(s.lines) == 0 {
 		return
 	}
@@ -108,8 +107,8 @@ func (r *repeater) append(s *segment, b *Block) {
 	start := uint32(0)
 	for i := range s.lines {
 		l := &s.lines[i]
-		if v := b.spans[at[i]]; v.end > v.start {
-			r.line(s, l, start, &places[i], b.data[v.start:v.end])
+		if v := spans[at[i]]; v.end > v.start {
+			r.line(s, l, start, &places[i], data[v.start:v.end])
 		}
 		start = l.end
 	}

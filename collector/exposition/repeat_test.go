@@ -94,9 +94,9 @@ func requireRepeats(t *testing.T, l *Layout, blocks []*Block, only func(string) 
 	var pieces []*tokens
 	for _, one := range l.stretches() {
 		var r repeater
-		if !(&content{l, blocks, only}).repeatPiece(&r, one) {
+		if !newContent(l, blocks, only).repeatPiece(&r, one) {
 			r.reset()
-			r.text = (&content{l, blocks, only}).appendPiece(r.text, one)
+			r.text = newContent(l, blocks, only).appendPiece(r.text, one)
 			r.close()
 		}
 		pieces = append(pieces, &r.tokens)
@@ -171,7 +171,7 @@ func TestLinesAreFoundAsFarAsCopiesReach(t *testing.T) {
 		l := m.Layout(blocks)
 		requireRepeats(t, l, blocks, nil)
 		var r repeater
-		(&content{l, blocks, nil}).repeatPiece(&r, l.stretches()[0])
+		newContent(l, blocks, nil).repeatPiece(&r, l.stretches()[0])
 		found = append(found, r.searched < 3*size)
 	}
 	last := slices.Index(found, false)
@@ -203,6 +203,6 @@ func TestPiecesWithoutRepeatsAreSearched(t *testing.T) {
 		var m Merger
 		l := m.Layout(blocks)
 		piece := l.stretches()[0]
-		require.Equal(t, tc.repeats, mayRepeat(piece) && (&content{l, blocks, nil}).repeatPiece(&repeater{}, piece), tc.name)
+		require.Equal(t, tc.repeats, mayRepeat(piece) && newContent(l, blocks, nil).repeatPiece(&repeater{}, piece), tc.name)
 	}
 }

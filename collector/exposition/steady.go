@@ -71,10 +71,11 @@ func (c *content) appendValues(dst []byte, piece []stretch) []byte {
 				continue
 			}
 			if p := c.part(r); p != nil {
-				dst = p.appendValues(dst, c.blocks[r.block])
-			} else {
-				dst = along.lines(c.shapes[r.block], r.family).appendValues(dst, c.blocks[r.block])
+				dst = p.appendValues(dst, c.blocks[r.block].data, c.blocks[r.block].spans)
+				continue
 			}
+			seg, from := along.lines(r)
+			dst = seg.appendValues(dst, from.data, from.spans)
 		}
 	}
 	return dst
@@ -88,9 +89,8 @@ func (c *content) heading(f *mergedFamily) byte {
 	return headless
 }
 
-// appendValues appends the values of a block of the segment's shape.
-func (s *segment) appendValues(dst []byte, b *Block) []byte {
-	data, spans := b.data, b.spans
+// appendValues appends the values of the segment's lines at their places in the data.
+func (s *segment) appendValues(dst, data []byte, spans []Span) []byte {
 	for _, at := range s.at[:len(s.lines)] {
 		v := spans[at]
 		dst = append(append(dst, data[v.start:v.end]...), '\n')

@@ -20,8 +20,13 @@ type stretch struct {
 type content struct {
 	*Layout
 
-	blocks []*Block
-	only   func(name string) bool
+	blocks  []*Block
+	sources []source
+	only    func(name string) bool
+}
+
+func newContent(l *Layout, blocks []*Block, only func(name string) bool) *content {
+	return &content{l, blocks, sources(blocks), only}
 }
 
 // stretches divide the page into pieces. They depend on the layout alone, so that
@@ -154,14 +159,15 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 
 // repeat writes the lines of a ref.
 func (c *course) repeat(rep *repeater, r *ref) {
-	b, p := c.blocks[r.block], c.part(r)
+	p := c.part(r)
 	switch {
 	case p == nil:
-		rep.append(c.lines(c.shapes[r.block], r.family), b)
+		seg, from := c.lines(r)
+		rep.append(seg, from.data, from.spans)
 	case p.judge != judgeNothing:
-		rep.text = p.append(rep.text, b)
+		rep.text = p.append(rep.text, c.blocks[r.block])
 	default:
-		rep.append(&p.segment, b)
+		rep.append(&p.segment, c.blocks[r.block].data, c.blocks[r.block].spans)
 	}
 }
 

@@ -18,7 +18,7 @@ const endOfPage = "# EOF\n"
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
 	var err error
-	c := course{content: &content{l, blocks, only}}
+	c := course{content: newContent(l, blocks, only)}
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
