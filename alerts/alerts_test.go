@@ -69,6 +69,18 @@ func TestEveryAlertHasItsSectionOfTheRunbook(t *testing.T) {
 	require.Empty(t, sections, "sections of no alert")
 }
 
+// How long a replica that was never seen may load is said by its pool.
+func TestTheRunbookLetsReplicasLoadForTheBudgetOfTheirPool(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("runbook.md")
+	require.NoError(t, err)
+	for _, alert := range []string{"LLMPoolDown", "LLMPoolDegraded"} {
+		_, section, _ := strings.Cut(string(text), "\n### "+alert+"\n")
+		section, _, _ = strings.Cut(section, "\n### ")
+		require.Contains(t, section, "`start_budget`", alert)
+	}
+}
+
 func TestEveryAlertHasACaseThatFiresAndOneThatDoesNot(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.yaml")
