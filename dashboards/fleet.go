@@ -110,7 +110,7 @@ func notReady() Panel {
 	number := numbered("pool_id, replica_id", "llm_server_state", ofReplica, states())
 	p := table("Replicas that are not ready", "The 25 worst; each leads to its own dashboard. Red: the runbook section of its state, down, failing and stalled first. Empty: all replicas are ready.",
 		[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
-		[]column{{"State", "none", "topk(25, " + number + " > 1)", valued(states())}})
+		[]column{{"State", "none", "topk(25, " + number + " != 1)", valued(states())}})
 	p = empty("All replicas are ready. If Replicas serving above has no number, none is known: Prometheus does not scrape the exporter.", p)
 	return sorted("State", leading(p, "Replica", "/d/"+replicaUID+"?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__data.fields.Pool}&var-replica_id=${__value.raw}&${__url_time_range}"))
 }

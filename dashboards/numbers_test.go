@@ -1,0 +1,87 @@
+package dashboards_test
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+)
+
+// number is what the first query of a panel returns after four minutes of series.
+type number struct {
+	name, panel string
+	// series have a value each, which stays.
+	series map[string]float64
+	// grows are series of counters, by what they grow by in 15 seconds.
+	grows map[string]float64
+	// shows are values by labels.
+	shows map[string]float64
+}
+
+// asTest is the number as promtool has it.
+func (n *number) asTest(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "  - name: '%s'\n    interval: 15s\n    input_series:\n", n.name)
+	for series, v := range n.series {
+		fmt.Fprintf(&b, "      - { series: '%s', values: '%gx20' }\n", series, v)
+	}
+	for series, v := range n.grows {
+		fmt.Fprintf(&b, "      - { series: '%s', values: '0+%gx20' }\n", series, v)
+	}
+	fmt.Fprintf(&b, "    promql_expr_test:\n      - expr: '%s'\n        eval_time: 4m\n        exp_samples: [", sent(panelOf(t, n.panel).Targets[0].Expr))
+	for labels, v := range n.shows {
+		fmt.Fprintf(&b, "{ labels: '%s', value: %g }, ", labels, v)
+	}
+	b.WriteString("]\n")
+	return b.String()
+}
+
+func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
+	t.Parallel()
+	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
+	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("promtool is not built: `make e2e` builds it")
+	}
+	promtool, err := filepath.Abs(promtool)
+	require.NoError(t, err)
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
+	var all strings.Builder
+	all.WriteString("rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n")
+	for _, n := range numbers() {
+		all.WriteString(n.asTest(t))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(all.String()), 0o600))
+	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "tests.yml")
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+}
+
+// numbers are those of panels that are easily wrong.
+func numbers() []number {
+	return []number{
+		{
+			name: "a replica that the exporter never saw is not ready", panel: "Replicas that are not ready",
+			series: map[string]float64{
+				`llm_server_state{pool_id="a",replica_id="r0",engine="triton",state="ready"}`:    1,
+				`llm_server_state{pool_id="a",replica_id="r0",engine="triton",state="unknown"}`:  0,
+				`llm_server_state{pool_id="a",replica_id="r1",engine="unknown",state="ready"}`:   0,
+				`llm_server_state{pool_id="a",replica_id="r1",engine="unknown",state="unknown"}`: 1,
+			},
+			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 0},
+		},
+	}
+}
