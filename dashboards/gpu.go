@@ -22,7 +22,7 @@ func gpu() Dashboard {
 				stat("Energy in the time shown", "Energy that all GPUs used together.", "kwatth",
 					query{fmt.Sprintf("sum(sum_over_time(pool:llm_server_gpu_energy_joules:sum{%s}[$__range])) / 3.6e6", ofPool), ""}, decimals(1)),
 				stat("Energy per token", "Of generated tokens, all pools that expose both. Rises at low load and with lost optimisations; LLMEnergyPerTokenHigh in the runbook.", "joule",
-					query{"sum(" + energy + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
+					query{"sum(" + energy + " and on (pool_id) " + produced + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
 				stat("Idle GPUs", "GPUs used less than 5 %. Red with requests running: LLMGPUIdle in the runbook; without: fewer replicas would do.", "none",
 					query{counted(each("llm_server_gpu_utilization_ratio"), "< 0.05"), ""}, levels("green", 1.0, "orange")))),
 			section("Use",

@@ -83,5 +83,15 @@ func numbers() []number {
 			},
 			shows: map[string]float64{`{pool_id="a",replica_id="r1"}`: 0},
 		},
+		{
+			name: "a pool whose servers count no tokens does not make those of others dearer", panel: "Energy per token",
+			grows: map[string]float64{
+				`llm_server_gpu_energy_joules_total{pool_id="a",replica_id="r0",gpu_uuid="g"}`:   3000,
+				`llm_server_generation_tokens_total{pool_id="a",replica_id="r0",model_id="m"}`:   1500,
+				`llm_server_gpu_energy_joules_total{pool_id="old",replica_id="r0",gpu_uuid="g"}`: 6000,
+				`llm_server_generation_tokens_total{pool_id="cpu",replica_id="r0",model_id="m"}`: 1500,
+			},
+			shows: map[string]float64{`{}`: 2},
+		},
 	}
 }
