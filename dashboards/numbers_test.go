@@ -93,5 +93,14 @@ func numbers() []number {
 			},
 			shows: map[string]float64{`{}`: 2},
 		},
+		{
+			name: "a replica of which no request succeeds does not make its version faster", panel: "Mean time by version",
+			series: map[string]float64{
+				`llm_server_request_duration_average_seconds{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`: 4,
+				`llm_server_requests_per_second{pool_id="a",replica_id="r0",engine="triton",model_id="m",model="llm",version="1"}`:              10,
+				`llm_server_requests_per_second{pool_id="a",replica_id="r1",engine="triton",model_id="m",model="llm",version="1"}`:              10,
+			},
+			shows: map[string]float64{`{pool_id="a",model_id="m",model="llm",version="1"}`: 4},
+		},
 	}
 }

@@ -21,7 +21,7 @@ func sideVersions() row {
 		sideBySide(8, graph("Requests by version", "Requests that ended a second, by version of the model that clients call. Two lines of a model: an A/B test or a rollout within the server.",
 			"reqps", []query{{sum("llm_server_requests_per_second"), legend}}),
 			graph("Mean time by version", "Mean time of requests that succeeded, weighted by the requests of each replica. The newer one above the other for long: see the difference below.",
-				"s", []query{{"sum by (" + by + ") (max by (replica_id, " + by + ") (llm_server_request_duration_average_seconds{" + ofModel + "}) * max by (replica_id, " + by + ") (llm_server_requests_per_second{" + ofModel + "})) / " + sum("llm_server_requests_per_second"), legend}}),
+				"s", []query{{weighted(by, "replica_id, "+by, "llm_server_request_duration_average_seconds{"+ofModel+"}", "llm_server_requests_per_second{"+ofModel+"}"), legend}}),
 			graph("Tokens by version", "Generated tokens a second of each version of the model that computes.",
 				"none", []query{{"sum by (" + by + ") (pool_version:llm_server_model_generation_tokens:rate{" + ofPools + "})", legend}})),
 		sideBySide(8, graph("Difference in failed requests", "Bounds of the difference between a version and the one before it in the share of requests that failed by the server's fault, 95 % confidence."+reading,
