@@ -102,5 +102,23 @@ func numbers() []number {
 			},
 			shows: map[string]float64{`{pool_id="a",model_id="m",model="llm",version="1"}`: 4},
 		},
+		{
+			name: "exporters that share the targets of a pool have them all together, a pair has them once", panel: "Targets",
+			series: map[string]float64{
+				`trtllm_exporter_targets{instance="e0",pool_id="a"}`:                   2,
+				`trtllm_exporter_targets{instance="e1",pool_id="a"}`:                   1,
+				`trtllm_exporter_targets{instance="e2",pool_id="a"}`:                   1,
+				`trtllm_exporter_target_up{instance="e0",pool_id="a",replica_id="r0"}`: 1,
+				`trtllm_exporter_target_up{instance="e0",pool_id="a",replica_id="r1"}`: 0,
+				`trtllm_exporter_target_up{instance="e1",pool_id="a",replica_id="r2"}`: 1,
+				`trtllm_exporter_target_up{instance="e2",pool_id="a",replica_id="r2"}`: 1,
+			},
+			shows: map[string]float64{`{}`: 3},
+		},
+		{
+			name: "a pool without targets has none", panel: "Targets",
+			series: map[string]float64{`trtllm_exporter_targets{instance="e0",pool_id="a"}`: 0},
+			shows:  map[string]float64{`{}`: 0},
+		},
 	}
 }
