@@ -8,7 +8,7 @@ func capacity() Dashboard {
 		rows: []row{
 			section("Autoscaling",
 				sideBySide(9, graph("Saturation signal",
-					"Mean over the replicas of a pool: 0 without requests, 1 when full, more while requests are known to wait. Scale on this; 0.8 is a good target. Red for minutes: add replicas by hand if the autoscaler does not.",
+					"Mean over the replicas of a pool that serve: 0 without requests, 1 when full, more while requests are known to wait. Scale on this; 0.8 is a good target. Red for minutes: add replicas by hand if the autoscaler does not.",
 					ratio, []query{{pool("saturation_ratio:avg"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.8, "orange", 1.0, "red"), lines),
 					graph("Replicas: serving and needed",
 						"Replicas that serve, routers left out, and how many the load needs at 80 % each. Needed above serving for long: scale out, or look on Fleet why new replicas do not come up.",
