@@ -7,7 +7,7 @@ import (
 
 // flushAt is how much text gathers before it is written out; large enough to
 // keep writes few, small enough to stay in the processor's cache.
-const flushAt = 128 << 10
+const flushAt = 256 << 10
 
 // endOfPage is the last line of a page in OpenMetrics.
 const endOfPage = "# EOF\n"
