@@ -48,7 +48,8 @@ func (f *healthFlags) target() (*url.URL, error) {
 		return nil, fmt.Errorf("healthcheck: %w; write http://host:port", failed.Err)
 	}
 	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("healthcheck: %q is no URL; write http://host:port", u.Redacted())
+		// It is not quoted: without a scheme a password is no part that is known.
+		return nil, errors.New("healthcheck: the URL has no scheme http or https, or no host; write http://host:port")
 	}
 	if f.timeout <= 0 {
 		return nil, errors.New("healthcheck: --timeout must be longer than 0")

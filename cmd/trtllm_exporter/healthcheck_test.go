@@ -27,6 +27,7 @@ func TestAHealthCheckKeepsThePasswordOfItsURL(t *testing.T) {
 		{"a path that needs another", as("me:hush") + "/-/ready", exitFailure},
 		{"a port that is none", "http://me:hush@localhost:port", exitUsage},
 		{"a scheme that is none", "ftp://me:hush@localhost", exitUsage},
+		{"no scheme", "me:hush@localhost:9802", exitUsage},
 		{"nobody listens", "http://me:hush@127.0.0.1:1", exitFailure},
 	} {
 		t.Run(c.says, func(t *testing.T) {
