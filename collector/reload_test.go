@@ -232,6 +232,29 @@ func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
 	})
 }
 
+// A rank that binds no port is not looked for: its budget begins when it is.
+func TestTheStartBudgetBeginsWhenAReplicaIsNoLongerSilent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &puppet{
+			page: func(string) (string, error) {
+				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+			},
+			api: func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused },
+		}
+		rank := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
+		rank.StartBudget, rank.Silent = model.Duration(time.Minute), true
+		l := led(t, p, rank)
+		time.Sleep(time.Hour)
+		rank.Silent = false
+		l.apply(rank)
+		time.Sleep(30 * time.Second)
+		require.Equal(t, "unknown", l.status("a").State)
+		time.Sleep(time.Minute)
+		require.Equal(t, "down", l.status("a").State)
+	})
+}
+
 // An API that no longer answers is known to have answered, over a reload too.
 func TestAServerThatEndsIsDrainingOverReloads(t *testing.T) {
 	t.Parallel()

@@ -17,8 +17,14 @@ type Past struct {
 	api   api.Past
 }
 
-// Past is what was seen so far. It may be called after Close.
-func (r *Replica) Past() Past { return Past{r.seen(), r.begun(), r.answers.Past(r.api(), r.past.api)} }
+// Past is what was seen so far, nothing of a silent replica: it was not looked for. It
+// may be called after Close.
+func (r *Replica) Past() Past {
+	if r.target.Silent {
+		return Past{}
+	}
+	return Past{r.seen(), r.begun(), r.answers.Past(r.api(), r.past.api)}
+}
 
 // seen says whether there was ever a page.
 func (r *Replica) seen() bool { return r.past.page || !r.status.LastSuccess.IsZero() }
