@@ -52,8 +52,11 @@ type Collector struct {
 	// while not all of its sources have answered.
 	grace time.Duration
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// wanted are the pools of the last configuration, taken says that they were begun
+	// to be run.
 	wanted   []*pool
+	taken    bool
 	running  map[string]*pool
 	replicas map[string]*running
 	tidy     tidy
@@ -132,7 +135,9 @@ func (c *Collector) Run(ctx context.Context) error {
 			c.stopAll()
 			return nil
 		case <-c.changed:
-			c.swap(ctx)
+			if wanted, ok := c.take(); ok {
+				c.swap(ctx, wanted)
+			}
 		}
 	}
 }

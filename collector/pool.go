@@ -42,9 +42,8 @@ type pool struct {
 	scraper Scraper
 	sources *discovery.Manager
 	// users are how many ask with the scraper: the search while it is wanted, and each
-	// replica. Taken says that the collector has come to the configuration it is of.
+	// replica.
 	users int
-	taken bool
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -110,22 +109,21 @@ func (p *pool) unanswered() bool {
 func (c *Collector) want(built []*pool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.wanted {
-		if !p.taken {
+	if !c.taken {
+		for _, p := range c.wanted {
 			p.release()
 		}
 	}
-	c.wanted = built
+	c.wanted, c.taken = built, false
 }
 
-// take gives the pools that are wanted to be run.
-func (c *Collector) take() []*pool {
+// take gives the pools that are wanted to be run, once: false when they run already,
+// for they may have come before what was said of those they overtook was heard.
+func (c *Collector) take() (wanted []*pool, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, p := range c.wanted {
-		p.taken = true
-	}
-	return c.wanted
+	ok, c.taken = !c.taken, true
+	return c.wanted, ok
 }
 
 // release says that one user less asks with the scraper, and closes it after the

@@ -48,8 +48,7 @@ func (c *Collector) stop(l *running) {
 const handover = 30 * time.Second
 
 // swap makes the wanted pools the running ones.
-func (c *Collector) swap(ctx context.Context) {
-	wanted := c.take()
+func (c *Collector) swap(ctx context.Context, wanted []*pool) {
 	keep := make(map[string]bool)
 	for _, p := range wanted {
 		old := c.running[p.cfg.PoolID]
