@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -69,5 +70,33 @@ func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
 		called, _ := got.EntryModel()
 		require.Equal(t, c.called, called, says)
 		require.Equal(t, c.role, got.Role("tensorrt_llm"), says)
+	}
+}
+
+// TestAnEntryThatIsNotLoadedIsNoEntry has a server that loaded some of the models
+// of TensorRT-LLM's own repository, which lists them all.
+func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {
+	all := []string{"ensemble", "preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls", "x_ensemble", "x_tensorrt_llm"}
+	for called, loaded := range map[string][]string{
+		"tensorrt_llm":     {"tensorrt_llm"},
+		"x_tensorrt_llm":   {"x_tensorrt_llm"},
+		"tensorrt_llm_bls": {"preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls"},
+		"ensemble":         {"ensemble", "preprocessing", "postprocessing", "tensorrt_llm"},
+	} {
+		var facts []engine.ModelFacts
+		for _, name := range all {
+			f := engine.ModelFacts{Name: name}
+			if slices.Contains(loaded, name) {
+				f.State = engine.ModelReady
+			}
+			facts = append(facts, f)
+		}
+		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: loaded}, facts, nil)
+		name, why := got.EntryModel()
+		require.Equal(t, called, name, why)
+		for _, name := range loaded {
+			require.Equal(t, name == called, got.Role(name).Front(), "%s of %s", name, called)
+			require.Equal(t, called, got.ModelID(name))
+		}
 	}
 }

@@ -28,13 +28,9 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 	for _, n := range seen.Names {
 		t.models[n] = tritonTreatment(n, byName[n], slices.Contains(seen.Executors, n), slices.Contains(seen.Inner, n))
 	}
-	for i := range facts {
-		m := t.models[facts[i].Name]
-		m.unloaded = facts[i].State == ModelUnavailable || facts[i].State == "" && !facts[i].Configured
-		t.models[facts[i].Name] = m
-	}
-	tritonGroups(t, seen.Names, byName)
-	tritonAffixed(t, seen.Names, byName)
+	entries := tritonEntries(t, seen.Names, facts, byName)
+	tritonGroups(t, entries, seen.Names, byName)
+	tritonAffixed(t, entries, seen.Names, byName)
 	tritonUnresolved(t, seen, byName)
 	for i := range facts {
 		if draft := facts[i].Draft; t.known[draft] {
@@ -42,6 +38,20 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 		}
 	}
 	tritonBehind(t, byName)
+}
+
+// tritonEntries notes which models are not loaded, and gives those that clients may
+// call: where some are loaded, not those that are not. One whose config was answered
+// before it was unloaded stays what it was.
+func tritonEntries(t *Topology, names []string, facts []ModelFacts, known map[string]*ModelFacts) []string {
+	loaded := false
+	for i := range facts {
+		m := t.models[facts[i].Name]
+		m.unloaded = facts[i].State == ModelUnavailable || facts[i].State == "" && !facts[i].Configured
+		t.models[facts[i].Name] = m
+		loaded = loaded || facts[i].State == ModelReady
+	}
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return loaded && t.models[n].unloaded && known[n] == nil })
 }
 
 // tritonTreatment is how a model treats its requests, by its config, else by its
@@ -72,19 +82,19 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 
 // tritonGroups finds entries and their parts. Ensembles come before BLS models, for
 // a repository that has both over the same parts is one deployment.
-func tritonGroups(t *Topology, names []string, facts map[string]*ModelFacts) {
+func tritonGroups(t *Topology, entries, names []string, facts map[string]*ModelFacts) {
 	within := make(map[string]bool) // What ensembles are made of, ensembles among it.
-	for _, n := range names {
+	for _, n := range entries {
 		for _, step := range ensembleParts(n, facts[n], names) {
 			within[step] = true
 		}
 	}
-	for _, n := range names {
+	for _, n := range entries {
 		if parts := ensembleParts(n, facts[n], names); len(parts) > 0 && !within[n] {
 			t.join(n, inner(parts, facts))
 		}
 	}
-	for _, n := range names {
+	for _, n := range entries {
 		if parts := blsParts(n, facts[n], names); len(parts) > 0 {
 			t.join(n, parts)
 		}
@@ -106,7 +116,7 @@ func inner(steps []string, facts map[string]*ModelFacts) []string {
 // tritonAffixed finds deployments of the template's models whose names have
 // something before or behind them, of models whose config is not known: a second
 // deployment on the same server.
-func tritonAffixed(t *Topology, names []string, facts map[string]*ModelFacts) {
+func tritonAffixed(t *Topology, entries, names []string, facts map[string]*ModelFacts) {
 	groups := make(map[[2]string]map[string]string)
 	for _, n := range names {
 		if word, affix := tritonTemplate(n); word != "" && facts[n] == nil {
@@ -119,7 +129,7 @@ func tritonAffixed(t *Topology, names []string, facts map[string]*ModelFacts) {
 	for _, group := range groups {
 		for _, front := range []string{ensembleName, blsName} {
 			entry := group[front]
-			if entry == "" || len(group) == 1 {
+			if !slices.Contains(entries, entry) || len(group) == 1 {
 				continue
 			}
 			t.join(entry, slices.DeleteFunc(slices.Sorted(maps.Values(group)), func(n string) bool {
