@@ -41,7 +41,7 @@ func (w *Window) lessen(all []lessened, row []float64) {
 		if before != before {
 			before = l.in(w.current)
 		}
-		if before > v && !l.fell(w.current, row) {
+		if before > v && !w.falls(row) {
 			v = before
 		}
 		row[l.column] = v
@@ -60,7 +60,13 @@ func (l *lessened) in(row []float64) float64 {
 	return max(n, 0)
 }
 
-// fell says whether any of the counters began again.
-func (l *lessened) fell(before, row []float64) bool {
-	return slices.ContainsFunc(slices.Concat(l.of, l.less), func(c int) bool { return row[c] < before[c] })
+// falls says whether any counter is lower than on the page before: its process began
+// again, and may show the requests of a path that was not asked for until then.
+func (w *Window) falls(row []float64) bool {
+	for c, v := range row {
+		if w.counter[c] && v < w.current[c] {
+			return true
+		}
+	}
+	return false
 }

@@ -43,6 +43,23 @@ func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is no counter that fell")
 }
 
+// TestAFailureAfterARestartCountsWhateverItsPath has a vLLM that failed at one path,
+// began again, and fails at another.
+func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.Availability, Share: 0.995})
+	for _, c := range []struct {
+		path         string
+		good, failed int
+	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
+		got := b.page(
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, c.good),
+			`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 0`,
+			fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed),
+		)
+		require.Equal(t, float64(c.failed), got.at(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
+	}
+}
+
 // TestAnAbortTakesNoAnswerBack has an SGLang that counts an abort before the end
 // of the request, and its first at once.
 func TestAnAbortTakesNoAnswerBack(t *testing.T) {
