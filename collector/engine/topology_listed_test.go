@@ -73,6 +73,18 @@ func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
 	}
 }
 
+// TestAModelThatWasNotLoadedAgainIsInNobodysWay has a server that began again with
+// another model, of whose former one the config is still known.
+func TestAModelThatWasNotLoadedAgainIsInNobodysWay(t *testing.T) {
+	llm := func(name string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, State: engine.ModelReady, Configured: true, Backend: "tensorrtllm"}
+	}
+	before := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("a"), {Name: "b"}}}
+	now := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("b"), {Name: "a"}}}.Over(&before)
+	name, why := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"b"}}, now.Models, nil).EntryModel()
+	require.Equal(t, "b", name, why)
+}
+
 // TestAnEntryThatIsNotLoadedIsNoEntry has a server that loaded some of the models
 // of TensorRT-LLM's own repository, which lists them all.
 func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {

@@ -44,12 +44,14 @@ func (*tritonPage) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 // call: where some are loaded, not those that are not. One whose config was answered
 // before it was unloaded stays what it was.
 func tritonEntries(t *Topology, names []string, facts []ModelFacts, known map[string]*ModelFacts) []string {
-	loaded := false
+	loaded := slices.ContainsFunc(facts, func(f ModelFacts) bool { return f.State == ModelReady })
 	for i := range facts {
 		m := t.models[facts[i].Name]
-		m.unloaded = facts[i].State == ModelUnavailable || facts[i].State == "" && !facts[i].Configured
+		// Configs are kept of answers before, also of a model that the server did not
+		// load when it began again.
+		never := facts[i].State == "" && (loaded || !facts[i].Configured)
+		m.unloaded = never || facts[i].State == ModelUnavailable
 		t.models[facts[i].Name] = m
-		loaded = loaded || facts[i].State == ModelReady
 	}
 	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return loaded && t.models[n].unloaded && known[n] == nil })
 }
