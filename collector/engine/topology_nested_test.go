@@ -39,6 +39,11 @@ func TestPartsThatHavePartsThemselves(t *testing.T) {
 			"chat",
 			map[string]engine.Role{"chat": entry, "bls": entry, "llm": part},
 		},
+		"a BLS model that calls another, which comes before it by name": {
+			[]engine.ModelFacts{calls("outer", "inner"), calls("inner", "llm"), llm},
+			"outer",
+			map[string]engine.Role{"outer": entry, "inner": part, "llm": part},
+		},
 		"ensembles that are made of each other, which Triton does not load": {
 			[]engine.ModelFacts{ensemble("a", "b"), ensemble("b", "a", "b")},
 			"",

@@ -96,9 +96,23 @@ func tritonGroups(t *Topology, entries, names []string, facts map[string]*ModelF
 			t.join(n, inner(parts, facts))
 		}
 	}
+	tritonCallers(t, entries, names, facts)
+}
+
+// tritonCallers finds BLS models and their parts. Those that another calls come last,
+// when they are its parts already, whatever the order of their names.
+func tritonCallers(t *Topology, entries, names []string, facts map[string]*ModelFacts) {
+	called := make(map[string]bool)
 	for _, n := range entries {
-		if parts := blsParts(n, facts[n], names); len(parts) > 0 {
-			t.join(n, parts)
+		for _, part := range blsParts(n, facts[n], names) {
+			called[part] = true
+		}
+	}
+	for _, last := range []bool{false, true} {
+		for _, n := range entries {
+			if parts := blsParts(n, facts[n], names); len(parts) > 0 && called[n] == last {
+				t.join(n, parts)
+			}
 		}
 	}
 }
