@@ -29,7 +29,7 @@ func exporter() Dashboard {
 				stat("Targets up", "Share of targets whose last scrape succeeded. Red: reasons below and on /targets; LLMReplicaBlind or LLMReplicaDown say what to do.",
 					ratio, query{fmt.Sprintf("avg(max by (pool_id, replica_id) (trtllm_exporter_target_up{%s}))", ofScrape), ""}, levels("red", 0.9, "orange", 1.0, "green"), decimals(0), filled),
 				stat("Targets", "Targets after discovery and relabeling. Zero: LLMPoolWithoutTargets.", "none",
-					query{fmt.Sprintf("count(max by (pool_id, replica_id) (trtllm_exporter_target_up{%s})) or sum(max by (pool_id) (trtllm_exporter_targets{%s,%s}))", ofScrape, own, ofPool), ""}, levels("red", 1.0, "text")),
+					query{fmt.Sprintf("sum(max by (pool_id) (count by (pool_id) (max by (pool_id, replica_id) (trtllm_exporter_target_up{%s})) or trtllm_exporter_targets{%s,%s}))", ofScrape, own, ofPool), ""}, levels("red", 1.0, "text")),
 				stat("Configuration", "Whether the last reload succeeded. No: the previous configuration is in force; trtllm_exporter check-config names the line.", "none",
 					query{"min(" + gauge("trtllm_exporter_config_last_reload_successful") + ")", ""}, mapped([]Outcome{{Text: "refused", Color: "red"}, {Text: "in force", Color: "green"}}), levels("red", 1.0, "green")),
 				stat("Oldest page", "Age of the oldest last good page. Red: a target fails, or the exporter lacks CPU; LLMSnapshotStale.", seconds,

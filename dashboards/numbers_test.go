@@ -116,6 +116,16 @@ func numbers() []number {
 			shows: map[string]float64{`{}`: 3},
 		},
 		{
+			name: "ranks that bind no port, which nobody scrapes, are targets", panel: "Targets",
+			series: map[string]float64{
+				`trtllm_exporter_targets{instance="e0",pool_id="a"}`:                   3,
+				`trtllm_exporter_targets{instance="e0",pool_id="b"}`:                   1,
+				`trtllm_exporter_target_up{instance="e0",pool_id="a",replica_id="r0"}`: 1,
+				`trtllm_exporter_target_up{instance="e0",pool_id="b",replica_id="r0"}`: 1,
+			},
+			shows: map[string]float64{`{}`: 4},
+		},
+		{
 			name: "a pool without targets has none", panel: "Targets",
 			series: map[string]float64{`trtllm_exporter_targets{instance="e0",pool_id="a"}`: 0},
 			shows:  map[string]float64{`{}`: 0},
