@@ -71,12 +71,12 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	if err != nil || at.Hostname() == "" {
 		return nil
 	}
-	// Parameters may hold a secret, and say nothing of where a page is.
-	at.User, at.RawQuery = nil, ""
 	if at.Port() == "" {
 		at.Host = net.JoinHostPort(at.Hostname(), map[string]string{"http": "80", "https": "443"}[at.Scheme])
 	}
-	f := &Finding{Where: at.String()}
+	// Parameters may hold a secret, and say nothing of where a page is.
+	public := &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path, RawPath: at.RawPath}
+	f := &Finding{Where: public.String()}
 	if s.Health == target.HealthUp {
 		f.What = "a page of metrics answers, and it is of no known kind of server"
 		f.Do = "check that this is the LLM server; its series are passed on as they are, and nothing is derived from them"
@@ -85,7 +85,7 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	}
 	c := causeOf(s)
 	here := d.speaks(ctx, at, &c)
-	c.explain(f, at, here)
+	c.explain(f, public, here)
 	if c.nobodyAnswers() {
 		return f
 	}

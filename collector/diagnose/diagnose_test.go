@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -139,4 +140,19 @@ func TestParametersOfAPageAreNotShown(t *testing.T) {
 			require.NotContains(t, fmt.Sprint(*f), "hunter2")
 		})
 	}
+}
+
+func TestAPageThatItsParametersKeepAwayIsFoundWithoutThem(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/metrics" || r.URL.RawQuery != "" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n")
+	}))
+	t.Cleanup(s.Close)
+	f := doctor(t).Look(t.Context(), &target.Target{MetricsURL: s.URL + "/metrics?key=hunter2"}, failed(scrape.ReasonHTTPStatus, "http_status (404): not found; check"))
+	require.Equal(t, s.URL+"/metrics", f.Page)
+	require.NotContains(t, fmt.Sprint(*f), "hunter2")
 }
