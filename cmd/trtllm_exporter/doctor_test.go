@@ -106,19 +106,17 @@ func TestDoctorOfServersThatAreNotThere(t *testing.T) {
 // TestDoctorShowsNoParametersOfAPage is about those of __param_ labels, which may hold a
 // secret, and which the command line does not take.
 func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
+	const closed = "127.0.0.1:1" // Next to it are no servers of other tests, which would be found.
 	file := filepath.Join(t.TempDir(), "config.yml")
-	text := `pools: [{pool_id: a, static_configs: [{targets: ["` + closed.Addr().String() + `"], labels: {__param_key: hunter2hunter2}}]}]`
+	text := `pools: [{pool_id: a, static_configs: [{targets: ["` + closed + `"], labels: {__param_key: hunter2hunter2}}]}]`
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	for _, format := range []string{"--no-json", "--json"} {
 		code, said, errors := examined(t, "--config.file", file, format)
 		require.Equal(t, exitUnreachable, code, errors)
-		require.Contains(t, said, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed.Addr().String())
+		require.Contains(t, said, "trtllm_exporter doctor --config.file "+file+" --pool-id a http://"+closed)
 		require.NotContains(t, said+errors, "hunter2")
 	}
-	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed.Addr().String())
+	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed)
 	require.Equal(t, exitUnreachable, code, errors)
 }
 
