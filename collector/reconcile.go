@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -157,7 +156,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
 			p.refused = append(p.refused, t)
-			c.refuse(t, public(other))
+			c.refuse(t, target.Public(other.MetricsURL))
 			continue
 		}
 		p.wanted[t.Key()] = t
@@ -208,7 +207,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	l, runs := c.replicas[t.Key()]
 	switch {
 	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
-		c.refuse(t, public(l.Target()))
+		c.refuse(t, target.Public(l.Target().MetricsURL))
 		return
 	case runs && reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)):
 		l.search = p
@@ -235,14 +234,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 // refuse leaves a target out whose pool_id and replica_id another has.
 func (c *Collector) refuse(t *target.Target, other string) {
 	c.opts.Logger.Warn("Target refused, another has its pool_id and replica_id",
-		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", public(t), "other", other)
-}
-
-// public is the address of a target's page without its parameters, which may hold a
-// secret.
-func public(t *target.Target) string {
-	page, _, _ := strings.Cut(t.MetricsURL, "?")
-	return page
+		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "other", other)
 }
 
 // launch starts a replica on the clock, with the past of one before it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/diagnose"
@@ -66,7 +65,7 @@ func (s *serverReport) elsewhere() string {
 // add takes one server into the report.
 func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Finding) {
 	one := serverReport{
-		PoolID: t.PoolID, ReplicaID: t.ReplicaID, URL: bare(t.MetricsURL), PageURL: bare(s.PageURL), Problem: problem,
+		PoolID: t.PoolID, ReplicaID: t.ReplicaID, URL: target.Public(t.MetricsURL), PageURL: target.Public(s.PageURL), Problem: problem,
 		serverFacts: serverFacts{Engine: s.DetectedEngine, Evidence: s.EngineEvidence, Generation: s.Generation, GenerationReason: s.GenerationReason, EngineVersion: s.EngineVersion, TRTLLMVersion: s.TRTLLMVersion, VersionSource: s.VersionSource},
 		State:       s.State, Severity: s.Severity, Reason: s.StateReason, LastError: s.LastError,
 	}
@@ -95,13 +94,6 @@ func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Findi
 		r.unwell++
 	}
 	r.Servers = append(r.Servers, one)
-}
-
-// bare is an address without its parameters, which may hold a secret, and which the
-// command line does not take.
-func bare(address string) string {
-	page, _, _ := strings.Cut(address, "?")
-	return page
 }
 
 // wrong says what was found wrong, with the exit code; nil for nothing.

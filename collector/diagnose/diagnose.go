@@ -94,8 +94,7 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	}
 	d.elsewhere(ctx, f, at, here != onlyTLS && c.class != scrape.ClassNotTLS)
 	if hint := missingPage(s, &c); hint != "" && f.Page == "" {
-		page, _, _ := strings.Cut(s.PageURL, "?")
-		f.What, f.Where, f.Do = "the server runs, and has no page of metrics", page, "change how it starts: "+hint
+		f.What, f.Where, f.Do = "the server runs, and has no page of metrics", target.Public(s.PageURL), "change how it starts: "+hint
 	}
 	return f
 }

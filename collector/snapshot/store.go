@@ -53,9 +53,7 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	defer s.mu.Unlock()
 	at, taken := s.find(t.Key())
 	if taken {
-		// The parameters of a page may hold a secret.
-		page, _, _ := strings.Cut(s.slots[at].Target().MetricsURL, "?")
-		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), page)
+		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), target.Public(s.slots[at].Target().MetricsURL))
 	}
 	slot := &Slot{store: s, key: t.Key(), target: t}
 	s.slots = slices.Insert(s.slots, at, slot)

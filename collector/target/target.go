@@ -3,6 +3,7 @@
 package target
 
 import (
+	"strings"
 	"time"
 )
 
@@ -45,6 +46,12 @@ func (t *Target) Auto() bool { return t.Engine == Auto }
 
 // Key names the target among all targets of the exporter: "pool_id/replica_id".
 func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
+
+// Public is the address of a page without its parameters, which may hold a secret.
+func Public(pageURL string) string {
+	page, _, _ := strings.Cut(pageURL, "?")
+	return page
+}
 
 // Health says how the last scrape of a target ended.
 type Health string
