@@ -7,11 +7,12 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/common/model"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // Opener sends one request and hands the answer out with its body unread; every
@@ -164,11 +165,11 @@ const longestReason = 300
 
 // plain makes one short line of a server's words.
 func plain(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) > longestReason {
-		text = strings.ToValidUTF8(text[:longestReason], "") + "..."
+	line, cut := engine.OneLine(text, longestReason)
+	if cut {
+		line += "..."
 	}
-	return text
+	return line
 }
 
 // await gives what is waited for from now on its time, and ends the request with

@@ -119,6 +119,16 @@ func short(body []byte) string {
 	if json.Unmarshal(body, &e) == nil && e.Error+e.Detail != "" {
 		text = e.Error + e.Detail
 	}
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+	text, _ = OneLine(text, most)
+	return text
+}
+
+// OneLine makes one line of a server's words, of so many bytes at most; cut says that
+// there were more.
+func OneLine(text string, most int) (line string, cut bool) {
+	line = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(line) <= most {
+		return line, false
+	}
+	return strings.ToValidUTF8(line[:most], ""), true
 }
