@@ -121,18 +121,13 @@ func (f *Fetcher) land(page scrape.Page, ok bool) {
 			f.done(nil)
 			return
 		}
-		f.Came, f.Err = time.Now(), tooLate()
+		f.Came, f.Err = time.Now(), scrape.TooLate()
 		f.done(&f.Page)
 		return
 	}
 	f.Body, f.Took, f.Came = page, page.Duration, page.Came
 	f.buffer.keep(page.Memory())
 	f.done(&f.Page)
-}
-
-// tooLate is the failure of a page that did not come over its lane in time.
-func tooLate() error {
-	return &scrape.Error{Reason: scrape.ReasonTimeout, Err: fmt.Errorf("the deadline came before the page was there: %w; raise scrape_timeout or look at the server's load", context.DeadlineExceeded)}
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server

@@ -107,10 +107,7 @@ func blank(sent http.Header, failure *Error) *Error {
 		return failure
 	}
 	text := failure.Err.Error()
-	shown := text
-	for _, secret := range secretsIn(sent, minSecret, nil) {
-		shown = strings.ReplaceAll(shown, secret, "<secret>")
-	}
+	shown := without(secretsIn(sent, minSecret, nil), text)
 	if shown == text {
 		return failure
 	}
