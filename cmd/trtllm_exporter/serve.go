@@ -152,7 +152,10 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	logger := promslog.New(&out.log)
 	takeKubernetesLog(logger)
 	takeStandardLog(logger)
-	before := contentOf(source.file) // What is written while it starts is another.
+	var before content
+	if source.reload > 0 {
+		before = contentOf(source.file) // What is written while it starts is another.
+	}
 	e, err := newExporter(ctx, logger, flags, source.load)
 	if err != nil {
 		return err

@@ -5,10 +5,11 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
+
+	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 )
 
 // narrowest is the least width that text is folded to.
@@ -56,29 +57,15 @@ func (p *sheet) row(cells ...string) {
 		return
 	}
 	for i := range cells {
-		cells[i] = plain(cells[i])
+		cells[i] = top.Plain(cells[i])
 	}
 	p.block = append(p.block, cells)
-}
-
-// plain is a text without characters that do something to a terminal: names and
-// reasons come from servers.
-func plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			return '·'
-		}
-		return r
-	}, text)
 }
 
 // line ends the block and writes a line of its own, folded under its indent.
 func (p *sheet) line(text string) {
 	p.end()
-	text = plain(text)
+	text = top.Plain(text)
 	indent := len(text) - len(strings.TrimLeft(text, " "))
 	p.folded(strings.Repeat(" ", indent), text[indent:], indent)
 }
@@ -87,7 +74,7 @@ func (p *sheet) line(text string) {
 // indented.
 func (p *sheet) hanging(text string) {
 	p.end()
-	first, rest, _ := strings.Cut(plain(text), " ")
+	first, rest, _ := strings.Cut(top.Plain(text), " ")
 	p.text.WriteString(first)
 	p.fill(utf8.RuneCountInString(first), rest, 2)
 }

@@ -55,7 +55,7 @@ func (d *detailView) lines(width int) []string {
 		if d.err != nil {
 			return toned("broken", folded(d.err.Error(), width))
 		}
-		return []string{"Asking for " + plain(d.key) + " …"}
+		return []string{"Asking for " + Plain(d.key) + " …"}
 	}
 	t := &page{width: width}
 	r := d.detail
@@ -64,7 +64,7 @@ func (d *detailView) lines(width int) []string {
 	t.lists(r.Lists)
 	t.head("Labels, and where each comes from")
 	for _, l := range r.Labels {
-		t.text(fit(plain(l.Name), 16, false)+" ", l.Value+" ("+l.From+")")
+		t.text(fit(Plain(l.Name), 16, false)+" ", l.Value+" ("+l.From+")")
 	}
 	t.head("See for yourself")
 	for _, c := range r.Commands {
@@ -81,7 +81,7 @@ type page struct {
 }
 
 // head begins a section.
-func (p *page) head(text string) { p.lines = append(p.lines, "", style(bold, plain(text))) }
+func (p *page) head(text string) { p.lines = append(p.lines, "", style(bold, Plain(text))) }
 
 // text writes a text, folded behind a front; nothing of an empty text.
 func (p *page) text(front, text string) {
@@ -103,7 +103,7 @@ func (p *page) text(front, text string) {
 
 // verdict writes what the replica is doing, and its numbers.
 func (p *page) verdict(r *web.Detail, failed error) {
-	p.lines = append(p.lines, style(bold, plain(nameOf(&r.Replica, true)))+"  "+tone(r.Severity, plain(r.Word)))
+	p.lines = append(p.lines, style(bold, Plain(nameOf(&r.Replica, true)))+"  "+tone(r.Severity, Plain(r.Word)))
 	p.text("", r.Reason)
 	p.text("", r.Runbook)
 	if failed != nil {
@@ -131,7 +131,7 @@ func (p *page) past(r *web.Detail) {
 		p.head("States, the newest first")
 	}
 	for _, c := range r.Changes {
-		p.text(plain(c.At)+"  "+fit(plain(c.Word), stateWidth, false)+" "+fit(plain(c.Lasted), 7, false)+" ", c.Reason)
+		p.text(Plain(c.At)+"  "+fit(Plain(c.Word), stateWidth, false)+" "+fit(Plain(c.Lasted), 7, false)+" ", c.Reason)
 	}
 }
 
@@ -148,7 +148,7 @@ func (p *page) lists(lists []web.Checks) {
 			if c.Cure != "" {
 				text += "; to change it: " + c.Cure
 			}
-			p.text(fit(plain(c.Name), 16, false)+" ", text)
+			p.text(fit(Plain(c.Name), 16, false)+" ", text)
 		}
 	}
 }

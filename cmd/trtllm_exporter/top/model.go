@@ -116,7 +116,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.ask
 	case tea.PasteMsg:
 		if m.typing {
-			m.search(m.choice.Text + plain(msg.Content))
+			m.search(m.choice.Text + Plain(msg.Content))
 		}
 	case tea.KeyPressMsg:
 		cmd := m.press(msg)
@@ -177,7 +177,7 @@ func (m *model) write(name, text string) {
 	case "ctrl+u":
 		m.search("")
 	default:
-		m.search(m.choice.Text + plain(text))
+		m.search(m.choice.Text + Plain(text))
 	}
 }
 

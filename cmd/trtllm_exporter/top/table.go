@@ -138,9 +138,9 @@ func layoutOf(width int, rows []web.Replica, whole bool) layout {
 	const leastName = 12
 	l := layout{columns: columns(), name: leastName}
 	for i := range rows {
-		l.name = max(l.name, ansi.StringWidth(plain(nameOf(&rows[i], whole))))
+		l.name = max(l.name, ansi.StringWidth(Plain(nameOf(&rows[i], whole))))
 		if last := &l.columns[len(l.columns)-1]; width == 0 || width >= 110 {
-			last.width = max(last.width, ansi.StringWidth(plain(version(&rows[i]))))
+			last.width = max(last.width, ansi.StringWidth(Plain(version(&rows[i]))))
 		}
 	}
 	if width == 0 {
@@ -191,13 +191,13 @@ func (l *layout) head(order string) string {
 
 // row is a line of a replica; styled has colours.
 func (l *layout) row(r *web.Replica, whole, styled bool) string {
-	state := fit(plain(r.Word), stateWidth, false)
+	state := fit(Plain(r.Word), stateWidth, false)
 	if styled {
 		state = tone(r.Severity, state)
 	}
-	cells := []string{state, fit(plain(nameOf(r, whole)), l.name, false)}
+	cells := []string{state, fit(Plain(nameOf(r, whole)), l.name, false)}
 	for _, c := range l.columns {
-		cells = append(cells, fit(plain(c.text(r)), c.width, c.right))
+		cells = append(cells, fit(Plain(c.text(r)), c.width, c.right))
 	}
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }
@@ -208,7 +208,7 @@ func poolLine(p *web.Pool) string {
 	if p.Partly {
 		partly = "≥ "
 	}
-	line := plain(p.PoolID) + ": " + p.Tally
+	line := Plain(p.PoolID) + ": " + p.Tally
 	said := func(sum *float64) bool { return sum != nil && (*sum > 0 || !p.Partly) } // At least nothing is no news.
 	if said(p.Tokens) {
 		line += " · " + partly + count(p.Tokens) + " tokens/s"

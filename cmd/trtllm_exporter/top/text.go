@@ -12,9 +12,9 @@ import (
 // nothing is how a number that is not known is shown: never as 0.
 const nothing = "–"
 
-// plain is a text without characters that do something to a terminal: names and
+// Plain is a text without characters that do something to a terminal: names and
 // reasons come from servers.
-func plain(text string) string {
+func Plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -39,7 +39,7 @@ func fit(text string, width int, right bool) string {
 // folded are the lines of a text at a width, broken between words where that is
 // possible; 0 does not fold it.
 func folded(text string, width int) []string {
-	text = plain(text)
+	text = Plain(text)
 	if width <= 0 {
 		return []string{text}
 	}

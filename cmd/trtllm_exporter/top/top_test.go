@@ -146,7 +146,7 @@ func TestTheScreenIsNeverLargerThanTheTerminal(t *testing.T) {
 func TestTheCursorIsAlwaysOnTheScreen(t *testing.T) {
 	m := seated(80, 16)
 	for range 12 {
-		require.Contains(t, shown(m), "\n"+fit(plain(m.rows[m.place()].Word), stateWidth, false)+" "+plain(m.rows[m.place()].ReplicaID)+" ")
+		require.Contains(t, shown(m), "\n"+fit(Plain(m.rows[m.place()].Word), stateWidth, false)+" "+Plain(m.rows[m.place()].ReplicaID)+" ")
 		keys(m, "down")
 	}
 	require.Equal(t, "qwen-7b-chat/qwen-7b-0", m.chosen)

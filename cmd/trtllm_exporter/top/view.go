@@ -61,9 +61,9 @@ func (m *model) verdictLines() []string {
 	case m.failure != nil:
 		lines = append(lines, toned("broken", folded("No answer since "+m.last.Format("15:04:05")+", this is what was said then: "+m.failure.Error(), m.width))...)
 	case v.Late:
-		lines = append(lines, tone("look", plain(v.Age)))
+		lines = append(lines, tone("look", Plain(v.Age)))
 	default:
-		lines = append(lines, style(faint, plain(v.Age+" · "+m.opts.Client.URL+"/")))
+		lines = append(lines, style(faint, Plain(v.Age+" · "+m.opts.Client.URL+"/")))
 	}
 	for _, s := range m.fleet.Searches {
 		lines = append(lines, toned("look", folded(s, m.width))...)
@@ -119,7 +119,7 @@ func (m *model) poolOf(id string) string {
 	if i := slices.IndexFunc(m.fleet.Pools, func(p web.Pool) bool { return p.PoolID == id }); i >= 0 {
 		return poolLine(&m.fleet.Pools[i])
 	}
-	return plain(id)
+	return Plain(id)
 }
 
 // scroll is the first line to show so that one of them is seen, with the one
@@ -152,11 +152,11 @@ func (m *model) bottomLines() []string {
 // keysLine says what keys do, or what is being typed.
 func (m *model) keysLine() string {
 	if m.typing {
-		return "/" + plain(m.choice.Text) + style(reverse, " ") + style(faint, "  Enter takes it, Esc drops it")
+		return "/" + Plain(m.choice.Text) + style(reverse, " ") + style(faint, "  Enter takes it, Esc drops it")
 	}
 	var on []string
 	if m.choice.Text != "" {
-		on = append(on, "/"+plain(m.choice.Text))
+		on = append(on, "/"+Plain(m.choice.Text))
 	}
 	if m.choice.Wrong {
 		on = append(on, "only what is wrong")
