@@ -47,11 +47,10 @@ type pool struct {
 
 	cancel context.CancelFunc
 	done   chan struct{}
-	// synced is true when targets were found once; awaits says that some source has
-	// not answered yet, and is waited for; late says that none is any more. Wanted
-	// are the targets found last, by their keys.
-	synced, awaits, late bool
-	wanted               map[string]*target.Target
+	// synced is true when targets were found once; late says that no source is waited
+	// for any more. Wanted are the targets found last, by their keys.
+	synced, late bool
+	wanted       map[string]*target.Target
 	// refused are the targets found last whose key another of them has.
 	refused []*target.Target
 	// search is what became of all that discovery found last.
@@ -104,6 +103,9 @@ func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target
 func (p *pool) unanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
+
+// awaits says whether some source has not answered yet, and is waited for.
+func (p *pool) awaits() bool { return !p.late && p.unanswered() }
 
 // want has pools run from now on, instead of those that were to run before.
 func (c *Collector) want(built []*pool) {

@@ -80,7 +80,7 @@ func (c *Collector) forget(ctx context.Context, p *pool) {
 	defer c.mu.Unlock()
 	delete(c.running, p.cfg.PoolID)
 	c.renew()
-	p.awaits, p.wanted = false, nil
+	p.late, p.wanted = true, nil
 	c.drop(ctx, p)
 	p.release()
 	c.metrics.forget(p.cfg.PoolID)
@@ -103,7 +103,6 @@ func (c *Collector) start(run context.Context, p *pool) {
 	ctx, cancel := context.WithCancel(run)
 	p.cancel, p.done = cancel, make(chan struct{})
 	c.mu.Lock()
-	p.awaits = true
 	if before := c.running[p.cfg.PoolID]; before != nil {
 		before.release()
 	}
@@ -140,7 +139,6 @@ func (c *Collector) settle(ctx context.Context, p *pool) {
 	defer c.mu.Unlock()
 	p.late = true
 	if p.synced {
-		p.awaits = false
 		c.drop(ctx, p)
 		c.countRefused()
 	}
@@ -151,7 +149,7 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	found, became := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.synced, p.awaits = true, !p.late && p.unanswered()
+	p.synced = true
 	p.wanted, p.refused = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
@@ -176,8 +174,9 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 // keys that become free go to other pools' targets that were refused them.
 func (c *Collector) drop(ctx context.Context, p *pool) {
 	var ending []*running
+	awaits := p.awaits()
 	for key, l := range c.replicas {
-		leftover := l.search != p && p.awaits
+		leftover := l.search != p && awaits
 		if l.search.cfg.PoolID == p.cfg.PoolID && p.wanted[key] == nil && !leftover {
 			c.end(l)
 			ending = append(ending, l)
