@@ -101,37 +101,39 @@ func (p *Plan) summed(g *group, key string) int {
 	return p.when("summed "+key, func(w *Window) bool { return h.grows(w.current) })
 }
 
-// grows is what it is of histograms of single series, in a row.
+// grows says whether the buckets of a row grow up to the count, and all is finite.
 func (h summedHistogram) grows(row []float64) bool {
-	sum, before := len(h)-2, 0.0
+	var r rising
 	for i, columns := range h {
-		v := 0.0
-		for _, c := range columns {
-			v += row[c]
-		}
-		if !(v >= 0) || !finite(v) || i != sum && v < before {
+		if v := sumOf(row, columns); !finite(v) || !r.takes(v, i == len(h)-2) {
 			return false
-		}
-		if i != sum {
-			before = v
 		}
 	}
 	return true
 }
 
-// grows says whether the buckets grow up to the count, and all is finite.
+// grows says so of those of a page, whose numbers are finite or not there.
 func (h *passedHistogram) grows(page *exposition.Block) bool {
-	sum, before := len(h.places)-2, 0.0
+	var r rising
 	for i, n := range h.places {
-		v := page.Number(n)
-		if !(v >= 0) || i != sum && v < before {
+		if !r.takes(page.Number(n), i == len(h.places)-2) {
 			return false
-		}
-		if i != sum {
-			before = v
 		}
 	}
 	return true
+}
+
+// rising is the last bucket of a histogram that was looked at.
+type rising struct{ before float64 }
+
+// takes says whether the next bucket, the sum or the count of the histogram may be so.
+func (r *rising) takes(v float64, sum bool) bool {
+	if sum {
+		return v >= 0
+	}
+	grows := v >= r.before
+	r.before = v
+	return grows
 }
 
 // copy passes a histogram's texts on.

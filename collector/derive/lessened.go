@@ -50,14 +50,7 @@ func (w *Window) lessen(all []lessened, row []float64) {
 
 // in is the difference in a row, NaN where any counter is not there.
 func (l *lessened) in(row []float64) float64 {
-	n := 0.0
-	for _, c := range l.of {
-		n += row[c]
-	}
-	for _, c := range l.less {
-		n -= row[c]
-	}
-	return max(n, 0)
+	return max(sumOf(row, l.of)-sumOf(row, l.less), 0)
 }
 
 // falls says whether any counter is lower than on the page before: its process began

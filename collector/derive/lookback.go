@@ -60,10 +60,7 @@ func (w *Window) Mean(column int) (float64, bool) {
 // mean is the mean of what gauges add up to, over the pages from a row of a stretch
 // on in which they are whole.
 func (w *Window) mean(columns []int, row int) float64 {
-	sum, n := 0.0, 1
-	for _, c := range columns {
-		sum += w.current[c]
-	}
+	sum, n := sumOf(w.current, columns), 1
 	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
 		sum += w.total(columns, row)
 		n++

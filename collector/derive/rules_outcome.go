@@ -140,7 +140,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		o.bound(p, p.of(engine.ModelFailed, id), of)
 	}
 	for _, class := range classOrder {
-		if c := o.classes[class]; c != nil && len(c.once) > 0 && len(c.less) > 0 {
+		if c := o.classes[class]; c != nil && c.lessened() {
 			c.rest = p.lessen(id, of, class, c.once, c.less)
 		}
 	}
@@ -148,10 +148,13 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	return o
 }
 
+// lessened says whether requests of the class are counted in another as well.
+func (c *tally) lessened() bool { return len(c.once) > 0 && len(c.less) > 0 }
+
 // soFar is how many requests of the class were counted once, and in no other, since
 // the server started.
 func (c *tally) soFar(w *Window) (float64, bool) {
-	if len(c.once) > 0 && len(c.less) > 0 {
+	if c.lessened() {
 		return w.Last(c.rest)
 	}
 	return w.totals(c.once)

@@ -102,9 +102,13 @@ func (w *Window) growth(columns []int, row int) []float64 {
 
 // total adds up columns of a kept row.
 func (r *ring) total(columns []int, row int) float64 {
-	sum := 0.0
+	return sumOf(r.rows[row*r.columns:(row+1)*r.columns], columns)
+}
+
+// sumOf adds up columns of a row.
+func sumOf(row []float64, columns []int) (sum float64) {
 	for _, c := range columns {
-		sum += r.kept(row, c)
+		sum += row[c]
 	}
 	return sum
 }
