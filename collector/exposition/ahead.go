@@ -6,8 +6,9 @@ import "strings"
 const ahead = 16
 
 // source is what the lines of a block are written from, of the block and of its shape.
-// A page goes through all blocks for each of its families, and so has this in one
-// place, next to that of the following block.
+// A whole page goes through all blocks for each of its families, and so has this in
+// one place, next to that of the following block; for few families that costs more
+// than it saves.
 type source struct {
 	spans []Span
 	data  []byte
@@ -47,46 +48,68 @@ type course struct {
 	lists  lists
 	family int32
 	last   segment
+	// single is one that is asked for by itself.
+	single segment
 	// looked has the compiler keep what lookAhead reads; it means nothing.
 	looked byte
 }
 
-// lines are those of a ref that is a family of its shape, until the next are asked for.
-func (c *course) lines(r *ref) (*segment, *source) {
+// lines are those of a ref, until the next are asked for, and their values.
+func (c *course) lines(r *ref) (seg *segment, data []byte, spans []Span) {
+	if c.sources == nil || c.part(r) != nil {
+		b := c.blocks[r.block]
+		c.single = c.segment(r)
+		return &c.single, b.data, b.spans
+	}
 	from := &c.sources[r.block]
 	if c.family != r.family || c.lists != from.lists || from.lists.families == nil {
 		c.lists, c.family, c.last = from.lists, r.family, c.shapes[r.block].segment(int(r.family))
 	}
 	c.last.own = from.own
-	return &c.last, from
+	return &c.last, from.data, from.spans
 }
 
-// lookAhead reads a byte of what each ref needs: the place of its first value, and
-// that value. A page has a family of all targets
-// after another, so none of it is in the processor's cache; read one after the
-// other these are as many waits for memory, for each is behind the last, while those
-// of several refs are waited for at the same time.
+// lookAhead reads a byte of what each ref needs: the place of its first value, that
+// value, and the replica's own text where it is not next to that of others. A page has
+// a family of all targets after another, so none of it is in the processor's cache;
+// read one after the other these are as many waits for memory, for each is behind the
+// last, while those of several refs are waited for at the same time.
 func (c *course) lookAhead(refs []ref) {
 	if c.parts != nil {
 		return
 	}
+	sum := byte(0)
 	for i := range refs {
-		r := &refs[i]
-		if r.family < 0 {
-			continue
-		}
-		seg, from := c.lines(r)
-		if v := from.spans[seg.at[0]]; int(v.start) < len(from.data) {
-			c.looked += from.data[v.start]
+		switch r := &refs[i]; {
+		case r.family < 0:
+		case c.sources == nil:
+			sum += lookAt(c.blocks[r.block], c.shapes[r.block], r.family)
+		default:
+			seg, data, spans := c.lines(r)
+			if v := spans[seg.at[0]]; int(v.start) < len(data) {
+				sum += data[v.start]
+			}
 		}
 	}
+	c.looked += sum
+}
+
+// lookAt does so for a family of one block.
+func lookAt(b *Block, s *Shape, family int32) (sum byte) {
+	if v := b.spans[s.at[s.families[family].first]]; int(v.start) < len(b.data) {
+		sum = b.data[v.start]
+	}
+	if len(s.own) > 0 && s.own[0] != "" {
+		sum += s.own[0][0]
+	}
+	return sum
 }
 
 // append appends the lines of a ref.
 func (c *course) append(dst []byte, r *ref) []byte {
-	if p := c.part(r); p != nil {
+	if p := c.part(r); p != nil && p.judge != judgeNothing {
 		return p.append(dst, c.blocks[r.block])
 	}
-	seg, from := c.lines(r)
-	return seg.append(dst, from.data, from.spans)
+	seg, data, spans := c.lines(r)
+	return seg.append(dst, data, spans)
 }

@@ -70,12 +70,8 @@ func (c *content) appendValues(dst []byte, piece []stretch) []byte {
 				dst = append(dst, notAsked)
 				continue
 			}
-			if p := c.part(r); p != nil {
-				dst = p.appendValues(dst, c.blocks[r.block].data, c.blocks[r.block].spans)
-				continue
-			}
-			seg, from := along.lines(r)
-			dst = seg.appendValues(dst, from.data, from.spans)
+			seg, data, spans := along.lines(r)
+			dst = seg.appendValues(dst, data, spans)
 		}
 	}
 	return dst

@@ -20,13 +20,18 @@ type stretch struct {
 type content struct {
 	*Layout
 
-	blocks  []*Block
+	blocks []*Block
+	// sources are those of the blocks, nil where some families are asked for.
 	sources []source
 	only    func(name string) bool
 }
 
 func newContent(l *Layout, blocks []*Block, only func(name string) bool) *content {
-	return &content{l, blocks, sources(blocks), only}
+	c := &content{Layout: l, blocks: blocks, only: only}
+	if only == nil {
+		c.sources = sources(blocks)
+	}
+	return c
 }
 
 // stretches divide the page into pieces. They depend on the layout alone, so that
@@ -159,16 +164,12 @@ func (c *content) repeatPiece(rep *repeater, piece []stretch) bool {
 
 // repeat writes the lines of a ref.
 func (c *course) repeat(rep *repeater, r *ref) {
-	p := c.part(r)
-	switch {
-	case p == nil:
-		seg, from := c.lines(r)
-		rep.append(seg, from.data, from.spans)
-	case p.judge != judgeNothing:
+	if p := c.part(r); p != nil && p.judge != judgeNothing {
 		rep.text = p.append(rep.text, c.blocks[r.block])
-	default:
-		rep.append(&p.segment, c.blocks[r.block].data, c.blocks[r.block].spans)
+		return
 	}
+	seg, data, spans := c.lines(r)
+	rep.append(seg, data, spans)
 }
 
 // mayRepeat says whether the families of a piece have lines of several replicas.

@@ -83,30 +83,33 @@ func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) boo
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	total, enough := int64(0), int64(math.MaxInt64)
 	if only == nil && l.parts == nil && l.moved == nil {
-		// All lines of all blocks are on the page; what is not known is which
-		// families have any.
-		for _, b := range blocks {
-			total += b.length
-		}
-		enough = 1
+		return l.wholeLength(blocks)
 	}
+	total := int64(0)
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		size := l.linesLength(f, blocks, only, enough)
-		if size > 0 {
-			total += int64(len(f.text))
-		}
-		if enough > 1 {
-			total += size
+		if size := l.linesLength(f, blocks, only, math.MaxInt64); size > 0 {
+			total += size + int64(len(f.text))
 		}
 	}
-	if l.in.openMetrics {
-		total += int64(len(endOfPage))
+	return total + int64(len(l.appendEnd(nil)))
+}
+
+// wholeLength is that of a page with all lines of all blocks, each in the family of
+// its shape: what is not known is which families have any.
+func (l *Layout) wholeLength(blocks []*Block) int64 {
+	total := int64(len(l.appendEnd(nil)))
+	for _, b := range blocks {
+		total += b.length
+	}
+	for i := range l.families {
+		if f := &l.families[i]; l.linesLength(f, blocks, nil, 1) > 0 {
+			total += int64(len(f.text))
+		}
 	}
 	return total
 }
