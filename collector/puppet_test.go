@@ -139,5 +139,15 @@ func tritonAPI(_ context.Context, u *url.URL) (int, string, error) {
 	return w.Code, w.Body.String(), nil
 }
 
+// nobody is where nothing listens, neither for pages nor for questions.
+func nobody() *puppet {
+	return &puppet{
+		page: func(string) (string, error) {
+			return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
+		},
+		api: func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused },
+	}
+}
+
 // errRefused is what comes from a port where nothing listens.
 var errRefused = fmt.Errorf("dial: %w", syscall.ECONNREFUSED)

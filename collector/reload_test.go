@@ -214,12 +214,7 @@ func TestAReplicaThatWasSeenIsDownOverReloads(t *testing.T) {
 func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{
-			page: func(string) (string, error) {
-				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
-			},
-			api: func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused },
-		}
+		p := nobody()
 		never := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
 		never.StartBudget = model.Duration(time.Minute)
 		l := led(t, p, never)
@@ -236,12 +231,7 @@ func TestTheStartBudgetGoesOnOverReloads(t *testing.T) {
 func TestTheStartBudgetBeginsWhenAReplicaIsNoLongerSilent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := &puppet{
-			page: func(string) (string, error) {
-				return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
-			},
-			api: func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused },
-		}
+		p := nobody()
 		rank := everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2")
 		rank.StartBudget, rank.Silent = model.Duration(time.Minute), true
 		l := led(t, p, rank)

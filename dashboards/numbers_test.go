@@ -1,17 +1,9 @@
 package dashboards_test
 
 import (
-	"cmp"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/stretchr/testify/require"
-
-	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 )
 
 // number is what the first query of a panel returns after four minutes of series.
@@ -46,28 +38,11 @@ func (n *number) asTest(t *testing.T) string {
 
 func TestPanelsShowTheNumbersThatTheyName(t *testing.T) {
 	t.Parallel()
-	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
-	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("promtool is not built: `make e2e` builds it")
-	}
-	promtool, err := filepath.Abs(promtool)
-	require.NoError(t, err)
-	values, err := alerts.DefaultValues()
-	require.NoError(t, err)
-	rules, err := alerts.Render(values)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	var all strings.Builder
-	all.WriteString("rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n")
 	for _, n := range numbers() {
 		all.WriteString(n.asTest(t))
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(all.String()), 0o600))
-	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "tests.yml")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	testRules(t, all.String())
 }
 
 // numbers are those of panels that are easily wrong.

@@ -83,18 +83,7 @@ type wanted struct {
 // each query returns.
 func promtoolSays(t *testing.T, cases map[string][]page, want func(name string) []wanted) {
 	t.Helper()
-	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
-	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
-		t.Skip("promtool is not built: `make e2e` builds it")
-	}
-	promtool, err := filepath.Abs(promtool)
-	require.NoError(t, err)
-	values, err := alerts.DefaultValues()
-	require.NoError(t, err)
-	rules, err := alerts.Render(values)
-	require.NoError(t, err)
 	var tests strings.Builder
-	tests.WriteString("rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n")
 	for name, pages := range cases {
 		fmt.Fprintf(&tests, "  - name: '%s'\n    interval: 15s\n    input_series:\n", name)
 		for _, p := range pages {
@@ -109,9 +98,26 @@ func promtoolSays(t *testing.T, cases map[string][]page, want func(name string) 
 			tests.WriteString("]\n")
 		}
 	}
+	testRules(t, tests.String())
+}
+
+// testRules runs tests through promtool with the shipped rules.
+func testRules(t *testing.T, tests string) {
+	t.Helper()
+	promtool := cmp.Or(os.Getenv("PROMTOOL"), filepath.Join("..", ".cache", "bin", "promtool"))
+	if _, err := os.Stat(promtool); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("promtool is not built: `make e2e` builds it")
+	}
+	promtool, err := filepath.Abs(promtool)
+	require.NoError(t, err)
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(tests.String()), 0o600))
+	tests = "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ntests:\n" + tests
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "tests.yml"), []byte(tests), 0o600))
 	cmd := exec.CommandContext(t.Context(), promtool, "test", "rules", "tests.yml")
 	cmd.Dir = dir
 	out, err := cmd.CombinedOutput()

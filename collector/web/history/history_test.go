@@ -30,6 +30,13 @@ func follow(t *testing.T, h *history.History) {
 	})
 }
 
+// sample publishes a snapshot that the next sample is of.
+func sample(slot *snapshot.Slot, next snapshot.Snapshot) {
+	slot.Publish(next)
+	time.Sleep(history.Every)
+	synctest.Wait()
+}
+
 func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := snapshot.NewStore()
@@ -39,9 +46,7 @@ func TestNumbersAreSampledEveryFiveSeconds(t *testing.T) {
 		follow(t, h)
 		synctest.Wait()
 		for _, next := range []snapshot.Snapshot{tokens(20), {}, tokens(40)} {
-			slot.Publish(next)
-			time.Sleep(history.Every)
-			synctest.Wait()
+			sample(slot, next)
 		}
 
 		require.Equal(t, []float64{10, 20, -1, 40}, shown(h.Recent("a/r0").Tokens), "a number that is not known leaves a gap")
@@ -58,9 +63,7 @@ func TestANumberThatIsTooLargeForASampleIsNotKnown(t *testing.T) {
 		follow(t, h)
 		synctest.Wait()
 		for _, v := range []float64{1e38, 1e39, -1e300, 7} {
-			slot.Publish(tokens(v))
-			time.Sleep(history.Every)
-			synctest.Wait()
+			sample(slot, tokens(v))
 		}
 
 		kept := shown(h.Recent("a/r0").Tokens)
@@ -77,9 +80,7 @@ func TestTenMinutesAreKept(t *testing.T) {
 		follow(t, h)
 		synctest.Wait()
 		for n := range 300 {
-			slot.Publish(tokens(float64(n)))
-			time.Sleep(history.Every)
-			synctest.Wait()
+			sample(slot, tokens(float64(n)))
 		}
 
 		kept := h.Recent("a/r0").Tokens
