@@ -8,8 +8,6 @@ type signal struct {
 	counter      bool
 	// clock is true for a time that stops while things are bad.
 	clock bool
-	// held is true where what is in work stays so, however little is asked.
-	held bool
 }
 
 // gone is the value of a series that is not there.
@@ -53,8 +51,6 @@ func faults() map[string][]signal {
 	const own = "trtllm_exporter_"
 	up := ofReplica(own+"target_up", "", 1, 1)
 	running := ofModel("requests_running", 3, 3)
-	held := running
-	held.held = true
 	gpu := func(id string, bad float64) signal {
 		return ofReplica("llm_server_gpu_memory_total_bytes", `,gpu_uuid="`+id+`"`, 80e9, bad)
 	}
@@ -106,7 +102,7 @@ func faults() map[string][]signal {
 		"LLMReplicaSlow":        {slow("r0", 12), slow("r1", 4), slow("r2", 4)},
 		"LLMKVCacheFull":        {ofModel("kv_cache_utilization_ratio", 0.5, 0.97)},
 		"LLMKVCachePauses":      {ofModel("requests_paused", 0, 1)},
-		"LLMReplicaNoProgress":  {growing("llm_server_generation_tokens_total", `,model_id="m"`, 10, 0), held},
+		"LLMReplicaSuspected":   {ofReplica("llm_server_suspected", "", 0, 1)},
 		"LLMGPUMissing":         {gpu("a", 80e9), gpu("b", gone), ready("r0")},
 		"LLMGPUIdle":            {ofReplica("llm_server_gpu_utilization_ratio", `,gpu_uuid="a"`, 0.9, 0.01), running},
 		"LLMSLOBurnFast":        slo(1),

@@ -152,7 +152,7 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 		},
 		{
 			"a replica that hangs",
-			[]string{"LLMReplicaStalled" + r0, "LLMReplicaNoProgress" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
+			[]string{"LLMReplicaStalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
 			[]string{"LLMReplicaStalled" + r0},
 		},
 	} {

@@ -112,7 +112,7 @@ func (l load) of(s signal, v float64, step int) float64 {
 		return v
 	case l == none && means:
 		return gone
-	case l == none || holds && step%minute != 0 && !s.held:
+	case l == none || holds && step%minute != 0:
 		return 0
 	case asks:
 		return v / 300

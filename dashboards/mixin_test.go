@@ -139,10 +139,10 @@ func TestMixinTakesTagsLinksAndLeavesAlertsOut(t *testing.T) {
 	require.Equal(t, "now-6h", d.Time.From)
 
 	var got file
-	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: ['LLMReplicaNoProgress']}}).prometheusAlerts", &got)
+	jsonnet(t, "((import 'mixin.libsonnet') {_config+:: {disabledAlerts: ['LLMReplicaSuspected']}}).prometheusAlerts", &got)
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
-	require.NotContains(t, string(text), `"LLMReplicaNoProgress"`)
+	require.NotContains(t, string(text), `"LLMReplicaSuspected"`)
 	require.Contains(t, string(text), `"LLMReplicaStalled"`)
 }
 

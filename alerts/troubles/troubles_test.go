@@ -137,6 +137,7 @@ func record(trouble *matrix.Trouble, seen []matrix.Seen, wanted map[string]bool)
 		for _, state := range assess.States() {
 			put(fmt.Sprintf("{state=%q}\x00llm_server_state", state), number(seen[i].State == state))
 		}
+		put("{}\x00llm_server_suspected", number(seen[i].Suspected))
 		if served := seen[i].Canary; served != nil {
 			put("{model_id=\"m\"}\x00llm_server_canary_success", number(*served))
 		}
@@ -224,7 +225,7 @@ func TestAlertsOfEveryServerInEveryTroubleAreAsTheTableSays(t *testing.T) {
 func quiet() []string {
 	return []string{
 		"healthy", "idle from the start", "idle after work", "only client errors", "client errors after success", "all canceled",
-		"API does not answer", "restart", "exporter is new, idle server", "exporter is new, healthy server",
+		"API does not answer", "restart", "a long prefill", "exporter is new, idle server", "exporter is new, healthy server",
 	}
 }
 
@@ -241,6 +242,10 @@ func TestTheTableCallsForWhatIsWrongAndForNothingElse(t *testing.T) {
 			cell := server.Name + ", " + trouble.Name
 			require.Equal(t, last.State == assess.Failing, slices.Contains(names, "LLMReplicaFailing"), cell)
 			require.Equal(t, last.State == assess.Stalled, slices.Contains(names, "LLMReplicaStalled"), cell)
+			require.Equal(t, last.Suspected, slices.Contains(names, "LLMReplicaSuspected"), cell)
+			for _, name := range []string{"LLMReplicaFailing", "LLMReplicaStalled", "LLMPoolDown", "LLMPoolDegraded"} {
+				require.False(t, trouble.Healthy && slices.Contains(names, name), "%s: %s", cell, name)
+			}
 			require.Equal(t, trouble.Canary, slices.Contains(names, "LLMCanaryFailing"), cell)
 			refused, _ := last.Value("request_error_ratio", "class", "overload")
 			require.Equal(t, refused > 0.05, slices.Contains(names, "LLMRequestsRefused"), cell)

@@ -1,8 +1,11 @@
 package assess
 
 import (
+	"fmt"
 	"sync"
+	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -93,10 +96,14 @@ type Evidence struct {
 	Was    State
 	Scrape Scrape
 	API    API
-	// Failing is true while requests only fail, Stalled while work is in flight
-	// and no iteration happens, Unrouted while requests for none of the models
-	// can be sent anywhere; all as the page's numbers say.
-	Failing, Stalled, Unrouted bool
+	// Failing is true while requests only fail, Unrouted while requests for none of the
+	// models can be sent anywhere.
+	Failing, Unrouted bool
+	// Still is the work that stands still by the page that came at Came. Unanswered says
+	// that a request of the canary got nothing meanwhile.
+	Still      derive.Still
+	Came       time.Time
+	Unanswered bool
 	// RefusedFailed says that the page counts requests that are refused for want of
 	// room among those that fail.
 	RefusedFailed bool
@@ -160,11 +167,11 @@ func (e *Evidence) state() (State, string) {
 		return NotReady, "the page says that no worker serves any of its models"
 	case e.Unserved != "":
 		return Unserved, e.Unserved
-	case e.Stalled && (!e.Failing || e.Was != Failing):
+	case e.stalled() && (!e.Failing || e.Was != Failing):
 		// Of failing and stalled the first to hold is the cause: the gauges of a
 		// model whose processes died stand still, and the requests to one that
 		// stands still fail in the end.
-		return Stalled, "requests are in flight and nothing moves: no iteration, no token, no end"
+		return Stalled, "requests come and nothing moves: no iteration, no token, no end"
 	case e.Failing && e.RefusedFailed:
 		return Failing, "requests only fail, or all are refused for want of room: the page counts both as one, and the server's log says which"
 	case e.Failing:
@@ -175,6 +182,22 @@ func (e *Evidence) state() (State, string) {
 		return Ready, "the page answers; its API was not asked"
 	}
 	return Ready, "the page answers; of its API only this is known: " + api.Detail
+}
+
+// stalled reports whether work stands still by two signs: of the gauges that say it is
+// in flight, and of requests that come and get nothing.
+func (e *Evidence) stalled() bool {
+	return e.Still.Witnessed || e.Still.For > 0 && e.Still.Answerable && e.Unanswered
+}
+
+// suspected says what speaks against a replica by one sign, which a healthy server may
+// give too; empty for nothing.
+func (e *Evidence) suspected() string {
+	if e.Still.For == 0 || e.stalled() {
+		return ""
+	}
+	return fmt.Sprintf("%g requests are said to be in flight and nothing has moved since %s; the gauge may be stale",
+		e.Still.InFlight, e.Came.Add(-e.Still.For).UTC().Format("15:04 UTC"))
 }
 
 // withoutPage judges a replica whose last scrape failed.

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -48,9 +50,12 @@ func TestStateOfAReplica(t *testing.T) {
 		{"a server of one port does not drain", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true, SamePort: true}}, assess.Ready, "only this is known"},
 		{"ready, and requests fail or are refused", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true, RefusedFailed: true}, assess.Failing, "or all are refused for want of room"},
 		{"ready, and requests only fail", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Failing: true}, assess.Failing, "whatever the API says"},
-		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true}, assess.Stalled, "nothing moves"},
-		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
-		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Stalled: true, Failing: true}, assess.Stalled, "nothing moves"},
+		{"ready, and no iteration happens", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung()}, assess.Stalled, "nothing moves"},
+		{"one sign that no iteration happens", with(serving(), func(e *assess.Evidence) { e.Still.For = time.Minute }), assess.Ready, "nothing has moved since 13:59 UTC; the gauge may be stale"},
+		{"and the canary got nothing", with(serving(), func(e *assess.Evidence) { e.Still.For, e.Still.Answerable, e.Unanswered = time.Minute, true, true }), assess.Stalled, "nothing moves"},
+		{"the canary got nothing, but may wait behind others", with(serving(), func(e *assess.Evidence) { e.Still.For, e.Unanswered = time.Minute, true }), assess.Ready, "may be stale"},
+		{"the gauges of a model whose processes died stand still", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung(), Failing: true, Was: assess.Failing}, assess.Failing, "only fail"},
+		{"stalled requests fail in the end", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIReady)}, Still: hung(), Failing: true}, assess.Stalled, "nothing moves"},
 		{
 			"alive before, and no longer", // Triton 2.36 while it ends, whose API listens until the end.
 			assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APINotReady, LiveKnown: true}, Seen: true, Lived: true}},
@@ -81,6 +86,9 @@ func TestStateOfAReplica(t *testing.T) {
 	}
 }
 
+// hung is work that stands still while requests come.
+func hung() derive.Still { return derive.Still{For: time.Minute, Witnessed: true} }
+
 // with is evidence with a change.
 func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 	change(&e)
@@ -89,7 +97,7 @@ func with(e assess.Evidence, change func(*assess.Evidence)) assess.Evidence {
 
 // serving is a replica with which nothing is wrong.
 func serving() assess.Evidence {
-	return assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
+	return assess.Evidence{Scrape: assess.Scrape{OK: true}, Came: time.Date(2026, 1, 1, 14, 0, 0, 0, time.UTC), API: assess.API{Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200"}}}
 }
 
 func TestHowMuchAVerdictMatters(t *testing.T) {
@@ -108,6 +116,7 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
 		{"one that does not tell what fails", with(serving(), func(e *assess.Evidence) { e.Unshown = "it counts no errors" }), assess.OK, "", "the API answers 200; whether its requests fail cannot be seen: it counts no errors"},
 		{"one that does not tell, and is known to fail", with(serving(), func(e *assess.Evidence) { e.Unshown, e.Failing = "it counts no errors", true }), assess.Broken, "LLMReplicaFailing", "requests only fail, whatever the API says"},
+		{"one that one sign speaks against", with(serving(), func(e *assess.Evidence) { e.Still = derive.Still{For: time.Minute, InFlight: 42} }), assess.Look, "LLMReplicaSuspected", "the API answers 200; 42 requests are said to be in flight and nothing has moved since 13:59 UTC; the gauge may be stale"},
 		{"one of another version", with(serving(), func(e *assess.Evidence) { e.Unmet = "it is not what its pool expects: engine_version" }), assess.Look, "LLMExpectationMismatch", "the API answers 200; it is not what its pool expects: engine_version"},
 		{"one with another's page", with(serving(), func(e *assess.Evidence) { e.Mismatch = "the page looks like that of nim, engine says dynamo" }), assess.Look, "", "the API answers 200; the page looks like that of nim, engine says dynamo"},
 		{"of two things the worse counts", with(serving(), func(e *assess.Evidence) { e.Unmet, e.Canary = "a", "b" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; a; b"},

@@ -17,6 +17,9 @@ type Verdict struct {
 	// Reason is one sentence for people.
 	Reason   string
 	Severity Severity
+	// Suspected says that one sign speaks against the replica that a healthy server may
+	// give too.
+	Suspected bool
 	// Runbook is the entry of the runbook that says what to do; empty where
 	// nothing is wrong.
 	Runbook string
@@ -24,8 +27,9 @@ type Verdict struct {
 
 // The entries of the runbook for what may be wrong besides the state.
 const (
-	unmetRunbook  = "LLMExpectationMismatch"
-	canaryRunbook = "LLMCanaryFailing"
+	unmetRunbook     = "LLMExpectationMismatch"
+	canaryRunbook    = "LLMCanaryFailing"
+	suspectedRunbook = "LLMReplicaSuspected"
 )
 
 // Judge gives the verdict on a replica. What is wrong besides its state is added
@@ -33,7 +37,7 @@ const (
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
 	of := consequenceOf(state)
-	v := Verdict{State: state, Reason: reason, Severity: of.severity, Runbook: of.runbook}
+	v := Verdict{State: state, Reason: reason, Severity: of.severity, Suspected: e.suspected() != "", Runbook: of.runbook}
 	if state == Ready && e.Unshown != "" {
 		// Nothing is wrong that anybody could know of, but "ready" promises more than
 		// such a server can keep.
@@ -46,6 +50,7 @@ func Judge(e *Evidence) Verdict {
 	}{
 		{e.Mismatch, Look, ""},
 		{e.Unmet, Look, unmetRunbook},
+		{e.suspected(), Look, suspectedRunbook},
 		{e.Canary, Broken, canaryRunbook},
 	} {
 		if more.wrong == "" {

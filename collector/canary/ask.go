@@ -42,10 +42,23 @@ type Question struct {
 // deadline of the configuration, or when ctx ends; then the report has no
 // result.
 func (c *Config) Ask(ctx context.Context, open Opener, q Question) Report {
+	return c.ask(ctx, open, q, c.MaxTokens)
+}
+
+// ConfirmEvery is the shortest time between two requests of [Config.ConfirmStall].
+const ConfirmEvery = time.Minute
+
+// ConfirmStall is Ask with one token, to see whether a server answers at all.
+func (c *Config) ConfirmStall(ctx context.Context, open Opener, q Question) Report {
+	return c.ask(ctx, open, q, 1)
+}
+
+// ask sends one request for that many tokens.
+func (c *Config) ask(ctx context.Context, open Opener, q Question, tokens int) Report {
 	whole := time.Duration(c.Timeout)
 	bounded, release := context.WithTimeoutCause(ctx, whole, &failure{Timeout, fmt.Sprintf("not at its end after %s", whole)})
 	defer release()
-	a := &attempt{cfg: c, open: open, question: q, tokens: c.MaxTokens, life: ctx}
+	a := &attempt{cfg: c, open: open, question: q, tokens: tokens, life: ctx}
 	failed := a.run(bounded)
 	report := a.report(failed)
 	report.At = time.Now()

@@ -34,6 +34,9 @@ const (
 type Config struct {
 	// Enabled turns the canary on; nothing is sent without it.
 	Enabled bool `yaml:"enabled"`
+	// Confirm sends a request of one token when work seems to stand still, whether the
+	// canary is enabled or not, and no more than one in [ConfirmEvery].
+	Confirm bool `yaml:"confirm"`
 	// Interval is the time between two requests to one replica.
 	Interval model.Duration `yaml:"interval"`
 	// Timeout bounds a whole request; FirstTokenTimeout the wait for the first

@@ -34,6 +34,10 @@ const (
 	Unsupported Result = "unsupported"
 )
 
+// Hangs reports whether a request went so because the server took it and put nothing
+// out. Refusals and errors are answers.
+func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
+
 // short is how a request went for which the exporter had no connection, or that
 // gave it up to others: it says nothing of the server, and is counted nowhere.
 const short Result = "short"

@@ -21,6 +21,9 @@ type Global struct {
 	// StallAfter is how long work may be in flight without an iteration before
 	// a replica counts as stalled.
 	StallAfter model.Duration `yaml:"stall_after"`
+	// FailingMin is how many requests must fail, and none succeed, before a replica
+	// counts as failing.
+	FailingMin int `yaml:"failing_min"`
 }
 
 // DefaultGlobal scrapes every five seconds.
@@ -29,6 +32,7 @@ var DefaultGlobal = Global{
 	ScrapeTimeout:  model.Duration(4 * time.Second),
 	Derive:         derive.DefaultConfig,
 	StallAfter:     model.Duration(derive.DefaultStallAfter),
+	FailingMin:     derive.DefaultFailingMin,
 }
 
 // UnmarshalYAML reads the configuration over the defaults. An interval that is
@@ -53,6 +57,7 @@ func (c *Global) Validate() error {
 	errs.when(c.ScrapeTimeout < 0, "global.scrape_timeout: must be longer than 0; the default is 4s")
 	errs = append(errs, prefixed("global.", c.Derive.Validate()))
 	errs.when(c.StallAfter <= 0, "global.stall_after: must be longer than 0; the default is 30s")
+	errs.when(c.FailingMin < 1, "global.failing_min: must be 1 or more; the default is 5")
 	errs.when(c.ScrapeTimeout > c.ScrapeInterval,
 		"global.scrape_timeout: %s is longer than global.scrape_interval %s; lower the timeout or raise the interval", c.ScrapeTimeout, c.ScrapeInterval)
 	return errors.Join(errs...)

@@ -83,8 +83,9 @@ type Times struct {
 	// StartBudget is how long a replica that was never seen may load its models: up
 	// to then it is unknown, and down afterwards.
 	StartBudget model.Duration `yaml:"start_budget"`
-	// StallAfter is that of the global block.
+	// StallAfter and FailingMin are those of the global block.
 	StallAfter model.Duration `yaml:"-"`
+	FailingMin int            `yaml:"-"`
 }
 
 // Address says where on the hosts of the targets the metrics and the API are.
@@ -157,7 +158,7 @@ func (c *Pool) resolve(global *Global) {
 	if c.ScrapeTimeout == 0 {
 		c.ScrapeTimeout = min(global.ScrapeTimeout, c.ScrapeInterval)
 	}
-	c.StallAfter = global.StallAfter
+	c.StallAfter, c.FailingMin = global.StallAfter, global.FailingMin
 	c.HTTP.Limits = c.Limits.Page
 }
 

@@ -135,7 +135,7 @@ func TestAnUnknownKeyIsSentToTheBlockItBelongsTo(t *testing.T) {
 		"slo: { zzzzzzzzz: 1 }":               `unknown key "zzzzzzzzz" in pools[0].slo; known keys: ttft, tpot, itl, e2e, availability`,
 		"zzzzzzzzz: 1":                        `unknown key "zzzzzzzzz" in pools[0]; docs/configuration.md lists the keys`,
 		"limits: [ 1 ]":                       `pools[0].limits must be a mapping of keys, not a list; known keys: body, compressed_body, headers, samples, labels, label_name, label_value, name, help, strict_openmetrics, ...`,
-		"canary: [ 1 ]":                       `pools[0].canary must be a mapping of keys, not a list; known keys: enabled, interval, timeout, first_token_timeout, gap_timeout, end_timeout, model, prompt, max_tokens, endpoint, ...`,
+		"canary: [ 1 ]":                       `pools[0].canary must be a mapping of keys, not a list; known keys: enabled, confirm, interval, timeout, first_token_timeout, gap_timeout, end_timeout, model, prompt, max_tokens, ...`,
 		"canary: { <<: { zzzzzzzzz: 1 } }":    `unknown key "zzzzzzzzz" in pools[0].canary; docs/configuration.md lists the keys`,
 		"limits: { <<: [ 1 ] }":               `pools[0].limits: a merge key (<<) takes a mapping, not a number`,
 		"limits: { 'odd key': 1 }":            `unknown key "odd key" in pools[0].limits; docs/configuration.md lists the keys`,

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -8,25 +9,42 @@ import (
 // DefaultStallAfter leaves room for one long prefill in one iteration.
 const DefaultStallAfter = 30 * time.Second
 
-// failingPages is on how many pages requests must fail, and none succeed, for
-// a replica to count as failing: one page may be one bad client.
+// DefaultFailingMin is how many requests must fail in a row for a replica to count
+// as failing: on a quiet one two failures a day are no outage.
+const DefaultFailingMin = 5
+
+// failingPages is on how many pages they must fail.
 const failingPages = 2
 
 // Conditions are what the numbers of a page say of a replica as a whole.
 type Conditions struct {
-	// Failing is true while requests to entry models fail by the server's fault
-	// and none succeeds. What clients did wrong, gave up or were refused for want of
-	// room says neither.
+	// Failing is true while requests to entry models fail by the server's fault and
+	// none succeeds, from [Options.FailingMin] of them on. What clients did wrong, gave
+	// up or were refused for want of room says neither.
 	Failing bool
-	// Stalled is true while work has been in flight and nothing that it would move
-	// has moved for [Options.StallAfter], or longer where requests are known to take
-	// longer. Pages that were missed in between do not matter: a counter that shows
-	// the same again did not move.
-	Stalled bool
+	// Still is work that stands still; its time is 0 while none does.
+	Still Still
 	// InFlight is how many requests the server has, running or waiting; Counted is
 	// false where the page does not show them while they run.
 	InFlight float64
 	Counted  bool
+}
+
+// Still is work in flight while nothing that it would move has moved for
+// [Options.StallAfter], or longer where requests are known to take longer. Pages that
+// were missed in between do not matter: a counter that shows the same again did not
+// move.
+type Still struct {
+	// For is for how long nothing has moved, InFlight how many requests are said to be
+	// in flight.
+	For      time.Duration
+	InFlight float64
+	// Witnessed says that requests came meanwhile. Without that the gauge of what is in
+	// flight is the only sign, and it may be stale.
+	Witnessed bool
+	// Answerable says that a request which is sent now would be answered at once if the
+	// work did not stand still.
+	Answerable bool
 }
 
 // watch are the columns that conditions are judged by.
@@ -44,8 +62,8 @@ func (d *Deriver) Conditions() Conditions {
 	if d.program == nil {
 		return Conditions{}
 	}
-	recent := d.window.now-d.failedAt <= d.window.length
-	c := Conditions{Failing: d.failing >= failingPages && recent, Stalled: d.stalled()}
+	least := cmp.Or(d.opts.FailingMin, DefaultFailingMin)
+	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= float64(least), Still: d.still()}
 	c.InFlight, c.Counted = d.load.inFlight, d.load.counted
 	return c
 }
@@ -76,10 +94,10 @@ func (d *Deriver) watchFailures() {
 	w, by := d.window, &d.program.watch
 	switch {
 	case w.differs(by.succeeded), w.restarted == w.now && w.stats.Restarts > 0:
-		d.failing = 0
+		d.failing = failures{}
 	case w.moved(by.failed) > w.moved(by.refused) && w.highest(by.failed, by.refused):
-		d.failing++
-		d.failedAt = w.now
+		d.failing.pages++
+		d.failing.requests += w.moved(by.failed) - w.moved(by.refused)
 	}
 }
 
@@ -116,32 +134,64 @@ func (w *Window) highest(of, less []int) bool {
 	return true
 }
 
-// watchWork follows since when each work has been in flight.
+// watchWork follows what is in flight.
 func (d *Deriver) watchWork() {
 	for i := range d.program.watch.works {
 		work := &d.program.watch.works[i]
 		v, ok := work.inFlight(d.window)
-		since, busy := d.busy[work.key]
-		switch {
-		case !ok || v < work.least:
-			delete(d.busy, work.key)
-		case !busy || since > d.window.now:
-			d.busy[work.key] = d.window.now
+		if ok {
+			d.stale[work.key] = min(v, d.stale[work.key])
 		}
+		f := d.busy[work.key]
+		switch {
+		case !ok || v < work.least || v <= d.stale[work.key]:
+			delete(d.busy, work.key)
+			continue
+		case f == nil || f.began > d.window.now:
+			f = &flight{began: d.window.now}
+			d.busy[work.key] = f
+		}
+		f.inFlight = v
+		f.count(work, d.window)
 	}
 }
 
-// stalled says whether any work in flight moves nothing.
-func (d *Deriver) stalled() bool {
-	after := d.opts.StallAfter
-	if after == 0 {
-		after = DefaultStallAfter
-	}
+// still is the work that stands still: what is witnessed first, else for longest.
+func (d *Deriver) still() (worst Still) {
+	least := cmp.Or(d.opts.StallAfter, DefaultStallAfter)
 	for i := range d.program.watch.works {
 		work := &d.program.watch.works[i]
-		if since, busy := d.busy[work.key]; busy && work.still(d.window, since, after) {
-			return true
+		f := d.busy[work.key]
+		if f == nil {
+			continue
+		}
+		after, known := work.patience(d.window, least)
+		last, moves := work.moved(d.window, f.began)
+		stands := time.Duration(d.window.now - last)
+		if !known || !moves || stands < after {
+			continue
+		}
+		room, _ := given(work.room, d.window)
+		one := Still{
+			For: stands, InFlight: f.inFlight, Witnessed: time.Duration(f.rose-last) >= after/2,
+			Answerable: !work.elsewhere && (work.longest == nil || room > 0),
+		}
+		if worst.For == 0 || one.Witnessed && !worst.Witnessed || one.Witnessed == worst.Witnessed && one.For > worst.For {
+			worst = one
 		}
 	}
-	return false
+	return worst
+}
+
+// Answered notes that a request which was sent while work stood still was answered:
+// what the gauges say is in flight is not.
+func (d *Deriver) Answered() {
+	if d.program == nil {
+		return
+	}
+	for i := range d.program.watch.works {
+		if work := &d.program.watch.works[i]; !work.elsewhere && d.busy[work.key] != nil {
+			d.stale[work.key] = d.busy[work.key].inFlight
+		}
+	}
 }

@@ -2,6 +2,8 @@ package derive_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,13 +13,15 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// busy is a page of an executor with so many active requests and iterations.
+// busy is a page of an executor with so many active requests and iterations, and empty
+// queues before it.
 func busy(active, iterations int) []string {
-	return with(trtllm(active, active, 0, 8, 1, 100, 500),
+	page := slices.DeleteFunc(trtllm(active, active, 0, 8, 1, 100, 500), func(line string) bool { return strings.Contains(line, "pending") })
+	return with(page,
 		fmt.Sprintf(`nv_trt_llm_general_metrics{general_type="iteration_counter",model="tensorrt_llm",version="1"} %d`, iterations))
 }
 
-func TestAnExecutorIsStalledWhenItStandsStillWithWork(t *testing.T) {
+func TestAnExecutorStandsStillWhenNothingMovesWithWork(t *testing.T) {
 	const pages = int(derive.DefaultStallAfter / (5 * time.Second))
 	for _, tc := range []struct {
 		name string
@@ -58,10 +62,12 @@ func TestAnExecutorIsStalledWhenItStandsStillWithWork(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, engine.Triton, models()...)
-			require.False(t, b.deriver.Conditions().Stalled, "before any page")
+			require.Zero(t, b.deriver.Conditions().Still, "before any page")
 			b.page(busy(3, 100)...)
 			tc.then(b)
-			require.Equal(t, tc.want, b.deriver.Conditions().Stalled)
+			still := b.deriver.Conditions().Still
+			require.Equal(t, tc.want, still.For > 0)
+			require.False(t, still.Witnessed, "its gauge is the only sign")
 		})
 	}
 }
@@ -86,11 +92,12 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 		pages [][3]int
 		want  bool
 	}{
-		{"failures on two pages", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}}, true},
+		{"five failures on two pages", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 5, 0}}, true},
+		{"four", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 4, 0}}, false},
 		{"one bad page", [][3]int{{7, 0, 0}, {7, 5, 0}, {7, 5, 0}}, false},
-		{"one success among failures", [][3]int{{7, 0, 0}, {7, 1, 0}, {8, 2, 0}}, false},
-		{"clients that went away", [][3]int{{7, 0, 0}, {7, 0, 1}, {7, 0, 2}}, false},
-		{"a success afterwards", [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}, {8, 2, 0}}, false},
+		{"one success among failures", [][3]int{{7, 0, 0}, {7, 3, 0}, {8, 6, 0}}, false},
+		{"clients that went away", [][3]int{{7, 0, 0}, {7, 0, 3}, {7, 0, 6}}, false},
+		{"a success afterwards", [][3]int{{7, 0, 0}, {7, 3, 0}, {7, 6, 0}, {8, 6, 0}}, false},
 		{"failures of before the first page", [][3]int{{7, 9, 0}, {7, 9, 0}, {7, 9, 0}}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -103,14 +110,14 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 	}
 	t.Run("scrapes that were missed", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
-		for _, p := range [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}} {
+		for _, p := range [][3]int{{7, 0, 0}, {7, 3, 0}, {7, 6, 0}} {
 			ended(b, p[0], p[1], p[2])
 		}
 		b.now += 20 * time.Second
-		ended(b, 7, 5, 0)
+		ended(b, 7, 9, 0)
 		require.True(t, b.deriver.Conditions().Failing, "nothing succeeded meanwhile")
 		b.now += 20 * time.Second
-		ended(b, 8, 5, 0)
+		ended(b, 8, 9, 0)
 		require.False(t, b.deriver.Conditions().Failing, "something did")
 	})
 	t.Run("a process that began again", func(t *testing.T) {
@@ -124,42 +131,111 @@ func TestAReplicaFailsWhenItsRequestsOnlyFail(t *testing.T) {
 		}
 		b := newBench(t, engine.Triton, models()...)
 		for failed := range 4 {
-			page(b, 7, failed, 7)
+			page(b, 7, 2*failed, 7)
 		}
 		require.True(t, b.deriver.Conditions().Failing)
 		page(b, 0, 0, 0)
 		require.False(t, b.deriver.Conditions().Failing, "it has not failed a request")
-		page(b, 0, 1, 0)
-		page(b, 0, 2, 0)
+		page(b, 0, 3, 0)
+		page(b, 0, 6, 0)
 		require.True(t, b.deriver.Conditions().Failing, "it does as well")
 	})
-	t.Run("a request in each of two windows", func(t *testing.T) {
+	t.Run("two a day on a quiet replica", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
 		ended(b, 7, 0, 0)
 		for failed := range 2 {
-			require.False(t, b.deriver.Conditions().Failing)
 			for range 18 {
 				ended(b, 7, failed, 0)
 			}
 			ended(b, 7, failed+1, 0)
+			require.False(t, b.deriver.Conditions().Failing)
 		}
-		require.True(t, b.deriver.Conditions().Failing)
 	})
 	t.Run("failures that ended a window ago", func(t *testing.T) {
 		b := newBench(t, engine.Triton, models()...)
-		for _, p := range [][3]int{{7, 0, 0}, {7, 1, 0}, {7, 2, 0}} {
-			ended(b, p[0], p[1], p[2])
+		for failed := range 4 {
+			ended(b, 7, 2*failed, 0)
 		}
-		for range 13 {
-			ended(b, 7, 2, 0)
+		for range 30 {
+			ended(b, 7, 6, 0)
 		}
+		require.True(t, b.deriver.Conditions().Failing, "nothing has succeeded since")
+		ended(b, 8, 6, 0)
 		require.False(t, b.deriver.Conditions().Failing)
 	})
 }
 
+// TestWorkThatStandsStillIsWitnessedByRequestsThatCome has servers whose engine writes
+// the same page for a minute while requests come, or do not.
+func TestWorkThatStandsStillIsWitnessedByRequestsThatCome(t *testing.T) {
+	vllm := func(waiting int) []string {
+		return []string{`vllm:num_requests_running{model_name="m"} 4`, fmt.Sprintf(`vllm:num_requests_waiting{model_name="m"} %d`, waiting), `vllm:generation_tokens_total{model_name="m"} 100`}
+	}
+	dynamo := func(started int) []string {
+		return []string{`dynamo_frontend_inflight_requests{model="m"} 4`, `dynamo_frontend_output_tokens_total{model="m"} 100`, fmt.Sprintf(`dynamo_frontend_requests_started_total{model="m"} %d`, started)}
+	}
+	sglang := func(came, refused int) []string {
+		return []string{
+			`sglang:num_running_reqs{model_name="m"} 4`, `sglang:generation_tokens_total{model_name="m"} 100`,
+			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, came),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`, refused),
+		}
+	}
+	queue := func(pending, ended int) []string {
+		return []string{
+			fmt.Sprintf(`nv_inference_pending_request_count{model="m",version="1"} %d`, pending),
+			fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, ended), fmt.Sprintf(`nv_inference_request_duration_us{model="m",version="1"} %d`, 1000*ended),
+		}
+	}
+	for _, c := range []struct {
+		says string
+		kind engine.Kind
+		page func(n int) []string
+		want bool
+	}{
+		{"a queue that grows", engine.VLLM, func(n int) []string { return vllm(n) }, true},
+		{"a queue that stays", engine.VLLM, func(int) []string { return vllm(7) }, false},
+		{"a queue that grew at the beginning", engine.VLLM, func(n int) []string { return vllm(min(n, 2)) }, false},
+		{"requests that a frontend counts", engine.Dynamo, func(n int) []string { return dynamo(10 + n) }, true},
+		{"none", engine.Dynamo, func(int) []string { return dynamo(10) }, false},
+		{"requests that are not answered", engine.SGLang, func(n int) []string { return sglang(10+n, 3) }, true},
+		{"requests that are refused", engine.SGLang, func(n int) []string { return sglang(10+n, 3+n) }, false},
+		{"a model's queue that grows", engine.Triton, func(n int) []string { return queue(n, 5) }, true},
+		{"one that leaks while requests end", engine.Triton, func(n int) []string { return queue(n, 5+n) }, false},
+		{"one that leaked before", engine.Triton, func(n int) []string { return queue(min(n, 3), 5+min(n, 3)) }, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, c.kind, "m")
+			for n := range 12 {
+				b.page(c.page(n)...)
+			}
+			require.Equal(t, c.want, b.deriver.Conditions().Still.Witnessed)
+		})
+	}
+}
+
+// TestAGaugeThatARequestProvedStaleSaysNothing has one that rises again, and one that was
+// read anew.
+func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
+	b := newTarget(t, engine.VLLM, "m")
+	pages := func(running int) time.Duration {
+		for range 12 {
+			b.page(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), `vllm:generation_tokens_total{model_name="m"} 100`)
+		}
+		return b.deriver.Conditions().Still.For
+	}
+	require.Positive(t, pages(3))
+	require.True(t, b.deriver.Conditions().Still.Answerable)
+	b.deriver.Answered()
+	require.Zero(t, pages(3), "three are not there")
+	require.Positive(t, pages(4), "a fourth came")
+	require.Zero(t, pages(0))
+	require.Positive(t, pages(3), "these are others")
+}
+
 // TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest has a server whose
 // gauges are read when a request ends: of those that are shown then one has ended.
-func TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest(t *testing.T) {
+func TestWhatShowsOnlyEndsOfRequestsStandsStillAfterTwiceTheLongest(t *testing.T) {
 	for _, c := range []struct {
 		says                              string
 		running, within10, within40, ever int
@@ -167,6 +243,7 @@ func TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest(t *testing.T) {
 	}{
 		{"requests that are short", 2, 8, 8, 8, derive.DefaultStallAfter},
 		{"one that was longer", 2, 7, 8, 8, 80 * time.Second},
+		{"one of a hundred that was longer", 2, 990, 1000, 1000, derive.DefaultStallAfter},
 		{"one that was longer than any bound", 2, 7, 7, 8, 0},
 		{"none that ended", 2, 0, 0, 0, 0},
 		{"one in flight, which has ended", 1, 8, 8, 8, 0},
@@ -189,7 +266,7 @@ func TestWhatShowsOnlyEndsOfRequestsStallsAfterTwiceTheLongest(t *testing.T) {
 
 // TestAQueueStallsAfterThriceTheMeanRequest has a model that a server queues for
 // itself, with requests of 20 s or of 1 s.
-func TestAQueueStallsAfterThriceTheMeanRequest(t *testing.T) {
+func TestAQueueStandsStillAfterThriceTheMeanRequest(t *testing.T) {
 	for seconds, want := range map[int]time.Duration{20: time.Minute, 1: derive.DefaultStallAfter} {
 		b := newBench(t, engine.Triton, "m").facts(configured("m", "onnxruntime", false))
 		require.Equal(t, want, b.stallsAfter(
@@ -206,7 +283,7 @@ func (b *bench) stallsAfter(page ...string) time.Duration {
 	for begin := b.now; b.now-begin < 5*time.Minute; {
 		shown := b.now - begin
 		b.page(page...)
-		if b.deriver.Conditions().Stalled {
+		if b.deriver.Conditions().Still.For > 0 {
 			return shown
 		}
 	}
@@ -273,13 +350,13 @@ func TestAProcessThatIsGoneHasNothingInFlight(t *testing.T) {
 	for range 40 {
 		got := page(16, 0)
 		require.Zero(t, got.at(t, `requests_active{model_id="m"}`))
-		require.False(t, b.deriver.Conditions().Stalled)
+		require.Zero(t, b.deriver.Conditions().Still)
 	}
 	page(17, 2)
 	for range 40 {
 		page(17, 2)
 	}
-	require.True(t, b.deriver.Conditions().Stalled, "the process that is there has two")
+	require.Positive(t, b.deriver.Conditions().Still.For, "the process that is there has two")
 }
 
 func TestRequestsInFlightAreNotCountedWhereTheExecutorShowsNothing(t *testing.T) {

@@ -19,6 +19,9 @@ type Options struct {
 	// StallAfter is how long work may be in flight without an iteration; 0
 	// is [DefaultStallAfter].
 	StallAfter time.Duration
+	// FailingMin is how many requests must fail in a row for the replica to count as
+	// failing; 0 is [DefaultFailingMin].
+	FailingMin int
 	// Engine is the kind of the server, Identity what its series carry.
 	Engine   engine.Engine
 	Identity Identity
@@ -62,31 +65,32 @@ type Deriver struct {
 	render      func()
 	glances     glances
 	left        LeftOut
-	failures
+	failing     failures
 	loads
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
 }
 
-// failures are the pages on which requests failed since one succeeded: how many,
-// and the time of the last.
+// failures are what failed since a request succeeded: on how many pages, and how many.
 type failures struct {
-	failing  int
-	failedAt int64
+	pages    int
+	requests float64
 }
 
 // loads are the work that the server has.
 type loads struct {
-	// busy is since when each work has been in flight.
-	busy map[string]int64
+	// busy is each work that is in flight, stale how many requests of it are not,
+	// whatever the gauges say.
+	busy  map[string]*flight
+	stale map[string]float64
 	// load is that of the newest page.
 	load load
 }
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts, loads: loads{busy: make(map[string]int64)}, born: make(map[column]struct{})}
+	d := &Deriver{opts: opts, loads: loads{busy: make(map[string]*flight), stale: make(map[string]float64)}, born: make(map[column]struct{})}
 	d.render = func() { d.program.render(d.window, &d.now, d.page, d.block) }
 	return d
 }
@@ -207,9 +211,11 @@ func (d *Deriver) alone(read *engine.Page) (*program, []exposition.ComputedSerie
 
 // forgetWork forgets what the page has no more.
 func (d *Deriver) forgetWork() {
-	maps.DeleteFunc(d.busy, func(key string, _ int64) bool {
+	gone := func(key string) bool {
 		return !slices.ContainsFunc(d.program.watch.works, func(k work) bool { return k.key == key })
-	})
+	}
+	maps.DeleteFunc(d.busy, func(key string, _ *flight) bool { return gone(key) })
+	maps.DeleteFunc(d.stale, func(key string, _ float64) bool { return gone(key) })
 }
 
 // mostBorn bounds the counters of which it is kept that they appeared.

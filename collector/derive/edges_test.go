@@ -95,7 +95,7 @@ func TestWhatShowsThatAnEngineWorks(t *testing.T) {
 				}
 				b.page(page...)
 			}
-			require.Equal(t, moves.stalled, b.deriver.Conditions().Stalled)
+			require.Equal(t, moves.stalled, b.deriver.Conditions().Still.For > 0)
 		})
 	}
 }

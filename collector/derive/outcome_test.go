@@ -33,7 +33,7 @@ func TestARequestThatTwoCountersHaveIsOneRequest(t *testing.T) {
 	}
 	require.False(t, b.deriver.Conditions().Failing, "a server that is full does not fail")
 	for n := range 3 {
-		b.page(page(20, 10, 14+n)...)
+		b.page(page(20, 10, 14+3*n)...)
 	}
 	require.True(t, b.deriver.Conditions().Failing)
 }

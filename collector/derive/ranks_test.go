@@ -70,7 +70,7 @@ func TestARankThatStandsStillIsAStall(t *testing.T) {
 					b.page(server.page(steps)...)
 					steps[0], steps[1] = steps[0]+c.moves[0], steps[1]+c.moves[1]
 				}
-				require.Equal(t, c.stalled, b.deriver.Conditions().Stalled)
+				require.Equal(t, c.stalled, b.deriver.Conditions().Still.For > 0)
 			})
 		}
 	}

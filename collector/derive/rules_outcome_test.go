@@ -112,7 +112,7 @@ func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
 		require.False(t, page(2050, 2000), "page %d", n)
 	}
 	require.False(t, page(2050, 2002), "one page may be one bad client")
-	require.True(t, page(2050, 2004), "that they were refused is over")
+	require.True(t, page(2050, 2005), "that they were refused is over")
 }
 
 // TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted has a vLLM, which counts

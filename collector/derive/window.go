@@ -246,6 +246,16 @@ func (w *Window) Last(column int) (float64, bool) {
 	return v, !math.IsNaN(v)
 }
 
+// sumOf is the sum of the newest values of columns, of which those without one are 0.
+func (w *Window) sumOf(columns []int) (sum float64) {
+	for _, c := range columns {
+		if v, ok := w.Last(c); ok {
+			sum += v
+		}
+	}
+	return sum
+}
+
 // value is the newest value of a column, NaN when it has none.
 func (w *Window) value(column int) float64 { return w.current[column] }
 

@@ -19,29 +19,67 @@ type work struct {
 	least    float64
 	// moves are counters any of which moves with the work.
 	moves []int
+	// comes are counts that rise when a request comes although the work stands still:
+	// of requests that wait, and of those that came and were not answered.
+	comes []Eval
 	// longest is how long one request may take before it moves anything, in seconds;
 	// nil where something moves all the time. It has no value where that is not
 	// known.
 	longest Eval
+	// elsewhere says that a request to the server need not reach this work, as that of
+	// one of several ranks.
+	elsewhere bool
+	// room is above 0 while one more request would run at once; nil where that is not
+	// known, or where something moves all the time.
+	room Eval
 }
 
-// still says whether nothing has moved for some time, with work in flight since
-// then.
-func (k *work) still(w *Window, since int64, after time.Duration) bool {
-	if k.longest != nil {
-		v, ok := k.longest(w)
-		if !ok || math.IsInf(v, 0) {
-			return false
-		}
-		after = max(after, time.Duration(v*float64(time.Second)))
+// patience is how long nothing may move while the work is in flight, false where that
+// is not known.
+func (k *work) patience(w *Window, least time.Duration) (time.Duration, bool) {
+	if k.longest == nil {
+		return least, true
 	}
-	seen, last := false, since
+	v, ok := k.longest(w)
+	return max(least, time.Duration(v*float64(time.Second))), ok && !math.IsInf(v, 0)
+}
+
+// moved is when the work moved last, at the earliest when it began; false where the
+// page has nothing that would move.
+func (k *work) moved(w *Window, began int64) (last int64, ok bool) {
+	last = began
 	for _, c := range k.moves {
 		if w.since[c] != never {
-			seen, last = true, max(last, w.changed[c])
+			ok, last = true, max(last, w.changed[c])
 		}
 	}
-	return seen && w.now-last >= int64(after)
+	return last, ok
+}
+
+// flight is what was seen of a work since it has been in flight.
+type flight struct {
+	began    int64
+	inFlight float64
+	// came are the counts of requests that came, rose is when one of them rose last.
+	came []float64
+	rose int64
+}
+
+// count takes the counts of a page. One that was not there before has not risen.
+func (f *flight) count(k *work, w *Window) {
+	if len(f.came) != len(k.comes) {
+		f.came = slices.Repeat([]float64{math.Inf(1)}, len(k.comes))
+	}
+	for i, count := range k.comes {
+		v, ok := count(w)
+		if !ok {
+			v = math.Inf(1)
+		}
+		if ok && v > f.came[i] {
+			f.rose = w.now
+		}
+		f.came[i] = v
+	}
 }
 
 // observe prepares the judgement of conditions.
@@ -115,11 +153,47 @@ func (p *Plan) iterating(id string) []work {
 	for _, of := range p.ranks(flying) {
 		works = append(works, work{
 			key: fmt.Sprint("iterations of ", id, of), least: 1,
+			comes:    []Eval{combine(p.ofRank(p.of(engine.RequestsWaiting, id), of), engine.Sum)},
 			inFlight: p.awake(id, of, combine(p.ofRank(flying, of), engine.Sum)),
 			moves:    p.movesOf(slices.Concat(p.of(engine.EngineIterations, id), p.tokens(id)), of),
 		})
 	}
+	return p.coming(id, works)
+}
+
+// coming adds to the works of an engine what shows that requests come. Of one of
+// several ranks it is what is in flight there, for others get requests too.
+func (p *Plan) coming(id string, works []work) []work {
+	if len(works) == 1 {
+		works[0].comes = append(works[0].comes, p.unanswered(id)...)
+	}
+	for i := range works {
+		works[i].elsewhere = len(works) > 1
+		works[i].comes = append(works[i].comes, works[i].inFlight)
+	}
 	return works
+}
+
+// unanswered are counts of requests that came and were not answered: started ones less
+// those that ended, and, of a server that counts by model, what models count that take
+// requests before the engine does, or hand them over to it.
+func (p *Plan) unanswered(id string) (all []Eval) {
+	ended := slices.Concat(p.of(engine.RequestsFinished, id), p.of(engine.RequestsFailed, id), p.of(engine.RequestsAborted, id))
+	if started := p.counted(p.of(engine.RequestsStarted, id)); len(started) > 0 {
+		all = append(all, p.without(started, p.counted(ended)))
+	}
+	answered := p.counted(slices.Concat(p.front(engine.ModelFailed, id), selected(p.front(engine.ModelSuccess, id), func(g *group) bool { return p.trusted(g.model) })))
+	for _, g := range p.of(engine.ModelSuccess, id) {
+		if p.handsOver(g.model) || g.role == engine.RolePart && !p.identity.Topology.Behind(g.model) {
+			all = append(all, p.without(p.columnsOf(g.members), answered))
+		}
+	}
+	return all
+}
+
+// without is what some counters count together and others do not.
+func (*Plan) without(some, others []int) Eval {
+	return func(w *Window) (float64, bool) { return w.sumOf(some) - w.sumOf(others), true }
 }
 
 // tokens are the counters of tokens of an engine. What reads its iterations may
@@ -155,7 +229,7 @@ func (p *Plan) generating(id string) []work {
 			works = append(works, k)
 		}
 	}
-	return works
+	return p.coming(id, works)
 }
 
 // most is the largest value of some columns of groups that is there. Of processes
@@ -183,30 +257,35 @@ func most(groups []*group, of func(g *group) []int) Eval {
 }
 
 // ending is the work of an engine that shows something only when a request ends.
-// Nothing may move for as long as the longest request that was seen, and as much
-// again for one that is longer. Gauges that are read then too still count the
-// request that ended, and are of the past until the next ends.
+// Nothing may move for as long as nearly all requests took that were seen, and as
+// much again. Gauges that are read then too still count the request that ended, and
+// are of the past until the next ends. Requests that come say nothing there, but for
+// those that wait: two long ones may run.
 func (p *Plan) ending(id string) []work {
 	longest, ended := p.longestSeen(id), p.moving(id)
 	if longest == nil || len(ended) == 0 {
 		return nil
 	}
-	flying := slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))
-	inFlight := most(flying, func(g *group) []int { return p.columnsOf(g.members) })
 	const again = 2
-	least := 1.0
-	if p.quirks.GaugesWhenRequestsEnd {
-		least = again
+	k := work{
+		key: "ends of " + id, least: 1, moves: p.counted(ended),
+		inFlight: most(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id)), func(g *group) []int { return p.columnsOf(g.members) }),
+		longest:  applied(longest, func(v float64) float64 { return again * v }),
+		room:     excess(requestsLimit().of(p, id), admitted().of(p, id)),
 	}
-	return []work{{
-		key: "ends of " + id, least: least, inFlight: inFlight, moves: p.counted(ended),
-		longest: applied(longest, func(v float64) float64 { return again * v }),
-	}}
+	if waits := p.total(engine.RequestsWaiting, id); waits != nil {
+		k.comes = []Eval{waits}
+	}
+	if p.quirks.GaugesWhenRequestsEnd {
+		k.least = again
+	}
+	return []work{k}
 }
 
-// longestSeen is the bound of the last bucket that has any request of the engine,
-// nil where there is no histogram.
+// longestSeen is the bound of the bucket within which nearly all requests of the
+// engine ended, nil where there is no histogram.
 func (p *Plan) longestSeen(id string) Eval {
+	const nearly = 0.99
 	groups := p.of(engine.RequestDuration, id)
 	if len(groups) != 1 || !groups[0].complete() {
 		return nil
@@ -219,7 +298,7 @@ func (p *Plan) longestSeen(id string) Eval {
 	return func(w *Window) (float64, bool) {
 		all, ok := columns[len(columns)-1](w)
 		for i := range columns {
-			if v, there := columns[i](w); ok && there && v >= all {
+			if v, there := columns[i](w); ok && there && v >= nearly*all {
 				return buckets[i].at / divisor, all > 0
 			}
 		}
@@ -228,20 +307,28 @@ func (p *Plan) longestSeen(id string) Eval {
 }
 
 // queueing is the work of the models that a server queues for itself: requests
-// wait, and none ends for much longer than they take.
+// wait, and none ends for much longer than they take. A model that hands its
+// requests over takes them from the queue at once, whatever they take.
 func (p *Plan) queueing() []work {
 	const much = 3
 	var works []work
 	for _, g := range p.all(engine.ModelPending) {
-		seconds := p.same(engine.ModelRequestSeconds, g)
-		if !p.identity.Topology.QueuedByCore(g.model) || p.executor(g.model) || len(seconds) != 1 {
+		if p.identity.Topology.Behind(g.model) {
 			continue
 		}
-		works = append(works, work{
-			key: "queue of " + g.model + " " + g.version, least: 1, inFlight: p.last(g),
-			moves:   p.counted(slices.Concat(p.same(engine.ModelSuccess, g), p.same(engine.ModelFailed, g), p.same(engine.ModelExecutions, g))),
-			longest: applied(p.meanOf(seconds[0]), func(v float64) float64 { return much * v }),
-		})
+		k := work{
+			key: "queue of " + g.model + " " + g.version, least: 1, inFlight: p.last(g), comes: []Eval{p.last(g)},
+			moves: p.counted(slices.Concat(p.same(engine.ModelSuccess, g), p.same(engine.ModelFailed, g), p.same(engine.ModelExecutions, g),
+				p.of(engine.EngineIterations, g.id), p.tokens(g.id))),
+		}
+		if seconds := p.same(engine.ModelRequestSeconds, g); len(seconds) == 1 {
+			mean := p.meanOf(seconds[0])
+			k.longest = func(w *Window) (float64, bool) {
+				v, _ := mean(w) // 0 while none has ended.
+				return much * v, true
+			}
+		}
+		works = append(works, k)
 	}
 	return works
 }

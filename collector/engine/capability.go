@@ -46,14 +46,17 @@ type Known struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary is true where requests are sent to the replica.
-	Canary bool
+	// Canary is true where requests are sent to the replica, Confirms where one is sent
+	// when the replica seems to hang.
+	Canary, Confirms bool
 }
 
 // Ways out that capabilities of several kinds have.
 const (
 	cureDCGM   = "run the DCGM exporter next to it"
 	cureHeader = "http_headers with the header of the restricted API"
+	// cureConfirm has one request tell a server that hangs from a stale gauge.
+	cureConfirm = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
 )
 
 // yes and no are checks that still need a name.
@@ -82,6 +85,8 @@ func (k *Known) capability(e Engine, name string) target.Check {
 		c = k.cancel(e, mute)
 	case CanHealth:
 		c = k.health(e.data().healthSays)
+	case CanStall:
+		c = k.stall(e.judge(name, k), mute)
 	default:
 		c = e.judge(name, k)
 	}
@@ -107,6 +112,23 @@ func (k *Known) cancel(e Engine, mute string) target.Check {
 		return no(mute, "")
 	}
 	return yes("the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone")
+}
+
+// stall judges whether the page shows that the server hangs: shown says what shows that
+// nothing moves, mute why the server cannot be asked. Without a count of requests that
+// come, the gauge of those in flight is the only sign that anything should move, and a
+// healthy server may leave it stale.
+func (k *Known) stall(shown target.Check, mute string) target.Check {
+	const one = ", which is one sign: the gauge of requests in flight may be stale. llm_server_suspected shows it"
+	switch {
+	case !shown.OK || k.Page.Has(RequestsStarted) || k.Page.Has(ModelSuccess):
+		return shown
+	case mute != "":
+		return no(shown.Reason+one, "")
+	case k.Confirms:
+		return yes(shown.Reason + "; a request of the canary confirms it")
+	}
+	return no(shown.Reason+one, cureConfirm)
 }
 
 // health judges whether the server's API speaks of its health; says is what that is

@@ -24,7 +24,7 @@ func capabilities(t *testing.T, kind engine.Kind, spec simulate.Spec, worked tim
 	}
 	facts := e.Ask(t.Context(), newNetwork(t), base, nil)
 	return engine.Capabilities(e, &engine.Known{
-		Page: readPage(t, kind, r.Page()), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base),
+		Page: readPage(t, kind, r.Page()), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base), Confirms: true,
 	})
 }
 
@@ -170,7 +170,7 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 		},
 		{
 			says: "Dynamo worker", kind: engine.Dynamo, spec: simulate.Spec{Kind: simulate.KindDynamo},
-			has:   "ttft tpot e2e quantiles stall health",
+			has:   "ttft tpot e2e quantiles health",
 			cures: map[string]string{engine.CanLiveTokens: "scrape the frontend too", engine.CanOutcomes: "scrape the frontend too"},
 		},
 	} {

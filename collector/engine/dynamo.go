@@ -68,6 +68,7 @@ func (*dynamo) Meanings() []Meaning {
 	return append([]Meaning{
 		{Name: f + "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
 		{Name: f + "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}, Outcome: dynamoFailures()},
+		{Name: f + "requests_started_total", Signal: RequestsStarted, Counter: true},
 		{Name: f + "model_rejection_total", Signal: RequestsRejected, Counter: true},
 		{Name: f + "model_migration_total", Signal: RequestsMigrated, Counter: true, Dims: []string{"migration_type=type"}},
 		{Name: f + "disconnected_clients", Signal: ClientsGone, Scope: OfServer, Counter: true},

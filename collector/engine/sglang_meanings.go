@@ -75,11 +75,16 @@ func sglangRequests() []Meaning {
 // sglangAnswers counts the API's answers by status.
 const sglangAnswers = "http_responses_total"
 
-// sglangHTTP are the requests that the API answered with a status of failure.
+// sglangHTTP are the requests that came to the API, counted before they are answered
+// (seen in 0.5.23), and those that it answered with a status of failure.
 func sglangHTTP() []Meaning {
+	endpoints := []string{"/v1/*", "/generate*"}
 	var all []Meaning
+	for _, endpoint := range endpoints {
+		all = append(all, Meaning{Name: "http_requests_total", Where: []string{"endpoint=" + endpoint, "method=POST"}, Signal: RequestsStarted, Counter: true})
+	}
 	for _, class := range []string{"4", "5"} {
-		for _, endpoint := range []string{"/v1/*", "/generate*"} {
+		for _, endpoint := range endpoints {
 			all = append(all, Meaning{
 				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*"},
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, Outcome: &Outcome{Codes: true},

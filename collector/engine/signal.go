@@ -13,6 +13,7 @@ const (
 	RequestsDecode    Signal = "requests_decode"
 	RequestsPaused    Signal = "requests_paused"
 	RequestsLimit     Signal = "requests_limit"
+	RequestsStarted   Signal = "requests_started_total"
 	RequestsFinished  Signal = "requests_finished_total"
 	RequestsFailed    Signal = "requests_failed_total"
 	RequestsRejected  Signal = "requests_rejected_total"

@@ -107,7 +107,7 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 				body, err := os.ReadFile(file)
 				require.NoError(t, err)
 				var has []string
-				for _, check := range engine.Capabilities(of(t, c.kind), &engine.Known{Page: readPage(t, c.kind, body)}) {
+				for _, check := range engine.Capabilities(of(t, c.kind), &engine.Known{Page: readPage(t, c.kind, body), Confirms: true}) {
 					require.NotEmpty(t, check.Reason, check.Name)
 					if check.OK {
 						has = append(has, check.Name)

@@ -42,6 +42,7 @@ func (r *Replica) assess(failed error) {
 		s.StateSince = time.Now()
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
+	s.Suspected = v.Suspected
 	r.orderCanary()
 }
 
@@ -65,7 +66,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
+		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Expect: expect,
 		Declared: engine.Pins{
 			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
 			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
@@ -100,7 +101,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		return e
 	}
 	c := r.numbers.deriver.Conditions()
-	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.Last().Unrouted()
+	e.Failing, e.Unrouted = c.Failing, r.page.Last().Unrouted()
+	e.Still, e.Came = c.Still, r.status.LastSuccess
+	e.Unanswered = r.unanswered(e.Came.Add(-c.Still.For))
 	e.RefusedFailed = r.server.Engine.Quirks(r.page.Last()).RefusedFailed
 	if k := r.shown.known; k != nil {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
@@ -159,7 +162,7 @@ func (r *Replica) present() {
 // the blocks of the page.
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&series.Facts{
-		Own: r.page.identity.Own, State: assess.State(r.status.State), Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
+		Own: r.page.identity.Own, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
 		Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
 	})
 }

@@ -36,6 +36,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		switch {
 		case failed != nil || report.Result == "":
 		case r.canary.Take(report, 2*(r.target.Timeout+r.target.Interval)):
+			r.answered(&report)
 			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
 			r.announceCanary(before)
 		default:
@@ -58,6 +59,53 @@ func (r *Replica) proceedCanary(ctx context.Context) {
 	}
 	r.sendCanary(ctx)
 	r.leaveCanary(ctx)
+	r.confirmStall(ctx)
+}
+
+// confirmStall asks a server of which one sign says that it stands still.
+func (r *Replica) confirmStall(ctx context.Context) {
+	still := r.numbers.deriver.Conditions().Still
+	if !r.pool.Canary.Confirm || !still.Answerable || still.Witnessed || r.jobs.canary.Running || time.Since(r.confirmAt) < canary.ConfirmEvery {
+		return
+	}
+	order := r.canaryOrder()
+	if order.Hold != "" {
+		return
+	}
+	r.confirmAt = time.Now()
+	cfg, scraper := &r.pool.Canary, r.pool.Scraper
+	owner.Begin(ctx, &r.owner, &r.jobs.canary, "canary", func(job context.Context) canary.Report {
+		return cfg.ConfirmStall(job, scraper, order.Question)
+	}, func(report canary.Report, failed error) {
+		if failed == nil && report.Result != "" {
+			r.confirmed = report
+			r.answered(&report)
+			r.reassess()
+		}
+	})
+}
+
+// answered has what the gauges say is in flight count no more when a request was
+// answered that was sent while nothing moved.
+func (r *Replica) answered(report *canary.Report) {
+	if report.Result == canary.OK {
+		r.numbers.deriver.Answered()
+	}
+}
+
+// unanswered reports whether the last request of the canary got nothing, and ended
+// after a moment.
+func (r *Replica) unanswered(since time.Time) bool {
+	last := r.confirmed
+	if s := r.canary.Last(); s != nil && s.Last.At.After(last.At) {
+		last = s.Last
+	}
+	return last.Result.Hangs() && last.At.After(since)
+}
+
+// canaryOrder says what may be asked of the replica.
+func (r *Replica) canaryOrder() *canary.Order {
+	return assess.CanaryOrder(r.server.Engine, r.page.identity, r.apiURL(), r.pool.Canary.Model, assess.State(r.status.State))
 }
 
 // leaveCanary sends the request whose client is to leave in the middle, if it is
@@ -95,7 +143,7 @@ func (r *Replica) orderCanary() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
 	}
-	r.canary.Order(assess.CanaryOrder(r.server.Engine, r.page.identity, r.apiURL(), r.pool.Canary.Model, assess.State(r.status.State)))
+	r.canary.Order(r.canaryOrder())
 	r.status.Canary = r.canary.Status()
 }
 

@@ -163,6 +163,76 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 	}
 }
 
+// TestOneRequestTellsAServerThatHangsFromAStaleGauge has a vLLM whose gauges say that
+// requests are in flight while nothing moves.
+func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
+	t.Parallel()
+	suspected := func(t *testing.T, confirm bool, hung bool) *stepped {
+		t.Helper()
+		now := serveAnswers("0.32.0", "one")
+		now.hung = hung
+		now.page = "vllm:num_requests_running{model_name=\"llama\"} 3\nvllm:generation_tokens_total{model_name=\"llama\"} 9\n"
+		now.api["/v1/models"] = `{"object":"list","data":[{"id":"llama","object":"model","owned_by":"vllm"}]}`
+		s := step(t, now, func(of *target.Target, p *Pool) {
+			of.Engine, of.MetricsURL = "vllm", "http://10.0.0.1:8000/metrics"
+			p.Canary = canary.DefaultConfig
+			p.Canary.Confirm = confirm
+		})
+		for range 7 {
+			require.Zero(t, s.count(chats))
+			s.due()
+			s.after(5 * time.Second)
+		}
+		return s
+	}
+	t.Run("nobody asks", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := suspected(t, false, true)
+			now := s.after(0)
+			require.Equal(t, "ready", now.State)
+			require.Equal(t, "look", now.Severity)
+			require.True(t, now.Suspected)
+			require.Equal(t, "LLMReplicaSuspected", now.Runbook)
+			s.shows(`llm_server_suspected{engine="vllm"`)
+			require.Zero(t, s.count(chats))
+		})
+	})
+	t.Run("the server answers", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := suspected(t, true, false)
+			require.Equal(t, 1, s.count(chats))
+			for range 30 {
+				s.due()
+				require.Equal(t, "ok", s.after(5*time.Second).Severity)
+			}
+			require.Equal(t, 1, s.count(chats), "that gauge is stale")
+		})
+	})
+	t.Run("the server hangs", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			s := suspected(t, true, true)
+			now := s.after(11 * time.Second)
+			require.Equal(t, "stalled", now.State)
+			require.False(t, now.Suspected)
+			require.Equal(t, 1, s.count(chats))
+			for range 12 {
+				s.due()
+				require.Equal(t, "stalled", s.after(5*time.Second).State)
+			}
+			require.Equal(t, 2, s.count(chats), "no more than one a minute")
+			s.change(func(now *answering) {
+				now.hung = false
+				now.page = strings.Replace(now.page, " 9", " 10", 1)
+			})
+			s.due()
+			require.Equal(t, "ready", s.after(0).State)
+		})
+	})
+}
+
 // anotherKind has another kind of server found at the address.
 func (s *stepped) anotherKind() {
 	s.owner.Do(func() {

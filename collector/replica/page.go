@@ -39,7 +39,7 @@ func (r *Replica) reset() {
 	r.numbers.deriver = derive.NewDeriver(derive.Options{
 		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
-		StallAfter: r.pool.StallAfter, Objectives: r.pool.Objectives,
+		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
 		Budget: r.pool.Output, Before: before,
 	})

@@ -35,6 +35,8 @@ type Pool struct {
 	// Window is how far derived series look back, StallAfter how long work may
 	// be in flight without progress.
 	Window, StallAfter time.Duration
+	// FailingMin is how many requests must fail in a row for a replica to be failing.
+	FailingMin int
 	// Page says which vocabularies are published.
 	Page exposition.Config
 	// Limits bound the series of one page.

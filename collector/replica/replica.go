@@ -43,6 +43,10 @@ type record struct {
 	past   Past
 	tally  series.Tally
 	canary canary.Record
+	// confirmed is how the last request went that was sent to confirm a suspicion, and
+	// confirmAt when.
+	confirmed canary.Report
+	confirmAt time.Time
 }
 
 // jobs are what is done next to the replica.

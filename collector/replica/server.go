@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 )
 
@@ -20,6 +21,7 @@ func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	r.answers = api.Answers{}
 	r.answers.Remember(r.past.api, r.api())
 	r.canary.Forget()
+	r.confirmed = canary.Report{}
 	r.jobs = jobs{page: r.jobs.page, turn: r.jobs.turn, watch: r.jobs.watch}
 	r.askHealth(ctx)
 	r.askIdentity(ctx)

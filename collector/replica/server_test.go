@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -54,8 +55,9 @@ type answering struct {
 	api      map[string]string
 	refused  bool
 	apiTakes time.Duration
-	// stream are the frames of an answer to a client.
+	// stream are the frames of an answer to a client; hung says that there is none.
 	stream string
+	hung   bool
 }
 
 // never is longer than anything waits.
@@ -168,8 +170,13 @@ func (*server) PageLane(string, time.Duration) *scrape.Lane { return nil }
 func (*server) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
 
 // Open implements Scraper.
-func (s *server) Open(_ context.Context, _, address string, _ []byte) (*http.Response, error) {
+func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.Response, error) {
 	now, _ := s.answer(address)
+	if now.hung {
+		httptrace.ContextClientTrace(ctx).GotConn(httptrace.GotConnInfo{})
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
 	return &http.Response{
 		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}},
 		Body: io.NopCloser(strings.NewReader(now.stream)),

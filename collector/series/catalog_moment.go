@@ -23,7 +23,7 @@ type moment struct {
 // Catalogue are all families of series about servers: those of package assess,
 // those that change with each answer, and those of the canary.
 func Catalogue() []derive.Family {
-	all := append(slices.Clone(assess.Catalogue()), stateFamily())
+	all := append(slices.Clone(assess.Catalogue()), stateFamily(), suspectedFamily())
 	for i := range moments() {
 		all = append(all, moments()[i].Family)
 	}
@@ -34,7 +34,16 @@ func Catalogue() []derive.Family {
 func stateFamily() derive.Family {
 	f := derive.AboutReplica("state", derive.OfReplica, []string{"state"},
 		"What the replica is doing, judged from its /metrics and its API together: 1 for the state that it is in, 0 for the others.",
-		"/metrics answers, API answers, all requests fail, no iteration while requests are in flight")
+		"/metrics answers, API answers, all requests fail, no iteration while requests are in flight and come")
+	f.Grade = derive.Sampled
+	return f
+}
+
+// suspectedFamily is whether one sign speaks against the replica.
+func suspectedFamily() derive.Family {
+	f := derive.AboutReplica("suspected", derive.OfReplica, nil,
+		"1 while requests are said to be in flight and nothing moves, with no second sign that they are: the server hangs, or the gauge is stale. llm_server_state is stalled once a second sign shows it. Else 0.",
+		"gauges of requests in flight, counters of iterations, tokens and ended requests")
 	f.Grade = derive.Sampled
 	return f
 }

@@ -31,6 +31,8 @@ type Facts struct {
 	// Own are the labels of all its series.
 	Own   labels.Labels
 	State assess.State
+	// Suspected says that one sign speaks against the replica, see [assess.Verdict].
+	Suspected bool
 	// Known is what follows from page and answers, nil for a silent replica.
 	Known   *assess.Known
 	Answers *api.Answers
@@ -78,6 +80,7 @@ func (k *Known) Block(facts *Facts) *exposition.Block {
 		for _, s := range assess.States() {
 			k.add(pointID{"state", "state", string(s), ""}, flag(s == now.State))
 		}
+		k.add(pointID{family: "suspected"}, flag(now.Suspected))
 	}
 	for i := range moments() {
 		m := &moments()[i]

@@ -32,7 +32,7 @@ func facts(own ...string) *series.Facts {
 	return &series.Facts{Own: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
 }
 
-// states are the series of a state.
+// states are the series of a state, of a replica that nothing is suspected of.
 func states(own string, state assess.State) string {
 	var b strings.Builder
 	for _, s := range assess.States() {
@@ -42,6 +42,7 @@ func states(own string, state assess.State) string {
 		}
 		b.WriteString("llm_server_state{" + own + `state="` + string(s) + `"} ` + value + "\n")
 	}
+	b.WriteString("llm_server_suspected" + strings.TrimSuffix("{"+strings.TrimSuffix(own, ",")+"}", "{}") + " 0\n")
 	return b.String()
 }
 
@@ -51,6 +52,9 @@ func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
 	require.Equal(t, states(`pool_id="p",`, assess.Ready), text(k.Block(now)))
 	now.State = assess.Failing
 	require.Equal(t, states(`pool_id="p",`, assess.Failing), text(k.Block(now)))
+	now.Suspected = true
+	require.Contains(t, text(k.Block(now)), `llm_server_suspected{pool_id="p"} 1`)
+	now.Suspected = false
 	now.Own = labels.FromStrings("pool_id", "q")
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), text(k.Block(now)), "its labels are others")
 }
@@ -172,9 +176,9 @@ func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
 	k := series.NewKnown(dropping("state"))
 	now := facts("pool_id", "p")
 	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
-	require.Equal(t, "x{pool_id=\"p\"} 1\n", text(k.Block(now)))
+	require.Equal(t, "x{pool_id=\"p\"} 0\n", text(k.Block(now)), "the first of those that are left")
 	now.Before[1] = shown(t, "x{pool_id=\"p\"} 7\n")
 	require.Empty(t, text(k.Block(now)))
 	now.Before[1] = nil
-	require.Equal(t, "x{pool_id=\"p\"} 1\n", text(k.Block(now)))
+	require.Equal(t, "x{pool_id=\"p\"} 0\n", text(k.Block(now)), "the first of those that are left")
 }

@@ -128,6 +128,9 @@ type Verdict struct {
 	// of the runbook about it; empty where nothing is wrong.
 	Severity string `json:"severity,omitempty"`
 	Runbook  string `json:"runbook,omitempty"`
+	// Suspected says that one sign speaks against the replica that a healthy server may
+	// give too.
+	Suspected bool `json:"suspected,omitempty"`
 }
 
 // News says whether a status is other than the one before it in more than numbers

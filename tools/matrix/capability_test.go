@@ -29,10 +29,33 @@ func TestOutcomesAreShownWhereTheyCanBeKnown(t *testing.T) {
 func TestAStallIsSeenWhereItCanBe(t *testing.T) {
 	everyCell(t, func(c *cell) {
 		last := &c.seen[len(c.seen)-1]
-		hung := c.trouble.Name == "stalled" || c.trouble.Name == "stalled over missed scrapes"
 		can := last.Capabilities[engine.CanStall]
 		require.NotEmpty(c, can.Reason)
-		require.Equal(c, hung && can.OK, last.State == assess.Stalled, can.Reason)
+		switch c.trouble.Name {
+		case "requests come and nothing moves", "the same over missed scrapes":
+			require.Equal(c, can.OK, last.State == assess.Stalled, can.Reason)
+			require.Equal(c, can.OK, c.server.Comes)
+		case "the queue grows and nothing moves":
+			_, shown := c.seen[4].Value("queue_depth")
+			require.Equal(c, shown || can.OK, last.State == assess.Stalled, can.Reason)
+		case "hung, a request gets nothing":
+			require.Equal(c, last.Still.Answerable, last.State == assess.Stalled)
+		case "hung, and nobody comes", "clients left, gauges are stale":
+			require.NotEqual(c, assess.Broken, last.Severity)
+			require.Equal(c, last.Still.For > 0, last.Suspected, last.Reason)
+		default:
+			require.NotEqual(c, assess.Stalled, last.State)
+		}
+	})
+}
+
+// TestNobodyIsBrokenWhoIsHealthy is the property that no one sign costs a healthy server
+// its requests: neither severity nor a probe's 503 rests on it.
+func TestNobodyIsBrokenWhoIsHealthy(t *testing.T) {
+	everyCell(t, func(c *cell) {
+		for i := range c.seen {
+			require.False(c, c.trouble.Healthy && c.seen[i].Severity == assess.Broken, "page %d: %s", i, c.seen[i].Reason)
+		}
 	})
 }
 

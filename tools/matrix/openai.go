@@ -108,8 +108,8 @@ func nims() []Server {
 // dynamos are Dynamo's frontend and its worker with TensorRT-LLM inside.
 func dynamos() []Server {
 	return []Server{
-		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), page: dynamoFrontend},
-		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), page: func(b *Book, p *sheet) {
+		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), Comes: true, page: dynamoFrontend},
+		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), Comes: true, page: func(b *Book, p *sheet) {
 			dynamoFrontend(b, p)
 			p.gauge("dynamo_frontend_router_queue_pending_requests", `model="llama",policy_class="default",worker_type="decode"`, 0)
 			for _, worker := range []string{"1", "2"} {
@@ -120,7 +120,7 @@ func dynamos() []Server {
 			Name: "Dynamo, worker with TensorRT-LLM", Kind: engine.Dynamo, Counts: []engine.Class{engine.ClassOK},
 			page: func(b *Book, p *sheet) {
 				const l = `dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo"`
-				p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting))
+				p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting+b.Came))
 				p.count("dynamo_component_requests_total", l, b.ok()+b.failed())
 				p.gauge("dynamo_component_uptime_seconds", `worker_id="1"`, 50)
 				serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`)
@@ -151,8 +151,10 @@ func dynamoFrontend(b *Book, p *sheet) {
 	if b.ok()+b.failed()+b.client()+b.canceled()+b.overload() == 0 {
 		return
 	}
-	p.gauge(f+"inflight_requests", l, float64(b.Running+b.Waiting))
-	p.gauge(f+"queued_requests", l, float64(b.Waiting))
+	inFlight := b.Running + b.Waiting + b.Came
+	p.event(f+"requests_started_total", `endpoint="chat_completions",request_type="stream",`+l, b.ok()+b.failed()+b.client()+b.canceled()+b.overload()+inFlight)
+	p.gauge(f+"inflight_requests", l, float64(inFlight))
+	p.gauge(f+"queued_requests", l, float64(b.Waiting+b.Came))
 	p.event(f+"output_tokens_total", l, b.Tokens)
 	p.latencies(f+"input_sequence_tokens", l, b.ok(), 100)
 	p.latencies(f+"output_sequence_tokens", l, b.ok(), 100)

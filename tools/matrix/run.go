@@ -18,6 +18,8 @@ import (
 // Seen is what is known of a server at one page.
 type Seen struct {
 	assess.Verdict
+	// Conditions are what the numbers say of the server.
+	derive.Conditions
 	// Unshown says that nobody would see requests fail.
 	Unshown bool
 	// Canary is whether the last request of a canary ended well; nil where none asks.
@@ -74,7 +76,7 @@ func Play(server *Server, trouble *Trouble) ([]Seen, error) {
 	if !ok {
 		return nil, errors.New("no such kind")
 	}
-	r := &run{server: server, engine: e, canary: trouble.Canary, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
+	r := &run{server: server, engine: e, canary: trouble.Canary, unanswered: trouble.Unanswered, facts: &server.Facts, health: engine.Health{API: engine.APIReady, Live: true, LiveKnown: true, Detail: "the API says so"}}
 	if trouble.Mute {
 		r.facts, r.health = nil, engine.Health{API: engine.APIFailed, Detail: "the API did not answer"}
 	}
@@ -105,9 +107,9 @@ type run struct {
 	was      assess.State
 	// canary says that a canary asks, served how its last request ended, before what
 	// the book was then.
-	canary bool
-	served *bool
-	before Book
+	canary, unanswered bool
+	served             *bool
+	before             Book
 }
 
 // identity says who the server is, by its answers and its page.
@@ -163,14 +165,15 @@ func (r *run) seen(p *Page, out *exposition.Block) Seen {
 	for _, o := range r.deriver.Objectives() {
 		s.Objectives[o.Name] = Answer{o.OK, o.Reason, o.Cure}
 	}
-	c := r.deriver.Conditions()
+	s.Conditions = r.deriver.Conditions()
+	c := &s.Conditions
 	known := assess.Know(&assess.Basis{Engine: r.engine, Page: r.read, Facts: r.facts, Health: r.health, Topology: r.topology, Canary: r.canary, Expect: &assess.Expectations{}})
 	for _, c := range known.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
 	e := assess.Evidence{
 		Was: r.was, Scrape: assess.Scrape{OK: true, Seen: true}, API: assess.API{Health: r.health, SamePort: r.engine.SamePort(), Seen: true, Lived: true},
-		Failing: c.Failing, Stalled: c.Stalled, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unshown: known.Unshown(),
+		Failing: c.Failing, Still: c.Still, Came: time.Time{}.Add(p.At), Unanswered: r.unanswered, Unrouted: r.read.Unrouted(), Unserved: known.Unserved, Unshown: known.Unshown(),
 	}
 	if s.Canary = r.asked(&p.Book); s.Canary != nil && !*s.Canary {
 		e.Canary = "its canary fails"

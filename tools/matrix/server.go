@@ -23,6 +23,8 @@ type Server struct {
 	// Uncounted says that requests that no process was there to take are not among
 	// those that its page counts by class.
 	Uncounted bool
+	// Comes says that its page shows that requests come while its engine hangs.
+	Comes bool
 
 	page func(b *Book, p *sheet)
 }

@@ -10,7 +10,7 @@ import (
 func sglangs() []Server {
 	return []Server{{
 		Name: "SGLang 0.5", Kind: engine.SGLang, Facts: listed("0.5.23"),
-		Counts: engine.Classes(), page: sglang,
+		Counts: engine.Classes(), Comes: true, page: sglang,
 	}}
 }
 
@@ -55,6 +55,7 @@ func sglangRequests(b *Book, p *sheet) {
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
+	p.event(v+"http_requests_total", `endpoint="/v1/completions",method="POST"`, b.ok()+left+b.client()+b.overload()+b.failed()+b.Running+b.Waiting+b.Came)
 	answers("/metrics", "GET", "200", 1)
 	answers("/health", "GET", "503", 3)
 	answers("/v1/completions", "POST", "200", b.ok()+left)

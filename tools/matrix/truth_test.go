@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
@@ -78,20 +79,20 @@ func (c *cell) shown(page int) bool {
 	return c.trouble.Pages[page].Crashed > c.trouble.Pages[page-1].Crashed
 }
 
-// whileAllFail is called with each page at which requests failed and none succeeded
-// for two pages in a row or more, the last of them within the window. Of failures
-// only those on pages that count are seen.
+// whileAllFail is called with each page at which five requests or more failed on two
+// pages or more and none succeeded since. Of failures only those on pages that count are
+// seen.
 func (c *cell) whileAllFail(counts func(page int) bool, is func(page int)) {
-	since := 0
+	pages, failed := 0, 0
 	for i := 1; i < len(c.seen); i++ {
-		page := &c.trouble.Pages[i]
 		switch {
-		case page.Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
-			since = 0
+		case c.trouble.Pages[i].Restarted, c.grown(engine.ClassOK, i-1, i) > 0, c.grown(engine.ClassCanceled, i-1, i) > 0:
+			pages, failed = 0, 0
 		case c.grown(engine.ClassServer, i-1, i) > 0 && counts(i):
-			since++
+			pages++
+			failed += c.grown(engine.ClassServer, i-1, i)
 		}
-		if since >= 2 && page.At-c.lastFailure(i) <= time.Minute {
+		if pages >= 2 && failed >= derive.DefaultFailingMin {
 			is(i)
 		}
 	}
@@ -120,16 +121,6 @@ func TestNoVerdictPromisesWhatNobodySees(t *testing.T) {
 			require.Contains(c, seen.Reason, "whether its requests fail cannot be seen: "+seen.Capabilities[engine.CanOutcomes].Reason, "page %d", page)
 		})
 	})
-}
-
-// lastFailure is when a request failed last.
-func (c *cell) lastFailure(page int) time.Duration {
-	for ; page > 0; page-- {
-		if c.grown(engine.ClassServer, page-1, page) > 0 {
-			return c.trouble.Pages[page].At
-		}
-	}
-	return 0
 }
 
 // TestNobodyFailsForTheMistakesOfClients is of all that is not the server's
@@ -196,6 +187,10 @@ func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 		lost := c.trouble.Pages[to].Crashed - c.trouble.Pages[from].Crashed
 		by[engine.ClassServer] -= lost
 		total -= lost
+	}
+	if came := c.trouble.Pages[to].Came - c.trouble.Pages[from].Came; c.server.Only {
+		by[engine.ClassOK] += came
+		total += came
 	}
 	for _, class := range c.server.TakenAsOK {
 		by[engine.ClassOK] += c.grown(class, from, to)
