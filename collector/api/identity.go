@@ -15,7 +15,7 @@ import (
 // Identity asks for versions and models, and reads which version built the
 // TensorRT engine in a folder, if one is given. Early is called with the facts
 // that are there while questions are still open, from any goroutine.
-func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) engine.Facts {
+func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) Identity {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	build := buildVersion(engineDir)
@@ -23,8 +23,21 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 		facts.BuildVersion = build
 		early(facts)
 	})
+	from := p
+	if other := p.Elsewhere; other != nil && !facts.Shown && !facts.Listed {
+		if found := p.Engine.Ask(ctx, p.rarely(), other.Base, nil); found.Shown || found.Listed {
+			facts, from = found, other
+		}
+	}
 	facts.BuildVersion = build
-	return facts
+	return Identity{facts, from}
+}
+
+// Identity is what a round of questions brought, and from which place.
+type Identity struct {
+	engine.Facts
+
+	From *Endpoint
 }
 
 // buildLimit bounds an engine's config.json.

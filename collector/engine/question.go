@@ -174,9 +174,11 @@ func (q *questions) ownedBy(ctx context.Context, owner string) string {
 	return "/v1/models lists models owned by " + owner + ", and /version answers"
 }
 
-// askModels reads the OpenAI model list, the last of the questions of a round.
-func (q *questions) askModels(ctx context.Context, f *Facts) {
+// askModels reads the OpenAI model list, the last of the questions of a round; the
+// owner is that of a kind that is known by it.
+func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
+	f.Shown = f.Shown || owner != "" && len(list.Data) > 0 && list.Data[0].OwnedBy == owner
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)

@@ -95,7 +95,7 @@ func (r *Replica) orderCanary() {
 	if !r.pool.Canary.Enabled || r.target.Silent {
 		return
 	}
-	r.canary.Order(assess.CanaryOrder(r.server.Engine, r.page.identity, r.apiURL(), r.pool.Canary.Model, assess.State(r.status.State)))
+	r.canary.Order(assess.CanaryOrder(r.server.Engine, r.page.identity, r.answers.Own(r.api()), r.pool.Canary.Model, assess.State(r.status.State)))
 	r.status.Canary = r.canary.Status()
 }
 
