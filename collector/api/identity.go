@@ -24,13 +24,25 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 		early(facts)
 	})
 	from := p
-	if other := p.Elsewhere; other != nil && !facts.Shown && !facts.Listed {
-		if found := p.Engine.Ask(ctx, p.rarely(), other.Base, nil); found.Shown || found.Listed {
-			facts, from = found, other
+	if !answered(&facts) && p.Elsewhere != nil {
+		if found := p.Elsewhere.stray(ctx); answered(&found) {
+			facts, from = found, p.Elsewhere
 		}
 	}
 	facts.BuildVersion = build
 	return Identity{facts, from}
+}
+
+// answered says whether an API of the kind answered.
+func answered(f *engine.Facts) bool { return f.Shown || f.Listed }
+
+// stray asks for versions and models where no page is known to be: an API that has a
+// page of its own next to it is another server's.
+func (p *Endpoint) stray(ctx context.Context) engine.Facts {
+	if engine.HasPage(ctx, p.rarely(), p.Engine, p.Base) {
+		return engine.Facts{}
+	}
+	return p.Engine.Ask(ctx, p.rarely(), p.Base, nil)
 }
 
 // Identity is what a round of questions brought, and from which place.
