@@ -85,14 +85,14 @@ func (a *Answers) Weigh(of *Endpoint, page *engine.Page) {
 		a.Facts = facts
 	}
 	if a.heard != nil {
-		a.weighHealth(of)
+		a.weighHealth(of, page == nil)
 	}
 }
 
 // weighHealth has the last answer about health count. Not to be ready has
-// consequences: it counts only of an address that was seen to be the server's, or in
-// words of its kind.
-func (a *Answers) weighHealth(of *Endpoint) {
+// consequences: while there is a page it counts only of an address that was seen to be
+// the server's, or in words of its kind.
+func (a *Answers) weighHealth(of *Endpoint, blind bool) {
 	before := cmp.Or(a.Health, a.earlier, &Health{})
 	if a.agreed == engine.TrustNo {
 		before = &Health{}
@@ -104,10 +104,10 @@ func (a *Answers) weighHealth(of *Endpoint) {
 	case h.API == engine.APIRefused:
 	case h.API == engine.APIFailed && a.Foreign:
 		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
-	case a.Foreign || h.API == engine.APINotReady && !known && !h.Own:
+	case a.Foreign || h.API == engine.APINotReady && !known && !h.Own && !blind:
 		h.Health = engine.Health{Detail: a.doubt(of)}
 	}
-	h.Seen = before.Seen || h.API == engine.APIReady || h.API == engine.APINotReady || a.agreed == engine.TrustYes && h.Status != 0
+	h.Seen = before.Seen || h.API == engine.APIReady || h.API == engine.APINotReady && h.Own || a.agreed == engine.TrustYes && h.Status != 0
 	h.Lived = h.Live || before.Lived
 	if now := a.Health; now == nil || a.from != a.heard || h.API != now.API || h.Detail != now.Detail || h.Seen != now.Seen {
 		a.Health, a.from = &h, a.heard
@@ -120,7 +120,7 @@ const elsewhere = "; set api_port or api_path"
 // doubt says why an answer about health says nothing of the server, for people.
 func (a *Answers) doubt(of *Endpoint) string {
 	if a.agreed == engine.TrustNo {
-		return "what answers at " + of.Base + " has other models than the page" + elsewhere
+		return "what answers at " + of.Base + " is of another kind, or has other models than the page" + elsewhere
 	}
 	return "nothing shows that what answers at " + of.Base + " is its API (" + a.heard.Detail + ")" + elsewhere
 }

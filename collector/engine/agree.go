@@ -7,12 +7,15 @@ import (
 )
 
 // Agree says whether an API is that of the server that shows a page, by what it
-// answered: it is of that kind and has the models of the page. The page may be nil;
-// what answers in the words of the kind is then the server's as far as is known.
+// answered: it is of that kind and has the models of the page. What answers 200 to all
+// paths, as Triton's port of metrics does, is of no kind. The page may be nil; what
+// answers in the words of the kind is then the server's as far as is known.
 func Agree(e Engine, p *Page, f *Facts) Trust {
 	switch {
 	case f == nil:
 		return TrustUnknown
+	case !f.Shown && !f.Listed && slices.ContainsFunc(f.Problems, func(q Problem) bool { return q.Stray }):
+		return TrustNo
 	case p != nil:
 		return e.agree(p, f)
 	case f.Shown:

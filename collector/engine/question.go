@@ -17,6 +17,8 @@ type Problem struct {
 	Question, Reason string
 	// Restricted is true when the server wants a header it did not get.
 	Restricted bool
+	// Stray is true of an answer 200 that no server of the kind gives.
+	Stray bool
 }
 
 // questions puts JSON questions to one server. A question that fails costs
@@ -61,6 +63,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		problem.Reason = "answers " + statusText(status)
 	default:
 		problem.Reason = unreadable(json.Unmarshal(text, into))
+		problem.Stray = problem.Reason != ""
 	}
 	if problem.Reason != "" {
 		q.problems = append(q.problems, problem)

@@ -61,6 +61,8 @@ func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
 		{"a web server at a guessed port", "triton", "/metrics", "", map[string]string{"/v2/health/ready": "<html>", "/v2/health/live": "<html>"}, 404, "", "unknown", "", "ready"},
 		{"a proxy at a given address", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "upstream connect error", "unknown", "", "ready"},
 		{"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000", nil, 400, "", "unknown", "0", "not_ready"},
+		{"a given address that answers everything with nothing", "triton", "/metrics", "http://10.0.0.1:8002", nil, 200, "", "unknown", "", "ready"},
+		{"a given address that answers everything with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "", "ready"},
 		{"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
 		{"a vLLM whose engine is dead", "vllm", "/metrics", "", nil, 503, "", "unknown", "0", "not_ready"},
 		{"a vLLM behind a proxy that lets nobody but the page through", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
