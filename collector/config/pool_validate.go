@@ -61,7 +61,7 @@ func (c *Pool) validateAddress() error {
 	errs.when(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", c.Scheme)
 	errs.when(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
 		"api_scheme: %q is unknown; use http or https", c.APIScheme)
-	errs.when(c.APIScheme != "" && c.APIPort == 0, "api_scheme: has no effect without api_port; set api_port too")
+	errs.when(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without api_port; set api_port too")
 	errs.when(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
 		"api_path: %q does not start with a slash; write /%s", c.APIPath, c.APIPath)
 	errs.when(strings.ContainsAny(c.APIPath, "?#"),
