@@ -105,7 +105,7 @@ func (a *Answers) weighHealth(of *Endpoint, blind bool) {
 	case h.API == engine.APIFailed && a.Foreign:
 		h.Health = engine.Health{API: h.API, Status: h.Status, Detail: h.Detail}
 	case a.Foreign || h.API == engine.APINotReady && !known && !h.Own && !blind:
-		h.Health = engine.Health{Detail: a.doubt(of)}
+		h.Health = engine.Health{Detail: a.unproven(of)}
 	}
 	h.Seen = before.Seen || h.API == engine.APIReady || h.API == engine.APINotReady && h.Own || a.agreed == engine.TrustYes && h.Status != 0
 	h.Lived = h.Live || before.Lived
@@ -117,8 +117,8 @@ func (a *Answers) weighHealth(of *Endpoint, blind bool) {
 // elsewhere is the way out where an API is not where it is looked for.
 const elsewhere = "; set api_port or api_path"
 
-// doubt says why an answer about health says nothing of the server, for people.
-func (a *Answers) doubt(of *Endpoint) string {
+// unproven says why an answer about health says nothing of the server, for people.
+func (a *Answers) unproven(of *Endpoint) string {
 	if a.agreed == engine.TrustNo {
 		return "what answers at " + of.Base + " is of another kind, or has other models than the page" + elsewhere
 	}

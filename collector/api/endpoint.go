@@ -114,12 +114,12 @@ func placesOf(t *target.Target, e engine.Engine, grpc bool) []Place {
 		return []Place{{Base: Base(grpc, page.Scheme, at(port))}}
 	}
 	var places []Place
-	beside := engine.Beside(e, page.Path)
-	if beside != "" {
-		places = append(places, Place{Base(false, page.Scheme, page.Host) + beside, e.SamePort()})
+	before := engine.BasePath(e, page.Path)
+	if before != "" {
+		places = append(places, Place{Base(false, page.Scheme, page.Host) + before, e.SamePort()})
 	}
 	if port := e.APIPort(metrics); port > 0 {
-		places = append(places, Place{Base(false, page.Scheme, at(port)), beside == "" && e.SamePort()})
+		places = append(places, Place{Base(false, page.Scheme, at(port)), before == "" && e.SamePort()})
 	}
 	return places
 }

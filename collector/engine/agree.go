@@ -83,10 +83,10 @@ func (t *triton) agree(p *Page, f *Facts) Trust {
 	return TrustUnknown
 }
 
-// Beside is the path before which a server has both its page and its API, given the
+// BasePath is the path before which a server has both its page and its API, given the
 // path of the page: empty at the root of its host. A kind that is not known yet has
 // its page where any kind has it.
-func Beside(e Engine, page string) string {
+func BasePath(e Engine, page string) string {
 	page = strings.TrimSuffix(page, "/")
 	paths := []string{e.MetricsPath()}
 	if e.Kind() == Unknown {
@@ -96,8 +96,8 @@ func Beside(e Engine, page string) string {
 	}
 	slices.SortFunc(paths, func(a, b string) int { return len(b) - len(a) })
 	for _, known := range paths {
-		if before, ok := strings.CutSuffix(page, known); ok {
-			return before
+		if base, ok := strings.CutSuffix(page, known); ok {
+			return base
 		}
 	}
 	if page == "" {

@@ -61,6 +61,6 @@ func TestWhereAServerHasItsPageAndItsAPI(t *testing.T) {
 		if !ok {
 			e = engine.None()
 		}
-		require.Equal(t, c.want, engine.Beside(e, c.page), "%s at %s", c.kind, c.page)
+		require.Equal(t, c.want, engine.BasePath(e, c.page), "%s at %s", c.kind, c.page)
 	}
 }

@@ -87,7 +87,7 @@ func (f *Fetcher) byAPI(ctx context.Context, body []byte, failed error) engine.K
 	base := f.base()
 	found := engine.FromAPI(ctx, f.Scraper, base)
 	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
-		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.Beside(engine.None(), u.Path)))
+		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
 	f.Server.become(found)
 	return found.Kind
@@ -100,7 +100,7 @@ func (f *Fetcher) base() string {
 	if err != nil {
 		return ""
 	}
-	return bare(u) + engine.Beside(engine.None(), u.Path)
+	return bare(u) + engine.BasePath(engine.None(), u.Path)
 }
 
 // bare is a URL without path and query.

@@ -65,7 +65,7 @@ func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
 		{"a given address that answers everything with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "", "ready"},
 		{"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
 		{"a vLLM whose engine is dead", "vllm", "/metrics", "", nil, 503, "", "unknown", "0", "not_ready"},
-		{"a vLLM behind a proxy that lets nobody but the page through", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
+		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
 		{"a vLLM that wants a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
 		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
 		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", of(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},

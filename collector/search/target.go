@@ -111,7 +111,7 @@ func (p pool) silent(label string) (bool, error) {
 // target's API an address of its own, host:port.
 const APIAddressLabel = "__api_address__"
 
-// APIPathLabel is the label by which they say what stands before the paths of one
+// APIPathLabel is the label by which they say what comes before the paths of one
 // target's API.
 const APIPathLabel = "__api_path__"
 
