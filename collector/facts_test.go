@@ -70,6 +70,7 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 		<-req.Context().Done()
 	}
 	var models strings.Builder
+	models.WriteString(`{"name":"tensorrt_llm","version":"1","state":"READY"},`)
 	for i := range 10000 {
 		fmt.Fprintf(&models, `{"name":"model%d","version":"1","state":"READY"},`, i)
 	}
@@ -135,7 +136,7 @@ func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
 	l := startLine(t, pool("p", "r0="+r.MetricsAddr()+"|"+api))
 	l.eventually(`engine_version="2.64.0"`, `llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
 	closed.Store(true)
-	l.eventually(`llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
+	l.eventually(`llm_server_capability{capability="health",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
 	l.scrapes(func(page string) {
 		requireText(t, page, `engine_version="2.64.0"`, "the same process has the same version")
 	}, "p", "r0", 0)

@@ -150,7 +150,7 @@ func (p *pool) alike(o *pool) bool {
 	for _, c := range []*config.Pool{&a, &b} {
 		// What these say shows in the targets.
 		c.Discovery, c.RelabelConfigs = discovery.Config{}, nil
-		c.Scheme, c.MetricsPath, c.APIPort, c.APIScheme = "", "", 0, ""
+		c.Scheme, c.MetricsPath, c.APIPort, c.APIPath, c.APIScheme = "", "", 0, "", ""
 	}
 	x, y := p.shared, o.shared
 	vocabularies := func(e *exposition.Config) any { return []any{e.Raw, e.Normalised, e.WindowGauges, e.Aliases} }

@@ -2,13 +2,13 @@ package collector
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 )
 
 // Readiness asks the server of a replica, named by its key, whether it is ready,
-// now and next to all that is scraped. It is known only when the server answers.
+// now and next to all that is scraped. It is known only when the server says it,
+// at an address that is its own.
 // It may be called concurrently.
 func (c *Collector) Readiness(ctx context.Context, key string) (ready, known bool) {
 	c.mu.Lock()
@@ -17,14 +17,10 @@ func (c *Collector) Readiness(ctx context.Context, key string) (ready, known boo
 	if l == nil {
 		return false, false
 	}
-	t, kind := l.slot.Target(), l.slot.Status().DetectedEngine
+	t, status := l.slot.Target(), l.slot.Status()
+	kind := status.DetectedEngine
 	if !t.Auto() {
 		kind = t.Engine
 	}
-	endpoint := api.Of(l.pool.scraper, t, kind, l.pool.shared.GRPC)
-	if endpoint == nil {
-		return false, false
-	}
-	h := endpoint.Health(ctx)
-	return h.Status == http.StatusOK, h.Status != 0
+	return api.Ready(ctx, l.pool.scraper, t, kind, status.APIURL, l.pool.shared.GRPC)
 }

@@ -37,6 +37,7 @@ type doctorFlags struct {
 	file, poolID string
 	access       accessFlags
 	apiPort      int
+	apiPath      string
 	timeout      time.Duration
 	json         bool
 }
@@ -50,6 +51,7 @@ func declareDoctor(app *kingpin.Application, out *output) (string, func() error)
 	cmd.Flag("config.file", "Configuration file. Its pool says how the servers that are named are asked; without any, all its pools are walked, from discovery to the verdict on each target.").PlaceHolder("FILE").StringVar(&f.file)
 	cmd.Flag("pool-id", "Pool of --config.file; the first if not given.").PlaceHolder("NAME").StringVar(&f.poolID)
 	cmd.Flag("api-port", "Port of the server's HTTP API, if it is not the usual one of its kind.").IntVar(&f.apiPort)
+	cmd.Flag("api-path", "What comes before the paths of the server's API, if it is not next to the page.").StringVar(&f.apiPath)
 	cmd.Flag("timeout", "Time that one answer may take.").Default("4s").DurationVar(&f.timeout)
 	cmd.Flag("json", "Print the findings as JSON.").BoolVar(&f.json)
 	f.access.declare(cmd)
@@ -67,8 +69,8 @@ func (f *doctorFlags) check() error {
 	switch {
 	case len(f.urls) == 0 && f.file == "":
 		return errors.New("no server is named; give its url or host:port, like: trtllm_exporter doctor localhost:8002, or --config.file FILE")
-	case len(f.urls) == 0 && (f.poolID != "" || f.apiPort != 0):
-		return errors.New("--pool-id and --api-port are for servers that are named; name one by its url or host:port, or leave them out")
+	case len(f.urls) == 0 && (f.poolID != "" || f.apiPort != 0 || f.apiPath != ""):
+		return errors.New("--pool-id, --api-port and --api-path are for servers that are named; name one by its url or host:port, or leave them out")
 	case f.file == "" && f.poolID != "":
 		return errors.New("--pool-id names a pool of a file; give --config.file FILE too")
 	case f.file != "" && f.access.given():
@@ -125,6 +127,9 @@ func (f *doctorFlags) pool() (config.Pool, error) {
 	}
 	if f.apiPort != 0 {
 		pool.APIPort = f.apiPort
+	}
+	if f.apiPath != "" {
+		pool.APIPath = f.apiPath
 	}
 	return pool, nil
 }

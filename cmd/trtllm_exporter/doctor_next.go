@@ -61,5 +61,8 @@ func (f *doctorFlags) again(urls []string) string {
 	if f.apiPort != 0 {
 		flag("api-port", strconv.Itoa(f.apiPort))
 	}
+	if f.apiPath != "" {
+		flag("api-path", f.apiPath)
+	}
 	return strings.Join(append(words, urls...), " ")
 }

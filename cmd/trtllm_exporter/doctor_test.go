@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -125,6 +126,27 @@ func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {
 	code, text, _ := examined(t, r.APIURL())
 	require.Equal(t, exitUnreachable, code)
 	require.Contains(t, text, "this is Triton's HTTP API; its page is on the metrics port")
+}
+
+func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
+	answers := map[string]string{
+		"/b/metrics": "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n",
+		"/c/health":  "", "/c/version": `{"version":"0.12.0"}`, "/c/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`,
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		text, ok := answers[req.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = io.WriteString(w, cmp.Or(text, "no backend"))
+	}))
+	t.Cleanup(s.Close)
+	_, text, _ := examined(t, s.URL+"/b/metrics")
+	require.Contains(t, text, "nothing shows that what answers at "+s.URL+"/b is its API")
+	require.Contains(t, text, "set api_port or api_path")
+	_, text, _ = examined(t, "--api-path=/c", s.URL+"/b/metrics")
+	require.Contains(t, text, "0.12.0")
+	require.Contains(t, text, "ready: the API answers 200")
 }
 
 func TestDoctorWantsAURL(t *testing.T) {

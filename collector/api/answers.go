@@ -6,12 +6,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// Answers are what the API of one server said last, nil before the first answer.
-// What they point to is immutable.
+// Answers are what the API of one server said last, nil before the first answer:
+// Health and Facts as far as they count, see [Answers.Weigh]. What they point to is
+// immutable.
 type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
 	Iterations *Iterations
+	claim
 	// earlier is what another replica heard of the server's health, nil for nothing.
 	earlier *Health
 	// uncertain is since when the server may be another process than the one that
@@ -34,27 +36,28 @@ const KeepRounds = 10
 // not answered is kept from before, but not for ever once the server may be
 // another.
 func (a *Answers) Told(facts engine.Facts, interval time.Duration) {
-	before := a.Facts
+	before := a.told
 	switch {
 	case facts.EngineVersion != "":
 		a.uncertain = time.Time{}
 	case !a.uncertain.IsZero() && time.Since(a.uncertain) > KeepRounds*interval:
 		before = nil
 	}
+	a.news = true
 	a.accept(facts.Over(before))
 }
 
 // Early takes the facts of a round that still has open questions.
 func (a *Answers) Early(facts engine.Facts) {
-	if a.Facts != nil {
-		facts.Problems = a.Facts.Problems
+	if a.told != nil {
+		facts.Problems = a.told.Problems
 	}
-	a.accept(facts.Over(a.Facts))
+	a.accept(facts.Over(a.told))
 }
 
 // accept takes facts over that are other than those before.
 func (a *Answers) accept(next *engine.Facts) {
-	if !next.Equal(a.Facts) {
-		a.Facts = next
+	if !next.Equal(a.told) {
+		a.told = next
 	}
 }

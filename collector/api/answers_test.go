@@ -11,9 +11,16 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
+// given is an API at an address that the operator gave.
+func given(t *testing.T) *api.Endpoint {
+	t.Helper()
+	e, _ := engine.Of(string(engine.VLLM))
+	return &api.Endpoint{Engine: e, Place: api.Place{Base: "http://10.0.0.1:8000", Given: true}}
+}
+
 func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 	t.Parallel()
-	const base = "http://10.0.0.1:8000"
+	const notFound = "it was not found at http://10.0.0.1:8000; set api_port or api_path"
 	refused := engine.Health{API: engine.APIRefused, Detail: "the API refuses connections"}
 	ready := engine.Health{API: engine.APIReady, Status: 200, Live: true, LiveKnown: true}
 	for _, c := range []struct {
@@ -22,15 +29,16 @@ func TestWhatIsRememberedOfAnswersAboutHealth(t *testing.T) {
 		seen, lived bool
 		detail      string
 	}{
-		{"one that was never there was not found", []engine.Health{refused}, false, false, "it was not found at " + base + "; set api_port"},
-		{"and is still not", []engine.Health{refused, refused}, false, false, "it was not found at " + base + "; set api_port"},
+		{"one that was never there was not found", []engine.Health{refused}, false, false, notFound},
+		{"and is still not", []engine.Health{refused, refused}, false, false, notFound},
 		{"one that was there refuses", []engine.Health{ready, refused}, true, true, "the API refuses connections"},
 		{"one that is no longer live lived", []engine.Health{ready, {API: engine.APINotReady, Status: 400}}, true, true, ""},
-		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Status: 503}}, true, false, ""},
+		{"one that was never live did not", []engine.Health{{API: engine.APINotReady, Own: true, Status: 503}}, true, false, ""},
 	} {
 		var a api.Answers
 		for _, h := range c.heard {
-			a.Heard(api.Health{Health: h}, base)
+			a.Heard(api.Health{Health: h})
+			a.Weigh(given(t), nil)
 		}
 		require.Equal(t, c.seen, a.Health.Seen, c.says)
 		require.Equal(t, c.lived, a.Health.Lived, c.says)
@@ -46,9 +54,11 @@ func TestFactsAreKeptThroughFaultsUnlessTheServerMayBeAnother(t *testing.T) {
 		unanswered := func(after time.Duration) string {
 			time.Sleep(after)
 			a.Told(engine.Facts{}, interval)
+			a.Weigh(given(t), nil)
 			return a.Facts.EngineVersion
 		}
 		a.Told(engine.Facts{EngineVersion: "1"}, interval)
+		a.Weigh(given(t), nil)
 		require.Equal(t, "1", unanswered(1000*interval), "the same process has the same version")
 		a.Distrust()
 		require.Equal(t, "1", unanswered(keepRounds*interval/2))
@@ -64,13 +74,17 @@ func TestFactsOfARoundThatIsNotOverShowAtOnce(t *testing.T) {
 	t.Parallel()
 	var a api.Answers
 	a.Early(engine.Facts{EngineVersion: "1"})
+	a.Weigh(given(t), nil)
 	require.Equal(t, "1", a.Facts.EngineVersion)
 	problems := []engine.Problem{{}}
 	a.Told(engine.Facts{EngineVersion: "1", Problems: problems}, time.Minute)
+	a.Weigh(given(t), nil)
 	before := a.Facts
 	a.Early(engine.Facts{EngineVersion: "1"})
+	a.Weigh(given(t), nil)
 	require.Same(t, before, a.Facts, "problems are those of a whole round")
 	a.Early(engine.Facts{EngineVersion: "2"})
+	a.Weigh(given(t), nil)
 	require.Equal(t, "2", a.Facts.EngineVersion)
 	require.Equal(t, problems, a.Facts.Problems)
 }

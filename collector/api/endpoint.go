@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -27,8 +28,26 @@ type Endpoint struct {
 	Scraper Scraper
 	Target  *target.Target
 	Engine  engine.Engine
-	// Base is where it is, see [BaseOf].
+	Place
+	// Elsewhere is where else it may be, asked when nothing of the kind answers
+	// here; nil for nowhere.
+	Elsewhere *Endpoint
+}
+
+// Place is where an API is.
+type Place struct {
 	Base string
+	// Given says that it is not guessed: the operator says it, or the kind has page
+	// and API side by side.
+	Given bool
+}
+
+// URL is where the API is, empty for none.
+func (p *Endpoint) URL() string {
+	if p == nil {
+		return ""
+	}
+	return p.Base
 }
 
 // passing asks over connections that are not kept.
@@ -45,7 +64,11 @@ func (p passing) Do(ctx context.Context, method, address string, body []byte, li
 // connections.
 func (p *Endpoint) Kept() bool {
 	page, err := url.Parse(p.Target.MetricsURL)
-	return err == nil && p.Base == page.Scheme+"://"+page.Host
+	if err != nil {
+		return false
+	}
+	at := page.Scheme + "://" + page.Host
+	return p.Base == at || strings.HasPrefix(p.Base, at+"/")
 }
 
 // asker puts the questions.
@@ -69,19 +92,18 @@ func Base(grpc bool, scheme, address string) string {
 	return scheme + "://" + address
 }
 
-// BaseOf is the base of the API of a target's server, of the kind that is there;
-// grpc prefers gRPC where the kind has that. It is empty where there is none to
-// ask.
-func BaseOf(t *target.Target, e engine.Engine, grpc bool) string {
-	if e.Kind() == engine.Unknown {
-		return ""
-	}
-	if t.APIURL != "" {
-		return t.APIURL
-	}
+// placesOf are where the API of a target's server may be, of the kind that is there;
+// grpc prefers gRPC where the kind has that. Next to the page comes before the root
+// of its host. There are none where there is none to ask.
+func placesOf(t *target.Target, e engine.Engine, grpc bool) []Place {
 	page, err := url.Parse(t.MetricsURL)
-	if err != nil {
-		return ""
+	switch {
+	case e.Kind() == engine.Unknown:
+		return nil
+	case t.APIURL != "":
+		return []Place{{t.APIURL, true}}
+	case err != nil:
+		return nil
 	}
 	metrics, err := strconv.Atoi(page.Port())
 	if err != nil {
@@ -89,10 +111,15 @@ func BaseOf(t *target.Target, e engine.Engine, grpc bool) string {
 	}
 	at := func(port int) string { return net.JoinHostPort(page.Hostname(), strconv.Itoa(port)) }
 	if port, has := e.GRPCPort(metrics); grpc && has && port > 0 {
-		return Base(grpc, page.Scheme, at(port))
+		return []Place{{Base: Base(grpc, page.Scheme, at(port))}}
+	}
+	var places []Place
+	before := engine.BasePath(e, page.Path)
+	if before != "" {
+		places = append(places, Place{Base(false, page.Scheme, page.Host) + before, e.SamePort()})
 	}
 	if port := e.APIPort(metrics); port > 0 {
-		return Base(false, page.Scheme, at(port))
+		places = append(places, Place{Base(false, page.Scheme, at(port)), before == "" && e.SamePort()})
 	}
-	return ""
+	return places
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -13,8 +12,8 @@ import (
 type Health struct {
 	engine.Health
 
-	// Seen is true when the API answered this time or before, Lived when it said
-	// so far that the server is live.
+	// Seen is true when an API that is the server's answered this time or before,
+	// Lived when it said so far that the server is live.
 	Seen, Lived bool
 	Took        time.Duration
 }
@@ -87,15 +86,4 @@ func (h *heardOnce) Do(ctx context.Context, method, address string, body []byte,
 	}
 	h.address = ""
 	return h.status, h.header, h.body, h.err
-}
-
-// Heard takes an answer about health, given where it was asked for.
-func (a *Answers) Heard(h Health, base string) {
-	before := cmp.Or(a.Health, a.earlier, &Health{})
-	h.Seen = h.Status != 0 || before.Seen
-	h.Lived = h.Live || before.Lived
-	if h.API == engine.APIRefused && !h.Seen {
-		h.Detail = "it was not found at " + base + "; set api_port"
-	}
-	a.Health = &h
 }

@@ -15,7 +15,7 @@ import (
 // Identity asks for versions and models, and reads which version built the
 // TensorRT engine in a folder, if one is given. Early is called with the facts
 // that are there while questions are still open, from any goroutine.
-func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) engine.Facts {
+func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(engine.Facts)) Identity {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	build := buildVersion(engineDir)
@@ -23,8 +23,33 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 		facts.BuildVersion = build
 		early(facts)
 	})
+	from := p
+	if !answered(&facts) && p.Elsewhere != nil {
+		if found := p.Elsewhere.stray(ctx); answered(&found) {
+			facts, from = found, p.Elsewhere
+		}
+	}
 	facts.BuildVersion = build
-	return facts
+	return Identity{facts, from}
+}
+
+// answered says whether an API of the kind answered.
+func answered(f *engine.Facts) bool { return f.Shown || f.Listed }
+
+// stray asks for versions and models where no page is known to be: an API that has a
+// page of its own next to it is another server's.
+func (p *Endpoint) stray(ctx context.Context) engine.Facts {
+	if engine.HasPage(ctx, p.rarely(), p.Engine, p.Base) {
+		return engine.Facts{}
+	}
+	return p.Engine.Ask(ctx, p.rarely(), p.Base, nil)
+}
+
+// Identity is what a round of questions brought, and from which place.
+type Identity struct {
+	engine.Facts
+
+	From *Endpoint
 }
 
 // buildLimit bounds an engine's config.json.

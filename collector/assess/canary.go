@@ -21,8 +21,11 @@ func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, sta
 
 // compose fills an order in; what is in its way comes back.
 func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, model string) (hold string) {
-	if base == "" || id == nil {
+	switch {
+	case id == nil || id.Kind == engine.Unknown:
 		return "the server was not recognised yet"
+	case base == "":
+		return "nothing is known to be the API of the server; set api_port or api_path"
 	}
 	stream, why := e.Stream(id.EngineVersion, id.Page)
 	if why != "" {

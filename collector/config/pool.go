@@ -98,6 +98,9 @@ type Address struct {
 	APIProtocol string `yaml:"api_protocol"`
 	// APIPort is the port of the server's API; the engine's default when 0.
 	APIPort int `yaml:"api_port,omitempty"`
+	// APIPath is what comes before the paths of the server's API; where its page is
+	// when empty.
+	APIPath string `yaml:"api_path,omitempty"`
 	// APIScheme is http or https; that of the metrics when empty.
 	APIScheme string `yaml:"api_scheme,omitempty"`
 }

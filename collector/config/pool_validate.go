@@ -61,7 +61,12 @@ func (c *Pool) validateAddress() error {
 	errs.when(c.Scheme != "http" && c.Scheme != "https", "scheme: %q is unknown; use http or https", c.Scheme)
 	errs.when(c.APIScheme != "" && c.APIScheme != "http" && c.APIScheme != "https",
 		"api_scheme: %q is unknown; use http or https", c.APIScheme)
-	errs.when(c.APIScheme != "" && c.APIPort == 0, "api_scheme: has no effect without api_port; set api_port too")
+	errs.when(c.APIScheme != "" && c.APIPort == 0 && c.APIPath == "", "api_scheme: has no effect without api_port; set api_port too")
+	errs.when(c.APIPath != "" && !strings.HasPrefix(c.APIPath, "/"),
+		"api_path: %q does not start with a slash; write /%s", c.APIPath, c.APIPath)
+	errs.when(strings.ContainsAny(c.APIPath, "?#"),
+		"api_path: %q is more than a path; leave out everything from ? or # on", c.APIPath)
+	errs.when(c.APIPath != "" && c.APIProtocol == ProtocolGRPC, "api_path: has no effect with api_protocol grpc; leave it out")
 	errs.when(c.MetricsPath != "" && !strings.HasPrefix(c.MetricsPath, "/"),
 		"metrics_path: %q does not start with a slash; write /%s", c.MetricsPath, c.MetricsPath)
 	errs.when(strings.ContainsAny(c.MetricsPath, "?#"),

@@ -70,7 +70,7 @@ func whole(v float64) bool { return v >= 1 && v < 1<<53 && v == float64(int64(v)
 func (d *Deriver) sizeCaches(page *exposition.Block) {
 	if sizes := d.program.cacheSizes(d.window); !maps.Equal(sizes, d.opts.caches) {
 		d.opts.caches = sizes
-		d.compile(d.read)
+		d.compile(d.read, page)
 		d.program.compare(page, &d.now) // They are counted already.
 	}
 }

@@ -69,3 +69,50 @@ func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 	require.NotEmpty(t, ids)
 	require.Less(t, len(ids), 100)
 }
+
+// TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp is about frontends that
+// count requests for any name (ai-dynamo/dynamo#9836).
+func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
+	e, _ := engine.Of(string(engine.Dynamo))
+	listed := []engine.ModelFacts{{Name: "zz/served", State: engine.ModelReady}}
+	for _, c := range []struct {
+		says   string
+		listed []engine.ModelFacts
+		budget derive.Budget
+		done   int
+		kept   string
+	}{
+		{"it is listed", listed, derive.Budget{Models: 10}, 0, "zz/served"},
+		{"it is listed, and there is room for few series", listed, derive.Budget{Budget: exposition.Budget{Series: 40}}, 0, "zz/served"},
+		{"nothing is listed, and it has the traffic", nil, derive.Budget{Models: 10}, 100, "zz/served"},
+		{"nothing is listed, and nothing was done", nil, derive.Budget{Models: 10}, 0, "a000"},
+	} {
+		var page strings.Builder
+		page.WriteString("# TYPE dynamo_frontend_requests_total counter\n# TYPE dynamo_frontend_inflight_requests gauge\n")
+		series := func(model, status string, n int) {
+			fmt.Fprintf(&page, "dynamo_frontend_requests_total{model=%q,status=%q} %d\ndynamo_frontend_inflight_requests{model=%q} 0\n", model, status, n, model)
+		}
+		for i := range 50 {
+			series(fmt.Sprintf("a%03d", i), "error", 1000)
+		}
+		series("zz/served", "success", c.done)
+		d := derive.NewDeriver(derive.Options{
+			Window: time.Minute, Interval: 5 * time.Second, Engine: e, Budget: c.budget,
+			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.Seen{}, c.listed, nil)},
+		})
+		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+		b := cache.Block()
+		require.NoError(t, cache.Parse(b, []byte(page.String()), ""))
+		out := d.Derive(0, b)
+		found := false
+		for i := range out.Shape().Lines() {
+			found = found || out.Shape().Labels(i).Get("model_id") == c.kept
+		}
+		require.True(t, found, c.says)
+		if c.budget.Models > 0 {
+			require.Equal(t, derive.LeftOut{Models: 41}, d.LeftOut(), c.says)
+		}
+		out.Release()
+		b.Release()
+	}
+}

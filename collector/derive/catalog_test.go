@@ -295,7 +295,7 @@ func (v everything) compile(t *testing.T, families []Family, read map[string]map
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	raw := cache.Block()
 	require.NoError(t, cache.Parse(raw, v.page(0), ""))
-	p := newPlan(&opts, engine.ReadPage(v.e, raw))
+	p := newPlan(&opts, engine.ReadPage(v.e, raw), nil)
 	for _, f := range families {
 		if f.rule.compile == nil || !f.rule.inputs.met(p.has) {
 			continue

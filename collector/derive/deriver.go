@@ -131,7 +131,7 @@ func (d *Deriver) Objectives() []target.Check {
 // the page: a page is followed before it is published.
 func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) *exposition.Block {
 	if read != d.read {
-		d.compile(read)
+		d.compile(read, page)
 	}
 	d.program.values(page, d.row, &d.now, &d.window.stats)
 	d.window.lessen(d.program.lessened, d.row)
@@ -159,9 +159,9 @@ func (d *Deriver) Fill(page, out *exposition.Block) {
 
 // compile makes a plan for pages of another shape; inputs that both shapes have
 // keep their values.
-func (d *Deriver) compile(read *engine.Page) {
+func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
 	before, was := d.program, d.out
-	d.begin(before, was, read, d.make(read))
+	d.begin(before, was, read, d.make(read, numbers))
 }
 
 // begin follows pages of a shape with the program that was made for it; inputs
@@ -182,7 +182,7 @@ func (d *Deriver) begin(before *program, was *rendered, read *engine.Page, left 
 // make finds the program for pages of a shape, which other targets may have
 // already, or makes it, and gives its series the labels of the target; left are
 // those for which there is no room.
-func (d *Deriver) make(read *engine.Page) (left int) {
+func (d *Deriver) make(read *engine.Page, numbers *exposition.Block) (left int) {
 	alike, shares := d.opts.likeness(read)
 	if shares {
 		if p := kept.find(&alike); p != nil {
@@ -193,8 +193,8 @@ func (d *Deriver) make(read *engine.Page) (left int) {
 		}
 	}
 	var series []exposition.ComputedSeries
-	d.program, series = d.alone(read)
-	if shares {
+	d.program, series = d.alone(read, numbers)
+	if shares && d.program.unread == 0 { // Which models have most of the traffic is each target's own.
 		d.program = kept.once(&alike, d.program)
 	}
 	d.out, left = d.program.renderFor(&d.opts, series, read.Shape())
@@ -202,8 +202,8 @@ func (d *Deriver) make(read *engine.Page) (left int) {
 }
 
 // alone makes a program and its series for the target alone.
-func (d *Deriver) alone(read *engine.Page) (*program, []exposition.ComputedSeries) {
-	p := newPlan(&d.opts, read).compile(&d.opts, read.Shape())
+func (d *Deriver) alone(read *engine.Page, numbers *exposition.Block) (*program, []exposition.ComputedSeries) {
+	p := newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape())
 	series := p.series
 	p.series = nil
 	return p, series

@@ -72,8 +72,9 @@ type counts struct {
 	classes []engine.Class
 }
 
-// newPlan takes in what was read of a page.
-func newPlan(opts *Options, page *engine.Page) *Plan {
+// newPlan takes in what was read of a page; its numbers, nil for none, say which
+// models have most of the traffic.
+func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan {
 	p := &Plan{
 		quirks: opts.Engine.Quirks(page), identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
 		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
@@ -88,7 +89,7 @@ func newPlan(opts *Options, page *engine.Page) *Plan {
 		}
 	}
 	p.read(page)
-	p.program.unread = p.boundModels(opts.Budget.Models)
+	p.program.unread = p.boundModels(opts.Budget.Models, numbers)
 	p.group()
 	p.inspect()
 	return p

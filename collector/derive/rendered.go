@@ -91,7 +91,7 @@ func (p *program) like(opts *Options, page *exposition.Shape) *rendered {
 // renderFor gives the series of the program the labels of a target; left are those
 // for which there is no room.
 func (p *program) renderFor(opts *Options, series []exposition.ComputedSeries, page *exposition.Shape) (r *rendered, left int) {
-	left = boundSeries(series, opts.Budget.Less(page.Cost()))
+	left = boundSeries(series, opts.Identity.Topology.Served(), opts.Budget.Less(page.Cost()))
 	r = &rendered{out: exposition.NewRelabelled(series, opts.Identity.Relabel, page), gpus: page.GPUs()}
 	if left > 0 || opts.Identity.Relabel != nil {
 		return r, left

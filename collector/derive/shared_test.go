@@ -92,7 +92,7 @@ func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Pag
 	if d := p.alone; d.read != page {
 		before, was := d.program, d.out
 		var series []exposition.ComputedSeries
-		d.program, series = d.alone(page)
+		d.program, series = d.alone(page, nil)
 		rendered, left := d.program.renderFor(&d.opts, series, page.Shape())
 		d.out = rendered
 		d.begin(before, was, page, left)
@@ -309,10 +309,10 @@ func BenchmarkAnotherTarget(b *testing.B) {
 			for b.Loop() {
 				d := NewDeriver(first.opts)
 				if way == "shared" {
-					d.compile(f.last)
+					d.compile(f.last, nil)
 					continue
 				}
-				p, series := d.alone(f.last)
+				p, series := d.alone(f.last, nil)
 				d.program = p
 				rendered, left := p.renderFor(&d.opts, series, f.last.Shape())
 				d.out = rendered

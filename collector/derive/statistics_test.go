@@ -155,7 +155,7 @@ func TestMeansOfWhichOneIsNotKnownAreNotCompared(t *testing.T) {
 
 func TestModelsThatClientsCallAreTheLastThatABudgetLeavesOut(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, []string{"c", "d", "a", "b"}, ranked(map[string]bool{"a": false, "b": false, "c": true, "d": true}))
+	require.Equal(t, []string{"c", "d", "a", "b"}, ranked(map[string]preferred{"a": {}, "b": {}, "c": {front: true}, "d": {front: true}}))
 }
 
 // TestAQuotientOfNothingIsNoNumber has counters that did not grow.

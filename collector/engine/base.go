@@ -45,6 +45,9 @@ type asking struct {
 	ready, live string
 	// versionAt is the path and versionKey the key under which it says its version.
 	versionAt, versionKey string
+	// owner is who owns the models that it lists, by which it is known; empty for a
+	// kind that says its version as no other does.
+	owner string
 	// mute says why it cannot be asked for a streamed answer.
 	mute string
 	// healthSays is what its word on its health is worth, for people, where it is not
@@ -106,8 +109,9 @@ func (b *base) Ask(ctx context.Context, ask Asker, address string, _ func(Facts)
 	if b.versionAt != "" {
 		v, _ := q.text(ctx, b.versionAt, b.versionKey)
 		f.EngineVersion = plainVersion(v)
+		f.Shown = b.owner == "" && f.EngineVersion != ""
 	}
-	q.askModels(ctx, &f)
+	q.askModels(ctx, b.owner, &f)
 	return f
 }
 

@@ -53,8 +53,9 @@ type Known struct {
 
 // Ways out that capabilities of several kinds have.
 const (
-	cureDCGM   = "run the DCGM exporter next to it"
-	cureHeader = "http_headers with the header of the restricted API"
+	cureDCGM      = "run the DCGM exporter next to it"
+	cureElsewhere = "set api_port or api_path if the API is elsewhere"
+	cureHeader    = "authorization or http_headers with what the API wants"
 	// cureConfirm has one request tell a server that hangs from a stale gauge.
 	cureConfirm = "canary: { confirm: true } in the pool, one request of one token when the replica is suspected"
 )
@@ -138,15 +139,15 @@ func (k *Known) health(says string) target.Check {
 	case APIReady, APINotReady:
 		return yes(cmp.Or(says, "the API says whether it is ready"))
 	case APIRefused:
-		return no("nothing listens on the API's address", "set api_port if the API is elsewhere; a server with its HTTP API off says nothing")
+		return no("nothing listens on the API's address", cureElsewhere+"; a server with its HTTP API off says nothing")
 	case APIFailed:
 		if k.Health.Status == http.StatusUnauthorized || k.Health.Status == http.StatusForbidden {
 			return no(k.Health.Detail, cureHeader)
 		}
-		return no(k.Health.Detail, "")
+		return no(k.Health.Detail, cureElsewhere)
 	case APIUnknown:
 	}
-	return no("the API was not asked yet, or its address is not known", "set api_port")
+	return no(cmp.Or(k.Health.Detail, "the API was not asked yet, or its address is not known"), cureElsewhere)
 }
 
 // config judges whether the server says how it is configured; otherwise is the

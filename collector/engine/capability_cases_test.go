@@ -137,7 +137,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{
 			engine.Triton, engine.CanConfig, core,
 			&engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}, {Question: "POST /x", Reason: "restricted", Restricted: true}}},
-			"false, POST /x: restricted [http_headers with the header of the restricted API]",
+			"false, POST /x: restricted [authorization or http_headers with what the API wants]",
 		},
 		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
 		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
@@ -256,12 +256,12 @@ func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
 		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API says whether it is ready"},
 		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
 		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
-		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port]"},
-		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port]"},
-		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port if the API is elsewhere; a server with its HTTP API off says nothing]"},
-		{engine.TritonOpenAI, engine.Health{API: engine.APIFailed, Detail: "it hangs"}, "false, it hangs"},
-		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [http_headers with the header of the restricted API]"},
-		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [http_headers with the header of the restricted API]"},
+		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
+		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
+		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port or api_path if the API is elsewhere; a server with its HTTP API off says nothing]"},
+		{engine.TritonOpenAI, engine.Health{API: engine.APIFailed, Detail: "it hangs"}, "false, it hangs [set api_port or api_path if the API is elsewhere]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
 	} {
 		known := &engine.Known{MissingPage: true, Health: c.health}
 		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))

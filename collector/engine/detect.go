@@ -149,6 +149,12 @@ func pageAt(ctx context.Context, ask Asker, url string) ([]byte, bool) {
 	return body, true
 }
 
+// HasPage says whether an API has a page of its kind next to it.
+func HasPage(ctx context.Context, ask Asker, e Engine, address string) bool {
+	body, ok := pageAt(ctx, ask, address+e.MetricsPath())
+	return ok && Alike(FromPage(body), e.Kind())
+}
+
 // Hint says what an address that shows no known page may be instead, for people;
 // empty when nothing is known.
 func Hint(ctx context.Context, ask Asker, address string) string {

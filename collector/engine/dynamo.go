@@ -36,7 +36,7 @@ var _ = register(&dynamo{base{
 	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
 	nobody:   "unknown_model",
 	quirks:   Quirks{CountersAppear: true},
-	asking:   asking{healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+	asking:   asking{owner: "nvidia", healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
 }})
 
 // dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.
@@ -159,7 +159,7 @@ func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
 	case h.API != APIReady:
 		return h
 	}
-	h.Live, h.LiveKnown = true, true
+	h.Live, h.LiveKnown, h.Own = true, true, true
 	return h
 }
 

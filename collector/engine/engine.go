@@ -98,6 +98,8 @@ type Engine interface {
 	// kinds, or, for one without marks, of those with its page. It says what that
 	// was, for people; empty when it is not of this kind.
 	isIt(ctx context.Context, q *questions) string
+	// agree says whether an API that answered this has the models of a page.
+	agree(p *Page, f *Facts) Trust
 	// hint says what an address without a known page may be, for people.
 	hint(ctx context.Context, q *questions) string
 	// arrange orders the models of a topology: which are parts of which, and

@@ -18,6 +18,8 @@ type Facts struct {
 	// BuildVersion is the version that built the TensorRT engine, from its
 	// folder's config.json, which no server says over HTTP.
 	BuildVersion string
+	// Shown is true when the answers are in the words of that kind of server alone.
+	Shown bool
 	// Listed is true when the server listed its models, Models are those it
 	// has, in its order.
 	Listed bool
@@ -145,6 +147,7 @@ func (f Facts) Over(before *Facts) *Facts {
 	if f.TRTLLMVersion == "" && f.EngineVersion == before.EngineVersion && !f.answeredAgain(before) {
 		f.TRTLLMVersion, f.TRTLLMSource = before.TRTLLMVersion, before.TRTLLMSource
 	}
+	f.Shown = f.Shown || before.Shown
 	if !f.Listed {
 		f.Listed, f.Models = before.Listed, before.Models
 		return &f
@@ -176,7 +179,7 @@ func (f *Facts) Equal(o *Facts) bool {
 	if f == nil || o == nil {
 		return f == o
 	}
-	return f.EngineVersion == o.EngineVersion && f.TRTLLMVersion == o.TRTLLMVersion &&
+	return f.EngineVersion == o.EngineVersion && f.Shown == o.Shown && f.TRTLLMVersion == o.TRTLLMVersion &&
 		f.TRTLLMSource == o.TRTLLMSource && f.BuildVersion == o.BuildVersion && f.Listed == o.Listed &&
 		slices.EqualFunc(f.Models, o.Models, func(a, b ModelFacts) bool { return a.equal(&b) }) &&
 		slices.Equal(f.Problems, o.Problems)

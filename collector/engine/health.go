@@ -36,6 +36,9 @@ type Health struct {
 	API APIState
 	// Live is true when the server says so; LiveKnown when it said either.
 	Live, LiveKnown bool
+	// Own is true when the answer that it is not ready is in words of its kind, and
+	// none that a proxy gives as well.
+	Own bool
 	// Status is the HTTP status of the ready question, 0 without answer.
 	Status int
 	// Models are the states of models by name, from the repository index; nil
@@ -78,7 +81,9 @@ func healthOf(url string, status int, body []byte, err error) Health {
 	case status == http.StatusOK:
 		h.API, h.Detail = APIReady, "the API answers 200"
 	case status == http.StatusBadRequest || status == http.StatusServiceUnavailable || status == http.StatusInternalServerError:
-		h.API, h.Detail = APINotReady, "the API answers "+http.StatusText(status)
+		// Servers that mean it leave the body empty (Triton src/http_server.cc, vLLM
+		// and trtllm-serve Response(status_code=503)); proxies say who answers.
+		h.API, h.Own, h.Detail = APINotReady, len(body) == 0, "the API answers "+http.StatusText(status)
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
 		h.API, h.Detail = APIFailed, "the API is restricted: "+restrictedHint+" ("+short(body)+")"
 	default:

@@ -186,7 +186,7 @@ func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
 	serve := of(t, engine.TRTLLMServe)
 	for _, status := range []int{503, 404} {
 		h := serve.Health(t.Context(), said{status: status, state: "starting"}, "http://server")
-		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, Starting: true, Detail: "the server loads its engine"}, h)
+		require.Equal(t, engine.Health{API: engine.APINotReady, Live: true, LiveKnown: true, Status: status, Own: true, Starting: true, Detail: "the server loads its engine"}, h)
 	}
 	require.False(t, serve.Health(t.Context(), said{status: 503, state: "ready"}, "http://server").Starting)
 	require.False(t, serve.Health(t.Context(), said{status: 200, state: "starting"}, "http://server").Starting, "it is ready")

@@ -17,6 +17,8 @@ type Problem struct {
 	Question, Reason string
 	// Restricted is true when the server wants a header it did not get.
 	Restricted bool
+	// Stray is true of an answer 200 that no server of the kind gives.
+	Stray bool
 }
 
 // questions puts JSON questions to one server. A question that fails costs
@@ -61,6 +63,7 @@ func (q *questions) put(ctx context.Context, method, path string, into any) ([]b
 		problem.Reason = "answers " + statusText(status)
 	default:
 		problem.Reason = unreadable(json.Unmarshal(text, into))
+		problem.Stray = problem.Reason != ""
 	}
 	if problem.Reason != "" {
 		q.problems = append(q.problems, problem)
@@ -174,9 +177,11 @@ func (q *questions) ownedBy(ctx context.Context, owner string) string {
 	return "/v1/models lists models owned by " + owner + ", and /version answers"
 }
 
-// askModels reads the OpenAI model list, the last of the questions of a round.
-func (q *questions) askModels(ctx context.Context, f *Facts) {
+// askModels reads the OpenAI model list, the last of the questions of a round; the
+// owner is that of a kind that is known by it.
+func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
+	f.Shown = f.Shown || owner != "" && len(list.Data) > 0 && list.Data[0].OwnedBy == owner
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)

@@ -16,7 +16,7 @@ const sglangPrefix = "sglang:"
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
 	noPage:    "SGLang has the page only with --enable-metrics",
-	asking:    asking{healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked"},
+	asking:    asking{owner: "sglang", healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked"},
 	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
 	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
@@ -28,8 +28,8 @@ var _ = register(&sglang{base{
 type sglang struct{ base }
 
 // isIt implements Engine (seen in 0.5.23).
-func (*sglang) isIt(ctx context.Context, q *questions) string {
-	if q.owner(ctx) != "sglang" {
+func (s *sglang) isIt(ctx context.Context, q *questions) string {
+	if q.owner(ctx) != s.owner {
 		return ""
 	}
 	for _, path := range []string{"/model_info", "/get_model_info"} {
@@ -47,10 +47,10 @@ func (*sglang) isIt(ctx context.Context, q *questions) string {
 // Ask implements Engine. /version is not there. What says the version may hang
 // while the scheduler does, so it is asked last; older releases have it under
 // another path.
-func (*sglang) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
+func (s *sglang) Ask(ctx context.Context, ask Asker, address string, early func(Facts)) Facts {
 	var f Facts
 	q := &questions{ask: ask, base: address}
-	q.askModels(ctx, &f)
+	q.askModels(ctx, s.owner, &f)
 	if early != nil {
 		early(f)
 	}

@@ -39,6 +39,8 @@ type Topology struct {
 	// first the model that the server lists first, where that is the one that
 	// clients call.
 	fallback, first string
+	// served are the models that the server lists as ready.
+	served map[string]bool
 }
 
 // treatment is how a model treats its requests.
@@ -65,10 +67,13 @@ const UnnamedModel = "undefined"
 // NewTopology orders the models of a server: those its page names, those it
 // listed, and those the operator put under a public id.
 func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string][]string) *Topology {
-	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment)}
+	t := &Topology{known: make(map[string]bool), ids: make(map[string]string), roles: make(map[string]Role), models: make(map[string]treatment), served: make(map[string]bool)}
 	names := slices.Clone(seen.Names)
 	for i := range facts {
 		names = append(names, facts[i].Name)
+		if facts[i].State == ModelReady {
+			t.served[facts[i].Name] = true
+		}
 	}
 	slices.Sort(names)
 	names = slices.DeleteFunc(slices.Compact(names), func(n string) bool { return n == "" || n == UnnamedModel })
@@ -183,6 +188,15 @@ func (t *Topology) ModelID(model string) string {
 	return cmp.Or(t.fallback, "unknown")
 }
 
+// Served are the public ids of the models that the server lists as ready.
+func (t *Topology) Served() map[string]bool {
+	ids := make(map[string]bool)
+	for name := range t.served {
+		ids[t.ModelID(name)] = true
+	}
+	return ids
+}
+
 // Role is the model's role; models that were never seen are single.
 func (t *Topology) Role(model string) Role { return cmp.Or(t.roles[model], RoleSingle) }
 
@@ -260,5 +274,5 @@ func (t *Topology) Equal(o *Topology) bool {
 	if t == nil || o == nil {
 		return t == o
 	}
-	return t.fallback == o.fallback && t.first == o.first && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.models, o.models)
+	return t.fallback == o.fallback && t.first == o.first && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.models, o.models) && maps.Equal(t.served, o.served)
 }

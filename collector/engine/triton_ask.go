@@ -74,6 +74,7 @@ type tritonRound struct {
 
 	mu      sync.Mutex
 	version string
+	shown   bool
 	listed  bool
 	models  []ModelFacts
 	// configs are the answers by the place of their model.
@@ -108,7 +109,7 @@ func (r *tritonRound) askVersion(ctx context.Context) {
 	defer r.mu.Unlock()
 	r.problems[0] = q.problems
 	if ok && meta.isTriton() {
-		r.version = plainVersion(meta.Version)
+		r.version, r.shown = plainVersion(meta.Version), true
 	}
 }
 
@@ -168,7 +169,7 @@ func (r *tritonRound) facts() Facts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := Facts{
-		EngineVersion: r.version, Listed: r.listed, Models: slices.Clone(r.models),
+		EngineVersion: r.version, Shown: r.shown, Listed: r.listed, Models: slices.Clone(r.models),
 		Problems: slices.Concat(r.problems[0], r.problems[1]),
 	}
 	for i := range r.configs {

@@ -11,7 +11,7 @@ import (
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics", asking: asking{ready: "/health/ready"},
+	kind: TritonOpenAI, path: "/metrics", asking: asking{owner: "Triton Inference Server", ready: "/health/ready"},
 	detection: detection{pageOf: []Kind{Triton}},
 	answers:   []Signal{AnswersHealth, AnswersModels, AnswersStream},
 	stream:    Stream{Usage: true},

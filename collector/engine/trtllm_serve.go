@@ -32,7 +32,7 @@ const (
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics",
-	asking:    asking{ready: "/health", versionAt: versionPath, versionKey: versionKey},
+	asking:    asking{owner: "tensorrt_llm", ready: "/health", versionAt: versionPath, versionKey: versionKey},
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	detection: detection{priority: 1, marks: []mark{
@@ -50,8 +50,8 @@ var _ = register(&trtllmServe{base{
 type trtllmServe struct{ base }
 
 // isIt implements Engine (openai_protocol.py, ModelCard).
-func (*trtllmServe) isIt(ctx context.Context, q *questions) string {
-	return q.ownedBy(ctx, "tensorrt_llm")
+func (t *trtllmServe) isIt(ctx context.Context, q *questions) string {
+	return q.ownedBy(ctx, t.owner)
 }
 
 // Ask implements Engine. GET /health is not asked here: newer servers may end
@@ -74,7 +74,7 @@ const serveState, serveStarting = "X-Trtllm-Server-State", "starting"
 func (t *trtllmServe) Health(ctx context.Context, ask Asker, address string) Health {
 	h, header := readiness(ctx, ask, address+t.ready)
 	if h.API != APIReady && header.Get(serveState) == serveStarting {
-		h.API, h.Starting, h.Detail = APINotReady, true, "the server loads its engine"
+		h.API, h.Own, h.Starting, h.Detail = APINotReady, true, true, "the server loads its engine"
 	}
 	h.answered()
 	return h

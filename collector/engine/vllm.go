@@ -17,7 +17,7 @@ const vllmSilent Generation = "without engine statistics"
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
 	asking: asking{
-		ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
+		owner: "vllm", ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
 		healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
 	},
 	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
@@ -37,8 +37,8 @@ type vllm struct{ base }
 
 // isIt implements Engine, for servers whose page says nothing of the engine
 // (vllm/entrypoints/openai, ModelCard).
-func (*vllm) isIt(ctx context.Context, q *questions) string {
-	return q.ownedBy(ctx, "vllm")
+func (v *vllm) isIt(ctx context.Context, q *questions) string {
+	return q.ownedBy(ctx, v.owner)
 }
 
 // Generation implements Engine, by the names that came and went: those of the GPU's

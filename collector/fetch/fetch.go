@@ -222,9 +222,10 @@ func hinted(failed error, hint string) error {
 
 // redacted is the page's URL without path, for people.
 func (f *Fetcher) redacted() string {
-	u, err := url.Parse(f.base())
+	u, err := url.Parse(f.Server.URL)
 	if err != nil {
 		return ""
 	}
+	u, _ = url.Parse(bare(u))
 	return u.Redacted()
 }

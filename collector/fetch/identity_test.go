@@ -134,3 +134,37 @@ func TestWhatShowsTheKindIsSaid(t *testing.T) {
 		p.Release()
 	}
 }
+
+// Behind an ingress each server has a path of its own, and another may be at the
+// root of the host.
+func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
+	t.Parallel()
+	const vllmPage, silent = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n", "python_info 1\n"
+	under := func(path string, answers map[string]string) map[string]string {
+		all := make(map[string]string)
+		for at, body := range answers {
+			all[path+at] = body
+		}
+		return all
+	}
+	version := at("/version", `{"version":"0.12.0"}`)
+	nim := at("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)
+	for _, c := range []struct {
+		says, page string
+		answers    map[string]string
+		kind       engine.Kind
+	}{
+		{"a vLLM, a NIM at the root", "/b/metrics", api(nim, at("/b/metrics", vllmPage)), engine.VLLM},
+		{"a NIM, a vLLM at the root", "/b/v1/metrics", api(lists("vllm"), version, at("/metrics", vllmPage), under("/b", api(nim, at("/v1/metrics", vllmPage)))), engine.NIM},
+		{"a vLLM without statistics", "/a/b/metrics", under("/a/b", api(lists("vllm"), version, at("/metrics", silent))), engine.VLLM},
+		{"a stranger, a vLLM at the root", "/b/metrics", api(lists("vllm"), version, at("/b/metrics", silent)), engine.Unknown},
+		{"a Triton, its OpenAI frontend at the root", "/b/metrics", api(lists("Triton Inference Server"), at("/b/metrics", "nv_inference_count 1\n")), engine.Triton},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context())
+			defer p.Release()
+			require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -86,19 +87,20 @@ func (f *Fetcher) byAPI(ctx context.Context, body []byte, failed error) engine.K
 	base := f.base()
 	found := engine.FromAPI(ctx, f.Scraper, base)
 	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
-		found = engine.FromEmptyPage(ctx, f.Scraper, base, u.Path)
+		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
 	f.Server.become(found)
 	return found.Kind
 }
 
-// base is the page's URL without path and query.
+// base is where the server has both its page and its API: another may be at the root
+// of the host of a page under a longer path.
 func (f *Fetcher) base() string {
 	u, err := url.Parse(f.Server.URL)
 	if err != nil {
 		return ""
 	}
-	return bare(u)
+	return bare(u) + engine.BasePath(engine.None(), u.Path)
 }
 
 // bare is a URL without path and query.

@@ -64,6 +64,7 @@ const (
 	TargetSeriesDropped
 	TargetSeriesLeftOut
 	TargetDerivedLeftOut
+	TargetModelsLeftOut
 	TargetDerivedSkipped
 )
 
@@ -136,6 +137,7 @@ var table = [...]Family{
 	TargetSeriesDropped:      {"target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", []string{"reason"}},
 	TargetSeriesLeftOut:      {"target_series_left_out", gauge, "Series of the target's page that limits.output_series or limits.output_bytes keeps off /metrics, whole families; absent while there are none.", nil},
 	TargetDerivedLeftOut:     {"target_derived_left_out", gauge, "Derived series of the target that limits.output_series or limits.output_bytes keeps off /metrics, those of whole models; absent while there are none.", nil},
+	TargetModelsLeftOut:      {"target_models_left_out", gauge, "Models on the target's page that have no derived series because limits.output_models has others: those that its API lists come first, then those with more traffic; absent while there are none.", nil},
 	TargetDerivedSkipped:     {"target_derived_skipped_total", counter, "Events that left derived series without a value, by reason.", []string{"reason"}},
 }
 

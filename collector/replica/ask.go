@@ -2,20 +2,13 @@ package replica
 
 import (
 	"context"
+	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
-
-// apiURL is the base of the server's own API; empty where there is none to ask.
-func (r *Replica) apiURL() string {
-	if server := r.api(); server != nil {
-		return server.Base
-	}
-	return ""
-}
 
 // askHealth asks whether the server is there and ready, unless that is being
 // asked.
@@ -25,44 +18,58 @@ func (r *Replica) askHealth(ctx context.Context) {
 		return
 	}
 	r.steady.AskedHealth(r.signs())
-	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, r.heard)
+	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, func(h api.Health, failed error) { r.heard(server, h, failed) })
 }
 
-// heard takes an answer about health over.
-func (r *Replica) heard(h api.Health, failed error) {
-	if failed == nil {
-		r.answers.Heard(h, r.apiURL())
+// heard takes an answer about health over, unless the API was found elsewhere
+// meanwhile.
+func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
+	if failed == nil && from == r.api() {
+		r.answers.Heard(h)
+		r.answers.Weigh(r.api(), r.page.Last())
 		r.reassess()
 	}
 }
 
 // checkHealth asks a server of which nothing has changed only whether it is
-// still ready, in a batch where there is one, and any other all about its health.
+// still ready, in a batch where there is one, and any other all about its health; an
+// address that is not known to be its own no more often than who it is.
 func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
 	before := r.answers.Health
+	if before != nil && r.answers.Foreign && r.isReady() && time.Since(r.jobs.health.Began) < r.pool.IdentityInterval {
+		return
+	}
 	holds := r.api() != nil && r.isReady() && r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval)
-	if !holds || r.asking.ready == "" || !r.checkReady(ctx, before, b) {
+	if !holds || r.asking.seat.ReadyURL == "" || !r.checkReady(ctx, before, b) {
 		r.askHealth(ctx)
 	}
 }
 
 // askIdentity asks for versions and models, unless they are being asked for.
 func (r *Replica) askIdentity(ctx context.Context) {
-	server := r.api()
-	if server == nil || r.jobs.identity.Running {
+	if r.api() == nil || r.jobs.identity.Running {
 		return
 	}
 	r.steady.AskedIdentity(r.signs())
-	hand := r.owner.Hand(ctx)
-	owner.Begin(ctx, &r.owner, &r.jobs.identity, "identity", func(job context.Context) engine.Facts {
-		return server.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
+	whom, hand := r.asking.seat.Whom(&r.answers), r.owner.Hand(ctx)
+	owner.Begin(ctx, &r.owner, &r.jobs.identity, "identity", func(job context.Context) api.Identity {
+		return whom.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
 			hand(func() { r.answers.Early(early) })
 		})
-	}, func(facts engine.Facts, failed error) {
-		if failed == nil {
-			r.steady.ToldIdentity(&facts)
-			r.answers.Told(facts, r.pool.IdentityInterval)
+	}, func(said api.Identity, failed error) {
+		if failed != nil {
+			return
 		}
+		if said.From.Base != r.api().Base {
+			// It was found elsewhere.
+			r.asking.seat.Move(said.From)
+			r.answers = api.Answers{Iterations: r.answers.Iterations}
+			r.answers.Remember(r.past.api, said.From)
+			r.jobs.health.Want(ctx, time.Now(), r.askHealth)
+		}
+		r.steady.ToldIdentity(&said.Facts)
+		r.answers.Told(said.Facts, r.pool.IdentityInterval)
+		r.answers.Weigh(said.From, r.page.Last())
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -15,13 +14,8 @@ import (
 // asking is what the replica asks for at each moment: its page, and whether its
 // server is still ready. What is the same each time is made once.
 type asking struct {
-	// api is the server's own API, nil where there is none to ask, and apiOf the kind
-	// of server that it is of. Ready is what it is asked, empty where one question does
-	// not say that it is ready; kept says that connections are.
-	api   *api.Endpoint
-	apiOf engine.Kind
-	ready string
-	kept  bool
+	// seat is where the server's own API is asked.
+	seat api.Seat
 
 	fetcher fetch.Fetcher
 	page    *owner.Errand[*fetch.Page]
@@ -44,7 +38,7 @@ func (r *Replica) prepare() {
 	a.fetched = func(p *fetch.Page) { a.page.Answer(p, p != nil) }
 	a.health = owner.NewErrand(&r.owner, &r.jobs.health, "health", func(ctx context.Context) api.Health {
 		return a.asked.Again(ctx, a.before)
-	}, func(_ context.Context, h api.Health, failed error) { r.heard(h, failed) })
+	}, func(_ context.Context, h api.Health, failed error) { r.heard(a.asked, h, failed) })
 	a.stillReady = func(answer scrape.Page, ok bool) { a.health.Answer(a.before.Still(answer.Duration), ok) }
 }
 
@@ -56,16 +50,7 @@ func (a *asking) close() {
 
 // api is the server's own API, nil where there is none to ask.
 func (r *Replica) api() *api.Endpoint {
-	a := &r.asking
-	if kind := r.server.Engine.Kind(); a.apiOf != kind {
-		a.apiOf, a.api, a.ready = kind, nil, ""
-		if base := api.BaseOf(r.target, r.server.Engine, r.pool.GRPC); base != "" {
-			// Jobs may still use the one before.
-			a.api = &api.Endpoint{Scraper: r.pool.Scraper, Target: r.target, Engine: r.server.Engine, Base: base}
-			a.ready, a.kept = a.api.ReadyURL(), a.api.Kept()
-		}
-	}
-	return a.api
+	return r.asking.seat.Of(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
 }
 
 // fetch begins to ask for the page, in a batch where there is one.
@@ -97,11 +82,13 @@ func (r *Replica) fetchedPage(ctx context.Context, p *fetch.Page, failed error) 
 func (r *Replica) checkReady(ctx context.Context, before *api.Health, b *scrape.Batch) bool {
 	a := &r.asking
 	return a.health.Begin(ctx, func() bool {
-		a.asked, a.before = a.api, before
+		a.asked, a.before = a.seat.At, before
 		if b == nil {
 			return false
 		}
-		lane := a.toReady.To(a.ready, func() *scrape.Lane { return r.pool.Scraper.QuestionLane(a.ready, r.target.Timeout, a.kept) })
+		lane := a.toReady.To(a.seat.ReadyURL, func() *scrape.Lane {
+			return r.pool.Scraper.QuestionLane(a.seat.ReadyURL, r.target.Timeout, a.seat.Kept)
+		})
 		return lane != nil && b.Ask(ctx, lane, nil, a.stillReady)
 	})
 }

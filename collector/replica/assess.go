@@ -38,6 +38,7 @@ func (r *Replica) assess(failed error) {
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
 	s := &r.status
+	s.APIURL = r.answers.Seen(r.api())
 	if string(v.State) != s.State {
 		s.StateSince = time.Now()
 	}

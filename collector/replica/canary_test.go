@@ -139,6 +139,7 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 		}(), nil, "before 23.12 (2.41) a stream that is given up may crash Triton"},
 		{"several models", func() answering {
 			now := tritonAnswers()
+			now.page = `nv_inference_request_success{model="a"} 5` + "\n" + `nv_inference_request_success{model="b"} 5` + "\n"
 			now.api["/v2/repository/index"] = `[{"name":"a","state":"READY"},{"name":"b","state":"READY"}]`
 			return now
 		}(), nil, "set canary.model"},

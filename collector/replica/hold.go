@@ -43,7 +43,7 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 	r.found(ctx, p.Server)
 	first := p.Err == nil && r.status.Health != target.HealthUp
 	switch {
-	case !r.server.Known() || r.apiURL() == "":
+	case !r.server.Known() || r.api() == nil:
 		r.finish(p)
 		return
 	case !first && p.Err == nil:

@@ -41,6 +41,9 @@ func TestIdentityIsAskedForOnceAnInterval(t *testing.T) {
 	}
 }
 
+// indexOfM is an index that names the model of the pages.
+const indexOfM = `[{"name":"m","version":"1","state":"READY"}]`
+
 func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -48,7 +51,7 @@ func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
 			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n", n, n, n)
 		}
 		now := tritonAnswers()
-		now.page = counters(100)
+		now.page, now.api["/v2/repository/index"] = counters(100), indexOfM
 		s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
 		s.due()
 		for range 5 {
@@ -96,7 +99,7 @@ func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				now := tritonAnswers()
-				now.page = c.before
+				now.page, now.api["/v2/repository/index"] = c.before, indexOfM
 				s := step(t, now, func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
 				s.due()
 				s.after(5 * time.Second)
@@ -162,7 +165,7 @@ func TestAServerThatMayBeAnotherKeepsItsVersionForAWhileOnly(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				now := tritonAnswers()
-				now.page = fmt.Sprintf(counters, 100)
+				now.page, now.api["/v2/repository/index"] = fmt.Sprintf(counters, 100), indexOfM
 				s := step(t, now, nil)
 				pages := func(during time.Duration) {
 					for end := time.Now().Add(during); time.Now().Before(end); s.due() {

@@ -55,6 +55,7 @@ func (r *Replica) reset() {
 // replica's page says; true when they changed. Answers that come later are for
 // the next page.
 func (r *Replica) identify(page *engine.Page) bool {
+	r.answers.Weigh(r.api(), page)
 	now := r.page.identity
 	if now != nil && now.Facts == r.answers.Facts && now.Page == page {
 		return false

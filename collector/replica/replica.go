@@ -147,7 +147,7 @@ func (r *Replica) Close() {
 	})
 	r.owner.Close()
 	r.asking.close()
-	if base := r.apiURL(); base != "" && !r.target.Silent {
+	if base := r.api().URL(); base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
 	}
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,11 @@ type answering struct {
 	unframed  bool
 	failed    error
 	pageTakes time.Duration
-	// api are the bodies by path, 404 for all others; refused says that nothing
-	// listens there.
+	// api are the bodies by path, status and body what all others are answered, 404
+	// unless it is set; refused says that nothing listens there.
 	api      map[string]string
+	status   int
+	body     string
 	refused  bool
 	apiTakes time.Duration
 	// stream are the frames of an answer to a client; hung says that there is none.
@@ -153,7 +156,7 @@ func (s *server) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	}
 	body, ok := now.api[path]
 	if !ok {
-		return http.StatusNotFound, http.Header{}, nil, nil
+		return cmp.Or(now.status, http.StatusNotFound), http.Header{}, []byte(now.body), nil
 	}
 	return http.StatusOK, http.Header{}, []byte(body), nil
 }

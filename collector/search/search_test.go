@@ -116,6 +116,30 @@ func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	require.False(t, all[0].Silent)
 }
 
+func TestAnAPIHasThePathThatItsTargetOrItsPoolSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		says, path string
+		port       int
+		labels     model.LabelSet
+		want       string
+	}{
+		{"on the port of the page", "/b/", 0, nil, "http://10.2.0.7:8002/b"},
+		{"on a port of its own", "/b", 8000, nil, "http://10.2.0.7:8000/b"},
+		{"of the target, not the pool", "/b", 0, model.LabelSet{search.APIPathLabel: "/c d"}, "http://10.2.0.7:8002/c%20d"},
+		{"at an address of its own", "", 0, model.LabelSet{search.APIPathLabel: "/c", search.APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
+		{"at the root", "/", 0, nil, "http://10.2.0.7:8002"},
+		{"not said", "", 0, nil, ""},
+	} {
+		p := config.DefaultPool
+		p.APIPath, p.APIPort = c.path, c.port
+		groups := []*targetgroup.Group{{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}}}
+		all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		require.Len(t, all, 1, c.says)
+		require.Equal(t, c.want, all[0].APIURL, c.says)
+	}
+}
+
 // TestASchemeMayBeInCapitals is about what annotations say, as prometheus.io/scheme.
 func TestASchemeMayBeInCapitals(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,7 @@ func (p pool) target(lset labels.Labels) (*target.Target, error) {
 		return nil, err
 	}
 	t.MetricsURL = page.String()
-	t.APIURL = p.api(page, lset.Get(APIAddressLabel))
+	t.APIURL = p.api(page, lset.Get(APIAddressLabel), cmp.Or(lset.Get(APIPathLabel), p.APIPath))
 	return t, nil
 }
 
@@ -111,15 +111,24 @@ func (p pool) silent(label string) (bool, error) {
 // target's API an address of its own, host:port.
 const APIAddressLabel = "__api_address__"
 
-// api is the base of the server's API where the target or the pool says it.
-func (p pool) api(page *url.URL, address string) string {
+// APIPathLabel is the label by which they say what comes before the paths of one
+// target's API.
+const APIPathLabel = "__api_path__"
+
+// api is the base of the server's API where the target or the pool says it; a path
+// alone is one on the port of the page.
+func (p pool) api(page *url.URL, address, path string) string {
 	if address == "" && p.APIPort != 0 {
 		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.APIPort))
+	}
+	if address == "" && path != "" {
+		address = page.Host
 	}
 	if address == "" {
 		return ""
 	}
-	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address)
+	before := (&url.URL{Path: strings.TrimRight(path, "/")}).EscapedPath()
+	return api.Base(p.APIProtocol == config.ProtocolGRPC, cmp.Or(p.APIScheme, page.Scheme), address) + before
 }
 
 // params are the query parameters that __param_ labels give.

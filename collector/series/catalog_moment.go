@@ -58,9 +58,11 @@ var moments = sync.OnceValue(func() []moment {
 			"GET /v2/health/live and its like", engine.AnswersLive,
 			func(h *api.Health) (float64, bool) { return flag(h.Live), h.LiveKnown }),
 		health("ready",
-			"1 if the server says it is ready, else 0. A server whose requests all fail may say so too: see llm_server_state.",
+			"1 if the server says it is ready, 0 if it says it is not; absent when its API says neither. A server whose requests all fail may say so too: see llm_server_state.",
 			"GET /v2/health/ready and its like", engine.AnswersHealth,
-			func(h *api.Health) (float64, bool) { return flag(h.API == engine.APIReady), h.API != engine.APIUnknown }),
+			func(h *api.Health) (float64, bool) {
+				return flag(h.API == engine.APIReady), h.API == engine.APIReady || h.API == engine.APINotReady
+			}),
 		health("health_check_duration_seconds",
 			"How long the server took to answer the last health check.",
 			"measured by the exporter", engine.AnswersHealth,

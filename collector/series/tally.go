@@ -136,6 +136,7 @@ var ownSeries = sync.OnceValue(func() []ownOne {
 	}
 	some(own.TargetSeriesLeftOut, "", func(t *Tally) uint64 { page, _ := t.left.counts(); return page })
 	some(own.TargetDerivedLeftOut, "", func(t *Tally) uint64 { _, derived := t.left.counts(); return derived })
+	some(own.TargetModelsLeftOut, "", func(t *Tally) uint64 { return uint64(t.left.derived.Models) })
 	for _, reason := range scrape.Reasons() {
 		some(own.TargetScrapeFailures, string(reason), func(t *Tally) uint64 { return t.failures[reason] })
 	}

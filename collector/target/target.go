@@ -107,6 +107,9 @@ type Server struct {
 	TRTLLMVersion  string
 	VersionSource  string
 	DetectedEngine string
+	// APIURL is the base of its API once what answers there was seen to be its own;
+	// empty before.
+	APIURL string
 	// EngineEvidence says what showed the kind of the server, for people; empty
 	// where nothing did, as with a kind that is configured.
 	EngineEvidence string

@@ -1,0 +1,186 @@
+package replica
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
+
+// vllmAt are the answers of a vLLM under a path, that has a model.
+func vllmAt(path, model, version string) map[string]string {
+	return map[string]string{
+		path + "/health": "", path + "/version": fmt.Sprintf(`{"version":%q}`, version),
+		path + "/v1/models": fmt.Sprintf(`{"object":"list","data":[{"id":%q,"owned_by":"vllm"}]}`, model),
+	}
+}
+
+func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
+	t.Parallel()
+	const (
+		tritonPage = "nv_inference_request_success{model=\"m\",version=\"1\"} 5\n"
+		vllmPage   = "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 0\n"
+		meta       = `{"name":"triton","version":"2.51.0","extensions":["statistics"]}`
+		loaded     = `[{"name":"m","version":"1","state":"READY"}]`
+	)
+	triton := func(index string) map[string]string {
+		return map[string]string{"/v2": meta, "/v2/repository/index": index, "/v2/health/ready": "", "/v2/health/live": ""}
+	}
+	of := func(all ...map[string]string) map[string]string {
+		merged := make(map[string]string)
+		for _, some := range all {
+			for path, body := range some {
+				merged[path] = body
+			}
+		}
+		return merged
+	}
+	for _, c := range []struct {
+		says, engine, url, api string
+		answers                map[string]string
+		// status is the status and body of everything that is not answered.
+		status int
+		body   string
+		// version, ready and state are what is shown; ready is empty for nothing.
+		version, ready, state string
+	}{
+		{"a guessed Triton with the models of the page", "triton", "/metrics", "", triton(loaded), 404, "", "2.51.0", "1", "ready"},
+		{"a guessed Triton with other models", "triton", "/metrics", "", triton(`[{"name":"other","version":"1","state":"READY"}]`), 404, "", "unknown", "", "ready"},
+		{"a guessed Triton with the model of the page and one that is not there", "triton", "/metrics", "", triton(`[{"name":"m","state":"READY"},{"name":"other","state":"READY"}]`), 404, "", "unknown", "", "ready"},
+		{"a guessed Triton that lists one which is not loaded too", "triton", "/metrics", "", triton(`[{"name":"m","state":"READY"},{"name":"other"}]`), 404, "", "2.51.0", "1", "ready"},
+		{"a guessed Triton that hides its index", "triton", "/metrics", "", map[string]string{"/v2": meta, "/v2/health/ready": ""}, 403, "", "unknown", "", "ready"},
+		{"a guessed Triton that is not ready", "triton", "/metrics", "", map[string]string{"/v2": meta, "/v2/repository/index": loaded}, 400, "", "2.51.0", "0", "not_ready"},
+		{"a proxy at a guessed port", "triton", "/metrics", "", nil, 503, "upstream connect error", "unknown", "", "ready"},
+		{"silence at a guessed port", "triton", "/metrics", "", nil, 503, "", "unknown", "", "ready"},
+		{"a web server at a guessed port", "triton", "/metrics", "", map[string]string{"/v2/health/ready": "<html>", "/v2/health/live": "<html>"}, 404, "", "unknown", "", "ready"},
+		{"a proxy at a given address", "triton", "/metrics", "http://10.0.0.1:9000", nil, 503, "upstream connect error", "unknown", "", "ready"},
+		{"a Triton at a given address that is not ready", "triton", "/metrics", "http://10.0.0.1:9000", nil, 400, "", "unknown", "0", "not_ready"},
+		{"a given address that answers everything with nothing", "triton", "/metrics", "http://10.0.0.1:8002", nil, 200, "", "unknown", "", "ready"},
+		{"a given address that answers everything with HTML", "triton", "/metrics", "http://10.0.0.1:80", nil, 200, "<html>", "unknown", "", "ready"},
+		{"a vLLM on the port of its page", "vllm", "/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
+		{"a vLLM whose engine is dead", "vllm", "/metrics", "", nil, 503, "", "unknown", "0", "not_ready"},
+		{"a vLLM behind a proxy that refuses all but the page", "vllm", "/metrics", "", nil, 503, "<html>", "unknown", "", "ready"},
+		{"a vLLM that wants a key", "vllm", "/metrics", "", nil, 401, `{"error":"Unauthorized"}`, "unknown", "", "ready"},
+		{"another vLLM on the port of the page", "vllm", "/metrics", "", vllmAt("", "other", "0.12.0"), 404, "", "unknown", "", "ready"},
+		{"a vLLM next to its page, another at the root", "vllm", "/a/b/metrics", "", of(vllmAt("", "other", "0.9.1"), vllmAt("/a/b", "m", "0.12.0")), 404, "", "0.12.0", "1", "ready"},
+		{"another vLLM at the root", "vllm", "/b/metrics", "", vllmAt("", "other", "0.9.1"), 404, "", "unknown", "", "ready"},
+		{"a vLLM at the root of its page", "vllm", "/b/metrics", "", vllmAt("", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
+		{"another vLLM of the same model at the root, with a page of its own", "vllm", "/b/metrics", "", of(vllmAt("", "m", "0.9.1"), map[string]string{"/metrics": vllmPage}), 404, "", "unknown", "", "ready"},
+		{"a proxy at the root", "vllm", "/b/metrics", "", nil, 503, "no backend", "unknown", "", "ready"},
+		{"an engine of the same models at the root", "vllm", "/b/metrics", "", map[string]string{"/health": "", "/version": `{"version":"1"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`}, 404, "", "unknown", "", "ready"},
+		{"a vLLM under a path that is given", "vllm", "/b/metrics", "http://10.0.0.1:8002/api", vllmAt("/api", "m", "0.12.0"), 404, "", "0.12.0", "1", "ready"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				page := map[string]string{"triton": tritonPage, "vllm": vllmPage}[c.engine]
+				s := step(t, answering{page: page, api: c.answers, status: c.status, body: c.body}, func(t *target.Target, _ *Pool) {
+					t.Engine, t.MetricsURL, t.APIURL = c.engine, "http://10.0.0.1:8002"+c.url, c.api
+				})
+				for range 4 {
+					s.due()
+					s.after(5 * time.Second)
+				}
+				status := s.slot.Status()
+				require.Equal(t, c.version, status.EngineVersion)
+				require.Equal(t, c.state, status.State, status.StateReason)
+				if c.ready != "" {
+					require.Regexp(t, `llm_server_ready\{.*\} `+c.ready+"\n", s.page())
+				} else {
+					require.NotContains(t, s.page(), "llm_server_ready{")
+					require.NotContains(t, s.page(), "llm_server_live{")
+					require.Contains(t, s.page(), `llm_server_capability{capability="health",`)
+				}
+			})
+		})
+	}
+}
+
+func TestAPortThatRefusesSaysThatAServerEndsOnlyWhereItsAPIWas(t *testing.T) {
+	t.Parallel()
+	for index, state := range map[string]string{
+		`[{"name":"tensorrt_llm","version":"1","state":"READY"}]`: "draining",
+		`[{"name":"other","version":"1","state":"READY"}]`:        "ready",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			now := tritonAnswers()
+			now.api["/v2/repository/index"] = index
+			s := step(t, now, func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+			s.due()
+			s.after(5 * time.Second)
+			s.change(func(now *answering) { now.refused = true })
+			for range 10 {
+				s.due()
+				s.after(5 * time.Second)
+			}
+			require.Equal(t, state, s.slot.Status().State, s.slot.Status().StateReason)
+		})
+	}
+}
+
+func TestAnAPIStaysThatOfItsPageWhileModelsComeAndGo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+		lists := func(model string) {
+			s.change(func(now *answering) {
+				now.api["/v2/repository/index"] = fmt.Sprintf(`[{"name":%q,"version":"1","state":"READY"}]`, model)
+			})
+		}
+		version := func(during time.Duration) string {
+			for end := time.Now().Add(during); time.Now().Before(end); s.after(5 * time.Second) {
+				s.due()
+			}
+			return s.slot.Status().EngineVersion
+		}
+		require.Equal(t, "2.51.0", version(time.Minute))
+		s.change(func(now *answering) { now.page = strings.ReplaceAll(now.page, "tensorrt_llm", "next") })
+		require.Equal(t, "2.51.0", version(5*time.Second), "the page is ahead of the index")
+		lists("next")
+		require.Equal(t, "2.51.0", version(time.Hour))
+		lists("another")
+		require.Equal(t, "unknown", version(time.Hour), "it is another server's by now")
+		lists("next")
+		require.Equal(t, "2.51.0", version(time.Hour))
+	})
+}
+
+func TestAnAPIThatDoesNotAnswerForAWhileIsNotLookedForElsewhere(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := answering{page: "vllm:num_requests_running{model_name=\"m\"} 0\n", api: vllmAt("/b", "m", "0.12.0")}
+		s := step(t, now, func(t *target.Target, _ *Pool) {
+			t.Engine, t.MetricsURL, t.APIURL = "vllm", "http://10.0.0.1:8000/b/metrics", ""
+		})
+		s.due()
+		s.after(5 * time.Second)
+		require.Equal(t, "0.12.0", s.slot.Status().EngineVersion)
+		require.Equal(t, "http://10.0.0.1:8000/b", s.slot.Status().APIURL)
+		s.change(func(now *answering) { now.api = vllmAt("", "m", "0.9.1") })
+		for range 30 {
+			s.due()
+			s.after(5 * time.Second)
+		}
+		require.Equal(t, "0.12.0", s.slot.Status().EngineVersion)
+	})
+}
+
+func TestAnAddressThatIsNotTheServersIsAskedSeldom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.api, now.status, now.body = nil, http.StatusServiceUnavailable, "no backend"
+		s := step(t, now, func(t *target.Target, _ *Pool) { t.MetricsURL, t.APIURL = "http://10.0.0.1:8002/metrics", "" })
+		for range 120 {
+			s.due()
+			s.after(5 * time.Second)
+		}
+		require.LessOrEqual(t, s.count("/v2/health/ready"), 10*60/30+1, "as often as who it is")
+	})
+}
