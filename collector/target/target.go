@@ -103,8 +103,10 @@ type Scraping struct {
 
 // Server is what the server of a target is.
 type Server struct {
-	EngineVersion  string
-	TRTLLMVersion  string
+	EngineVersion string
+	TRTLLMVersion string
+	// Worker says that it is behind a router, which counts the same requests.
+	Worker         bool
 	VersionSource  string
 	DetectedEngine string
 	// EngineEvidence says what showed the kind of the server, for people; empty
