@@ -125,6 +125,8 @@ func (d *dynamo) Quirks(p *Page) Quirks {
 type dynamoHealth struct {
 	Instances *[]json.RawMessage `json:"instances"`
 	Endpoints json.RawMessage    `json:"endpoints"`
+	// Stage is what a frontend that ends says with 503 (seen in 1.6.1, for 5 s).
+	Stage string `json:"stage"`
 }
 
 // Health implements Engine. Dynamo's status is not to be believed (seen in
@@ -142,6 +144,8 @@ func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
 	_ = json.Unmarshal(body, &said)
 	var endpoints map[string]string
 	switch {
+	case h.API == APINotReady && said.Stage == "draining":
+		h.Draining, h.Detail = true, "the frontend says that it drains: it answers what it has taken on, and ends"
 	case said.Instances != nil:
 		h.API, h.Detail = frontendServes(ctx, ask, address, len(*said.Instances), h.Detail)
 	case json.Unmarshal(said.Endpoints, &endpoints) == nil:
