@@ -161,6 +161,8 @@ func (e *Evidence) state() (State, string) {
 		// Triton says so of itself only while it ends, or when it never came up
 		// (core src/server.cc, InferenceServer::IsLive).
 		return Draining, "the API says that it is no longer live while the page still answers: the server is ending"
+	case api.Draining:
+		return Draining, api.Detail
 	case api.API == engine.APINotReady:
 		return NotReady, api.Detail
 	case e.Unrouted:
@@ -172,6 +174,10 @@ func (e *Evidence) state() (State, string) {
 		// model whose processes died stand still, and the requests to one that
 		// stands still fail in the end.
 		return Stalled, "requests come and nothing moves: no iteration, no token, no end"
+	case e.Failing && e.Was == NotReady:
+		// Requests fail for what made it so, as those to a router that lists a worker
+		// which is gone until its lease ends.
+		return NotReady, "requests only fail since the server was not ready, though its API says that it is again"
 	case e.Failing && e.RefusedFailed:
 		return Failing, "requests only fail, or all are refused for want of room: the page counts both as one, and the server's log says which"
 	case e.Failing:

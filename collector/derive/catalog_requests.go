@@ -9,7 +9,7 @@ func requestFamilies() []Family {
 			"Requests that ended at the entry model, by what became of them: ok, client (the client's mistake), canceled, overload (refused for want of room), server (failed by the server's fault), or unknown, where only their acceptance is counted: decoupled Python models, and models of which that is not known (source nv_inference_request_success and nv_inference_request_failure, request_success_total and request_error_total, request_finish_total, dynamo_frontend_requests_total). An ensemble counts each failure twice since 24.07; what Triton refuses at max_queue_size is not counted. Of vLLM class server has the refused ones that are answered 503 as well, which request_error_ratio, the objectives and state failing leave out.",
 			"success and failures of each entry model, parts have none; Triton's with model and version, for one of several that is unloaded must not look like a reset of all"),
 		counter("requests_failed_total", Rough, requestsFailed(),
-			"Requests that ended at the entry model otherwise than well, by class and reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
+			"Requests that ended at the entry model otherwise than well, by class and reason (source nv_inference_request_failure, request_error_total{http_code}, request_failure_total, dynamo_frontend_requests_total{status=error}, dynamo_frontend_failures_total for what the former has not). An ensemble counts each failure twice since 24.07; errors of decoupled Python models after they accepted are never counted.",
 			"failures of each entry model; trtllm-serve: reason is http_ and the code"),
 		counter("requests_finished_total", Exact, copyOf(engine.RequestsFinished),
 			"Requests that finished, by reason and class (source request_success_total{finished_reason}, request_finish_total, dynamo_frontend_requests_total{status=success}). A cancelled request counts with its reason; requests of clients that left are not counted by trtllm-serve.",
@@ -29,7 +29,7 @@ func requestFamilies() []Family {
 			"Requests that a router or engine refused for want of room (source dynamo_frontend_model_rejection_total). They are in requests_total{class=overload} too where the server counts them as ended.",
 			counted),
 		counter("requests_migrated_total", Exact, copyOf(engine.RequestsMigrated),
-			"Requests that a router sent to another worker because theirs was lost (source dynamo_frontend_model_migration_total{migration_type}).",
+			"Requests that a router would send to another worker because theirs was lost, by what became of them where the release says it: outcome failure is one that no worker took (source dynamo_frontend_model_migration_duration_seconds_count{migration_type,outcome}, else dynamo_frontend_model_migration_total{migration_type}).",
 			counted),
 		counter("clients_disconnected_total", Exact, copyOf(engine.ClientsGone),
 			"Clients that left before their request ended (source dynamo_frontend_disconnected_clients, which only grows although it is a gauge).",
@@ -47,7 +47,7 @@ func runningFamilies() []Family {
 			"Requests the executor has admitted, running or waiting for a slot in the batch (source nv_trt_llm_request_metrics{request_type=active}, num_requests_running of trtllm-serve, dynamo_frontend_inflight_requests).",
 			"active requests"),
 		gauge("requests_waiting", Sampled, perEntry(waiting(), (*Plan).executorGate),
-			"Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting; dynamo_frontend_queued_requests). TensorRT-LLM in Triton counts only those within its limit.",
+			"Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting). TensorRT-LLM in Triton counts only those within its limit.",
 			"waiting, or active - scheduled").
 			noQuery(whyByKind),
 		gauge("requests_prefill", Sampled, copyOf(engine.RequestsPrefill),
@@ -83,7 +83,7 @@ func runningFamilies() []Family {
 func queueFamilies() []Family {
 	return []Family{
 		gauge("queue_depth", Sampled, queueDepth(),
-			"Requests that wait: pending in Triton's queues plus waiting in the engine. A lower bound while llm_server_saturated is 1, for TensorRT-LLM in Triton does not expose requests beyond its limit. Absent where no queue is exposed.",
+			"Requests that wait: pending in Triton's queues plus waiting in the engine. A lower bound while llm_server_saturated is 1, for TensorRT-LLM in Triton does not expose requests beyond its limit. Of a router those are known to wait that it holds back and those for which its workers have no place (dynamo_frontend_inflight_requests beyond their limit, without a token by dynamo_frontend_queued_requests), which is a lower bound too. Absent where no queue is exposed.",
 			"queue_requests{queue=core} + queue_requests{queue=engine}; models that Triton itself queues: core alone").
 			noQuery(whyByKind),
 		gauge("queue_requests", Sampled, queueSplit(),

@@ -31,6 +31,7 @@ type everything struct {
 	nth      int
 	identity Identity
 	meanings map[string][]engine.Meaning
+	has      server
 	// only are the signals on the page, nil for all.
 	only []engine.Signal
 }
@@ -38,9 +39,10 @@ type everything struct {
 // variants are pages with every meaning of every kind of server.
 func variants() []everything {
 	var all []everything
-	for _, e := range engine.All() {
+	for _, has := range servers() {
+		e, _ := engine.Of(string(has.kind))
 		most := 0
-		meanings := meaningsOf(e)
+		meanings := meaningsOf(e, has.inside)
 		for _, same := range meanings {
 			most = max(most, len(same))
 		}
@@ -49,10 +51,10 @@ func variants() []everything {
 			{Name: resnet, State: "READY", Configured: true, Backend: "onnxruntime"},
 		}
 		for nth := range most {
-			all = append(all, everything{e: e, nth: nth, meanings: meanings, identity: Identity{
+			all = append(all, everything{e: e, nth: nth, meanings: meanings, has: has, identity: Identity{
 				Labels:        labels.FromStrings("pool_id", "p", "replica_id", "r"),
 				EngineVersion: "1", TRTLLMVersion: "1", Source: engine.SourceConfig,
-				Topology: engine.NewTopology(e, engine.Seen{Names: []string{llm, resnet}}, facts, nil),
+				Topology: engine.NewTopology(e, engine.Seen{Names: []string{llm, resnet}, Inside: has.inside}, facts, nil),
 			}})
 		}
 	}
@@ -68,10 +70,16 @@ func promised() []slo.Objective {
 	return all
 }
 
-// meaningsOf are a kind's meanings by what their series become.
-func meaningsOf(e engine.Engine) map[string][]engine.Meaning {
+// meaningsOf are a kind's meanings by what their series become, those of an engine
+// inside first: its page is of one server.
+func meaningsOf(e engine.Engine, inside engine.Kind) map[string][]engine.Meaning {
 	same := make(map[string][]engine.Meaning)
-	for _, m := range e.Meanings() {
+	all := e.Meanings()
+	slices.SortStableFunc(all, func(a, b engine.Meaning) int { return strings.Compare(string(b.Inside), string(a.Inside)) })
+	for _, m := range all {
+		if m.Inside != "" && m.Inside != inside {
+			continue
+		}
 		key := fmt.Sprint(m.Signal, m.Const, m.Dims)
 		same[key] = append(same[key], m)
 	}
@@ -118,7 +126,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	}
 	for _, dim := range m.Dims {
 		if theirs, _ := dimension(dim); !given[theirs] {
-			pairs = append(pairs, theirs+`="7"`)
+			pairs = append(pairs, fmt.Sprintf("%s=%q", theirs, classified(m)))
 		}
 	}
 	write := func(suffix string, v float64, more ...string) {
@@ -142,6 +150,14 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	mean := map[engine.Signal]float64{engine.RequestDuration: 2, engine.RequestOutputTokens: 50}[m.Signal]
 	write("_sum", unit*max(mean, 0.4)*requests)
 	write("_count", requests)
+}
+
+// classified is a value of a label, a reason whose class is known where there are some.
+func classified(m *engine.Meaning) string {
+	if m.Outcome != nil && m.Outcome.Usual == engine.ClassUnknown {
+		return slices.Sorted(maps.Keys(m.Outcome.Of))[0]
+	}
+	return "7"
 }
 
 // single is the value of a signal after so many requests of 2 seconds each.
@@ -247,7 +263,7 @@ func alone(v everything, f *Family) []everything {
 		if slices.Contains(set, engine.FailuresCounted) {
 			v.only = nil // Which series show that differs from kind to kind.
 		}
-		if slices.Contains(allOf(set...).feeders(), v.e.Kind()) {
+		if allOf(set...).met(func(s engine.Signal) bool { return v.has.signals[s] != nil }) {
 			all = append(all, v)
 		}
 	}

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"math"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -64,16 +65,32 @@ func apply(f func(float64) float64, t term) term {
 func admitted() term { return known(total(engine.RequestsActive), total(engine.RequestsRunning)) }
 
 // waiting is what waits in the engine: as exposed, or, before TensorRT-LLM
-// 0.18 exposed it, admitted less scheduled.
+// 0.18 exposed it, admitted less scheduled, or what is known to wait before a router.
 func waiting() term {
-	return known(total(engine.RequestsWaiting), both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
+	inEngine := known(total(engine.RequestsWaiting), both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
+	return known(inEngine, unplaced())
+}
+
+// unplaced is how many requests that a router has in flight are known to wait: those
+// for which its workers have no place, of which no token came, and at least what the
+// router holds back itself. Others without a token may have their prompt worked on.
+func unplaced() term {
+	places := requestsLimit()
+	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(places.inputs).with(engine.RequestsRouting)
+	return term{in, func(p *Plan, id string) Eval {
+		beyond := excess(p.total(engine.RequestsActive, id), places.of(p, id))
+		least := pairwise(beyond, p.total(engine.RequestsUnanswered, id), math.Min)
+		if held := p.total(engine.RequestsRouting, id); least != nil && held != nil {
+			return pairwise(least, held, math.Max)
+		}
+		return least
+	}}
 }
 
 // cacheUse is the share of the KV cache in use: computed of blocks or tokens, else
 // as exposed.
 func cacheUse() term {
-	used := known(total(engine.KVBlocksUsed), total(engine.WorkerKVBlocksUsed))
-	computed := known(both(used, cacheLimit(), ratio), both(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
+	computed := known(both(total(engine.KVBlocksUsed), cacheLimit(), ratio), both(total(engine.KVTokensUsed), total(engine.KVTokensLimit), ratio))
 	return either(computed, total(engine.KVUtilization))
 }
 

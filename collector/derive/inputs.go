@@ -70,13 +70,14 @@ func (in inputs) feeders() []engine.Kind {
 			kinds = append(kinds, s.kind)
 		}
 	}
-	return kinds
+	return slices.Compact(kinds)
 }
 
-// server is what one kind of server has: its signals, with their meanings on
-// its page; those that its API answers have none.
+// server is what one kind of server has, with one of the engines that may be inside:
+// its signals, with their meanings on its page; those that its API answers have none.
 type server struct {
 	kind    engine.Kind
+	inside  engine.Kind
 	signals map[engine.Signal][]engine.Meaning
 }
 
@@ -86,17 +87,36 @@ type server struct {
 var servers = sync.OnceValue(func() []server {
 	var all []server
 	for _, e := range engine.All() {
-		s := server{e.Kind(), make(map[engine.Signal][]engine.Meaning)}
-		for _, m := range e.Meanings() {
-			s.signals[m.Signal] = append(s.signals[m.Signal], m)
+		for _, inside := range insides(e) {
+			s := server{e.Kind(), inside, make(map[engine.Signal][]engine.Meaning)}
+			for _, m := range e.Meanings() {
+				if m.Inside == "" || m.Inside == inside {
+					s.signals[m.Signal] = append(s.signals[m.Signal], m)
+				}
+			}
+			for _, signal := range e.Answers() {
+				s.signals[signal] = []engine.Meaning{}
+			}
+			all = append(all, s)
 		}
-		for _, signal := range e.Answers() {
-			s.signals[signal] = []engine.Meaning{}
-		}
-		all = append(all, s)
 	}
 	return all
 })
+
+// insides are the kinds of engines of which a server may pass on a page; that of none
+// for one that passes on no other's.
+func insides(e engine.Engine) []engine.Kind {
+	var kinds []engine.Kind
+	for _, m := range e.Meanings() {
+		if m.Inside != "" && !slices.Contains(kinds, m.Inside) {
+			kinds = append(kinds, m.Inside)
+		}
+	}
+	if len(kinds) == 0 {
+		return []engine.Kind{""}
+	}
+	return kinds
+}
 
 // labelsOf are the scope and the labels that the series of a signal have,
 // whichever server it is from.

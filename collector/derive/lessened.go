@@ -3,8 +3,6 @@ package derive
 import (
 	"slices"
 	"unique"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
 // lessened is a column that is on no page: what some counters count, less what
@@ -20,8 +18,8 @@ type lessened struct {
 
 // lessen is the column of what became of requests of a front, made when a rule first
 // reads it. Its key is the same on pages of all shapes.
-func (p *Plan) lessen(id string, at front, class engine.Class, of, less []int) int {
-	key := columnKey{of: unique.Make("less\x00" + id + "\x00" + at.model + "\x00" + at.version + "\x00" + string(class))}
+func (p *Plan) lessen(id string, at front, what string, of, less []int) int {
+	key := columnKey{of: unique.Make("less\x00" + id + "\x00" + at.model + "\x00" + at.version + "\x00" + what)}
 	out := &p.program.intake
 	if i := slices.IndexFunc(out.lessened, func(l lessened) bool { return l.key == key }); i >= 0 {
 		return out.lessened[i].column

@@ -96,7 +96,7 @@ type outcome struct {
 	// steps are the failures of the parts, others those of the other fronts, which
 	// may have the same parts; only of ensembles that count a failure twice.
 	steps, others, all []int
-	// known says that all requests that failed are counted.
+	// known says that all requests that failed are counted, and of which class they are.
 	known bool
 	// ended are the requests that ended over the longest stretch in which all
 	// counters are whole; false when there is none.
@@ -129,23 +129,50 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	}
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
 		for _, g := range p.at(signal, id, of) {
-			o.take(p, g)
+			o.take(p, id, of, g)
 		}
 	}
 	if len(o.all) == 0 {
 		return nil
 	}
+	o.known = o.known && o.classes[engine.ClassUnknown] == nil
 	o.abort(p, id)
 	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
 		o.bound(p, p.of(engine.ModelFailed, id), of)
 	}
 	for _, class := range classOrder {
 		if c := o.classes[class]; c != nil && c.lessened() {
-			c.rest = p.lessen(id, of, class, c.once, c.less)
+			c.rest = p.lessen(id, of, string(class), c.once, c.less)
 		}
 	}
 	o.ended = newPerPage(p, o.count)
 	return o
+}
+
+// unread is the column of the failures that a counter of no model has beyond those of
+// which others name one: those of requests that could not be read or routed.
+func (p *Plan) unread(id string, of front, g *group) (column int, parts []int) {
+	all, less := p.columnsOf(g.members), []int(nil)
+	for _, other := range p.all(g.signal) {
+		if other.class == g.class && slices.Contains(g.meaning.Outcome.Repeats, other.labels.Get("reason")) {
+			less = append(less, p.columnsOf(other.members)...)
+		}
+	}
+	return p.lessen(id, of, "unread "+string(g.class), all, less), slices.Concat(all, less)
+}
+
+// ended adds up counters of requests that ended, each request once.
+func (p *Plan) ended(id string, of front, groups []*group) Eval {
+	var all []Eval
+	for _, g := range groups {
+		if len(g.meaning.Outcome.Repeats) == 0 {
+			all = append(all, p.last(g))
+			continue
+		}
+		rest, _ := p.unread(id, of, g)
+		all = append(all, func(w *Window) (float64, bool) { return w.Last(rest) })
+	}
+	return add(all...)
 }
 
 // lessened says whether requests of the class are counted in another as well.
@@ -194,9 +221,14 @@ func (o *outcome) of(class engine.Class) *tally {
 
 // take adds the counters of a group. An ensemble gives other as the reason of all
 // its failures, since there are reasons.
-func (o *outcome) take(p *Plan, g *group) {
+func (o *outcome) take(p *Plan, id string, of front, g *group) {
 	columns := p.columnsOf(g.members)
 	c := o.of(g.class)
+	if len(g.meaning.Outcome.Repeats) > 0 {
+		rest, parts := p.unread(id, of, g)
+		c.once, o.all = append(c.once, rest), append(o.all, parts...)
+		return
+	}
 	c.partial = c.partial || g.meaning.Outcome.Misses(g.class)
 	if again := g.meaning.Outcome.Again; again != "" {
 		o.of(again).less = append(o.of(again).less, columns...)
@@ -249,7 +281,7 @@ func (o *outcome) total(w *Window, row int) (sum float64) {
 // classOrder are the classes in one order, in which they are added up.
 //
 //nolint:gochecknoglobals // constant data.
-var classOrder = engine.Classes()
+var classOrder = append(engine.Classes(), engine.ClassUnknown)
 
 // ever says whether a request of a class was ever counted.
 func (o *outcome) ever(w *Window, class engine.Class) bool {
@@ -307,7 +339,7 @@ func errorRatio() Rule {
 // the page has, and, of servers whose counters appear with their first event and
 // that count all failures, the rest too, which are 0.
 func (p *Plan) classes(o *outcome) []engine.Class {
-	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
+	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
 		zero := p.quirks.CountersAppear && p.counts.failures && p.countsClass(class)
 		return o.classes[class] == nil && !zero
 	})
@@ -337,7 +369,7 @@ func requestsTotal() Rule {
 		aborted := p.of(engine.RequestsAborted, id)
 		byClass[engine.ClassCanceled] = append(byClass[engine.ClassCanceled], aborted...)
 		for _, class := range p.classes(o) {
-			e := p.sum(byClass[class])
+			e := p.ended(id, at, byClass[class])
 			if e == nil {
 				e = constant(0)
 			}
@@ -376,7 +408,7 @@ func requestsFailed() Rule {
 		}
 		slices.SortFunc(keys, func(a, b [2]string) int { return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1]) })
 		for _, key := range keys {
-			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), p.sum(byReason[key]))
+			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), p.ended(id, at, byReason[key]))
 		}
 	}).by(labelClass, "reason").shown()
 }

@@ -209,7 +209,7 @@ func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
 			has = append(has, c.Name)
 		}
 	}
-	require.Equal(t, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel health", strings.Join(has, " "))
+	require.Equal(t, "tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel health", strings.Join(has, " "))
 }
 
 func TestCapabilitiesWithoutAPage(t *testing.T) {

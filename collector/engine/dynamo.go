@@ -1,129 +1,122 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"slices"
 )
 
 // Dynamo is NVIDIA Dynamo: its frontend, or a worker's system port.
 const Dynamo Kind = "dynamo"
 
-const (
-	dynamoFront = "dynamo_frontend_"
-	// dynamoRoute is 1 while the frontend can route requests for a model; it
-	// falls to 0 when the last worker is lost, and is gone some seconds later.
-	dynamoRoute = dynamoFront + "model_ready"
-)
+// dynamoFronts begin the names of a frontend: those of today, and those of early
+// releases, or where DYN_METRICS_PREFIX says so for NIM (lib/llm/src/http/service/metrics.rs).
+func dynamoFronts() []string { return []string{"dynamo_frontend_", "nv_llm_http_service_"} }
+
+// dynamoComponent begins the names of what Dynamo counts of any of its parts.
+const dynamoComponent = "dynamo_component_"
 
 // A worker shows the series of the engine inside as well. It calls TensorRT-LLM
 // engine_type trtllm, where trtllm-serve says pytorch, or undefined (Triton writes an
 // operator's tag of that name with an underscore before it); nobody else writes the
 // prefix trtllm with a colon. Requests for models that nobody serves
 // are counted under one made-up name.
-var _ = register(&dynamo{base{
-	kind: Dynamo, path: "/metrics",
+var _ = register(&dynamo{shell{base{
+	kind: Dynamo, path: "/metrics", within: within{around: []Kind{Triton, SGLang, VLLM, TRTLLMServe}},
 	detection: detection{marks: []mark{
 		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: "dynamo_", weight: 8},
-		{text: "trtllm:", weight: 4},
+		{text: dynamoFronts()[1], weight: 8},
+		{text: dynamoMock, weight: 4},
 	}},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:   Stream{Usage: true},
-	prefixes: []string{dynamoFront, "dynamo_component_", "vllm:"},
+	prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
 	nobody:   "unknown_model",
 	quirks:   Quirks{CountersAppear: true},
 	asking:   asking{owner: "nvidia", healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
-}})
+}}})
 
-// dynamo is NVIDIA Dynamo. Neither frontend nor worker says a version.
-type dynamo struct{ base }
+// dynamo is NVIDIA Dynamo: a frontend, or a worker around an engine. Neither says a
+// version.
+type dynamo struct{ shell }
+
+// dynamoFront begins the names of a frontend's page; empty for a worker's.
+func dynamoFront(p *Page) string {
+	fronts := dynamoFronts()
+	if i := slices.IndexFunc(fronts, p.Begins); i >= 0 {
+		return fronts[i]
+	}
+	return ""
+}
 
 // Generation implements Engine.
-func (*dynamo) Generation(p *Page, _ *Facts) (Generation, string) {
-	if p.Begins(dynamoFront) {
-		return "frontend", "the page has dynamo_frontend_*"
+func (*dynamo) Generation(p *Page, f *Facts) (Generation, string) {
+	in := p.Inside()
+	switch front := dynamoFront(p); {
+	case front != "":
+		return "frontend", "the page has " + front + "*"
+	case in == nil:
+		return "worker", "the page has no names of a frontend and none of an engine inside"
 	}
-	return "worker", "the page has no dynamo_frontend_*"
+	of, why := in.Generation(p, f)
+	if of != "" {
+		of = ": " + of
+	}
+	return "worker like " + Generation(in.Kind()) + of, cmp.Or(why, "the page has no names of a frontend")
 }
 
 // Stream implements Engine.
 func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
-	if p != nil && !p.Begins(dynamoFront) {
+	if p != nil && dynamoFront(p) == "" {
 		return s, "a worker of Dynamo has no API for clients; turn the canary on for its frontend"
 	}
 	return d.stream, ""
 }
 
-// Meanings implements Engine. What a worker has in flight holds what waits in its
-// engine, and stands in for the engine's own number only. The frontend's output_tokens_total moves while
-// tokens stream; its queued_requests is the engine's waiting and a part of
-// inflight_requests, not an HTTP queue as its HELP says (seen in 1.6.1). Its
-// request durations include errors.
-func (*dynamo) Meanings() []Meaning {
-	const f = dynamoFront
-	return append([]Meaning{
-		{Name: f + "requests_total", Where: only("status", "success"), Signal: RequestsFinished, Counter: true, Const: "finish_reason=success", Outcome: &Outcome{Usual: ClassOK}},
-		{Name: f + "requests_total", Where: only("status", "error"), Signal: RequestsFailed, Counter: true, Dims: []string{"error_type=reason"}, Outcome: dynamoFailures()},
-		{Name: f + "requests_started_total", Signal: RequestsStarted, Counter: true},
-		{Name: f + "model_rejection_total", Signal: RequestsRejected, Counter: true},
-		{Name: f + "model_migration_total", Signal: RequestsMigrated, Counter: true, Dims: []string{"migration_type=type"}},
-		{Name: f + "disconnected_clients", Signal: ClientsGone, Scope: OfServer, Counter: true},
-		{Name: f + "router_queue_pending_requests", Signal: RequestsRouting},
-		{Name: f + "output_tokens_total", Signal: GenerationTokens, Counter: true},
-		{Name: f + "input_sequence_tokens_sum", Signal: PromptTokens, Counter: true},
-		{Name: f + "input_sequence_tokens", Signal: RequestPromptTokens, Form: Histogram},
-		{Name: f + "output_sequence_tokens", Signal: RequestOutputTokens, Form: Histogram},
-		{Name: f + "cached_tokens", Signal: RequestCachedTokens, Form: Histogram},
-		{Name: f + "request_duration_seconds", Signal: RequestDuration, Form: Histogram},
-		{Name: f + "time_to_first_token_seconds", Signal: FirstToken, Form: Histogram},
-		{Name: f + "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
-		{Name: f + "queued_requests", Signal: RequestsWaiting},
-		{Name: f + "inflight_requests", Signal: RequestsActive},
-		{Name: dynamoRoute, Signal: ModelRoutable, Combine: Max},
-		{Name: f + "model_total_kv_blocks", Signal: WorkerKVBlocks, Combine: Max},
-		{Name: f + "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
-		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
-		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
-		{
-			Name: "dynamo_component_inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
-			Unless: []string{ofAny + "num_requests_running", ofAny + "trtllm_num_requests_running", ofAny + "trtllm:num_requests_running", ofAny + "vllm:num_requests_running"},
-		},
-	}, append(withPrefixes("", "trtllm_", "trtllm:"), vllmMeanings()...)...)
+// CountsFailures implements Engine: a frontend counts them by type, which come with
+// the first of each, in releases that name it. A worker answers no HTTP, so that what
+// servers of engines count of their answers is not on its page; a Triton inside counts
+// by itself.
+func (d *dynamo) CountsFailures(p *Page) bool {
+	if dynamoFront(p) != "" {
+		return !dynamoUntyped(p)
+	}
+	in := p.Inside()
+	return in != nil && in.Kind() == Triton && in.CountsFailures(p)
 }
 
-// dynamoFailures are the outcomes of a frontend's errors by type (seen in 1.6.1):
-// unavailable is a worker that was lost, overload the router's refusal, which is
-// counted as a rejection too.
-func dynamoFailures() *Outcome {
-	return &Outcome{Usual: ClassServer, Of: map[string]Class{
-		"validation": ClassClient, "not_found": ClassClient, "not_implemented": ClassClient,
-		"cancelled": ClassCanceled, "overload": ClassOverload,
-	}}
+// Counting implements Engine.
+func (d *dynamo) Counting(p *Page) []Meaning {
+	if in := p.Inside(); in != nil {
+		return append(dynamoMeanings(), in.Meanings()...)
+	}
+	return dynamoMeanings()
 }
-
-// CountsFailures implements Engine: a frontend counts them by type, which come
-// with the first of each; a worker's engine shows those that it counts.
-func (*dynamo) CountsFailures(p *Page) bool { return p.Begins(dynamoFront) || p.Has(RequestsFailed) }
 
 // Tier implements Engine.
 func (*dynamo) Tier(p *Page) Tier {
-	if p.Begins(dynamoFront) {
+	if dynamoFront(p) != "" {
 		return TierFrontend
 	}
 	return TierWorker
 }
 
 // Quirks implements Engine. What a frontend has queued is a part of what it has in
-// flight (seen in 1.6.1: 8 of 24). The gauges of the TensorRT-LLM inside of a
-// worker are those of trtllm-serve.
+// flight (seen in 1.6.1: 8 of 24). The gauges of a TensorRT-LLM inside of a worker are
+// those of trtllm-serve where the page has them: without iterations what is in flight is
+// the worker's own.
 func (d *dynamo) Quirks(p *Page) Quirks {
-	q, front := d.quirks, p.Begins(dynamoFront)
-	q.ActiveHoldsWaiting = front
-	q.GaugesWhenRequestsEnd = p != nil && !front && p.Has(IterationDuration)
+	if dynamoFront(p) != "" {
+		q := d.quirks
+		q.ActiveHoldsWaiting = true
+		return q
+	}
+	q := d.shell.Quirks(p)
+	q.GaugesWhenRequestsEnd = q.GaugesWhenRequestsEnd && p.Has(IterationDuration)
 	return q
 }
 
@@ -132,6 +125,8 @@ func (d *dynamo) Quirks(p *Page) Quirks {
 type dynamoHealth struct {
 	Instances *[]json.RawMessage `json:"instances"`
 	Endpoints json.RawMessage    `json:"endpoints"`
+	// Stage is what a frontend that ends says with 503 (seen in 1.6.1, for 5 s).
+	Stage string `json:"stage"`
 }
 
 // Health implements Engine. Dynamo's status is not to be believed (seen in
@@ -149,6 +144,8 @@ func (*dynamo) Health(ctx context.Context, ask Asker, address string) Health {
 	_ = json.Unmarshal(body, &said)
 	var endpoints map[string]string
 	switch {
+	case h.API == APINotReady && said.Stage == "draining":
+		h.Draining, h.Detail = true, "the frontend says that it drains: it answers what it has taken on, and ends"
 	case said.Instances != nil:
 		h.API, h.Detail = frontendServes(ctx, ask, address, len(*said.Instances), h.Detail)
 	case json.Unmarshal(said.Endpoints, &endpoints) == nil:
@@ -198,69 +195,4 @@ func workerServes(endpoints map[string]string) (APIState, string) {
 		}
 	}
 	return APIReady, "the worker's endpoints are ready, whatever its status says"
-}
-
-// judge implements Engine: a frontend and a worker each know their part.
-func (d *dynamo) judge(name string, k *Known) target.Check {
-	p := k.Page
-	switch {
-	case name == CanConfig:
-		return d.base.judge(name, k)
-	case p == nil:
-		return no("/metrics answers 404", "DYN_SYSTEM_PORT for a worker's page")
-	case p.Begins(dynamoFront):
-		return judgeFrontend(name, p)
-	}
-	sources := append(dynamoSources(),
-		from(CanTokens, "the engine's generation_tokens_total, when a request ends", GenerationTokens),
-		from(CanOutcomes, "requests that finished, and errors, of the engine", RequestsFailed),
-	)
-	if p.flying() {
-		sources = append(sources, from(CanStall, "what the engine counts, while requests are in flight", RequestDuration))
-	}
-	return p.judge(name, sources,
-		lacks(dynamoNoGPU, cureDCGM, CanGPU),
-		lacks("a worker counts tokens when a request ends", "scrape the frontend too", CanLiveTokens),
-		lacks("a worker does not say which of its requests failed", "scrape the frontend too", CanOutcomes),
-		lacks("the engine's families are not on the worker's page", "--publish-kv-events at the worker, or scrape the frontend"),
-	)
-}
-
-// dynamoNoGPU is of frontends and workers alike.
-const dynamoNoGPU = "Dynamo does not expose it"
-
-// judgeFrontend judges what a frontend shows.
-func judgeFrontend(name string, p *Page) target.Check {
-	const live = "dynamo_frontend_output_tokens_total, while tokens stream"
-	sources := append(dynamoSources(),
-		from(CanTokens, live, GenerationTokens),
-		from(CanLiveTokens, live, GenerationTokens),
-		from(CanOutcomes, "requests_total by status and type of error; what the frontend could not read or route is not counted"),
-	)
-	if p.flying() {
-		sources = append(sources, from(CanStall, "output_tokens_total, while requests are in flight", GenerationTokens))
-	}
-	return p.judge(name, sources,
-		lacks(dynamoNoGPU, cureDCGM, CanGPU),
-		lacks("only the worker's page has it", "scrape the worker's DYN_SYSTEM_PORT too", CanKVCache, CanKVReuse, CanRunning),
-		lacks("not on the page yet; families come with the first worker and request", ""),
-	)
-}
-
-// dynamoSources are what frontends and workers show under the same names.
-func dynamoSources() []source {
-	return []source{
-		from(CanQueue, "queued_requests, which is the engine's waiting whatever its HELP says", RequestsWaiting),
-		from(CanRunning, "the engine's scheduled requests", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
-		from(CanTPOT, "inter_token_latency_seconds, token by token", InterToken),
-		from(CanTPOT, "the engine's time_per_output_token_seconds, the mean of each request", OutputToken),
-		from(CanE2E, "request durations, errors included at the frontend", RequestDuration),
-		from(CanQuantiles, "histograms", RequestDuration),
-		from(CanKVCache, "the engine's KV cache", KVUtilization),
-		from(CanKVCache, "the engine's KV cache", KVBlocksUsed),
-		from(CanKVCache, "the blocks of its workers, as its KV router counts them", WorkerKVBlocksUsed),
-		from(CanKVReuse, "the engine's reused blocks", KVBlocksReused),
-		from(CanKVReuse, "the engine's reused blocks", KVHitRatio),
-	}
 }

@@ -85,7 +85,7 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 		{"serve 1.1", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, "1.1.0", servePlain},
 		{"serve 1.1, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld}, "1.1.0", servePlain},
 		{"NIM", engine.NIM, simulate.Spec{Kind: simulate.KindNIM}, "1.0.0", nimFirst},
-		{"Dynamo worker", engine.Dynamo, simulate.Spec{Kind: simulate.KindDynamo, Workload: busy}, "", dynamoWorker},
+		{"Dynamo worker", engine.Dynamo, simulate.Spec{Kind: simulate.KindDynamo, Workload: busy}, "", "worker like trtllm-serve: prefixed"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			page := readPage(t, c.kind, replica(t, c.spec, 20*time.Second).Page())
@@ -118,7 +118,11 @@ var sampleGenerations = []struct {
 	{"trtllm-prometheus-main", serveFull},
 	{"nim-", nimFirst},
 	{"real-dynamo-frontend", dynamoFrontend},
+	{"real-dynamo-1.6.1-frontend", dynamoFrontend},
+	{"real-dynamo-worker-after-load", "worker like vllm: names of the GPU cache and of the KV cache"},
+	{"real-dynamo-worker-under-load", "worker like vllm: names of the GPU cache and of the KV cache"},
 	{"real-dynamo-worker", dynamoWorker},
+	{"dynamo-trtllm-worker", "worker like trtllm-serve: prefixed"},
 	{"dynamo-", dynamoWorker},
 	{"real-sglang-0.5.23", sglangLive},
 	{"real-vllm-0.12", vllmPlain},
@@ -222,7 +226,10 @@ func TestWhatAPageSaysOfOtherGenerations(t *testing.T) {
 		{engine.TRTLLMServe, "", nil, serveIdle, "the page is empty: families come with their first sample"},
 		{engine.NIM, "num_request_max 1\n", nil, nimFirst, "the page has the names of NIM 1.x"},
 		{engine.Dynamo, "dynamo_frontend_x 1\n", nil, dynamoFrontend, "the page has dynamo_frontend_*"},
-		{engine.Dynamo, "dynamo_component_x 1\n", nil, dynamoWorker, "the page has no dynamo_frontend_*"},
+		{engine.Dynamo, "dynamo_component_x 1\n", nil, dynamoWorker, "the page has no names of a frontend and none of an engine inside"},
+		{engine.Dynamo, "nv_llm_http_service_x 1\n", nil, dynamoFrontend, "the page has nv_llm_http_service_*"},
+		{engine.Dynamo, "dynamo_component_x 1\nvllm:x 1\n", nil, "worker like vllm: names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"},
+		{engine.Dynamo, "dynamo_component_x 1\nnv_inference_count 1\nvllm:x 1\n", nil, "worker like triton: metric set D", "the page has vllm:* and no nv_trt_llm_*"},
 		{engine.TritonOpenAI, "nv_inference_count 1\n", nil, "metric set D", "the page has Triton's core series only"},
 	} {
 		got, why := of(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)

@@ -44,8 +44,10 @@ type Health struct {
 	// Models are the states of models by name, from the repository index; nil
 	// when the server has none or does not say.
 	Models []ModelState
-	// Starting is true when the server itself says that it loads its engine.
+	// Starting is true when the server itself says that it loads its engine, Draining
+	// when it says that it ends and answers what it has taken on.
 	Starting bool
+	Draining bool
 	// Detail says what the answer was, for people.
 	Detail string
 }

@@ -63,8 +63,15 @@ func described(e engine.Engine) string {
 	stream, why := e.Stream("", nil)
 	say("stream: %+v %s", stream, why)
 	say("\nmeanings:")
+	inside := engine.Kind("")
 	for _, m := range e.Meanings() {
-		say("%s", meaning(&m))
+		switch {
+		case m.Inside == "":
+			say("%s", meaning(&m))
+		case m.Inside != inside:
+			inside = m.Inside
+			say("those of %s, where it is inside", inside)
+		}
 	}
 	return b.String()
 }
@@ -109,6 +116,9 @@ func outcome(o *engine.Outcome) string {
 	words := []string{string(o.Usual)}
 	if o.Codes {
 		words = []string{"by status code"}
+	}
+	if len(o.Repeats) > 0 {
+		words = append(words, "(also counted as "+strings.Join(o.Repeats, ", ")+")")
 	}
 	for _, reason := range slices.Sorted(maps.Keys(o.Of)) {
 		words = append(words, fmt.Sprintf("%s=%s", reason, o.Of[reason]))

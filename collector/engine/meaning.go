@@ -68,9 +68,7 @@ type Meaning struct {
 	// nothing new: those of newer releases for the same, which some show side by
 	// side. Behind [ofAny] it is those of any model.
 	Unless []string
-	// Copies are labels by whose values a server repeats one number, as each rank
-	// of a tensor-parallel engine does; one of the series counts.
-	Copies []string
+	Spoken
 	// Rank is the label of data-parallel ranks: engines inside one server, each
 	// with requests of its own, of which one may stand still while others work.
 	Rank string
@@ -98,6 +96,16 @@ type Meaning struct {
 	Outcome *Outcome
 	// Form says how many series make the signal.
 	Form Form
+}
+
+// Spoken is who says what the series of a name say.
+type Spoken struct {
+	// Copies are labels by whose values a server repeats one number, as each rank
+	// of a tensor-parallel engine does; one of the series counts.
+	Copies []string
+	// Inside is the kind of the engine inside a server that passes on its page; empty
+	// for what the server says itself.
+	Inside Kind
 }
 
 // Indexed is what the samples of one name mean, and which part of the signal they

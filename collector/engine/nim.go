@@ -15,22 +15,25 @@ const NIM Kind = "nim"
 // nimSilent is the generation of a page that has no names of any engine.
 const nimSilent Generation = "without engine statistics"
 
-var _ = register(&nim{base{
-	kind: NIM, path: "/v1/metrics",
+var _ = register(&nim{shell{base{
+	kind: NIM, path: "/v1/metrics", within: within{around: nimAround()},
 	asking: asking{ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease},
 	detection: detection{
-		pageOf: []Kind{VLLM, SGLang},
+		pageOf: nimAround(),
 		marks:  []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 	},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	quirks:  Quirks{CountersAppear: true},
-}})
+}}})
+
+// nimAround are the engines of 2.x.
+func nimAround() []Kind { return []Kind{VLLM, SGLang} }
 
 // nimVersion names NIM's own release, not TensorRT-LLM's.
 const nimVersion, nimRelease = "/v1/version", "release"
 
 // nim is NIM for LLMs.
-type nim struct{ base }
+type nim struct{ shell }
 
 // isIt implements Engine: what NIM adds to the API of the engine inside.
 func (*nim) isIt(ctx context.Context, q *questions) string {
@@ -53,43 +56,17 @@ type metadata struct {
 	LicenseInfo json.RawMessage `json:"licenseInfo"`
 }
 
-// inside is the engine whose page a NIM passes on; nil where it is NIM's own.
-func (n *nim) inside(p *Page) Engine {
-	for _, kind := range n.pageOf {
-		if e, ok := Of(string(kind)); ok && p.Begins(e.data().marks[0].text) {
-			return e
-		}
-	}
-	return nil
-}
-
-// CountsFailures implements Engine.
-func (n *nim) CountsFailures(p *Page) bool {
-	if e := n.inside(p); e != nil {
-		return e.CountsFailures(p)
-	}
-	return n.base.CountsFailures(p)
-}
-
 // Counting implements Engine.
-func (n *nim) Counting(p *Page) []Meaning {
-	if e := n.inside(p); e != nil {
+func (*nim) Counting(p *Page) []Meaning {
+	if e := p.Inside(); e != nil {
 		return e.Meanings()
 	}
 	return nimFirstMeanings()
 }
 
-// Unserved implements Engine.
-func (n *nim) Unserved(p *Page, f *Facts, models []ModelState) string {
-	if e := n.inside(p); e != nil {
-		return e.Unserved(p, f, models)
-	}
-	return ""
-}
-
 // Stream implements Engine. The vLLM of 1.x refused keys that it did not know.
 func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
-	if e := n.inside(p); e != nil {
+	if e := p.Inside(); e != nil {
 		return e.Stream("", p)
 	}
 	return n.stream, ""
@@ -108,12 +85,8 @@ func (*nim) Generation(p *Page, _ *Facts) (Generation, string) {
 	return nimSilent, "the page has no names of NIM 1.x, vLLM or SGLang"
 }
 
-// Meanings implements Engine. No name of one engine is that of another.
-func (*nim) Meanings() []Meaning {
-	v, _ := Of(string(VLLM))
-	s, _ := Of(string(SGLang))
-	return slices.Concat(nimFirstMeanings(), v.Meanings(), s.Meanings())
-}
+// Meanings implements Engine.
+func (n *nim) Meanings() []Meaning { return n.with(nimFirstMeanings()) }
 
 // nimFirstMeanings are the series of 1.x. Token counters move with each iteration
 // here, and the time per output token is observed token by token, unlike
@@ -145,7 +118,7 @@ func (n *nim) judge(name string, k *Known) target.Check {
 	case p == nil:
 		return no("/v1/metrics answers 404", "")
 	}
-	if e := n.inside(p); e != nil {
+	if e := p.Inside(); e != nil {
 		return e.judge(name, k)
 	}
 	if generation, why := n.Generation(p, nil); generation == nimSilent {

@@ -39,6 +39,9 @@ type Outcome struct {
 	Codes bool
 	// Missed are classes of which the server counts only some requests.
 	Missed []Class
+	// Repeats says that the counter names no model, and are reasons of others, which
+	// name one, whose requests it counts once more.
+	Repeats []string
 	// Again is the class under which other counters may count the same requests
 	// once more; empty for none.
 	Again Class

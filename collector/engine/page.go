@@ -36,6 +36,8 @@ type said struct {
 	executors []string
 	// inner are the models with an engine of its own inside the server.
 	inner []string
+	// inside is the engine whose page the server passes on; nil for none.
+	inside Engine
 	// loaded are the models that the server counts requests of, true for those
 	// that are loaded, whatever else of them is on the page.
 	loaded map[string]bool
@@ -59,6 +61,8 @@ type reading struct {
 	meaning  *Indexed
 	at       int32
 	unloaded bool
+	// nobody says that its model is one that the server made up.
+	nobody bool
 }
 
 // Source is one watched series of a page in one of its meanings.
@@ -121,6 +125,9 @@ func (p *Page) Sources() []Source {
 			Place: p.shape.Place(int(r.at)), Labels: lset, Meaning: &r.meaning.Meaning, Part: r.meaning.Part,
 			Model: modelOf(lset), Version: lset.Get("version"), Unloaded: r.unloaded,
 		}
+		if r.nobody {
+			sources[i].Model = ""
+		}
 	}
 	return sources
 }
@@ -141,7 +148,19 @@ func (p *Page) Seen() Seen {
 	if p == nil {
 		return Seen{}
 	}
-	return Seen{Names: p.modelNames, Executors: p.executors, Inner: p.inner}
+	seen := Seen{Names: p.modelNames, Executors: p.executors, Inner: p.inner}
+	if p.inside != nil {
+		seen.Inside = p.inside.Kind()
+	}
+	return seen
+}
+
+// Inside is the engine whose page a server passes on; nil where the page is its own.
+func (p *Page) Inside() Engine {
+	if p == nil {
+		return nil
+	}
+	return p.inside
 }
 
 // Has says whether the page has a signal.
@@ -149,6 +168,13 @@ func (p *Page) Has(s Signal) bool { return p != nil && p.signals[s] }
 
 // Shows says whether the page has a sample of that name.
 func (p *Page) Shows(name string) bool { return p != nil && p.names[name] }
+
+// readsFrom says whether a signal is read from names that begin so.
+func (p *Page) readsFrom(prefix string, s Signal) bool {
+	return slices.ContainsFunc(p.readings, func(r reading) bool {
+		return r.meaning.Signal == s && strings.HasPrefix(r.meaning.Name, prefix)
+	})
+}
 
 // Begins says whether the page has a name that begins so.
 func (p *Page) Begins(prefix string) bool {

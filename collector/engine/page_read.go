@@ -24,12 +24,16 @@ func read(e Engine, shape *exposition.Shape) *said {
 	for i := range all {
 		all[i] = shape.WatchedLabels(i)
 	}
-	p.readModels(index, all)
+	like := e
+	if p.inside = insideOf(e, all); p.inside != nil {
+		like = p.inside
+	}
+	p.readModels(index, all, e.data().nobody)
 	once := newRepeats(index, all)
 	bounds := make(map[string]map[string]bool)
 	for i, lset := range all {
 		name := modelOf(lset)
-		p.readSeries(e, once.less(index[lset.Get(model.MetricNameLabel)], i), i, name, lset)
+		p.readSeries(like, once.less(holding(index[lset.Get(model.MetricNameLabel)], p.inside), i), i, name, e.data().nobody, lset)
 		if p.gone(name) {
 			continue
 		}
@@ -50,11 +54,11 @@ func read(e Engine, shape *exposition.Shape) *said {
 }
 
 // readModels finds the models that the page names, and which are loaded.
-func (p *said) readModels(index Index, all []labels.Labels) {
+func (p *said) readModels(index Index, all []labels.Labels, nobody string) {
 	named := make(map[string]bool)
 	for _, lset := range all {
 		name := modelOf(lset)
-		if name == "" {
+		if name == "" || name == nobody {
 			continue
 		}
 		named[name] = true
@@ -79,16 +83,18 @@ func counted() []Signal {
 	return []Signal{KVBlockTokens, RequestsLimit, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
 }
 
-// readSeries takes one series in, in each meaning that its name has.
-func (p *said) readSeries(e Engine, meanings []Indexed, at int, name string, lset labels.Labels) {
+// readSeries takes one series in, in each meaning that its name has. Of a model that
+// nobody serves only the requests that failed count, which are the clients' mistakes of
+// no model.
+func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
 		if !m.selects(lset) {
 			continue
 		}
-		if name == "" || name != e.data().nobody {
+		if name == "" || name != nobody || m.Signal == RequestsFailed {
 			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
-			p.readings = append(p.readings, reading{m, int32(at), unloaded})
+			p.readings = append(p.readings, reading{m, int32(at), unloaded, name != "" && name == nobody})
 		}
 		if p.gone(name) {
 			continue

@@ -39,8 +39,8 @@ func TestOnlySamplesThatSaySomethingAreWatched(t *testing.T) {
 			"trtllm:request_success_total trtllm_x vllm:x nv_inference_request_success num_request_max",
 		},
 		{
-			engine.Dynamo, "dynamo_frontend_x dynamo_component_x trtllm:request_success_total trtllm_request_success_total vllm:x dynamo_frontend_model_ready",
-			"dynamo_x dynamo_frontend_x_sum dynamo_component_x_count nv_inference_request_success",
+			engine.Dynamo, "dynamo_frontend_x dynamo_component_x trtllm:request_success_total trtllm_request_success_total vllm:x sglang:num_queue_reqs nv_inference_request_success dynamo_frontend_model_ready",
+			"dynamo_x dynamo_frontend_x_sum dynamo_component_x_count nv_inference_request_x",
 		},
 		{engine.NIM, "num_request_max request_finish_total", "num_scheduled_requests vllm:x"},
 		{engine.Unknown, "vllm:x dynamo_frontend_x", "vllm:x_sum nv_inference_request_success request_success_total"},

@@ -23,6 +23,9 @@ const (
 	RequestsCompleted Signal = "engine_requests_completed_total"
 
 	RequestsWaitingReason Signal = "requests_waiting_by_reason"
+	// RequestsUnanswered are those in flight of which no token came: they wait, or their
+	// prompt is worked on.
+	RequestsUnanswered Signal = "requests_unanswered"
 	// Preemptions are requests that lost their place in the batch to others, for
 	// want of KV cache.
 	Preemptions Signal = "preemptions_total"

@@ -57,8 +57,11 @@ type treatment struct {
 
 // Seen are the models that a page names: all, those that show an executor of
 // their own, and those that show an engine inside the server, to which they hand
-// their requests over.
-type Seen struct{ Names, Executors, Inner []string }
+// their requests over; and the kind of the engine whose page a server passes on.
+type Seen struct {
+	Names, Executors, Inner []string
+	Inside                  Kind
+}
 
 // UnnamedModel is how trtllm-serve up to 1.2 labels its only model
 // (openai_server.py, _init_llm).
@@ -80,7 +83,7 @@ func NewTopology(e Engine, seen Seen, facts []ModelFacts, configured map[string]
 	for _, n := range names {
 		t.known[n], t.ids[n], t.roles[n] = true, n, RoleSingle
 	}
-	e.arrange(t, Seen{names, seen.Executors, seen.Inner}, facts)
+	e.arrange(t, Seen{names, seen.Executors, seen.Inner, seen.Inside}, facts)
 	t.rename(configured)
 	for _, id := range sorted(configured) {
 		t.choose(configured[id])

@@ -100,6 +100,13 @@ func TestCapabilitiesOfNewSamplePages(t *testing.T) {
 		{"real-sglang-0.5.23-after-load.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
 		{"real-sglang-0.5.23-after-disconnect.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse"},
 		{"real-sglang-0.5.23-dp2*.prom", engine.SGLang, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
+		{"real-dynamo-1.6.1-frontend-no-workers.prom", engine.Dynamo, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel"},
+		{"real-dynamo-frontend-kvrouter-after.prom", engine.Dynamo, "tokens live_tokens queue ttft tpot e2e quantiles outcomes stall cancel"},
+		{"real-dynamo-frontend-under-load.prom", engine.Dynamo, "tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel"},
+		{"real-dynamo-worker-idle.prom", engine.Dynamo, ""},
+		{"real-dynamo-worker-trtllm-idle.prom", engine.Dynamo, ""},
+		{"real-dynamo-worker-under-load.prom", engine.Dynamo, "queue running ttft tpot e2e quantiles kv_cache"},
+		{"dynamo-trtllm-worker-docs.prom", engine.Dynamo, "ttft tpot e2e quantiles"},
 		{"nim-1.0.0*.prom", engine.NIM, "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache"},
 	} {
 		for _, file := range samples(t, c.pattern) {

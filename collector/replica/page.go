@@ -68,7 +68,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 	r.page.identity = next
 	r.status.DetectedEngine = string(r.server.PageOf())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
-	r.status.VersionSource = string(next.Source)
+	r.status.VersionSource, r.status.Worker = string(next.Source), next.Own.Get(identity.LabelTier) == string(engine.TierWorker)
 	r.page.Cache.Relabel(next.Labeler())
 	r.numbers.deriver.Identify(next.Derived())
 	return true

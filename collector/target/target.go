@@ -103,8 +103,10 @@ type Scraping struct {
 
 // Server is what the server of a target is.
 type Server struct {
-	EngineVersion  string
-	TRTLLMVersion  string
+	EngineVersion string
+	TRTLLMVersion string
+	// Worker says that it is behind a router, which counts the same requests.
+	Worker         bool
 	VersionSource  string
 	DetectedEngine string
 	// APIURL is the base of its API once what answers there was seen to be its own;

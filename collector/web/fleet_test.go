@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -318,5 +319,35 @@ func TestPagesLoadNothingFromElsewhere(t *testing.T) {
 	}
 	for path, kind := range map[string]string{"/live.js": "text/javascript; charset=utf-8", "/style.css": "text/css; charset=utf-8"} {
 		require.Equal(t, kind, get(h, path).Header().Get("Content-Type"))
+	}
+}
+
+func TestAPoolWithARouterIsSummedOverOneTier(t *testing.T) {
+	behind := serving()
+	behind.Worker = true
+	waits := func(n float64) *numbers { return &numbers{waiting: n, tokens: 10 * n} }
+	for _, c := range []struct {
+		says   string
+		router *numbers
+		want   float64
+	}{
+		{"what waits is what its router has", waits(8), 8},
+		{"a router that does not say so leaves it to its workers", nil, 9},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			f := newFleet(t)
+			f.publish("llama", "router", serving(), c.router)
+			f.publish("llama", "w0", behind, waits(5))
+			f.publish("llama", "w1", behind, waits(4))
+			var page struct {
+				Pools []struct {
+					Waiting *float64 `json:"waiting"`
+					Tokens  *float64 `json:"tokens_per_second"`
+				} `json:"pools"`
+			}
+			require.NoError(t, json.Unmarshal(get(handler(t, f.options()), "/?format=json").Body.Bytes(), &page))
+			require.Equal(t, c.want, *page.Pools[0].Waiting)
+			require.Equal(t, 10*c.want, *page.Pools[0].Tokens)
+		})
 	}
 }

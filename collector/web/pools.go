@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
 // poolView is one pool of the page of the fleet.
@@ -44,13 +46,30 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 // newPoolView sums a pool up.
 func newPoolView(name string, all []*replica) *poolView {
 	p := &poolView{Name: name, Link: filter{Pool: name}.link(), total: len(all)}
-	tokens, waiting := make([]float64, len(all)), make([]float64, len(all))
-	for i, r := range all {
+	for _, r := range all {
 		p.count[r.condition]++
-		tokens[i], waiting[i] = r.Figures.Tokens, r.Figures.Waiting
 	}
-	p.Tokens, p.Waiting = total(tokens), total(waiting)
+	p.Tokens = seenByClients(all, func(f *history.Figures) float64 { return f.Tokens })
+	p.Waiting = seenByClients(all, func(f *history.Figures) float64 { return f.Waiting })
 	return p
+}
+
+// seenByClients adds a figure up over one tier of a pool, for a router and the engines
+// behind it both count what passes through them: over its routers, or over its workers
+// where no router has it. It is the rule of the recording rules.
+func seenByClients(all []*replica, figure func(f *history.Figures) float64) quantity {
+	var first, workers []float64
+	for _, r := range all {
+		if v := figure(&r.Figures); r.status.Worker {
+			workers = append(workers, v)
+		} else {
+			first = append(first, v)
+		}
+	}
+	if q := total(first); q.Known() || len(workers) == 0 {
+		return q
+	}
+	return total(workers)
 }
 
 // shareBroken is the share of replicas that do not serve.

@@ -113,7 +113,7 @@ func dynamos() []Server {
 			dynamoFrontend(b, p)
 			p.gauge("dynamo_frontend_router_queue_pending_requests", `model="llama",policy_class="default",worker_type="decode"`, 0)
 			for _, worker := range []string{"1", "2"} {
-				p.gauge("dynamo_frontend_worker_active_decode_blocks", fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker), 15*float64(b.Running))
+				p.gauge("dynamo_frontend_worker_active_decode_blocks", fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker), 2*float64(b.Running))
 			}
 		}},
 		{
@@ -143,8 +143,9 @@ func dynamoFrontend(b *Book, p *sheet) {
 	p.gauge(f+"disconnected_clients", "", float64(b.canceled()))
 	p.event(f+"requests_total", request(l, "success", ""), b.ok())
 	p.event(f+"requests_total", request(l, "error", "internal"), b.failed())
-	p.event(f+"requests_total", request(l, "error", "validation"), b.client())
-	p.event(f+"requests_total", request(nobody, "error", "not_found"), b.client())
+	missed := b.client() / 2
+	p.event(f+"requests_total", request(l, "error", "validation"), b.client()-missed)
+	p.event(f+"requests_total", request(nobody, "error", "not_found"), missed)
 	p.event(f+"requests_total", request(l, "error", "cancelled"), b.canceled())
 	p.event(f+"requests_total", request(l, "error", "overload"), b.overload())
 	p.event(f+"model_rejection_total", l, b.overload())

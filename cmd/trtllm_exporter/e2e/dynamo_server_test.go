@@ -52,9 +52,9 @@ func newDeployment(t *testing.T) *deployment {
 }
 
 // start starts a part and waits until its port answers.
-func (d *deployment) start(t *testing.T, part string, port int) *process {
+func (d *deployment) start(t *testing.T, part string, port int, flags ...string) *process {
 	t.Helper()
-	p := startProcess(t, part, nil, d.script, "run", d.dir, d.state, part, strconv.Itoa(port))
+	p := startProcess(t, part, nil, d.script, append([]string{"run", d.dir, d.state, part, strconv.Itoa(port)}, flags...)...)
 	within(t, time.Minute, part+" answers", func() bool {
 		require.False(t, p.ended(), "%s ended by itself", part)
 		_, _, err := get(t.Context(), fmt.Sprintf("http://127.0.0.1:%d/health", port))

@@ -182,12 +182,12 @@ func (s *scene) load(t *testing.T) {
 	load := startStreams(t, dynamoSlots+waiting, 250)
 	within(t, 10*time.Second, "the load is seen", func() bool {
 		p := s.exporter.page(t)
-		queue := p.named("llm_server_queue_depth", "replica_id", "f0")
-		// TensorRT-LLM's word for what the executor took in is running.
-		running := p.named("llm_server_requests_active", "replica_id", "w0")
+		queue := p.named("llm_server_queue_depth", "replica_id", "w0")
+		running := p.named("llm_server_requests_running", "replica_id", "w0")
 		return len(queue) == 1 && queue[0].value == waiting && len(running) == 1 && running[0].value == dynamoSlots
 	})
 	p := s.exporter.page(t)
+	require.Empty(t, p.named("llm_server_queue_depth", "replica_id", "f0"), "without the KV router it knows no places")
 	for replica, tier := range map[string]string{"f0": "frontend", "w0": "worker"} {
 		require.NotEmpty(t, p.named("llm_server_state", "replica_id", replica, "tier", tier), "one quantity is of one tier")
 	}
@@ -221,14 +221,14 @@ func (s *scene) frozen(t *testing.T) {
 	warm(t)
 	open := startStreams(t, 2, 2000)
 	within(t, 10*time.Second, "the streams run", func() bool {
-		found := s.exporter.page(t).named("llm_server_requests_active", "replica_id", "w0")
+		found := s.exporter.page(t).named("llm_server_requests_running", "replica_id", "w0")
 		return len(found) == 1 && found[0].value == 2
 	})
 	s.worker.signal(t, syscall.SIGSTOP)
 	require.Contains(t, s.becomes(t, "w0", "down"), "timeout")
 	s.becomes(t, "f0", "not_ready")
 	requireHealthy(t)
-	require.Empty(t, s.exporter.page(t).named("llm_server_requests_active", "replica_id", "w0"), "nothing old is shown as new")
+	require.Empty(t, s.exporter.page(t).named("llm_server_requests_running", "replica_id", "w0"), "nothing old is shown as new")
 	open.stop()
 	open.under.Wait()
 }

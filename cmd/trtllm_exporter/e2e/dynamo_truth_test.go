@@ -40,12 +40,12 @@ func (s *scene) both(t *testing.T) {
 	var full page
 	within(t, 15*time.Second, "the load is seen", func() bool {
 		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_active", "worker") == bothRun && full.sum("llm_server_queue_depth", "frontend") == bothWait
+		return full.sum("llm_server_requests_running", "worker") == bothRun && full.sum("llm_server_queue_depth", "worker") == bothWait
 	})
 	require.Equal(t, (bothRun+bothWait)*bothTokens, load.wait(t))
 	leaving := startStreams(t, leave, 8*bothTokens)
 	within(t, 10*time.Second, "the streams run", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_active", "worker") == leave
+		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == leave
 	})
 	leaving.stop()
 	leaving.under.Wait()
@@ -62,8 +62,8 @@ func (s *scene) both(t *testing.T) {
 	// The tokens of the streams that were left are counted as far as they came.
 	require.GreaterOrEqual(t, grown("llm_server_generation_tokens_total"), float64((bothRun+bothWait)*bothTokens))
 	requireDocumented(t, "dynamo", []comparison{
-		exactly("requests in the batches of both workers", bothRun, full.sum("llm_server_requests_active", "worker"), "sum over tier worker"),
-		exactly("requests that wait", bothWait, full.sum("llm_server_queue_depth", "frontend"), "tier frontend, which counts them for both workers"),
+		exactly("requests in the batches of both workers", bothRun, full.sum("llm_server_requests_running", "worker"), "sum over tier worker"),
+		exactly("requests that wait", bothWait, full.sum("llm_server_queue_depth", "worker"), "sum over tier worker"),
 		exactly("requests that ended well", bothRun+bothWait, ended(after, "ok")-ended(before, "ok"), "class ok, tier frontend"),
 		exactly("requests of clients that left", leave, ended(after, "canceled")-ended(before, "canceled"), "class canceled, tier frontend"),
 		exactly("requests that failed", 0, ended(after, "server")-ended(before, "server"), "class server, tier frontend"),
@@ -88,11 +88,11 @@ func (s *scene) spread(t *testing.T) {
 		defer open.stop()
 		pause(t.Context(), 2*dynamoInterval)
 		p := s.exporter.page(t)
-		return len(p.named("llm_server_requests_active", "replica_id", "w0")) == 1 && p.only(t, "llm_server_requests_active", "replica_id", "w0") > 0 &&
-			len(p.named("llm_server_requests_active", "replica_id", "w1")) == 1 && p.only(t, "llm_server_requests_active", "replica_id", "w1") > 0
+		return len(p.named("llm_server_requests_running", "replica_id", "w0")) == 1 && p.only(t, "llm_server_requests_running", "replica_id", "w0") > 0 &&
+			len(p.named("llm_server_requests_running", "replica_id", "w1")) == 1 && p.only(t, "llm_server_requests_running", "replica_id", "w1") > 0
 	})
 	within(t, 20*time.Second, "nothing is in flight", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_active", "worker") == 0
+		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 0
 	})
 	pause(t.Context(), 2*dynamoInterval) // Until the frontend has counted them.
 }

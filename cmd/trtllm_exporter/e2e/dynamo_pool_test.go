@@ -1,0 +1,178 @@
+//go:build e2e_dynamo && linux
+
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPoolOfADynamo has a frontend with the KV router and two workers in one pool: what
+// the client counted is what the pool shows, each quantity once.
+func TestPoolOfADynamo(t *testing.T) {
+	s := &scene{deployment: newDeployment(t), whole: t}
+	s.frontend = s.deployment.start(t, "frontend", frontendPort, "--router-mode", "kv")
+	s.worker = s.deployment.start(t, "worker", workerPort)
+	second := s.deployment.start(t, "worker", secondWorkerPort)
+	s.exporter = startConfigured(t, exporterBinary(t), fmt.Sprintf(`
+global: { scrape_interval: %[1]s, scrape_timeout: %[1]s }
+pools:
+  - { pool_id: p, identity_interval: 2s, static_configs: [
+      { targets: ["127.0.0.1:%[2]d"], labels: { replica_id: f0 } },
+      { targets: ["127.0.0.1:%[3]d"], labels: { replica_id: w0 } },
+      { targets: ["127.0.0.1:%[4]d"], labels: { replica_id: w1 } } ] }
+`, dynamoInterval, frontendPort, workerPort, secondWorkerPort))
+	s.ready = map[string]*probed{"f0": startProbe(t, s.exporter, "/-/replicas/p/f0/ready")}
+	s.becomes(t, "f0", "ready")
+	warm(t)
+	s.spread(t)
+	for _, step := range []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"what waits is counted once", s.waitsOnce},
+		{"clients' mistakes are those that the client made", s.mistakes},
+		{"without workers what fails is what the client saw fail", func(t *testing.T) { s.workless(t, second) }},
+		{"a frontend that ends drains", s.ends},
+	} {
+		require.True(t, t.Run(step.name, step.run), "the next steps need this one")
+	}
+}
+
+func (s *scene) waitsOnce(t *testing.T) {
+	t.Helper()
+	load := startStreams(t, bothRun+bothWait, 2*bothTokens)
+	var full page
+	within(t, 15*time.Second, "the load is seen", func() bool {
+		full = s.exporter.page(t)
+		return full.sum("llm_server_requests_running", "worker") == bothRun && full.sum("llm_server_queue_depth", "frontend") == bothWait
+	})
+	var fleet struct {
+		Pools []struct {
+			Waiting *float64 `json:"waiting"`
+		} `json:"pools"`
+	}
+	within(t, 5*time.Second, "the page of the fleet adds one tier up", func() bool {
+		require.NoError(t, json.Unmarshal(s.exporter.body(t, "/?format=json"), &fleet))
+		return fleet.Pools[0].Waiting != nil && *fleet.Pools[0].Waiting == bothWait
+	})
+	require.Empty(t, full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"), "its router knows blocks of prompts only")
+	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "worker"))
+	require.NotEmpty(t, full.named("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"))
+	require.Equal(t, (bothRun+bothWait)*2*bothTokens, load.wait(t))
+}
+
+// post sends a request and gives its status.
+func post(t *testing.T, path, kind, body string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d%s", frontendPort, path), strings.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", kind)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	require.NoError(t, response.Body.Close())
+	return response.StatusCode
+}
+
+// ended is how many requests of a class ended, as the frontend has it.
+func (s *scene) ended(t *testing.T, class string) float64 {
+	t.Helper()
+	return s.exporter.page(t).sum("llm_server_requests_total", "frontend", "class", class)
+}
+
+func (s *scene) mistakes(t *testing.T) {
+	t.Helper()
+	const asJSON, chat = "application/json", "/v1/chat/completions"
+	before, server := s.ended(t, "client"), s.ended(t, "server")
+	for _, body := range []string{`{`, ``, `{"model":"tiny-llama"}`, `{"model":"tiny-llama","messages":[]}`, `{"model":"tiny-llama","messages":[{"role":"user","content":"w1"}],"max_tokens":0}`} {
+		require.Equal(t, http.StatusBadRequest, post(t, chat, asJSON, body), body)
+	}
+	require.Equal(t, http.StatusUnsupportedMediaType, post(t, chat, "text/plain", `{}`))
+	for range 2 {
+		require.Equal(t, http.StatusNotFound, post(t, chat, asJSON, `{"model":"other","messages":[{"role":"user","content":"w1"}]}`))
+	}
+	require.Equal(t, http.StatusNotFound, post(t, "/v1/nowhere", asJSON, `{}`), "it is no request to a model")
+	pause(t.Context(), 3*dynamoInterval)
+	require.Equal(t, 5.0+1+2, s.ended(t, "client")-before)
+	require.Zero(t, s.ended(t, "server")-server)
+}
+
+// states follows the states of a replica, each once when it begins.
+func (s *scene) states(t *testing.T, replica string) (stop func() []string) {
+	t.Helper()
+	var seen []string
+	var under sync.WaitGroup
+	done := make(chan struct{})
+	under.Go(func() {
+		for {
+			for _, series := range s.exporter.page(t).named("llm_server_state", "replica_id", replica) {
+				if now := series.labels.Get("state"); series.value == 1 && (len(seen) == 0 || seen[len(seen)-1] != now) {
+					seen = append(seen, now)
+				}
+			}
+			select {
+			case <-done:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+		}
+	})
+	return func() []string { close(done); under.Wait(); return seen }
+}
+
+func (s *scene) workless(t *testing.T, second *process) {
+	t.Helper()
+	before, stop := s.ended(t, "server"), s.states(t, "f0")
+	open := startStreams(t, 4, 2000)
+	within(t, 10*time.Second, "the streams run", func() bool {
+		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 4
+	})
+	s.worker.kill(t)
+	second.kill(t)
+	open.under.Wait()
+	failed := len(open.errs)
+	for range 24 {
+		switch status := post(t, "/v1/completions", "application/json", `{"model":"tiny-llama","prompt":"w1","max_tokens":2}`); status {
+		case http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInternalServerError:
+			failed++
+		default:
+			require.Equal(t, http.StatusNotFound, status, "the model is withdrawn, which nobody counts")
+		}
+		pause(t.Context(), dynamoInterval/2)
+	}
+	pause(t.Context(), 3*dynamoInterval)
+	require.Equal(t, float64(failed), s.ended(t, "server")-before)
+	states := stop()
+	t.Log("states of a frontend without workers:", states)
+	for _, series := range s.exporter.page(t).named("llm_server_requests_migrated_total") {
+		require.Equal(t, "failure", series.labels.Get("outcome"), "no migration is allowed")
+	}
+	for first := slices.Index(states, "not_ready"); first >= 0 && first < len(states); first++ {
+		require.Equal(t, "not_ready", states[first], "%v: it is one trouble", states)
+	}
+}
+
+func (s *scene) ends(t *testing.T) {
+	t.Helper()
+	s.worker = s.deployment.start(s.whole, "worker", workerPort)
+	warm(t) // What failed before counts until a request ends well.
+	s.becomes(t, "f0", "ready")
+	startStreams(t, 1, 3000)
+	within(t, 10*time.Second, "the stream runs", func() bool {
+		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 1
+	})
+	stop := s.states(t, "f0")
+	s.frontend.signal(t, syscall.SIGTERM)
+	s.becomes(t, "f0", "draining")
+	s.becomes(t, "f0", "down")
+	require.Equal(t, []string{"ready", "draining", "down"}, stop())
+}

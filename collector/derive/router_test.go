@@ -1,0 +1,133 @@
+package derive_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+)
+
+// TestWhatARouterKnowsToWait has requests without a token of which some may have their
+// prompt worked on.
+func TestWhatARouterKnowsToWait(t *testing.T) {
+	for _, c := range []struct {
+		says                        string
+		inFlight, unanswered, slots int
+		workers, held               int
+		want                        float64
+	}{
+		{"all places are taken", 40, 8, 16, 2, 0, 8},
+		{"prompts are worked on and places are free", 4, 4, 256, 1, 0, 0},
+		{"some prompts of those in places are worked on", 40, 20, 16, 2, 0, 8},
+		{"what is beyond the places has its first token, and waits no more", 40, 5, 16, 2, 0, 5},
+		{"the router holds some back though places are free", 20, 20, 16, 2, 9, 9},
+		{"nothing is in flight", 0, 0, 16, 2, 0, 0},
+		{"nobody says how many workers there are", 40, 8, 16, 0, 0, -1},
+		{"a limit of 0 is none", 40, 8, 0, 2, 0, -1},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			lines := []string{
+				fmt.Sprintf(`dynamo_frontend_inflight_requests{model="m"} %d`, c.inFlight),
+				fmt.Sprintf(`dynamo_frontend_queued_requests{model="m"} %d`, c.unanswered),
+				fmt.Sprintf(`dynamo_frontend_model_max_num_seqs{model="m"} %d`, c.slots),
+				fmt.Sprintf(`dynamo_frontend_router_queue_pending_requests{model="m"} %d`, c.held),
+				// What only prefills takes no requests of its own.
+				`dynamo_frontend_worker_active_decode_blocks{worker_id="9",worker_type="prefill"} 1`,
+			}
+			for i := range c.workers {
+				lines = append(lines, fmt.Sprintf(`dynamo_frontend_worker_active_decode_blocks{worker_id="%d",worker_type="decode"} 1`, i))
+			}
+			got := newBench(t, engine.Dynamo, "m").page(lines...)
+			if c.want < 0 {
+				got.lacks(t, `queue_depth{model_id="m"}`, c.says)
+				return
+			}
+			require.InDelta(t, c.want, got.at(t, `queue_depth{model_id="m"}`), 1e-9)
+		})
+	}
+}
+
+// TestBlocksOfPromptsAreNoUseOfTheCache has what a KV router counts of its workers.
+func TestBlocksOfPromptsAreNoUseOfTheCache(t *testing.T) {
+	got := newBench(t, engine.Dynamo, "m").page(
+		`dynamo_frontend_model_total_kv_blocks{model="m"} 512`,
+		`dynamo_frontend_model_kv_cache_block_size{model="m"} 64`,
+		`dynamo_frontend_worker_active_decode_blocks{worker_id="1",worker_type="decode"} 6`,
+	)
+	got.lacks(t, `kv_cache_utilization_ratio{model_id="m"}`, "the router knows full blocks of prompts only")
+	require.InDelta(t, 512*64, got.at(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-9)
+}
+
+// failures are a frontend's page: errors of requests with a model, and all failures.
+func failures(unavailable, validation, failed, invalid int) []string {
+	const f = "dynamo_frontend_"
+	return []string{
+		f + `requests_total{error_type="",model="m",status="success"} 10`,
+		fmt.Sprintf(f+`requests_total{error_type="unavailable",model="m",status="error"} %d`, unavailable),
+		fmt.Sprintf(f+`requests_total{error_type="validation",model="m",status="error"} %d`, validation),
+		fmt.Sprintf(f+`requests_total{error_type="not_found",model="unknown_model",status="error"} %d`, 2),
+		fmt.Sprintf(f+`failures_total{class="Unavailable",reason="backend.unavailable"} %d`, failed-unavailable),
+		fmt.Sprintf(f+`failures_total{class="Unavailable",reason="transport.cannot_connect"} %d`, unavailable),
+		fmt.Sprintf(f+`failures_total{class="InvalidRequest",reason="request.invalid"} %d`, invalid),
+		f + `failures_total{class="NotFound",reason="request.not_found"} 7`,
+	}
+}
+
+// TestWhatWasNotRoutedCountsOnce has failures that two counters have, and some that one
+// has.
+func TestWhatWasNotRoutedCountsOnce(t *testing.T) {
+	for _, models := range [][]string{{"m"}, {"m", "other"}} {
+		b := newBench(t, engine.Dynamo, models...)
+		b.page(failures(0, 0, 0, 0)...)
+		got := b.page(failures(6, 3, 17, 5)...)
+		sum := func(class string) float64 {
+			v := got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class))
+			if len(models) > 1 {
+				v += got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="unknown"}`, class))
+			}
+			return v
+		}
+		require.InDelta(t, 17, sum("server"), 1e-9, "with %d models", len(models))
+		require.InDelta(t, 5+2, sum("client"), 1e-9, "and models that are not there, but no paths that are not")
+		if len(models) == 1 {
+			require.InDelta(t, 11, got.at(t, `requests_failed_total{class="server", model_id="m", reason="not_routed"}`), 1e-9)
+			require.InDelta(t, 17.0/22, got.at(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9)
+		}
+	}
+}
+
+func TestErrorsOfWhichNoClassIsKnownFailNoReplica(t *testing.T) {
+	b := newBench(t, engine.Dynamo, "m")
+	for n := range 5 {
+		got := b.page(
+			`dynamo_frontend_requests_total{model="m",namespace="a",status="success"} 40`,
+			`dynamo_frontend_requests_total{model="m",namespace="b",status="success"} 2`,
+			fmt.Sprintf(`dynamo_frontend_requests_total{model="m",namespace="a",status="error"} %d`, 5*n),
+		)
+		require.False(t, b.deriver.Conditions().Failing)
+		require.InDelta(t, 42, got.at(t, `requests_total{class="ok", model_id="m"}`), 1e-9, "both namespaces")
+		require.InDelta(t, 5*n, got.at(t, `requests_total{class="unknown", model_id="m"}`), 1e-9)
+		for _, class := range []string{"server", "client"} {
+			got.lacks(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class), "nothing says so")
+			got.lacks(t, fmt.Sprintf(`request_error_ratio{class=%q, model_id="m"}`, class), "nothing says so")
+		}
+		if n > 0 {
+			require.InDelta(t, 1, got.at(t, `requests_per_second{model_id="m"}`), 1e-9)
+		}
+	}
+}
+
+// TestMigrationsSayWhatBecameOfThem has a release that counts tries only, and one that
+// says how they ended.
+func TestMigrationsSayWhatBecameOfThem(t *testing.T) {
+	tries := `dynamo_frontend_model_migration_total{migration_type="new_request",model="m"} 9`
+	got := newBench(t, engine.Dynamo, "m").page(tries)
+	require.InDelta(t, 9, got.at(t, `requests_migrated_total{model_id="m", type="new_request"}`), 1e-9)
+	got = newBench(t, engine.Dynamo, "m").page(tries,
+		`dynamo_frontend_model_migration_duration_seconds_count{migration_type="new_request",model="m",outcome="failure"} 6`,
+	)
+	require.InDelta(t, 6, got.at(t, `requests_migrated_total{model_id="m", outcome="failure", type="new_request"}`), 1e-9)
+	got.lacks(t, `requests_migrated_total{model_id="m", type="new_request"}`, "it is the same")
+}
