@@ -87,6 +87,8 @@ func (*dynamo) Meanings() []Meaning {
 		{Name: f + "model_max_num_seqs", Signal: WorkerRequestsLimit, Combine: Max},
 		{Name: f + "worker_active_decode_blocks", Signal: WorkerKVBlocksUsed},
 		{Name: f + "model_kv_cache_block_size", Signal: KVBlockTokens, Combine: Max},
+		// The frontend and each worker name themselves (seen in 1.6.1).
+		{Name: "dynamo_component_uptime_seconds", Signal: ProcessUptime, Scope: OfServer, Counter: true, Dims: []string{"worker_id"}},
 		{
 			Name: "dynamo_component_inflight_requests", Where: only("dynamo_endpoint", dynamoServing), Signal: RequestsActive,
 			Unless: []string{ofAny + "num_requests_running", ofAny + "trtllm_num_requests_running", ofAny + "trtllm:num_requests_running", ofAny + "vllm:num_requests_running"},
