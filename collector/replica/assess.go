@@ -23,6 +23,8 @@ type shown struct {
 	// again.
 	known *assess.Known
 	about series.Known
+	// processes are those of [assess.Evidence].
+	processes int
 }
 
 // assess judges the replica after a scrape, or after an answer of its API, and
@@ -37,6 +39,7 @@ func (r *Replica) assess(failed error) {
 	}
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
+	r.shown.processes = e.Processes
 	s := &r.status
 	if string(v.State) != s.State {
 		s.StateSince = time.Now()
@@ -100,8 +103,10 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		return e
 	}
 	c := r.numbers.deriver.Conditions()
-	e.Failing, e.Stalled, e.Unrouted = c.Failing, c.Stalled, r.page.Last().Unrouted()
-	e.RefusedFailed = r.server.Engine.Quirks(r.page.Last()).RefusedFailed
+	// What stands still or fails is seen over pages of one process.
+	e.Processes = r.numbers.deriver.Processes()
+	e.Failing, e.Stalled = c.Failing && e.Processes == 0, c.Stalled && e.Processes == 0
+	e.Unrouted, e.RefusedFailed = r.page.Last().Unrouted(), r.server.Engine.Quirks(r.page.Last()).RefusedFailed
 	if k := r.shown.known; k != nil {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}
@@ -160,7 +165,7 @@ func (r *Replica) present() {
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&series.Facts{
 		Own: r.page.identity.Own, State: assess.State(r.status.State), Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
-		Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
+		Processes: r.shown.processes, Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
 	})
 }
 
