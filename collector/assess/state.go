@@ -107,6 +107,9 @@ type Evidence struct {
 	// RefusedFailed says that the page counts requests that are refused for want of
 	// room among those that fail.
 	RefusedFailed bool
+	// Processes is how many answer at the address in turn, 0 where no more than one is
+	// known to.
+	Processes int
 	// Unserved says why a server that is ready serves none of its models; empty
 	// where it serves one.
 	Unserved string

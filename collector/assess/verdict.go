@@ -1,5 +1,7 @@
 package assess
 
+import "strconv"
+
 // Severity is how much a verdict matters.
 type Severity string
 
@@ -48,6 +50,7 @@ func Judge(e *Evidence) Verdict {
 		severity Severity
 		runbook  string
 	}{
+		{e.inTurn(), Look, ""},
 		{e.Mismatch, Look, ""},
 		{e.Unmet, Look, unmetRunbook},
 		{e.suspected(), Look, suspectedRunbook},
@@ -62,4 +65,13 @@ func Judge(e *Evidence) Verdict {
 		}
 	}
 	return v
+}
+
+// inTurn says that several processes answer; empty where no more than one is known
+// to.
+func (e *Evidence) inTurn() string {
+	if e.Processes == 0 {
+		return ""
+	}
+	return strconv.Itoa(e.Processes) + " processes answer here in turn, so that nothing can be said of their rates: give each its own address"
 }

@@ -60,16 +60,21 @@ type Deriver struct {
 	out *rendered
 	row []float64
 	now moment
-	// page and block are what render, made once, works on.
-	page, block *exposition.Block
-	render      func()
-	glances     glances
-	left        LeftOut
-	failing     failures
+	rendering
+	glances   glances
+	left      LeftOut
+	processes processes
+	failing   failures
 	loads
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
+}
+
+// rendering is what a guarded rendering, made once, works on.
+type rendering struct {
+	page, block *exposition.Block
+	render      func()
 }
 
 // failures are what failed since a request succeeded: on how many pages, and how many.
@@ -135,13 +140,34 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 	}
 	d.program.values(page, d.row, &d.now, &d.window.stats)
 	d.window.lessen(d.program.lessened, d.row)
-	if d.window.push(int64(at), d.row) {
+	seen := d.processes.look(int64(at), d.window.length, page, read)
+	if d.window.push(int64(at), d.row, seen.turn) {
+		d.processes.take(int64(at), d.window.length, &seen, page, read)
 		d.watchFailures()
 		d.watchWork()
 		d.watchLoad()
 		d.sizeCaches(page)
 	}
 	return d.out.out.Over(page, d.program.room(), d)
+}
+
+// BeganAgain reports whether a page that comes next is the first of a process that
+// began since the last.
+func (d *Deriver) BeganAgain(at time.Duration, page *exposition.Block, read *engine.Page) bool {
+	if d.window == nil {
+		return false
+	}
+	seen := d.processes.look(int64(at), d.window.length, page, read)
+	return seen.turn == restarts
+}
+
+// Processes is how many processes answer in turn, 0 where no more than one is known
+// to.
+func (d *Deriver) Processes() int {
+	if d.window == nil {
+		return 0
+	}
+	return d.processes.several(d.window.now, d.window.length)
 }
 
 // Fill implements [exposition.Filler].

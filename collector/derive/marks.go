@@ -7,34 +7,37 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-const (
-	// mostMarks bounds the counters that are compared before a page is published.
-	mostMarks = 64
-	// fallen is how many of those that counted have to have fallen, or all where
-	// there are fewer: a server that began again begins all at 0.
-	fallen = 3
-)
+// mostMarks bounds the counters by which a process is known.
+const mostMarks = 64
 
-// Marks are counters of the page that was published last, by which a process
-// that began again is seen before the next one is: the windows see it later,
-// when the labels of the page are written already. The zero value has none. It
-// is not safe for concurrent use.
-type Marks struct {
+// marks are counters of the newest page of a process. They are not safe for
+// concurrent use.
+type marks struct {
 	read   *engine.Page
 	places []exposition.Place
 	values []float64
 }
 
-// Take notes the counters of a page that is published.
-func (m *Marks) Take(raw *exposition.Block, read *engine.Page) {
+// take notes the counters of a page; like are marks that may be of the same shape,
+// which share their places.
+func (m *marks) take(raw *exposition.Block, read *engine.Page, like *marks) {
 	if read != m.read {
-		m.read, m.places = read, m.places[:0]
-		for _, i := range marked(read) {
-			m.places = append(m.places, read.Shape().Place(i))
+		places := like.places
+		if like.read != read {
+			places = placesOf(read)
 		}
+		m.read, m.places = read, places
 		m.values = make([]float64, len(m.places))
 	}
 	raw.Numbers(m.places, m.values)
+}
+
+// placesOf are the places of the counters that are marks.
+func placesOf(read *engine.Page) (places []exposition.Place) {
+	for _, i := range marked(read) {
+		places = append(places, read.Shape().Place(i))
+	}
+	return places
 }
 
 // marked are up to mostMarks counters of a page, from all over it, by the numbers
@@ -50,47 +53,102 @@ func marked(read *engine.Page) []int {
 	return all[:mostMarks]
 }
 
-// BeganAgain says whether the counters of a new page show that it is of another
-// process than the one before.
-func (m *Marks) BeganAgain(raw *exposition.Block, read *engine.Page) bool {
-	if m.read == nil {
-		return false
-	}
+// changes are what became of the counters of a process on another page.
+type changes struct {
+	// left are those that are still there, counted those that were above 0, of which
+	// some are gone and some fell.
+	left, counted, gone, fell int
+	// grown is which part of their values is new, kept which part of those that fell is
+	// left; both are means.
+	grown, kept float64
+}
+
+// compare holds a page against the marks; found are the places of its series once
+// they were looked for.
+func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *map[uint64]exposition.Place) (c changes) {
 	places := m.places
-	if read != m.read {
-		places = m.find(read)
+	if read != m.read && m.read != nil {
+		places = m.find(read, found)
 	}
-	counted, gone, falls := 0, 0, 0
 	for i, before := range m.values {
-		if before > 0 {
-			counted++
-			v := math.NaN()
-			if places[i] != nowhere {
-				v = raw.Number(places[i])
+		v := math.NaN()
+		if places[i] != nowhere {
+			v = raw.Number(places[i])
+		}
+		if finite(v) {
+			c.left++
+		}
+		switch {
+		case !(before > 0):
+			if c.counted == 0 && v > 0 {
+				c.grown = 1 // Of one that counted nothing yet all is new.
 			}
-			switch {
-			case v != v:
-				gone++
-			case v < before:
-				falls++
-			}
+			continue
+		case c.counted == 0:
+			c.grown = 0
+		}
+		c.counted++
+		switch {
+		case !finite(v):
+			c.gone++
+			c.grown++
+		case v < before:
+			c.fell++
+			c.grown++
+			c.kept += v / before
+		default:
+			c.grown += (v - before) / v
 		}
 	}
-	return falls > 0 && falls+gone >= min(fallen, counted) || gone > 0 && gone == counted
+	c.grown /= float64(max(c.counted, 1))
+	c.kept /= float64(max(c.fell, 1))
+	return c
 }
+
+const (
+	// fallen is how many counters have to have fallen, or all where fewer counted,
+	// for a page to be of another process: those of one fall one by one at most.
+	fallen = 3
+	// far is which part of the counters of a process is new where it is hardly the
+	// same any more: they are five times what they were.
+	far = 0.8
+)
+
+// broken reports whether too many counters fell for a page of the same process, or
+// none is left.
+func (c *changes) broken() bool {
+	return c.fell > 0 && c.fell+c.gone >= min(fallen, c.counted) || c.gone > 0 && c.left == 0
+}
+
+// begun reports whether nearly all counters fell, and far, as when a process begins
+// again. Some of a young one may be as high again already.
+func (c *changes) begun() bool { return 3*(c.fell+c.gone) >= 2*c.counted && !c.near() }
+
+// near reports whether counters fell to what a process hardly counts from its start to
+// its first page: another one had them.
+func (c *changes) near() bool { return c.counted >= fallen && c.kept > 0.5 }
+
+// leaps reports whether nearly all that was counted is new.
+func (c *changes) leaps() bool { return c.counted >= fallen && c.grown >= far }
+
+// goesOn reports whether the counters are those of the same process, as far as
+// counters show it.
+func (c *changes) goesOn() bool { return 10*(c.fell+c.gone) <= c.counted && c.grown < far }
 
 // nowhere is the place of a counter that a page has not got.
 const nowhere = exposition.Place(math.MaxUint32)
 
 // find gives the places of the marks on a page of another shape.
-func (m *Marks) find(read *engine.Page) []exposition.Place {
-	at := make(map[uint64]exposition.Place)
-	for _, s := range read.Sources() {
-		at[s.Labels.Hash()] = s.Place
+func (m *marks) find(read *engine.Page, found *map[uint64]exposition.Place) []exposition.Place {
+	if *found == nil {
+		*found = make(map[uint64]exposition.Place)
+		for _, s := range read.Sources() {
+			(*found)[s.Labels.Hash()] = s.Place
+		}
 	}
 	var places []exposition.Place
 	for _, i := range marked(m.read) {
-		place, ok := at[m.read.Shape().WatchedLabels(i).Hash()]
+		place, ok := (*found)[m.read.Shape().WatchedLabels(i).Hash()]
 		if !ok {
 			place = nowhere
 		}

@@ -81,7 +81,7 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 			for range random.IntN(most) {
 				sum, count = sum+random.ExpFloat64(), count+1
 			}
-			w.push(int64(page)*int64(5*time.Second), []float64{sum, count})
+			w.push(int64(page)*int64(5*time.Second), []float64{sum, count}, continues)
 		}
 		return w
 	}
@@ -108,10 +108,10 @@ func TestTheDifferenceOfMeansHoldsTheTruth(t *testing.T) {
 func sums(grows ...float64) *Window {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
 	sum := 0.0
-	w.push(0, []float64{0, 0})
+	w.push(0, []float64{0, 0}, continues)
 	for i, by := range grows {
 		sum += by
-		w.push(int64(i+1)*int64(5*time.Second), []float64{sum, float64(i + 1)})
+		w.push(int64(i+1)*int64(5*time.Second), []float64{sum, float64(i + 1)}, continues)
 	}
 	return w
 }
@@ -134,7 +134,7 @@ func TestMeansOfWhichOneIsNotKnownAreNotCompared(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
 	for page := range 10 {
 		n := float64(page)
-		w.push(int64(page)*int64(5*time.Second), []float64{n * n, n, min(n, 1), min(n, 1)})
+		w.push(int64(page)*int64(5*time.Second), []float64{n * n, n, min(n, 1), min(n, 1)}, continues)
 	}
 	newer, older := front{model: "m", version: "2"}, front{model: "m", version: "1"}
 	of := func(known, unknown front) difference {

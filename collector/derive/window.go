@@ -52,7 +52,7 @@ func (r *ring) kept(row, column int) float64 { return r.rows[row*r.columns+colum
 
 // Stats counts what interrupted windows.
 type Stats struct {
-	// Resets are counters that fell, Restarts pages on which [restartFalls] did.
+	// Resets are counters that fell, Restarts processes that began again.
 	Resets, Restarts uint64
 	// Gaps are scrapes that came too late after the one before.
 	Gaps uint64
@@ -82,10 +82,6 @@ const lateAfter = 2.5
 
 // never is a time no page has.
 const never = math.MaxInt64
-
-// restartFalls is how many counters must fall in one scrape for the whole
-// server to have restarted; Triton has no start time on its page.
-const restartFalls = 3
 
 // newWindow returns an empty window over columns of which some are counters,
 // for pages that come once an interval.
@@ -147,8 +143,9 @@ func (w *Window) begin(columns []int) {
 }
 
 // push adds the values of one page; row is copied. It returns false, and leaves
-// the window as it is, when the page is not younger than the last.
-func (w *Window) push(at int64, row []float64) bool {
+// the window as it is, when the page is not younger than the last. Over a page that
+// does not continue the one before nothing is made of both.
+func (w *Window) push(at int64, row []float64, t turn) bool {
 	if w.count > 0 && at <= w.now {
 		w.stats.ClockJumps++
 		return false
@@ -158,11 +155,15 @@ func (w *Window) push(at int64, row []float64) bool {
 	if w.count > 0 && !whole {
 		w.stats.Gaps++
 	}
-	if falls >= restartFalls {
-		w.stats.Restarts++
+	if t != continues {
 		w.restarted, whole = at, false
 	}
-	w.stats.Resets += uint64(falls)
+	if t == restarts {
+		w.stats.Restarts++
+	}
+	if t != breaks {
+		w.stats.Resets += uint64(falls)
+	}
 	if !whole {
 		w.unbroken = at
 	}

@@ -67,7 +67,7 @@ func TestWindowRate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			w := oneCounter()
 			for _, p := range tc.pages {
-				w.push(at(p.at), []float64{p.value})
+				w.push(at(p.at), []float64{p.value}, continues)
 			}
 			got, ok := rateIn(w, 0)
 			require.Equal(t, !tc.none, ok)
@@ -80,28 +80,28 @@ func TestWindowRate(t *testing.T) {
 
 func TestWindowCountsWhatInterruptedIt(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
-	w.push(at(0), []float64{10, 10, 10, 5})
-	w.push(at(5), []float64{11, 11, 11, 1})
+	w.push(at(0), []float64{10, 10, 10, 5}, continues)
+	w.push(at(5), []float64{11, 11, 11, 1}, continues)
 	require.Equal(t, Stats{}, w.stats, "a gauge that falls is no reset")
-	w.push(at(10), []float64{1, 12, 12, 1})
+	w.push(at(10), []float64{1, 12, 12, 1}, continues)
 	require.Equal(t, Stats{Resets: 1}, w.stats)
 	_, ok := rateIn(w, 0)
 	require.False(t, ok, "the counter that fell has no rate")
 	_, ok = rateIn(w, 1)
 	require.True(t, ok, "its neighbours keep theirs")
-	w.push(at(15), []float64{0, 0, 0, 0})
+	w.push(at(15), []float64{0, 0, 0, 0}, restarts)
 	require.Equal(t, Stats{Resets: 4, Restarts: 1}, w.stats)
-	w.push(at(60), []float64{1, 1, 1, 0})
+	w.push(at(60), []float64{1, 1, 1, 0}, continues)
 	require.Equal(t, uint64(1), w.stats.Gaps)
-	require.False(t, w.push(at(60), []float64{2, 2, 2, 0}))
+	require.False(t, w.push(at(60), []float64{2, 2, 2, 0}, continues))
 	require.Equal(t, uint64(1), w.stats.ClockJumps)
 }
 
 func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
-	w.push(at(0), []float64{10, 10, 10, 0})
-	w.push(at(5), []float64{20, 20, 20, 0})
-	w.push(at(10), []float64{0, 0, 0, 7})
+	w.push(at(0), []float64{10, 10, 10, 0}, continues)
+	w.push(at(5), []float64{20, 20, 20, 0}, continues)
+	w.push(at(10), []float64{0, 0, 0, 7}, restarts)
 	for column := range 4 {
 		_, ok := rateIn(w, column)
 		require.False(t, ok, "column %d: its growth began in another life", column)
@@ -110,11 +110,11 @@ func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
 
 func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
 	old := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	old.push(at(0), []float64{0, 100})
-	old.push(at(5), []float64{50, 200})
+	old.push(at(0), []float64{0, 100}, continues)
+	old.push(at(5), []float64{50, 200}, continues)
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true})
 	w.adopt(old, []int{-1, 1, 0})
-	w.push(at(10), []float64{7, 300, 100})
+	w.push(at(10), []float64{7, 300, 100}, continues)
 	_, ok := rateIn(w, 0)
 	require.False(t, ok, "a new column has no values before")
 	v, ok := rateIn(w, 1)
@@ -128,7 +128,7 @@ func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
 func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
 	w := newWindow(time.Minute, 10*time.Millisecond, []bool{true})
 	for i := range 20_000 {
-		w.push(int64(i)*int64(10*time.Millisecond), []float64{float64(i)})
+		w.push(int64(i)*int64(10*time.Millisecond), []float64{float64(i)}, continues)
 	}
 	require.LessOrEqual(t, w.count, maxRows+3)
 	v, ok := rateIn(w, 0)
@@ -157,7 +157,7 @@ func FuzzWindowRateStaysWithinWhatHappened(f *testing.F) {
 				fastest = max(fastest, grow/(float64(step)/1e9))
 			}
 			fell := w.count > 0 && value < w.current[0]
-			w.push(now, []float64{value})
+			w.push(now, []float64{value}, continues)
 			rate, ok := rateIn(w, 0)
 			require.False(t, ok && fell, "no rate on the page of a reset")
 			if ok {

@@ -129,6 +129,8 @@ func dynamoWorker() []Meaning {
 			Unless: ofEngines("trtllm_kv_cache_utilization", dynamoMock+"kv_cache_usage_perc", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
 		},
 		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: []string{rank + "=rank"}, Unless: ofEngines("trtllm_kv_cache_hit_rate")},
+		// The frontend and each worker name themselves (seen in 1.6.1).
+		{Name: c + "uptime_seconds", Signal: ProcessUptime, Scope: OfServer, Counter: true, Dims: []string{"worker_id"}},
 		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Counter: true, Const: "reason=aborted", Outcome: &Outcome{Usual: ClassCanceled}},
 	}
 }

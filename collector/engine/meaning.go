@@ -149,7 +149,7 @@ func newIndex(e Engine) Index {
 		m.Counter = counter
 		index[m.Name] = append(index[m.Name], Indexed{m, part})
 	}
-	for _, m := range e.Meanings() {
+	for _, m := range slices.Concat(e.Meanings(), anyProcess()) {
 		switch m.Form {
 		case Single:
 			add(m, "", PartValue, m.Counter)

@@ -54,6 +54,7 @@ type said struct {
 	buckets map[string]string
 	// watched are the places of series of which the value counts.
 	watched map[Signal][]int
+	process processSigns
 }
 
 // reading is one watched series in one of its meanings.

@@ -106,6 +106,7 @@ func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody str
 		if slices.Contains(counted(), m.Signal) {
 			p.watched[m.Signal] = append(p.watched[m.Signal], at)
 		}
+		p.process.read(m, at, lset)
 		if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
 			p.inner = append(p.inner, name)
 		}

@@ -174,6 +174,13 @@ const (
 	HostMemoryTotal   Signal = "host_memory_total_bytes"
 )
 
+// The signals of the process that shows a page: when it began, as a Unix time, and
+// how long ago that was, by labels that name it.
+const (
+	ProcessStarted Signal = "process_started_timestamp_seconds"
+	ProcessUptime  Signal = "process_uptime_seconds"
+)
+
 // What servers answer over their API, for families that are made of it.
 const (
 	// AnswersHealth says that the server says whether it is ready, AnswersLive

@@ -132,7 +132,7 @@ var table = [...]Family{
 	TargetTypeConflicts:      {"target_type_conflicts_total", counter, "Families for which the target's own page gives two types.", nil},
 	TargetShapeChanges:       {"target_shape_changes_total", counter, "Pages of the target that differed from the one before in more than values.", nil},
 	TargetCounterResets:      {"target_counter_resets_total", counter, "Counters of the target that fell between two scrapes.", nil},
-	TargetRestarts:           {"target_restarts_total", counter, "Times that many counters of the target fell at once, as when its server restarts.", nil},
+	TargetRestarts:           {"target_restarts_total", counter, "Times that the server of the target began again: it says another start, or nearly all of its counters fell at once. Processes that answer in turn are none.", nil},
 	TargetScrapeFailures:     {"target_scrape_failures_total", counter, "Failed scrapes of the target by reason.", []string{"reason"}},
 	TargetSeriesDropped:      {"target_series_dropped_total", counter, "Series of the target's pages that were left out, by reason.", []string{"reason"}},
 	TargetSeriesLeftOut:      {"target_series_left_out", gauge, "Series of the target's page that limits.output_series or limits.output_bytes keeps off /metrics, whole families; absent while there are none.", nil},

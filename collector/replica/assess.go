@@ -23,6 +23,8 @@ type shown struct {
 	// again.
 	known *assess.Known
 	about series.Known
+	// processes are those of [assess.Evidence].
+	processes int
 }
 
 // assess judges the replica after a scrape, or after an answer of its API, and
@@ -37,6 +39,7 @@ func (r *Replica) assess(failed error) {
 	}
 	e := r.evidence(failed)
 	v := assess.Judge(&e)
+	r.shown.processes = e.Processes
 	s := &r.status
 	s.APIURL = r.answers.Seen(r.api())
 	if string(v.State) != s.State {
@@ -102,10 +105,12 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		return e
 	}
 	c := r.numbers.deriver.Conditions()
-	e.Failing, e.Unrouted = c.Failing, r.page.Last().Unrouted()
-	e.Still, e.Came = c.Still, r.status.LastSuccess
-	e.Unanswered = r.unanswered(e.Came.Add(-c.Still.For))
-	e.RefusedFailed = r.server.Engine.Quirks(r.page.Last()).RefusedFailed
+	e.Processes = r.numbers.deriver.Processes()
+	e.Unrouted, e.RefusedFailed = r.page.Last().Unrouted(), r.server.Engine.Quirks(r.page.Last()).RefusedFailed
+	if e.Processes == 0 { // What stands still or fails is seen over pages of one process.
+		e.Failing, e.Still, e.Came = c.Failing, c.Still, r.status.LastSuccess
+		e.Unanswered = r.unanswered(e.Came.Add(-c.Still.For))
+	}
 	if k := r.shown.known; k != nil {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}
@@ -164,7 +169,7 @@ func (r *Replica) present() {
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&series.Facts{
 		Own: r.page.identity.Own, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
-		Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
+		Processes: r.shown.processes, Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
 	})
 }
 

@@ -48,7 +48,7 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 		return
 	case !first && p.Err == nil:
 		raw, err := r.parse(p)
-		if err != nil || !r.another(raw) {
+		if err != nil || !r.another(p, raw) {
 			r.conclude(p, raw, err)
 			return
 		}

@@ -74,6 +74,41 @@ func TestAServerThatStartedAgainIsAskedWhoItIs(t *testing.T) {
 	})
 }
 
+func TestProcessesInTurnAreAskedNoMoreAndHoldNoPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		counters := func(n int, more string) string {
+			return fmt.Sprintf("nv_inference_request_success{model=\"m\"} %d\nnv_inference_count{model=\"m\"} %d\nnv_inference_exec_count{model=\"m\"} %d\n%s", n, n, n, more)
+		}
+		s := step(t, tritonAnswers(), func(_ *target.Target, p *Pool) { p.IdentityInterval = time.Hour })
+		waited, asked := 0, 0
+		for n := range 40 {
+			s.change(func(now *answering) {
+				now.page, now.apiTakes = counters(1000+n, ""), 200*time.Millisecond
+				if n%2 == 1 {
+					now.page = counters(90000+n, "nv_inference_request_failure{model=\"m\"} 0\n")
+				}
+			})
+			s.due()
+			if s.after(0).Scrapes == uint64(n) {
+				waited++
+			}
+			s.after(5 * time.Second)
+			if n == 10 {
+				asked = s.count("/v2")
+			}
+		}
+		require.LessOrEqual(t, waited, 2, "the first page, and the first that fell")
+		require.Equal(t, asked, s.count("/v2"))
+		status := s.after(0)
+		require.Equal(t, "look", status.Severity)
+		require.Contains(t, status.StateReason, "2 processes answer here in turn")
+		require.LessOrEqual(t, s.numbers.deriver.Stats().Restarts, uint64(1))
+		s.shows("llm_server_processes{")
+		require.NotContains(t, s.page(), "llm_server_requests_per_second{")
+	})
+}
+
 // The restart is over before the next page, which is the first sign of it.
 func TestNoSampleOfANewProcessHasTheVersionOfTheOldOne(t *testing.T) {
 	t.Parallel()

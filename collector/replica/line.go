@@ -30,7 +30,6 @@ func (r *Replica) conclude(p *fetch.Page, raw *exposition.Block, err error) {
 	if err == nil {
 		shape = raw.Shape()
 		r.tally.Count(raw.Shape().Drops())
-		r.page.marks.Take(raw, r.page.Last())
 	}
 	before, asleep := r.status, r.slot.Asleep()
 	r.slot.Update(func() (next snapshot.Snapshot) {

@@ -17,10 +17,8 @@ type page struct {
 
 	// identity is what the labels are made of; nil before the first page.
 	identity *identity.Identity
-	// marks are what a restart is seen by before its page is published; fell is
-	// true when the page before waited for it.
-	marks derive.Marks
-	fell  bool
+	// fell is true when the page before waited because its process began again.
+	fell bool
 }
 
 // numbers are the windows that derived series are computed from.
@@ -82,7 +80,8 @@ func (r *Replica) read(raw *exposition.Block, p *fetch.Page) error {
 		return err
 	}
 	r.page.identity.Page, r.shown.known = r.page.Last(), nil
-	if news == parse.AnotherShape {
+	// Of several processes each has series of its own: that is no news.
+	if news == parse.AnotherShape && r.numbers.deriver.Processes() == 0 {
 		r.tally.Reshaped++
 	}
 	return nil

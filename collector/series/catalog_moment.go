@@ -68,6 +68,13 @@ var moments = sync.OnceValue(func() []moment {
 			"measured by the exporter", engine.AnswersHealth,
 			func(h *api.Health) (float64, bool) { return h.Took.Seconds(), h.API != engine.APIUnknown }),
 
+		{
+			derive.AboutReplica("processes", derive.OfReplica, nil,
+				"How many processes answer at the address of the replica, in turn or at random; absent where no more than one is known to. Nothing is derived of the growth of their counters.",
+				"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them"),
+			"processes", func(now *Facts) (float64, bool) { return float64(now.Processes), now.Processes > 0 },
+		},
+
 		iterations("iteration_stats_failures_total", derive.Exact,
 			"Requests for iteration statistics that had no usable answer. Servers before 1.3.0 do not answer while requests are in flight.",
 			"GET /metrics (JSON)",

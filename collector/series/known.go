@@ -37,6 +37,9 @@ type Facts struct {
 	Known   *assess.Known
 	Answers *api.Answers
 	Canary  *canary.Record
+	// Processes is how many answer at the address in turn, 0 where no more than one is
+	// known to.
+	Processes int
 	// Before are the shapes of the blocks whose series are before these, nil for
 	// none.
 	Before [2]*exposition.Shape

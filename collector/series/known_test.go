@@ -59,6 +59,14 @@ func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
 	require.Equal(t, states(`pool_id="q",`, assess.Failing), text(k.Block(now)), "its labels are others")
 }
 
+func TestProcessesAreShownWhereSeveralAnswer(t *testing.T) {
+	var k series.Known
+	now := facts()
+	require.NotContains(t, text(k.Block(now)), "processes", "no more than one is known to")
+	now.Processes = 3
+	require.Equal(t, "llm_server_processes 3\n"+states("", assess.Ready), text(k.Block(now)))
+}
+
 func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 	for _, c := range []struct {
 		says   string

@@ -1,0 +1,299 @@
+package derive_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// address is an address at which several processes of vLLM may answer.
+type address struct {
+	t       *testing.T
+	cache   *exposition.Cache
+	read    *engine.Page
+	deriver *derive.Deriver
+	now     time.Duration
+	// fastest is the highest rate of tokens that was shown, rates on how many pages
+	// there was one, began how many seemed to be of a process that began again.
+	fastest      float64
+	rates, began int
+	shown        shown
+}
+
+// newAddress is asked every second, over windows of a minute.
+func newAddress(t *testing.T, kind engine.Kind) *address {
+	t.Helper()
+	b := newTarget(t, kind, "m")
+	b.opts.Interval = time.Second
+	return &address{t: t, cache: b.cache, deriver: derive.NewDeriver(b.opts)}
+}
+
+// page takes one page a second after the one before.
+func (a *address) page(text string) values {
+	a.t.Helper()
+	raw := a.cache.Block()
+	require.NoError(a.t, a.cache.Parse(raw, []byte(text), ""))
+	defer raw.Release()
+	if a.read == nil || a.read.Shape() != raw.Shape() {
+		e, _ := engine.Of(kindOf(text))
+		a.read = engine.ReadPage(e, raw)
+	}
+	a.now += time.Second
+	if a.deriver.BeganAgain(a.now, raw, a.read) {
+		a.began++
+	}
+	out := a.deriver.Follow(a.now, raw, a.read)
+	out.Settle()
+	defer out.Release()
+	v := a.shown.values(out)
+	for series, rate := range v {
+		if strings.HasPrefix(series, "generation_tokens_per_second{") {
+			a.fastest = max(a.fastest, rate)
+			a.rates++
+		}
+	}
+	return v
+}
+
+// kindOf is the kind that a page of these tests is of.
+func kindOf(text string) string {
+	if strings.Contains(text, "dynamo_") {
+		return "dynamo"
+	}
+	return "vllm"
+}
+
+// worker is one process: it began at a time, had counted so much when the test
+// began, and makes ten requests of ten tokens a second.
+type worker struct {
+	born    float64
+	counted int
+	id      string
+	idle    bool
+}
+
+// page is what it shows after some seconds.
+func (w worker) page(second int) string {
+	n := w.counted
+	if !w.idle {
+		n += 10 * second
+	}
+	var b strings.Builder
+	for _, c := range []struct {
+		name string
+		by   int
+	}{{"prompt_tokens_total{", 30}, {"generation_tokens_total{", 10}, {"request_success_total{finished_reason=\"stop\",", 1}, {"num_preemptions_total{", 0}} {
+		fmt.Fprintf(&b, "vllm:%sengine=\"0\",model_name=\"m\"} %d\n", c.name, c.by*n)
+	}
+	fmt.Fprintf(&b, "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 3\n")
+	if w.born > 0 {
+		fmt.Fprintf(&b, "process_start_time_seconds %f\n", w.born)
+	}
+	if w.id != "" {
+		fmt.Fprintf(&b, "dynamo_component_uptime_seconds{worker_id=%q} %d\n", w.id, n)
+	}
+	return b.String()
+}
+
+// inTurn has workers answer one after the other.
+func inTurn(second, of int) int { return second % of }
+
+func TestProcessesThatAnswerInTurnAreSeen(t *testing.T) {
+	draw := rand.New(rand.NewPCG(1, 2))
+	random := func(_, of int) int { return draw.IntN(of) }
+	seldom := func(second, _ int) int { return min(1, second%100/99) }
+	oldest := func(n int, each worker) (all []worker) {
+		for i := range n {
+			w := each
+			if w.born > 0 {
+				w.born += float64(1000 * i)
+			}
+			w.counted *= int(math.Pow(8, float64(i)))
+			if w.id != "" {
+				w.id = fmt.Sprint(i)
+			}
+			all = append(all, w)
+		}
+		return all
+	}
+	for _, c := range []struct {
+		says     string
+		kind     engine.Kind
+		workers  []worker
+		next     func(second, of int) int
+		restarts uint64
+		exactly  bool
+	}{
+		{"two that say when they began", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}, inTurn, 1, true},
+		{"two of which the older answers second", engine.VLLM, []worker{{born: 1.70001e9, counted: 90000}, {born: 1.7e9, counted: 100}}, inTurn, 1, true},
+		{"ten in the order in which they began", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), inTurn, 2, true},
+		{"ten at random", engine.VLLM, oldest(10, worker{born: 1.7e9, counted: 100}), random, 3, true},
+		{"one of a hundred pages is of another", engine.VLLM, oldest(2, worker{born: 1.7e9, counted: 100}), seldom, 1, true},
+		{"idle twins that began apart", engine.VLLM, []worker{{born: 1.7e9, idle: true}, {born: 1.70001e9, idle: true}}, inTurn, 1, true},
+		{"two that name themselves", engine.Dynamo, oldest(2, worker{id: "a", counted: 100}), inTurn, 1, true},
+		{"workers that began together", engine.VLLM, []worker{{born: 1.7e9, counted: 100}, {born: 1.7e9 + 0.05, counted: 90000}}, inTurn, 1, true},
+		{"two that do not say, the lower first", engine.VLLM, []worker{{counted: 100}, {counted: 90000}}, inTurn, 1, true},
+		{"two that do not say, the higher first", engine.VLLM, []worker{{counted: 90000}, {counted: 100}}, inTurn, 1, true},
+		{"two that do not say and are nearly alike", engine.VLLM, []worker{{counted: 9000}, {counted: 8000}}, inTurn, 0, true},
+		{"one that counted, one idle", engine.VLLM, []worker{{counted: 9000}, {idle: true}}, inTurn, 2, true},
+		{"three that do not say", engine.VLLM, oldest(3, worker{counted: 1000}), inTurn, 2, false},
+		{"ten that do not say", engine.VLLM, oldest(10, worker{counted: 1000}), inTurn, 2, false},
+		{"ten that do not say, at random", engine.VLLM, oldest(10, worker{counted: 1000}), random, 4, false},
+		{"four of one server that began together", engine.VLLM, []worker{{born: 1.7e9, counted: 1000}, {born: 1.7e9 + 0.03, counted: 1070}, {born: 1.7e9 + 0.06, counted: 1140}, {born: 1.7e9 + 0.09, counted: 1210}}, inTurn, 0, false},
+		{"two that are nearly alike, at random", engine.VLLM, []worker{{counted: 1000}, {counted: 1050}}, random, 0, false},
+		{"one of a hundred pages is of another, higher", engine.VLLM, []worker{{counted: 1000}, {counted: 90000}}, seldom, 0, true},
+		{"one of a hundred pages is of another, lower", engine.VLLM, []worker{{counted: 90000}, {counted: 1000}}, seldom, 2, true},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			a := newAddress(t, c.kind)
+			most := 0
+			for second := range 250 {
+				a.page(c.workers[c.next(second, len(c.workers))].page(second))
+				most = max(most, a.deriver.Processes())
+			}
+			if c.exactly {
+				require.Equal(t, len(c.workers), most)
+			} else {
+				require.GreaterOrEqual(t, most, 2)
+			}
+			require.LessOrEqual(t, a.deriver.Stats().Restarts, c.restarts)
+			require.Less(t, a.fastest, 300.0, "each makes 100 tokens a second")
+		})
+	}
+}
+
+func TestAProcessThatReplacesAnotherIsARestart(t *testing.T) {
+	// lives are processes, each of which answers for some seconds.
+	type life struct {
+		worker
+
+		seconds int
+	}
+	alive := func(n, seconds int, born, apart float64) (all []life) {
+		for i := range n {
+			w := worker{}
+			if born > 0 {
+				w.born = born + apart*float64(i)
+			}
+			all = append(all, life{w, seconds})
+		}
+		return all
+	}
+	for _, c := range []struct {
+		says     string
+		lives    []life
+		restarts uint64
+	}{
+		{"it begins at 0", alive(2, 60, 1.7e9, 60), 1},
+		{"it begins at 0 and does not say when", alive(2, 60, 0, 0), 1},
+		{"it has counted more already", []life{{worker{born: 1.7e9, counted: 100}, 60}, {worker{born: 1.75e9, counted: 90000}, 60}}, 1},
+		{"a rollout twice within a minute", alive(3, 20, 1.7e9, 20), 2},
+		{"a rollout twice within a minute, of those that began long before", alive(3, 20, 1.7e9, 1e6), 2},
+		{"a loop of crashes", alive(30, 4, 1.7e9, 4), 29},
+		{"a loop of crashes, each of one page", alive(30, 1, 1.7e9, 3), 29},
+		{"a loop of crashes of one that does not say when it began", alive(30, 4, 0, 0), 29},
+		{"and one that lives longer each time", []life{{worker{}, 3}, {worker{}, 6}, {worker{}, 12}, {worker{}, 24}, {worker{}, 48}}, 4},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			a := newAddress(t, engine.VLLM)
+			for _, l := range c.lives {
+				for second := range l.seconds {
+					a.page(l.page(second + 1))
+					require.Zero(t, a.deriver.Processes())
+				}
+			}
+			require.Equal(t, c.restarts, a.deriver.Stats().Restarts)
+			require.Less(t, a.fastest, 300.0)
+		})
+	}
+}
+
+func TestAProcessAloneHasRates(t *testing.T) {
+	for _, c := range []struct {
+		says string
+		born func(second int) float64
+		// rates is on how many of a hundred pages there is a rate.
+		rates int
+	}{
+		{"its start is always the same", func(int) float64 { return 1.7e9 }, 99},
+		{"its start wavers", func(second int) float64 { return 1.7e9 + float64(second%3)*0.6 }, 89},
+		{"it does not say", func(int) float64 { return 0 }, 99},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			a := newAddress(t, engine.VLLM)
+			for second := range 100 {
+				a.page(worker{born: c.born(second), counted: 50}.page(second))
+			}
+			require.Zero(t, a.deriver.Processes())
+			require.Zero(t, a.deriver.Stats().Restarts)
+			require.Equal(t, c.rates, a.rates)
+		})
+	}
+}
+
+func TestProcessesInTurnHaveNoRatesUntilOneIsLeft(t *testing.T) {
+	a := newAddress(t, engine.VLLM)
+	two := []worker{{born: 1.7e9, counted: 100}, {born: 1.70001e9, counted: 90000}}
+	for second := range 30 {
+		a.page(two[second%2].page(second))
+	}
+	require.Zero(t, a.rates)
+	require.Equal(t, 2, a.deriver.Processes())
+	for second := range 62 {
+		a.page(two[0].page(30 + second))
+	}
+	require.Zero(t, a.deriver.Processes(), "no other answered for a window")
+	require.NotZero(t, a.rates)
+	require.LessOrEqual(t, a.began, 1)
+}
+
+func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
+	const (
+		prompt, tokens = "prompt_tokens_total{model_name=\"m\"} ", "generation_tokens_total{model_name=\"m\"} "
+		failed         = "request_failure_total{model_name=\"m\"} "
+		running        = "num_requests_running{model_name=\"m\"} "
+	)
+	lines := func(all ...string) string { return strings.Join(all, "\n") + "\n" }
+	before := lines(prompt+"500", tokens+"900", failed+"3", running+"4")
+	for _, c := range []struct {
+		says, before, after string
+		want                bool
+	}{
+		{"all go on", before, lines(prompt+"510", tokens+"905", failed+"3", running+"2"), false},
+		{"all begin at 0", before, lines(prompt+"0", tokens+"0", failed+"0", running+"0"), true},
+		{"all begin, and counted since", before, lines(prompt+"20", tokens+"40", failed+"1", running+"1"), true},
+		{"one alone fell", before, lines(prompt+"510", tokens+"2", failed+"3", running+"4"), false},
+		{"two fell and one is gone", before, lines(prompt+"5", tokens+"2", running+"4"), true},
+		{"all are gone", before, lines(running + "0"), true},
+		{"some are gone", before, lines(prompt+"510", running+"4"), false},
+		{"of what counted nothing nobody knows", lines(prompt+"0", tokens+"0", failed+"0", running+"4"), lines(running + "0"), false},
+		{"of two that counted both fell", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
+		{"the only one that counted fell", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
+		{"one fell and two are gone", before, lines(prompt+"5", running+"4"), true},
+		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newTarget(t, engine.NIM, "m")
+			read := func(text string) (*exposition.Block, *engine.Page) {
+				raw := b.cache.Block()
+				require.NoError(t, b.cache.Parse(raw, []byte(text), ""))
+				t.Cleanup(raw.Release)
+				return raw, engine.ReadPage(b.engine, raw)
+			}
+			raw, page := read(c.before)
+			require.False(t, b.deriver.BeganAgain(0, raw, page), "there was no page before")
+			b.deriver.Follow(0, raw, page)
+			raw, page = read(c.after)
+			require.Equal(t, c.want, b.deriver.BeganAgain(5*time.Second, raw, page))
+		})
+	}
+}
