@@ -185,7 +185,7 @@ func (p *Plan) survived(id string) Eval {
 	var pairs []pair
 	for _, f := range p.of(engine.ModelFailed, id) {
 		for _, s := range p.same(engine.ModelSuccess, f) {
-			if len(s.members) == 1 {
+			if len(s.members) == 1 && !p.takenOn(s) {
 				for _, c := range p.columnsOf(f.members) {
 					pairs = append(pairs, pair{c, p.column(s.members[0])})
 				}

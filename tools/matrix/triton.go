@@ -33,8 +33,8 @@ func tritons() []Server {
 		{
 			Name: "Triton, LLM-API model with the metrics module", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
-			Counts: engine.Classes(), Uncounted: true,
-			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm"); module(b, p) },
+			Counts: engine.Classes(),
+			page:   func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{
 			Name: "Triton, ResNet", Kind: engine.Triton, Facts: version("2.64.0", config("resnet", "onnxruntime", false)),
