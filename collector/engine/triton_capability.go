@@ -81,6 +81,8 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 		return no("model "+llm.Name+" is not loaded", "load the model")
 	case set == setLLMAPI:
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
+	case set == setModule:
+		return no("the model with the metrics module is not loaded", "load the model")
 	case set == setCore && p.Begins(vllmPrefix):
 		return no("Triton's vLLM backend does not publish it", cureVLLM)
 	case set == setCore:

@@ -52,7 +52,7 @@ const (
 // for people. What the server says of its models is believed first; the page
 // alone is not enough only for A and B before 24.08.
 func tritonSet(p *Page, f *Facts) (metricSet, string) {
-	if hasModule(p) {
+	if hadModule(p) {
 		return setModule, "the page has nv_llmapi_*, of the metrics module for the LLM-API backend"
 	}
 	llm, executor := tritonLLM(f, p), tritonExecutor(p)
