@@ -84,8 +84,21 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		},
 		{engine.Triton, engine.CanQueue, core, nil, "false, no model of TensorRT-LLM is on the page"},
 		{engine.Triton, engine.CanQueue, executor, nil, "false, the executor does not publish it"},
-		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"scheduled\"} 1\n", nil, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"},
-		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n", nil, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"},
+		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"scheduled\"} 1\n", nil, "true, waiting in the executor; what is beyond the executor's limit no metric shows"},
+		{engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\n", nil, "true, waiting in the executor; what is beyond the executor's limit no metric shows"},
+		{
+			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
+			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows",
+		},
+		{
+			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, waiting in the executor; what is beyond the executor's limit no metric shows",
+		},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
+			&engine.Facts{EngineVersion: "2.39.0", Models: []engine.ModelFacts{{Name: "m", Configured: true}}},
+			"false, this release keeps requests that could not be queued in nv_inference_pending_request_count for ever [Triton 23.11 (2.40.0) or later]",
+		},
 		{engine.Triton, engine.CanRunning, executor, nil, "false, the executor does not publish it"},
 		{engine.Triton, engine.CanRunning, core + "vllm:x 1\n", nil, "false, Triton's vLLM backend does not publish it [vLLM's own server, whose page has it]"},
 		{engine.Triton, engine.CanRunning, core, llm("python", "READY"), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},

@@ -35,19 +35,22 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 	case CanStall:
 		return t.judgeStall(k)
 	}
-	if c, ok := p.firstOf(name, tritonSources(p)); ok {
+	if c, ok := p.firstOf(name, tritonSources(k)); ok {
 		return c
 	}
 	return t.without(name, k)
 }
 
 // tritonSources are what capabilities come from where one signal or two say all.
-func tritonSources(p *Page) []source {
+func tritonSources(k *Known) []source {
 	const (
-		queues = "pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"
 		blocks = "used and all blocks of the KV cache"
 		live   = "vllm:generation_tokens_total, with each iteration"
 	)
+	p, queues := k.Page, "waiting in the executor; what is beyond the executor's limit no metric shows"
+	if p.Has(ModelPending) && pendingHolds(k) {
+		queues = "pending in Triton and " + queues
+	}
 	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
 	if p.Begins(vllmPrefix) {
 		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}

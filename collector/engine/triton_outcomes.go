@@ -110,10 +110,16 @@ func (t *tritonPage) queues(k *Known) bool {
 	})
 }
 
+// pendingHolds says whether the count of pending requests is right in the server's
+// release, as far as that is known.
+func pendingHolds(k *Known) bool { return (&Meaning{Unless: pendingLeaks()}).Holds(k.Facts.version()) }
+
 // judgeQueues judges whether what is pending in Triton is all that waits.
 func (t *tritonPage) judgeQueues(k *Known) target.Check {
 	unknown := t.fronts(k)[TrustUnknown]
 	switch {
+	case !pendingHolds(k):
+		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count for ever", "Triton 23.11 (2.40.0) or later")
 	case t.queues(k):
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	case len(unknown) > 0:
@@ -136,7 +142,7 @@ func (t *tritonPage) judgeStall(k *Known) target.Check {
 		return yes("the count of tokens, while requests run")
 	case p.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
-	case p.Has(ModelPending) && t.queues(k):
+	case p.Has(ModelPending) && pendingHolds(k) && t.queues(k):
 		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
 	}
 	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))
