@@ -116,7 +116,7 @@ func (p *Plan) falsified(g *group) bool {
 // hand-over in models that hand over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
-	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration,
+	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,
 		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
 		return true
 	default:

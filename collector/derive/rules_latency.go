@@ -57,10 +57,21 @@ func firstTokens() histograms {
 	return orFirstResponse(engine.FirstToken, true)
 }
 
-// wholeRequests are the times of requests: as exposed, or the times to the first
-// response of entry models that do not stream, which is their last.
+// wholeRequests are the times of requests: as exposed, of an engine or of a model that
+// does not hand them over, or the times to the first response of entry models that do
+// not stream, which is their last.
 func wholeRequests() histograms {
-	return orFirstResponse(engine.RequestDuration, false)
+	h := orFirstResponse(engine.RequestDuration, false)
+	orFirst := h.of
+	h.inputs = h.inputs.or(anyOf(engine.ModelRequestTimes))
+	h.of = func(p *Plan, id string, at front) []*group {
+		times := p.at(engine.ModelRequestTimes, id, at)
+		if len(p.of(engine.RequestDuration, id)) > 0 || len(times) == 0 || !p.trusted(at.model) {
+			return orFirst(p, id, at)
+		}
+		return times
+	}
+	return h
 }
 
 // orFirstResponse are the histograms of a signal, or else the first responses of

@@ -133,6 +133,8 @@ func (*tritonPage) judgeQuantiles(k *Known) target.Check {
 	switch {
 	case p.Has(ModelFirstResponse):
 		return yes("buckets of the first response")
+	case p.Has(ModelRequestTimes):
+		return yes("buckets of nv_inference_request_duration_histogram_us")
 	case p.Has(ModelRequestDuration):
 		return yes("quantiles of request summaries, over their last minute; they cannot be added up over replicas")
 	case p.Has(RequestDuration):

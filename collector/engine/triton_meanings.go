@@ -67,6 +67,9 @@ func coreMeanings() []Meaning {
 		// What Triton shows when --metrics-config asks for it. Quantiles of a summary are
 		// of its last minute, and not a number while no request ended in it.
 		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
+		// In no release yet (core, pull request 474): of requests that succeeded, bounds up
+		// to 100 ms unless the model's config has others.
+		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Form: Histogram, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_compute_input_summary_us", Signal: ModelInputDuration, Form: Summary, Shift: micro, Scope: OfModel},
