@@ -57,6 +57,6 @@ nv_llmapi_info{model="tensorrt_llm",module_version="1",tensorrt_llm_version="1.0
 	require.Equal(t, engine.SourcePage, source)
 	for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanRunning, engine.CanKVCache} {
 		require.Equal(t, "false, model tensorrt_llm is not loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p, Facts: facts}), name)
-		require.Equal(t, "false, the model with the metrics module is not loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p}), name)
+		require.Equal(t, "false, no model is loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p}), name)
 	}
 }

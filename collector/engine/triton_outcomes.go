@@ -15,7 +15,7 @@ func (t *tritonPage) judgeOutcomes(k *Known) target.Check {
 	case p.Has(RequestsFinished) && t.CountsFailures(p):
 		return yes("the engine counts its own requests, and its failures")
 	case !p.Has(ModelRequestSeconds):
-		return countersOff()
+		return countersOff(p)
 	}
 	by := t.fronts(k)
 	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
@@ -74,7 +74,7 @@ func (t *tritonPage) judgeWhole(k *Known) target.Check {
 	case p.Has(RequestDuration):
 		return yes("vllm:e2e_request_latency_seconds")
 	case !p.Has(ModelRequestSeconds):
-		return countersOff()
+		return countersOff(p)
 	case set == setLLMAPI, len(by[TrustYes]) > 0 && len(by[TrustNo]) == 0:
 		return no(handedOver, cureEarly(k))
 	case len(by[TrustNo]) > 0:
@@ -83,8 +83,12 @@ func (t *tritonPage) judgeWhole(k *Known) target.Check {
 	return t.unknown(k, by[TrustUnknown])
 }
 
-// countersOff says that Triton counts nothing.
-func countersOff() target.Check {
+// countersOff says that Triton counts nothing, or that none of its counters are there,
+// as on a page of which only a part is passed on.
+func countersOff(p *Page) target.Check {
+	if !p.Has(ModelSuccess) {
+		return no("the page has no nv_inference_request_success of any model", "")
+	}
 	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 }
 
