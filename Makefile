@@ -242,6 +242,7 @@ check-picker: ## Have the endpoint picker of the Gateway API inference extension
 
 # The Triton wheels of tools/triton/pins.tsv. Exit code 3 of triton.sh: this machine cannot run them.
 TRITON_2_51 := $(CACHE)/triton/0.7.0
+TRITON_2_44 := $(CACHE)/triton/0.5.5
 TRITON_2_36 := $(CACHE)/triton/0.4.0
 
 # This test waits a minute for its load while the others run. A client that gets no processor has its answers later than the server
@@ -250,13 +251,13 @@ TRITON_TRUTH := ^TestDerivedValuesAreTrueOfTriton$$
 
 .PHONY: e2e-triton
 e2e-triton: build $(TOOLS)/promtool ## Run the binary against real Triton servers on loopback (CPU only).
-	@for dir in $(TRITON_2_51) $(TRITON_2_36); do \
+	@for dir in $(TRITON_2_51) $(TRITON_2_44) $(TRITON_2_36); do \
 		code=0; PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install "$$dir" "$${dir##*/}" || code=$$?; \
 		if [ $$code = 3 ] && [ "$${CI:-}" != true ]; then echo 'e2e-triton: skipped'; exit 0; fi; \
 		[ $$code = 0 ] || exit $$code; \
 	done; \
 	$(GO) test $(VET) -c -tags e2e_triton -o $(CACHE)/triton/e2e.test ./cmd/trtllm_exporter/e2e; \
-	export TRITON_DIR_2_51=$(TRITON_2_51) TRITON_DIR_2_36=$(TRITON_2_36) TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool; \
+	export TRITON_DIR_2_51=$(TRITON_2_51) TRITON_DIR_2_44=$(TRITON_2_44) TRITON_DIR_2_36=$(TRITON_2_36) TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMTOOL=$(TOOLS)/promtool; \
 	cd cmd/trtllm_exporter/e2e; \
 	compare() { $(CACHE)/triton/e2e.test -test.timeout 10m -test.run '$(TRITON_TRUTH)' >$(CACHE)/triton/truth.log 2>&1; }; \
 	compare & comparing=$$!; \
@@ -515,7 +516,7 @@ ci: ## Everything that a change has to pass.
 fetch:
 	-for tool in $(filter-out manifests querycheck,$(CI_MODULES)); do $(GO) -C tools/$$tool list -deps $(PROM_TAGS) tool >/dev/null || :; done
 	-for tests in . tools/querycheck tools/manifests; do $(GO) -C $$tests list -deps -test ./... >/dev/null || :; done
-	-for wheel in $(notdir $(TRITON_2_51) $(TRITON_2_36)); do PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install $(CACHE)/triton/$$wheel $$wheel || :; done
+	-for wheel in $(notdir $(TRITON_2_51) $(TRITON_2_44) $(TRITON_2_36)); do PIP_NO_CACHE_DIR=1 tools/triton/triton.sh install $(CACHE)/triton/$$wheel $$wheel || :; done
 	-PIP_NO_CACHE_DIR=1 tools/dynamo/dynamo.sh install
 	-PIP_NO_CACHE_DIR=1 tools/pytest/pytest.sh --version
 

@@ -47,10 +47,10 @@ var families = sync.OnceValue(func() []family {
 			"GET /v2/models/{model}/config, /v1/models", engine.AnswersIndex, engine.AnswersModels), eachModel(infoSeries)},
 		{about("model_parameters_info", derive.OfModel, engine.ModelParameters(),
 			"1 with those parameters of the model's config that decide how TensorRT-LLM batches and what it loads.",
-			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachModel(parameterSeries)},
+			"parameters of GET /v2/models/{model}/config", engine.AnswersConfig), eachConfig(parameterSeries)},
 		{about("model_config_hash_info", derive.OfModel, []string{"sha256"},
 			"1 with the beginning of the SHA-256 of the model's config. Instance names, GPUs, host policies, metric tags and parameters that name devices or processes do not count.",
-			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachModel(func(m *target.Model, add adder) {
+			"GET /v2/models/{model}/config as canonical JSON", engine.AnswersConfig), eachConfig(func(m *target.Model, add adder) {
 			if m.ConfigHash != "" {
 				add(1, "sha256", m.ConfigHash[:hashShown])
 			}
@@ -101,14 +101,30 @@ func (k *Known) modelsReady(w *writer) {
 // adder adds a series with further labels.
 type adder func(v float64, pairs ...string)
 
-// eachModel are series of every model that is known.
+// eachModel are series of every version of a model that is known.
 func eachModel(series func(m *target.Model, add adder)) func(*Known, *writer) {
 	return func(k *Known, w *writer) {
 		for i := range k.Models {
-			m := &k.Models[i]
-			series(m, func(v float64, pairs ...string) { w.add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) })
+			series(&k.Models[i], w.of(&k.Models[i]))
 		}
 	}
+}
+
+// eachConfig are series of every model that is known, whose versions have one config
+// and are next to each other.
+func eachConfig(series func(m *target.Model, add adder)) func(*Known, *writer) {
+	return func(k *Known, w *writer) {
+		for i := range k.Models {
+			if i == 0 || k.Models[i-1].Name != k.Models[i].Name {
+				series(&k.Models[i], w.of(&k.Models[i]))
+			}
+		}
+	}
+}
+
+// of adds series of a model.
+func (w *writer) of(m *target.Model) adder {
+	return func(v float64, pairs ...string) { w.add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) }
 }
 
 // stateSeries say what a model does.

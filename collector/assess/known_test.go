@@ -231,6 +231,22 @@ func TestAModelThatIsListedTwiceHasOneSeries(t *testing.T) {
 	require.Contains(t, text(k.Series(labels.EmptyLabels())), `model_ready{model="llm", model_id="llm", version="1"} 1`)
 }
 
+// TestTwoVersionsOfAModelHaveOneConfig has a model of which two versions are served: no
+// series is twice on the page.
+func TestTwoVersionsOfAModelHaveOneConfig(t *testing.T) {
+	got := text(after(t, func(b *assess.Basis) {
+		second := b.Health.Models[0]
+		second.Version = "2"
+		b.Health.Models = append(b.Health.Models[:1:1], second)
+	}).Series(labels.FromStrings("pool_id", "p")))
+	for _, family := range []string{"model_parameters_info{", "model_config_hash_info{"} {
+		require.Equal(t, 1, strings.Count(got, family), family)
+	}
+	for _, family := range []string{"model_info{backend", "model_ready{"} {
+		require.Equal(t, 2, strings.Count(got, family), family)
+	}
+}
+
 func TestSeriesOfWhatIsKnown(t *testing.T) {
 	own := labels.FromStrings("pool_id", "p")
 	k := after(t, func(b *assess.Basis) {

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -17,6 +18,7 @@ const (
 	checkFraction  = "kv_fraction_mismatch"
 	checkSurvived  = "failures_survived_unload"
 	checkFlapping  = "flapping_gauges"
+	checkStale     = "stale_gauges"
 )
 
 // check is one check of what a server exposes, by model id: the value is 1 when
@@ -36,6 +38,7 @@ func checks() []check {
 		{checkFraction, term{allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization), (*Plan).fractionDiffers}},
 		{checkSurvived, term{allOf(failed, loaded).or(allOf(unloadedFailures)), (*Plan).survived}},
 		{checkFlapping, term{allOf(engine.EngineIterations), (*Plan).flapping}},
+		{checkStale, term{allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)).with(loaded), (*Plan).stale}},
 	}
 }
 
@@ -185,7 +188,7 @@ func (p *Plan) survived(id string) Eval {
 	var pairs []pair
 	for _, f := range p.of(engine.ModelFailed, id) {
 		for _, s := range p.same(engine.ModelSuccess, f) {
-			if len(s.members) == 1 {
+			if len(s.members) == 1 && !p.takenOn(s) {
 				for _, c := range p.columnsOf(f.members) {
 					pairs = append(pairs, pair{c, p.column(s.members[0])})
 				}
@@ -216,4 +219,26 @@ func (p *Plan) flapping(id string) Eval {
 		_, ok := w.Last(iterations)
 		return flag(w.fellBefore[iterations] >= max(w.now-w.length, 0)), ok
 	}
+}
+
+// stale checks for an executor that says it has requests, while those that were sent
+// failed and none succeeded since its last iteration: its process is gone, and what
+// it wrote last stays on the page (seen on Triton 2.51).
+func (p *Plan) stale(id string) Eval {
+	flying := largest(p.counted(slices.Concat(p.of(engine.RequestsActive, id), p.of(engine.RequestsRunning, id))))
+	moves := p.counted(slices.Concat(p.of(engine.EngineIterations, id), p.front(engine.ModelSuccess, id)))
+	failures := p.counted(selected(p.of(engine.ModelFailed, id), func(g *group) bool { return g.class == engine.ClassServer }))
+	return func(w *Window) (float64, bool) {
+		n, ok := flying(w)
+		last := w.latest(moves)
+		return flag(n > 0 && w.now-last > w.gap && w.latest(failures) > last), ok
+	}
+}
+
+// latest is when any of some columns changed last.
+func (w *Window) latest(columns []int) (at int64) {
+	for _, c := range columns {
+		at = max(at, w.changed[c])
+	}
+	return at
 }

@@ -52,7 +52,7 @@ func TestSoundPagesHaveNoAnomaly(t *testing.T) {
 				require.Zero(t, v, series)
 			}
 		}
-		require.Equal(t, 7, checks)
+		require.Equal(t, 8, checks)
 	}
 }
 
@@ -308,5 +308,47 @@ func TestNothingIsConcludedFromBlocksThatCannotBe(t *testing.T) {
 	require.Equal(t, 1.0, got.at(t, found("kv_blocks_mismatch", "m")))
 	for _, series := range concluded {
 		got.lacks(t, series)
+	}
+}
+
+// TestGaugesOfAnExecutorThatIsGone has an executor with requests whose iterations stand
+// still: one that hangs still has them, one whose process was killed has none, and what
+// is sent to it fails.
+func TestGaugesOfAnExecutorThatIsGone(t *testing.T) {
+	const running, limit = `requests_running{model_id="m"}`, `requests_limit{model_id="m"}`
+	for _, c := range []struct {
+		says     string
+		failed   func(n int) int
+		requests func(n int) int
+		idle     bool
+		gone     bool
+	}{
+		{"nothing is sent to it", func(int) int { return 3 }, func(int) int { return 20 }, false, false},
+		{"all that is sent to it fails", func(n int) int { return 3 + n }, func(int) int { return 20 }, false, true},
+		{"others end well", func(n int) int { return 3 + n }, func(n int) int { return 20 + n }, false, false},
+		{"it had none", func(n int) int { return 3 + n }, func(int) int { return 20 }, true, false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.Triton, "m")
+			page := func(n, iterations int) []string {
+				lines := with(soundPage(c.requests(n), 1000), iterationsAt(iterations), fmt.Sprintf(`nv_inference_request_failure{model="m",version="1",reason="OTHER"} %d`, c.failed(n)))
+				if c.idle {
+					lines = with(lines, `nv_trt_llm_request_metrics{model="m",version="1",request_type="active"} 0`, `nv_trt_llm_request_metrics{model="m",version="1",request_type="scheduled"} 0`)
+				}
+				return lines
+			}
+			b.page(page(0, 1000)...)
+			var got values
+			for n := range 5 {
+				got = b.page(page(n, 1100)...)
+			}
+			require.Equal(t, c.gone, got.at(t, found("stale_gauges", "m")) == 1)
+			_, shown := got[running]
+			require.Equal(t, !c.gone, shown)
+			_, shown = got[limit]
+			require.Equal(t, !c.gone, shown)
+			got = b.page(page(5, 1200)...)
+			got.at(t, running, "it iterates again")
+		})
 	}
 }

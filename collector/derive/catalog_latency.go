@@ -6,7 +6,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 func latencyFamilies() []Family {
 	return []Family{
 		histogram("request_duration_seconds", Exact, passedOn(wholeRequests()),
-			"Time from a request's arrival to its last token (source e2e_request_latency_seconds, dynamo_frontend_request_duration_seconds, vllm:e2e_request_latency_seconds; Triton: nv_inference_first_response_histogram_ms of an entry model that does not stream, from 26.01). Dynamo's includes errors. Triton has none of models that stream: see llm_server_request_duration_average_seconds.",
+			"Time from a request's arrival to its last token (source e2e_request_latency_seconds, dynamo_frontend_request_duration_seconds, vllm:e2e_request_latency_seconds; Triton: nv_inference_request_duration_histogram_us, in no release yet, or nv_inference_first_response_histogram_ms of an entry model that does not stream, from 26.01). Dynamo's includes errors. Triton has none of models that stream: see llm_server_request_duration_average_seconds.",
 			counted),
 		histogram("time_to_first_token_seconds", Exact, passedOn(firstTokens()),
 			"Time from a request's arrival to its first token (source time_to_first_token_seconds, dynamo_frontend_time_to_first_token_seconds; Triton: nv_inference_first_response_histogram_ms of an entry model that streams, failed requests included).",

@@ -36,7 +36,7 @@ func replicaFamilies() []Family {
 			"1").
 			noQuery(whyBeyond),
 		gauge("source_anomaly", Exact, anomalies(),
-			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch. Values that are wrong because of it are absent meanwhile.",
+			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch, stale_gauges. Values that are wrong because of it are absent meanwhile.",
 			"see the checks below").
 			noQuery("the checks compare a page with those before it"),
 	}

@@ -142,3 +142,32 @@ func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
 		require.Equal(t, want, got.at(t, found("frozen_counters", "m")), requests)
 	}
 }
+
+// TestTheTimesOfRequestsThatTritonWillShow has the histogram of core pull request 474,
+// which no release has: of a model that hands its requests over it says nothing.
+func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
+	page := func(n int) []string {
+		const l = `{model="m",version="1"`
+		lines := []string{"# TYPE nv_inference_request_duration_histogram_us histogram", fmt.Sprintf(`nv_inference_request_success%s} %d`, l, 10*n)}
+		for i, le := range []string{"100000", "1000000", "5000000", "+Inf"} {
+			lines = append(lines, fmt.Sprintf(`nv_inference_request_duration_histogram_us_bucket%s,le=%q} %d`, l, le, []int{0, 5, 10, 10}[i]*n))
+		}
+		return append(lines, fmt.Sprintf(`nv_inference_request_duration_histogram_us_sum%s} %d`, l, 15_000_000*n), fmt.Sprintf(`nv_inference_request_duration_histogram_us_count%s} %d`, l, 10*n))
+	}
+	for decoupled, shown := range map[bool]bool{false: true, true: false} {
+		b := newBench(t, engine.Triton, "m").facts(configured("m", "python", decoupled))
+		b.page(page(1)...)
+		got := b.page(page(2)...)
+		for series, want := range map[string]float64{
+			`request_duration_seconds_bucket{le="1", model="m", model_id="m", version="1"}`:              10,
+			`request_duration_percentile_seconds{model="m", model_id="m", percentile="50", version="1"}`: 1,
+			`request_duration_above_bound_ratio{model="m", model_id="m", version="1"}`:                   0,
+		} {
+			if !shown {
+				got.lacks(t, series)
+				continue
+			}
+			require.InDelta(t, want, got.at(t, series), 1e-9, series)
+		}
+	}
+}

@@ -54,17 +54,17 @@ func (p *Plan) gateOf(g *group) int {
 // executorGate holds back an engine's gauges until its first iteration:
 // TensorRT-LLM shows all of them as 0, the limit of requests too, from load
 // until then. It holds them back as well while what measures the engine stands
-// still.
+// still, or they are of a process that is gone.
 func (p *Plan) executorGate(id string) int {
-	flapping := p.checks[checkFlapping+id].eval
+	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
 	beats := p.counted(p.byID[signalOf{engine.EngineHeartbeat, id}])
-	if limit == nil && flapping == nil && len(beats) == 0 {
+	if limit == nil && flapping == nil && stale == nil && len(beats) == 0 {
 		return 0
 	}
 	return p.when("executor "+id, func(w *Window) bool {
 		most, ok := given(limit, w)
-		return !(ok && most <= 0) && !wrong(flapping, w) && (len(beats) == 0 || w.beating(beats))
+		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(beats) == 0 || w.beating(beats))
 	})
 }
 
@@ -116,7 +116,7 @@ func (p *Plan) falsified(g *group) bool {
 // hand-over in models that hand over.
 func durationSignal(s engine.Signal) bool {
 	switch s {
-	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration,
+	case engine.ModelRequestSeconds, engine.ModelComputeSeconds, engine.ModelRequestDuration, engine.ModelRequestTimes,
 		engine.ModelInputDuration, engine.ModelInferDuration, engine.ModelOutputDuration:
 		return true
 	default:

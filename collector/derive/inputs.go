@@ -128,7 +128,9 @@ func labelsOf(signal engine.Signal) (Scope, []string) {
 			case engine.OfModel:
 				scope, labels = OfModel, append(labels, "role", "version")
 			case engine.OfEngine:
-				scope = OfEntry
+				if scope != OfModel { // Some servers count by model what others count as a whole.
+					scope = OfEntry
+				}
 			case engine.OfServer:
 			}
 			for _, dim := range m.Dims {

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
@@ -225,4 +227,28 @@ func TestNothingIsConcludedFromAQueueThatIsNoNumber(t *testing.T) {
 	got = b.page(page(3, "NaN")...)
 	got.lacks(t, `queue_hidden_requests_estimate{model_id="m"}`)
 	got.lacks(t, `limited_by{model_id="m", resource="none"}`)
+}
+
+// TestAQueueThatKeepsWhatFailedIsNone has a Triton whose count of pending requests keeps
+// those that could not be queued, as in 23.09 and 23.10 (core, pull request 286).
+func TestAQueueThatKeepsWhatFailedIsNone(t *testing.T) {
+	page := []string{
+		`nv_inference_request_success{model="m",version="1"} 50`, `nv_inference_request_failure{model="m",version="1"} 0`,
+		`nv_inference_request_duration_us{model="m",version="1"} 5000000`, `nv_inference_pending_request_count{model="m",version="1"} 136`,
+	}
+	for version, counts := range map[string]bool{"2.38.0": false, "2.39.0": false, "2.40.0": true, "2.51.0": true, "unknown": true, "": true} {
+		b := newTarget(t, engine.Triton, "m")
+		b.deriver.Identify(derive.Identity{
+			Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), EngineVersion: version,
+			Topology: engine.NewTopology(b.engine, engine.Seen{Names: []string{"m"}}, []engine.ModelFacts{configured("m", "pytorch", false)}, nil),
+		})
+		got := b.page(page...)
+		for _, series := range []string{`queue_depth{model_id="m"}`, `queue_requests{model_id="m", queue="core"}`, `model_requests_pending{model="m", model_id="m", role="single", version="1"}`} {
+			_, shown := got[series]
+			require.Equal(t, counts, shown, "%s in %s", series, version)
+		}
+		if !counts {
+			require.Zero(t, b.stallsAfter(page...), "an idle one in %s", version)
+		}
+	}
 }

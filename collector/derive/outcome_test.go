@@ -2,6 +2,9 @@ package derive_test
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -116,43 +119,94 @@ func TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo(t *testing.T)
 	require.InDelta(t, 2, got.at(t, rate), 1e-9, "the ten since then")
 }
 
-// TestWhichModelsAreCountedByTheirEngine has a Triton whose models have a metrics
-// module, or not, and hand their requests over, or not.
-func TestWhichModelsAreCountedByTheirEngine(t *testing.T) {
-	const ofModel, ofEngine = `requests_per_second{model="m", model_id="m", version="1"}`, `requests_per_second{model_id="m"}`
+// tritonCounts is a page of a Triton with model m: by version what its core counts as
+// succeeded and failed by its backend, and what the metrics module counts as ended
+// well and as failed; -1 without the module.
+func tritonCounts(versions map[string][4]int) (lines []string) {
+	for _, v := range slices.Sorted(maps.Keys(versions)) {
+		n := versions[v]
+		lines = append(lines,
+			fmt.Sprintf(`nv_inference_request_success{model="m",version="%s"} %d`, v, n[0]),
+			fmt.Sprintf(`nv_inference_request_failure{model="m",reason="BACKEND",version="%s"} %d`, v, n[1]))
+		if n[2] >= 0 {
+			lines = append(lines, `nv_llmapi_heartbeat_timestamp_seconds{model="m",version="`+v+`"} 1`,
+				fmt.Sprintf(`nv_llmapi_iterations_total{model="m",version="%s"} %d`, v, 100*n[2]),
+				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop",version="%s"} %d`, v, n[2]),
+				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",finish_reason="error",version="%s"} %d`, v, n[3]))
+		}
+	}
+	return lines
+}
+
+// TestWhatBecameOfRequestsThatAModuleCounts has a Triton whose core takes requests for
+// succeeded once the model was given them, decoupled or not (seen on 2.51), and counts
+// as failed those that it could not give it.
+func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
+	const total, rate, failed = `requests_total{class="%s", model="m", model_id="m", version="%s"}`, `requests_per_second{model="m", model_id="m", version="1"}`,
+		`requests_failed_total{class="server", model="m", model_id="m", reason="%s", version="1"}`
 	for _, c := range []struct {
-		says           string
-		module, trusts bool
-		want           string
+		says    string
+		counts  map[string][4]int
+		handles bool // The model is decoupled.
+		want    map[string]float64
+		lacks   []string
 	}{
-		{"a module next to counts of whole requests", true, true, ofModel},
-		{"a module next to counts of requests taken on", true, false, ofEngine},
-		{"no module, counts of whole requests", false, true, ofModel},
-		{"no module, counts of requests taken on", false, false, ofModel},
+		{
+			"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2}, []string{fmt.Sprintf(total, "unknown", "1"), `requests_per_second{model_id="m"}`},
+		},
+		{
+			"so too of a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2}, nil,
+		},
+		{
+			"a dead process: what it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 27, fmt.Sprintf(failed, "backend"): 25, fmt.Sprintf(failed, "error"): 2, rate: 7},
+			nil,
+		},
+		{
+			"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "ok", "2"): 29, fmt.Sprintf(total, "server", "2"): 1, fmt.Sprintf(total, "server", "1"): 0, rate: 2}, nil,
+		},
+		{
+			"without the module, requests that were taken on", map[string][4]int{"1": {10, 0, -1, 0}}, true,
+			map[string]float64{fmt.Sprintf(total, "unknown", "1"): 10, rate: 2}, nil,
+		},
+		{
+			"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "server", "1"): 5, rate: 3}, nil,
+		},
+		{
+			"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "unknown", "2"): 30, fmt.Sprintf(total, "server", "2"): 4},
+			[]string{fmt.Sprintf(total, "client", "2")},
+		},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, engine.Triton, "m").facts(configured("m", "python", !c.trusts))
-			var got values
-			for n := range 2 {
-				lines := []string{
-					fmt.Sprintf(`nv_inference_request_success{model="m",version="1"} %d`, 10*n),
-					`nv_inference_request_failure{model="m",reason="OTHER",version="1"} 0`,
-				}
-				if c.module {
-					lines = append(lines,
-						`nv_llmapi_heartbeat_timestamp_seconds{model="m"} 1`, fmt.Sprintf(`nv_llmapi_iterations_total{model="m"} %d`, 100*n),
-						fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop"} %d`, 8*n),
-						fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",reason="error"} %d`, 2*n))
-				}
-				got = b.page(lines...)
+			b := newBench(t, engine.Triton, "m").facts(configured("m", "python", c.handles))
+			none := make(map[string][4]int)
+			for v, n := range c.counts {
+				none[v] = [4]int{0, 0, min(n[2], 0), 0}
 			}
-			for _, series := range []string{ofModel, ofEngine} {
-				if series == c.want {
-					got.at(t, series)
-				} else {
-					got.lacks(t, series)
-				}
+			b.page(tritonCounts(none)...)
+			got := b.page(tritonCounts(c.counts)...)
+			for series, want := range c.want {
+				require.InDelta(t, want, got.at(t, series), 1e-9, series)
+			}
+			for _, series := range c.lacks {
+				got.lacks(t, series)
 			}
 		})
 	}
+}
+
+// TestTheModuleCountsOnOverALoad has failures that Triton keeps over an unload, next
+// to counters of a module that go on as well: nothing is held back.
+func TestTheModuleCountsOnOverALoad(t *testing.T) {
+	b := newBench(t, engine.Triton, "m").facts(configured("m", "python", true))
+	b.page(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}})...)
+	b.page(slices.DeleteFunc(tritonCounts(map[string][4]int{"1": {10, 5, 8, 2}}), func(line string) bool { return strings.Contains(line, "success") })...)
+	got := b.page(tritonCounts(map[string][4]int{"1": {1, 5, 9, 2}})...)
+	require.InDelta(t, 9, got.at(t, `requests_total{class="ok", model="m", model_id="m", version="1"}`), 0)
+	require.InDelta(t, 7, got.at(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
 }

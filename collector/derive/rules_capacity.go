@@ -154,27 +154,47 @@ func coverage() Rule {
 	}
 	return eachFront(in.and(failuresCounted()), func(p *Plan, f *Family, id string, at front) {
 		p.note(engine.FailuresCounted)
-		o := p.outcome(id, at)
-		if o == nil || !o.known {
-			return
-		}
 		for _, name := range sorted(measured()) {
-			var counts []int
-			for _, g := range measured()[name].of(p, id, at) {
-				counts = append(counts, p.columnsOf(g.count)...)
+			groups, all := measured()[name].of(p, id, at), []int(nil)
+			for _, g := range groups {
+				all = append(all, p.columnsOf(g.count)...)
 			}
-			if len(counts) == 0 {
+			counts := slices.Clone(all)
+			outcomes := p.outcomesOf(groups, id, at)
+			for _, o := range outcomes {
+				all = append(all, o.all...)
+			}
+			if len(counts) == 0 || len(outcomes) == 0 {
 				continue
 			}
-			all := slices.Concat(o.all, counts)
-			p.emit(f, p.forFront(id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+			p.emit(f, p.forGroups(groups, id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
 				row, _, ok := w.common(all)
 				if !ok {
 					return 0, false
 				}
-				ended := o.total(w, row)
+				ended := 0.0
+				for _, o := range outcomes {
+					ended += o.total(w, row)
+				}
 				return min(w.grown(counts, row)/ended, 1), ended > 0
 			})
 		}
 	}).by("signal")
+}
+
+// outcomesOf are what became of the requests that histograms are of: those of the
+// front, or, of an engine's, of all fronts; none where any front's are not known.
+func (p *Plan) outcomesOf(groups []*group, id string, at front) (all []*outcome) {
+	fronts := []front{at}
+	if len(groups) > 0 && groups[0].meaning.Scope != engine.OfModel {
+		fronts = p.fronts(id)
+	}
+	for _, of := range fronts {
+		o := p.outcome(id, of)
+		if o == nil || !o.known {
+			return nil
+		}
+		all = append(all, o)
+	}
+	return all
 }

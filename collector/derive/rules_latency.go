@@ -16,7 +16,7 @@ type histograms struct {
 
 // observed are the histograms of a signal of an engine.
 func observed(signal engine.Signal) histograms {
-	return histograms{inputs: allOf(signal), of: func(p *Plan, id string, _ front) []*group { return p.of(signal, id) }}
+	return histograms{inputs: allOf(signal), of: func(p *Plan, id string, at front) []*group { return p.exposed(signal, id, at) }}
 }
 
 // rule makes series of the histograms of one front after the other, given the
@@ -34,9 +34,9 @@ func (h histograms) rule(more inputs, of func(p *Plan, f *Family, id string, at 
 }
 
 // exposed are the groups of a signal of an engine, which are of all fronts
-// together: the first of them stands for all.
+// together: the first of them stands for all, and so does none.
 func (p *Plan) exposed(signal engine.Signal, id string, at front) []*group {
-	if at != p.fronts(id)[0] {
+	if at != (front{}) && at != p.fronts(id)[0] {
 		return nil
 	}
 	return p.of(signal, id)
@@ -57,10 +57,21 @@ func firstTokens() histograms {
 	return orFirstResponse(engine.FirstToken, true)
 }
 
-// wholeRequests are the times of requests: as exposed, or the times to the first
-// response of entry models that do not stream, which is their last.
+// wholeRequests are the times of requests: as exposed, of an engine or of a model that
+// does not hand them over, or the times to the first response of entry models that do
+// not stream, which is their last.
 func wholeRequests() histograms {
-	return orFirstResponse(engine.RequestDuration, false)
+	h := orFirstResponse(engine.RequestDuration, false)
+	orFirst := h.of
+	h.inputs = h.inputs.or(anyOf(engine.ModelRequestTimes))
+	h.of = func(p *Plan, id string, at front) []*group {
+		times := p.at(engine.ModelRequestTimes, id, at)
+		if len(p.of(engine.RequestDuration, id)) > 0 || len(times) == 0 || !p.trusted(at.model) {
+			return orFirst(p, id, at)
+		}
+		return times
+	}
+	return h
 }
 
 // orFirstResponse are the histograms of a signal, or else the first responses of

@@ -25,7 +25,7 @@ func (p *Plan) fronts(id string) []front {
 			}
 		}
 	}
-	if len(seen) == 0 || p.countedByEngine(id, seen) {
+	if len(seen) == 0 {
 		return []front{{}}
 	}
 	all := make([]front, 0, len(seen))
@@ -38,30 +38,27 @@ func (p *Plan) fronts(id string) []front {
 	return all
 }
 
-// countedByEngine says whether what measures an engine counts the requests of its
-// fronts, of some of which the server's counts are not of whole requests.
-func (p *Plan) countedByEngine(id string, fronts map[front]bool) bool {
-	if !p.counts.failures || len(p.byID[signalOf{engine.EngineIterations, id}]) == 0 {
-		return false
-	}
-	for f := range fronts {
-		if !p.trusted(f.model) {
-			return true
-		}
-	}
-	return false
+// countedInside says whether a model counts its own requests when they end: what
+// measures its engine does.
+func (p *Plan) countedInside(id string, of front) bool {
+	return p.counts.failures && slices.ContainsFunc(p.byID[signalOf{engine.EngineHeartbeat, id}], func(g *group) bool {
+		return slices.ContainsFunc(g.members, func(m int) bool {
+			return p.sources[m].Model == of.model && p.sources[m].Version == of.version
+		})
+	})
 }
 
-// takenOn says whether a group counts successes of a model that are of requests
-// it took on only, where an engine counts how they ended.
+// takenOn says whether a group counts successes that are of requests which a model
+// took on only, where it counts itself how they ended. The server's failures are
+// then those that the model was never given.
 func (p *Plan) takenOn(g *group) bool {
-	return g.signal == engine.ModelSuccess && p.countedByEngine(g.id, map[front]bool{{g.model, g.version}: true})
+	return g.signal == engine.ModelSuccess && p.countedInside(g.id, front{g.model, g.version})
 }
 
 // at are the groups of a signal for one front.
 func (p *Plan) at(signal engine.Signal, id string, of front) []*group {
 	return selected(p.front(signal, id), func(g *group) bool {
-		return g.meaning.Scope != engine.OfModel || g.model == of.model && g.version == of.version
+		return g.meaning.Scope != engine.OfModel || g.model == of.model && g.version == of.version && !p.takenOn(g)
 	})
 }
 
@@ -96,8 +93,9 @@ type outcome struct {
 	// steps are the failures of the parts, others those of the other fronts, which
 	// may have the same parts; only of ensembles that count a failure twice.
 	steps, others, all []int
-	// known says that all requests that failed are counted, and of which class they are.
-	known bool
+	// known says that all requests that failed are counted, and of which class they are;
+	// inside that the model itself counts them.
+	known, inside bool
 	// ended are the requests that ended over the longest stretch in which all
 	// counters are whole; false when there is none.
 	ended perPage[endedSince]
@@ -123,9 +121,10 @@ type tally struct {
 
 // outcome gathers the counters of a front; nil where it has none.
 func (p *Plan) outcome(id string, of front) *outcome {
-	o := &outcome{classes: make(map[engine.Class]*tally), known: p.counts.failures}
+	o := &outcome{classes: make(map[engine.Class]*tally), known: p.counts.failures, inside: p.counts.failures}
 	if of.model != "" {
-		o.known = p.trusted(of.model)
+		o.inside = p.countedInside(id, of)
+		o.known = o.inside || p.trusted(of.model)
 	}
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
 		for _, g := range p.at(signal, id, of) {
@@ -229,7 +228,8 @@ func (o *outcome) take(p *Plan, id string, of front, g *group) {
 		c.once, o.all = append(c.once, rest), append(o.all, parts...)
 		return
 	}
-	c.partial = c.partial || g.meaning.Outcome.Misses(g.class)
+	// What the server misses of a model that counts inside, the model has.
+	c.partial = c.partial || g.meaning.Outcome.Misses(g.class) && !(o.inside && g.signal == engine.ModelFailed)
 	if again := g.meaning.Outcome.Again; again != "" {
 		o.of(again).less = append(o.of(again).less, columns...)
 	}
@@ -340,7 +340,7 @@ func errorRatio() Rule {
 // that count all failures, the rest too, which are 0.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && p.counts.failures && p.countsClass(class)
+		zero := p.quirks.CountersAppear && o.inside && p.countsClass(class)
 		return o.classes[class] == nil && !zero
 	})
 }

@@ -89,7 +89,7 @@ func saturation() Rule {
 		if most == nil {
 			return
 		}
-		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping), without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
+		p.emit(f, p.forModel(id), p.held(id, without(checkZero), without(checkFlapping), without(checkStale), without(checkBlocks), without(checkFraction)), func(w *Window) (float64, bool) {
 			asked, ok := demand(w)
 			if !ok || asked <= 0 {
 				return 0, ok

@@ -23,8 +23,10 @@ type likeness struct {
 	topology *engine.Topology
 	wanted   []slo.Objective
 	aliases  []string
-	// taken are the names of aliases that the page has itself.
+	// taken are the names of aliases that the page has itself, wrong those that do not
+	// hold in the server's version.
 	taken  string
+	wrong  string
 	caches map[string]cacheSize
 	models int
 	leave  bool
@@ -42,7 +44,7 @@ type likeness struct {
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
 	return likeness{
-		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), caches: o.caches,
+		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), wrong: o.wrong(), caches: o.caches,
 		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, gpus: orderOf(read.Shape().GPUs()), named: o.Identity.named(),
 	}, ok
 }
@@ -71,6 +73,18 @@ func (o *Options) taken(page *exposition.Shape) string {
 	return all.String()
 }
 
+// wrong are the names that do not mean in the server's version what they mean in others.
+func (o *Options) wrong() string {
+	var all []string
+	for name, meanings := range engine.IndexOf(o.Engine) {
+		if slices.ContainsFunc(meanings, func(m engine.Indexed) bool { return !m.Holds(o.Identity.EngineVersion) }) {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
 // aliasNames are the names of all aliases.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
@@ -85,7 +99,7 @@ var aliasNames = sync.OnceValue(func() map[string]bool {
 // equal says whether both make the same program.
 func (l *likeness) equal(o *likeness) bool {
 	return l.kind == o.kind && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
-		l.hidden == o.hidden && l.gpus == o.gpus && l.named == o.named && l.taken == o.taken && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
+		l.hidden == o.hidden && l.gpus == o.gpus && l.named == o.named && l.taken == o.taken && l.wrong == o.wrong && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
 		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
 }
 

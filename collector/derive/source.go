@@ -59,7 +59,7 @@ func (p *Plan) read(page *engine.Page) {
 			meaning = unloaded(meaning)
 		}
 		draft := meaning != nil && meaning.Scope == engine.OfEngine && p.identity.Topology.Role(s.Model) == engine.RoleDraft
-		if meaning != nil && !draft {
+		if meaning != nil && !draft && meaning.Holds(p.identity.EngineVersion) {
 			p.sources = append(p.sources, source{Source: s, meaning: meaning, id: p.identity.Topology.ModelID(s.Model), class: classOf(&s)})
 		}
 	}

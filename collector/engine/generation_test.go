@@ -104,6 +104,7 @@ var sampleGenerations = []struct {
 	{"GENERATED-triton-trtllm", "metric set A"},
 	{"real-triton-2.36.0", "metric set B"},
 	{"real-triton-2.51.0", "metric set B"},
+	{"real-triton-2.51-llmapi", "metric set E"},
 	{"triton-trtllm-backend-readme", "metric set A"},
 	{"triton-", "metric set D"},
 	{"trtllm-readme-23.11", "metric set A"},

@@ -66,7 +66,8 @@ type Meaning struct {
 	Where []string
 	// Unless are names, as in Name, next to which, for the same model, the series says
 	// nothing new: those of newer releases for the same, which some show side by
-	// side. Behind [ofAny] it is those of any model.
+	// side. Behind [ofAny] it is those of any model, and behind [inVersion] the beginning
+	// of a version of the server that counts wrongly.
 	Unless []string
 	Spoken
 	// Rank is the label of data-parallel ranks: engines inside one server, each
@@ -134,6 +135,9 @@ var indexes = sync.OnceValue(func() map[Kind]Index {
 // ofAny begins a name of [Meaning.Unless] whose servers call the model otherwise.
 const ofAny = "any "
 
+// inVersion begins a version of [Meaning.Unless].
+const inVersion = "version "
+
 // IndexOf gives the meanings of a kind, prepared for look-up.
 func IndexOf(e Engine) Index { return indexes()[e.Kind()] }
 
@@ -168,6 +172,15 @@ func newIndex(e Engine) Index {
 
 // only selects the series of a name that have one value of a label.
 func only(label, value string) []string { return []string{label + "=" + value} }
+
+// Holds says whether the name means this in a version of the server, as far as that is
+// known.
+func (m *Meaning) Holds(version string) bool {
+	return !slices.ContainsFunc(m.Unless, func(unless string) bool {
+		begins, of := strings.CutPrefix(unless, inVersion)
+		return of && strings.HasPrefix(version, begins)
+	})
+}
 
 // selects says whether a series of the name is one that the meaning is of.
 func (m *Meaning) selects(lset labels.Labels) bool {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -197,6 +198,11 @@ func (p *Page) Loaded(name string) (loaded, known bool) {
 		return false, false
 	}
 	return p.loaded[name], true
+}
+
+// noneLoaded says that the page shows models, none of which is loaded.
+func (p *Page) noneLoaded() bool {
+	return len(p.loaded) > 0 && !slices.Contains(slices.Collect(maps.Values(p.loaded)), true)
 }
 
 // Models are the models that the server counts requests of, in order.

@@ -96,6 +96,9 @@ func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody str
 			unloaded := e.Quirks(nil).SeriesOutliveModels && name != "" && !p.loaded[name]
 			p.readings = append(p.readings, reading{m, int32(at), unloaded, name != "" && name == nobody})
 		}
+		if m.Signal == StatedVersion {
+			p.readInfo(m.Signal, name, lset) // The software of the server is the same without the model.
+		}
 		if p.gone(name) {
 			continue
 		}

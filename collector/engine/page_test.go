@@ -128,6 +128,7 @@ func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
 	for text, want := range map[string]string{
 		`nv_llmapi_info{model="llm",module_version="1",tensorrt_llm_version="1.3.0rc14"} 1`:                                             "1.3.0rc14",
 		`nv_llmapi_info{model="llm",module_version="1"} 1`:                                                                              "unknown",
+		`nv_inference_request_failure{model="llm"} 0` + "\n" + `nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.1"} 0`:             "1.2.1",
 		`nv_llmapi_info{model="llm",tensorrt_llm_version="1.2.0"} 1` + "\n" + `nv_llmapi_info{model="other",tensorrt_llm_version=""} 1`: "1.2.0",
 	} {
 		version, source := (&engine.Facts{}).ResolveVersion(of(t, engine.Triton), readPage(t, engine.Triton, []byte(text+"\n")), "")

@@ -146,6 +146,7 @@ const (
 	ModelComputeSeconds   Signal = "model_compute_seconds_total"
 	ModelFirstResponse    Signal = "model_first_response_seconds"
 	ModelRequestDuration  Signal = "model_request_duration_seconds"
+	ModelRequestTimes     Signal = "model_request_duration_histogram_seconds"
 	ModelQueueDuration    Signal = "model_queue_duration_seconds"
 	ModelInputDuration    Signal = "model_compute_input_duration_seconds"
 	ModelInferDuration    Signal = "model_compute_infer_duration_seconds"

@@ -124,7 +124,7 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 	}
 	for _, kind := range []engine.Kind{engine.Triton, engine.TritonOpenAI} {
 		got := engine.NewTopology(of(t, kind), engine.Seen{}, facts, nil)
-		require.Equal(t, []string{"llm api", "vllm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
+		require.Equal(t, []string{"llm api", "vllm", "tensorrt_llm"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustYes }))
 		require.Equal(t, []string{"not configured"}, names(func(m string) bool { return got.HandsOver(m) == engine.TrustUnknown }))
 		require.Equal(t, []string{"chat"}, names(got.Ensemble))
 		require.Equal(t, []string{"cpp", "cpp streaming", "llm api", "vllm", "vllm whole", "tensorrt_llm"}, names(got.InFlight))

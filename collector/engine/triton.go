@@ -58,9 +58,11 @@ type serverMetadata struct {
 	Extensions []string `json:"extensions"`
 }
 
-// isTriton recognises Triton by its extensions: its name is the operator's
-// choice.
-func (m *serverMetadata) isTriton() bool { return slices.Contains(m.Extensions, "statistics") }
+// isTriton recognises Triton by its extensions, or by the name that it has unless the
+// operator chose another (server src/command_line_parser.cc, --id).
+func (m *serverMetadata) isTriton() bool {
+	return m.Name == string(Triton) || slices.Contains(m.Extensions, "statistics")
+}
 
 // hint implements Engine. The one mistake that is common is to name Triton's
 // API port.

@@ -22,6 +22,8 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 		return no("the page answers 404", "metrics_path: /metrics")
 	case hasModule(p) && name != CanGPU:
 		return judgeModule(name, p)
+	case p.noneLoaded() && name != CanGPU:
+		return noModel(k)
 	}
 	switch name {
 	case CanTTFT:
@@ -35,19 +37,31 @@ func (t *tritonPage) judge(name string, k *Known) target.Check {
 	case CanStall:
 		return t.judgeStall(k)
 	}
-	if c, ok := p.firstOf(name, tritonSources(p)); ok {
+	if c, ok := p.firstOf(name, tritonSources(k)); ok {
 		return c
 	}
 	return t.without(name, k)
 }
 
+// noModel says that no model is loaded, or which that should be is not.
+func noModel(k *Known) target.Check {
+	which := "no model is loaded"
+	if llm := tritonLLM(k.Facts, k.Page); llm != nil {
+		which = "model " + llm.Name + " is not loaded"
+	}
+	return no(which, "load the model")
+}
+
 // tritonSources are what capabilities come from where one signal or two say all.
-func tritonSources(p *Page) []source {
+func tritonSources(k *Known) []source {
 	const (
-		queues = "pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows"
 		blocks = "used and all blocks of the KV cache"
 		live   = "vllm:generation_tokens_total, with each iteration"
 	)
+	p, queues := k.Page, "waiting in the executor; what is beyond the executor's limit no metric shows"
+	if p.Has(ModelPending) && pendingHolds(k) {
+		queues = "pending in Triton and " + queues
+	}
 	tokens := []source{from(CanTokens, "nv_llm_output_token_len, when a request ends", GenerationTokens)}
 	if p.Begins(vllmPrefix) {
 		tokens = []source{from(CanTokens, live, GenerationTokens), from(CanLiveTokens, live, GenerationTokens)}
@@ -78,9 +92,13 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 	case name == CanQueue && set == setCore && p.Has(ModelPending):
 		return t.judgeQueues(k)
 	case name != CanTPOT && llm != nil && llm.State != "" && llm.State != ModelReady && executor == "":
-		return no("model "+llm.Name+" is not loaded", "load the model")
+		return noModel(k)
+	case set == setLLMAPI && (llm == nil || !llm.Configured):
+		return no("model "+llmName+" publishes no LLM metrics, as the LLM-API backend does not", cureModule)
 	case set == setLLMAPI:
 		return no("the LLM-API backend publishes no LLM metrics", cureModule)
+	case set == setModule:
+		return no("the model with the metrics module is not loaded", "load the model")
 	case set == setCore && p.Begins(vllmPrefix):
 		return no("Triton's vLLM backend does not publish it", cureVLLM)
 	case set == setCore:
@@ -89,6 +107,9 @@ func (t *tritonPage) without(name string, k *Known) target.Check {
 		return no("the Python executor of this release publishes nothing", "Triton 24.07 (2.48.0) or later")
 	case set == setPython && name == CanKVReuse:
 		return no("the Python executor never publishes reused blocks", "the C++ backend: triton_backend tensorrtllm")
+	}
+	if minor, _ := tritonMinor(k.Facts.version()); name == CanTokens && minor >= minorTokenCounts || name == CanKVReuse && minor >= minorReuse {
+		return no("the executor does not publish it", "")
 	}
 	return p.judge(name, nil,
 		lacks("token counts came with TensorRT-LLM 0.16", "Triton 24.12 (2.53.0) or later", CanTokens),
@@ -116,6 +137,8 @@ func (*tritonPage) judgeFirst(k *Known) target.Check {
 		return no("this release has no first response histogram", "Triton 24.11 (2.52.0) or later with "+flag+"; or "+cureCanary)
 	case known && minor < minorAllResponses:
 		return no("the histogram is off, or no model is decoupled: before 26.01 only those have one", flag+" and decoupled: true")
+	case !known:
+		return no("the first response histogram is off, or the release is older than it", flag+" with Triton 24.11 (2.52.0) or later")
 	}
 	return no("the first response histogram is off", flag)
 }
@@ -128,6 +151,8 @@ func (*tritonPage) judgeQuantiles(k *Known) target.Check {
 	switch {
 	case p.Has(ModelFirstResponse):
 		return yes("buckets of the first response")
+	case p.Has(ModelRequestTimes):
+		return yes("buckets of nv_inference_request_duration_histogram_us")
 	case p.Has(ModelRequestDuration):
 		return yes("quantiles of request summaries, over their last minute; they cannot be added up over replicas")
 	case p.Has(RequestDuration):

@@ -36,6 +36,7 @@ const (
 const (
 	minorPythonSeries  = 48 // 24.07: set B has series.
 	minorMicroseconds  = 49 // 24.08: set A writes its timestamp in microseconds.
+	minorReuse         = 51 // 24.10: reused blocks of set A.
 	minorFirstResponse = 52 // 24.11: first response histogram, disaggregated serving.
 	minorTokenCounts   = 53 // 24.12: token length histograms.
 	minorAllResponses  = 65 // 26.01: first response of models that are not decoupled.
@@ -52,7 +53,7 @@ const (
 // for people. What the server says of its models is believed first; the page
 // alone is not enough only for A and B before 24.08.
 func tritonSet(p *Page, f *Facts) (metricSet, string) {
-	if hasModule(p) {
+	if hadModule(p) {
 		return setModule, "the page has nv_llmapi_*, of the metrics module for the LLM-API backend"
 	}
 	llm, executor := tritonLLM(f, p), tritonExecutor(p)

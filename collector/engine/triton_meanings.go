@@ -28,6 +28,11 @@ func tritonFailures() *Outcome {
 	}
 }
 
+// pendingLeaks are the versions of Triton that have the count of pending requests, and
+// keep those in it for ever that could not be queued: 23.09, which brought it, and
+// 23.10 (core, pull request 286, in branch r23.11).
+func pendingLeaks() []string { return []string{inVersion + "2.38.", inVersion + "2.39."} }
+
 // coreMeanings are the families of Triton itself.
 func coreMeanings() []Meaning {
 	gpu := []string{"gpu_uuid=gpu_uuid"}
@@ -36,7 +41,7 @@ func coreMeanings() []Meaning {
 		{Name: "nv_inference_request_failure", Signal: ModelFailed, Scope: OfModel, Counter: true, Dims: []string{"reason=reason"}, Outcome: tritonFailures()},
 		{Name: "nv_inference_count", Signal: ModelInferences, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_exec_count", Signal: ModelExecutions, Scope: OfModel, Counter: true},
-		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Scope: OfModel},
+		{Name: "nv_inference_pending_request_count", Signal: ModelPending, Scope: OfModel, Unless: pendingLeaks()},
 		{Name: "nv_inference_request_duration_us", Signal: ModelRequestSeconds, Shift: micro, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_queue_duration_us", Signal: ModelQueueSeconds, Shift: micro, Scope: OfModel, Counter: true},
 		{Name: "nv_inference_compute_input_duration_us", Signal: ModelComputeSeconds, Shift: micro, Scope: OfModel, Counter: true, Const: "phase=input"},
@@ -62,6 +67,9 @@ func coreMeanings() []Meaning {
 		// What Triton shows when --metrics-config asks for it. Quantiles of a summary are
 		// of its last minute, and not a number while no request ended in it.
 		{Name: "nv_inference_first_response_histogram_ms", Signal: ModelFirstResponse, Form: Histogram, Shift: milli, Scope: OfModel},
+		// In no release yet (core, pull request 474): of requests that succeeded, bounds up
+		// to 100 ms unless the model's config has others.
+		{Name: "nv_inference_request_duration_histogram_us", Signal: ModelRequestTimes, Form: Histogram, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_request_summary_us", Signal: ModelRequestDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_queue_summary_us", Signal: ModelQueueDuration, Form: Summary, Shift: micro, Scope: OfModel},
 		{Name: "nv_inference_compute_input_summary_us", Signal: ModelInputDuration, Form: Summary, Shift: micro, Scope: OfModel},

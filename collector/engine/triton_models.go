@@ -60,7 +60,8 @@ func tritonEntries(t *Topology, names []string, facts []ModelFacts, known map[st
 // name, or by the executor's series that it shows on the page. Decoupled models
 // of the Python backend report when execute() returns (python_backend
 // src/pb_metric_reporter.cc), which is when they hand over. Those of the vLLM
-// backend always are (vllm_backend src/model.py, _init_engine_args).
+// backend always are (vllm_backend src/model.py, _init_engine_args), and those that
+// run TensorRT-LLM hand over even if they are not (seen on 2.51).
 func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment {
 	m := treatment{ensemble: name == ensembleName, inFlight: name == llmName || vllm}
 	if f == nil {
@@ -75,7 +76,7 @@ func tritonTreatment(name string, f *ModelFacts, executor, vllm bool) treatment 
 	m.configured, m.streams, m.handsOver = true, f.Decoupled, TrustNo
 	m.ensemble = f.Platform == platformEnsemble
 	own := f.Backend == backendPython || f.Backend == backendVLLM
-	if f.Decoupled && own {
+	if own && (f.Decoupled || executor || name == llmName) {
 		m.handsOver = TrustYes
 	}
 	m.inFlight = m.inFlight || f.Decoupled && own || f.Backend == backendCPP || f.Backend == backendVLLM

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+import (
+	"slices"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+)
 
 const (
 	// modulePrefix begins the names of the metrics module for the LLM-API backend
@@ -36,7 +40,7 @@ func moduleMeanings() []Meaning {
 	}
 	for _, class := range Classes() {
 		m := Meaning{
-			Name: "requests_ended_total", Where: only("class", string(class)), Signal: RequestsFailed, Counter: true,
+			Name: "requests_ended_total", Where: only("class", string(class)), Signal: RequestsFailed, Scope: OfModel, Counter: true,
 			Dims: []string{"finish_reason=reason"}, Outcome: &Outcome{Usual: class},
 		}
 		if class == ClassOK || class == ClassCanceled {
@@ -67,6 +71,12 @@ func besideModule(all []Meaning) []Meaning {
 
 // hasModule says whether the page is of a model with the metrics module.
 func hasModule(p *Page) bool { return p.Shows(moduleBeat) }
+
+// hadModule says whether the module was in a model, which may not be loaded any more:
+// its series stay (seen on 2.51).
+func hadModule(p *Page) bool {
+	return p != nil && slices.ContainsFunc(p.readings, func(r reading) bool { return r.meaning.Name == moduleBeat })
+}
 
 // cureModule is the way out where the LLM-API backend publishes nothing.
 const cureModule = "the metrics module of deploy/triton/llmapi, three lines in the model's folder"

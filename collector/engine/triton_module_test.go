@@ -39,3 +39,24 @@ func TestWhatAModelWithTheMetricsModuleShows(t *testing.T) {
 		require.True(t, strings.HasPrefix(capability(t, engine.Triton, name, with("")), c.without), name)
 	}
 }
+
+// TestWhatAnUnloadedModelLeaves has a model with the metrics module that was unloaded:
+// its failures and the module's series stay on the page (seen on 2.51).
+func TestWhatAnUnloadedModelLeaves(t *testing.T) {
+	p := readPage(t, engine.Triton, []byte(`nv_inference_request_failure{model="tensorrt_llm",reason="OTHER",version="1"} 0
+nv_llmapi_heartbeat_timestamp_seconds{model="tensorrt_llm",version="1"} 0
+nv_llmapi_info{model="tensorrt_llm",module_version="1",tensorrt_llm_version="1.0.0",version="1"} 0
+`))
+	generation, why := of(t, engine.Triton).Generation(p, nil)
+	require.Equal(t, engine.Generation("metric set E"), generation, why)
+	facts := &engine.Facts{EngineVersion: "2.51.0", Listed: true, Models: []engine.ModelFacts{
+		{Name: "tensorrt_llm", State: engine.ModelUnavailable, Configured: true, Backend: "python", Decoupled: true},
+	}}
+	version, source := facts.ResolveVersion(of(t, engine.Triton), p, "")
+	require.Equal(t, "1.0.0", version, "the table says 0.14.0 of its stock image")
+	require.Equal(t, engine.SourcePage, source)
+	for _, name := range []string{engine.CanTokens, engine.CanQueue, engine.CanRunning, engine.CanKVCache} {
+		require.Equal(t, "false, model tensorrt_llm is not loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p, Facts: facts}), name)
+		require.Equal(t, "false, no model is loaded [load the model]", capability(t, engine.Triton, name, &engine.Known{Page: p}), name)
+	}
+}

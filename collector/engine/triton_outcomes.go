@@ -15,7 +15,7 @@ func (t *tritonPage) judgeOutcomes(k *Known) target.Check {
 	case p.Has(RequestsFinished) && t.CountsFailures(p):
 		return yes("the engine counts its own requests, and its failures")
 	case !p.Has(ModelRequestSeconds):
-		return countersOff()
+		return countersOff(p)
 	}
 	by := t.fronts(k)
 	whole, early, unknown := by[TrustNo], by[TrustYes], by[TrustUnknown]
@@ -74,7 +74,7 @@ func (t *tritonPage) judgeWhole(k *Known) target.Check {
 	case p.Has(RequestDuration):
 		return yes("vllm:e2e_request_latency_seconds")
 	case !p.Has(ModelRequestSeconds):
-		return countersOff()
+		return countersOff(p)
 	case set == setLLMAPI, len(by[TrustYes]) > 0 && len(by[TrustNo]) == 0:
 		return no(handedOver, cureEarly(k))
 	case len(by[TrustNo]) > 0:
@@ -83,8 +83,12 @@ func (t *tritonPage) judgeWhole(k *Known) target.Check {
 	return t.unknown(k, by[TrustUnknown])
 }
 
-// countersOff says that Triton counts nothing.
-func countersOff() target.Check {
+// countersOff says that Triton counts nothing, or that none of its counters are there,
+// as on a page of which only a part is passed on.
+func countersOff(p *Page) target.Check {
+	if !p.Has(ModelSuccess) {
+		return no("the page has no nv_inference_request_success of any model", "")
+	}
 	return no("the counters of durations are off, and with them every other counter stops", "--metrics-config counter_latencies=true")
 }
 
@@ -110,10 +114,16 @@ func (t *tritonPage) queues(k *Known) bool {
 	})
 }
 
+// pendingHolds says whether the count of pending requests is right in the server's
+// release, as far as that is known.
+func pendingHolds(k *Known) bool { return (&Meaning{Unless: pendingLeaks()}).Holds(k.Facts.version()) }
+
 // judgeQueues judges whether what is pending in Triton is all that waits.
 func (t *tritonPage) judgeQueues(k *Known) target.Check {
 	unknown := t.fronts(k)[TrustUnknown]
 	switch {
+	case !pendingHolds(k):
+		return no("this release keeps requests that could not be queued in nv_inference_pending_request_count for ever", "Triton 23.11 (2.40.0) or later")
 	case t.queues(k):
 		return yes("nv_inference_pending_request_count: Triton's own queues")
 	case len(unknown) > 0:
@@ -136,7 +146,7 @@ func (t *tritonPage) judgeStall(k *Known) target.Check {
 		return yes("the count of tokens, while requests run")
 	case p.Has(GenerationTokens):
 		return no("tokens move, and nothing shows how many requests run", cureCanary)
-	case p.Has(ModelPending) && t.queues(k):
+	case p.Has(ModelPending) && pendingHolds(k) && t.queues(k):
 		return yes("requests that end, while others wait in Triton's queues for much longer than they take")
 	}
 	return no("nothing on the page shows requests in flight of what clients call", cureEarly(k))

@@ -20,9 +20,6 @@ type Server struct {
 	// whatever became of it.
 	Counts, TakenAsOK []engine.Class
 	Only              bool
-	// Uncounted says that requests that no process was there to take are not among
-	// those that its page counts by class.
-	Uncounted bool
 	// Comes says that its page shows that requests come while its engine hangs.
 	Comes bool
 

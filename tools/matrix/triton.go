@@ -33,7 +33,7 @@ func tritons() []Server {
 		{
 			Name: "Triton, LLM-API model with the metrics module", Kind: engine.Triton,
 			Facts:  version("2.64.0", config("tensorrt_llm", "python", true)),
-			Counts: engine.Classes(), Uncounted: true, Comes: true,
+			Counts: engine.Classes(), Comes: true,
 			page: func(b *Book, p *sheet) { accepting(b, p, "tensorrt_llm"); module(b, p) },
 		},
 		{

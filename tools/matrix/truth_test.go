@@ -157,7 +157,7 @@ func TestWhatIsShownIsTrue(t *testing.T) {
 				require.False(c, ok && total == 0, "a share of nothing, page %d", i)
 				if ok {
 					require.InDelta(c, float64(by[class])/float64(total), v, 1e-9, "share of %s, page %d", class, i)
-					require.True(c, v > 0 || by[class] == 0 && (c.server.Uncounted || c.grown(class, from, i) == 0), "0 %s although some ended so, page %d", class, i)
+					require.True(c, v > 0 || by[class] == 0 && c.grown(class, from, i) == 0, "0 %s although some ended so, page %d", class, i)
 				}
 			}
 		}
@@ -182,11 +182,6 @@ func (c *cell) window(from, to int) (total int, by map[engine.Class]int) {
 	for _, class := range c.server.Counts {
 		by[class] = c.grown(class, from, to)
 		total += by[class]
-	}
-	if c.server.Uncounted {
-		lost := c.trouble.Pages[to].Crashed - c.trouble.Pages[from].Crashed
-		by[engine.ClassServer] -= lost
-		total -= lost
 	}
 	if came := c.trouble.Pages[to].Came - c.trouble.Pages[from].Came; c.server.Only {
 		by[engine.ClassOK] += came

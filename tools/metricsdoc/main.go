@@ -77,6 +77,7 @@ const checks = `
 | engine_zero | all gauges of the executor 0 while requests end, as with ` + "`iter_stats_max_iterations=0`" + ` | saturation and all gauges of the executor |
 | failures_survived_unload | failures of a model that is not loaded, or that counted on over its load | totals that add successes and failures |
 | flapping_gauges | the count of iterations falls again and again: several instances write it | gauges of the executor, estimates |
+| stale_gauges | the executor says that it has requests, and since its last iteration all that ended failed: its process is gone | gauges of the executor, estimates |
 | frozen_counters | counters of Triton's core stay 0 and durations are missing, or other counts move: ` + "`--metrics-config counter_latencies=false`" + ` | requests, their rates, ratios and means |
 | kv_blocks_mismatch | used and free blocks do not make up all, on two pages | use of the KV cache |
 | kv_fraction_mismatch | the server's own share of used blocks is off by more than 0.01, on two pages | use of the KV cache |

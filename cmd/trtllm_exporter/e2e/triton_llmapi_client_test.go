@@ -27,6 +27,8 @@ type question struct {
 	// id names the request; stop asks for the end of the one with that id.
 	id   string
 	stop bool
+	// version of the model; empty for the newest.
+	version string
 }
 
 // ask makes questions; orders are the words with which a prompt begins.
@@ -63,7 +65,11 @@ func (s *llmapiServer) send(ctx context.Context, q question) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	path := "/v2/models/tensorrt_llm/generate"
+	path := "/v2/models/tensorrt_llm"
+	if q.version != "" {
+		path += "/versions/" + q.version
+	}
+	path += "/generate"
 	if q.streaming {
 		path += "_stream"
 	}

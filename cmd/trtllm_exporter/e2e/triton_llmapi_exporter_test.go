@@ -88,6 +88,9 @@ pools:
 	within(t, 20*time.Second, "its LLM is not loaded", inState("unserved"))
 	ready.turns(t, http.StatusServiceUnavailable, "its LLM is not loaded", began)
 	require.Empty(t, e.page(t).named("llm_server_requests_running"), "nothing frozen is left")
+	for _, series := range e.page(t).named("llm_server_info") {
+		require.Equal(t, "1.0.0+standin", series.labels.Get("trtllm_version"), "the server's software is the same without the model")
+	}
 	s.load(t, "tensorrt_llm")
 	within(t, 20*time.Second, "it is back", inState("ready"))
 }

@@ -59,6 +59,14 @@ func (s *llmapiServer) addModel(t *testing.T, name string, instances int, module
 	edit(t, filepath.Join(folder, "model.yaml"), lines)
 }
 
+// addVersion makes the model as it is a second version, and has both served.
+func (s *llmapiServer) addVersion(t *testing.T) {
+	t.Helper()
+	model := filepath.Join(s.repository, "tensorrt_llm")
+	require.NoError(t, os.CopyFS(filepath.Join(model, "2"), os.DirFS(filepath.Join(model, "1"))))
+	edit(t, filepath.Join(model, "config.pbtxt"), map[string]string{`backend: "python"`: "backend: \"python\"\nversion_policy: { all { } }"})
+}
+
 // copyFile copies a file into a folder.
 func copyFile(t *testing.T, file, folder string) {
 	t.Helper()

@@ -46,6 +46,12 @@ func releases() []release {
 	}
 }
 
+// hanging is a release in which requests hang for ever once the processes of its models
+// are dead, and nothing is counted of them but that they wait.
+func hanging() release {
+	return release{triton: "2.44.0", trtllm: "unknown", wheel: "0.5.5", env: "TRITON_DIR_2_44", wrongPath: "empty"}
+}
+
 // install returns the folder of an installed Triton; where this machine cannot
 // have one it skips, in CI it fails.
 func (r release) install(t *testing.T) string {

@@ -5,6 +5,7 @@ package e2e
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,10 @@ func TestStatesOfTriton(t *testing.T) {
 func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	t.Helper()
 	s.startLoad(t, &load{streams: 4, promptWords: 5, maxTokens: 20}).wait(t)
+	s.waitIdle(t)
+	s.startLoad(t, &load{streams: 1, promptWords: 5, maxTokens: 2000})
+	s.waitBusy(t, 1)
+	within(t, longest, "it runs", func() bool { return sum(w.see(t), "llm_server_requests_running") == 1 })
 	s.killStubs(t, modelProcesses)
 	_, err := s.stream(t.Context(), "ensemble", 3, 2)
 	require.ErrorContains(t, err, "is not healthy")
@@ -91,6 +96,9 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	require.Equal(t, 1.0, p.only(t, "llm_server_ready"))
 	require.Positive(t, p.only(t, "llm_server_requests_failed_total", "model", "ensemble", "reason", "other"))
 	require.Equal(t, 80.0, p.only(t, "llm_server_generation_tokens_total"), "what was generated before")
+	require.Equal(t, 1.0, s.page(t).only(t, "nv_trt_llm_request_metrics", "request_type", "scheduled"), "the server's gauge is frozen")
+	within(t, longest, "nothing is made of it", func() bool { return len(executorGauges(w.see(t))) == 0 })
+	require.Equal(t, 1.0, w.see(t).only(t, "llm_server_source_anomaly", "check", "stale_gauges"))
 	for end := time.Now().Add(questionInterval); time.Now().Before(end); pause(t.Context(), scrapeInterval/2) {
 		w.see(t)
 		require.Equal(t, []string{"failing"}, w.shown(t), "it stays so while requests fail")
@@ -264,4 +272,11 @@ func testDrain(t *testing.T, s *tritonServer, w *watched) {
 		require.LessOrEqual(t, sizes[i+1], sizes[i], "the page only shrinks: %v", sizes)
 	}
 	require.Less(t, sizes[len(sizes)-1], full, "and did: %v", sizes)
+}
+
+// executorGauges are the gauges on a page that say what the executor does now.
+func executorGauges(p page) []string {
+	return slices.DeleteFunc(executors(p), func(name string) bool {
+		return !strings.HasPrefix(name, "llm_server_requests_") && name != "llm_server_queue_depth" && !strings.HasPrefix(name, "llm_server_saturat")
+	})
 }
