@@ -160,14 +160,15 @@ func coverage() Rule {
 		}
 		for _, name := range sorted(measured()) {
 			var counts []int
-			for _, g := range measured()[name].of(p, id, at) {
+			groups := measured()[name].of(p, id, at)
+			for _, g := range groups {
 				counts = append(counts, p.columnsOf(g.count)...)
 			}
 			if len(counts) == 0 {
 				continue
 			}
 			all := slices.Concat(o.all, counts)
-			p.emit(f, p.forFront(id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+			p.emit(f, p.forFront(id, at, "signal", name), p.and(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), func(w *Window) (float64, bool) {
 				row, _, ok := w.common(all)
 				if !ok {
 					return 0, false
