@@ -100,7 +100,7 @@ func (*sglang) judge(name string, k *Known) target.Check {
 	return p.judge(name, []source{
 		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
-		from(CanQueue, "num_queue_reqs and num_grammar_queue_reqs", RequestsWaiting),
+		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
 		from(CanRunning, "num_running_reqs, read every some steps", RequestsRunning),
 		from(CanTTFT, "time_to_first_token_seconds of streamed requests", FirstToken),
 		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request", OutputToken),

@@ -20,6 +20,17 @@ func sglangScheduler() []Meaning {
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
+		// Of a server that only decodes, label engine_type, what waits for room is in the
+		// first and what waits for its KV cache in the second, whose part in host memory is
+		// in num_decode_host_receive_queue_reqs too; of one that only computes prompts what
+		// waits until the other server has room is in the third, called prealloc up to
+		// 0.5.9. In num_prefill_inflight_queue_reqs nothing waits to be computed any more.
+		// 0.4.6 has the names and leaves all of them at 0 (scheduler_metrics_mixin.py,
+		// metrics_reporter.py).
+		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
+		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
+		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
+		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
 		// The time in the queue has health questions too.

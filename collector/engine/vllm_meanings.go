@@ -77,9 +77,12 @@ func vllmEngine() []Meaning {
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
+		// Each rank has all of num_gpu_blocks, the sum over the ranks of the page since
+		// they report to one API (core_client.py of 0.9 to 0.32), and its own
+		// kv_cache_size_tokens, which newer releases have.
 		{
 			Name: "cache_config_info", Signal: CacheStated, Combine: Max, Rank: vllmRank,
-			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens"},
+			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"},
 		},
 		{
 			Name: "cache_config_info", Signal: CacheConfig, Combine: Max,
