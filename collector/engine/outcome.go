@@ -39,9 +39,9 @@ type Outcome struct {
 	Codes bool
 	// Missed are classes of which the server counts only some requests.
 	Missed []Class
-	// Again is the class under which other counters may count the same requests
-	// once more; empty for none.
-	Again Class
+	// Again is the reason, as it is shown, under which other counters may count the
+	// same requests once more; empty for none.
+	Again string
 }
 
 // Misses says whether the server counts only some requests of a class.

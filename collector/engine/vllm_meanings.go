@@ -33,7 +33,7 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: ClassServer}},
+		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 
 		// Tokens, which move with each step of the engine. Cached ones:
