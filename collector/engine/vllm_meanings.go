@@ -81,11 +81,11 @@ func vllmEngine() []Meaning {
 		// they report to one API (core_client.py of 0.9 to 0.32), and its own
 		// kv_cache_size_tokens, which newer releases have.
 		{
-			Name: "cache_config_info", Signal: CacheStated, Combine: Max, Rank: vllmRank,
+			Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank,
 			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"},
 		},
 		{
-			Name: "cache_config_info", Signal: CacheConfig, Combine: Max,
+			Name: vllmConfig, Signal: CacheConfig, Combine: Max,
 			Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"},
 		},
 		{
