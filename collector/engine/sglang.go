@@ -116,7 +116,9 @@ func (*sglang) judge(name string, k *Known) target.Check {
 		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
 		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
-		from(CanRunning, "num_running_reqs, read every some steps", RequestsRunning),
+		// Nothing writes it while no batch runs up to 0.4.3, and 30 s later up to 0.5.15
+		// (scheduler.py, check_memory; metrics_reporter.py).
+		from(CanRunning, "num_running_reqs, read every some steps; an idle server may show its last batch", RequestsRunning),
 		from(CanTTFT, "time_to_first_token_seconds, of streamed requests where label is_streaming tells them apart", FirstToken),
 		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request of more than one token", OutputToken),
 		from(CanTPOT, "inter_token_latency_seconds, token by token, of several that come at once their mean", InterToken),
