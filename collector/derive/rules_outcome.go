@@ -140,9 +140,11 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		return nil
 	}
 	o.abort(p, id)
-	for class, c := range o.classes {
-		for reason, l := range c.again {
-			c.again[reason] = p.lessen(id, of, string(class)+"\x00"+reason, l)
+	for _, class := range classOrder {
+		if c := o.classes[class]; c != nil {
+			for _, reason := range sorted(c.again) {
+				c.again[reason] = p.lessen(id, of, string(class)+"\x00"+reason, c.again[reason])
+			}
 		}
 	}
 	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {

@@ -95,7 +95,7 @@ func sglangOutcomes(p *Page) string {
 		least = "of more than one token those that were not aborted are known, of one token at least what is shown"
 	}
 	return "num_requests_total, aborted ones, and failures by HTTP status; " + least + "; a client that leaves before its answer begins " +
-		"is answered 400, and class client is at least what is shown; errors inside a stream are not counted"
+		"is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 }
 
 // judge implements Engine.

@@ -149,7 +149,7 @@ func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
 		newer   = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
 		answers = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
 		counted = "true, num_requests_total, aborted ones, and failures by HTTP status; "
-		left    = "; a client that leaves before its answer begins is answered 400, and class client is at least what is shown; errors inside a stream are not counted"
+		left    = "; a client that leaves before its answer begins is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
 	)
 	for _, c := range []struct{ says, page, name, want string }{
 		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
