@@ -57,9 +57,9 @@ func unitOf(timestamp float64) timeUnit {
 // them can be sent anywhere.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 
-// Tokenless says that requests ended and no token was ever generated: the model
+// tokenless says that requests ended and no token was ever generated: the model
 // answers with something else, as one that embeds or ranks does.
-func (p *Page) Tokenless() bool {
+func (p *Page) tokenless() bool {
 	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.values[RequestsFinished] > 0
 }
 

@@ -55,7 +55,7 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	l.shows(t, 0, "llm_server_queue_depth")
 }
 
-// unstreamed begins n requests for answers in one piece, and gives what tells that all
+// unstreamed begins n requests for answers in one piece, and gives what is closed when all
 // are gone and what makes their clients leave.
 func (s *engineServer) unstreamed(t *testing.T, n, tokens int) (gone <-chan struct{}, leave context.CancelFunc) {
 	t.Helper()
