@@ -219,3 +219,48 @@ func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
 	page(300, "300").lacks(t, series, "what went on meanwhile is not known")
 	require.InDelta(t, 1, page(310, "310").at(t, series), 1e-9, "the ten since then")
 }
+
+// TestTheCacheOfAllRanks has data-parallel ranks that state all of their blocks each.
+func TestTheCacheOfAllRanks(t *testing.T) {
+	for _, c := range []struct {
+		says, states string
+		ranks        int
+		blocks       float64
+		tokens       float64
+	}{
+		{"one engine of an older release", `block_size="128",num_gpu_blocks="341"`, 1, 340, 43520},
+		{"one engine", `block_size="128",kv_cache_size_tokens="43648",num_gpu_blocks="341"`, 1, 340, 43520},
+		{"two ranks of an older release", `block_size="128",num_gpu_blocks="682"`, 2, 680, 87040},
+		{"two ranks", `block_size="128",kv_cache_size_tokens="43648",num_gpu_blocks="682"`, 2, 680, 87040},
+		{"layers of several kinds", `block_size="8",kv_cache_size_tokens="463360",num_gpu_blocks="320"`, 1, 319, 461912},
+		{"the number of tokens is not said", `block_size="128",kv_cache_size_tokens="None",num_gpu_blocks="341"`, 1, 340, 43520},
+	} {
+		var page []string
+		for rank := range c.ranks {
+			page = append(page, fmt.Sprintf(`vllm:cache_config_info{engine="%d",%s} 1`, rank, c.states),
+				fmt.Sprintf(`vllm:kv_cache_usage_perc{engine="%d",model_name="m"} 0.5`, rank))
+		}
+		got := newBench(t, engine.VLLM, "m").page(page...)
+		require.InDelta(t, c.blocks, got.at(t, `kv_cache_blocks_limit{model_id="m"}`), 1e-9, c.says)
+		require.InDelta(t, c.tokens, got.at(t, `kv_cache_capacity_tokens{model_id="m"}`), 1e-6, c.says)
+	}
+}
+
+// TestWhatWaitsForAnotherServerDoesNotFillThisOne has an SGLang that only decodes.
+func TestWhatWaitsForAnotherServerDoesNotFillThisOne(t *testing.T) {
+	page := func(room, transfer int) []string {
+		const l = `{engine_type="decode",model_name="m",tp_rank="0"}`
+		return []string{
+			"sglang:num_running_reqs" + l + " 32", "sglang:num_queue_reqs" + l + " 0", "sglang:token_usage" + l + " 0.5",
+			fmt.Sprintf("sglang:num_decode_prealloc_queue_reqs%s %d", l, room), fmt.Sprintf("sglang:num_decode_transfer_queue_reqs%s %d", l, transfer),
+		}
+	}
+	b := newBench(t, engine.SGLang, "m")
+	got := b.page(page(0, 6)...)
+	require.Equal(t, 6.0, got.at(t, `queue_depth{model_id="m"}`))
+	require.Equal(t, 0.0, got.at(t, `saturated{model_id="m"}`))
+	require.Equal(t, 1.0, got.at(t, `limited_by{model_id="m", resource="unknown"}`))
+	got = b.page(page(40, 6)...)
+	require.Equal(t, 46.0, got.at(t, `queue_depth{model_id="m"}`))
+	require.Equal(t, 1.0, got.at(t, `saturated{model_id="m"}`))
+}

@@ -18,9 +18,9 @@ func cacheFamilies() []Family {
 		gauge("kv_cache_block_tokens", Exact, copyOr(engine.KVBlockTokens, blockTokens()),
 			"Tokens that one block of the KV cache holds.",
 			"tokens per block"),
-		gauge("kv_cache_capacity_tokens", Exact, tokensOf(known(both(cacheLimit(), blockTokens(), times), total(engine.KVTokensLimit))),
+		gauge("kv_cache_capacity_tokens", Exact, tokensOf(cacheTokens()),
 			"Tokens the whole KV cache holds.",
-			"max blocks * tokens per block").
+			"max blocks * tokens per block, or as the server states it").
 			noQuery(whyByKind),
 		gauge("kv_cache_free_tokens", Sampled, tokensOf(cacheFree()),
 			"Tokens for which the KV cache has free blocks.",

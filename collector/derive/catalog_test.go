@@ -120,7 +120,7 @@ func writeMeaning(b *strings.Builder, m *engine.Meaning, of, version string, n i
 	for _, where := range m.Where {
 		label, value, _ := strings.Cut(where, "=")
 		given[label] = true
-		if value != "" {
+		if value != "" && !strings.HasSuffix(label, "!") {
 			pairs = append(pairs, fmt.Sprintf("%s=%q", label, strings.Replace(value, "*", "00", 1)))
 		}
 	}

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -64,10 +65,14 @@ func apply(f func(float64) float64, t term) term {
 // running ones where the server exposes no more.
 func admitted() term { return known(total(engine.RequestsActive), total(engine.RequestsRunning)) }
 
-// waiting is what waits in the engine: as exposed, or, before TensorRT-LLM
-// 0.18 exposed it, admitted less scheduled, or what is known to wait before a router.
+// waiting is what waits in the engine, for another server too: as exposed, or, before
+// TensorRT-LLM 0.18 exposed it, admitted less scheduled, or what is known to wait before
+// a router.
 func waiting() term {
-	inEngine := known(total(engine.RequestsWaiting), both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
+	exposed := term{allOf(engine.RequestsWaiting).with(engine.RequestsTransfer), func(p *Plan, id string) Eval {
+		return p.sum(slices.Concat(p.of(engine.RequestsWaiting, id), p.of(engine.RequestsTransfer, id)))
+	}}
+	inEngine := known(exposed, both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
 	return known(inEngine, unplaced())
 }
 
@@ -101,38 +106,53 @@ func cacheLimit() term {
 }
 
 // blockTokens is how many tokens a block of the KV cache holds.
-func blockTokens() term { return known(total(engine.KVBlockTokens), stated("block_tokens", 0)) }
+func blockTokens() term {
+	return known(total(engine.KVBlockTokens), stated("block_tokens", func(tokens float64, _ string, _ int) float64 { return tokens }))
+}
+
+// cacheTokens is how many tokens the KV cache holds.
+func cacheTokens() term {
+	return known(statedTokens(), known(both(cacheLimit(), blockTokens(), times), total(engine.KVTokensLimit)))
+}
 
 // cacheFree is for how many tokens the KV cache has room.
 func cacheFree() term {
 	return known(both(total(engine.KVBlocksFree), total(engine.KVBlockTokens), times), total(engine.KVTokensFree))
 }
 
-// statedBlocks is how many blocks the labels of a cache's config state, of which
-// the engine keeps one for itself (vLLM, block_pool.py: the null block).
-func statedBlocks() term { return stated("blocks", -1) }
+// statedBlocks is how many blocks the labels of a cache's config state, of all
+// ranks together, each of which keeps one for itself (vLLM, block_pool.py: the null
+// block).
+func statedBlocks() term {
+	return stated("blocks", func(blocks float64, _ string, ranks int) float64 { return blocks - float64(ranks) })
+}
 
-// stated is what a label of a cache's config states, and more, added up over the
-// ranks of the engine if it is a number of blocks.
-func stated(label string, more float64) term {
-	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
-		sum, n := 0.0, 0
-		for _, g := range p.of(engine.CacheStated, id) {
-			v, err := strconv.ParseFloat(g.labels.Get(label), 64)
-			if err != nil {
-				return nil
-			}
-			if ranks := float64(len(g.members)); label == "blocks" {
-				sum += (v + more) * ranks
-			} else {
-				sum = v
-			}
-			n++
+// statedTokens is how many tokens fit in the blocks that are not kept, where the
+// labels state how many fit in all of a rank: layers of several kinds share blocks,
+// and one holds more tokens than they say.
+func statedTokens() term {
+	return stated("blocks", func(blocks float64, tokens string, ranks int) float64 {
+		each, err := strconv.ParseFloat(tokens, 64)
+		if err != nil {
+			return math.NaN()
 		}
-		if n == 0 {
+		return each * float64(ranks) * (1 - float64(ranks)/blocks)
+	})
+}
+
+// stated is what is made of a label of a cache's config, of how many tokens fit in
+// one rank, and of the number of ranks: all of them state the same.
+func stated(label string, of func(v float64, tokens string, ranks int) float64) term {
+	return term{allOf(engine.CacheStated), func(p *Plan, id string) Eval {
+		groups := p.of(engine.CacheStated, id)
+		if len(groups) == 0 {
 			return nil
 		}
-		return constant(sum)
+		v, err := strconv.ParseFloat(groups[0].labels.Get(label), 64)
+		if v = of(v, groups[0].labels.Get("tokens"), len(p.ranks(groups))); err != nil || v != v {
+			return nil
+		}
+		return constant(v)
 	}}
 }
 

@@ -41,6 +41,8 @@ func (p *Plan) gateOf(g *group) int {
 		return p.executorGate(g.id)
 	case engine.EngineIterations, engine.KVBlocksReused:
 		return p.onlyWithout(checkFlapping, g.id)
+	case engine.FirstToken, engine.OutputToken, engine.InterToken:
+		return p.tokenGate(g.id)
 	case engine.ModelSuccess, engine.ModelFailed, engine.ModelInferences, engine.ModelExecutions, engine.ModelQueueSeconds:
 		return p.onlyWithout(checkFrozen, g.id)
 	default:
@@ -66,6 +68,28 @@ func (p *Plan) executorGate(id string) int {
 		most, ok := given(limit, w)
 		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(beats) == 0 || w.beating(beats))
 	})
+}
+
+// tokenGate holds the times of tokens back where requests ended and none was ever
+// generated: vLLM's of models that embed or rank are those of whole requests.
+func (p *Plan) tokenGate(id string) int {
+	tokens, ended := p.sum(p.byID[signalOf{engine.GenerationTokens, id}]), p.sum(p.byID[signalOf{engine.RequestsFinished, id}])
+	if tokens == nil || ended == nil {
+		return 0
+	}
+	return p.when("tokens "+id, func(w *Window) bool {
+		n, known := tokens(w)
+		requests, _ := ended(w)
+		return !known || n > 0 || requests <= 0
+	})
+}
+
+// gatesOf is what holds any of some groups back.
+func (p *Plan) gatesOf(groups []*group) (gate int) {
+	for _, g := range groups {
+		gate = p.and(gate, p.gateOf(g))
+	}
+	return gate
 }
 
 // beating says whether any of the heartbeats moved lately.

@@ -1,6 +1,8 @@
 package derive_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,4 +52,39 @@ func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
 			require.Equal(t, broken, b.deriver.Stats().BrokenHistograms)
 		})
 	}
+}
+
+// TestAModelWithoutTokensHasNoTimesOfThem has a vLLM whose model embeds: what it shows
+// as the time to the first token is that of the request.
+func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
+	times := func(name string, n int) []string {
+		return []string{
+			"# TYPE vllm:" + name + " histogram",
+			fmt.Sprintf(`vllm:%s_bucket{engine="0",le="20",model_name="m"} %d`, name, n), fmt.Sprintf(`vllm:%s_bucket{engine="0",le="+Inf",model_name="m"} %d`, name, n),
+			fmt.Sprintf(`vllm:%s_sum{engine="0",model_name="m"} %d`, name, 17*n), fmt.Sprintf(`vllm:%s_count{engine="0",model_name="m"} %d`, name, n),
+		}
+	}
+	after := func(tokens int) (got values) {
+		b := newBench(t, engine.VLLM, "m")
+		for _, n := range []int{0, 10, 30} {
+			got = b.page(slices.Concat(
+				[]string{
+					fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, tokens*n),
+					fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, n),
+				},
+				times("time_to_first_token_seconds", n), times("request_time_per_output_token_seconds", n), times("e2e_request_latency_seconds", n),
+			)...)
+		}
+		return got
+	}
+	got, usual := after(0), after(5)
+	for _, of := range []string{"time_to_first_token", "time_per_output_token"} {
+		for _, series := range []string{
+			`_seconds_count{model_id="m"}`, `_average_seconds{model_id="m"}`, `_percentile_seconds{model_id="m", percentile="50"}`, `_above_bound_ratio{model_id="m"}`,
+		} {
+			got.lacks(t, of+series, "it has no tokens")
+			usual.at(t, of+series)
+		}
+	}
+	require.InDelta(t, 17, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
 }

@@ -24,7 +24,7 @@ type intake struct {
 	// judged are the places of which something may be wrong.
 	judged []judged
 	// lessened are the columns that are made of others.
-	lessened []lessened
+	lessened []*lessened
 }
 
 // columnKey is what a column is of: the signal and the labels of its series, without

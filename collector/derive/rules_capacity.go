@@ -167,7 +167,7 @@ func coverage() Rule {
 			if len(counts) == 0 || len(outcomes) == 0 {
 				continue
 			}
-			p.emit(f, p.forGroups(groups, id, at, "signal", name), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
+			p.emit(f, p.forGroups(groups, id, at, "signal", name), p.and(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), func(w *Window) (float64, bool) {
 				row, _, ok := w.common(all)
 				if !ok {
 					return 0, false

@@ -124,7 +124,7 @@ func (p *Plan) meanOver(groups []*group) Eval {
 // mean is the mean of histograms over the window.
 func mean(h histograms) Rule {
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
-		p.emit(f, lset, 0, p.meanOver(groups))
+		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
 	})
 }
 

@@ -34,7 +34,7 @@ func objectiveInputs() inputs {
 		in = in.or(h.inputs)
 	}
 	return in.or(allOf(engine.ModelSuccess, engine.ModelFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted)).
-		with(engine.RequestsFailed, engine.RequestsAborted)
+		with(engine.RequestsFailed).with(aborts()...)
 }
 
 // objectiveHistograms are the histograms of the objectives of time.

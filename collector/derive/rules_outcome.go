@@ -82,7 +82,12 @@ func eachFront(in inputs, of func(p *Plan, f *Family, id string, at front)) Rule
 
 // ended are the counters of requests that ended, well or not.
 func ended() inputs {
-	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(engine.ModelFailed, engine.RequestsAborted)
+	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(aborts()...).with(engine.ModelFailed)
+}
+
+// aborts are the requests that were given up, and what bounds how many there were.
+func aborts() []engine.Signal {
+	return []engine.Signal{engine.RequestsAborted, engine.RequestsWhole, engine.RequestsStreamed, engine.StreamsWhole}
 }
 
 // outcome is what became of the requests of one front: the counters of those that
@@ -107,14 +112,12 @@ type endedSince struct {
 	seconds, total float64
 }
 
-// tally are the counters of one class: those that count each request once, and
-// those of ensembles, which count each failure twice.
+// tally are the counters of one class: those that count each request once, those
+// of ensembles, which count each failure twice, and those by reason some of whose
+// requests are counted in another class as well.
 type tally struct {
 	once, twice []int
-	// less are requests that are counted in another class as well, rest is the column
-	// of once without them.
-	less []int
-	rest int
+	again       map[string]*lessened
 	// partial says that the server counts only some requests of the class.
 	partial bool
 }
@@ -126,9 +129,11 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		o.inside = p.countedInside(id, of)
 		o.known = o.inside || p.trusted(of.model)
 	}
+	again := p.again(id, of)
 	for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
 		for _, g := range p.at(signal, id, of) {
-			o.take(p, id, of, g)
+			less := slices.Concat(again[g.labels.Get("reason")], p.repeated(g))
+			o.take(p, g, less)
 		}
 	}
 	if len(o.all) == 0 {
@@ -136,54 +141,39 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	}
 	o.known = o.known && o.classes[engine.ClassUnknown] == nil
 	o.abort(p, id)
+	for _, class := range classOrder {
+		if c := o.classes[class]; c != nil {
+			for _, reason := range sorted(c.again) {
+				c.again[reason] = p.lessen(id, of, string(class)+"\x00"+reason, c.again[reason])
+			}
+		}
+	}
 	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
 		o.bound(p, p.of(engine.ModelFailed, id), of)
-	}
-	for _, class := range classOrder {
-		if c := o.classes[class]; c != nil && c.lessened() {
-			c.rest = p.lessen(id, of, string(class), c.once, c.less)
-		}
 	}
 	o.ended = newPerPage(p, o.count)
 	return o
 }
 
-// unread is the column of the failures that a counter of no model has beyond those of
-// which others name one: those of requests that could not be read or routed.
-func (p *Plan) unread(id string, of front, g *group) (column int, parts []int) {
-	all, less := p.columnsOf(g.members), []int(nil)
+// repeated are the counters of other models whose requests a group of no model counts
+// once more.
+func (p *Plan) repeated(g *group) (columns []int) {
 	for _, other := range p.all(g.signal) {
 		if other.class == g.class && slices.Contains(g.meaning.Outcome.Repeats, other.labels.Get("reason")) {
-			less = append(less, p.columnsOf(other.members)...)
+			columns = append(columns, p.columnsOf(other.members)...)
 		}
 	}
-	return p.lessen(id, of, "unread "+string(g.class), all, less), slices.Concat(all, less)
+	return columns
 }
-
-// ended adds up counters of requests that ended, each request once.
-func (p *Plan) ended(id string, of front, groups []*group) Eval {
-	var all []Eval
-	for _, g := range groups {
-		if len(g.meaning.Outcome.Repeats) == 0 {
-			all = append(all, p.last(g))
-			continue
-		}
-		rest, _ := p.unread(id, of, g)
-		all = append(all, func(w *Window) (float64, bool) { return w.Last(rest) })
-	}
-	return add(all...)
-}
-
-// lessened says whether requests of the class are counted in another as well.
-func (c *tally) lessened() bool { return len(c.once) > 0 && len(c.less) > 0 }
 
 // soFar is how many requests of the class were counted once, and in no other, since
 // the server started.
 func (c *tally) soFar(w *Window) (float64, bool) {
-	if c.lessened() {
-		return w.Last(c.rest)
+	columns := slices.Clone(c.once)
+	for _, reason := range sorted(c.again) {
+		columns = append(columns, c.again[reason].column)
 	}
-	return w.totals(c.once)
+	return w.totals(columns)
 }
 
 // bound adds what bounds how many of a front's failures were counted once.
@@ -199,15 +189,53 @@ func (o *outcome) bound(p *Plan, failures []*group, of front) {
 	o.all = slices.Concat(o.all, o.steps, o.others)
 }
 
-// abort takes requests that were aborted, which the server counts as finished as
-// well, from those that ended well.
+// abort takes requests that were aborted, most of which the server counts as
+// finished as well, from those that ended well: at least those that it measured
+// whole did.
 func (o *outcome) abort(p *Plan, id string) {
 	aborted := p.counted(p.of(engine.RequestsAborted, id))
-	if ended := o.classes[engine.ClassOK]; ended != nil && len(aborted) > 0 {
-		ended.less = aborted
-		o.classes[engine.ClassCanceled] = &tally{once: aborted}
-		o.all = append(o.all, aborted...)
+	ended := o.classes[engine.ClassOK]
+	if ended == nil || len(aborted) == 0 {
+		return
 	}
+	own := p.counted(p.of(engine.RequestsWhole, id))
+	ended.again = map[string]*lessened{"": {of: ended.once, less: aborted, least: own}}
+	ended.once = nil
+	o.classes[engine.ClassCanceled] = &tally{once: aborted}
+	o.all = slices.Concat(o.all, aborted, own)
+	o.stream(p, id)
+}
+
+// stream leaves out of the aborted requests that are counted once more by how they
+// were answered the streamed ones that did not come to their own end: those had
+// their answer, of 200, when they were aborted.
+func (o *outcome) stream(p *Plan, id string) {
+	streamed, own := p.counted(p.of(engine.RequestsStreamed, id)), p.counted(p.of(engine.StreamsWhole, id))
+	if len(streamed) == 0 || len(own) == 0 {
+		return
+	}
+	for _, g := range p.of(engine.RequestsAborted, id) {
+		for _, c := range o.classes {
+			if l := c.again[g.meaning.Outcome.Again]; l != nil && g.meaning.Outcome.Again != "" {
+				l.most, l.of, l.less = l.of, slices.Concat(l.of, streamed), slices.Concat(l.less, own)
+			}
+		}
+	}
+	o.all = slices.Concat(o.all, streamed, own)
+}
+
+// again are the counters of requests that others count once more, by the reason
+// under which those do.
+func (p *Plan) again(id string, of front) map[string][]int {
+	again := make(map[string][]int)
+	for _, signal := range []engine.Signal{engine.RequestsFailed, engine.RequestsAborted} {
+		for _, g := range p.at(signal, id, of) {
+			if reason := g.meaning.Outcome.Again; reason != "" {
+				again[reason] = append(again[reason], p.columnsOf(g.members)...)
+			}
+		}
+	}
+	return again
 }
 
 // of are the counters of a class.
@@ -218,27 +246,29 @@ func (o *outcome) of(class engine.Class) *tally {
 	return o.classes[class]
 }
 
-// take adds the counters of a group. An ensemble gives other as the reason of all
-// its failures, since there are reasons.
-func (o *outcome) take(p *Plan, id string, of front, g *group) {
-	columns := p.columnsOf(g.members)
+// take adds the counters of a group, less those of requests that they count once
+// more. An ensemble gives other as the reason of all its failures, since there are
+// reasons.
+func (o *outcome) take(p *Plan, g *group, less []int) {
+	columns, reason := p.columnsOf(g.members), g.labels.Get("reason")
 	c := o.of(g.class)
-	if len(g.meaning.Outcome.Repeats) > 0 {
-		rest, parts := p.unread(id, of, g)
-		c.once, o.all = append(c.once, rest), append(o.all, parts...)
-		return
-	}
 	// What the server misses of a model that counts inside, the model has.
 	c.partial = c.partial || g.meaning.Outcome.Misses(g.class) && !(o.inside && g.signal == engine.ModelFailed)
-	if again := g.meaning.Outcome.Again; again != "" {
-		o.of(again).less = append(o.of(again).less, columns...)
-	}
-	if g.labels.Get("reason") == "other" && p.ensemble(g.model) {
+	switch {
+	case reason == "other" && p.ensemble(g.model):
 		c.twice = append(c.twice, columns...)
-	} else {
+	case len(less) > 0:
+		if c.again == nil {
+			c.again = make(map[string]*lessened)
+		}
+		if c.again[reason] == nil {
+			c.again[reason] = &lessened{less: less}
+		}
+		c.again[reason].of = append(c.again[reason].of, columns...)
+	default:
 		c.once = append(c.once, columns...)
 	}
-	o.all = append(o.all, columns...)
+	o.all = slices.Concat(o.all, columns, less)
 }
 
 // since is how many requests of a class ended since a row. Since 24.07, which
@@ -252,7 +282,10 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 	if c == nil {
 		return 0
 	}
-	n := max(w.grown(c.once, row)-w.grown(c.less, row), 0)
+	n := w.grown(c.once, row)
+	for _, reason := range sorted(c.again) {
+		n += c.again[reason].from(func(columns []int) float64 { return w.grown(columns, row) })
+	}
 	if len(c.twice) > 0 {
 		whole := w.grown(c.twice, row)
 		n += min(max(whole/2, w.grown(o.steps, row)-w.grown(o.others, row)), whole)
@@ -286,7 +319,8 @@ var classOrder = append(engine.Classes(), engine.ClassUnknown)
 // ever says whether a request of a class was ever counted.
 func (o *outcome) ever(w *Window, class engine.Class) bool {
 	c, grew := o.classes[class], func(column int) bool { return w.current[column] > 0 }
-	return c != nil && (slices.ContainsFunc(c.once, grew) || slices.ContainsFunc(c.twice, grew))
+	return c != nil && (slices.ContainsFunc(c.once, grew) || slices.ContainsFunc(c.twice, grew) ||
+		slices.ContainsFunc(sorted(c.again), func(reason string) bool { return grew(c.again[reason].column) }))
 }
 
 // requestRate is how many requests ended a second at the entry.
@@ -305,7 +339,7 @@ func requestRate() Rule {
 // failed.
 func failuresCounted() inputs {
 	return allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).
-		or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(engine.RequestsAborted)
+		or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(aborts()...)
 }
 
 // errorRatio is the share of the requests that ended otherwise than well, by
@@ -366,15 +400,14 @@ func requestsTotal() Rule {
 		if o == nil {
 			return
 		}
-		aborted := p.of(engine.RequestsAborted, id)
-		byClass[engine.ClassCanceled] = append(byClass[engine.ClassCanceled], aborted...)
+		byClass[engine.ClassCanceled] = append(byClass[engine.ClassCanceled], p.of(engine.RequestsAborted, id)...)
 		for _, class := range p.classes(o) {
-			e := p.ended(id, at, byClass[class])
-			if e == nil {
+			e := p.sum(byClass[class])
+			switch c := o.classes[class]; {
+			case e == nil:
 				e = constant(0)
-			}
-			if class == engine.ClassOK && o.classes[class] != nil && len(aborted) > 0 {
-				e = o.classes[class].soFar
+			case c != nil && len(c.again) > 0:
+				e = c.soFar
 			}
 			if class == engine.ClassOK && at.model != "" && !o.known {
 				class = engine.ClassUnknown
@@ -396,7 +429,8 @@ func modelRequests() Rule {
 
 // requestsFailed are the failures at the entry by class and reason.
 func requestsFailed() Rule {
-	return eachFront(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string, at front) {
+	in := anyOf(engine.ModelFailed, engine.RequestsFailed).with(ended().all()...)
+	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
 		byReason := make(map[[2]string][]*group)
 		for _, g := range slices.Concat(p.at(engine.ModelFailed, id, at), p.at(engine.RequestsFailed, id, at)) {
 			key := [2]string{g.labels.Get("reason"), string(g.class)}
@@ -407,8 +441,13 @@ func requestsFailed() Rule {
 			keys = append(keys, key)
 		}
 		slices.SortFunc(keys, func(a, b [2]string) int { return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1]) })
+		o := p.outcome(id, at)
 		for _, key := range keys {
-			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), p.ended(id, at, byReason[key]))
+			e := p.sum(byReason[key])
+			if l := o.of(engine.Class(key[1])).again[key[0]]; l != nil {
+				e = func(w *Window) (float64, bool) { return w.Last(l.column) }
+			}
+			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), e)
 		}
 	}).by(labelClass, "reason").shown()
 }

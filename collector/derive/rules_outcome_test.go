@@ -46,6 +46,59 @@ func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
 	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9, "5 of the 10 that ended")
 }
 
+// TestClientsThatLeaveAnSGLang holds what became of requests against what clients did
+// to a real one: those that are aborted while they wait are in no other counter, and
+// those that are not streamed are answered 400 too.
+func TestClientsThatLeaveAnSGLang(t *testing.T) {
+	for _, c := range []struct {
+		says                                                     string
+		streamed, unstreamed, aborted, wholeStreams, wholeOthers int
+		badly                                                    int
+		ok, client, canceled                                     float64
+	}{
+		{"nobody left", 8, 4, 0, 8, 4, 2, 12, 2, 0},
+		{"4 ended, 4 streams and 4 others were left, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
+		{"the same, and 2 requests that were wrong", 8, 4, 11, 4, 0, 9, 4, 2, 11},
+		{"streams that were left take no mistake back", 30, 0, 20, 10, 0, 5, 10, 5, 20},
+		{"an answer of one token is no stream that was left", 11, 0, 0, 10, 0, 3, 11, 3, 0},
+	} {
+		b := newBench(t, engine.SGLang, "tiny")
+		page := []string{
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="tiny"} %d`, c.streamed),
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="false",model_name="tiny"} %d`, c.unstreamed),
+			"# TYPE sglang:request_time_per_output_token_seconds histogram",
+			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="true",model_name="tiny"} %d`, c.wholeStreams),
+			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="tiny"} %d`, c.wholeOthers),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`, c.badly),
+		}
+		if c.aborted > 0 {
+			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, c.aborted))
+		}
+		got := b.page(page...)
+		require.Equal(t, c.ok, got.at(t, `requests_total{class="ok", model_id="tiny"}`), c.says)
+		require.Equal(t, c.client, got.at(t, `requests_total{class="client", model_id="tiny"}`), c.says)
+		require.Equal(t, c.canceled, got.at(t, `requests_total{class="canceled", model_id="tiny"}`), c.says)
+		require.Equal(t, c.client, got.at(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`), c.says)
+	}
+}
+
+// TestARefusedRequestCountsOnce has a vLLM that refuses 10 of 20, each of which is
+// among its answers as well, and fails 3 otherwise.
+func TestARefusedRequestCountsOnce(t *testing.T) {
+	got := newBench(t, engine.VLLM, "m").page(
+		`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 10`,
+		`vllm:request_success_total{engine="0",finished_reason="error",model_name="m"} 1`,
+		`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 10`,
+		`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 12`,
+		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
+	)
+	for class, want := range map[string]float64{"ok": 10, "overload": 10, "server": 3, "client": 1} {
+		require.Equal(t, want, got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
+	}
+	require.Equal(t, 2.0, got.at(t, `requests_failed_total{class="server", model_id="m", reason="http_5xx"}`))
+	require.Equal(t, 10.0, got.at(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
+}
+
 // TestOneOfTwoEntriesFails has two deployments on one Triton: the ratio of the
 // one that fails is its own, and the replica still serves.
 func TestOneOfTwoEntriesFails(t *testing.T) {

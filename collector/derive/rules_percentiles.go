@@ -27,7 +27,7 @@ func percentiles(of histograms, given ...engine.Signal) Rule {
 		if h, mean := p.histogramOf(groups); h != nil {
 			highest := percentages()[len(percentages())-1]
 			for _, q := range percentages() {
-				p.emit(f, withLabel(lset, "percentile", q.label), 0, func(w *Window) (float64, bool) {
+				p.emit(f, withLabel(lset, "percentile", q.label), p.gatesOf(groups), func(w *Window) (float64, bool) {
 					v, ok := h.quantile(w, q.at)
 					if average, known := mean(w); ok && known && q == highest && v < average {
 						return 0, false
@@ -62,7 +62,7 @@ func aboveBound(of histograms) Rule {
 			return
 		}
 		last := len(h.bounds) - 1
-		p.emit(f, lset, 0, func(w *Window) (float64, bool) {
+		p.emit(f, lset, p.gatesOf(groups), func(w *Window) (float64, bool) {
 			grown, ok := h.growth(w)
 			if !ok || !(grown[last] > 0) {
 				return 0, false

@@ -94,7 +94,7 @@ func (p *Plan) observe() {
 				w.succeeded = append(w.succeeded, p.columnsOf(g.members)...)
 			case g.class == engine.ClassServer:
 				w.failed = append(w.failed, p.columnsOf(g.members)...)
-			case g.meaning.Outcome.Again == engine.ClassServer:
+			case g.meaning.Outcome.Again != "":
 				w.refused = append(w.refused, p.columnsOf(g.members)...)
 			}
 		}

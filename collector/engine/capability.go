@@ -202,6 +202,9 @@ func (p *Page) firstOf(name string, sources []source) (target.Check, bool) {
 // judge is the first source of a capability that the page has, else the first lack of
 // it.
 func (p *Page) judge(name string, sources []source, missing ...lack) target.Check {
+	if p.tokenless() && (name == CanTTFT || name == CanTPOT) {
+		return no("requests end and no token was ever generated: the model answers with none, as one that embeds or ranks does", "")
+	}
 	if c, ok := p.firstOf(name, sources); ok {
 		return c
 	}

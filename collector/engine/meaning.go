@@ -62,7 +62,8 @@ type Meaning struct {
 	// name of the family.
 	Name string
 	// Where are the labels that series of the name must have, as "label=value", or
-	// "label=begin*" for values that begin so; empty takes all of them.
+	// "label=begin*" for values that begin so, or "label!=value" for any but that;
+	// empty takes all of them.
 	Where []string
 	// Unless are names, as in Name, next to which, for the same model, the series says
 	// nothing new: those of newer releases for the same, which some show side by
@@ -186,6 +187,9 @@ func (m *Meaning) Holds(version string) bool {
 func (m *Meaning) selects(lset labels.Labels) bool {
 	return !slices.ContainsFunc(m.Where, func(where string) bool {
 		label, value, _ := strings.Cut(where, "=")
+		if label, not := strings.CutSuffix(label, "!"); not {
+			return lset.Get(label) == value
+		}
 		if begin, ok := strings.CutSuffix(value, "*"); ok {
 			return !strings.HasPrefix(lset.Get(label), begin)
 		}

@@ -42,9 +42,9 @@ type Outcome struct {
 	// Repeats says that the counter names no model, and are reasons of others, which
 	// name one, whose requests it counts once more.
 	Repeats []string
-	// Again is the class under which other counters may count the same requests
-	// once more; empty for none.
-	Again Class
+	// Again is the reason, as it is shown, under which other counters may count the
+	// same requests once more; empty for none.
+	Again string
 }
 
 // Misses says whether the server counts only some requests of a class.

@@ -80,7 +80,7 @@ func (p *said) gone(name string) bool {
 
 // counted are the signals of which the values say something.
 func counted() []Signal {
-	return []Signal{KVBlockTokens, RequestsLimit, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
+	return []Signal{KVBlockTokens, RequestsLimit, RequestsFinished, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
 }
 
 // readSeries takes one series in, in each meaning that its name has. Of a model that

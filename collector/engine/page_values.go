@@ -18,8 +18,11 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 				most = max(most, v)
 			}
 		}
-		if signal == EngineLastIter {
+		switch signal { //nolint:exhaustive // Of all others the value counts.
+		case EngineLastIter:
 			most = float64(unitOf(most))
+		case GenerationTokens, RequestsFinished:
+			most = min(most, 1) // Whether there ever was any.
 		}
 		if was, known := p.values[signal]; !known || was != most {
 			changed, p.values[signal] = true, most
@@ -53,6 +56,12 @@ func unitOf(timestamp float64) timeUnit {
 // Unrouted says that the page speaks of models and that requests for none of
 // them can be sent anywhere.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
+
+// tokenless says that requests ended and no token was ever generated: the model
+// answers with something else, as one that embeds or ranks does.
+func (p *Page) tokenless() bool {
+	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.values[RequestsFinished] > 0
+}
 
 // KVBlockTokens is how many tokens a block of the KV cache holds; false while
 // the page does not say, as before the first iteration.

@@ -171,7 +171,7 @@ const versionPath, versionKey = "/version", "version"
 // ownedBy says that a server answers /version and lists models of that owner, in
 // words for people; empty when it does not.
 func (q *questions) ownedBy(ctx context.Context, owner string) string {
-	if q.owner(ctx) != owner || q.version(ctx) == "" {
+	if !strings.HasPrefix(q.owner(ctx), owner) || q.version(ctx) == "" {
 		return ""
 	}
 	return "/v1/models lists models owned by " + owner + ", and /version answers"
@@ -181,7 +181,7 @@ func (q *questions) ownedBy(ctx context.Context, owner string) string {
 // owner is that of a kind that is known by it.
 func (q *questions) askModels(ctx context.Context, owner string, f *Facts) {
 	list, listed := q.models(ctx)
-	f.Shown = f.Shown || owner != "" && len(list.Data) > 0 && list.Data[0].OwnedBy == owner
+	f.Shown = f.Shown || owner != "" && len(list.Data) > 0 && strings.HasPrefix(list.Data[0].OwnedBy, owner)
 	f.Listed, f.Problems = listed, q.problems
 	for _, m := range list.Data {
 		id := plainText(m.ID)

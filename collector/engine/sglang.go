@@ -88,6 +88,16 @@ func (*sglang) Generation(p *Page, _ *Facts) (Generation, string) {
 	return "without live token counters", "the page has no realtime_tokens_total"
 }
 
+// sglangOutcomes says what is known of what became of requests.
+func sglangOutcomes(p *Page) string {
+	least := "those aborted while they wait are not among the finished, so that class ok is at least what is shown"
+	if p.Has(RequestsWhole) {
+		least = "of more than one token those that were not aborted are known, of one token at least what is shown"
+	}
+	return "num_requests_total, aborted ones, and failures by HTTP status; " + least + "; a client that leaves before its answer begins " +
+		"is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+}
+
 // judge implements Engine.
 func (*sglang) judge(name string, k *Known) target.Check {
 	p := k.Page
@@ -95,19 +105,28 @@ func (*sglang) judge(name string, k *Known) target.Check {
 		return no("/metrics answers 404: it is there only with --enable-metrics", "--enable-metrics")
 	}
 	if name == CanOutcomes && p.Shows(sglangPrefix+sglangAnswers) {
-		return yes("num_requests_total, aborted ones, and failures by HTTP status; errors inside a stream are not counted")
+		return yes(sglangOutcomes(p))
+	}
+	noLive := lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens)
+	if p.Has(KVTokensLimit) {
+		// Both names came between 0.5.4 and 0.5.9, that of live tokens with the first.
+		noLive = lacks(notYet, "", CanLiveTokens)
 	}
 	return p.judge(name, []source{
 		from(CanTokens, "generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanLiveTokens, "realtime_tokens_total, all but the first token of each request", GenerationTokensLive),
-		from(CanQueue, "num_queue_reqs and num_grammar_queue_reqs", RequestsWaiting),
-		from(CanRunning, "num_running_reqs, read every some steps", RequestsRunning),
-		from(CanTTFT, "time_to_first_token_seconds of streamed requests", FirstToken),
-		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request", OutputToken),
-		from(CanTPOT, "inter_token_latency_seconds of streamed requests, token by token", InterToken),
+		from(CanQueue, "num_queue_reqs, num_grammar_queue_reqs, and the queues of a server that only computes prompts or only decodes", RequestsWaiting),
+		// Nothing writes it while no batch runs up to 0.4.3, and 30 s later up to 0.5.15
+		// (scheduler.py, check_memory; metrics_reporter.py).
+		from(CanRunning, "num_running_reqs, read every some steps; an idle server may show its last batch", RequestsRunning),
+		from(CanTTFT, "time_to_first_token_seconds, of streamed requests where label is_streaming tells them apart", FirstToken),
+		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request of more than one token", OutputToken),
+		from(CanTPOT, "inter_token_latency_seconds, token by token, of several that come at once their mean", InterToken),
 		from(CanE2E, "e2e_request_latency_seconds, with requests of clients that left", RequestDuration),
 		from(CanQuantiles, "histograms, when a request ends", RequestDuration),
-		from(CanStall, "passes through the model, while requests run", RequestsRunning),
+		from(CanStall, "passes through the model, while requests run", RequestsRunning, EngineIterations),
+		from(CanStall, "tokens, and requests that end, while others run", RequestsRunning),
+		from(CanKVCache, "kv_used_tokens of max_total_num_tokens", KVTokensUsed, KVTokensLimit),
 		from(CanKVCache, "token_usage, rounded to 2 digits", KVUtilization),
 		from(CanKVReuse, "cached_tokens_total, when a request ends", CachedTokens),
 	},
@@ -115,7 +134,7 @@ func (*sglang) judge(name string, k *Known) target.Check {
 		lacks("SGLang does not expose its config on the page", "", CanConfig),
 		lacks("no streamed request had its first token yet", "", CanTTFT),
 		lacks("no prompt was found in the cache yet; the family comes with the first, unless --disable-radix-cache is set", "", CanKVReuse),
-		lacks("this release counts tokens when a request ends", "a later SGLang", CanLiveTokens),
+		noLive,
 		lacks(notYet, ""),
 	)
 }

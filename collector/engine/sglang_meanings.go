@@ -20,6 +20,17 @@ func sglangScheduler() []Meaning {
 		{Name: "num_running_reqs", Signal: RequestsRunning},
 		{Name: "num_queue_reqs", Signal: RequestsWaiting},
 		{Name: "num_grammar_queue_reqs", Signal: RequestsWaiting},
+		// Of a server that only decodes, label engine_type, what waits for room is in the
+		// first and what waits for its KV cache in the second, whose part in host memory is
+		// in num_decode_host_receive_queue_reqs too; of one that only computes prompts what
+		// waits until the other server has room is in the third, called prealloc up to
+		// 0.5.9. In num_prefill_inflight_queue_reqs nothing waits to be computed any more.
+		// 0.4.6 has the names and leaves all of them at 0 (scheduler_metrics_mixin.py,
+		// metrics_reporter.py).
+		{Name: "num_decode_prealloc_queue_reqs", Signal: RequestsWaiting},
+		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
+		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
+		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
 		// The time in the queue has health questions too.
@@ -54,18 +65,27 @@ func sglangScheduler() []Meaning {
 // is_streaming and no rank.
 func sglangRequests() []Meaning {
 	return []Meaning{
-		// Aborted ones are among those that ended.
+		// Aborted ones are among those that ended, unless they waited when they were
+		// (scheduler.py, abort_request). The time per output token is measured of no aborted
+		// one, and of none of a single token, since 0.5.23. One that is not streamed and
+		// whose client left is answered 400 as well (tokenizer_manager.py). A request with
+		// n > 1 ends n + 1 times, once for its prompt.
 		{Name: "num_requests_total", Signal: RequestsFinished, Counter: true, Outcome: &Outcome{Usual: ClassOK}},
-		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled}},
+		{Name: "num_aborted_requests_total", Signal: RequestsAborted, Counter: true, Outcome: &Outcome{Usual: ClassCanceled, Again: "http_400"}},
+		{Name: sglangWhole, Signal: RequestsWhole, Counter: true},
+		{Name: "num_requests_total", Where: only("is_streaming", "true"), Signal: RequestsStreamed, Counter: true},
+		{Name: sglangWhole, Where: only("is_streaming", "true"), Signal: StreamsWhole, Counter: true},
 		{Name: "prompt_tokens_total", Signal: PromptTokens, Counter: true},
 		{Name: "generation_tokens_total", Signal: GenerationTokens, Counter: true},
 		{Name: "cached_tokens_total", Signal: CachedTokens, Counter: true},
 		{Name: "cached_tokens_total", Signal: CachedTokensByTier, Counter: true, Dims: []string{"cache_source=cache_tier"}},
 		{Name: "prompt_tokens_histogram", Signal: RequestPromptTokens, Form: Histogram},
 		{Name: "generation_tokens_histogram", Signal: RequestOutputTokens, Form: Histogram},
-		// The first token of a request that is not streamed counts when all of its answer
-		// is there, so that only streamed ones say something.
+		// The first token of a request that is not streamed counts when all of its answer,
+		// or its first 50 tokens, are there, so that only streamed ones say something.
+		// 0.5.15 and before do not tell them apart.
 		{Name: "time_to_first_token_seconds", Where: only("is_streaming", "true"), Signal: FirstToken, Form: Histogram},
+		{Name: "time_to_first_token_seconds", Where: only("is_streaming", ""), Signal: FirstToken, Form: Histogram},
 		{Name: "inter_token_latency_seconds", Signal: InterToken, Form: Histogram},
 		{Name: "request_time_per_output_token_seconds", Signal: OutputToken, Form: Histogram},
 		{Name: "e2e_request_latency_seconds", Signal: RequestDuration, Form: Histogram},
@@ -75,8 +95,12 @@ func sglangRequests() []Meaning {
 // sglangAnswers counts the API's answers by status.
 const sglangAnswers = "http_responses_total"
 
+// sglangWhole counts the requests that came to their own end.
+const sglangWhole = "request_time_per_output_token_seconds_count"
+
 // sglangHTTP are the requests that came to the API, counted before they are answered
-// (seen in 0.5.23), and those that it answered with a status of failure.
+// (seen in 0.5.23), and those that it answered with a status of failure. A path that is
+// not there is answered 404, a model that is not there is served.
 func sglangHTTP() []Meaning {
 	endpoints := []string{"/v1/*", "/generate*"}
 	var all []Meaning
@@ -86,7 +110,7 @@ func sglangHTTP() []Meaning {
 	for _, class := range []string{"4", "5"} {
 		for _, endpoint := range endpoints {
 			all = append(all, Meaning{
-				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*"},
+				Name: sglangAnswers, Where: []string{"endpoint=" + endpoint, "method=POST", "status_code=" + class + "*", "status_code!=404"},
 				Signal: RequestsFailed, Counter: true, Dims: []string{"status_code=reason"}, Outcome: &Outcome{Codes: true},
 			})
 		}

@@ -70,7 +70,33 @@ sglang:http_responses_total{endpoint="/v1/chat/completions",method="POST",status
 sglang:http_responses_total{endpoint="/health",method="GET",status_code="503"} 50
 sglang:http_responses_total{endpoint="/version",method="GET",status_code="404"} 50
 `,
-			map[string]float64{"requests_failed_total reason=400": 2, "requests_failed_total reason=404": 1, "requests_failed_total reason=503": 4},
+			map[string]float64{"requests_failed_total reason=400": 2, "requests_failed_total reason=404": -1, "requests_failed_total reason=503": 4},
+		},
+		{
+			"what waits on a server that only decodes is for room, or for its KV cache",
+			`sglang:num_queue_reqs{engine_type="decode"} 0
+sglang:num_decode_prealloc_queue_reqs{engine_type="decode"} 40
+sglang:num_decode_transfer_queue_reqs{engine_type="decode"} 6
+sglang:num_decode_host_receive_queue_reqs{engine_type="decode"} 2
+`,
+			map[string]float64{"requests_waiting": 40, "requests_transfer": 6},
+		},
+		{
+			"what waits on a server that only computes prompts is for the other, under the name of either release",
+			`sglang:num_queue_reqs{engine_type="prefill"} 2
+sglang:num_prefill_prealloc_queue_reqs{engine_type="prefill"} 3
+sglang:num_prefill_inflight_queue_reqs{engine_type="prefill"} 9
+`,
+			map[string]float64{"requests_waiting": 2, "requests_transfer": 3},
+		},
+		{
+			"releases that do not tell streamed requests apart have first tokens of all",
+			`# TYPE sglang:time_to_first_token_seconds histogram
+sglang:time_to_first_token_seconds_bucket{le="+Inf"} 5
+sglang:time_to_first_token_seconds_sum 1
+sglang:time_to_first_token_seconds_count 5
+`,
+			map[string]float64{"time_to_first_token_seconds_count": 5},
 		},
 	} {
 		shows(t, valuesOf(t, engine.SGLang, []byte(c.page)), c.want, c.says)
@@ -111,6 +137,38 @@ func TestWhatRealPagesOfSGLangMean(t *testing.T) {
 		"real-sglang-0.5.23-idle.prom": {"requests_running": 0, "requests_finished_total": 2, "generation_tokens_total": 13, "kv_cache_tokens_used": 2},
 	} {
 		shows(t, sampleValues(t, engine.SGLang, name), want, name)
+	}
+}
+
+// TestReasonsAreTrueOfTheSGLangAtHand holds what is said of capabilities against pages
+// of releases that differ.
+func TestReasonsAreTrueOfTheSGLangAtHand(t *testing.T) {
+	const (
+		fresh   = "not on the page yet; families come with the first request"
+		begins  = `sglang:num_running_reqs{engine_type="unified"} 0` + "\n" + `sglang:token_usage{engine_type="unified"} 0` + "\n"
+		newer   = begins + `sglang:max_total_num_tokens{engine_type="unified"} 4096` + "\n"
+		answers = `sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1` + "\n"
+		comes   = `sglang:http_requests_total{endpoint="/v1/completions",method="POST"} 1` + "\n"
+		counted = "true, num_requests_total, aborted ones, and failures by HTTP status; "
+		left    = "; a client that leaves before its answer begins is answered 400, which is taken out of class client as far as it is known; a request with n > 1 counts n + 1 times; errors inside a stream are not counted"
+	)
+	for _, c := range []struct{ says, page, name, want string }{
+		{"an old one", begins, engine.CanLiveTokens, "false, this release counts tokens when a request ends [a later SGLang]"},
+		{"one that counts them, before any", newer, engine.CanLiveTokens, "false, " + fresh},
+		{"an old one", begins, engine.CanKVCache, "true, token_usage, rounded to 2 digits"},
+		{"a new one", newer + "sglang:kv_used_tokens 4\n", engine.CanKVCache, "true, kv_used_tokens of max_total_num_tokens"},
+		{"an old one that counts what comes", begins + comes, engine.CanStall, "true, tokens, and requests that end, while others run"},
+		{"a new one", begins + comes + "sglang:cuda_graph_passes_total{mode=\"decode_none\"} 4\n", engine.CanStall, "true, passes through the model, while requests run"},
+		{
+			"one that does not measure whole requests", begins + answers, engine.CanOutcomes,
+			counted + "those aborted while they wait are not among the finished, so that class ok is at least what is shown" + left,
+		},
+		{
+			"one that does", begins + answers + "sglang:request_time_per_output_token_seconds_count{is_streaming=\"true\"} 1\n", engine.CanOutcomes,
+			counted + "of more than one token those that were not aborted are known, of one token at least what is shown" + left,
+		},
+	} {
+		require.Equal(t, c.want, capability(t, engine.SGLang, c.name, &engine.Known{Page: readPage(t, engine.SGLang, []byte(c.page))}), "%s: %s", c.says, c.name)
 	}
 }
 

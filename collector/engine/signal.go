@@ -34,6 +34,16 @@ const (
 	// RequestsAborted are requests that were given up, and are among those that
 	// finished.
 	RequestsAborted Signal = "requests_aborted_total"
+	// RequestsWhole are requests that came to their own end, as far as they were
+	// measured: at least so many of those that finished were not given up.
+	RequestsWhole Signal = "requests_whole_total"
+	// RequestsStreamed are the streamed ones of those that finished, StreamsWhole those
+	// of them that came to their own end.
+	RequestsStreamed Signal = "requests_streamed_total"
+	StreamsWhole     Signal = "streams_whole_total"
+	// RequestsTransfer wait for another server: for its room, or for their KV cache
+	// from it.
+	RequestsTransfer Signal = "requests_transfer"
 
 	PromptTokens       Signal = "prompt_tokens_total"
 	GenerationTokens   Signal = "generation_tokens_total"

@@ -36,10 +36,20 @@ const vllmHealth = "/health"
 type vllm struct{ base }
 
 // isIt implements Engine, for servers whose page says nothing of the engine
-// (vllm/entrypoints/openai, ModelCard).
+// (vllm/entrypoints/openai, ModelCard; the frontend in Rust adds to the name,
+// rust/src/server/src/openai/models.rs).
 func (v *vllm) isIt(ctx context.Context, q *questions) string {
 	return q.ownedBy(ctx, v.owner)
 }
+
+// vllmConfig has what the Python frontend states of the KV cache from its start on.
+const vllmConfig = "cache_config_info"
+
+// vllmRust says whether the page is that of the frontend in Rust, which counts the
+// requests of clients that left, and which has neither the config of the KV cache
+// nor, before the first request, any family of requests
+// (rust/src/metrics/src/request.rs; seen in 0.32.0).
+func vllmRust(p *Page) bool { return p.Begins(vllmPrefix) && !p.Shows(vllmPage(vllmConfig)) }
 
 // Generation implements Engine, by the names that came and went: those of the GPU's
 // cache are alone up to 0.9.1, those of the KV cache from 0.11 on, and cached tokens
@@ -97,6 +107,8 @@ func (v *vllm) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 func vllmOutcomes(p *Page) string {
 	const counted, not = "requests that finished, and answers by HTTP status", "errors inside a stream and clients that left are not counted"
 	switch {
+	case vllmRust(p):
+		return counted + "; clients that left are among those that finished, by their reason; errors inside a stream are not counted"
 	case p.Shows(vllmPage("admission_rejections_total")):
 		return counted + "; those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " + not
 	case !p.Begins(vllmPrefix):
@@ -104,6 +116,8 @@ func vllmOutcomes(p *Page) string {
 	}
 	return counted + "; " + not
 }
+
+const cureLogStats = "start vLLM without --disable-log-stats"
 
 // judge implements Engine.
 func (v *vllm) judge(name string, k *Known) target.Check {
@@ -115,8 +129,13 @@ func (v *vllm) judge(name string, k *Known) target.Check {
 		return yes(vllmOutcomes(p))
 	}
 	if generation, why := v.Generation(p, nil); generation == vllmSilent && name != CanGPU {
-		return no("the server was started with --disable-log-stats: "+why, "start vLLM without --disable-log-stats")
+		return no("the server was started with --disable-log-stats: "+why, cureLogStats)
 	}
+	left, silent := "without requests of clients that left", lacks("no engine has reported yet: with several API processes gauges come with the first request", "")
+	if vllmRust(p) {
+		left, silent = "with requests of clients that left", lacks("the server was started with --disable-log-stats: the page has no gauges of its scheduler", cureLogStats)
+	}
+	silent.names = []string{CanQueue, CanRunning, CanStall, CanKVCache}
 	return p.judge(name, []source{
 		from(CanTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
 		from(CanLiveTokens, "generation_tokens_total, with each step of the engine", GenerationTokens),
@@ -125,7 +144,7 @@ func (v *vllm) judge(name string, k *Known) target.Check {
 		from(CanTTFT, "time_to_first_token_seconds", FirstToken),
 		from(CanTPOT, "request_time_per_output_token_seconds, the mean of each request; one of a single token counts as 0", OutputToken),
 		from(CanTPOT, "the time between tokens, token by token", InterToken),
-		from(CanE2E, "e2e_request_latency_seconds, without requests of clients that left", RequestDuration),
+		from(CanE2E, "e2e_request_latency_seconds, "+left, RequestDuration),
 		from(CanQuantiles, "histograms", RequestDuration),
 		from(CanStall, "iterations of each rank, while it has requests", RequestsRunning),
 		from(CanKVCache, "kv_cache_usage_perc or gpu_cache_usage_perc, 0 to 1 whatever their names say", KVUtilization),
@@ -133,10 +152,8 @@ func (v *vllm) judge(name string, k *Known) target.Check {
 		from(CanConfig, "cache_config_info on its page, of the KV cache only", CacheConfig),
 	},
 		lacks("vLLM does not expose it", cureDCGM, CanGPU),
-		lacks("no engine has reported yet: with several API processes gauges come with the first request", "", CanQueue, CanRunning, CanStall, CanKVCache),
-		lacks("this release does not measure it", "vLLM 0.8 or later", CanTPOT),
-		lacks("this release does not count cached tokens", "vLLM 0.8 or later", CanKVReuse),
-		lacks("the page has no cache_config_info", "", CanConfig),
+		silent,
+		lacks("the frontend in Rust does not expose cache_config_info", "", CanConfig),
 		lacks(notYet, ""),
 	)
 }

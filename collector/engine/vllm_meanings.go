@@ -33,7 +33,7 @@ func vllmEngine() []Meaning {
 		{Name: "num_requests_waiting_by_reason", Signal: RequestsWaitingReason, Dims: []string{"reason"}},
 		{Name: "num_preemptions_total", Signal: Preemptions, Counter: true},
 		{Name: "request_success_total", Signal: RequestsFinished, Counter: true, Rank: vllmRank, Dims: []string{"finished_reason=finish_reason"}, Outcome: finished()},
-		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: ClassServer}},
+		{Name: "admission_rejections_total", Signal: RequestsFailed, Counter: true, Dims: []string{"reason"}, Outcome: &Outcome{Usual: ClassOverload, Again: "http_5xx"}},
 		{Name: "admission_rejections_total", Signal: RequestsRejected, Counter: true},
 
 		// Tokens, which move with each step of the engine. Cached ones:
@@ -77,12 +77,15 @@ func vllmEngine() []Meaning {
 		{Name: "gpu_cache_usage_perc", Signal: KVUtilization, Combine: Max, Rank: vllmRank, Unless: []string{"kv_cache_usage_perc"}},
 		{Name: "iteration_tokens_total_count", Signal: EngineIterations, Counter: true, Rank: vllmRank},
 		{Name: "engine_sleep_state", Where: only("sleep_state", "awake"), Signal: EngineAwake, Combine: Max, Rank: vllmRank},
+		// Each rank has all of num_gpu_blocks, the sum over the ranks of the page since
+		// they report to one API (core_client.py of 0.9 to 0.32), and its own
+		// kv_cache_size_tokens, which newer releases have.
 		{
-			Name: "cache_config_info", Signal: CacheStated, Combine: Max, Rank: vllmRank,
-			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens"},
+			Name: vllmConfig, Signal: CacheStated, Combine: Max, Rank: vllmRank,
+			Dims: []string{"num_gpu_blocks=blocks", "block_size=block_tokens", "kv_cache_size_tokens=tokens"},
 		},
 		{
-			Name: "cache_config_info", Signal: CacheConfig, Combine: Max,
+			Name: vllmConfig, Signal: CacheConfig, Combine: Max,
 			Dims: []string{"block_size=page_size", "cache_dtype", "enable_prefix_caching=enable_block_reuse", "num_gpu_blocks"},
 		},
 		{

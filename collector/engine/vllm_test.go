@@ -210,12 +210,15 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 
 func TestWhatIsKnownOfRequestsThatVLLMRefuses(t *testing.T) {
 	const answers = "http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 9\n"
+	const python = "vllm:cache_config_info{engine=\"0\"} 1\n"
 	for page, want := range map[string]string{
 		answers: "requests that finished, and answers by HTTP status, refused ones among the failed; " +
 			"errors inside a stream and clients that left are not counted",
 		answers + "vllm:num_requests_running 1\n": "requests that finished, and answers by HTTP status; " +
+			"clients that left are among those that finished, by their reason; errors inside a stream are not counted",
+		answers + python: "requests that finished, and answers by HTTP status; " +
 			"errors inside a stream and clients that left are not counted",
-		answers + "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 4\n": "requests that finished, and answers by HTTP status; " +
+		answers + python + "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 4\n": "requests that finished, and answers by HTTP status; " +
 			"those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " +
 			"errors inside a stream and clients that left are not counted",
 	} {
@@ -234,6 +237,68 @@ func TestWaysOutForVLLM(t *testing.T) {
 	early := &engine.Known{Page: readPage(t, engine.VLLM, body), Health: engine.Health{API: engine.APIReady}}
 	require.Equal(t, "false, no engine has reported yet: with several API processes gauges come with the first request", capability(t, engine.VLLM, engine.CanQueue, early))
 	require.Equal(t, "true, the API answers; it says ready for up to 301 s while the engine hangs, which the page shows", capability(t, engine.VLLM, engine.CanHealth, early))
+}
+
+// TestReasonsAreTrueOfTheVLLMAtHand holds what is said of capabilities against pages
+// of each frontend, as they begin and after requests.
+func TestReasonsAreTrueOfTheVLLMAtHand(t *testing.T) {
+	const fresh, left = "not on the page yet; families come with the first request", "e2e_request_latency_seconds, with requests of clients that left"
+	for _, c := range []struct{ page, name, want string }{
+		{"real-vllm-rust-0.32.0-idle.om", engine.CanTPOT, "false, " + fresh},
+		{"real-vllm-rust-0.32.0-idle.om", engine.CanConfig, "false, the frontend in Rust does not expose cache_config_info"},
+		{"real-vllm-rust-0.32.0-idle.om", engine.CanQueue, "true, num_requests_waiting"},
+		{"real-vllm-rust-0.32.0-after-errors.om", engine.CanE2E, "true, " + left},
+		{
+			"real-vllm-rust-0.32.0-after-errors.om", engine.CanOutcomes,
+			"true, requests that finished, and answers by HTTP status; clients that left are among those that finished, by their reason; errors inside a stream are not counted",
+		},
+		{"real-vllm-0.32.0-after-errors.prom", engine.CanE2E, "true, e2e_request_latency_seconds, without requests of clients that left"},
+		{"real-vllm-0.32.0-dp2-before-any-request.prom", engine.CanRunning, "false, no engine has reported yet: with several API processes gauges come with the first request"},
+		{"real-vllm-0.12.0-idle.prom", engine.CanKVReuse, "true, prompt tokens that were found in the prefix cache"},
+		{
+			"real-vllm-0.32.0-disable-log-stats.prom", engine.CanTTFT,
+			"false, the server was started with --disable-log-stats: the page has no series of the engine [start vLLM without --disable-log-stats]",
+		},
+	} {
+		body, err := os.ReadFile(samples(t, c.page)[0])
+		require.NoError(t, err)
+		require.Equal(t, c.want, capability(t, engine.VLLM, c.name, &engine.Known{Page: readPage(t, engine.VLLM, body)}), "%s of %s", c.name, c.page)
+	}
+}
+
+func TestAVLLMInRustWithoutItsStatisticsSaysSo(t *testing.T) {
+	page := readPage(t, engine.VLLM, []byte(`vllm:generation_tokens_total{engine="0",model_name="m"} 7
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
+`))
+	require.Equal(t, "false, the server was started with --disable-log-stats: the page has no gauges of its scheduler [start vLLM without --disable-log-stats]",
+		capability(t, engine.VLLM, engine.CanQueue, &engine.Known{Page: page}))
+}
+
+func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
+	const page = `vllm:cache_config_info{engine="0"} 1
+vllm:generation_tokens_total{engine="0",model_name="m"} %d
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d
+# TYPE vllm:time_to_first_token_seconds histogram
+vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 30
+`
+	for says, c := range map[string]struct {
+		tokens, requests int
+		want             string
+	}{
+		"no request has ended":           {0, 0, "true, time_to_first_token_seconds"},
+		"one that embeds":                {0, 30, "false, requests end and no token was ever generated: the model answers with none, as one that embeds or ranks does"},
+		"one that generates":             {9, 30, "true, time_to_first_token_seconds"},
+		"one that generates, none ended": {9, 0, "true, time_to_first_token_seconds"},
+	} {
+		known := &engine.Known{Page: readPage(t, engine.VLLM, fmt.Appendf(nil, page, c.tokens, c.requests))}
+		require.Equal(t, c.want, capability(t, engine.VLLM, engine.CanTTFT, known), says)
+	}
+}
+
+func TestAVLLMWithAFrontendInRustIsOneByItsAPI(t *testing.T) {
+	server := answers{"/version": `{"version":"0.32.0"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm-frontend-rs"}]}`}
+	found := engine.Detect(t.Context(), server, "http://server")
+	require.Equal(t, engine.VLLM, found.Kind)
 }
 
 // TestRefusalsOfASilentVLLMAreAsFailures holds what is said of a page on which

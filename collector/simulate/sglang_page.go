@@ -39,6 +39,9 @@ func (s *sglang) writeLoad(p *page) {
 	gauge("num_running_reqs", "The number of running requests.", float64(running))
 	gauge("num_queue_reqs", "The number of requests in the waiting queue.", float64(inFlight-running))
 	gauge("num_grammar_queue_reqs", "The number of requests in the grammar waiting queue.", 0)
+	gauge("num_prefill_bootstrap_queue_reqs", "The number of requests in the prefill bootstrap queue.", 0)
+	gauge("num_decode_prealloc_queue_reqs", "The number of requests in the decode prealloc queue.", 0)
+	gauge("num_decode_transfer_queue_reqs", "The number of requests in the decode transfer queue.", 0)
 	throughput := 0.0
 	if s.last.latency > 0 {
 		throughput = float64(s.last.decoding) / s.last.latency.Seconds()

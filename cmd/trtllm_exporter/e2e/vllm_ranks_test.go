@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +20,13 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	s.start(t, "--data-parallel-size", "2")
 	l := watchLife(t, s, "")
 	l.turns(t, "ready", time.Now(), 2*engineInterval+questionsOfKind)
+	stated := 0.0 // What each rank states is its own.
+	for _, rank := range l.page(t).named("vllm:cache_config_info") {
+		each, err := strconv.ParseFloat(rank.labels.Get("kv_cache_size_tokens"), 64)
+		require.NoError(t, err)
+		stated += each
+	}
+	require.InDelta(t, stated, l.page(t).only(t, "llm_server_kv_cache_capacity_tokens"), 2*256, "but for one block of each")
 	const tokens = 2400 // The other rank has to work on while the stall is seen.
 	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: tokens})
 	running := func(rank string) float64 {
