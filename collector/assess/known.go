@@ -24,9 +24,10 @@ type Basis struct {
 	Health      engine.Health
 	// Objectives say which objectives of the pool are measured at the replica.
 	Objectives []target.Check
-	// Canary is true where requests are sent to the replica.
-	Canary bool
-	Expect *Expectations
+	// Canary is true where requests are sent to the replica, Iterations where the
+	// statistics of its iterations are read.
+	Canary, Iterations bool
+	Expect             *Expectations
 	// Declared says which versions the operator gave for the target.
 	Declared engine.Pins
 }

@@ -40,20 +40,20 @@ func requestFamilies() []Family {
 // runningFamilies are the requests in flight.
 func runningFamilies() []Family {
 	return []Family{
-		gauge("requests_running", Sampled, copyOf(engine.RequestsRunning),
+		gauge("requests_running", Sampled, inFlight(engine.RequestsRunning),
 			"Requests in the batch of the last iteration (source nv_trt_llm_request_metrics{request_type=scheduled}, num_scheduled_requests, num_requests_running of NIM).",
 			"scheduled requests"),
-		gauge("requests_active", Sampled, copyOf(engine.RequestsActive),
+		gauge("requests_active", Sampled, inFlight(engine.RequestsActive),
 			"Requests the executor has admitted, running or waiting for a slot in the batch (source nv_trt_llm_request_metrics{request_type=active}, num_requests_running of trtllm-serve, dynamo_frontend_inflight_requests).",
 			"active requests"),
 		gauge("requests_waiting", Sampled, perEntry(waiting(), (*Plan).executorGate),
 			"Requests that wait in the engine (source nv_trt_llm_request_metrics{request_type=waiting}, before TensorRT-LLM 0.18 active - scheduled; num_requests_waiting; dynamo_frontend_queued_requests). TensorRT-LLM in Triton counts only those within its limit.",
 			"waiting, or active - scheduled").
 			noQuery(whyByKind),
-		gauge("requests_prefill", Sampled, copyOf(engine.RequestsPrefill),
+		gauge("requests_prefill", Sampled, inFlight(engine.RequestsPrefill),
 			"Running requests in their prefill (context) phase; a part of llm_server_requests_running (source request_type=context, num_context_requests).",
 			"context requests"),
-		gauge("requests_decode", Sampled, copyOf(engine.RequestsDecode),
+		gauge("requests_decode", Sampled, inFlight(engine.RequestsDecode),
 			"Running requests in their decode (generation) phase; a part of llm_server_requests_running (source generation_requests, num_generation_requests).",
 			"generation requests"),
 		gauge("requests_paused", Sampled, copyOf(engine.RequestsPaused),

@@ -32,6 +32,9 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 // not started or is several, durations that cannot be, what Triton counts
 // together with durations and so not at all where durations are off.
 func (p *Plan) gateOf(g *group) int {
+	if g.meaning.Repeats&p.sharing != 0 {
+		return p.when("repeats", func(*Window) bool { return false })
+	}
 	switch g.signal {
 	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
 		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,

@@ -35,6 +35,7 @@ type Identity struct {
 // when its program is done.
 type Plan struct {
 	quirks   engine.Quirks
+	sharing  engine.Ranks
 	counts   counts
 	identity Identity
 	sources  []source
@@ -75,7 +76,7 @@ type counts struct {
 // newPlan takes in what was read of a page.
 func newPlan(opts *Options, page *engine.Page) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
+		quirks: opts.Engine.Quirks(page), sharing: page.Ranks(), identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
 		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),

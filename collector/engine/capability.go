@@ -46,8 +46,9 @@ type Known struct {
 	MissingPage bool
 	Facts       *Facts
 	Health      Health
-	// Canary is true where requests are sent to the replica.
-	Canary bool
+	// Canary is true where requests are sent to the replica, Iterations where the
+	// statistics of its iterations are read.
+	Canary, Iterations bool
 }
 
 // Ways out that capabilities of several kinds have.

@@ -210,6 +210,9 @@ func (d *dynamo) judge(name string, k *Known) target.Check {
 	case p.Begins(dynamoFront):
 		return judgeFrontend(name, p)
 	}
+	if c, ok := p.ofRanks(name); ok {
+		return c
+	}
 	sources := append(dynamoSources(),
 		from(CanTokens, "the engine's generation_tokens_total, when a request ends", GenerationTokens),
 		from(CanOutcomes, "requests that finished, and errors, of the engine", RequestsFailed),

@@ -57,7 +57,7 @@ func TestMeaningsNameNothingTwice(t *testing.T) {
 	for _, e := range engine.All() {
 		seen := make(map[string]bool)
 		for _, m := range e.Meanings() {
-			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const}, m.Where...), "|")
+			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, ranks(m.Ranks)}, m.Where...), "|")
 			require.False(t, seen[key], "%s: %s", e.Kind(), key)
 			seen[key] = true
 			require.NotEmpty(t, m.Signal, m.Name)

@@ -95,6 +95,9 @@ const (
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
+	// EngineRanks are the ranks of an engine each of which has requests of its own:
+	// what it knows of one of them is as what a router knows of a worker.
+	EngineRanks Signal = "engine_ranks"
 
 	// EngineAwake is 0 while an engine has given its memory away until it is woken.
 	EngineAwake Signal = "engine_awake"

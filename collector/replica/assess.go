@@ -65,7 +65,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Expect: expect,
+		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Iterations: r.pool.IterationStats, Expect: expect,
 		Declared: engine.Pins{
 			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
 			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
