@@ -11,8 +11,8 @@ type State string
 
 // The states of a replica; exactly one holds.
 const (
-	// Silent is a rank that binds no port: it has no state of its own, and is not
-	// among States.
+	// Silent is a rank that binds no port, or a program that is no LLM server: it has
+	// no state of its own, and is not among States.
 	Silent State = "silent"
 	// Unknown is a replica that this process never saw and that may yet come up:
 	// whether it ever served nobody can say.
@@ -87,8 +87,9 @@ func consequenceOf(s State) consequence {
 
 // Evidence is what is known of a replica at one moment.
 type Evidence struct {
-	// Silent is true for a rank that is declared to bind no port.
-	Silent bool
+	// Silent says why it has no state of its own: it is a rank that is declared to bind
+	// no port, or no LLM server. Empty for all others.
+	Silent string
 	// Was is the state that held before.
 	Was    State
 	Scrape Scrape
@@ -140,8 +141,8 @@ type API struct {
 // Triton: readiness answers 200 while every request fails, metrics go on while
 // the API drains, and both ports refuse while models load.
 func (e *Evidence) state() (State, string) {
-	if e.Silent {
-		return Silent, "this rank binds no port; its leader speaks for it"
+	if e.Silent != "" {
+		return Silent, e.Silent
 	}
 	if !e.Scrape.OK {
 		return e.withoutPage()

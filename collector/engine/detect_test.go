@@ -109,6 +109,8 @@ var sampleKinds = []struct {
 	{"real-vllm-0.32.0-disable-log-stats", engine.VLLM},
 	{"triton", engine.Triton},
 	{"trtllm-prometheus", engine.TRTLLMServe},
+	{"composed-production-stack-router", engine.Unknown},
+	{"real-smg", engine.Unknown},
 	{"trtllm", engine.Triton},
 }
 

@@ -134,3 +134,26 @@ func TestWhatShowsTheKindIsSaid(t *testing.T) {
 		p.Release()
 	}
 }
+
+func TestARouterIsNoServerWhateverIsConfigured(t *testing.T) {
+	t.Parallel()
+	const router, engineOf = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n", "vllm:num_requests_running{engine=\"0\"} 5\n"
+	for _, kind := range []string{target.Auto, "vllm"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: api(lists("vllm"), at("/metrics", router))}
+			f := fetcher(s, kind, "http://a:1")
+			f.Fetch(t.Context()).Release()
+			require.False(t, f.Server.Known(), "nothing is derived of it")
+			require.Equal(t, "the router of vLLM's production stack", f.Server.Companion)
+			require.Empty(t, f.Server.Mismatch())
+
+			s.answers["/metrics"] = engineOf
+			now := f.Server
+			f.Begin(&now, true)
+			f.Fetch(t.Context()).Release()
+			require.Equal(t, engine.VLLM, f.Server.Engine.Kind(), "an engine took its address")
+			require.Empty(t, f.Server.Companion)
+		})
+	}
+}

@@ -107,6 +107,9 @@ type Server struct {
 	TRTLLMVersion  string
 	VersionSource  string
 	DetectedEngine string
+	// Companion is which program it is that is no LLM server, for people; empty for
+	// servers.
+	Companion string
 	// EngineEvidence says what showed the kind of the server, for people; empty
 	// where nothing did, as with a kind that is configured.
 	EngineEvidence string

@@ -43,10 +43,13 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 
 // newPoolView sums a pool up.
 func newPoolView(name string, all []*replica) *poolView {
-	p := &poolView{Name: name, Link: filter{Pool: name}.link(), total: len(all)}
+	p := &poolView{Name: name, Link: filter{Pool: name}.link()}
 	tokens, waiting := make([]float64, len(all)), make([]float64, len(all))
 	for i, r := range all {
-		p.count[r.condition]++
+		if r.counts() {
+			p.count[r.condition]++
+			p.total++
+		}
 		tokens[i], waiting[i] = r.Figures.Tokens, r.Figures.Waiting
 	}
 	p.Tokens, p.Waiting = total(tokens), total(waiting)
