@@ -87,9 +87,10 @@ func consequenceOf(s State) consequence {
 
 // Evidence is what is known of a replica at one moment.
 type Evidence struct {
-	// Silent says why it has no state of its own: it is a rank that is declared to bind
-	// no port, or no LLM server. Empty for all others.
-	Silent string
+	// Silent is true for a rank that is declared to bind no port; Companion is which
+	// program it is that is no LLM server, empty for servers.
+	Silent    bool
+	Companion string
 	// Was is the state that held before.
 	Was    State
 	Scrape Scrape
@@ -141,8 +142,11 @@ type API struct {
 // Triton: readiness answers 200 while every request fails, metrics go on while
 // the API drains, and both ports refuse while models load.
 func (e *Evidence) state() (State, string) {
-	if e.Silent != "" {
-		return Silent, e.Silent
+	if e.Silent {
+		return Silent, "this rank binds no port; its leader speaks for it"
+	}
+	if e.Companion != "" {
+		return Silent, "this is " + e.Companion + ", no LLM server: its series are passed on, and it counts as no replica"
 	}
 	if !e.Scrape.OK {
 		return e.withoutPage()

@@ -71,7 +71,7 @@ func TestStateOfAReplica(t *testing.T) {
 		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
 		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
 		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
-		{"a rank that binds no port", assess.Evidence{Silent: "this rank binds no port; its leader speaks for it"}, assess.Silent, "binds no port"},
+		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			v := assess.Judge(&c.e)
@@ -102,7 +102,7 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		reason   string
 	}{
 		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
-		{"a rank without a port", assess.Evidence{Silent: "this rank binds no port; its leader speaks for it"}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
+		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
 		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},

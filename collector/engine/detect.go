@@ -181,10 +181,10 @@ func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
 	}
 	for _, e := range registry {
 		switch {
-		case strings.TrimSuffix(path, "/") != e.MetricsPath():
+		case strings.TrimSuffix(path, "/") != e.MetricsPath() || !e.EmptyPage():
 		case found.Kind != Unknown:
 			return Found{Kind: Unknown}
-		case e.EmptyPage():
+		default:
 			found = Found{Kind: e.Kind(), Path: path, Evidence: "a page without samples is at " + path}
 		}
 	}

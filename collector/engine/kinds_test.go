@@ -93,25 +93,12 @@ func meaning(m *engine.Meaning) string {
 		{len(m.Unless) > 0, "unless " + strings.Join(m.Unless, " ")},
 		{len(m.Copies) > 0, "one of each " + strings.Join(m.Copies, " ")},
 		{m.Rank != "", "ranks by " + m.Rank},
-		{m.Ranks != 0, "where ranks are " + ranks(m.Ranks)},
-		{m.Repeats != 0, "repeated where ranks are " + ranks(m.Repeats)},
 	} {
 		if more.there {
 			parts = append(parts, more.text)
 		}
 	}
 	return strings.Join(parts, ", ")
-}
-
-// ranks are those of a set.
-func ranks(set engine.Ranks) string {
-	var words []string
-	for i, word := range []string{"unseen", "one", "unsure", "apart"} {
-		if set&(1<<i) != 0 {
-			words = append(words, word)
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // outcome is what becomes of requests by their reason.

@@ -73,11 +73,6 @@ type Meaning struct {
 	// Copies are labels by whose values a server repeats one number, as each rank
 	// of a tensor-parallel engine does; one of the series counts.
 	Copies []string
-	// Ranks says of which pages it holds, by what their ranks share; 0 is all.
-	Ranks Ranks
-	// Repeats says on pages of what ranks a counter counts the same several times, so
-	// that only its share of another such is right.
-	Repeats Ranks
 	// Rank is the label of data-parallel ranks: engines inside one server, each
 	// with requests of its own, of which one may stand still while others work.
 	Rank string

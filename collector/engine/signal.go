@@ -6,17 +6,22 @@ type Signal string
 
 // The signals of engines that serve an entry model.
 const (
-	RequestsActive    Signal = "requests_active"
-	RequestsRunning   Signal = "requests_running"
-	RequestsWaiting   Signal = "requests_waiting"
-	RequestsPrefill   Signal = "requests_prefill"
-	RequestsDecode    Signal = "requests_decode"
-	RequestsPaused    Signal = "requests_paused"
-	RequestsLimit     Signal = "requests_limit"
-	RequestsFinished  Signal = "requests_finished_total"
-	RequestsFailed    Signal = "requests_failed_total"
-	RequestsRejected  Signal = "requests_rejected_total"
-	RequestsMigrated  Signal = "requests_migrated_total"
+	RequestsActive   Signal = "requests_active"
+	RequestsRunning  Signal = "requests_running"
+	RequestsWaiting  Signal = "requests_waiting"
+	RequestsPrefill  Signal = "requests_prefill"
+	RequestsDecode   Signal = "requests_decode"
+	RequestsPaused   Signal = "requests_paused"
+	RequestsLimit    Signal = "requests_limit"
+	RequestsFinished Signal = "requests_finished_total"
+	RequestsFailed   Signal = "requests_failed_total"
+	RequestsRejected Signal = "requests_rejected_total"
+	RequestsMigrated Signal = "requests_migrated_total"
+	// StageRequests and the others are what a router sent to the servers of one stage,
+	// what failed there, and what it sent again.
+	StageRequests     Signal = "stage_requests_total"
+	StageErrors       Signal = "stage_errors_total"
+	StageRetries      Signal = "stage_retries_total"
 	RequestsRouting   Signal = "requests_routing"
 	ClientsGone       Signal = "clients_disconnected"
 	RequestsCompleted Signal = "engine_requests_completed_total"

@@ -27,7 +27,6 @@ func withPrefixes(prefixes ...string) []Meaning {
 // Only the batch that each rank shows itself is of all of them, and moves while
 // requests run.
 func serveMeanings() []Meaning {
-	const shared = RanksUnseen | RanksOne
 	position := []string{"token_position=position"}
 	return []Meaning{
 		// Of requests, when they end.
@@ -51,26 +50,26 @@ func serveMeanings() []Meaning {
 		{Name: "generation_perplexity", Signal: OutputPerplexity, Form: Histogram},
 
 		// Of iterations; "running" is numActiveRequests: admitted, not scheduled.
-		{Name: "num_requests_running", Signal: RequestsActive, Combine: Newest, Ranks: shared},
-		{Name: "num_scheduled_requests", Signal: RequestsRunning, Combine: Newest, Ranks: RanksUnseen},
-		{Name: "num_requests_waiting", Signal: RequestsWaiting, Combine: Newest, Ranks: shared},
-		{Name: "num_context_requests", Signal: RequestsPrefill, Combine: Newest, Ranks: shared},
-		{Name: "num_generation_requests", Signal: RequestsDecode, Combine: Newest, Ranks: shared},
-		{Name: "num_paused_requests", Signal: RequestsPaused, Combine: Newest, Ranks: shared},
-		{Name: "max_num_active_requests", Signal: RequestsLimit, Combine: Newest, Ranks: shared},
-		{Name: "max_num_active_requests", Signal: WorkerRequestsLimit, Combine: Newest, Ranks: RanksApart},
+		{Name: "num_requests_running", Signal: RequestsActive, Combine: Newest},
+		{Name: "num_scheduled_requests", Signal: RequestsRunning, Combine: Newest},
+		{Name: "num_requests_waiting", Signal: RequestsWaiting, Combine: Newest},
+		{Name: "num_context_requests", Signal: RequestsPrefill, Combine: Newest},
+		{Name: "num_generation_requests", Signal: RequestsDecode, Combine: Newest},
+		{Name: "num_paused_requests", Signal: RequestsPaused, Combine: Newest},
+		{Name: "max_num_active_requests", Signal: RequestsLimit, Combine: Newest},
+		{Name: "max_num_active_requests", Signal: WorkerRequestsLimit, Combine: Newest},
 		{Name: "iteration_latency_seconds", Signal: IterationDuration, Combine: Newest},
-		{Name: "total_context_tokens", Signal: ContextTokens, Combine: Newest, Ranks: shared},
+		{Name: "total_context_tokens", Signal: ContextTokens, Combine: Newest},
 		{Name: "avg_decoded_tokens_per_iter", Signal: DecodedAverage, Combine: Newest, NotZero: true},
 		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: []string{labelRank}},
-		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Newest, Ranks: RanksOne},
-		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Nothing, Ranks: RanksUnsure},
-		{Name: "scheduled_batch_size", Signal: RequestsRunning, Ranks: RanksApart},
-		{Name: "scheduled_batch_size", Signal: EngineRanks, Ranks: RanksApart},
-		{Name: "prefill_batch_occupancy", Signal: PrefillOccupancy, Combine: Newest, Ranks: shared},
-		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=static", Ranks: shared},
-		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=runtime", Ranks: shared},
-		{Name: "max_num_tokens_runtime", Signal: BatchTokensLimit, Combine: Newest, NotZero: true, Ranks: shared},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Newest},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Nothing},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning},
+		{Name: "scheduled_batch_size", Signal: EngineRanks},
+		{Name: "prefill_batch_occupancy", Signal: PrefillOccupancy, Combine: Newest},
+		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=static"},
+		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=runtime"},
+		{Name: "max_num_tokens_runtime", Signal: BatchTokensLimit, Combine: Newest, NotZero: true},
 		{Name: "gpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=gpu"},
 		{Name: "cpu_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=cpu"},
 		{Name: "pinned_memory_usage_bytes", Signal: EngineMemory, Combine: Newest, NotZero: true, Const: "memory=pinned"},
@@ -78,10 +77,10 @@ func serveMeanings() []Meaning {
 		{Name: "kv_cache_host_utilization", Signal: KVHostUtilization, Combine: Newest},
 		{Name: "kv_cache_hit_rate", Signal: KVHitRatio, Combine: Newest},
 		{Name: "kv_cache_iter_reuse_rate", Signal: KVIterationReuse, Combine: Newest},
-		{Name: "kv_cache_max_blocks", Signal: KVBlocksLimit, Combine: Newest, Ranks: shared},
-		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest, Ranks: shared},
-		{Name: "kv_cache_free_blocks", Signal: KVBlocksFree, Combine: Newest, Ranks: shared},
-		{Name: "kv_cache_max_blocks", Signal: WorkerKVBlocks, Combine: Newest, Ranks: RanksApart},
+		{Name: "kv_cache_max_blocks", Signal: KVBlocksLimit, Combine: Newest},
+		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest},
+		{Name: "kv_cache_free_blocks", Signal: KVBlocksFree, Combine: Newest},
+		{Name: "kv_cache_max_blocks", Signal: WorkerKVBlocks, Combine: Newest},
 		{Name: "kv_cache_tokens_per_block", Signal: KVBlockTokens, Combine: Newest},
 
 		// Counters of the KV cache.
@@ -95,8 +94,8 @@ func serveMeanings() []Meaning {
 
 		// Of speculative decoding: those by position are booked by request and those
 		// without by iteration, so they differ.
-		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true, Repeats: RanksUnsure | RanksApart},
-		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true, Repeats: RanksUnsure | RanksApart},
+		{Name: "spec_decode_num_draft_tokens_total", Signal: SpecDraft, Counter: true},
+		{Name: "spec_decode_num_accepted_tokens_total", Signal: SpecAccepted, Counter: true},
 		{Name: "spec_decode_drafted_tokens_total", Signal: SpecDraftPosition, Counter: true, Dims: position},
 		{Name: "spec_decode_accepted_tokens_total", Signal: SpecAcceptedPosition, Counter: true, Dims: position},
 		{Name: "spec_decode_acceptance_length", Signal: SpecLength, Combine: Newest},

@@ -2,7 +2,9 @@ package engine
 
 import (
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -10,14 +12,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Ranks says whose requests the batches are that the ranks of an engine show. A
-// meaning may hold for some of these only; 0 is all of them.
+// Ranks says whose requests the batches are that the ranks of an engine show.
 type Ranks uint8
 
 const (
 	// RanksUnseen: no rank shows its batch, or the stages of a pipeline show one of
 	// their microbatches each.
-	RanksUnseen Ranks = 1 << iota
+	RanksUnseen Ranks = iota + 1
 	// RanksOne: one rank shows it, or tensor-parallel ones show the same.
 	RanksOne
 	// RanksUnsure: several show it, and nothing says yet whether it is the same.
@@ -26,8 +27,8 @@ const (
 	RanksApart
 )
 
-// labelRank names a rank of trtllm_scheduled_batch_size.
-const labelRank = "rank"
+// serveBatch ends the name of the batch of a rank, which its label names.
+const serveBatch, labelRank = "scheduled_batch_size", "rank"
 
 // ranked are the batches that ranks show: where they are on the page, the first of
 // the ranks, and what follows from their labels alone, 0 for nothing.
@@ -89,10 +90,34 @@ func (r *ranked) settle(found Ranks) {
 	}
 }
 
-// holds says whether a meaning is one of a series on a page with such ranks; where
-// all show the same, the first counts.
+// ofOneRank are the signals of iterations that are one rank's where attention is data
+// parallel.
+func ofOneRank() []Signal {
+	return []Signal{
+		RequestsActive, RequestsWaiting, RequestsPrefill, RequestsDecode, RequestsPaused, RequestsLimit, ContextTokens, PrefillOccupancy,
+		BatchLimit, BatchTokensLimit, KVBlocksLimit, KVBlocksUsed, KVBlocksFree,
+	}
+}
+
+// holds says whether a meaning is one of a series on a page with such ranks. What
+// runs is their batches, if they show them: the newest of the first where all show
+// the same, nothing where none has any, or the sum.
 func (r *ranked) holds(m *Meaning, lset labels.Labels) bool {
-	return m.Ranks == 0 || m.Ranks&r.ranks != 0 && (m.Ranks != RanksOne || lset.Get(labelRank) == r.first)
+	switch {
+	case r.ranks == RanksUnseen && strings.HasSuffix(m.Name, serveBatch):
+		return m.Signal == IterationBatch
+	case r.ranks == RanksUnseen:
+		return true
+	case m.Signal == EngineRanks:
+		return r.ranks == RanksApart
+	case m.Signal == RequestsRunning && !strings.HasSuffix(m.Name, serveBatch):
+		return false
+	case m.Signal == RequestsRunning && m.Combine == Newest:
+		return r.ranks == RanksOne && lset.Get(labelRank) == r.first
+	case m.Signal == RequestsRunning:
+		return r.ranks == map[Combine]Ranks{Nothing: RanksUnsure, Sum: RanksApart}[m.Combine]
+	}
+	return r.ranks == RanksOne || !slices.Contains(ofOneRank(), m.Signal)
 }
 
 // ofRanks judges what depends on whether the ranks of an engine share their

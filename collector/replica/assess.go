@@ -32,7 +32,7 @@ func (r *Replica) assess(failed error) {
 		// Without a page nobody else looks at what the server answered.
 		r.identify(r.page.Last())
 	}
-	if r.silence() == "" {
+	if !r.target.Silent && r.server.Companion == "" {
 		r.learn(failed)
 	}
 	e := r.evidence(failed)
@@ -84,7 +84,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 // evidence is what the replica is judged by.
 func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
-		Silent: r.silence(), Was: assess.State(r.status.State),
+		Silent: r.target.Silent, Companion: r.server.Companion, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
 			OK: failed == nil, Seen: r.seen(), MayStart: time.Since(r.begun()) < r.pool.StartBudget,
 		},
@@ -106,17 +106,6 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.Unserved, e.Unshown = k.Unserved, k.Unshown()
 	}
 	return e
-}
-
-// silence is why the replica has no state of its own; empty where it has one.
-func (r *Replica) silence() string {
-	switch {
-	case r.target.Silent:
-		return "this rank binds no port; its leader speaks for it"
-	case r.server.Companion != "":
-		return "this is " + r.server.Companion + ", no LLM server: its series are passed on, and it counts as no replica"
-	}
-	return ""
 }
 
 // pageHint says what a page that fails may come from; empty when nothing is
