@@ -105,6 +105,9 @@ const unknown = "unknown"
 
 // printFacts writes what the server is.
 func (s *serverReport) printFacts(p *sheet) {
+	if s.PageURL != s.URL {
+		p.row("page", s.PageURL)
+	}
 	p.row("engine", cmp.Or(s.Engine, unknown))
 	if s.Evidence != "" {
 		p.row("recognised by", s.Evidence)

@@ -25,9 +25,10 @@ type Basis struct {
 	// Objectives say which objectives of the pool are measured at the replica.
 	Objectives []target.Check
 	// Canary is true where requests are sent to the replica, Confirms where one is sent
-	// when the replica seems to hang.
-	Canary, Confirms bool
-	Expect           *Expectations
+	// when the replica seems to hang, Iterations where the statistics of its iterations
+	// are read.
+	Canary, Confirms, Iterations bool
+	Expect                       *Expectations
 	// Declared says which versions the operator gave for the target.
 	Declared engine.Pins
 }

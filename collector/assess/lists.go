@@ -44,7 +44,7 @@ func Lists() []List {
 // capabilities are what can be known of the replica.
 func capabilities(k *Known) []target.Check {
 	return engine.Capabilities(k.Engine, &engine.Known{
-		Page: k.Page, MissingPage: k.PageMissing, Facts: k.Facts, Health: k.Health, Canary: k.Canary, Confirms: k.Confirms,
+		Page: k.Page, MissingPage: k.PageMissing, Facts: k.Facts, Health: k.Health, Canary: k.Canary, Confirms: k.Confirms, Iterations: k.Iterations,
 	})
 }
 

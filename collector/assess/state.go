@@ -14,8 +14,8 @@ type State string
 
 // The states of a replica; exactly one holds.
 const (
-	// Silent is a rank that binds no port: it has no state of its own, and is not
-	// among States.
+	// Silent is a rank that binds no port, or a program that is no LLM server: it has
+	// no state of its own, and is not among States.
 	Silent State = "silent"
 	// Unknown is a replica that this process never saw and that may yet come up:
 	// whether it ever served nobody can say.
@@ -90,8 +90,10 @@ func consequenceOf(s State) consequence {
 
 // Evidence is what is known of a replica at one moment.
 type Evidence struct {
-	// Silent is true for a rank that is declared to bind no port.
-	Silent bool
+	// Silent is true for a rank that is declared to bind no port; Companion is which
+	// program it is that is no LLM server, empty for servers.
+	Silent    bool
+	Companion string
 	// Was is the state that held before.
 	Was    State
 	Scrape Scrape
@@ -152,6 +154,9 @@ type API struct {
 func (e *Evidence) state() (State, string) {
 	if e.Silent {
 		return Silent, "this rank binds no port; its leader speaks for it"
+	}
+	if e.Companion != "" {
+		return Silent, "this is " + e.Companion + ", no LLM server: its series are passed on, and it counts as no replica"
 	}
 	if !e.Scrape.OK {
 		return e.withoutPage()

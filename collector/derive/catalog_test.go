@@ -260,6 +260,9 @@ func alone(v everything, f *Family) []everything {
 			break
 		}
 		v.only = append([]engine.Signal{engine.ModelSuccess}, set...)
+		if slices.Contains(set, engine.EngineRanks) {
+			continue // It takes several pages to see that ranks share nothing.
+		}
 		if slices.Contains(set, engine.FailuresCounted) {
 			v.only = nil // Which series show that differs from kind to kind.
 		}

@@ -52,8 +52,8 @@ type Options struct {
 // Deriver makes the derived series of one target, page after page. It is not
 // safe for concurrent use.
 type Deriver struct {
-	opts    Options
-	read    *engine.Page
+	opts Options
+	shaped
 	program *program
 	window  *Window
 	// out are the series with the target's labels.
@@ -69,6 +69,13 @@ type Deriver struct {
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
+}
+
+// shaped is what the program was made for: what was read of the page, and what was
+// known of its ranks.
+type shaped struct {
+	read  *engine.Page
+	ranks engine.Ranks
 }
 
 // rendering is what a guarded rendering, made once, works on.
@@ -103,7 +110,7 @@ func NewDeriver(opts Options) *Deriver {
 // Identify changes what the series carry; the window is kept.
 func (d *Deriver) Identify(identity Identity) {
 	d.opts.Identity = identity
-	d.read = nil
+	d.shaped = shaped{}
 }
 
 // Stats counts what interrupted the target's windows so far, this one and those
@@ -135,7 +142,7 @@ func (d *Deriver) Objectives() []target.Check {
 // caller holds the one reference of the block, which goes on with the memory of
 // the page: a page is followed before it is published.
 func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) *exposition.Block {
-	if read != d.read {
+	if (shaped{read, read.Ranks()}) != d.shaped {
 		d.compile(read, page)
 	}
 	d.program.values(page, d.row, &d.now, &d.window.stats)
@@ -194,7 +201,7 @@ func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
 // that the program before has too keep their values.
 func (d *Deriver) begin(before *program, was *rendered, read *engine.Page, left int) {
 	window := d.window
-	d.read = read
+	d.shaped = shaped{read, read.Ranks()}
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before, d.out.gpus, was.gpus))

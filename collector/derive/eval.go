@@ -18,6 +18,8 @@ func combine(columns []int, how engine.Combine) Eval {
 		return newest(columns)
 	case engine.Max:
 		return largest(columns)
+	case engine.Nothing:
+		return nothing(largest(columns))
 	case engine.Sum:
 	}
 	return func(w *Window) (float64, bool) { return w.totals(columns) }
@@ -46,6 +48,14 @@ func largest(columns []int) Eval {
 			}
 		}
 		return most, some
+	}
+}
+
+// nothing is 0 where the largest value is, and no value else.
+func nothing(most Eval) Eval {
+	return func(w *Window) (float64, bool) {
+		v, ok := most(w)
+		return 0, ok && v == 0
 	}
 }
 

@@ -19,7 +19,9 @@ func (d *Deriver) Derive(at time.Duration, page *exposition.Block) *exposition.B
 func (d *Deriver) FollowPage(at time.Duration, page *exposition.Block) *exposition.Block {
 	read := d.read
 	if read == nil || read.Shape() != page.Shape() {
-		read = engine.ReadPage(d.opts.Engine, page)
+		read = engine.ReadNext(d.opts.Engine, page, read)
+	} else {
+		read.Refresh(page)
 	}
 	return d.Follow(at, page, read)
 }

@@ -63,7 +63,10 @@ func apply(f func(float64) float64, t term) term {
 
 // admitted is how many requests the executor has taken on: active ones, or
 // running ones where the server exposes no more.
-func admitted() term { return known(total(engine.RequestsActive), total(engine.RequestsRunning)) }
+func admitted() term {
+	t := known(total(engine.RequestsActive), total(engine.RequestsRunning))
+	return term{idle(t.inputs), func(p *Plan, id string) Eval { return p.orIdle(id, t.of(p, id)) }}
+}
 
 // waiting is what waits in the engine, for another server too: as exposed, or, before
 // TensorRT-LLM 0.18 exposed it, admitted less scheduled, or what is known to wait before
@@ -162,11 +165,12 @@ func requestsLimit() term {
 	return known(total(engine.RequestsLimit), both(total(engine.WorkerRequestsLimit), workers(), times))
 }
 
-// workers is how many workers a router knows the load of.
+// workers is how many workers a router knows the load of, or how many ranks with
+// requests of their own an engine has.
 func workers() term {
-	return term{allOf(engine.WorkerKVBlocksUsed), func(p *Plan, id string) Eval {
+	return term{anyOf(engine.WorkerKVBlocksUsed, engine.EngineRanks), func(p *Plan, id string) Eval {
 		n := 0
-		for _, g := range p.of(engine.WorkerKVBlocksUsed, id) {
+		for _, g := range slices.Concat(p.of(engine.WorkerKVBlocksUsed, id), p.of(engine.EngineRanks, id)) {
 			n += len(g.members)
 		}
 		if n == 0 {

@@ -33,6 +33,12 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 // together with durations and so not at all where durations are off.
 func (p *Plan) gateOf(g *group) int {
 	switch g.signal {
+	case engine.SpecDraft, engine.SpecAccepted:
+		if p.sharing == engine.RanksUnsure || p.sharing == engine.RanksApart {
+			// Each rank's row repeats the same, so that only the ratio is right.
+			return p.when("repeats", func(*Window) bool { return false })
+		}
+		return 0
 	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
 		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
 		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,

@@ -34,7 +34,7 @@ type Identity struct {
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {
-	quirks   engine.Quirks
+	nature
 	counts   counts
 	identity Identity
 	sources  []source
@@ -53,6 +53,13 @@ type Plan struct {
 	configured
 	// noted are the signals that rules read, nil outside of tests.
 	noted map[engine.Signal]bool
+}
+
+// nature is how the numbers of the page are.
+type nature struct {
+	quirks engine.Quirks
+	// sharing says whose requests the batches of its ranks are.
+	sharing engine.Ranks
 }
 
 // configured is what the configuration says of the series of a replica.
@@ -76,7 +83,7 @@ type counts struct {
 // models have most of the traffic.
 func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan {
 	p := &Plan{
-		quirks: opts.Engine.Quirks(page), identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
+		nature: nature{opts.Engine.Quirks(page), page.Ranks()}, identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
 		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),

@@ -72,6 +72,21 @@ func copyOf(signal engine.Signal) Rule {
 	}}
 }
 
+// inFlight passes requests in flight on, and 0 for the last one of a server that is
+// idle.
+func inFlight(signal engine.Signal) Rule {
+	exposed := copyOf(signal)
+	return Rule{inputs: idle(exposed.inputs), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
+		if !p.quirks.GaugesWhenRequestsEnd {
+			exposed.compile(p, f)
+			return
+		}
+		for _, id := range p.ids(exposed.inputs) {
+			p.emit(f, p.forModel(id), p.executorGate(id), p.orIdle(id, p.total(signal, id)))
+		}
+	}}
+}
+
 // copyOr passes a signal on, or gives what it comes to where the server exposes
 // only what it is made of.
 func copyOr(signal engine.Signal, t term) Rule {

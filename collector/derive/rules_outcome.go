@@ -338,7 +338,7 @@ func requestRate() Rule {
 // failuresCounted are the counters of requests that ended of servers that count those that
 // failed.
 func failuresCounted() inputs {
-	return allOf(engine.ModelSuccess, engine.ModelFailed).or(anyOf(engine.RequestsFailed)).
+	return allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFailed, engine.FailuresCounted)).
 		or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(aborts()...)
 }
 

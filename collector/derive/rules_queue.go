@@ -64,11 +64,16 @@ func saturated() Rule {
 // batchSize is the mean in-flight batch over the window.
 func batchSize() Rule {
 	return perEntry(term{allOf(engine.RequestsRunning), func(p *Plan, id string) Eval {
-		c := p.single(engine.RequestsRunning, id)
-		if c < 0 {
-			return nil
+		var means []Eval
+		for _, g := range p.of(engine.RequestsRunning, id) {
+			if len(g.members) > 1 && g.meaning.Combine != engine.Sum {
+				return nil
+			}
+			for _, c := range p.columnsOf(g.members) {
+				means = append(means, func(w *Window) (float64, bool) { return w.Mean(c) })
+			}
 		}
-		return func(w *Window) (float64, bool) { return w.Mean(c) }
+		return add(means...)
 	}}, (*Plan).executorGate)
 }
 
@@ -130,22 +135,33 @@ func (p *Plan) demand(id string) Eval {
 	if p.quirks.ActiveHoldsWaiting {
 		return add(admitted, p.pending(id))
 	}
-	asked := add(admitted, p.total(engine.RequestsWaiting, id))
-	if !p.quirks.GaugesWhenRequestsEnd {
-		return asked
-	}
-	return p.orIdle(id, asked)
+	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
 }
+
+// idle are inputs, and those by which an idle server is known.
+func idle(in inputs) inputs { return in.with(engine.RequestsFinished, engine.RequestsRunning) }
 
 // orIdle takes a server for idle when no request ended over the window and its
 // gauges show one at most: they are read only when requests end, and
-// an executor's last iteration still counts the request that ended with it.
+// an executor's last iteration still counts the request that ended with it. Where
+// the batch moves while requests run, it says itself whether there are any.
 func (p *Plan) orIdle(id string, asked Eval) Eval {
+	if asked == nil || !p.quirks.GaugesWhenRequestsEnd {
+		return asked
+	}
 	ended := p.counted(p.of(engine.RequestsFinished, id))
+	batch := p.total(engine.RequestsRunning, id)
+	if p.sharing == engine.RanksUnseen {
+		batch = nil
+	}
 	return func(w *Window) (float64, bool) {
 		v, ok := asked(w)
-		if !ok || v > 1 {
+		running, moves := given(batch, w)
+		switch {
+		case !ok || moves && running > 0 || !moves && v > 1:
 			return v, ok
+		case moves && v <= 1:
+			return 0, true
 		}
 		for _, c := range ended {
 			if w.since[c] == never || w.now-w.changed[c] < w.length {

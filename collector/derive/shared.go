@@ -19,6 +19,7 @@ import (
 // the same one. The labels of their series differ, of which a program knows none.
 type likeness struct {
 	kind     engine.Kind
+	ranks    engine.Ranks
 	page     exposition.Likeness
 	topology *engine.Topology
 	wanted   []slo.Objective
@@ -44,7 +45,7 @@ type likeness struct {
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
 	return likeness{
-		kind: o.Engine.Kind(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), wrong: o.wrong(), caches: o.caches,
+		kind: o.Engine.Kind(), ranks: read.Ranks(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), wrong: o.wrong(), caches: o.caches,
 		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, gpus: orderOf(read.Shape().GPUs()), named: o.Identity.named(),
 	}, ok
 }
@@ -98,7 +99,7 @@ var aliasNames = sync.OnceValue(func() map[string]bool {
 
 // equal says whether both make the same program.
 func (l *likeness) equal(o *likeness) bool {
-	return l.kind == o.kind && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
+	return l.kind == o.kind && l.ranks == o.ranks && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
 		l.hidden == o.hidden && l.gpus == o.gpus && l.named == o.named && l.taken == o.taken && l.wrong == o.wrong && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
 		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
 }

@@ -80,6 +80,11 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	if s.Health == target.HealthUp {
 		f.What = "a page of metrics answers, and it is of no known kind of server"
 		f.Do = "check that this is the LLM server; its series are passed on as they are, and nothing is derived from them"
+		if s.Companion != "" {
+			f.What = "this is " + s.Companion + ", no LLM server"
+			f.Do = "name the LLM servers behind it, each with its own page; of this one the series are passed on as they are"
+			return f
+		}
 		d.elsewhere(ctx, f, at, true)
 		return f
 	}

@@ -47,8 +47,9 @@ type Known struct {
 	Facts       *Facts
 	Health      Health
 	// Canary is true where requests are sent to the replica, Confirms where one is sent
-	// when the replica seems to hang.
-	Canary, Confirms bool
+	// when the replica seems to hang, Iterations where the statistics of its iterations
+	// are read.
+	Canary, Confirms, Iterations bool
 }
 
 // Ways out that capabilities of several kinds have.

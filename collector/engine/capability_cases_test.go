@@ -253,13 +253,14 @@ func TestReasonsOfCapabilities(t *testing.T) {
 
 func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
 	for kind, want := range map[engine.Kind]string{
-		engine.Triton:       "false, the page answers 404 [metrics_path: /metrics]",
-		engine.TritonOpenAI: "false, the page answers 404 [metrics_path: /metrics]",
-		engine.TRTLLMServe:  "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
-		engine.NIM:          "false, /v1/metrics answers 404",
-		engine.VLLM:         "false, /metrics answers 404",
-		engine.SGLang:       "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
-		engine.Dynamo:       "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
+		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
+		engine.TRTLLMDisaggregated: "false, /prometheus/metrics answers 404",
+		engine.NIM:                 "false, /v1/metrics answers 404",
+		engine.VLLM:                "false, /metrics answers 404",
+		engine.SGLang:              "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
+		engine.Dynamo:              "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
 	} {
 		missing := &engine.Known{MissingPage: true}
 		for _, name := range engine.CapabilityNames() {

@@ -16,6 +16,9 @@ type Found struct {
 	Path string
 	// Evidence says what showed the kind, for people; empty where nothing did.
 	Evidence string
+	// Companion is which program it is that is no LLM server, for people; then no kind
+	// is known.
+	Companion string
 }
 
 // mark is a text by which a page shows its kind of server.
@@ -48,15 +51,22 @@ func (m *mark) words() string {
 
 // FromPage is the kind of server by the marks on its page, Unknown when there
 // are none.
-func FromPage(body []byte) Kind { return fromPage(body).Kind }
+func FromPage(body []byte) Kind { return Marked(body).Kind }
 
-// fromPage is the kind whose mark on the page weighs most.
-func fromPage(body []byte) Found {
+// Marked is what a page is of by the mark on it that weighs most.
+func Marked(body []byte) Found {
 	found, most := Found{Kind: Unknown}, 0
 	for _, e := range registry {
 		for _, m := range e.data().marks {
 			if m.weight > most && m.on(body) {
 				found, most = Found{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: m.words()}, m.weight
+			}
+		}
+	}
+	for _, c := range companions() {
+		for _, m := range c.marks {
+			if m.weight > most && m.on(body) {
+				found, most = Found{Kind: Unknown, Path: None().MetricsPath(), Evidence: m.words(), Companion: c.what}, m.weight
 			}
 		}
 	}
@@ -71,13 +81,13 @@ func Recognise(ctx context.Context, ask Asker, address string, body []byte) Foun
 
 // recognise is Recognise with questions that are remembered.
 func recognise(ctx context.Context, q *questions, body []byte) Found {
-	found := fromPage(body)
+	found := Marked(body)
 	for _, e := range registry {
 		if !slices.Contains(e.data().pageOf, found.Kind) {
 			continue
 		}
 		if why := e.isIt(ctx, q); why != "" {
-			return Found{e.Kind(), e.MetricsPath(), found.Evidence + "; " + why}
+			return Found{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: found.Evidence + "; " + why}
 		}
 	}
 	return found
@@ -125,7 +135,7 @@ func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 		if pages && !seen[path] {
 			seen[path] = true
 			page, _ := pageAt(ctx, q.ask, address+path)
-			if found := recognise(ctx, q, page); found.Kind != Unknown {
+			if found := recognise(ctx, q, page); found.Kind != Unknown || found.Companion != "" {
 				found.Path = path
 				return found
 			}
@@ -134,7 +144,7 @@ func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
 			continue
 		}
 		if why := e.isIt(ctx, q); why != "" {
-			return Found{e.Kind(), path, why}
+			return Found{Kind: e.Kind(), Path: path, Evidence: why}
 		}
 	}
 	return Found{Kind: Unknown}
@@ -177,11 +187,11 @@ func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
 	}
 	for _, e := range registry {
 		switch {
-		case strings.TrimSuffix(path, "/") != e.MetricsPath():
+		case strings.TrimSuffix(path, "/") != e.MetricsPath() || !e.EmptyPage():
 		case found.Kind != Unknown:
 			return Found{Kind: Unknown}
-		case e.EmptyPage():
-			found = Found{e.Kind(), path, "a page without samples is at " + path}
+		default:
+			found = Found{Kind: e.Kind(), Path: path, Evidence: "a page without samples is at " + path}
 		}
 	}
 	return found

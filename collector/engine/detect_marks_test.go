@@ -18,9 +18,10 @@ var marksByWeight = [][]struct {
 	{{"dynamo_x 1", engine.Dynamo}},
 	{{"num_request_max 1", engine.NIM}, {"request_finish_total 1", engine.NIM}},
 	{{"nv_x 1", engine.Triton}},
+	{{"ctx_total_requests_total 1", engine.TRTLLMDisaggregated}, {"gen_total_requests_total 1", engine.TRTLLMDisaggregated}},
 	{{"trtllm_x 1", engine.TRTLLMServe}},
 	{{"trtllm:x 1", engine.Dynamo}},
-	{{`request_success_total{engine_type="x"} 1`, engine.TRTLLMServe}, {"e2e_request_latency_seconds_sum 1", engine.TRTLLMServe}, {"request_queue_time_seconds_sum 1", engine.TRTLLMServe}},
+	{{`request_success_total{engine_type="x"} 1`, engine.TRTLLMServe}, {`e2e_request_latency_seconds_sum{engine_type="x"} 1`, engine.TRTLLMServe}},
 	{{"vllm:x 1", engine.VLLM}, {"sglang:x 1", engine.SGLang}},
 }
 

@@ -109,6 +109,8 @@ var sampleKinds = []struct {
 	{"real-vllm-0.32.0-disable-log-stats", engine.VLLM},
 	{"triton", engine.Triton},
 	{"trtllm-prometheus", engine.TRTLLMServe},
+	{"composed-production-stack-router", engine.Unknown},
+	{"real-smg", engine.Unknown},
 	{"trtllm", engine.Triton},
 }
 
@@ -165,8 +167,9 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		{"a name in the first line", "trtllm_request_success_total 1\n", engine.TRTLLMServe},
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a name that anybody may have", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
-		{"a family without samples", "# TYPE request_queue_time_seconds histogram\n", engine.TRTLLMServe},
-		{"the first release", "e2e_request_latency_seconds_sum 1\n", engine.TRTLLMServe},
+		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.TRTLLMServe},
+		{"the first release", "e2e_request_latency_seconds_sum{engine_type=\"undefined\",model_name=\"undefined\"} 1\n", engine.TRTLLMServe},
+		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
 		{"NIM shows names of trtllm-serve's too", "e2e_request_latency_seconds_sum 1\nnum_request_max 1\n", engine.NIM},
 		{"NIM once requests have ended", "e2e_request_latency_seconds_sum 1\nrequest_finish_total 1\n", engine.NIM},
 		{"a worker of Dynamo shows the engine inside", "trtllm_request_success_total 1\ndynamo_component_uptime_seconds 1\n", engine.Dynamo},

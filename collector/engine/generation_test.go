@@ -115,6 +115,7 @@ var sampleGenerations = []struct {
 	{"GENERATED-trtllm-serve-gen1-under", servePlain},
 	{"GENERATED-trtllm-serve-gen2-under", servePrefixed},
 	{"GENERATED-trtllm-serve-new", serveFull},
+	{"GENERATED-trtllm-serve-adp", serveFull},
 	{"trtllm-prometheus-1.1.0", servePlain},
 	{"trtllm-prometheus-main", serveFull},
 	{"nim-", nimFirst},

@@ -83,7 +83,9 @@ func (b *Iterations) Add(from *IterationStats, text []byte, complete bool) (Iter
 	missing := b.sums.Missing
 	b.lost = 0
 	var newest *Iteration
+	ranked := false
 	for i := range rows {
+		ranked = ranked || rows[i].Rank != 0
 		if !b.fresh(&rows[i], i == 0 && len(rows) >= from.Keeps || !complete && i == 0) {
 			continue
 		}
@@ -94,6 +96,9 @@ func (b *Iterations) Add(from *IterationStats, text []byte, complete bool) (Iter
 	}
 	if newest != nil {
 		b.sums.Queued, b.sums.Active = plain(newest.Queued), plain(newest.Active)
+	}
+	if ranked {
+		b.sums.Active = nil // Rank 0 knows its own only.
 	}
 	// What the server says it dropped itself, nobody else took.
 	if b.lost >= b.sums.Missing-missing {

@@ -78,7 +78,7 @@ func described(e engine.Engine) string {
 
 // meaning is one meaning in a line.
 func meaning(m *engine.Meaning) string {
-	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest"}
+	scopes, combines := []string{"engine", "model", "server"}, []string{"sum", "max", "newest", "0 where all are"}
 	forms := []string{"single", "histogram", "summary"}
 	name := m.Name
 	if len(m.Where) > 0 {

@@ -30,6 +30,8 @@ const (
 	// Newest takes the one that changed last: a trtllm-serve in multiprocess
 	// mode keeps the gauges of dead processes, each under its own pid.
 	Newest
+	// Nothing takes 0 where all are 0, and nothing else.
+	Nothing
 )
 
 // Form says how many series one value of a signal is made of.

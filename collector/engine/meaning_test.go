@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestMeaningsNameNothingTwice(t *testing.T) {
 	for _, e := range engine.All() {
 		seen := make(map[string]bool)
 		for _, m := range e.Meanings() {
-			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, string(m.Inside)}, m.Where...), "|")
+			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, string(m.Inside), strconv.Itoa(int(m.Combine))}, m.Where...), "|")
 			require.False(t, seen[key], "%s: %s", e.Kind(), key)
 			seen[key] = true
 			require.NotEmpty(t, m.Signal, m.Name)

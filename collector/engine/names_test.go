@@ -25,6 +25,13 @@ var mayName = map[string][]struct{ what, why string }{
 		{"vllm:", "another vocabulary repeats values of every kind under names that begin so"},
 		{"vllm", "that vocabulary is called after its server"},
 	},
+	"collector/engine/companion.go": {
+		{"vllm:", "a router shows gauges of its engines under names that begin so"},
+		{"vLLM", "whose router it is"},
+		{"SGLang", "whose router it is"},
+		{"Dynamo", "whose planner and manager of blocks they are"},
+		{"dynamo_", "the planner's names begin so"},
+	},
 	"collector/exposition/config.go":  {{"vllm", "the vocabulary is a value of the key aliases"}},
 	"collector/scrape/body.go":        {{"Triton", "advice about an address whose server nobody knows yet: an empty answer"}},
 	"collector/scrape/contenttype.go": {{"trtllm-serve", "advice about an address whose server nobody knows yet: JSON"}},

@@ -22,7 +22,10 @@ type Generation string
 type Page struct {
 	*said
 
-	shape *exposition.Shape
+	engine Engine
+	shape  *exposition.Shape
+	// ranks are what pages showed of the ranks of the engine so far.
+	together together
 	// values are what the series of which the value counts said last.
 	values map[Signal]float64
 }
@@ -31,6 +34,7 @@ type Page struct {
 // the GPUs that they are of. It never changes once it was read.
 type said struct {
 	readings []reading
+	ranked
 	// modelNames are all models that are named, sorted.
 	modelNames []string
 	// executors are the models that count iterations of their own, sorted.
@@ -105,11 +109,33 @@ func Watch(e Engine) func(name string) bool {
 // that are not loaded say nothing of the server: after an unload they stay there,
 // frozen.
 func ReadPage(e Engine, b *exposition.Block) *Page {
-	p := &Page{shape: b.Shape(), values: make(map[Signal]float64)}
-	p.said = once(e.Kind(), p.shape, func() *said { return read(e, p.shape) })
+	return readAfter(e, b, together{was: -1, found: RanksUnsure})
+}
+
+// ReadNext reads what a page of another shape says, given what was read of the one
+// before, nil for none.
+func ReadNext(e Engine, b *exposition.Block, before *Page) *Page {
+	if before == nil {
+		return ReadPage(e, b)
+	}
+	return readAfter(e, b, before.together)
+}
+
+func readAfter(e Engine, b *exposition.Block, seen together) *Page {
+	p := &Page{engine: e, shape: b.Shape(), together: seen, values: make(map[Signal]float64)}
+	p.reread()
 	p.Refresh(b)
 	return p
 }
+
+// reread reads the labels of the page in the light of what is known of its ranks.
+func (p *Page) reread() {
+	found := p.together.found
+	p.said = once(likeness{kind: p.engine.Kind(), found: found}, p.shape, func() *said { return read(p.engine, p.shape, found) })
+}
+
+// Ranks says whose requests the batches are that the ranks of the engine show.
+func (p *Page) Ranks() Ranks { return p.ranks }
 
 // labels are those of a reading's series.
 func (p *Page) labels(r reading) labels.Labels { return p.shape.WatchedLabels(int(r.at)) }
@@ -215,8 +241,9 @@ func (p *Page) Models() []string {
 
 // likeness is of pages that say the same.
 type likeness struct {
-	kind Kind
-	page exposition.Likeness
+	kind  Kind
+	page  exposition.Likeness
+	found Ranks
 }
 
 // keptSaid keeps what pages say once, for as long as any has it: those of replicas
@@ -228,13 +255,14 @@ var keptSaid = struct {
 	of map[likeness]weak.Pointer[said]
 }{of: make(map[likeness]weak.Pointer[said])}
 
-// once gives what pages of a kind and shape say, which is read if no page has it.
-func once(kind Kind, shape *exposition.Shape, read func() *said) *said {
+// once gives what pages of a kind and shape say in one light, which is read if no page has it.
+func once(key likeness, shape *exposition.Shape, read func() *said) *said {
 	page, shares := shape.Likeness()
 	if !shares {
 		return read()
 	}
-	k, key := &keptSaid, likeness{kind, page}
+	k := &keptSaid
+	key.page = page
 	k.mu.Lock()
 	same := k.of[key].Value()
 	k.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 )
 
 // read reads what the watched series of a shape say.
-func read(e Engine, shape *exposition.Shape) *said {
+func read(e Engine, shape *exposition.Shape, found Ranks) *said {
 	p := &said{
 		loaded: make(map[string]bool), names: make(map[string]bool), signals: make(map[Signal]bool),
 		buckets: make(map[string]string), watched: make(map[Signal][]int),
@@ -29,6 +29,8 @@ func read(e Engine, shape *exposition.Shape) *said {
 		like = p.inside
 	}
 	p.readModels(index, all, e.data().nobody)
+	p.ranked = readRanks(index, all)
+	p.settle(found)
 	once := newRepeats(index, all)
 	bounds := make(map[string]map[string]bool)
 	for i, lset := range all {
@@ -89,7 +91,7 @@ func counted() []Signal {
 func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody string, lset labels.Labels) {
 	for i := range meanings {
 		m := &meanings[i]
-		if !m.selects(lset) {
+		if !m.selects(lset) || !p.holds(&m.Meaning, lset) {
 			continue
 		}
 		if name == "" || name != nobody || m.Signal == RequestsFailed {

@@ -10,7 +10,7 @@ import (
 // Refresh reads the values that say something from a further page of the same
 // shape; true when any of them changed what is known.
 func (p *Page) Refresh(b *exposition.Block) bool {
-	changed := false
+	changed := p.compareRanks(b)
 	for signal, series := range p.watched {
 		most := 0.0
 		for _, at := range series {
@@ -29,6 +29,28 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		}
 	}
 	return changed
+}
+
+// compareRanks sees whether several ranks share their requests; true when that is
+// known from now on, or otherwise than before.
+func (p *Page) compareRanks(b *exposition.Block) bool {
+	if p.stated != 0 {
+		return false
+	}
+	batches := make([]float64, len(p.batches))
+	for i, at := range p.batches {
+		v, ok := b.WatchedValue(at)
+		if !ok {
+			return false
+		}
+		batches[i] = v
+	}
+	was := p.together.found
+	if p.together.see(batches); p.together.found == was {
+		return false
+	}
+	p.reread()
+	return true
 }
 
 // timeUnit is the unit of a timestamp, of which only that is kept: its value

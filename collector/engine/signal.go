@@ -6,18 +6,23 @@ type Signal string
 
 // The signals of engines that serve an entry model.
 const (
-	RequestsActive    Signal = "requests_active"
-	RequestsRunning   Signal = "requests_running"
-	RequestsWaiting   Signal = "requests_waiting"
-	RequestsPrefill   Signal = "requests_prefill"
-	RequestsDecode    Signal = "requests_decode"
-	RequestsPaused    Signal = "requests_paused"
-	RequestsLimit     Signal = "requests_limit"
-	RequestsStarted   Signal = "requests_started_total"
-	RequestsFinished  Signal = "requests_finished_total"
-	RequestsFailed    Signal = "requests_failed_total"
-	RequestsRejected  Signal = "requests_rejected_total"
-	RequestsMigrated  Signal = "requests_migrated_total"
+	RequestsActive   Signal = "requests_active"
+	RequestsRunning  Signal = "requests_running"
+	RequestsWaiting  Signal = "requests_waiting"
+	RequestsPrefill  Signal = "requests_prefill"
+	RequestsDecode   Signal = "requests_decode"
+	RequestsPaused   Signal = "requests_paused"
+	RequestsLimit    Signal = "requests_limit"
+	RequestsStarted  Signal = "requests_started_total"
+	RequestsFinished Signal = "requests_finished_total"
+	RequestsFailed   Signal = "requests_failed_total"
+	RequestsRejected Signal = "requests_rejected_total"
+	RequestsMigrated Signal = "requests_migrated_total"
+	// StageRequests and the others are what a router sent to the servers of one stage,
+	// what failed there, and what it sent again.
+	StageRequests     Signal = "stage_requests_total"
+	StageErrors       Signal = "stage_errors_total"
+	StageRetries      Signal = "stage_retries_total"
 	RequestsRouting   Signal = "requests_routing"
 	ClientsGone       Signal = "clients_disconnected"
 	RequestsCompleted Signal = "engine_requests_completed_total"
@@ -109,6 +114,9 @@ const (
 	WorkerRequestsLimit Signal = "worker_requests_limit"
 	WorkerKVBlocks      Signal = "worker_kv_cache_blocks"
 	WorkerKVBlocksUsed  Signal = "worker_kv_cache_blocks_used"
+	// EngineRanks are the ranks of an engine each of which has requests of its own:
+	// what it knows of one of them is as what a router knows of a worker.
+	EngineRanks Signal = "engine_ranks"
 
 	// EngineAwake is 0 while an engine has given its memory away until it is woken.
 	EngineAwake Signal = "engine_awake"

@@ -37,9 +37,9 @@ var _ = register(&trtllmServe{base{
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
 	detection: detection{priority: 1, marks: []mark{
 		{text: servePrefix, weight: 5},
+		// Others have its names without prefix, as MindIE does, but not with its labels.
 		{text: `request_success_total{engine_type=`, weight: 3},
-		{text: "e2e_request_latency_seconds", weight: 3},
-		{text: "request_queue_time_seconds", weight: 3},
+		{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
 	}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
 	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},

@@ -11,6 +11,8 @@ const (
 	cureNewServe  = "TensorRT-LLM 1.3 or later"
 	cureIteration = "enable_iter_perf_stats: true"
 	curePerf      = "return_perf_metrics: true"
+
+	cureReadIterations = "iteration_stats: true in the pool, if nobody else reads it"
 )
 
 // judge implements Engine.
@@ -23,6 +25,11 @@ func (s *trtllmServe) judge(name string, k *Known) target.Check {
 		return k.config(no("this release has no config info on its page", cureNewServe))
 	case name == CanOutcomes && s.CountsFailures(p):
 		return yes("request_success_total, and request_error_total by HTTP status; clients that left are not counted")
+	case name == CanLiveTokens && k.Iterations && p.Has(IterationDuration):
+		return yes("an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total")
+	}
+	if c, ok := p.ofRanks(name); ok {
+		return c
 	}
 	return p.judge(name, serveSources(p), s.lacks(k)...)
 }
@@ -58,9 +65,12 @@ func serveSources(p *Page) []source {
 // request that ends, and others with statistics of iterations.
 func (s *trtllmServe) lacks(k *Known) []lack {
 	const noRequest = "no request has ended yet; the family comes with the first"
+	live := lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers", cureReadIterations, CanLiveTokens)
+	if k.Iterations {
+		live = lacks("the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet", cureIteration, CanLiveTokens)
+	}
 	all := []lack{
-		lacks("iterations are on the JSON page /metrics only, and reading it takes them from other readers",
-			"iteration_stats: true in the pool, if nobody else reads it", CanLiveTokens),
+		live,
 		lacks(noRequest, "", CanTTFT, CanE2E, CanQuantiles),
 	}
 	finished := k.Page.Has(RequestsFinished)
@@ -83,11 +93,12 @@ func (s *trtllmServe) lacks(k *Known) []lack {
 		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))
 }
 
-// serveProcesses is how many processes have gauges on a multiprocess page.
+// serveProcesses is how many processes have gauges on a multiprocess page; each rank
+// of an engine is one and shows its batch.
 func serveProcesses(p *Page) int {
 	pids := make(map[string]bool)
 	for _, r := range p.readings {
-		if pid := p.labels(r).Get("pid"); pid != "" {
+		if pid := p.labels(r).Get("pid"); pid != "" && p.labels(r).Get(labelRank) == "" {
 			pids[pid] = true
 		}
 	}
@@ -102,7 +113,7 @@ func (*trtllmServe) NotShown() []NotShown {
 		{
 			"Present state of a server that is idle or long busy",
 			"Its iteration gauges are read when a request ends: they do not change during long requests and keep their last values when idle.",
-			"watch llm_server_iteration_batch_size where the server has it",
+			"releases with scheduled_batch_size, from which llm_server_requests_running is",
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,11 @@ func (*trtllmServe) Iterations() *IterationStats {
 // PyTorch backend leaves some of it 0).
 type serveIteration struct {
 	Iteration *uint64 `json:"iter"`
-	Rank      int64   `json:"attentionDpRank"`
+	// Rank is that of attention data parallelism. With TLLM_METRICS_ALL_RANKS rows
+	// have another key for it, and this one is missing, or 0 (NVIDIA/TensorRT-LLM
+	// PR 13221, executor/base_worker.py).
+	Rank    int64 `json:"attentionDpRank"`
+	AnyRank int64 `json:"rank"`
 	// Dropped counts the rows that the server itself lost so far.
 	Dropped *uint64 `json:"statsDroppedFrames"`
 
@@ -55,6 +60,7 @@ func readServeIterations(text []byte) ([]Iteration, error) {
 		}
 		h := fnv.New64a()
 		_, _ = h.Write(one)
+		r.Rank = cmp.Or(r.Rank, r.AnyRank)
 		rows = append(rows, Iteration{
 			Number: *r.Iteration, Rank: r.Rank, Dropped: r.Dropped, Queued: r.Queued, Active: r.Active,
 			Completed: r.Completed, Generated: r.generated(), Context: r.Inflight.ContextTokens, hash: h.Sum64(),

@@ -20,7 +20,12 @@ func withPrefixes(prefixes ...string) []Meaning {
 // serveMeanings are trtllm-serve's series. Its time per output token is the mean of a
 // request, observed once a request. Gauges of iterations are of the last that was
 // read: they do not change during long requests and keep their values when idle; the
-// PyTorch path says 0 for what it does not know.
+// PyTorch path says 0 for what it does not know. Where attention is data parallel the
+// row of each rank sets the same gauges: those that stay are of the last, or copies of
+// rank 0's, and counters of copies count them once for each (executor/
+// iteration_stats.py, _materialize_frame; serve/openai_server.py hands every row on).
+// Only the batch that each rank shows itself is of all of them, and moves while
+// requests run.
 func serveMeanings() []Meaning {
 	position := []string{"token_position=position"}
 	return []Meaning{
@@ -52,10 +57,15 @@ func serveMeanings() []Meaning {
 		{Name: "num_generation_requests", Signal: RequestsDecode, Combine: Newest},
 		{Name: "num_paused_requests", Signal: RequestsPaused, Combine: Newest},
 		{Name: "max_num_active_requests", Signal: RequestsLimit, Combine: Newest},
+		{Name: "max_num_active_requests", Signal: WorkerRequestsLimit, Combine: Newest},
 		{Name: "iteration_latency_seconds", Signal: IterationDuration, Combine: Newest},
 		{Name: "total_context_tokens", Signal: ContextTokens, Combine: Newest},
 		{Name: "avg_decoded_tokens_per_iter", Signal: DecodedAverage, Combine: Newest, NotZero: true},
-		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: []string{"rank"}},
+		{Name: "scheduled_batch_size", Signal: IterationBatch, Combine: Newest, Dims: []string{labelRank}},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Newest},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning, Combine: Nothing},
+		{Name: "scheduled_batch_size", Signal: RequestsRunning},
+		{Name: "scheduled_batch_size", Signal: EngineRanks},
 		{Name: "prefill_batch_occupancy", Signal: PrefillOccupancy, Combine: Newest},
 		{Name: "max_batch_size_static", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=static"},
 		{Name: "max_batch_size_runtime", Signal: BatchLimit, Combine: Newest, NotZero: true, Const: "kind=runtime"},
@@ -70,6 +80,7 @@ func serveMeanings() []Meaning {
 		{Name: "kv_cache_max_blocks", Signal: KVBlocksLimit, Combine: Newest},
 		{Name: "kv_cache_used_blocks", Signal: KVBlocksUsed, Combine: Newest},
 		{Name: "kv_cache_free_blocks", Signal: KVBlocksFree, Combine: Newest},
+		{Name: "kv_cache_max_blocks", Signal: WorkerKVBlocks, Combine: Newest},
 		{Name: "kv_cache_tokens_per_block", Signal: KVBlockTokens, Combine: Newest},
 
 		// Counters of the KV cache.

@@ -65,6 +65,8 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 		{"trtllm-serve 1.1, busy", api(serveAPI, at("/prometheus/metrics", serve11)), "/prometheus/metrics", engine.TRTLLMServe},
 		{"trtllm-serve 1.3", api(serveAPI, at("/prometheus/metrics", serveNow)), "/prometheus/metrics", engine.TRTLLMServe},
 		{"trtllm-serve without its page", serveAPI, "/prometheus/metrics", engine.TRTLLMServe},
+		{"trtllm-serve disaggregated", api(version, at("/health", ""), at("/cluster_info", "{}"), at("/prometheus/metrics", "# TYPE ctx_total_requests_total counter\nctx_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
+		{"trtllm-serve disaggregated with a list of models", api(serveAPI, at("/prometheus/metrics", "gen_total_requests_total 0.0\n")), "/prometheus/metrics", engine.TRTLLMDisaggregated},
 		{"NIM 1.x", api(at("/v1/metrics", nimPage), lists("system"), at("/v1/version", `{"release":"1.0.0","api":"1.0.0"}`)), "/v1/metrics", engine.NIM},
 		{"NIM 1.x, page only", at("/v1/metrics", nimPage), "/v1/metrics", engine.NIM},
 		{"NIM 2 with vLLM", api(nimAPI, at("/v1/metrics", vllmNow)), "/v1/metrics", engine.NIM},
@@ -97,6 +99,7 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 		{"a stranger whose page is where trtllm-serve has it", at("/prometheus/metrics", "x 1\n"), "/prometheus/metrics", engine.Unknown},
 		{"a stranger whose page is where NIM has it", at("/v1/metrics", "x 1\n"), "/v1/metrics", engine.Unknown},
 		{"a stranger with common names", at("/metrics", "request_success_total{code=\"200\"} 1\nhttp_requests_total 1\n"), "/metrics", engine.Unknown},
+		{"MindIE", at("/metrics", "# TYPE e2e_request_latency_seconds histogram\ne2e_request_latency_seconds_sum{model_name=\"m\"} 1\nrequest_queue_time_seconds_sum{model_name=\"m\"} 1\n"), "/metrics", engine.Unknown},
 		{"nginx", at("*", "<html><body>Welcome to nginx!</body></html>"), "/metrics", engine.Unknown},
 		{"an API that answers all with JSON", at("*", `{"message":"ok","version":"1"}`), "/metrics", engine.Unknown},
 		{"a port that answers all with nothing", at("*", ""), "/prometheus/metrics", engine.Unknown},
@@ -165,6 +168,29 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context())
 			defer p.Release()
 			require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
+		})
+	}
+}
+
+func TestARouterIsNoServerWhateverIsConfigured(t *testing.T) {
+	t.Parallel()
+	const router, engineOf = "vllm:num_requests_running{server=\"http://a:1\"} 5\nrouter_cpu_usage_percent 3\n", "vllm:num_requests_running{engine=\"0\"} 5\n"
+	for _, kind := range []string{target.Auto, "vllm"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := &server{answers: api(lists("vllm"), at("/metrics", router))}
+			f := fetcher(s, kind, "http://a:1")
+			f.Fetch(t.Context()).Release()
+			require.False(t, f.Server.Known(), "nothing is derived of it")
+			require.Equal(t, "the router of vLLM's production stack", f.Server.Companion)
+			require.Empty(t, f.Server.Mismatch())
+
+			s.answers["/metrics"] = engineOf
+			now := f.Server
+			f.Begin(&now, true)
+			f.Fetch(t.Context()).Release()
+			require.Equal(t, engine.VLLM, f.Server.Engine.Kind(), "an engine took its address")
+			require.Empty(t, f.Server.Companion)
 		})
 	}
 }

@@ -63,14 +63,21 @@ func (f *Fetcher) recognise(ctx context.Context, body []byte, failed error) {
 	if f.Server.Known() && f.Up || !answering(failed) {
 		return
 	}
-	seen := engine.FromPage(body)
+	found := engine.Marked(body)
+	seen := found.Kind
+	if found.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
+		f.Server.become(engine.Found{Kind: engine.Kind(f.Target.Engine)})
+	}
 	switch {
+	case found.Companion != "":
+		// It is none of the configured kind either.
+		f.Server.become(found)
 	case seen == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
 	case seen == engine.Unknown:
 		seen = f.byAPI(ctx, body, failed)
 	case f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), seen):
-		found := engine.Recognise(ctx, f.Scraper, f.base(), body)
+		found = engine.Recognise(ctx, f.Scraper, f.base(), body)
 		f.Server.become(found)
 		seen = found.Kind
 	}

@@ -14,6 +14,9 @@ type Server struct {
 	Epoch  int
 	// Evidence says what showed the kind, for people; empty where nothing did.
 	Evidence string
+	// Companion is which program it is that is no LLM server, for people; empty for
+	// servers.
+	Companion string
 	// URL is where its page is; empty while that is not known.
 	URL string
 	// Uncertain is true from a failure until a page or the server shows again of
@@ -46,6 +49,9 @@ func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 // kind.
 func (s *Server) become(found engine.Found) bool {
 	e, ok := engine.Of(string(found.Kind))
+	if s.Companion = found.Companion; s.Companion != "" {
+		e, ok = engine.None(), true
+	}
 	if !ok {
 		return false
 	}

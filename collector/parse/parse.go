@@ -92,14 +92,14 @@ func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*en
 	if empty(raw.Shape()) && !r.engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
 		return Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
 	}
-	says, news := engine.ReadPage(r.engine, raw), FirstShape
+	says, news := engine.ReadNext(r.engine, raw, r.last), FirstShape
 	if r.shape != nil {
 		news = AnotherShape
 		if identify(says) {
 			if err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType); err != nil {
 				return Nothing, failure(err)
 			}
-			says = engine.ReadPage(r.engine, raw)
+			says = engine.ReadNext(r.engine, raw, r.last)
 		}
 	}
 	r.shape, r.last = raw.Shape(), says

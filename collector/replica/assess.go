@@ -34,7 +34,7 @@ func (r *Replica) assess(failed error) {
 		// Without a page nobody else looks at what the server answered.
 		r.identify(r.page.Last())
 	}
-	if !r.target.Silent {
+	if !r.target.Silent && r.server.Companion == "" {
 		r.learn(failed)
 	}
 	e := r.evidence(failed)
@@ -70,7 +70,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Expect: expect,
+		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats, Expect: expect,
 		Declared: engine.Pins{
 			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
 			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",
@@ -89,7 +89,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 // evidence is what the replica is judged by.
 func (r *Replica) evidence(failed error) assess.Evidence {
 	e := assess.Evidence{
-		Silent: r.target.Silent, Was: assess.State(r.status.State),
+		Silent: r.target.Silent, Companion: r.server.Companion, Was: assess.State(r.status.State),
 		Scrape: assess.Scrape{
 			OK: failed == nil, Seen: r.seen(), MayStart: time.Since(r.begun()) < r.pool.StartBudget,
 		},

@@ -12,7 +12,7 @@ import (
 // report notes how a scrape went; failed is why there is no page.
 func (r *Replica) report(p *fetch.Page, failed error) {
 	s := &r.status
-	s.PageURL = r.server.URL
+	s.PageURL, s.Companion = r.server.URL, r.server.Companion
 	s.LastScrape, s.LastDuration = p.Start, p.Took
 	s.Scrapes++
 	s.EngineEvidence = r.server.Evidence

@@ -112,6 +112,9 @@ type Server struct {
 	// APIURL is the base of its API once what answers there was seen to be its own;
 	// empty before.
 	APIURL string
+	// Companion is which program it is that is no LLM server, for people; empty for
+	// servers.
+	Companion string
 	// EngineEvidence says what showed the kind of the server, for people; empty
 	// where nothing did, as with a kind that is configured.
 	EngineEvidence string

@@ -45,9 +45,12 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 
 // newPoolView sums a pool up.
 func newPoolView(name string, all []*replica) *poolView {
-	p := &poolView{Name: name, Link: filter{Pool: name}.link(), total: len(all)}
+	p := &poolView{Name: name, Link: filter{Pool: name}.link()}
 	for _, r := range all {
-		p.count[r.condition]++
+		if r.counts() {
+			p.count[r.condition]++
+			p.total++
+		}
 	}
 	p.Tokens = seenByClients(all, func(f *history.Figures) float64 { return f.Tokens })
 	p.Waiting = seenByClients(all, func(f *history.Figures) float64 { return f.Waiting })

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
@@ -33,6 +34,10 @@ func judged(slot *snapshot.Slot) *replica {
 	r.condition = conditionOf(&r.status.Verdict)
 	return r
 }
+
+// counts says whether it is one of those that serve or do not: of what has no state
+// of its own neither is said.
+func (r *replica) counts() bool { return r.status.State != string(assess.Silent) }
 
 // readReplica copies what is known of a replica.
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {

@@ -23,9 +23,12 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	var count tally
 	var v verdict
 	var oldest time.Time
-	late := 0
+	late, total := 0, 0
 	for _, r := range all {
-		count[r.condition]++
+		if r.counts() {
+			count[r.condition]++
+			total++
+		}
 		if at := r.status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
@@ -39,7 +42,7 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	if v.Late = late > 0; v.Late {
 		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
 	}
-	v.speak(count, len(all))
+	v.speak(count, total)
 	return v
 }
 

@@ -132,7 +132,7 @@ func (r *run) page(p *Page) (Seen, error) {
 		return Seen{}, err
 	}
 	if r.read == nil || r.read.Shape() != block.Shape() {
-		r.read = engine.ReadPage(r.engine, block)
+		r.read = engine.ReadNext(r.engine, block, r.read)
 		id := r.identity()
 		r.topology = id.Topology
 		r.deriver.Identify(id)

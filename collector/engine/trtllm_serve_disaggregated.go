@@ -1,0 +1,81 @@
+package engine
+
+import "github.com/trtllm-exporter/trtllm_exporter/collector/target"
+
+// TRTLLMDisaggregated is the orchestrator of a disaggregated trtllm-serve: the router
+// before its prefill and decode servers. Page and API share a port.
+const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
+
+// The names have neither prefix nor labels, and are there from the start
+// (TensorRT-LLM, serve/perf_metrics.py; openai_disagg_server.py mounts the page
+// without any option). Its API has nothing that others have not, so it is known by
+// its page alone.
+var _ = register(&trtllmDisaggregated{base{
+	kind: TRTLLMDisaggregated, path: "/prometheus/metrics",
+	asking: asking{
+		ready: "/health", versionAt: versionPath, versionKey: versionKey,
+		healthSays: "the API is ready while a prefill and a decode server are",
+	},
+	detection: detection{marks: []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}}},
+	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
+}})
+
+// trtllmDisaggregated is the orchestrator.
+type trtllmDisaggregated struct{ base }
+
+// Tier implements Engine.
+func (*trtllmDisaggregated) Tier(*Page) Tier { return TierFrontend }
+
+// Meanings implements Engine. Each request that arrives ends as one answer or one
+// exception, whichever role failed. Answers are counted when they begin, so that a
+// stream that fails later is one; exceptions of HTTP are what a server behind it
+// answered, clients' mistakes and failures alike. A role's latencies begin when the
+// request is sent to it (openai_client.py): those of prefill are whole answers, and
+// the first chunk of a decode server comes after prefill, so that its
+// first_token_latency is no client's. What the HELPs say of them is wrong.
+func (*trtllmDisaggregated) Meanings() []Meaning {
+	failed := func(name string, class Class, reason string) Meaning {
+		return Meaning{Name: name, Signal: RequestsFailed, Counter: true, Const: "reason=" + reason, Outcome: &Outcome{Usual: class}}
+	}
+	all := []Meaning{
+		{Name: "total_responses_total", Signal: RequestsFinished, Counter: true, Const: "finish_reason=answered", Outcome: &Outcome{Usual: ClassOK}},
+		failed("validation_exceptions_total", ClassClient, "validation"),
+		failed("http_exceptions_total", ClassUnknown, "http_exception"),
+		failed("internal_errors_total", ClassServer, "internal"),
+		{Name: "queue_latency_seconds", Signal: RequestQueue, Form: Histogram},
+		{Name: "ctx_complete_latency_seconds", Signal: RequestPrefill, Form: Histogram},
+		{Name: "gen_complete_latency_seconds", Signal: RequestDecode, Form: Histogram},
+	}
+	for _, role := range [][2]string{{"ctx", "prefill"}, {"gen", "decode"}, {"mme", "encode"}} {
+		of := "stage=" + role[1]
+		all = append(all,
+			Meaning{Name: role[0] + "_total_requests_total", Signal: StageRequests, Counter: true, Const: of},
+			Meaning{Name: role[0] + "_error_requests_total", Signal: StageErrors, Counter: true, Const: of},
+			Meaning{Name: role[0] + "_retry_requests_total", Signal: StageRetries, Counter: true, Const: of},
+		)
+	}
+	return all
+}
+
+// CountsFailures implements Engine.
+func (*trtllmDisaggregated) CountsFailures(*Page) bool { return false }
+
+// judge implements Engine.
+func (d *trtllmDisaggregated) judge(name string, k *Known) target.Check {
+	if name == CanConfig {
+		return d.base.judge(name, k)
+	}
+	if k.Page == nil {
+		return no("/prometheus/metrics answers 404", "")
+	}
+	const behind, client = "scrape the servers behind it too", "measure it at the client"
+	return k.Page.judge(name, nil,
+		lacks("a stream counts as answered when it begins, and http_exceptions_total counts clients' mistakes and failures together", behind, CanOutcomes),
+		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", cureCanary, CanTTFT),
+		lacks("its latencies begin when prefill or decode is sent the request, none is of the whole", client, CanE2E),
+		lacks("only prefill, decode and the queue have histograms: llm_server_request_prefill_seconds and its like", client, CanQuantiles),
+		lacks("nothing on its page shows requests in flight", behind, CanRunning, CanQueue, CanStall),
+		lacks("a router does not expose it", behind),
+	)
+}

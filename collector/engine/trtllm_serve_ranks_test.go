@@ -1,0 +1,106 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+)
+
+// readPages reads pages of one server one after the other.
+func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Page) {
+	t.Helper()
+	e := of(t, kind)
+	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
+	for _, text := range pages {
+		block := cache.Block()
+		require.NoError(t, cache.Parse(block, []byte(text), ""))
+		if read != nil && read.Shape() == block.Shape() {
+			read.Refresh(block)
+		} else {
+			read = engine.ReadNext(e, block, read)
+		}
+		block.Release()
+	}
+	return read
+}
+
+func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
+	const gauges = "trtllm_num_requests_running 1\ntrtllm_num_requests_waiting 0\ntrtllm_num_scheduled_requests 1\ntrtllm_kv_cache_utilization 0.5\ntrtllm_iteration_latency_seconds 1\n" +
+		"trtllm_request_success_total 1\ntrtllm_e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n"
+	page := func(more string, batches ...int) string {
+		var b strings.Builder
+		for rank, n := range batches {
+			fmt.Fprintf(&b, "trtllm_scheduled_batch_size{pid=\"%d\",rank=\"%d\"} %d\n", 10+rank, rank, n)
+		}
+		return gauges + b.String() + more
+	}
+	times := func(n int, pages ...string) (all []string) {
+		for range n {
+			all = append(all, pages...)
+		}
+		return all
+	}
+	apart := times(4, page("", 3, 5))
+	for _, c := range []struct {
+		says  string
+		pages []string
+		ranks engine.Ranks
+		name  string
+		want  string
+	}{
+		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
+		{"one batch", []string{page("", 3)}, engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
+		{
+			"the queue of one rank", []string{page("", 3)}, engine.RanksOne, engine.CanQueue,
+			"true, num_requests_waiting: gauges of the last iteration, read when a request ends",
+		},
+		{
+			"two that are equal", times(4, page("", 3, 3)), engine.RanksUnsure, engine.CanQueue,
+			"false, its 2 ranks show batches, and not yet whether of the same requests, as tensor-parallel ones do, or of their own: that takes some requests",
+		},
+		{"two that change alike", times(3, page("", 3, 3), page("", 4, 4)), engine.RanksOne, engine.CanQueue, "true, num_requests_waiting: gauges of the last iteration, read when a request ends"},
+		{"two that differ", apart, engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
+		{
+			"the queue of those", apart, engine.RanksApart, engine.CanQueue,
+			"false, attention is data parallel over 2 ranks: num_requests_waiting is the last one's, and requests wait at the first [iteration_stats: true in the pool, then llm_server_iteration_stats_queued_requests]",
+		},
+		{"their KV cache", apart, engine.RanksApart, engine.CanKVCache, "true, kv_cache_utilization, which is that of one of 2 ranks"},
+		{"what was seen before other series came is known", append(apart, page("trtllm_request_error_total 1\n", 3, 3)), engine.RanksApart, engine.CanRunning, "true, the batches of 2 ranks together, each of which has requests of its own"},
+		{
+			"some ranks are elsewhere", times(4, page("trtllm_parallel_config_info{tensor_parallel_size=\"4\"} 1\n", 3, 5)), engine.RanksUnsure, engine.CanStall,
+			"false, attention is data parallel, and 2 ranks are on the page: the others are on other machines",
+		},
+		{
+			"a process that is gone left its batch", times(4, page("trtllm_scheduled_batch_size{pid=\"7\",rank=\"1\"} 9\n", 3, 5)), engine.RanksUnsure, engine.CanRunning,
+			"false, some of its ranks show the batches of several processes, and which of them live the page does not say",
+		},
+		{"stages of a pipeline", times(4, page("trtllm_parallel_config_info{pipeline_parallel_size=\"2\"} 1\n", 3, 5)), engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			read := readPages(t, engine.TRTLLMServe, c.pages...)
+			require.Equal(t, c.ranks, read.Ranks())
+			require.Equal(t, c.want, capability(t, engine.TRTLLMServe, c.name, &engine.Known{Page: read}))
+		})
+	}
+}
+
+func TestLiveTokensAreThoseOfIterationsThatAreRead(t *testing.T) {
+	const page = "trtllm_request_success_total 1\n"
+	for _, c := range []struct {
+		page string
+		read bool
+		want string
+	}{
+		{page, false, "false, iterations are on the JSON page /metrics only, and reading it takes them from other readers [iteration_stats: true in the pool, if nobody else reads it]"},
+		{page, true, "false, the iterations of GET /metrics are read, and none is on the page: their statistics are off, or no request has ended yet [enable_iter_perf_stats: true]"},
+		{page + "trtllm_iteration_latency_seconds 1\n", true, "true, an estimate from the iterations of GET /metrics: llm_server_iteration_stats_generation_tokens_estimated_total"},
+	} {
+		known := &engine.Known{Page: readPage(t, engine.TRTLLMServe, []byte(c.page)), Iterations: c.read}
+		require.Equal(t, c.want, capability(t, engine.TRTLLMServe, engine.CanLiveTokens, known))
+	}
+}
