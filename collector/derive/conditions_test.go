@@ -215,7 +215,7 @@ func TestWorkThatStandsStillIsWitnessedByRequestsThatCome(t *testing.T) {
 }
 
 // TestAGaugeThatARequestProvedStaleSaysNothing has one that rises again, and one that was
-// read anew.
+// read again.
 func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
 	b := newTarget(t, engine.VLLM, "m")
 	pages := func(running int) time.Duration {

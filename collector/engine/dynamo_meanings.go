@@ -2,7 +2,7 @@ package engine
 
 import "slices"
 
-// dynamoMock begins the names of the mock engine in the place of TensorRT-LLM (seen in
+// dynamoMock begins the names of the mock engine in place of TensorRT-LLM (seen in
 // 1.6.1), and of the TensorRT-LLM inside of Dynamo 0.7.
 const dynamoMock = "trtllm:"
 
