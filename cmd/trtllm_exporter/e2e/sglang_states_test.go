@@ -20,7 +20,7 @@ type sglangLife struct{ *life }
 // TestStatesOfSGLang takes an SGLang through all that happens to one.
 func TestStatesOfSGLang(t *testing.T) {
 	s := newEngine(t, "sglang")
-	l := sglangLife{watchLife(t, s, "")}
+	l := sglangLife{watchLife(t, s, confirms)}
 	play(t, []step{
 		{"one whose model loads is unknown", l.starts},
 		{"one that serves is known by its page", l.serves},

@@ -78,7 +78,13 @@ pools:
 
 	began = time.Now()
 	over = s.background(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
-	within(t, 12*time.Second, "it is stalled", inState("stalled"))
+	looks := 0
+	within(t, 12*time.Second, "it is stalled as requests come", func() bool {
+		if looks++; looks%10 == 0 {
+			s.background(t, ask(5, 2, true))
+		}
+		return inState("stalled")()
+	})
 	ready.turns(t, http.StatusServiceUnavailable, "its executor is frozen", began)
 	require.NoError(t, <-over)
 	within(t, 20*time.Second, "it goes on", inState("ready"))

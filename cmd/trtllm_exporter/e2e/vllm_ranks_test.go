@@ -38,17 +38,19 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	stopped := s.part(t, vllmCore+"_DP1")
 	signalPart(t, stopped, syscall.SIGSTOP)
 	moved := l.lastMove(t, "1")
-	r := l.turns(t, "stalled", moved, stallAfter+2*engineInterval)
-	require.Contains(t, r.Reason, "nothing moves")
-	documentStall(t, s.kind, "one of two data-parallel ranks", "the last of its counts moved", r.Since.Sub(moved), stallAfter+2*engineInterval+busyMachine)
+	r := l.report(t)
+	require.Equal(t, "ready", r.State, "requests need not reach that rank, so that its gauge is one sign")
+	require.Contains(t, r.Reason, "nothing has moved since")
+	t.Logf("suspected %s after its counts moved last", time.Since(moved).Round(time.Millisecond))
 	before := total(l.page(t), "llm_server_generation_tokens_total")
 	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
 	within(t, engineLongest, "tokens come from the other engine", func() bool {
 		return total(l.page(t), "llm_server_generation_tokens_total") > before
 	})
-	require.Equal(t, "stalled", l.report(t).State)
+	require.True(t, l.report(t).Suspected)
 	require.Equal(t, http.StatusOK, s.status(t, "/health"))
-	l.turns(t, "ready", signalPart(t, stopped, syscall.SIGCONT), 2*engineInterval)
+	signalPart(t, stopped, syscall.SIGCONT)
+	within(t, engineLongest, "the suspicion ends", func() bool { return !l.report(t).Suspected })
 	c.whole(t)
 	l.shows(t, 2*slots*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
 	l.shows(t, 2*slots*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
@@ -57,17 +59,17 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 
 	killed := signalPart(t, s.part(t, vllmCore+"_DP0"), syscall.SIGKILL)
 	l.turns(t, "down", killed, engineLongest)
-	require.Subset(t, []string{"ready", "not_ready", "stalled", "blind", "down"}, l.history(t), "no other state was ever shown")
+	require.Subset(t, []string{"ready", "not_ready", "blind", "down"}, l.history(t), "no other state was ever shown")
 }
 
-// lastMove waits until the replica is stalled, and gives the moment at which a
+// lastMove waits until the replica is suspected, and gives the moment at which a
 // counter of an engine moved last on the server's page: its API counts what it had
 // from an engine before that stopped, as late as it comes to it.
 func (l *life) lastMove(t *testing.T, engine string) time.Time {
 	t.Helper()
 	begun := time.Now()
 	last, before := begun, ""
-	within(t, 2*engineLongest, "a stall", func() bool {
+	within(t, 2*engineLongest, "a suspicion", func() bool {
 		report, p := l.report(t), l.page(t)
 		var counted []string
 		for _, name := range []string{"vllm:generation_tokens_total", "vllm:prompt_tokens_total", "vllm:iteration_tokens_total_count"} {
@@ -78,7 +80,7 @@ func (l *life) lastMove(t *testing.T, engine string) time.Time {
 		if now := strings.Join(counted, " "); now != before {
 			last, before = time.Now(), now
 		}
-		return report.State == "stalled"
+		return report.Suspected
 	})
 	t.Logf("what engine %s had done was counted until %s after it stopped", engine, last.Sub(begun).Round(time.Millisecond))
 	return last

@@ -24,7 +24,7 @@ type vllmLife struct{ *life }
 // TestStatesOfVLLM takes a vLLM through all that happens to one.
 func TestStatesOfVLLM(t *testing.T) {
 	s := newEngine(t, "vllm")
-	l := vllmLife{watchLife(t, s, "")}
+	l := vllmLife{watchLife(t, s, confirms)}
 	play(t, []step{
 		{"one whose model loads is unknown", l.starts},
 		{"one that serves is known by its page", l.serves},
@@ -89,9 +89,11 @@ func (l *life) hung(t *testing.T, part, called string, tokens int) {
 	l.shows(t, slots, "llm_server_requests_running")
 	pid := l.server.part(t, part)
 	stopped := signalPart(t, pid, syscall.SIGSTOP)
-	r := l.turns(t, "stalled", stopped, stallAfter+2*engineInterval)
+	within(t, engineLongest, "it is suspected", func() bool { return l.report(t).Suspected })
+	const allowed = stallAfter + firstToken + 2*engineInterval
+	r := l.turns(t, "stalled", stopped, allowed)
 	require.Contains(t, r.Reason, "nothing moves")
-	documentStall(t, l.server.kind, called, "it was stopped", r.Since.Sub(stopped), stallAfter+2*engineInterval+busyMachine)
+	documentStall(t, l.server.kind, called, "it was stopped", r.Since.Sub(stopped), allowed+busyMachine)
 	l.turns(t, "ready", signalPart(t, pid, syscall.SIGCONT), 2*engineInterval)
 	c.whole(t)
 }

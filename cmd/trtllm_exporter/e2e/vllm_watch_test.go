@@ -18,6 +18,9 @@ const (
 	stallAfter     = 5 * time.Second
 	// busyMachine is what a machine that does other things too may add.
 	busyMachine = time.Second
+	// confirms has one request tell a server that hangs from a stale gauge, in firstToken.
+	firstToken = 2 * time.Second
+	confirms   = "canary: { confirm: true, first_token_timeout: 2s, endpoint: completions, prompt: w1 w2 w3 }"
 	// engineLongest is how long a state may be waited for.
 	engineLongest = 45 * time.Second
 )
@@ -53,6 +56,8 @@ type engineReport struct {
 	Engine   string    `json:"detected_engine"`
 	Version  string    `json:"engine_version"`
 	Evidence string    `json:"engine_evidence"`
+	// Suspected says that one sign speaks against it.
+	Suspected bool `json:"suspected"`
 }
 
 // report reads /targets.
