@@ -93,7 +93,8 @@ func GivenBy(server *Server) ([]Given, error) {
 // given looks for a quantity on pages.
 func (q Quantity) given(pages []Seen, usual map[string]Answer) Given {
 	g := Given{Quantity: q}
-	if q.State != "" {
+	// A queue that grows shows a stall of any server; one that hangs may not write its queue.
+	if q.State != "" && (q.Capability != engine.CanStall || usual[q.Capability].OK) {
 		g.Shown = slices.ContainsFunc(pages, func(s Seen) bool { return s.State == q.State })
 	}
 	live := q.Capability != engine.CanLiveTokens || usual[q.Capability].OK
