@@ -118,6 +118,9 @@ type Evidence struct {
 	// Unshown says why nobody would see that requests fail: the server does not
 	// tell, and no canary asks; empty where it can be seen.
 	Unshown string
+	// Late says that the canary's request failed for taking long, and Full that requests
+	// wait while others move on.
+	Late, Full bool
 	// Mismatch says how the page differs from that of the configured kind of
 	// server, Canary how the last request of the canary failed, Unmet what the
 	// pool expects and the replica is not; empty where nothing is wrong.

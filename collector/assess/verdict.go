@@ -45,16 +45,12 @@ func Judge(e *Evidence) Verdict {
 		// such a server can keep.
 		v.Reason += "; whether its requests fail cannot be seen: " + e.Unshown
 	}
-	for _, more := range []struct {
-		wrong    string
-		severity Severity
-		runbook  string
-	}{
+	for _, more := range []remark{
 		{e.inTurn(), Look, ""},
 		{e.Mismatch, Look, ""},
 		{e.Unmet, Look, unmetRunbook},
 		{e.suspected(), Look, suspectedRunbook},
-		{e.Canary, Broken, canaryRunbook},
+		e.canary(),
 	} {
 		if more.wrong == "" {
 			continue
@@ -65,6 +61,22 @@ func Judge(e *Evidence) Verdict {
 		}
 	}
 	return v
+}
+
+// remark is what is wrong with a replica besides its state; nothing is where it is empty.
+type remark struct {
+	wrong    string
+	severity Severity
+	runbook  string
+}
+
+// canary is what the last request of the canary says. One that was late behind others
+// that move on says that the replica is slow: overload is no failure.
+func (e *Evidence) canary() remark {
+	if e.Canary != "" && e.Late && e.Full {
+		return remark{"it is slow: its canary was late behind requests that wait, while others go on", Look, canaryRunbook}
+	}
+	return remark{e.Canary, Broken, canaryRunbook}
 }
 
 // inTurn says that several processes answer; empty where no more than one is known

@@ -38,6 +38,9 @@ const (
 // out. Refusals and errors are answers.
 func (r Result) Hangs() bool { return r == NoFirstToken || r == Stalled || r == NeverEnded }
 
+// Late reports whether a request went so because the answer took longer than it may.
+func (r Result) Late() bool { return r.Hangs() || r == Timeout }
+
 // short is how a request went for which the exporter had no connection, or that
 // gave it up to others: it says nothing of the server, and is counted nowhere.
 const short Result = "short"

@@ -24,6 +24,8 @@ type Conditions struct {
 	Failing bool
 	// Still is work that stands still; its time is 0 while none does.
 	Still Still
+	// Full says that requests wait while others move on, so that one more waits, too.
+	Full bool
 	// InFlight is how many requests the server has, running or waiting; Counted is
 	// false where the page does not show them while they run.
 	InFlight float64
@@ -53,6 +55,8 @@ type watch struct {
 	// refused are requests that count among those that failed as well.
 	refused []int
 	works   []work
+	// waits are how many requests wait, by engine and queue.
+	waits []Eval
 	// inFlight is nil where no page shows it.
 	inFlight Eval
 }
@@ -63,7 +67,7 @@ func (d *Deriver) Conditions() Conditions {
 		return Conditions{}
 	}
 	least := cmp.Or(d.opts.FailingMin, DefaultFailingMin)
-	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= float64(least), Still: d.still()}
+	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= float64(least), Still: d.still(), Full: d.full()}
 	c.InFlight, c.Counted = d.load.inFlight, d.load.counted
 	return c
 }
@@ -181,6 +185,19 @@ func (d *Deriver) still() (worst Still) {
 		}
 	}
 	return worst
+}
+
+// full reports whether requests wait while others move on.
+func (d *Deriver) full() bool {
+	w, by := d.window, &d.program.watch
+	waits := slices.ContainsFunc(by.waits, func(e Eval) bool {
+		v, ok := e(w)
+		return ok && v > 0
+	})
+	return waits && slices.ContainsFunc(by.works, func(k work) bool {
+		last, ok := k.moved(w, w.now-w.length-1)
+		return ok && w.now-last <= w.length
+	})
 }
 
 // Answered notes that a request which was sent while work stood still was answered:

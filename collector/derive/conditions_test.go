@@ -214,6 +214,29 @@ func TestWorkThatStandsStillIsWitnessedByRequestsThatCome(t *testing.T) {
 	}
 }
 
+// TestAServerIsFullWhileRequestsWaitAndOthersMoveOn has a vLLM whose queue and tokens a
+// page shows.
+func TestAServerIsFullWhileRequestsWaitAndOthersMoveOn(t *testing.T) {
+	for _, c := range []struct {
+		says          string
+		waiting, step int
+		want          bool
+	}{
+		{"some wait and tokens come", 5, 10, true},
+		{"nobody waits", 0, 10, false},
+		{"some wait and nothing moves", 5, 0, false},
+	} {
+		b := newBench(t, engine.VLLM, "m")
+		for n := range 14 {
+			b.page(
+				`vllm:num_requests_running{model_name="m"} 4`, fmt.Sprintf(`vllm:num_requests_waiting{model_name="m"} %d`, c.waiting),
+				fmt.Sprintf(`vllm:generation_tokens_total{model_name="m"} %d`, 100+c.step*n),
+			)
+		}
+		require.Equal(t, c.want, b.deriver.Conditions().Full, c.says)
+	}
+}
+
 // TestAGaugeThatARequestProvedStaleSaysNothing has one that rises again, and one that was
 // read again.
 func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {

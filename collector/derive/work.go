@@ -116,6 +116,13 @@ func (p *Plan) observe() {
 		}
 	}
 	w.works = append(w.works, p.queueing()...)
+	for _, id := range p.ids(anyOf(engine.RequestsWaiting, engine.ModelPending)) {
+		for _, e := range []Eval{p.total(engine.RequestsWaiting, id), p.pending(id)} {
+			if e != nil {
+				w.waits = append(w.waits, e)
+			}
+		}
+	}
 	w.inFlight = p.inFlight()
 }
 

@@ -106,6 +106,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	c := r.numbers.deriver.Conditions()
 	e.Processes = r.numbers.deriver.Processes()
+	if last := r.canary.Last(); last != nil {
+		e.Late, e.Full = last.Last.Result.Late(), c.Full
+	}
 	e.Unrouted, e.RefusedFailed = r.page.Last().Unrouted(), r.server.Engine.Quirks(r.page.Last()).RefusedFailed
 	if e.Processes == 0 { // What stands still or fails is seen over pages of one process.
 		e.Failing, e.Still, e.Came = c.Failing, c.Still, r.status.LastSuccess
