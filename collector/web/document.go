@@ -34,7 +34,8 @@ type Verdict struct {
 type Pool struct {
 	PoolID   string `json:"pool_id"`
 	Severity string `json:"severity"`
-	// Tally says how many serve, and of all others why they are not among them.
+	// Tally says how many serve, and of all that are not fine why. Serving are those
+	// that answer requests, of which some need a look.
 	Tally    string `json:"tally"`
 	Replicas int    `json:"replicas"`
 	Serving  int    `json:"serving"`
@@ -85,8 +86,8 @@ type Numbers struct {
 // document is the pool as data.
 func (p *poolView) document() Pool {
 	return Pool{
-		PoolID: p.Name, Severity: p.count.worst().String(), Tally: p.Tally(), Replicas: p.total,
-		Serving: p.count[fine], Broken: p.count[broken], Look: p.count[look], Unknown: p.count[untried],
+		PoolID: p.Name, Severity: p.count.worst().String(), Tally: p.Tally(), Replicas: p.count.total(),
+		Serving: p.count.serving(), Broken: p.count.by[broken], Look: p.count.by[look] + p.count.changing, Unknown: p.count.by[untried],
 		Tokens: known64(p.Tokens.value), Waiting: known64(p.Waiting.value), Partly: p.Tokens.partly || p.Waiting.partly,
 	}
 }

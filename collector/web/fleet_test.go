@@ -70,6 +70,7 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 		{"All 3 replicas serve.", "fine", []target.Status{serving(), serving(), serving()}},
 		{"1 of 3 replicas does not serve. 1 needs a look.", "broken", []target.Status{mismatching(), serving(), failing()}},
 		{"2 of 3 replicas do not serve. 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
+		{"2 of 5 replicas do not serve. 3 are starting or ending.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
 		{"2 of 3 replicas need a look.", "look", []target.Status{mismatching(), serving(), mismatching()}},
 		{"1 of 2 replicas was not tried yet.", "untried", []target.Status{{}, serving()}},
 	} {
@@ -89,20 +90,22 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamedFirstAndCountsNowhereAsServing(t *testing.T) {
+func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 	for _, c := range []struct {
 		name, word, runbook, reason string
 		status                      target.Status
+		serves                      bool
 	}{
-		{"a failing replica", "failing", "llmreplicafailing", "Requests only fail, whatever the API says.", failing()},
-		{"a stalled replica", "stalled", "llmreplicastalled", "Requests are in flight and no iteration happens.", stalled()},
-		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing()},
+		{"a failing replica", "failing", "llmreplicafailing", "Requests only fail, whatever the API says.", failing(), false},
+		{"a stalled replica", "stalled", "llmreplicastalled", "Requests are in flight and no iteration happens.", stalled(), false},
+		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing(), false},
 		{
 			"a replica that is not as expected", "check", "llmexpectationmismatch",
-			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(),
+			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,
 		},
-		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002")},
-		{"a blind exporter", "blind", "llmreplicablind", "The page does not answer.", verdict("blind", "look", "LLMReplicaBlind", "the page does not answer")},
+		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
+		{"a blind exporter", "blind", "llmreplicablind", "The page does not answer.", verdict("blind", "look", "LLMReplicaBlind", "the page does not answer"), true},
+		{"one that loads", "starting", "llmreplicastartinglong", "It loads its engine.", loading(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFleet(t)
@@ -122,8 +125,11 @@ func TestWhatIsWrongIsNamedFirstAndCountsNowhereAsServing(t *testing.T) {
 			} else {
 				require.NotContains(t, problems, "for 3 min", "it is ready for so long, not wrong")
 			}
-			require.Contains(t, page, "1 of 2 serving, 1 ")
-			require.NotContains(t, page, "2 of 2")
+			if c.serves {
+				require.Contains(t, page, "2 of 2 serving, 1 needs a look")
+			} else {
+				require.Contains(t, page, "1 of 2 serving, 1 ")
+			}
 			require.Equal(t, 1, strings.Count(page, `"pill fine"`), "only the good one is green")
 			require.Less(t, strings.Index(page, ">bad<"), strings.Index(page, ">good<"), "the worst comes first")
 		})

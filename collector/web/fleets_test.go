@@ -29,6 +29,10 @@ func verdict(state, severity, runbook, reason string) target.Status {
 	}
 }
 
+func loading() target.Status {
+	return verdict("starting", "look", "LLMReplicaStartingLong", "it loads its engine")
+}
+
 func serving() target.Status { return verdict("ready", "ok", "", "the API answers 200") }
 
 func failing() target.Status {

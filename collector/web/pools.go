@@ -19,7 +19,6 @@ type poolView struct {
 	// Tokens and Waiting are sums over the pool, whatever is shown of it.
 	Tokens, Waiting quantity
 
-	total int
 	count tally
 }
 
@@ -48,8 +47,7 @@ func newPoolView(name string, all []*replica) *poolView {
 	p := &poolView{Name: name, Link: filter{Pool: name}.link()}
 	for _, r := range all {
 		if r.counts() {
-			p.count[r.condition]++
-			p.total++
+			p.count.add(r)
 		}
 	}
 	p.Tokens = seenByClients(all, func(f *history.Figures) float64 { return f.Tokens })
@@ -76,16 +74,18 @@ func seenByClients(all []*replica, figure func(f *history.Figures) float64) quan
 }
 
 // shareBroken is the share of replicas that do not serve.
-func (p *poolView) shareBroken() float64 { return float64(p.count[broken]) / float64(max(p.total, 1)) }
+func (p *poolView) shareBroken() float64 {
+	return float64(p.count.by[broken]) / float64(max(p.count.total(), 1))
+}
 
 // Tone is the colour of the pool.
 func (p *poolView) Tone() string { return p.count.worst().Tone() }
 
-// Tally says how many serve, and of all others why they are not among them.
+// Tally says how many serve, and of all that are not fine why.
 func (p *poolView) Tally() string {
-	serving := inGroups(strconv.Itoa(p.count[fine])) + " of " + inGroups(strconv.Itoa(p.total)) + " serving"
-	others := p.count.others([fine][2]string{
-		{" does not", " do not"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
+	serving := inGroups(strconv.Itoa(p.count.serving())) + " of " + inGroups(strconv.Itoa(p.count.total())) + " serving"
+	others := p.count.others([4][2]string{
+		{" does not", " do not"}, {" starting or ending", " starting or ending"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
 	})
 	return strings.Join(append([]string{serving}, others...), ", ")
 }

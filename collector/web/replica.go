@@ -39,6 +39,13 @@ func judged(slot *snapshot.Slot) *replica {
 // of its own neither is said.
 func (r *replica) counts() bool { return r.status.State != string(assess.Silent) }
 
+// serves reports whether it answers requests: it is ready, or its API is and its page
+// cannot be read, and no request of the canary says otherwise.
+func (r *replica) serves() bool {
+	state := assess.State(r.status.State)
+	return r.condition != broken && (state == assess.Ready || state == assess.Blind)
+}
+
 // readReplica copies what is known of a replica.
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	r := judged(slot)

@@ -23,11 +23,10 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	var count tally
 	var v verdict
 	var oldest time.Time
-	late, total := 0, 0
+	late := 0
 	for _, r := range all {
 		if r.counts() {
-			count[r.condition]++
-			total++
+			count.add(r)
 		}
 		if at := r.status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
@@ -42,14 +41,16 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	if v.Late = late > 0; v.Late {
 		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
 	}
-	v.speak(count, total)
+	v.speak(&count)
 	return v
 }
 
 // speak puts counts into words.
-func (v *verdict) speak(count tally, total int) {
-	said := count.others([fine][2]string{
-		{" does not serve.", " do not serve."}, {" needs a look.", " need a look."}, {" was not tried yet.", " were not tried yet."},
+func (v *verdict) speak(count *tally) {
+	total := count.total()
+	said := count.others([4][2]string{
+		{" does not serve.", " do not serve."}, {" is starting or ending.", " are starting or ending."},
+		{" needs a look.", " need a look."}, {" was not tried yet.", " were not tried yet."},
 	})
 	v.severity = count.worst()
 	switch {
@@ -62,33 +63,50 @@ func (v *verdict) speak(count tally, total int) {
 	case total == 1:
 		said[0] = "The one replica" + strings.TrimPrefix(said[0], "1")
 	default:
-		worst := inGroups(strconv.Itoa(count[v.severity]))
-		said[0] = worst + " of " + plural(total, "replica", "replicas") + strings.TrimPrefix(said[0], worst)
+		worst, is, _ := strings.Cut(said[0], " ")
+		said[0] = worst + " of " + plural(total, "replica", "replicas") + " " + is
 	}
 	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
 	v.Severity, v.Sentence = v.severity.String(), strings.Join(said, " ")
 }
 
-// tally counts replicas by condition.
-type tally [fine + 1]int
+// tally counts replicas: by condition, and apart from these those that need a look and
+// serve nothing, for they start or end.
+type tally struct {
+	by       [fine + 1]int
+	changing int
+}
+
+// add counts a replica.
+func (t *tally) add(r *replica) {
+	if r.condition == look && !r.serves() {
+		t.changing++
+		return
+	}
+	t.by[r.condition]++
+}
+
+// total is how many were counted, serving how many of them answer requests.
+func (t *tally) total() int   { return t.changing + t.by[broken] + t.by[untried] + t.serving() }
+func (t *tally) serving() int { return t.by[look] + t.by[fine] }
 
 // worst is the condition of the worst replica.
 func (t *tally) worst() condition {
-	for c, n := range t {
-		if n > 0 {
+	for c, n := range t.by {
+		if n > 0 || condition(c) == look && t.changing > 0 {
 			return condition(c)
 		}
 	}
 	return fine
 }
 
-// others are how many replicas are in each condition but the best, the worst first,
-// with the words for one and for many.
-func (t *tally) others(words [fine][2]string) []string {
+// others are how many replicas are anything but fine, the worst first, with the words
+// for one and for many.
+func (t *tally) others(words [4][2]string) []string {
 	var said []string
-	for c, w := range words {
-		if n := t[c]; n > 0 {
-			said = append(said, inGroups(strconv.Itoa(n))+verb(n, w[0], w[1]))
+	for i, n := range []int{t.by[broken], t.changing, t.by[look], t.by[untried]} {
+		if n > 0 {
+			said = append(said, inGroups(strconv.Itoa(n))+verb(n, words[i][0], words[i][1]))
 		}
 	}
 	return said
