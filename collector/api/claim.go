@@ -36,7 +36,8 @@ func (c *claim) compare(e engine.Engine, page *engine.Page) {
 	case now == engine.TrustYes:
 		c.agreed, c.against = now, 0
 	case now == engine.TrustNo && c.news:
-		if c.against++; c.agreed != engine.TrustYes || c.against >= contradictions {
+		c.against++
+		if c.agreed != engine.TrustYes || c.against >= contradictions {
 			c.agreed = now
 		}
 	}

@@ -58,15 +58,17 @@ func (p *Plan) boundModels(most int, page *exposition.Block) int {
 	}
 	ids, served := make(map[string]preferred), p.identity.Topology.Served()
 	for i := range p.sources {
-		if s := &p.sources[i]; s.Model != "" {
-			r := ids[s.id]
-			r.front = r.front || p.identity.Topology.Role(s.Model).Front()
-			r.served = served[s.id]
-			if counts := s.meaning.Counter && (s.class == "" || s.class == engine.ClassOK); counts && page != nil {
-				r.traffic += max(page.Number(s.Place), 0)
-			}
-			ids[s.id] = r
+		s := &p.sources[i]
+		if s.Model == "" {
+			continue
 		}
+		r := ids[s.id]
+		r.front = r.front || p.identity.Topology.Role(s.Model).Front()
+		r.served = served[s.id]
+		if counts := s.meaning.Counter && (s.class == "" || s.class == engine.ClassOK); counts && page != nil {
+			r.traffic += max(page.Number(s.Place), 0)
+		}
+		ids[s.id] = r
 	}
 	if len(ids) <= most {
 		return 0

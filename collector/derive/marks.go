@@ -58,14 +58,13 @@ type changes struct {
 	// left are those that are still there, counted those that were above 0, of which
 	// some are gone and some fell.
 	left, counted, gone, fell int
-	// grown is which part of their values is new, kept which part of those that fell is
-	// left; both are means.
+	// grown is which part of the values that are still there is new, kept which part of
+	// those that fell is left; both are means.
 	grown, kept float64
 }
 
-// compare holds a page against the marks; found are the places of its series once
-// they were looked for.
-func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *map[uint64]exposition.Place) (c changes) {
+// compare holds a page against the marks.
+func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *found) (c changes) {
 	places := m.places
 	if read != m.read && m.read != nil {
 		places = m.find(read, found)
@@ -91,7 +90,6 @@ func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *map[uin
 		switch {
 		case !finite(v):
 			c.gone++
-			c.grown++
 		case v < before:
 			c.fell++
 			c.grown++
@@ -100,7 +98,7 @@ func (m *marks) compare(raw *exposition.Block, read *engine.Page, found *map[uin
 			c.grown += (v - before) / v
 		}
 	}
-	c.grown /= float64(max(c.counted, 1))
+	c.grown /= float64(max(c.counted-c.gone, 1))
 	c.kept /= float64(max(c.fell, 1))
 	return c
 }
@@ -121,8 +119,11 @@ func (c *changes) broken() bool {
 }
 
 // begun reports whether nearly all counters fell, and far, as when a process begins
-// again. Some of a young one may be as high again already.
-func (c *changes) begun() bool { return 3*(c.fell+c.gone) >= 2*c.counted && !c.near() }
+// again. Some of a young one may be as high again already. A server that ends unloads
+// its models, whose counters go and do not fall.
+func (c *changes) begun() bool {
+	return (c.fell > 0 || c.left == 0) && 3*(c.fell+c.gone) >= 2*c.counted && !c.near()
+}
 
 // near reports whether counters fell to what a process hardly counts from its start to
 // its first page: another one had them.
@@ -138,17 +139,21 @@ func (c *changes) goesOn() bool { return 10*(c.fell+c.gone) <= c.counted && c.gr
 // nowhere is the place of a counter that a page has not got.
 const nowhere = exposition.Place(math.MaxUint32)
 
+// found has the places of the series of a page by their labels, nil until they are
+// looked for.
+type found struct{ places map[uint64]exposition.Place }
+
 // find gives the places of the marks on a page of another shape.
-func (m *marks) find(read *engine.Page, found *map[uint64]exposition.Place) []exposition.Place {
-	if *found == nil {
-		*found = make(map[uint64]exposition.Place)
+func (m *marks) find(read *engine.Page, found *found) []exposition.Place {
+	if found.places == nil {
+		found.places = make(map[uint64]exposition.Place)
 		for _, s := range read.Sources() {
-			(*found)[s.Labels.Hash()] = s.Place
+			found.places[s.Labels.Hash()] = s.Place
 		}
 	}
 	var places []exposition.Place
 	for _, i := range marked(m.read) {
-		place, ok := (*found)[m.read.Shape().WatchedLabels(i).Hash()]
+		place, ok := found.places[m.read.Shape().WatchedLabels(i).Hash()]
 		if !ok {
 			place = nowhere
 		}

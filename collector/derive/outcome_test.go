@@ -126,13 +126,13 @@ func tritonCounts(versions map[string][4]int) (lines []string) {
 	for _, v := range slices.Sorted(maps.Keys(versions)) {
 		n := versions[v]
 		lines = append(lines,
-			fmt.Sprintf(`nv_inference_request_success{model="m",version="%s"} %d`, v, n[0]),
-			fmt.Sprintf(`nv_inference_request_failure{model="m",reason="BACKEND",version="%s"} %d`, v, n[1]))
+			fmt.Sprintf(`nv_inference_request_success{model="m",version=%q} %d`, v, n[0]),
+			fmt.Sprintf(`nv_inference_request_failure{model="m",reason="BACKEND",version=%q} %d`, v, n[1]))
 		if n[2] >= 0 {
 			lines = append(lines, `nv_llmapi_heartbeat_timestamp_seconds{model="m",version="`+v+`"} 1`,
-				fmt.Sprintf(`nv_llmapi_iterations_total{model="m",version="%s"} %d`, v, 100*n[2]),
-				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop",version="%s"} %d`, v, n[2]),
-				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",finish_reason="error",version="%s"} %d`, v, n[3]))
+				fmt.Sprintf(`nv_llmapi_iterations_total{model="m",version=%q} %d`, v, 100*n[2]),
+				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="ok",finish_reason="stop",version=%q} %d`, v, n[2]),
+				fmt.Sprintf(`nv_llmapi_requests_ended_total{model="m",class="server",finish_reason="error",version=%q} %d`, v, n[3]))
 		}
 	}
 	return lines
@@ -152,32 +152,51 @@ func TestWhatBecameOfRequestsThatAModuleCounts(t *testing.T) {
 		lacks   []string
 	}{
 		{
-			"the module's counts, and not the core's successes", map[string][4]int{"1": {10, 0, 8, 2}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2}, []string{fmt.Sprintf(total, "unknown", "1"), `requests_per_second{model_id="m"}`},
+			"the module's counts, and not the core's successes",
+			map[string][4]int{"1": {10, 0, 8, 2}},
+			true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2},
+			[]string{fmt.Sprintf(total, "unknown", "1"), `requests_per_second{model_id="m"}`},
 		},
 		{
-			"so too of a model that is not decoupled", map[string][4]int{"1": {10, 0, 8, 2}}, false,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2}, nil,
+			"so too of a model that is not decoupled",
+			map[string][4]int{"1": {10, 0, 8, 2}},
+			false,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 2, rate: 2},
+			nil,
 		},
 		{
-			"a dead process: what it was never given", map[string][4]int{"1": {10, 25, 8, 2}}, true,
+			"a dead process: what it was never given",
+			map[string][4]int{"1": {10, 25, 8, 2}},
+			true,
 			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "server", "1"): 27, fmt.Sprintf(failed, "backend"): 25, fmt.Sprintf(failed, "error"): 2, rate: 7},
 			nil,
 		},
 		{
-			"two versions are apart", map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}}, true,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "ok", "2"): 29, fmt.Sprintf(total, "server", "2"): 1, fmt.Sprintf(total, "server", "1"): 0, rate: 2}, nil,
+			"two versions are apart",
+			map[string][4]int{"1": {10, 0, 10, 0}, "2": {30, 0, 29, 1}},
+			true,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "ok", "2"): 29, fmt.Sprintf(total, "server", "2"): 1, fmt.Sprintf(total, "server", "1"): 0, rate: 2},
+			nil,
 		},
 		{
-			"without the module, requests that were taken on", map[string][4]int{"1": {10, 0, -1, 0}}, true,
-			map[string]float64{fmt.Sprintf(total, "unknown", "1"): 10, rate: 2}, nil,
+			"without the module, requests that were taken on",
+			map[string][4]int{"1": {10, 0, -1, 0}},
+			true,
+			map[string]float64{fmt.Sprintf(total, "unknown", "1"): 10, rate: 2},
+			nil,
 		},
 		{
-			"without the module, whole requests", map[string][4]int{"1": {10, 5, -1, 0}}, false,
-			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "server", "1"): 5, rate: 3}, nil,
+			"without the module, whole requests",
+			map[string][4]int{"1": {10, 5, -1, 0}},
+			false,
+			map[string]float64{fmt.Sprintf(total, "ok", "1"): 10, fmt.Sprintf(total, "server", "1"): 5, rate: 3},
+			nil,
 		},
 		{
-			"one version has the module, the other not", map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}}, true,
+			"one version has the module, the other not",
+			map[string][4]int{"1": {10, 0, 8, 2}, "2": {30, 4, -1, 0}},
+			true,
 			map[string]float64{fmt.Sprintf(total, "ok", "1"): 8, fmt.Sprintf(total, "unknown", "2"): 30, fmt.Sprintf(total, "server", "2"): 4},
 			[]string{fmt.Sprintf(total, "client", "2")},
 		},

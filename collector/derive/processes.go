@@ -84,28 +84,8 @@ func (p *processes) look(at, window int64, raw *exposition.Block, read *engine.P
 // judge compares a page with the processes that are known: it is of the one whose
 // counters it is nearest to.
 func (p *processes) judge(m *met, at, window int64, raw *exposition.Block, read *engine.Page) {
-	var now changes
-	var found map[uint64]exposition.Place
-	replaced, fits, least := false, false, 0.0
-	for _, one := range p.known {
-		same, known := one.is.Is(m.is)
-		switch {
-		case known && !same:
-			replaced = replaced || one == p.current
-			continue
-		case !same && one != p.current && one.lost(at-window, m.is):
-			continue
-		}
-		c := one.marks.compare(raw, read, &found)
-		goes := same || c.goesOn()
-		if one == p.current {
-			now, fits = c, same || !c.broken() && (one.is.Started > 0 && one.is == m.is || !c.leaps())
-			goes = fits
-		}
-		if goes && (same || m.of == nil || c.grown < least) {
-			m.of, least = one, c.grown
-		}
-	}
+	n := p.nearest(m, at-window, raw, read)
+	m.of = n.of
 	switch {
 	case m.of == p.current:
 		if p.wavers(m.is) && p.wavered < jitters {
@@ -113,18 +93,54 @@ func (p *processes) judge(m *met, at, window int64, raw *exposition.Block, read 
 		}
 	case m.of != nil:
 		m.turn = breaks
-		m.returned(p, replaced, fits, least, &now)
-	case replaced || now.begun():
+		m.returned(p, &n)
+	case n.replaced || n.now.begun():
 		m.turn = restarts
-		if replaced && p.current.outlives(m.is, at) {
+		if n.replaced && p.current.outlives(m.is, at) {
 			m.votes = 1
 		}
 	default:
 		m.turn = breaks
-		if now.near() {
+		if n.now.near() {
 			m.votes = 1
 		}
 	}
+}
+
+// nearest is the known process that a page goes on from; nil for none.
+type nearest struct {
+	of *process
+	// grown is which part of its counters is new on the page.
+	grown float64
+	// now is what became of the counters of the current process, which fits where the
+	// page may be of it, and is replaced where the page says that it is not.
+	now            changes
+	fits, replaced bool
+}
+
+// nearest compares a page with each known process that was seen since a moment.
+func (p *processes) nearest(m *met, since int64, raw *exposition.Block, read *engine.Page) (n nearest) {
+	var found found
+	for _, one := range p.known {
+		same, known := one.is.Is(m.is)
+		switch {
+		case known && !same:
+			n.replaced = n.replaced || one == p.current
+			continue
+		case !same && one != p.current && one.lost(since, m.is):
+			continue
+		}
+		c := one.marks.compare(raw, read, &found)
+		goes := same || c.goesOn()
+		if one == p.current {
+			n.now, n.fits = c, same || !c.broken() && (one.is.Started > 0 && one.is == m.is || !c.leaps())
+			goes = n.fits
+		}
+		if goes && (same || n.of == nil || c.grown < n.grown) {
+			n.of, n.grown = one, c.grown
+		}
+	}
+	return n
 }
 
 // wavers reports whether the start that a page says is a little other than before: by
@@ -137,13 +153,13 @@ func (p *processes) wavers(is engine.Process) bool {
 // says which it is, that is proof. By its counters it may be a young one that has
 // reached what an earlier one had counted: that takes as many pages as the earlier
 // one had, and does not hit it closely.
-func (m *met) returned(p *processes, replaced, fits bool, least float64, now *changes) {
+func (m *met) returned(p *processes, n *nearest) {
 	switch {
-	case replaced, 4*least <= now.grown && m.of.pages >= 8*p.run:
+	case n.replaced, 4*n.grown <= n.now.grown && m.of.pages >= 8*p.run:
 		m.votes = certain
-	case now.broken():
+	case n.now.broken():
 		m.votes = 1
-	case fits && 2*p.run > m.of.pages:
+	case n.fits && 2*p.run > m.of.pages:
 		m.of, m.overtaken = p.current, m.of
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestProcessesThatAnswerInTurnAreSeen(t *testing.T) {
 			}
 			w.counted *= int(math.Pow(8, float64(i)))
 			if w.id != "" {
-				w.id = fmt.Sprint(i)
+				w.id = strconv.Itoa(i)
 			}
 			all = append(all, w)
 		}
@@ -260,6 +261,7 @@ func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
 	const (
 		prompt, tokens = "prompt_tokens_total{model_name=\"m\"} ", "generation_tokens_total{model_name=\"m\"} "
 		failed         = "request_failure_total{model_name=\"m\"} "
+		other          = "request_finish_total{model_name=\"n\",finished_reason=\"stop\"} "
 		running        = "num_requests_running{model_name=\"m\"} "
 	)
 	lines := func(all ...string) string { return strings.Join(all, "\n") + "\n" }
@@ -279,6 +281,7 @@ func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
 		{"of two that counted both fell", lines(prompt+"5", tokens+"7", failed+"0", running+"4"), lines(prompt+"0", tokens+"0", failed+"0", running+"4"), true},
 		{"the only one that counted fell", lines(prompt+"5", tokens+"0", failed+"0", running+"4"), lines(prompt+"2", tokens+"0", failed+"0", running+"4"), true},
 		{"one fell and two are gone", before, lines(prompt+"5", running+"4"), true},
+		{"a server that ends unloads its models", lines(prompt+"500", tokens+"900", failed+"3", other+"7"), lines(other + "8"), false},
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -155,31 +155,39 @@ func coverage() Rule {
 	return eachFront(in.and(failuresCounted()), func(p *Plan, f *Family, id string, at front) {
 		p.note(engine.FailuresCounted)
 		for _, name := range sorted(measured()) {
-			groups, all := measured()[name].of(p, id, at), []int(nil)
-			for _, g := range groups {
-				all = append(all, p.columnsOf(g.count)...)
+			groups := measured()[name].of(p, id, at)
+			if share := p.covered(groups, id, at); share != nil {
+				p.emit(f, p.forGroups(groups, id, at, "signal", name), p.and(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), share)
 			}
-			counts := slices.Clone(all)
-			outcomes := p.outcomesOf(groups, id, at)
-			for _, o := range outcomes {
-				all = append(all, o.all...)
-			}
-			if len(counts) == 0 || len(outcomes) == 0 {
-				continue
-			}
-			p.emit(f, p.forGroups(groups, id, at, "signal", name), p.and(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), func(w *Window) (float64, bool) {
-				row, _, ok := w.common(all)
-				if !ok {
-					return 0, false
-				}
-				ended := 0.0
-				for _, o := range outcomes {
-					ended += o.total(w, row)
-				}
-				return min(w.grown(counts, row)/ended, 1), ended > 0
-			})
 		}
 	}).by("signal")
+}
+
+// covered is the share of the requests that ended which histograms measured; nil where
+// not all that ended are known.
+func (p *Plan) covered(groups []*group, id string, at front) Eval {
+	var counts []int
+	for _, g := range groups {
+		counts = append(counts, p.columnsOf(g.count)...)
+	}
+	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, at)
+	for _, o := range outcomes {
+		all = append(all, o.all...)
+	}
+	if len(counts) == 0 || len(outcomes) == 0 {
+		return nil
+	}
+	return func(w *Window) (float64, bool) {
+		row, _, ok := w.common(all)
+		if !ok {
+			return 0, false
+		}
+		ended := 0.0
+		for _, o := range outcomes {
+			ended += o.total(w, row)
+		}
+		return min(w.grown(counts, row)/ended, 1), ended > 0
+	}
 }
 
 // outcomesOf are what became of the requests that histograms are of: those of the

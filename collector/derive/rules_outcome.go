@@ -253,7 +253,7 @@ func (o *outcome) take(p *Plan, g *group, less []int) {
 	columns, reason := p.columnsOf(g.members), g.labels.Get("reason")
 	c := o.of(g.class)
 	// What the server misses of a model that counts inside, the model has.
-	c.partial = c.partial || g.meaning.Outcome.Misses(g.class) && !(o.inside && g.signal == engine.ModelFailed)
+	c.partial = c.partial || g.meaning.Outcome.Misses(g.class) && (!o.inside || g.signal != engine.ModelFailed)
 	switch {
 	case reason == "other" && p.ensemble(g.model):
 		c.twice = append(c.twice, columns...)

@@ -51,11 +51,21 @@ func TestWhereAServerHasItsPageAndItsAPI(t *testing.T) {
 		kind       engine.Kind
 		page, want string
 	}{
-		{engine.VLLM, "", ""}, {engine.VLLM, "/", ""}, {engine.VLLM, "/metrics", ""}, {engine.VLLM, "/metrics/", ""},
-		{engine.VLLM, "/a/b/metrics", "/a/b"}, {engine.VLLM, "/b/stats", "/b"}, {engine.VLLM, "/stats", ""},
-		{engine.VLLM, "/v1/metrics", "/v1"}, {engine.NIM, "/v1/metrics", ""}, {engine.NIM, "/b/v1/metrics", "/b"},
-		{engine.TRTLLMServe, "/b/prometheus/metrics", "/b"}, {engine.TRTLLMServe, "/metrics", ""},
-		{engine.Unknown, "/b/prometheus/metrics", "/b"}, {engine.Unknown, "/v1/metrics", ""}, {engine.Unknown, "/b/metrics", "/b"},
+		{engine.VLLM, "", ""},
+		{engine.VLLM, "/", ""},
+		{engine.VLLM, "/metrics", ""},
+		{engine.VLLM, "/metrics/", ""},
+		{engine.VLLM, "/a/b/metrics", "/a/b"},
+		{engine.VLLM, "/b/stats", "/b"},
+		{engine.VLLM, "/stats", ""},
+		{engine.VLLM, "/v1/metrics", "/v1"},
+		{engine.NIM, "/v1/metrics", ""},
+		{engine.NIM, "/b/v1/metrics", "/b"},
+		{engine.TRTLLMServe, "/b/prometheus/metrics", "/b"},
+		{engine.TRTLLMServe, "/metrics", ""},
+		{engine.Unknown, "/b/prometheus/metrics", "/b"},
+		{engine.Unknown, "/v1/metrics", ""},
+		{engine.Unknown, "/b/metrics", "/b"},
 	} {
 		e, ok := engine.Of(string(c.kind))
 		if !ok {

@@ -81,7 +81,7 @@ func (d *dynamo) Stream(_ string, p *Page) (s Stream, why string) {
 // the first of each, in releases that name it. A worker answers no HTTP, so that what
 // servers of engines count of their answers is not on its page; a Triton inside counts
 // by itself.
-func (d *dynamo) CountsFailures(p *Page) bool {
+func (*dynamo) CountsFailures(p *Page) bool {
 	if dynamoFront(p) != "" {
 		return !dynamoUntyped(p)
 	}
@@ -90,7 +90,7 @@ func (d *dynamo) CountsFailures(p *Page) bool {
 }
 
 // Counting implements Engine.
-func (d *dynamo) Counting(p *Page) []Meaning {
+func (*dynamo) Counting(p *Page) []Meaning {
 	if in := p.Inside(); in != nil {
 		return append(dynamoMeanings(), in.Meanings()...)
 	}

@@ -30,7 +30,7 @@ func (d *dynamo) judge(name string, k *Known) target.Check {
 
 // judgeWorker judges what a worker shows: by the engine inside, but for what Dynamo is
 // in the way of.
-func (d *dynamo) judgeWorker(name string, k *Known) target.Check {
+func (*dynamo) judgeWorker(name string, k *Known) target.Check {
 	p, in := k.Page, k.Page.Inside()
 	switch {
 	case name == CanGPU && !p.Has(GPUUtilization) && !p.Has(EngineMemory):

@@ -104,20 +104,25 @@ func (p *said) readSeries(e Engine, meanings []Indexed, at int, name, nobody str
 		if p.gone(name) {
 			continue
 		}
-		if m.Part != PartSum && m.Part != PartCount {
-			// A distribution without its buckets or quantiles is none.
-			p.signals[m.Signal] = true
-		}
-		if slices.Contains(counted(), m.Signal) {
-			p.watched[m.Signal] = append(p.watched[m.Signal], at)
-		}
-		p.process.read(m, at, lset)
-		if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
-			p.inner = append(p.inner, name)
-		}
-		if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
-			p.readInfo(m.Signal, name, lset)
-		}
+		p.readMeaning(e, m, at, name, lset)
+	}
+}
+
+// readMeaning takes one series in, in one of its meanings, of a model that is there.
+func (p *said) readMeaning(e Engine, m *Indexed, at int, name string, lset labels.Labels) {
+	if m.Part != PartSum && m.Part != PartCount {
+		// A distribution without its buckets or quantiles is none.
+		p.signals[m.Signal] = true
+	}
+	if slices.Contains(counted(), m.Signal) {
+		p.watched[m.Signal] = append(p.watched[m.Signal], at)
+	}
+	p.process.read(m, at, lset)
+	if inner := e.data().inner; inner != "" && name != "" && strings.HasPrefix(m.Name, inner) && !slices.Contains(p.inner, name) {
+		p.inner = append(p.inner, name)
+	}
+	if wrapper := e.data().wrapper; wrapper == "" || !strings.HasPrefix(m.Name, wrapper) || m.Signal != EngineIterations {
+		p.readInfo(m.Signal, name, lset)
 	}
 }
 

@@ -46,7 +46,8 @@ func (p *Page) compareRanks(b *exposition.Block) bool {
 		batches[i] = v
 	}
 	was := p.together.found
-	if p.together.see(batches); p.together.found == was {
+	p.together.see(batches)
+	if p.together.found == was {
 		return false
 	}
 	p.reread()

@@ -79,7 +79,7 @@ func (s *shell) CountsFailures(p *Page) bool {
 }
 
 // Unserved implements Engine.
-func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
+func (*shell) Unserved(p *Page, f *Facts, models []ModelState) string {
 	if in := p.Inside(); in != nil {
 		return in.Unserved(p, f, models)
 	}
@@ -87,7 +87,7 @@ func (s *shell) Unserved(p *Page, f *Facts, models []ModelState) string {
 }
 
 // Determinism implements Engine.
-func (s *shell) Determinism(f *Facts, p *Page) []target.Check {
+func (*shell) Determinism(f *Facts, p *Page) []target.Check {
 	if in := p.Inside(); in != nil {
 		return in.Determinism(f, p)
 	}

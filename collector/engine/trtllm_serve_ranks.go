@@ -16,14 +16,14 @@ import (
 type Ranks uint8
 
 const (
-	// RanksUnseen: no rank shows its batch, or the stages of a pipeline show one of
-	// their microbatches each.
+	// RanksUnseen is where no rank shows its batch, or the stages of a pipeline show one
+	// of their microbatches each.
 	RanksUnseen Ranks = iota + 1
-	// RanksOne: one rank shows it, or tensor-parallel ones show the same.
+	// RanksOne is where one rank shows it, or tensor-parallel ones show the same.
 	RanksOne
-	// RanksUnsure: several show it, and nothing says yet whether it is the same.
+	// RanksUnsure is where several show it, and nothing says yet whether it is the same.
 	RanksUnsure
-	// RanksApart: attention is data parallel, each rank has requests of its own.
+	// RanksApart is where attention is data parallel: each rank has requests of its own.
 	RanksApart
 )
 

@@ -56,7 +56,9 @@ func TestWhatIsKnownOfRanksIsSaid(t *testing.T) {
 		{"of a release without batches the gauges count", []string{page("")}, engine.RanksUnseen, engine.CanRunning, "true, num_scheduled_requests: gauges of the last iteration, read when a request ends"},
 		{"one batch", []string{page("", 3)}, engine.RanksOne, engine.CanRunning, "true, scheduled_batch_size, the batch of the latest iteration, 0 when idle"},
 		{
-			"the queue of one rank", []string{page("", 3)}, engine.RanksOne, engine.CanQueue,
+			"the queue of one rank",
+			[]string{page("", 3)},
+			engine.RanksOne, engine.CanQueue,
 			"true, num_requests_waiting: gauges of the last iteration, read when a request ends",
 		},
 		{

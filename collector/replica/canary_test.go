@@ -168,7 +168,7 @@ func TestARequestIsOnlyComposedWhenItIsKnownWhomToAsk(t *testing.T) {
 // requests are in flight while nothing moves.
 func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
 	t.Parallel()
-	suspected := func(t *testing.T, confirm bool, hung bool) *stepped {
+	suspected := func(t *testing.T, confirm, hung bool) *stepped {
 		t.Helper()
 		now := serveAnswers("0.32.0", "one")
 		now.hung = hung

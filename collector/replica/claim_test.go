@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,9 +36,7 @@ func TestAnAPIIsThatOfItsPageOrNobodys(t *testing.T) {
 	of := func(all ...map[string]string) map[string]string {
 		merged := make(map[string]string)
 		for _, some := range all {
-			for path, body := range some {
-				merged[path] = body
-			}
+			maps.Copy(merged, some)
 		}
 		return merged
 	}

@@ -49,8 +49,10 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 func (v *verdict) speak(count *tally) {
 	total := count.total()
 	said := count.others([4][2]string{
-		{" does not serve.", " do not serve."}, {" is starting or ending.", " are starting or ending."},
-		{" needs a look.", " need a look."}, {" was not tried yet.", " were not tried yet."},
+		{" does not serve.", " do not serve."},
+		{" is starting or ending.", " are starting or ending."},
+		{" needs a look.", " need a look."},
+		{" was not tried yet.", " were not tried yet."},
 	})
 	v.severity = count.worst()
 	switch {

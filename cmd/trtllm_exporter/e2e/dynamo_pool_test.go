@@ -41,7 +41,7 @@ pools:
 	}{
 		{"what waits is counted once", s.waitsOnce},
 		{"clients' mistakes are those that the client made", s.mistakes},
-		{"without workers what fails is what the client saw fail", func(t *testing.T) { s.workless(t, second) }},
+		{"without workers what fails is what the client saw fail", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
 		{"a frontend that ends drains", s.ends},
 	} {
 		require.True(t, t.Run(step.name, step.run), "the next steps need this one")

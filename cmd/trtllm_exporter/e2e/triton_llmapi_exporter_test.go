@@ -80,7 +80,8 @@ pools:
 	over = s.background(t, ask(5, 10, true, "!freeze:12000"), ask(5, 10, true))
 	looks := 0
 	within(t, 12*time.Second, "it is stalled as requests come", func() bool {
-		if looks++; looks%10 == 0 {
+		looks++
+		if looks%10 == 0 {
 			s.background(t, ask(5, 2, true))
 		}
 		return inState("stalled")()
