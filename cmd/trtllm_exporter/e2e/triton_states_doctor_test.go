@@ -108,6 +108,7 @@ func requireFindings(t *testing.T, s *tritonServer, f *findings, changed map[str
 	t.Helper()
 	table := capabilities(s.release, changed)
 	head := fmt.Sprintf(`%[1]s  http://%[1]s
+page             http://%[1]s/metrics
 engine           triton
 recognised by    the page has names that begin with nv_
 generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
