@@ -12,30 +12,30 @@ import (
 type Target struct {
 	// PoolID and ReplicaID together name the replica; no two targets of one
 	// exporter share the pair.
-	PoolID    string
-	ReplicaID string
+	PoolID    string `json:"pool_id"`
+	ReplicaID string `json:"replica_id"`
 	// Engine is the configured server kind, "auto" when it is to be detected.
-	Engine string
+	Engine string `json:"engine"`
 	// MetricsURL is the page to scrape, with scheme, host, port and path. An
 	// empty path leaves the choice to the engine.
-	MetricsURL string
+	MetricsURL string `json:"metrics_url"`
 	// APIURL is the base of the server's own HTTP API (health, version, model
 	// config), without a trailing slash; empty when there is none to ask.
-	APIURL string
+	APIURL string `json:"api_url,omitempty"`
 	// EngineVersion and TRTLLMVersion are what the operator declared; empty
 	// leaves them to the server's answers.
-	EngineVersion string
-	TRTLLMVersion string
+	EngineVersion string `json:"-"`
+	TRTLLMVersion string `json:"-"`
 	// Silent targets are ranks that bind no port: they are never scraped, and
 	// their silence is no failure.
-	Silent bool
+	Silent bool `json:"silent,omitempty"`
 	// Labels are further labels of the target that discovery or relabeling
 	// set, in no particular order of meaning.
-	Labels map[string]string
+	Labels map[string]string `json:"labels,omitempty"`
 	// Interval is the time between two scrapes, Timeout the whole time one
 	// scrape may take.
-	Interval time.Duration
-	Timeout  time.Duration
+	Interval time.Duration `json:"-"`
+	Timeout  time.Duration `json:"-"`
 }
 
 // Auto leaves the kind of a server to detection.
@@ -73,56 +73,56 @@ type Status struct {
 	// what is expected and what its server did not answer. Skew are its values of
 	// the facts in which replicas of a pool should be alike; nil while its page
 	// fails. What is published never changes.
-	Models []Model
-	Checks []CheckList
-	Skew   SkewFacts
+	Models []Model     `json:"models,omitempty"`
+	Checks []CheckList `json:"-"`
+	Skew   SkewFacts   `json:"-"`
 	// Canary is what the canary shows; nil where it is off.
-	Canary *Canary
+	Canary *Canary `json:"canary,omitempty"`
 	// Learned counts how often Models, Checks and Skew were made.
-	Learned uint64
+	Learned uint64 `json:"-"`
 }
 
 // Scraping is how the scrapes of a target went.
 type Scraping struct {
-	Health Health
+	Health Health `json:"health"`
 	// PageURL is where the page was asked for last; empty before the first time.
-	PageURL      string
-	LastScrape   time.Time
-	LastSuccess  time.Time
-	LastDuration time.Duration
-	LastError    string
-	LastReason   string
-	Samples      int
-	BodyBytes    int64
-	Scrapes      uint64
-	Failures     uint64
+	PageURL      string        `json:"-"`
+	LastScrape   time.Time     `json:"last_scrape,omitzero"`
+	LastSuccess  time.Time     `json:"last_success,omitzero"`
+	LastDuration time.Duration `json:"-"`
+	LastReason   string        `json:"last_failure_reason,omitempty"`
+	LastError    string        `json:"last_error,omitempty"`
+	Samples      int           `json:"samples"`
+	BodyBytes    int64         `json:"body_bytes"`
+	Scrapes      uint64        `json:"scrapes"`
+	Failures     uint64        `json:"scrape_failures"`
 	// LeftOut says which series of the page and derived from it are left off
 	// /metrics because they are too many, a sentence each; nil for none.
-	LeftOut []string
+	LeftOut []string `json:"left_out,omitempty"`
 }
 
 // Server is what the server of a target is.
 type Server struct {
-	EngineVersion string
-	TRTLLMVersion string
+	EngineVersion string `json:"engine_version,omitempty"`
+	TRTLLMVersion string `json:"trtllm_version,omitempty"`
+	VersionSource string `json:"trtllm_version_source,omitempty"`
 	// Worker says that it is behind a router, which counts the same requests.
-	Worker         bool
-	VersionSource  string
-	DetectedEngine string
+	Worker         bool   `json:"-"`
+	DetectedEngine string `json:"detected_engine,omitempty"`
 	// APIURL is the base of its API once what answers there was seen to be its own;
 	// empty before.
-	APIURL string
+	APIURL string `json:"-"`
 	// Companion is which program it is that is no LLM server, for people; empty for
 	// servers.
-	Companion string
+	Companion string `json:"-"`
 	// EngineEvidence says what showed the kind of the server, for people; empty
 	// where nothing did, as with a kind that is configured.
-	EngineEvidence string
+	EngineEvidence string `json:"engine_evidence,omitempty"`
 	// Generation is which of its kind's pages the server has, with the reason.
-	Generation       string
-	GenerationReason string
+	Generation       string `json:"generation,omitempty"`
+	GenerationReason string `json:"generation_reason,omitempty"`
 	// EngineBuildVersion is the version that built the TensorRT engine.
-	EngineBuildVersion string
+	EngineBuildVersion string `json:"engine_build_version,omitempty"`
 }
 
 // Verdict is what was judged of a replica.

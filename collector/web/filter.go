@@ -32,8 +32,7 @@ func (f *filter) take(all []*replica) []*replica {
 	if !f.Active() {
 		return all
 	}
-	clean := newScrubber()
-	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f, clean) })
+	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
 }
 
 // link is the address of a filter, relative to the page.

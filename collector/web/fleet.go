@@ -33,7 +33,7 @@ const (
 type fleetView struct {
 	frame
 
-	Verdict verdict
+	Verdict Verdict
 	// Searches are sentences about pools that have no targets, or wait for them.
 	Searches []string
 	Problems []*problem
@@ -73,6 +73,7 @@ func (s *Server) readFleet() (all []*replica, byPool map[string][]*replica) {
 	all, byPool = make([]*replica, 0, len(slots)), map[string][]*replica{}
 	for _, slot := range slots {
 		r := s.readReplica(slot)
+		r.Figures = s.history.Figures(slot)
 		all = append(all, r)
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
 	}
@@ -90,9 +91,9 @@ func (s *Server) fleetView(f filter, now time.Time) *fleetView {
 	v := s.newFleetView(f, all, now)
 	all = f.take(all)
 	v.Found = len(all)
-	problems, more := s.problems(all, now)
+	problems, more := problems(all, now)
 	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
-		v.MoreLink = filter{State: more[0].condition.String()}.link()
+		v.MoreLink = filter{State: more[0].Severity}.link()
 	}
 	v.fill(poolViews(all, byPool), s.history)
 	return v
@@ -111,7 +112,7 @@ func (s *Server) newFleetView(f filter, all []*replica, now time.Time) *fleetVie
 
 // States are what a filter can ask for: severities, then states.
 func (*fleetView) States() []string {
-	words := []string{broken.String(), look.String(), untried.String(), fine.String()}
+	words := severities()
 	for _, s := range assess.States() {
 		words = append(words, string(s))
 	}
@@ -195,8 +196,8 @@ func drawAll(rows []*replica, past *history.History) []history.Recent {
 		longest = max(longest, len(recent[i].Tokens))
 	}
 	for i, r := range rows {
-		r.Tokens = draw(recent[i].Tokens, longest, "Tokens/s")
-		r.Waiting = draw(recent[i].Waiting, longest, "Waiting")
+		r.TokensDrawn = draw(recent[i].Tokens, longest, "Tokens/s")
+		r.WaitingDrawn = draw(recent[i].Waiting, longest, "Waiting")
 	}
 	return recent
 }

@@ -64,15 +64,15 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 		tone     string
 		replicas []target.Status
 	}{
-		{"No replica is known.", "untried", nil},
-		{"The one replica serves.", "fine", []target.Status{serving()}},
+		{"No replica is known.", "unknown", nil},
+		{"The one replica serves.", "ok", []target.Status{serving()}},
 		{"The one replica does not serve.", "broken", []target.Status{stalled()}},
-		{"All 3 replicas serve.", "fine", []target.Status{serving(), serving(), serving()}},
+		{"All 3 replicas serve.", "ok", []target.Status{serving(), serving(), serving()}},
 		{"1 of 3 replicas does not serve. 1 needs a look.", "broken", []target.Status{mismatching(), serving(), failing()}},
 		{"2 of 3 replicas do not serve. 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
 		{"2 of 5 replicas do not serve. 3 are starting or ending.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
 		{"2 of 3 replicas need a look.", "look", []target.Status{mismatching(), serving(), mismatching()}},
-		{"1 of 2 replicas was not tried yet.", "untried", []target.Status{{}, serving()}},
+		{"1 of 2 replicas was not tried yet.", "unknown", []target.Status{{}, serving()}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			f := newFleet(t)
@@ -130,7 +130,7 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 			} else {
 				require.Contains(t, page, "1 of 2 serving, 1 ")
 			}
-			require.Equal(t, 1, strings.Count(page, `"pill fine"`), "only the good one is green")
+			require.Equal(t, 1, strings.Count(page, `"pill ok"`), "only the good one is green")
 			require.Less(t, strings.Index(page, ">bad<"), strings.Index(page, ">good<"), "the worst comes first")
 		})
 	}
@@ -141,7 +141,7 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 	f.publish("a", "r0", target.Status{}, nil)
 	page := get(handler(t, f.options()), "/").Body.String()
 
-	require.NotContains(t, page, "fine")
+	require.NotContains(t, page, `"pill ok"`)
 	require.Contains(t, page, "0 of 1 serving, 1 not tried yet · – tokens/s · – waiting")
 	row := part(t, page, "<tbody>", "</tbody>")
 	require.Equal(t, 8, strings.Count(row, "–"), "seven numbers and the version")

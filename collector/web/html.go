@@ -2,15 +2,12 @@ package web
 
 import (
 	"bytes"
-	"cmp"
 	"embed"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 //go:embed templates
@@ -33,16 +30,6 @@ func (s *Server) frame(title string, now time.Time) frame {
 	}
 }
 
-// pageView is the page of the targets.
-type pageView struct {
-	frame
-
-	Verdict  verdict
-	Summary  counts
-	Searches []search
-	Pools    []poolState
-}
-
 // serveAsset serves a file that the pages load.
 func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -51,15 +38,6 @@ func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Reques
 		w.Header().Set("Cache-Control", "max-age=3600")
 		_, _ = w.Write(text)
 	}
-}
-
-// judged are all replicas with what the verdict on the fleet needs of them.
-func (s *Server) judged() []*replica {
-	var all []*replica
-	for _, slot := range s.opts.Store.Slots() {
-		all = append(all, judged(slot))
-	}
-	return all
 }
 
 // render writes a page only when all of it could be made. Every value goes
@@ -96,119 +74,3 @@ func (v *frame) Ago(t time.Time) string {
 func (v *frame) Since(t time.Time) string {
 	return strings.TrimSuffix(v.Ago(t), " ago")
 }
-
-// Took is the duration of the last scrape.
-func (t *targetState) Took() string {
-	if t.LastDuration == nil {
-		return ""
-	}
-	if d := *t.LastDuration; d >= 1 {
-		return strconv.FormatFloat(d, 'f', 2, 64) + " s"
-	}
-	return strconv.FormatFloat(*t.LastDuration*1000, 'f', 1, 64) + " ms"
-}
-
-// Source says in words where the TensorRT-LLM version comes from.
-func (t *targetState) Source() string {
-	return strings.ReplaceAll(known(t.VersionSource), "_", " ")
-}
-
-// Versions are shown dimmed while they are unknown.
-func (t *targetState) Versions() []version {
-	return []version{
-		{cmp.Or(t.EngineVersion, unknown), ""},
-		{cmp.Or(t.TRTLLMVersion, unknown), t.Source()},
-	}
-}
-
-// version is one version with where it comes from.
-type version struct{ Number, Source string }
-
-// Known is false for a version that is not known.
-func (v version) Known() bool { return v.Number != unknown }
-
-// unknown is what identity says of what it does not know.
-const unknown = "unknown"
-
-// EngineName is the server kind as far as it is known.
-func (t *targetState) EngineName() string {
-	return cmp.Or(t.configured(), known(t.DetectedEngine), "detecting")
-}
-
-// EngineSource says whether the kind was configured or found out.
-func (t *targetState) EngineSource() string {
-	configured, detected := t.configured(), known(t.DetectedEngine)
-	switch {
-	case configured != "" && detected != "" && detected != configured:
-		return "configured, looks like " + detected
-	case configured != "":
-		return "configured"
-	case detected != "":
-		return "detected"
-	}
-	return ""
-}
-
-// configured is the kind that the operator gave; empty for none.
-func (t *targetState) configured() string {
-	if t.Engine == target.Auto {
-		return ""
-	}
-	return t.Engine
-}
-
-// Key names the replica in a query.
-func (t *targetState) Key() string { return t.PoolID + "/" + t.ReplicaID }
-
-// Count is the number of samples with digits in groups.
-func (t *targetState) Count() string { return inGroups(strconv.Itoa(t.Samples)) }
-
-// IsUp says whether the last scrape was good.
-func (t *targetState) IsUp() bool { return t.Health == target.HealthUp }
-
-// Word is what the replica is doing, as far as that is known: one that is ready
-// and yet has something wrong is not called ready.
-func (t *targetState) Word() string {
-	if c := conditionOf(&t.Verdict); c != untried || !t.Tried() {
-		return stateWord(&t.Verdict, c)
-	}
-	return strings.ReplaceAll(cmp.Or(t.State, string(t.Health)), "_", " ")
-}
-
-// Tried is false of a replica of which nothing is known yet.
-func (t *targetState) Tried() bool {
-	return t.Severity != "" || t.State != "" || t.Health != target.HealthUnknown
-}
-
-// Tone is the colour of the word: that of the scrape, but nothing that does not
-// serve is green, and what is starting is not red yet.
-func (t *targetState) Tone() target.Health {
-	switch up := t.IsUp(); {
-	case up && t.Severity == broken.String():
-		return target.HealthDown
-	case up && (t.Severity == look.String() || t.State != "" && t.State != stateReady), t.State == stateUnknown, t.State == stateStarting:
-		return target.HealthUnknown
-	}
-	return t.Health
-}
-
-// Note explains the state of a replica that does not serve, unless the error
-// of its scrape does, or of one whose canary fails.
-func (t *targetState) Note() string {
-	if t.LastError != "" || t.State == stateReady && !fails(t.Canary) {
-		return ""
-	}
-	return t.StateReason
-}
-
-// fails is true of a canary whose last request failed while it is at work.
-func fails(c *target.Canary) bool {
-	return c != nil && c.Hold == "" && c.Result != "" && c.Result != "ok"
-}
-
-// The states of a replica that serves, and of those that will or may.
-const (
-	stateReady    = string(assess.Ready)
-	stateUnknown  = string(assess.Unknown)
-	stateStarting = string(assess.Starting)
-)

@@ -17,11 +17,11 @@ func origins(r *replica) []Origin {
 		versionOrigin(r),
 		libraryOrigin(r),
 	}
-	if u, err := url.Parse(r.MetricsURL); err == nil && u.Host == r.ReplicaID {
+	if u, err := url.Parse(r.Target.MetricsURL); err == nil && u.Host == r.ReplicaID {
 		all[1].From = "address of the target, as nothing else names it: set label replica_id"
 	}
 	var models []string
-	for _, m := range r.status.Models {
+	for _, m := range r.Status.Models {
 		if !slices.Contains(models, m.ModelID) {
 			models = append(models, m.ModelID)
 		}
@@ -30,7 +30,7 @@ func origins(r *replica) []Origin {
 		all = append(all, Origin{"model_id", strings.Join(models, ", "), "models of the server, or model_ids of the pool"})
 	}
 	var further []Origin
-	for name, value := range r.Labels {
+	for name, value := range r.Target.Labels {
 		further = append(further, Origin{name, value, "label of the target, from discovery or relabel_configs"})
 	}
 	slices.SortFunc(further, func(a, b Origin) int { return cmp.Compare(a.Name, b.Name) })
@@ -39,13 +39,13 @@ func origins(r *replica) []Origin {
 
 // engineOrigin says how the kind of server is known.
 func engineOrigin(r *replica) Origin {
-	detected := known(r.status.DetectedEngine)
-	if !r.Auto() {
+	detected := known(r.Status.DetectedEngine)
+	if !r.Target.Auto() {
 		from := "engine of the pool, or label engine of the target"
-		if detected != "" && detected != r.Engine {
+		if detected != "" && detected != r.Target.Engine {
 			from += "; its page is that of " + detected
 		}
-		return Origin{"engine", r.Engine, from}
+		return Origin{"engine", r.Target.Engine, from}
 	}
 	if detected == "" {
 		return Origin{"engine", unknown, "the server has not been recognised yet"}
@@ -56,12 +56,12 @@ func engineOrigin(r *replica) Origin {
 // versionOrigin says how the version of the server is known.
 func versionOrigin(r *replica) Origin {
 	switch {
-	case r.EngineVersion != "":
-		return Origin{"engine_version", r.EngineVersion, "engine_version of the pool, or label of the target"}
-	case known(r.status.EngineVersion) == "":
+	case r.Target.EngineVersion != "":
+		return Origin{"engine_version", r.Target.EngineVersion, "engine_version of the pool, or label of the target"}
+	case known(r.Status.EngineVersion) == "":
 		return Origin{"engine_version", unknown, "the server's API does not say it: declare engine_version"}
 	}
-	return Origin{"engine_version", r.status.EngineVersion, "answer of the server's API"}
+	return Origin{"engine_version", r.Status.EngineVersion, "answer of the server's API"}
 }
 
 // libraryOrigin says how the version of TensorRT-LLM is known.
@@ -72,26 +72,26 @@ func libraryOrigin(r *replica) Origin {
 		"model_parameter":     "parameter of a model's configuration",
 		"metrics_page":        "its own page",
 		"compatibility_table": "the release of Triton, by the compatibility table of the exporter",
-	}[r.status.VersionSource]
-	if known(r.status.TRTLLMVersion) == "" {
+	}[r.Status.VersionSource]
+	if known(r.Status.TRTLLMVersion) == "" {
 		return Origin{"trtllm_version", unknown, "nothing says it: declare trtllm_version"}
 	}
-	return Origin{"trtllm_version", r.status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.status.VersionSource, "_", " "))}
+	return Origin{"trtllm_version", r.Status.TRTLLMVersion, cmp.Or(from, strings.ReplaceAll(r.Status.VersionSource, "_", " "))}
 }
 
 // commands repeat the scrape, without anything secret.
 func commands(r *replica) []Command {
-	if r.Silent {
+	if r.Target.Silent {
 		return nil
 	}
-	raw := cmp.Or(r.status.PageURL, r.MetricsURL)
+	raw := cmp.Or(r.Status.PageURL, r.Target.MetricsURL)
 	page := address(raw)
 	what := "The same page"
 	if page != raw {
 		what += " (the configuration adds a user or a query, which is left out here)"
 	}
 	return []Command{
-		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
+		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
 		{"What the server exposes, and what would make it expose more", "trtllm_exporter doctor " + quoted(page)},
 	}
 }

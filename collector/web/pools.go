@@ -3,23 +3,39 @@ package web
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
+// Pool sums the replicas of a pool up.
+type Pool struct {
+	PoolID   string `json:"pool_id"`
+	Severity string `json:"severity"`
+	// Tally says how many serve, and of all that are not fine why. Serving are those
+	// that answer requests, of which some need a look.
+	Tally    string `json:"tally"`
+	Replicas int    `json:"replicas"`
+	Serving  int    `json:"serving"`
+	Broken   int    `json:"broken"`
+	Look     int    `json:"look"`
+	Unknown  int    `json:"unknown"`
+	// Tokens are generated tokens a second, Waiting requests. A sum of which parts
+	// are not known is Partly.
+	Tokens  *float64 `json:"tokens_per_second,omitempty"`
+	Waiting *float64 `json:"waiting,omitempty"`
+	Partly  bool     `json:"partly,omitempty"`
+}
+
 // poolView is one pool of the page of the fleet.
 type poolView struct {
-	Name string
+	Pool
+
 	// Rows are the replicas that are shown, the worst first.
 	Rows []*replica
 	// Folded says how many are not, Link is where all of the pool are.
 	Folded, Link string
-	// Tokens and Waiting are sums over the pool, whatever is shown of it.
-	Tokens, Waiting quantity
-
-	count tally
+	// TokensText and WaitingText are the sums for people.
+	TokensText, WaitingText string
 }
 
 // poolViews groups the replicas that a filter took, the worst pool first; the
@@ -37,63 +53,51 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 		p.Rows = append(p.Rows, r)
 	}
 	slices.SortFunc(pools, func(a, b *poolView) int {
-		return cmp.Or(cmp.Compare(a.count.worst(), b.count.worst()), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.PoolID, b.PoolID))
 	})
 	return pools
 }
 
 // newPoolView sums a pool up.
 func newPoolView(name string, all []*replica) *poolView {
-	p := &poolView{Name: name, Link: filter{Pool: name}.link()}
-	for _, r := range all {
-		if r.counts() {
-			p.count.add(r)
-		}
+	count := tallyOf(all)
+	tokens := seenByClients(all, func(f *history.Figures) *float64 { return f.Tokens })
+	waiting := seenByClients(all, func(f *history.Figures) *float64 { return f.Waiting })
+	return &poolView{
+		Pool: Pool{
+			PoolID: name, Severity: count.worst(), Tally: count.text(), Replicas: count.total(), Serving: count.serving(),
+			Broken: count.by[broken], Look: count.by[look] + count.changing, Unknown: count.by[unknown],
+			Tokens: tokens.value, Waiting: waiting.value, Partly: tokens.partly || waiting.partly,
+		},
+		Link: filter{Pool: name}.link(), TokensText: tokens.String(), WaitingText: waiting.String(),
 	}
-	p.Tokens = seenByClients(all, func(f *history.Figures) float64 { return f.Tokens })
-	p.Waiting = seenByClients(all, func(f *history.Figures) float64 { return f.Waiting })
-	return p
 }
 
 // seenByClients adds a figure up over one tier of a pool, for a router and the engines
 // behind it both count what passes through them: over its routers, or over its workers
 // where no router has it. It is the rule of the recording rules.
-func seenByClients(all []*replica, figure func(f *history.Figures) float64) quantity {
-	var first, workers []float64
+func seenByClients(all []*replica, figure func(f *history.Figures) *float64) sum {
+	var first, workers sum
 	for _, r := range all {
-		if v := figure(&r.Figures); r.status.Worker {
-			workers = append(workers, v)
+		if r.Status.Worker {
+			workers.add(figure(&r.Figures))
 		} else {
-			first = append(first, v)
+			first.add(figure(&r.Figures))
 		}
 	}
-	if q := total(first); q.Known() || len(workers) == 0 {
-		return q
+	if first.value == nil && workers != (sum{}) {
+		return workers
 	}
-	return total(workers)
+	return first
 }
 
 // shareBroken is the share of replicas that do not serve.
-func (p *poolView) shareBroken() float64 {
-	return float64(p.count.by[broken]) / float64(max(p.count.total(), 1))
-}
-
-// Tone is the colour of the pool.
-func (p *poolView) Tone() string { return p.count.worst().Tone() }
-
-// Tally says how many serve, and of all that are not fine why.
-func (p *poolView) Tally() string {
-	serving := inGroups(strconv.Itoa(p.count.serving())) + " of " + inGroups(strconv.Itoa(p.count.total())) + " serving"
-	others := p.count.others([4][2]string{
-		{" does not", " do not"}, {" starting or ending", " starting or ending"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
-	})
-	return strings.Join(append([]string{serving}, others...), ", ")
-}
+func (p *poolView) shareBroken() float64 { return float64(p.Broken) / float64(max(p.Replicas, 1)) }
 
 // fold leaves most of the rows away that need nobody's attention, but for so
 // many, and those beyond the bound.
 func (p *poolView) fold(fines int) {
-	end := slices.IndexFunc(p.Rows, func(r *replica) bool { return r.condition == fine })
+	end := slices.IndexFunc(p.Rows, func(r *replica) bool { return r.Severity == fine })
 	if end < 0 {
 		end = len(p.Rows)
 	}
@@ -102,7 +106,7 @@ func (p *poolView) fold(fines int) {
 		return
 	}
 	p.Folded = plural(len(p.Rows)-end, "more replica", "more replicas")
-	if p.Rows[end].condition == fine {
+	if p.Rows[end].Severity == fine {
 		p.Folded = plural(len(p.Rows)-end, "more replica that serves", "more replicas that serve")
 	}
 	p.Rows = p.Rows[:end]

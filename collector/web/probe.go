@@ -62,12 +62,12 @@ func (s *Server) probe(ctx context.Context, path, host string) (status int, text
 	case problem != "":
 		return http.StatusNotFound, problem
 	}
-	subject := judged(slot)
+	subject := s.readReplica(slot)
 	now := time.Now()
 	if why := subject.notJudged(now); why != "" {
 		return s.unjudged(ctx, subject, question, "Not judged: "+why)
 	}
-	reason := sentence(scrub(subject.status.StateReason))
+	reason := sentence(subject.Status.StateReason)
 	yes, no, fails := "Ready: ", "Not ready: ", subject.unready(s.opts.IgnoreCanary)
 	if question == "live" {
 		yes, no, fails = "Live: ", "Not live: ", subject.stuck()
@@ -95,7 +95,7 @@ func (s *Server) unjudged(ctx context.Context, r *replica, question, why string)
 		return http.StatusOK, why
 	case s.opts.Unjudged == UnjudgedUnready:
 		return http.StatusServiceUnavailable, why
-	case s.opts.Unjudged == UnjudgedReady || r.Silent:
+	case s.opts.Unjudged == UnjudgedReady || r.Target.Silent:
 		return http.StatusOK, why
 	}
 	ctx, cancel := context.WithTimeout(ctx, askingTime)
@@ -160,9 +160,9 @@ func (s *Server) named(rest, host string) (slot *snapshot.Slot, question, proble
 // notJudged says why the exporter knows too little of a replica to speak against
 // it; empty when it knows enough.
 func (r *replica) notJudged(now time.Time) string {
-	s, state := &r.status, assess.State(r.status.State)
+	s, state := &r.Status, assess.State(r.State)
 	switch {
-	case r.condition == untried || !r.Silent && s.LastScrape.IsZero():
+	case r.Severity == unknown || !r.Target.Silent && s.LastScrape.IsZero():
 		return "it was not tried yet."
 	case r.late(now):
 		return "this exporter has not asked it for " + age(now.Sub(s.LastScrape)) + "."
@@ -185,23 +185,23 @@ func gone(reason string) bool {
 // onceMissed says that the replica was fine so lately that not more than one
 // scrape can have failed since.
 func (r *replica) onceMissed(now time.Time) bool {
-	last := r.status.LastSuccess
-	return !last.IsZero() && now.Sub(last) <= 2*r.Interval+r.Timeout
+	last := r.Status.LastSuccess
+	return !last.IsZero() && now.Sub(last) <= 2*r.Target.Interval+r.Target.Timeout
 }
 
 // unready says that requests should go elsewhere. A replica that is ready and does
 // not serve is one whose canary fails.
 func (r *replica) unready(ignoreCanary bool) bool {
-	state := assess.State(r.status.State)
+	state := assess.State(r.State)
 	if ignoreCanary && state == assess.Ready {
 		return false
 	}
-	return r.condition == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
+	return r.Severity == broken || state == assess.Unknown || state == assess.Starting || state == assess.Draining
 }
 
 // stuck says that only a restart helps: no request is served and the server does
 // not end by itself.
 func (r *replica) stuck() bool {
-	state := assess.State(r.status.State)
+	state := assess.State(r.State)
 	return state == assess.Stalled || state == assess.Failing
 }

@@ -20,11 +20,8 @@ const (
 type problem struct {
 	*replica
 
-	// Since is how long it has been so, of the first one.
-	Since string
-	// Reason is a sentence, Runbook the address of what to do; empty where there
-	// is none.
-	Reason, Runbook string
+	// For is how long it has been so, of the first one.
+	For string
 	// Others are further replicas with the same problem, More how many are not
 	// named, at Link.
 	Others []*replica
@@ -34,15 +31,13 @@ type problem struct {
 
 // problems are those of replicas that come the worst first, with equal ones
 // together; more are the replicas whose problems are beyond the bound.
-func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more []*replica) {
-	clean, addresses := newScrubber(), regexp.MustCompile(addressPattern)
+func problems(all []*replica, now time.Time) (shown []*problem, more []*replica) {
 	byKind := map[string]*problem{}
 	for _, r := range all {
-		if r.condition != broken && r.condition != look {
+		if r.Severity != broken && r.Severity != look {
 			continue
 		}
-		reason := clean.text(wrong(&r.status))
-		key := strings.Join([]string{r.Word(), r.status.Runbook, anonymous(reason, r, addresses)}, "\x00")
+		key := strings.Join([]string{r.Word, r.Runbook, anonymous(r)}, "\x00")
 		if same := byKind[key]; same != nil {
 			same.add(r)
 			continue
@@ -51,29 +46,14 @@ func (s *Server) problems(all []*replica, now time.Time) (shown []*problem, more
 			more = append(more, r)
 			continue
 		}
-		p := &problem{replica: r, Reason: brief(sentence(reason)), Runbook: s.runbook(r.status.Runbook)}
-		if since := s.since(r); !since.IsZero() {
-			p.Since = age(now.Sub(since))
+		p := &problem{replica: r, Link: filter{State: stateOf(r)}.link()}
+		if !r.Since.IsZero() {
+			p.For = age(now.Sub(r.Since))
 		}
-		p.Link = filter{State: stateOf(r)}.link()
 		byKind[key] = p
 		shown = append(shown, p)
 	}
 	return shown, more
-}
-
-// since is when the verdict on a replica began, zero when that is not known. A
-// status dates its state only, which something wrong with a replica that is ready
-// does not change.
-func (s *Server) since(r *replica) time.Time {
-	if r.status.State != stateReady {
-		return r.status.StateSince
-	}
-	changes := s.history.Recent(r.Key()).Changes
-	if n := len(changes); n > 0 && changes[n-1].State == r.status.State && changes[n-1].Severity == r.status.Severity {
-		return changes[n-1].At
-	}
-	return time.Time{}
 }
 
 // wrong is the reason without what is fine about a replica that is ready, and
@@ -104,25 +84,26 @@ func (p *problem) add(r *replica) {
 // stateOf is the filter that finds replicas like this one: by severity where the
 // state does not say what is wrong.
 func stateOf(r *replica) string {
-	if r.status.State == stateReady {
-		return r.condition.String()
+	if r.State == stateReady {
+		return r.Severity
 	}
-	return r.status.State
+	return r.State
 }
 
-// addressPattern is an IPv4 address with a port.
-const addressPattern = `\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`
+// ipv4 is an IPv4 address with a port.
+var ipv4 = regexp.MustCompile(`\b\d+\.\d+\.\d+\.\d+(:\d+)?\b`)
 
 // anonymous is a reason without what only this replica has in it, so that equal
 // problems are seen to be equal.
-func anonymous(reason string, r *replica, addresses *regexp.Regexp) string {
-	for _, raw := range []string{r.MetricsURL, r.APIURL} {
+func anonymous(r *replica) string {
+	reason := wrong(&r.Status)
+	for _, raw := range []string{r.Target.MetricsURL, r.Target.APIURL} {
 		if u, err := url.Parse(raw); err == nil && u.Host != "" {
 			reason = strings.ReplaceAll(reason, u.Host, "*")
 			reason = strings.ReplaceAll(reason, u.Hostname(), "*")
 		}
 	}
-	return addresses.ReplaceAllString(reason, "*")
+	return ipv4.ReplaceAllString(reason, "*")
 }
 
 // runbook is the address of an entry; empty where there is none.

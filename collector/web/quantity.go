@@ -7,48 +7,46 @@ import (
 	"time"
 )
 
-// nothing is how a number that is not known is shown: never as 0.
-const nothing = "–"
+// Nothing is how a number that is not known is shown: never as 0.
+const Nothing = "–"
 
-// quantity is a number of a replica or of a sum of them.
-type quantity struct {
-	value float64
-	// partly is true of a sum of which some parts are not known.
+// sum is a number of several replicas.
+type sum struct {
+	value *float64
+	// partly is true where some parts are not known.
 	partly bool
 }
 
-// total adds up what is known.
-func total(values []float64) quantity {
-	q := quantity{value: math.NaN()}
-	for _, v := range values {
-		switch {
-		case math.IsNaN(v):
-			q.partly = true
-		case math.IsNaN(q.value):
-			q.value = v
-		default:
-			q.value += v
-		}
+// add adds what is known.
+func (s *sum) add(v *float64) {
+	switch {
+	case v == nil:
+		s.partly = true
+	case s.value == nil:
+		s.value = new(*v)
+	default:
+		*s.value += *v
 	}
-	return q
 }
-
-// Known is false where there is nothing to show.
-func (q quantity) Known() bool { return !math.IsNaN(q.value) }
 
 // String is a count or a rate.
-func (q quantity) String() string {
+func (s sum) String() string {
 	switch {
-	case !q.Known(), q.partly && q.value == 0: // At least nothing is no news.
-		return nothing
-	case q.partly:
-		return "≥ " + grouped(q.value)
+	case s.value == nil, s.partly && *s.value == 0: // At least nothing is no news.
+		return Nothing
+	case s.partly:
+		return "≥ " + grouped(*s.value)
 	}
-	return grouped(q.value)
+	return grouped(*s.value)
 }
 
-// count is the text of a count or a rate.
-func count(v float64) string { return quantity{value: v}.String() }
+// Count is the text of a count or a rate.
+func Count(v *float64) string {
+	if v == nil {
+		return Nothing
+	}
+	return grouped(*v)
+}
 
 // grouped writes a number without fractions, but for those below ten.
 func grouped(v float64) string {
@@ -77,34 +75,32 @@ func inGroups(digits string) string {
 	return sign + b.String()
 }
 
-// seconds writes a duration of a request.
-func seconds(v float64) string {
+// Seconds writes a duration of a request.
+func Seconds(v *float64) string {
 	switch {
-	case math.IsNaN(v):
-		return nothing
-	case v < 0.0995:
-		return strconv.FormatFloat(v*1000, 'f', 0, 64) + " ms"
-	case v < 9.95:
-		return strconv.FormatFloat(v, 'f', 2, 64) + " s"
-	default:
-		return grouped(math.Round(v)) + " s"
+	case v == nil:
+		return Nothing
+	case *v < 0.0995:
+		return strconv.FormatFloat(*v*1000, 'f', 0, 64) + " ms"
+	case *v < 9.95:
+		return strconv.FormatFloat(*v, 'f', 2, 64) + " s"
 	}
+	return grouped(math.Round(*v)) + " s"
 }
 
-// percent writes a share.
-func percent(v float64) string {
+// Percent writes a share.
+func Percent(v *float64) string {
 	switch {
-	case math.IsNaN(v):
-		return nothing
-	case v == 0:
+	case v == nil:
+		return Nothing
+	case *v == 0:
 		return "0 %"
-	case v < 0.001:
+	case *v < 0.001:
 		return "< 0.1 %"
-	case v < 0.0995:
-		return strconv.FormatFloat(v*100, 'f', 1, 64) + " %"
-	default:
-		return strconv.FormatFloat(v*100, 'f', 0, 64) + " %"
+	case *v < 0.0995:
+		return strconv.FormatFloat(*v*100, 'f', 1, 64) + " %"
 	}
+	return strconv.FormatFloat(*v*100, 'f', 0, 64) + " %"
 }
 
 // age says how old something is.
@@ -138,8 +134,5 @@ type gauge struct {
 
 // share makes a bar.
 func share(of float64, text string) gauge {
-	if math.IsNaN(of) {
-		return gauge{Text: text}
-	}
 	return gauge{Text: text, Width: int(math.Round(100 * min(max(of, 0), 1))), Hot: of >= 0.95, Known: true}
 }

@@ -2,8 +2,8 @@ package web
 
 import (
 	"cmp"
-	"math"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,83 +13,118 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
-// replica is one replica at one moment, as the pages of the fleet show it.
-type replica struct {
-	*target.Target
-
-	status    target.Status
-	condition condition
-	Figures   history.Figures
-	// Odd says that the versions are not those of most of the pool.
-	Odd bool
-	// mixed says that its pool has other kinds of servers too.
-	mixed bool
-	// Tokens and Waiting are drawn for the rows that are shown only.
-	Tokens, Waiting *spark
+// Replica is a row of the page of the fleet, for programs too.
+type Replica struct {
+	PoolID    string `json:"pool_id"`
+	ReplicaID string `json:"replica_id"`
+	Severity  string `json:"severity"`
+	State     string `json:"state"`
+	// Word is the state for people: one that is ready and yet has something wrong
+	// is not called ready.
+	Word   string `json:"word"`
+	Reason string `json:"reason,omitempty"`
+	// Since is when the verdict began.
+	Since   time.Time `json:"since,omitzero"`
+	Runbook string    `json:"runbook,omitempty"`
+	Engine  string    `json:"engine,omitempty"`
+	// Version is that of the server, TRTLLM that of TensorRT-LLM where it has one of
+	// its own; Differs says that they are not those of most of the pool.
+	Version string `json:"version,omitempty"`
+	TRTLLM  string `json:"trtllm_version,omitempty"`
+	Differs bool   `json:"differs,omitempty"`
+	history.Figures
 }
 
-// judged is a replica with what the verdict on it says.
-func judged(slot *snapshot.Slot) *replica {
-	r := &replica{Target: slot.Target(), status: slot.Status()}
-	r.condition = conditionOf(&r.status.Verdict)
+// replica is one replica at one moment.
+type replica struct {
+	Replica
+
+	Target *target.Target
+	// Status is without secrets.
+	Status target.Status
+	// mixed says that its pool has other kinds of servers too.
+	mixed bool
+	// TokensDrawn and WaitingDrawn are there for the rows that are shown only.
+	TokensDrawn, WaitingDrawn *spark
+	// Differing are the families of which the page says something else; for /targets only.
+	Differing []difference
+}
+
+// readReplica copies what is known of a replica, without its numbers.
+func (s *Server) readReplica(slot *snapshot.Slot) *replica {
+	r := &replica{Target: slot.Target(), Status: scrubbed(slot.Status())}
+	severity := severityOf(&r.Status.Verdict)
+	r.Replica = Replica{
+		PoolID: r.Target.PoolID, ReplicaID: r.Target.ReplicaID,
+		Severity: severity, State: r.Status.State, Word: stateWord(r.Status.State, severity),
+		Reason: brief(sentence(wrong(&r.Status))), Since: s.since(r), Runbook: s.runbook(r.Status.Runbook),
+		Engine: known(r.Status.DetectedEngine), Version: cmp.Or(known(r.Status.EngineVersion), known(r.Status.TRTLLMVersion)),
+	}
+	if !r.Target.Auto() {
+		r.Engine = r.Target.Engine
+	}
+	if library := known(r.Status.TRTLLMVersion); library != r.Version {
+		r.TRTLLM = library
+	}
 	return r
 }
 
-// counts says whether it is one of those that serve or do not: of what has no state
-// of its own neither is said.
-func (r *replica) counts() bool { return r.status.State != string(assess.Silent) }
+// readReplicas copies what is known of all replicas, in the order of their keys.
+func (s *Server) readReplicas() []*replica {
+	slots := s.opts.Store.Slots()
+	all := make([]*replica, len(slots))
+	for i, slot := range slots {
+		all[i] = s.readReplica(slot)
+	}
+	return all
+}
+
+// since is when the verdict on a replica began, zero when that is not known. A
+// status dates its state only, which something wrong with a replica that is ready
+// does not change.
+func (s *Server) since(r *replica) time.Time {
+	if r.Status.State != stateReady {
+		return r.Status.StateSince
+	}
+	return moment(s.history.Since(r.Key(), r.Status.State, r.Status.Severity))
+}
+
+// Key names the replica in a query.
+func (r *replica) Key() string { return r.Target.Key() }
+
+// counted reports whether the replica is among those that serve or do not: neither is
+// said of what has no state of its own.
+func (r *replica) counted() bool { return r.State != string(assess.Silent) }
 
 // serves reports whether it answers requests: it is ready, or its API is and its page
 // cannot be read, and no request of the canary says otherwise.
 func (r *replica) serves() bool {
-	state := assess.State(r.status.State)
-	return r.condition != broken && (state == assess.Ready || state == assess.Blind)
+	state := assess.State(r.State)
+	return r.Severity != broken && (state == assess.Ready || state == assess.Blind)
 }
-
-// readReplica copies what is known of a replica.
-func (s *Server) readReplica(slot *snapshot.Slot) *replica {
-	r := judged(slot)
-	r.Figures = s.history.Figures(slot)
-	return r
-}
-
-// Tone and Word say what the replica is doing, in colour and in words.
-func (r *replica) Tone() string { return r.condition.Tone() }
-
-// Word is the state for people.
-func (r *replica) Word() string { return stateWord(&r.status.Verdict, r.condition) }
 
 // Page is the address of the replica's own page.
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
 
-// Running is the requests that run, of those that may.
-func (r *replica) Running() gauge {
-	f := &r.Figures
-	text := count(f.Running)
-	if !math.IsNaN(f.Running) && !math.IsNaN(f.Limit) {
-		return share(f.Running/max(f.Limit, 1), text+" / "+grouped(f.Limit))
+// RunningBar is the requests that run, of those that may.
+func (r *replica) RunningBar() gauge {
+	text := Count(r.Running)
+	if r.Running == nil || r.Limit == nil {
+		return gauge{Text: text}
 	}
-	return gauge{Text: text}
+	return share(*r.Running/max(*r.Limit, 1), text+" / "+grouped(*r.Limit))
 }
 
-// Cache is the use of the KV cache.
-func (r *replica) Cache() gauge { return share(r.Figures.Cache, percent(r.Figures.Cache)) }
-
-// Fails says whether the share of requests that the server failed is worth a colour.
-func (r *replica) Fails() bool { return r.Figures.Failed >= 0.01 }
-
-// Server is the version of the server, of TensorRT-LLM where only that is known.
-func (r *replica) Server() string {
-	return cmp.Or(known(r.status.EngineVersion), known(r.status.TRTLLMVersion), nothing)
-}
-
-// Library is the version of TensorRT-LLM where the server has one of its own.
-func (r *replica) Library() string {
-	if v := known(r.status.TRTLLMVersion); v != r.Server() {
-		return v
+// CacheBar is the use of the KV cache.
+func (r *replica) CacheBar() gauge {
+	if r.Cache == nil {
+		return gauge{Text: Nothing}
 	}
-	return ""
+	return share(*r.Cache, Percent(r.Cache))
 }
+
+// Fails reports whether the share of requests that the server failed is worth a colour.
+func (r *replica) Fails() bool { return r.Failed != nil && *r.Failed >= 0.01 }
 
 // NamedKind is the name of the kind of server in a pool of several kinds, where a version alone
 // does not say what it is a version of.
@@ -97,13 +132,11 @@ func (r *replica) NamedKind() string {
 	if !r.mixed {
 		return ""
 	}
-	return r.kind()
+	return r.Engine
 }
 
 // release is equal for replicas of equal versions; empty where none is known.
-func (r *replica) release() string {
-	return strings.TrimSpace(strings.TrimPrefix(r.Server(), nothing) + " " + r.Library())
-}
+func (r *replica) release() string { return strings.TrimSpace(r.Version + " " + r.TRTLLM) }
 
 // known is a version or a kind, empty when it is not known.
 func known(word string) string {
@@ -113,34 +146,22 @@ func known(word string) string {
 	return word
 }
 
-// matches says whether a filter takes the replica, by what is shown of it.
-func (r *replica) matches(f *filter, clean scrubber) bool {
-	if f.Pool != "" && r.PoolID != f.Pool {
+// matches reports whether a filter takes the replica, by what is shown of it.
+func (r *replica) matches(f *filter) bool {
+	if f.Pool != "" && r.PoolID != f.Pool || f.State != "" && f.State != r.Severity && f.State != r.State {
 		return false
-	}
-	if f.State != "" && f.State != r.condition.String() && f.State != r.status.State {
-		return false
-	}
-	if f.Text == "" {
-		return true
 	}
 	word := strings.ToLower(f.Text)
-	for _, text := range []string{r.PoolID, r.ReplicaID, r.Word(), r.release(), clean.text(r.status.StateReason), r.status.DetectedEngine, address(r.MetricsURL)} {
-		if strings.Contains(strings.ToLower(text), word) {
-			return true
-		}
+	texts := []string{r.PoolID, r.ReplicaID, r.Word, r.release(), r.Status.StateReason, r.Status.DetectedEngine, address(r.Target.MetricsURL)}
+	for name, value := range r.Target.Labels {
+		texts = append(texts, name+"="+value)
 	}
-	for name, value := range r.Labels {
-		if strings.Contains(strings.ToLower(name+"="+value), word) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
 // compareReplicas orders the worst first, and by name what is as bad.
 func compareReplicas(a, b *replica) int {
-	return cmp.Or(cmp.Compare(a.condition, b.condition), cmp.Compare(stateRank(a.status.State), stateRank(b.status.State)),
+	return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)),
 		CompareNames(a.PoolID, b.PoolID), CompareNames(a.ReplicaID, b.ReplicaID))
 }
 
@@ -148,8 +169,8 @@ func compareReplicas(a, b *replica) int {
 func markMixed(pool []*replica) {
 	kinds := map[string]bool{}
 	for _, r := range pool {
-		if kind := r.kind(); kind != "" {
-			kinds[kind] = true
+		if r.Engine != "" {
+			kinds[r.Engine] = true
 		}
 	}
 	for _, r := range pool {
@@ -161,33 +182,27 @@ func markMixed(pool []*replica) {
 // that are the same kind of server; where no version has a majority, all that are
 // known.
 func markOdd(pool []*replica) {
-	count, versions, kinds := map[[2]string]int{}, map[string]int{}, map[string]int{}
+	byKind := map[string]map[string]int{}
 	for _, r := range pool {
 		if v := r.release(); v != "" {
-			key := [2]string{r.kind(), v}
-			if count[key] == 0 {
-				kinds[r.kind()]++
+			if byKind[r.Engine] == nil {
+				byKind[r.Engine] = map[string]int{}
 			}
-			count[key]++
-			versions[r.kind()]++
+			byKind[r.Engine][v]++
 		}
 	}
 	for _, r := range pool {
-		n := count[[2]string{r.kind(), r.release()}]
-		r.Odd = n > 0 && kinds[r.kind()] > 1 && 2*n <= versions[r.kind()]
+		all := 0
+		for _, n := range byKind[r.Engine] {
+			all += n
+		}
+		n := byKind[r.Engine][r.release()]
+		r.Differs = n > 0 && len(byKind[r.Engine]) > 1 && 2*n <= all
 	}
 }
 
-// kind is that of the server, as far as it is known.
-func (r *replica) kind() string {
-	if !r.Auto() {
-		return r.Engine
-	}
-	return known(r.status.DetectedEngine)
-}
-
-// late says that the replica should have been asked again by now.
+// late reports whether the replica should have been asked again by now.
 func (r *replica) late(now time.Time) bool {
-	last := r.status.LastScrape
-	return !r.Silent && !last.IsZero() && now.Sub(last) > 3*r.Interval+r.Timeout
+	last := r.Status.LastScrape
+	return !r.Target.Silent && !last.IsZero() && now.Sub(last) > 3*r.Target.Interval+r.Target.Timeout
 }

@@ -15,16 +15,72 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
+// Detail is what /replica says, for programs too:
+// /replica?target=POOL/REPLICA&format=json.
+type Detail struct {
+	Replica
+
+	// Scraped says how the scrapes of the replica went, Page is where.
+	Scraped string `json:"scraped"`
+	Page    string `json:"page"`
+	// Labels are those that the exporter adds to its series.
+	Labels []Origin `json:"labels"`
+	// Changes are its states, the newest first, as far as this exporter remembers.
+	Changes []Change `json:"changes,omitempty"`
+	// Failure is the last scrape that failed; nil when none did.
+	Failure *Failure `json:"last_failure,omitempty"`
+	// Lists are what the server does not expose, what is not as expected, and so on.
+	Lists    []Checks  `json:"lists,omitempty"`
+	Commands []Command `json:"commands,omitempty"`
+}
+
+// Origin is a label of a replica's series with where its value comes from.
+type Origin struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	From  string `json:"from"`
+}
+
+// Change is a line of the history of states.
+type Change struct {
+	At       string `json:"at"`
+	Lasted   string `json:"lasted"`
+	Word     string `json:"word"`
+	Severity string `json:"-"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// Failure is the last scrape that failed.
+type Failure struct {
+	At     string `json:"at"`
+	Reason string `json:"reason,omitempty"`
+	Text   string `json:"text"`
+	// Over says that scrapes have succeeded since.
+	Over bool `json:"over"`
+}
+
+// Checks is a list of checks with those that are not met.
+type Checks struct {
+	// Title is what not being met means, Others how many are met.
+	Title  string         `json:"title"`
+	Others string         `json:"others,omitempty"`
+	NotOK  []target.Check `json:"checks"`
+}
+
+// Command is one that repeats what the exporter does.
+type Command struct {
+	What string `json:"what"`
+	Line string `json:"line"`
+}
+
 // replicaView is the page of one replica.
 type replicaView struct {
 	frame
-	*replica
+	Detail
 
-	// State has what the JSON of /targets says of the replica, without secrets.
-	State targetState
-	// Reason, Since and Runbook are why it is in that state.
-	Reason, Since, Runbook string
-	evidence
+	Row *replica
+	// For is how long the verdict has lasted; empty where that is not known.
+	For     string
 	Refresh int
 }
 
@@ -40,7 +96,7 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
 	v := s.replicaView(slot, time.Now())
 	if wantsJSON(r) {
-		writeJSON(w, s.detail(v))
+		writeJSON(w, &v.Detail)
 		return
 	}
 	s.render(w, "replica.html", v)
@@ -58,48 +114,32 @@ func (s *Server) slot(key string) *snapshot.Slot {
 
 // replicaView is what is known of a replica at that moment.
 func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
-	clean := newScrubber()
 	r := s.readReplica(slot)
-	r.Odd = s.odd(r)
+	r.Figures, r.Reason = s.history.Figures(slot), sentence(r.Status.StateReason)
+	pool := slices.DeleteFunc(s.readReplicas(), func(o *replica) bool { return o.PoolID != r.PoolID || o.ReplicaID == r.ReplicaID })
+	markOdd(append(pool, r))
 	recent := drawAll([]*replica{r}, s.history)[0]
-	v := &replicaView{
-		frame: s.frame(r.Key()+" – trtllm_exporter", now), replica: r,
-		State:  readTarget(r.Target, r.status, clean),
-		Reason: sentence(clean.text(r.status.StateReason)), Runbook: s.runbook(r.status.Runbook),
-		Refresh: int(history.Every.Seconds()),
+	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Refresh: int(history.Every.Seconds())}
+	if !r.Since.IsZero() {
+		v.For = age(now.Sub(r.Since))
 	}
-	if since := s.since(r); !since.IsZero() {
-		v.Since = age(now.Sub(since))
-	}
-	v.evidence = evidence{
-		Labels: origins(r), Changes: changes(recent.Changes, clean, now), Failure: lastFailure(r, &recent, clean, v),
-		Lists: notMet(v.State.Checks), Commands: commands(r),
+	v.Detail = Detail{
+		Replica: r.Replica, Scraped: v.scraped(), Page: address(r.Status.PageURL),
+		Labels: origins(r), Changes: changes(recent.Changes, now), Failure: v.lastFailure(&recent),
+		Lists: notMet(r.Status.Checks), Commands: commands(r),
 	}
 	return v
 }
 
-// odd says whether the versions of the replica are not those of most of its pool.
-func (s *Server) odd(r *replica) bool {
-	pool := []*replica{r}
-	for _, other := range s.judged() {
-		if other.PoolID == r.PoolID && other.ReplicaID != r.ReplicaID {
-			pool = append(pool, other)
-		}
-	}
-	markOdd(pool)
-	return r.Odd
-}
-
 // changes are the history of states, the newest first.
-func changes(past []history.Change, clean scrubber, now time.Time) []Change {
+func changes(past []history.Change, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	until := now
 	for _, c := range slices.Backward(past) {
-		v := target.Verdict{State: c.State, Severity: c.Severity}
-		condition := conditionOf(&v)
+		severity := severityOf(&target.Verdict{Severity: c.Severity})
 		all = append(all, Change{
-			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(&v, condition), Tone: condition.Tone(),
-			Reason: sentence(clean.text(c.Reason)),
+			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(c.State, severity), Severity: severity,
+			Reason: sentence(scrub(c.Reason)),
 		})
 		until = c.At
 	}
@@ -108,12 +148,12 @@ func changes(past []history.Change, clean scrubber, now time.Time) []Change {
 
 // lastFailure is that of the status, or one that is over and was noted; nil when
 // there was none.
-func lastFailure(r *replica, recent *history.Recent, clean scrubber, v *replicaView) *Failure {
-	if s := &r.status; s.LastError != "" {
-		return &Failure{At: v.Ago(s.LastScrape), Reason: s.LastReason, Text: clean.text(s.LastError)}
+func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
+	if s := &v.Row.Status; s.LastError != "" {
+		return &Failure{At: v.Ago(s.LastScrape), Reason: s.LastReason, Text: s.LastError}
 	}
 	if f := &recent.Failure; f.Text != "" {
-		return &Failure{At: v.Ago(f.At), Reason: f.Reason, Text: clean.text(f.Text), Over: true}
+		return &Failure{At: v.Ago(f.At), Reason: f.Reason, Text: scrub(f.Text), Over: true}
 	}
 	return nil
 }
@@ -130,15 +170,12 @@ func notMet(lists []target.CheckList) []Checks {
 	for _, list := range lists {
 		title := titles[list.Name]
 		c := Checks{Title: cmp.Or(title[0], list.Name)}
-		met := 0
 		for _, one := range list.Checks {
-			if one.OK {
-				met++
-				continue
+			if !one.OK {
+				c.NotOK = append(c.NotOK, one)
 			}
-			c.NotOK = append(c.NotOK, one)
 		}
-		if met > 0 {
+		if met := len(list.Checks) - len(c.NotOK); met > 0 {
 			c.Others = plural(met, title[1], title[2])
 		}
 		if len(c.NotOK) > 0 {
@@ -154,20 +191,20 @@ func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC"
 // PoolLink is the address of the pool.
 func (v *replicaView) PoolLink() string { return filter{Pool: v.PoolID}.link() }
 
-// Scraped says how the scrapes of the replica went.
-func (v *replicaView) Scraped() string {
-	t := &v.State
-	if t.LastScrape.IsZero() {
-		if v.Silent {
+// scraped says how the scrapes of the replica went.
+func (v *replicaView) scraped() string {
+	t, s := v.Row.Target, &v.Row.Status
+	if s.LastScrape.IsZero() {
+		if t.Silent {
 			return "never: it binds no port"
 		}
 		return "not yet"
 	}
-	said := []string{v.Ago(t.LastScrape), "took " + t.Took(), "every " + v.Interval.String()}
-	if t.Failures > 0 {
-		said = append(said, inGroups(strconv.FormatUint(t.Failures, 10))+" of "+inGroups(strconv.FormatUint(t.Scrapes, 10))+" failed")
+	said := []string{v.Ago(s.LastScrape), "took " + v.Row.Took(), "every " + t.Interval.String()}
+	if s.Failures > 0 {
+		said = append(said, inGroups(strconv.FormatUint(s.Failures, 10))+" of "+inGroups(strconv.FormatUint(s.Scrapes, 10))+" failed")
 	} else {
-		said = append(said, plural(int(t.Scrapes), "scrape", "scrapes")+", none failed")
+		said = append(said, plural(int(s.Scrapes), "scrape", "scrapes")+", none failed")
 	}
 	return strings.Join(said, ", ")
 }

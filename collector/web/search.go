@@ -15,15 +15,14 @@ func (s search) Sentence() string { return sentence(cmp.Or(s.Waiting(), s.Proble
 // searches are what discovery found of every pool, without secrets; what
 // relabeling dropped is left out unless it is asked for.
 func (s *Server) searches(dropped bool) []target.Search {
-	clean := newScrubber()
 	all := s.opts.Searches()
 	for i := range all {
 		search := &all[i]
-		if search.Error = clean.text(search.Error); !dropped {
+		if search.Error = scrub(search.Error); !dropped {
 			search.Drops = nil
 		}
 		for j := range search.Sources {
-			search.Sources[j].LastError = clean.text(search.Sources[j].LastError)
+			search.Sources[j].LastError = scrub(search.Sources[j].LastError)
 		}
 	}
 	return all

@@ -1,64 +1,68 @@
 package web
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// targetState is one replica as /targets shows it. What is not known is left
-// out of the JSON.
+// targetState is one replica as the JSON of /targets has it. What is not known is left
+// out.
 type targetState struct {
-	PoolID    string        `json:"pool_id"`
-	ReplicaID string        `json:"replica_id"`
-	Health    target.Health `json:"health"`
-	target.Verdict
-	serverState
-	MetricsURL string            `json:"metrics_url"`
-	APIURL     string            `json:"api_url,omitempty"`
-	Labels     map[string]string `json:"labels,omitempty"`
-	scrapeState
-	Differs []difference `json:"differs,omitempty"`
-	knownState
+	*target.Target
+	target.Status
+
+	Interval     float64      `json:"scrape_interval_seconds"`
+	Timeout      float64      `json:"scrape_timeout_seconds"`
+	LastDuration *float64     `json:"last_scrape_duration_seconds,omitempty"`
+	Differs      []difference `json:"differs,omitempty"`
 }
 
-// serverState is what its server is.
-type serverState struct {
-	Engine         string `json:"engine"`
-	DetectedEngine string `json:"detected_engine,omitempty"`
-	EngineEvidence string `json:"engine_evidence,omitempty"`
-	EngineVersion  string `json:"engine_version,omitempty"`
-	TRTLLMVersion  string `json:"trtllm_version,omitempty"`
-	VersionSource  string `json:"trtllm_version_source,omitempty"`
+// MarshalJSON puts each list of checks that is not empty under its name.
+func (t targetState) MarshalJSON() ([]byte, error) {
+	type plain targetState
+	text, err := json.Marshal(plain(t))
+	for _, list := range t.Checks {
+		if err == nil && len(list.Checks) > 0 {
+			var checks []byte
+			checks, err = json.Marshal(list.Checks)
+			text = fmt.Appendf(text[:len(text)-1], ",%q:%s}", list.Name, checks)
+		}
+	}
+	return text, err
 }
 
-// scrapeState is how it is scraped.
-type scrapeState struct {
-	Interval     float64   `json:"scrape_interval_seconds"`
-	Timeout      float64   `json:"scrape_timeout_seconds"`
-	LastScrape   time.Time `json:"last_scrape,omitzero"`
-	LastSuccess  time.Time `json:"last_success,omitzero"`
-	LastDuration *float64  `json:"last_scrape_duration_seconds,omitempty"`
-	LastReason   string    `json:"last_failure_reason,omitempty"`
-	LastError    string    `json:"last_error,omitempty"`
-	Samples      int       `json:"samples"`
-	BodyBytes    int64     `json:"body_bytes"`
-	Scrapes      uint64    `json:"scrapes"`
-	Failures     uint64    `json:"scrape_failures"`
-	LeftOut      []string  `json:"left_out,omitempty"`
+// targetsDocument is the JSON of /targets.
+type targetsDocument struct {
+	Summary  counts          `json:"summary"`
+	Searches []target.Search `json:"discovery,omitempty"`
+	Targets  []targetState   `json:"targets"`
 }
 
-// poolState is one pool with its replicas.
-type poolState struct {
+// targetsView is /targets for people.
+type targetsView struct {
+	frame
+
+	Verdict  Verdict
+	Summary  counts
+	Searches []search
+	Pools    []targetsOfPool
+}
+
+// targetsOfPool is one pool with its replicas.
+type targetsOfPool struct {
 	PoolID  string
-	Targets []targetState
+	Targets []*replica
 	counts
 }
 
-// counts sums replicas up.
+// counts sums up how the last scrapes went.
 type counts struct {
 	Total   int `json:"total"`
 	Up      int `json:"up"`
@@ -78,30 +82,27 @@ func (c *counts) add(h target.Health) {
 	}
 }
 
-// targetsDocument is the JSON of /targets.
-type targetsDocument struct {
-	Summary  counts          `json:"summary"`
-	Searches []target.Search `json:"discovery,omitempty"`
-	Targets  []targetState   `json:"targets"`
-}
-
 // serveTargets shows every replica as HTML, or as JSON to who asks for it by
 // ?format=json or by the Accept header; with ?dropped also what relabeling dropped.
 func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	doc := readTargets(s.opts.Store.Slots())
-	for i := range doc.Targets {
-		doc.Targets[i].Differs = s.pages.differences.ofTarget(doc.Targets[i].Key())
-	}
-	doc.Searches = s.searches(r.URL.Query().Has("dropped"))
+	all, now := s.readReplicas(), time.Now()
+	searches := s.searches(r.URL.Query().Has("dropped"))
+	pools, summary := targetsByPool(all)
 	if wantsJSON(r) {
+		doc := targetsDocument{Summary: summary, Searches: searches, Targets: make([]targetState, len(all))}
+		for i, r := range all {
+			doc.Targets[i] = r.state(s.pages.differences.ofTarget(r.Key()))
+		}
 		writeJSON(w, doc)
 		return
 	}
-	now := time.Now()
-	s.render(w, "targets.html", &pageView{
+	for _, r := range all {
+		r.Differing = s.pages.differences.ofTarget(r.Key())
+	}
+	s.render(w, "targets.html", &targetsView{
 		frame:   s.frame("Targets - trtllm_exporter", now),
-		Verdict: judgeFleet(s.judged(), now), Summary: doc.Summary, Pools: byPool(doc.Targets), Searches: searchViews(doc.Searches),
+		Verdict: judgeFleet(all, now), Summary: summary, Pools: pools, Searches: searchViews(searches),
 	})
 }
 
@@ -114,40 +115,16 @@ func wantsJSON(r *http.Request) bool {
 	return strings.Contains(accept, "application/json") && !strings.Contains(accept, "text/html")
 }
 
-// readTargets copies the state of all replicas, in the order of their keys.
-func readTargets(slots []*snapshot.Slot) targetsDocument {
-	doc := targetsDocument{Targets: make([]targetState, 0, len(slots))}
-	clean := newScrubber()
-	for _, slot := range slots {
-		t := readTarget(slot.Target(), slot.Status(), clean)
-		doc.Summary.add(t.Health)
-		doc.Targets = append(doc.Targets, t)
-	}
-	return doc
-}
-
-// readTarget copies the state of one replica without secrets.
-func readTarget(t *target.Target, status target.Status, clean scrubber) targetState {
-	state := targetState{
-		PoolID: t.PoolID, ReplicaID: t.ReplicaID, Health: status.Health,
-		Verdict:     status.Verdict,
-		serverState: serverState{Engine: t.Engine, DetectedEngine: status.DetectedEngine, EngineEvidence: status.EngineEvidence, EngineVersion: status.EngineVersion, TRTLLMVersion: status.TRTLLMVersion, VersionSource: status.VersionSource},
-		MetricsURL:  address(t.MetricsURL), Labels: t.Labels,
-		scrapeState: scrapeState{Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(), LastScrape: moment(status.LastScrape), LastSuccess: moment(status.LastSuccess), LastReason: status.LastReason, LastError: clean.text(status.LastError), Samples: status.Samples, BodyBytes: status.BodyBytes, Scrapes: status.Scrapes, Failures: status.Failures},
-	}
-	state.StateReason, state.StateSince = clean.text(status.StateReason), moment(status.StateSince)
-	for _, what := range status.LeftOut {
-		state.LeftOut = append(state.LeftOut, clean.text(what))
-	}
-	state.knownState = readKnown(t, &status, clean)
-	if state.Health == "" {
-		state.Health = target.HealthUnknown
-	}
+// state is the replica as the JSON of /targets has it.
+func (r *replica) state(differs []difference) targetState {
+	t := *r.Target
+	t.MetricsURL = address(t.MetricsURL)
 	if t.APIURL != "" {
-		state.APIURL = address(t.APIURL)
+		t.APIURL = address(t.APIURL)
 	}
-	if !status.LastScrape.IsZero() {
-		state.LastDuration = new(status.LastDuration.Seconds())
+	state := targetState{Target: &t, Status: r.Status, Interval: t.Interval.Seconds(), Timeout: t.Timeout.Seconds(), Differs: differs}
+	if !r.Status.LastScrape.IsZero() {
+		state.LastDuration = new(r.Status.LastDuration.Seconds())
 	}
 	return state
 }
@@ -155,20 +132,101 @@ func readTarget(t *target.Target, status target.Status, clean scrubber) targetSt
 // moment is a time as JSON has it.
 func moment(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// byPool groups replicas, which come in the order of their keys: those of a pool may
-// have others between them where the name of a pool has a slash.
-func byPool(targets []targetState) []poolState {
-	var pools []poolState
+// targetsByPool groups replicas, which come in the order of their keys: those of a pool
+// may have others between them where the name of a pool has a slash.
+func targetsByPool(all []*replica) (pools []targetsOfPool, summary counts) {
 	places := map[string]int{}
-	for _, t := range targets {
-		at, begun := places[t.PoolID]
+	for _, r := range all {
+		at, begun := places[r.PoolID]
 		if !begun {
 			at = len(pools)
-			places[t.PoolID], pools = at, append(pools, poolState{PoolID: t.PoolID})
+			places[r.PoolID], pools = at, append(pools, targetsOfPool{PoolID: r.PoolID})
 		}
-		pool := &pools[at]
-		pool.Targets = append(pool.Targets, t)
-		pool.add(t.Health)
+		pools[at].Targets = append(pools[at].Targets, r)
+		pools[at].add(r.Status.Health)
+		summary.add(r.Status.Health)
 	}
-	return pools
+	return pools, summary
+}
+
+// Took is the duration of the last scrape.
+func (r *replica) Took() string {
+	switch d := r.Status.LastDuration.Seconds(); {
+	case r.Status.LastScrape.IsZero():
+		return ""
+	case d >= 1:
+		return strconv.FormatFloat(d, 'f', 2, 64) + " s"
+	default:
+		return strconv.FormatFloat(d*1000, 'f', 1, 64) + " ms"
+	}
+}
+
+// MetricsURL is where its page is looked for, without secrets.
+func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
+
+// Known is a version that is known, empty for one that is not.
+func (*replica) Known(version string) string { return known(version) }
+
+// VersionSource says in words where the TensorRT-LLM version comes from.
+func (r *replica) VersionSource() string {
+	return strings.ReplaceAll(known(r.Status.VersionSource), "_", " ")
+}
+
+// EngineSource says whether the kind was configured or found out.
+func (r *replica) EngineSource() string {
+	detected := known(r.Status.DetectedEngine)
+	switch {
+	case r.Target.Auto() && detected != "":
+		return "detected"
+	case r.Target.Auto():
+		return ""
+	case detected != "" && detected != r.Engine:
+		return "configured, looks like " + detected
+	}
+	return "configured"
+}
+
+// Samples is the number of samples of the last page; empty where it could not be read.
+func (r *replica) Samples() string {
+	if !r.IsUp() {
+		return ""
+	}
+	return inGroups(strconv.Itoa(r.Status.Samples))
+}
+
+// IsUp reports whether the last scrape was good.
+func (r *replica) IsUp() bool { return r.Status.Health == target.HealthUp }
+
+// Note explains what is wrong with a replica, or why it does not serve, unless the
+// error of its scrape does.
+func (r *replica) Note() string {
+	if r.Status.LastError != "" || r.State == stateReady && r.Severity == fine {
+		return ""
+	}
+	return r.Status.StateReason
+}
+
+// NotMet are all checks that are not met, with their reasons.
+func (r *replica) NotMet() []target.Check {
+	var all []target.Check
+	for _, list := range r.Status.Checks {
+		for _, c := range list.Checks {
+			if !c.OK {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
+}
+
+// Summary names the checks that are not met, by list.
+func (r *replica) Summary() []string {
+	var clauses []string
+	for _, list := range assess.Lists() {
+		names := target.NotMet(target.ListOf(r.Status.Checks, list.Name))
+		if list.Clause != "" && len(names) > 0 {
+			clauses = append(clauses, list.Clause+": "+strings.Join(names, ", "))
+		}
+	}
+	return clauses
 }

@@ -6,29 +6,27 @@ import (
 	"time"
 )
 
-// verdict is what is said of the whole fleet.
-type verdict struct {
-	Verdict
-
-	severity condition
-	// Headline is the worst that is true, Rest what else is not fine.
-	Headline, Rest string
+// Verdict is what is said of the whole fleet.
+type Verdict struct {
+	// Severity is that of the worst replica: broken, look, unknown or ok.
+	Severity string `json:"severity"`
+	Sentence string `json:"sentence"`
+	// Age says how old the data is, Late that it is older than it should be.
+	Age  string `json:"age,omitempty"`
+	Late bool   `json:"late,omitempty"`
+	// Headline is the front of the sentence, the worst that is true; Rest what else is
+	// not fine.
+	Headline string `json:"-"`
+	Rest     string `json:"-"`
 }
 
-// Tone is the colour of the sentence.
-func (v *verdict) Tone() string { return v.severity.Tone() }
-
 // judgeFleet sums the verdicts on all replicas up.
-func judgeFleet(all []*replica, now time.Time) verdict {
-	var count tally
-	var v verdict
+func judgeFleet(all []*replica, now time.Time) Verdict {
+	var v Verdict
 	var oldest time.Time
 	late := 0
 	for _, r := range all {
-		if r.counts() {
-			count.add(r)
-		}
-		if at := r.status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
+		if at := r.Status.LastScrape; !at.IsZero() && (oldest.IsZero() || at.Before(oldest)) {
 			oldest = at
 		}
 		if r.late(now) {
@@ -41,12 +39,12 @@ func judgeFleet(all []*replica, now time.Time) verdict {
 	if v.Late = late > 0; v.Late {
 		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
 	}
-	v.speak(&count)
+	v.speak(tallyOf(all))
 	return v
 }
 
 // speak puts counts into words.
-func (v *verdict) speak(count *tally) {
+func (v *Verdict) speak(count *tally) {
 	total := count.total()
 	said := count.others([4][2]string{
 		{" does not serve.", " do not serve."},
@@ -54,10 +52,10 @@ func (v *verdict) speak(count *tally) {
 		{" needs a look.", " need a look."},
 		{" was not tried yet.", " were not tried yet."},
 	})
-	v.severity = count.worst()
+	v.Severity = count.worst()
 	switch {
 	case total == 0:
-		said, v.severity = []string{"No replica is known."}, untried
+		said, v.Severity = []string{"No replica is known."}, unknown
 	case len(said) == 0 && total == 1:
 		said = []string{"The one replica serves."}
 	case len(said) == 0:
@@ -69,44 +67,58 @@ func (v *verdict) speak(count *tally) {
 		said[0] = worst + " of " + plural(total, "replica", "replicas") + " " + is
 	}
 	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
-	v.Severity, v.Sentence = v.severity.String(), strings.Join(said, " ")
+	v.Sentence = strings.Join(said, " ")
 }
 
-// tally counts replicas: by condition, and apart from these those that need a look and
+// tally counts replicas: by severity, and apart from these those that need a look and
 // serve nothing, for they start or end.
 type tally struct {
-	by       [fine + 1]int
+	by       map[string]int
 	changing int
 }
 
-// add counts a replica.
-func (t *tally) add(r *replica) {
-	if r.condition == look && !r.serves() {
-		t.changing++
-		return
+// tallyOf counts replicas that have a state of their own.
+func tallyOf(all []*replica) *tally {
+	t := &tally{by: map[string]int{}}
+	for _, r := range all {
+		switch {
+		case !r.counted():
+		case r.Severity == look && !r.serves():
+			t.changing++
+		default:
+			t.by[r.Severity]++
+		}
 	}
-	t.by[r.condition]++
+	return t
 }
 
 // total is how many were counted, serving how many of them answer requests.
-func (t *tally) total() int   { return t.changing + t.by[broken] + t.by[untried] + t.serving() }
+func (t *tally) total() int   { return t.changing + t.by[broken] + t.by[unknown] + t.serving() }
 func (t *tally) serving() int { return t.by[look] + t.by[fine] }
 
-// worst is the condition of the worst replica.
-func (t *tally) worst() condition {
-	for c, n := range t.by {
-		if n > 0 || condition(c) == look && t.changing > 0 {
-			return condition(c)
+// worst is the severity of the worst replica.
+func (t *tally) worst() string {
+	for _, s := range severities() {
+		if t.by[s] > 0 || s == look && t.changing > 0 {
+			return s
 		}
 	}
 	return fine
+}
+
+// text says how many serve, and of all that are not fine why.
+func (t *tally) text() string {
+	serving := inGroups(strconv.Itoa(t.serving())) + " of " + inGroups(strconv.Itoa(t.total())) + " serving"
+	return strings.Join(append([]string{serving}, t.others([4][2]string{
+		{" does not", " do not"}, {" starting or ending", " starting or ending"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
+	})...), ", ")
 }
 
 // others are how many replicas are anything but fine, the worst first, with the words
 // for one and for many.
 func (t *tally) others(words [4][2]string) []string {
 	var said []string
-	for i, n := range []int{t.by[broken], t.changing, t.by[look], t.by[untried]} {
+	for i, n := range []int{t.by[broken], t.changing, t.by[look], t.by[unknown]} {
 		if n > 0 {
 			said = append(said, inGroups(strconv.Itoa(n))+verb(n, words[i][0], words[i][1]))
 		}

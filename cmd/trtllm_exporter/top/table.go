@@ -42,7 +42,7 @@ func columns() []column {
 // version is that of the server; one that most of the pool does not have is
 // marked.
 func version(r *web.Replica) string {
-	text := cmp.Or(r.Version, nothing)
+	text := cmp.Or(r.Version, web.Nothing)
 	if r.TRTLLM != "" {
 		text += " trtllm " + r.TRTLLM
 	}

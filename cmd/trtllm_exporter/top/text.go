@@ -1,16 +1,13 @@
 package top
 
 import (
-	"math"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/charmbracelet/x/ansi"
-)
 
-// nothing is how a number that is not known is shown: never as 0.
-const nothing = "–"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+)
 
 // Plain is a text without characters that do something to a terminal: names and
 // reasons come from servers.
@@ -65,46 +62,12 @@ func folded(text string, width int) []string {
 	return append(lines, line)
 }
 
-// count writes a number without fractions, but for those below ten.
-func count(v *float64) string {
-	switch {
-	case v == nil:
-		return nothing
-	case *v != math.Trunc(*v) && math.Abs(*v) < 9.95:
-		return strconv.FormatFloat(*v, 'f', 1, 64)
-	case math.Abs(*v) >= 1e7:
-		return strconv.FormatFloat(*v, 'g', 3, 64)
-	}
-	return strconv.FormatFloat(*v, 'f', 0, 64)
-}
+// count, seconds and percent are numbers as the page has them, without its spaces.
+func count(v *float64) string   { return tight(web.Count(v)) }
+func seconds(v *float64) string { return tight(web.Seconds(v)) }
+func percent(v *float64) string { return tight(web.Percent(v)) }
 
-// seconds writes a time.
-func seconds(v *float64) string {
-	switch {
-	case v == nil:
-		return nothing
-	case *v < 0.0995:
-		return strconv.FormatFloat(*v*1000, 'f', 0, 64) + "ms"
-	case *v < 9.95:
-		return strconv.FormatFloat(*v, 'f', 2, 64) + "s"
-	}
-	return strconv.FormatFloat(*v, 'f', 0, 64) + "s"
-}
-
-// percent writes a share.
-func percent(v *float64) string {
-	switch {
-	case v == nil:
-		return nothing
-	case *v == 0:
-		return "0%"
-	case *v < 0.001:
-		return "<0.1%"
-	case *v < 0.0995:
-		return strconv.FormatFloat(*v*100, 'f', 1, 64) + "%"
-	}
-	return strconv.FormatFloat(*v*100, 'f', 0, 64) + "%"
-}
+func tight(text string) string { return strings.NewReplacer(" ", "", "\u202f", "").Replace(text) }
 
 // of writes a number of its limit.
 func of(v, limit *float64) string {

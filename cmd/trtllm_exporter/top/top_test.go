@@ -59,7 +59,9 @@ func incident() *web.Fleet {
 		r.FirstToken, r.Duration, r.Failed = new(3.17), new(9.94), new(0.0)
 		add(r)
 	}
-	add(web.Replica{PoolID: "qwen-7b-chat", ReplicaID: "qwen-7b-0", Severity: "ok", State: "ready", Word: "ready", Reason: "The API answers 200.", Version: "1.3.0rc14", Numbers: web.Numbers{Tokens: new(3469.0)}})
+	qwen := web.Replica{PoolID: "qwen-7b-chat", ReplicaID: "qwen-7b-0", Severity: "ok", State: "ready", Word: "ready", Reason: "The API answers 200.", Version: "1.3.0rc14"}
+	qwen.Tokens = new(3469.0)
+	add(qwen)
 	return fleet
 }
 
@@ -194,7 +196,7 @@ func TestWhatIsNotKnownIsLastInEveryOrderAndNever0(t *testing.T) {
 		for i := range rows {
 			if v := column.value(&rows[i]); v == nil {
 				unknown = true
-				require.Equal(t, nothing, column.text(&rows[i]))
+				require.Equal(t, web.Nothing, column.text(&rows[i]))
 			} else {
 				require.False(t, unknown, "%s: a number behind one that is not known", order)
 			}

@@ -10,22 +10,22 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// Figures are the numbers of one replica at one moment; NaN is a number that is
-// not known.
+// Figures are the numbers of one replica at one moment, with their names in JSON; nil is
+// a number that is not known.
 type Figures struct {
 	// Tokens are generated tokens a second, Waiting and Running requests, Limit
 	// how many may run; all are sums over the models of the replica.
-	Tokens, Waiting, Running, Limit float64
+	Tokens  *float64 `json:"tokens_per_second,omitempty"`
+	Waiting *float64 `json:"waiting,omitempty"`
+	Running *float64 `json:"running,omitempty"`
+	Limit   *float64 `json:"running_limit,omitempty"`
 	// Cache is the share of the KV cache in use, FirstToken and Duration are mean
 	// seconds to the first token and of a whole request, Failed is the share of
 	// requests that fail; of several models each is the worst.
-	Cache, FirstToken, Duration, Failed float64
-}
-
-// unknownFigures are those of a replica without numbers.
-func unknownFigures() Figures {
-	nan := math.NaN()
-	return Figures{nan, nan, nan, nan, nan, nan, nan, nan}
+	Cache      *float64 `json:"kv_cache_ratio,omitempty"`
+	FirstToken *float64 `json:"first_token_seconds,omitempty"`
+	Duration   *float64 `json:"request_seconds,omitempty"`
+	Failed     *float64 `json:"failed_ratio,omitempty"`
 }
 
 // errorFamily has a series for each reason, and maybe class, of failure.
@@ -34,7 +34,7 @@ const errorFamily = "llm_server_request_error_ratio"
 // reading is a family with the figure that it gives.
 type reading struct {
 	family string
-	figure func(f *Figures) *float64
+	figure func(f *Figures) **float64
 	// fold puts the values of several models together.
 	fold func(a, b float64) float64
 }
@@ -44,13 +44,13 @@ func add(a, b float64) float64 { return a + b }
 // readings are all figures but the share of failures. The first two are sampled.
 func readings() []reading {
 	return []reading{
-		{"llm_server_generation_tokens_per_second", func(f *Figures) *float64 { return &f.Tokens }, add},
-		{"llm_server_queue_depth", func(f *Figures) *float64 { return &f.Waiting }, add},
-		{"llm_server_requests_running", func(f *Figures) *float64 { return &f.Running }, add},
-		{"llm_server_requests_limit", func(f *Figures) *float64 { return &f.Limit }, add},
-		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) *float64 { return &f.Cache }, math.Max},
-		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) *float64 { return &f.FirstToken }, math.Max},
-		{"llm_server_request_duration_average_seconds", func(f *Figures) *float64 { return &f.Duration }, math.Max},
+		{"llm_server_generation_tokens_per_second", func(f *Figures) **float64 { return &f.Tokens }, add},
+		{"llm_server_queue_depth", func(f *Figures) **float64 { return &f.Waiting }, add},
+		{"llm_server_requests_running", func(f *Figures) **float64 { return &f.Running }, add},
+		{"llm_server_requests_limit", func(f *Figures) **float64 { return &f.Limit }, add},
+		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) **float64 { return &f.Cache }, math.Max},
+		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) **float64 { return &f.FirstToken }, math.Max},
+		{"llm_server_request_duration_average_seconds", func(f *Figures) **float64 { return &f.Duration }, math.Max},
 	}
 }
 
@@ -156,14 +156,23 @@ func failures(s *exposition.Shape) [][]int {
 
 // read takes the figures out of a block of the shape that has its values.
 func (p *places) read(b *exposition.Block) Figures {
-	f := unknownFigures()
+	var f Figures
 	for i, r := range readings() {
-		*r.figure(&f) = total(b, p.plain[i], r.fold)
+		set(r.figure(&f), total(b, p.plain[i], r.fold))
 	}
+	worst := math.NaN()
 	for _, model := range p.failures {
-		if share := total(b, model, add); math.IsNaN(f.Failed) || share > f.Failed {
-			f.Failed = share
+		if share := total(b, model, add); math.IsNaN(worst) || share > worst {
+			worst = share
 		}
 	}
+	set(&f.Failed, worst)
 	return f
+}
+
+// set sets a figure that is known.
+func set(figure **float64, v float64) {
+	if !math.IsNaN(v) {
+		*figure = &v
+	}
 }

@@ -157,7 +157,7 @@ func (h *History) look() {
 func (h *History) Figures(slot *snapshot.Slot) Figures {
 	b := slot.Derived()
 	if b == nil {
-		return unknownFigures()
+		return Figures{}
 	}
 	defer b.Release()
 	h.mu.Lock()
@@ -180,6 +180,18 @@ func (h *History) Recent(key string) Recent {
 		r.Tokens[i], r.Waiting[i] = float64(s.tokens), float64(s.waiting)
 	}
 	return r
+}
+
+// Since is when the present verdict on a replica began; zero when that was not seen.
+func (h *History) Since(key, state, severity string) time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if t := h.tracks[key]; t != nil && len(t.changes) > 0 {
+		if last := t.changes[len(t.changes)-1]; last.State == state && last.Severity == severity {
+			return last.At
+		}
+	}
+	return time.Time{}
 }
 
 // track is that of a replica, made when it is new.

@@ -11,57 +11,47 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// condition is how much the verdict on a replica matters, in the order in which
-// conditions are shown: the worst first.
-type condition int
-
-// The conditions. What nobody has judged yet is unknown, and never fine.
+// The severities of a replica, the worst first. What nobody has judged yet is unknown,
+// and never fine.
 const (
-	broken condition = iota
-	look
-	untried
-	fine
+	broken  = string(assess.Broken)
+	look    = string(assess.Look)
+	unknown = "unknown"
+	fine    = string(assess.OK)
 )
 
-// conditionOf reads the severity of a verdict.
-func conditionOf(v *target.Verdict) condition {
-	switch assess.Severity(v.Severity) {
-	case assess.Broken:
-		return broken
-	case assess.Look:
-		return look
-	case assess.OK:
-		return fine
-	default:
-		return untried
+// severities are all of them in the order in which replicas are shown.
+func severities() []string { return []string{broken, look, unknown, fine} }
+
+// severityRank orders severities, the worst first.
+func severityRank(severity string) int { return slices.Index(severities(), severity) }
+
+// severityOf returns the severity of a verdict.
+func severityOf(v *target.Verdict) string {
+	if slices.Contains(severities(), v.Severity) {
+		return v.Severity
 	}
-}
-
-// Tone is the class of the style sheet.
-func (c condition) Tone() string {
-	return [...]string{"broken", "look", "untried", "fine"}[c]
-}
-
-// String is the word of a filter.
-func (c condition) String() string {
-	return [...]string{string(assess.Broken), string(assess.Look), unknown, string(assess.OK)}[c]
+	return unknown
 }
 
 // stateWord is what a replica is doing, in a word or two. One that is ready and
 // yet has something wrong is not called ready.
-func stateWord(v *target.Verdict, c condition) string {
+func stateWord(state, severity string) string {
 	switch {
-	case c == untried:
+	case severity == unknown:
 		return "not tried yet"
-	case v.State == stateReady && c == broken:
+	case state == stateReady && severity == broken:
 		return "canary failing"
-	case v.State == stateReady && c == look:
+	case state == stateReady && severity == look:
 		return "check"
 	}
-	return strings.ReplaceAll(v.State, "_", " ")
+	return strings.ReplaceAll(state, "_", " ")
 }
 
-// stateRank orders replicas of one condition: what is certain to serve nothing
+// stateReady is the state of a replica that serves.
+const stateReady = string(assess.Ready)
+
+// stateRank orders replicas of one severity: what is certain to serve nothing
 // first.
 func stateRank(state string) int { return slices.Index(assess.States(), assess.State(state)) }
 
