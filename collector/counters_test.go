@@ -83,7 +83,6 @@ func (l *line) counter(name string) float64 { return value(l.page(), own(name, "
 
 func TestC01AResetIsNoSpike(t *testing.T) {
 	t.Parallel()
-	t.Attr("C01", "up, `target_counter_resets_total`")
 	synctest.Test(t, func(t *testing.T) {
 		l, c := counted(t)
 		c.move(func(c *counters) { c.success = 3 })
@@ -101,7 +100,6 @@ func TestC01AResetIsNoSpike(t *testing.T) {
 
 func TestC02ARestartClearsTheWindow(t *testing.T) {
 	t.Parallel()
-	t.Attr("C02", "up, `target_restarts_total`")
 	synctest.Test(t, func(t *testing.T) {
 		l, c := counted(t)
 		c.move(func(c *counters) { c.success, c.inferences, c.execution = 2, 2, 2 })
@@ -127,7 +125,6 @@ func TestC03ANewRowResetsNoOther(t *testing.T) {
 			l.scraped()
 		}
 	})
-	t.Attr("C03", "`target_counter_resets_total` 0, `target_restarts_total` 0")
 }
 
 func TestC05MissedScrapesMakeNoSpike(t *testing.T) {
@@ -153,7 +150,6 @@ func TestC05MissedScrapesMakeNoSpike(t *testing.T) {
 		require.Positive(t, l.rate(), "what comes now is")
 		require.LessOrEqual(t, l.rate(), 5/5.0)
 	})
-	t.Attr("C05", "no rate while it is away, then 0 until more comes; `target_scrape_failures_total{reason=\"http_status\"}` 3")
 }
 
 // A target that shows other series each time, and an unreadable line with
@@ -191,7 +187,6 @@ func TestC06ChurnLeavesNothingBehind(t *testing.T) {
 	// 60 pages of 500 series each would take some 6 MB if they were kept.
 	require.Less(t, late, early+3<<20)
 	require.Less(t, strings.Count(l.page(), "nv_churn{"), 501)
-	t.Attr("C06", "less than 3 MiB more after 120 pages; the series of one page")
 }
 
 func TestVocabulariesThatAreTurnedOff(t *testing.T) {

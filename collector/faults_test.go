@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
@@ -102,39 +101,6 @@ func (c *faultCase) failuresAsked() int {
 		return cmp.Or(c.times, 1)
 	}
 	return cmp.Or(c.times, 2)
-}
-
-// result is what a page says of the case's target, for the list of results: how
-// its scrape went, and what was found on its page. Timeouts count where they are
-// expected only, for good pages of a busy machine meet them as well.
-func (c *faultCase) result(page string) string {
-	found := []string{"down"}
-	if value(page, own("target_up", c.id(), "bad")) == 1 {
-		found[0] = "up"
-	}
-	for _, reason := range scrape.Reasons() {
-		if reason != scrape.ReasonTimeout || c.reason == reason {
-			found = c.counted(found, page, "target_scrape_failures_total", string(reason))
-		}
-	}
-	for _, reason := range exposition.DropReasons() {
-		found = c.counted(found, page, "target_series_dropped_total", reason)
-	}
-	found = c.counted(found, page, "target_derived_skipped_total", "nonfinite")
-	for _, name := range []string{"target_type_conflicts_total", "target_label_collisions_total", "target_timestamps_stripped_total", "target_series_left_out"} {
-		if value(page, own(name, c.id(), "bad")) > 0 {
-			found = append(found, "`"+name+"`")
-		}
-	}
-	return strings.Join(found, ", ")
-}
-
-// counted adds a metric of the case's target where it counts that reason.
-func (c *faultCase) counted(found []string, page, name, reason string) []string {
-	if value(page, reasoned(name, c.id(), reason, "bad")) > 0 {
-		return append(found, fmt.Sprintf("`%s{reason=%q}`", name, reason))
-	}
-	return found
 }
 
 // failures is how often the case's target failed, but for timeouts, which good
@@ -226,7 +192,7 @@ func runCompany(t *testing.T, cases []faultCase, formats []expfmt.Format) {
 	}
 	// Every case is seen once at least; one that comes after another has gone
 	// on to fail the same way.
-	shown := l.look("Every fault shows", check, func(page string) string {
+	l.look("Every fault shows", check, func(page string) string {
 		for i := range cases {
 			if missing := cases[i].missing(page); missing != "" {
 				return missing
@@ -234,9 +200,6 @@ func runCompany(t *testing.T, cases []faultCase, formats []expfmt.Format) {
 		}
 		return ""
 	})
-	for i := range cases {
-		t.Attr(code.FindString(cases[i].name), cases[i].result(shown))
-	}
 	l.requireBystanders(cases, formats, bystanders()...)
 	l.requirePromtool()
 	for _, s := range stages {

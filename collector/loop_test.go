@@ -59,7 +59,6 @@ func TestAMomentThatPassesDuringAScrapeIsSkippedAndCounted(t *testing.T) {
 
 func TestP09APanicStaysWithItsTarget(t *testing.T) {
 	t.Parallel()
-	t.Attr("P09", "down, `target_scrape_failures_total{reason=\"panic\"}`, `panics_total`")
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		broken := false

@@ -329,7 +329,6 @@ func TestP01P02AConfigurationThatCannotBeBuiltChangesNothing(t *testing.T) {
 	require.ErrorContains(t, l.ApplyConfig(&cfg), `pool "z"`)
 	l.scrapes(check, "p", "a", n)
 	require.Zero(t, b.hits.Load())
-	t.Attr("P02", "the error names the pool, whose targets nobody asks")
 }
 
 func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
@@ -380,7 +379,6 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 	})
 	close(stop)
 	readers.Wait()
-	t.Attr("P03", "every page has all series")
 }
 
 // listedBy adds a service to the pool's sources.
@@ -512,5 +510,4 @@ func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 	require.Less(t, time.Since(start), 10*time.Second)
 	require.Empty(t, l.store.Slots())
 	require.EqualValues(t, 50, s.most.Load())
-	t.Attr("P04", "it ends within 10 s")
 }

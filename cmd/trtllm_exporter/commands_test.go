@@ -21,52 +21,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-// runsThem says which test runs the lines of the documents that begin with a
-// word; where it cannot, what it does instead.
-func runsThem() map[string]string {
-	const (
-		host = "TestDebOnCleanDebian of tools/deb types them on a Debian that boots"
-		kube = "TestCommandsOfTheDocumentsAreGood of tools/manifests renders them, TestClusterCommandsOfTheDocuments has a real API server answer"
-	)
-	return map[string]string{
-		program: "TestTheCommandsOfTheDocumentsRun",
-		"make":  "TestTheMakeTargetsOfTheDocumentsExist has make plan them: most take minutes, and each is a step of CI",
-		"helm":  kube, "kubectl": kube,
-		"docker":  "TestCommandsOfTheDocumentsAreGood of tools/manifests: their flags against Dockerfile and compose files, their arguments by the binary; no registry is asked for images",
-		"jb":      "nothing: it fetches from a repository, and none is asked; the mixin that it fetches is the one of the next line",
-		"jsonnet": "TestMixinOfTheDocsIsWhatJsonnetReads of dashboards evaluates the block after it with this repository as vendor",
-		"sudo":    host, "tar": host, "cd": host, "sudoedit": host, "curl": host,
-	}
-}
-
-// TestNoCommandOfTheDocumentsIsLeftOut wants to know who runs each line of every
-// block of commands, and wants commands nowhere else.
-func TestNoCommandOfTheDocumentsIsLeftOut(t *testing.T) {
-	known, lines := runsThem(), 0
-	used := map[string]bool{}
-	for _, file := range documents(t) {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		joined := strings.ReplaceAll(string(text), "\\\n", " ")
-		for _, m := range regexp.MustCompile("(?s)\n```(\\w*)\n(.*?\n)```").FindAllStringSubmatch(joined, -1) {
-			for line := range strings.Lines(m[2]) {
-				word, _, _ := strings.Cut(unassigned(strings.TrimSpace(line)), " ")
-				who, command := known[word]
-				if m[1] == "sh" {
-					require.True(t, command, "%s: nobody runs: %s", file, line)
-					used[word] = true
-					lines++
-				}
-				require.False(t, m[1] == "" && command, "%s: a block of commands begins with ```sh: %s (%s)", file, line, who)
-			}
-		}
-	}
-	require.Greater(t, lines, 30)
-	for word := range known {
-		require.True(t, used[word], "no block has %s", word)
-	}
-}
-
 // typed are the arguments of a line, without what a shell makes of it.
 func typed(line string) []string {
 	for _, end := range []string{" #", " | ", " > ", " &"} {

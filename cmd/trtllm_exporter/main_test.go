@@ -62,7 +62,6 @@ func TestScripts(t *testing.T) {
 			"eventually": eventually,
 			"fetch":      fetch,
 			"send":       send,
-			"found":      func(_ *testscript.TestScript, _ bool, args []string) { t.Attr(args[0], args[1]) },
 		},
 	})
 }

@@ -60,7 +60,6 @@ func TestT09T11NamesThatMoveAndFail(t *testing.T) {
 	at("127.0.0.1 engine.test\n")
 	shows("the name is back", server(3))
 	require.Contains(t, p.metrics(), up+"1")
-	t.Attr("T11", "the new server, up")
 }
 
 // serverAt is a server with a page that says which it is, until the test or end

@@ -3,7 +3,6 @@ package assess_test
 import (
 	"os"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -163,32 +162,5 @@ func TestTheWorstStateIsFirst(t *testing.T) {
 		require.GreaterOrEqual(t, at, worst, s)
 		require.False(t, seen[s], "%s is there twice", s)
 		worst, seen[s] = at, true
-	}
-}
-
-// TestTheDocumentsNameEveryState holds the lists of states that people read to the one of the code.
-func TestTheDocumentsNameEveryState(t *testing.T) {
-	line := func(document, start string) string {
-		text, err := os.ReadFile("../../docs/" + document)
-		require.NoError(t, err)
-		for line := range strings.Lines(string(text)) {
-			if strings.HasPrefix(line, start) {
-				return line
-			}
-		}
-		require.Failf(t, "a line is missing", "%s: %s", document, start)
-		return ""
-	}
-	glossary, probe := line("glossary.md", "| state |"), line("probes.md", "| `/-/replicas/POOL/REPLICA/ready` |")
-	for state, severity := range assess.Severities() {
-		name := "`" + string(state) + "`"
-		if state == assess.Silent {
-			continue
-		}
-		require.Contains(t, glossary, name)
-		require.Equal(t, state != assess.Ready && state != assess.Blind, strings.Contains(probe, name), name)
-		if severity != assess.OK {
-			require.Contains(t, line("status-pages.md", "| `"+string(severity)+"` |"), name)
-		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -318,27 +317,6 @@ func TestCatalogueIsWhole(t *testing.T) {
 		require.NotEmpty(t, f.Engines, f.Name)
 		require.Equal(t, f.Type == "counter", strings.HasSuffix(f.Name, "_total"), "%s: counters, and only they, end in _total", f.Name)
 	}
-}
-
-// TestNoFamilyThatIsDocumentedIsLost reads the families that are computed from
-// pages, which are in front of those of series about a replica.
-func TestNoFamilyThatIsDocumentedIsLost(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
-	require.NoError(t, err)
-	derived, _, ok := strings.Cut(string(text), "\n## Replica\n")
-	require.True(t, ok)
-	there, documented := make(map[string]bool), 0
-	for _, f := range derive.Catalogue() {
-		there[f.Name] = true
-	}
-	for line := range strings.Lines(derived) {
-		if name, ok := strings.CutPrefix(line, "### `"+derive.Prefix); ok {
-			name = derive.Prefix + strings.TrimSuffix(name, "`\n")
-			require.True(t, there[name], "%s is documented", name)
-			documented++
-		}
-	}
-	require.Greater(t, documented, 100)
 }
 
 func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {

@@ -190,5 +190,4 @@ func requireFailure(t *testing.T, err error, reason scrape.Reason, class, text s
 	require.NotContains(t, err.Error(), "\n")
 	require.Contains(t, scrape.Reasons(), failure.Reason)
 	require.Error(t, errors.Unwrap(err))
-	t.Attr("reason", string(reason))
 }

@@ -1,7 +1,6 @@
 package manifests_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/buildkit/frontend/dockerfile/instructions"
 	"github.com/stretchr/testify/require"
@@ -215,27 +213,4 @@ func runsUntilInterrupted(t *testing.T, args []string) {
 	require.Eventually(t, func() bool { return regexp.MustCompile(`Listening on|http://127\.0\.0\.1:\d+/`).MatchString(said()) }, 30*time.Second, 50*time.Millisecond, "%v", args)
 	require.NoError(t, cmd.Process.Signal(os.Interrupt))
 	require.NoError(t, cmd.Wait(), said())
-}
-
-// TestQueriesOfTheReferencePassPromtool makes a rule of every query of
-// docs/metrics.md. That their metrics and labels exist is checked in
-// tools/querycheck.
-func TestQueriesOfTheReferencePassPromtool(t *testing.T) {
-	found := regexp.MustCompile("(?m)^\\* query: `([^`]+)`$").FindAllSubmatch(read(t, "docs/metrics.md"), -1)
-	require.Greater(t, len(found), 80)
-	var file strings.Builder
-	file.WriteString("groups:\n- name: reference\n  rules:\n")
-	for i, m := range found {
-		fmt.Fprintf(&file, "  - record: query:%d\n    expr: %q\n", i, m[1])
-	}
-	check := func(text string) ([]byte, error) {
-		path := filepath.Join(t.TempDir(), "rules.yml")
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		return promtool(t, "check", "rules", path)
-	}
-	out, err := check(file.String())
-	require.NoError(t, err, "%s", out)
-	require.Contains(t, string(out), fmt.Sprintf("%d rules found", len(found)))
-	_, err = check(strings.Replace(file.String(), "sum by (", "sum by (,", 1))
-	require.Error(t, err, "promtool finds a mistake")
 }

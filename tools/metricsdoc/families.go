@@ -11,30 +11,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 )
 
-// sections writes the families of each section: a table to find one in, and a
-// block for each.
+// sections writes the families under the headings of their sections.
 func sections(w *bytes.Buffer, all []derive.Family) {
-	for len(all) > 0 {
-		end := 1
-		for end < len(all) && all[end].Section == all[0].Section {
-			end++
+	section := ""
+	for i := range all {
+		if f := &all[i]; f.Section != section {
+			section = f.Section
+			fmt.Fprintf(w, "\n## %s\n", section)
 		}
-		part := all[:end]
-		all = all[end:]
-		fmt.Fprintf(w, "\n## %s\n\n| family | type | grade | what it is |\n| --- | --- | --- | --- |\n", part[0].Section)
-		for i := range part {
-			f := &part[i]
-			fmt.Fprintf(w, "| [`%s`](#%s) | %s | %s | %s |\n", f.Name, f.Name, f.Type, f.Grade, cell(short(f.Help)))
-		}
-		for i := range part {
-			block(w, &part[i])
-		}
+		block(w, &all[i])
 	}
 }
 
-// block is all that is known of a family.
+// block writes all that is known of a family.
 func block(w *bytes.Buffer, f *derive.Family) {
-	fmt.Fprintf(w, "\n### `%s`\n\n%s\n\n", f.Name, f.Help)
 	about := []string{string(f.Type), "grade " + string(f.Grade)}
 	if f.Unit != "" {
 		about = append(about, "in "+unitWord(f.Unit))
@@ -43,11 +33,13 @@ func block(w *bytes.Buffer, f *derive.Family) {
 	if len(f.Labels) > 0 {
 		about = append(about, "labels "+words(f.Labels))
 	}
-	fmt.Fprintf(w, "* %s\n* servers: %s\n* formula: %s\n* query: `%s`\n", strings.Join(about, ", "), kinds(f.Engines), f.Formula, query(f))
+	fmt.Fprintf(w, "\n### `%s`\n%s\n", f.Name, f.Help)
+	fmt.Fprintf(w, "* %s; servers: %s; formula: %s\n", strings.Join(about, ", "), kinds(f.Engines), f.Formula)
+	fmt.Fprintf(w, "* query: `%s`", query(f))
 	if f.InPromQL.Query != "" {
-		fmt.Fprintf(w, "* same in PromQL: `%s`\n", f.InPromQL.Query)
+		fmt.Fprintf(w, "; same in PromQL: `%s`\n", f.InPromQL.Query)
 	} else {
-		fmt.Fprintf(w, "* not the same in PromQL: %s\n", f.InPromQL.Why)
+		fmt.Fprintf(w, "; not the same in PromQL: %s\n", f.InPromQL.Why)
 	}
 }
 
@@ -57,17 +49,6 @@ func unitWord(unit string) string {
 		return "shares of 1"
 	}
 	return unit
-}
-
-// short is the front of a text: what something is, without where it comes from.
-func short(help string) string {
-	const most = 110
-	for _, end := range []string{" (source", ". ", "; ", ": ", ", by "} {
-		if i := strings.Index(help, end); i > 0 && (end != ", by " || len(help) > most) {
-			help = help[:i]
-		}
-	}
-	return strings.TrimSuffix(help, ".")
 }
 
 // query is a first query of a family, of every pool.

@@ -13,14 +13,11 @@ import (
 const windowGauges = `
 ## Without window gauges
 
-` + "`exposition.window_gauges: false`" + ` keeps from the page what a query gives from the counters and histograms that stay on it. A test evaluates each
+` + "`exposition.window_gauges: false`" + ` keeps from the page the families above that are the *same in PromQL*: what a query gives from the counters and histograms that stay on it. A test evaluates each
 query on the pages of simulated servers: it has what the family has, with a millionth as tolerance, over the same samples. A range of
 ` + "`[1m]`" + ` has those of one scrape less than ` + "`global.window`" + ` of one minute has; add a scrape interval for the same. What differs: in the first minute of
 a counter and over a restart, where the family is absent, ` + "`rate`" + ` guesses; where a percentile is beyond the last bound, where the family is absent,
 ` + "`histogram_quantile`" + ` has that bound; and a Prometheus that scrapes the exporter less often than the exporter its servers has fewer samples.
-
-| family | same in PromQL |
-| --- | --- |
 `
 
 const lost = `
@@ -39,7 +36,6 @@ func withoutWindowGauges(b *bytes.Buffer) {
 	for _, f := range series.Catalogue() {
 		if f.InPromQL.Query != "" {
 			names = append(names, f.Name)
-			fmt.Fprintf(b, "| [%s](#%s) | `%s` |\n", f.Name, f.Name, f.InPromQL.Query)
 		}
 	}
 	b.WriteString(lost)

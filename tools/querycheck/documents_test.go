@@ -39,7 +39,7 @@ func queriesOf(text string) (all []string) {
 	for _, m := range regexp.MustCompile("(?s)\n```promql\n(.*?)\n```").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
-	for _, m := range regexp.MustCompile("(?m)^\\* query: `([^`]+)`$").FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile("(?m)^\\* query: `([^`]+)`").FindAllStringSubmatch(text, -1) {
 		all = append(all, m[1])
 	}
 	call := regexp.MustCompile("`((?:sum|max|min|avg|count|rate|increase|histogram_quantile|topk|absent)(?: by)? ?\\([^`]*\\)[^`]*)`")
