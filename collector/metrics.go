@@ -45,8 +45,7 @@ type resources struct{ *scrape.Resources }
 // Describe implements prometheus.Collector.
 func (resources) Describe(ch chan<- *prometheus.Desc) {
 	for _, m := range []own.Metric{
-		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.BodyParsing, own.BodyParsingLimit, own.BodyParsingWaits, own.Connections, own.ConnectionsLimit,
-		own.ConnectionsSlow, own.ConnectionsWaits, own.ConnectionsTaken,
+		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits, own.ConnectionsTaken,
 	} {
 		m.Describe(ch)
 	}
@@ -54,18 +53,14 @@ func (resources) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (r resources) Collect(ch chan<- prometheus.Metric) {
-	memory, parsing, connections := r.Memory(), r.Parsing(), r.Connections()
+	memory, connections := r.Memory(), r.Connections()
 	own.BodyMemory.Send(ch, float64(memory.Used))
 	own.BodyMemoryLimit.Send(ch, float64(memory.Limit))
 	own.BodyMemoryWaits.Send(ch, float64(memory.Waits))
-	own.BodyParsing.Send(ch, float64(parsing.Used))
-	own.BodyParsingLimit.Send(ch, float64(parsing.Limit))
-	own.BodyParsingWaits.Send(ch, float64(parsing.Waits))
 	own.Connections.Send(ch, float64(connections.Used))
 	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
-	own.ConnectionsSlow.Send(ch, float64(connections.Slow))
 	own.ConnectionsWaits.Send(ch, float64(connections.Waits))
-	own.ConnectionsTaken.Send(ch, float64(connections.Cuts))
+	own.ConnectionsTaken.Send(ch, float64(connections.Taken))
 }
 
 // part says which part of the targets is ours.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // puppet answers for all servers without a network, so that a test may run by
@@ -83,10 +84,10 @@ func (p *puppet) Pass(ctx context.Context, method, address string, body []byte, 
 }
 
 // PageLane implements collector.Scraper: there is none.
-func (*puppet) PageLane(string, time.Duration) *scrape.Lane { return nil }
+func (*puppet) PageLane(string, time.Duration) *lane.Lane { return nil }
 
 // QuestionLane implements collector.Scraper: there is none.
-func (*puppet) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+func (*puppet) QuestionLane(string, bool) *lane.Lane { return nil }
 
 // Open implements collector.Scraper.
 func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, error) {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -248,7 +248,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 		l.Present()
 	}
 	for _, s := range l.Schedules() {
-		l.alarms = append(l.alarms, c.clock.Add(s.Key, s.Every, s.Soon, func(missed uint64, b *scrape.Batch) { s.Due(ctx, missed, b) }))
+		l.alarms = append(l.alarms, c.clock.Add(s.Key, s.Every, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
 	}
 }
 

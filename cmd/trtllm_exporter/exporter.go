@@ -56,6 +56,9 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		return nil, fmt.Errorf("address of the runbook: %w", err)
 	}
 	store := snapshot.NewStore()
+	if limit := limitMemory(); limit > 0 {
+		logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
+	}
 	c, err := collector.New(collector.Options{Store: store, Logger: logger, Registerer: registry})
 	if err != nil {
 		return nil, err
@@ -111,9 +114,6 @@ func (e *exporter) run(ctx context.Context, hangups <-chan os.Signal) error {
 	e.logger.Info("Starting", "version", version.Info(), "build", version.BuildContext())
 	tightenHeap()
 	forgetStart()
-	if limit := limitMemory(); limit > 0 {
-		e.logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
-	}
 	scraping, stopScraping := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopScraping()
 	scraped := make(chan error, 1)

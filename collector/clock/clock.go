@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // leastAtOnce is how much work of one moment goes to a goroutine of its own: to
@@ -51,7 +51,7 @@ func New(origin time.Time) *Clock {
 // Due is work that is due. Missed is how many moments have passed since the last
 // without a call. It waits for nothing; what it asks servers it may put into the
 // batch, which is run when all of the slot was begun.
-type Due func(missed uint64, b *scrape.Batch)
+type Due func(missed uint64, b *lane.Batch)
 
 // Add has work begun every so often from now on, at fixed moments that its key
 // spreads over the interval, and for the first time soon.
@@ -143,7 +143,7 @@ func (c *Clock) begin(all []beginning) {
 
 // serve begins work, and then what comes, unless enough others wait for that.
 func (c *Clock) serve(part []beginning) {
-	var b scrape.Batch
+	var b lane.Batch
 	for {
 		for _, now := range part {
 			now.due(now.missed, &b)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 func TestAnAlarmAdvances(t *testing.T) {
@@ -69,7 +69,7 @@ type beats struct {
 }
 
 // due notes one.
-func (b *beats) due(missed uint64, _ *scrape.Batch) {
+func (b *beats) due(missed uint64, _ *lane.Batch) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.at, b.missed = append(b.at, time.Since(b.origin)), append(b.missed, missed)
@@ -229,7 +229,7 @@ func TestWorkThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		c.Add("p/slow", time.Second, 1, func(uint64, *scrape.Batch) { <-t.Context().Done() })
+		c.Add("p/slow", time.Second, 1, func(uint64, *lane.Batch) { <-t.Context().Done() })
 		add(c, "p/a", time.Second, time.Second, &b)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()

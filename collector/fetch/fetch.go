@@ -10,6 +10,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -65,10 +66,6 @@ type Fetcher struct {
 
 	// stranger is true when the server was looked for and is of no known kind.
 	stranger bool
-	// room and landed are methods as functions, done is who waits for a page.
-	room   func() []byte
-	landed func(page scrape.Page, ok bool)
-	done   func(*Page)
 }
 
 // Begin begins with the next page, given what is known of the server by now, and
@@ -95,39 +92,22 @@ func (f *Fetcher) Settled() bool {
 	return f.Up && f.Server.Known() && !f.Server.Uncertain && f.Server.URL != ""
 }
 
-// Board asks for the page of a settled server with others of its batch; false
-// when that cannot be done now. Done is called once, when the batch is run, with
-// the page, or with nil when Fetch has to ask for it after all.
-func (f *Fetcher) Board(ctx context.Context, b *scrape.Batch, lane *scrape.Lane, done func(*Page)) bool {
-	if f.room == nil {
-		f.room, f.landed = f.lend, f.land
-	}
-	f.done = done
-	return b.Ask(ctx, lane, f.room, f.landed)
-}
-
-// lend lends memory for a page.
-func (f *Fetcher) lend() []byte {
-	f.buffer = borrow()
-	return f.buffer.memory
-}
-
-// land hands over what came of a page. Where the lane took all of the time nobody
-// is asked again, for the timeout is that of the whole scrape.
-func (f *Fetcher) land(page scrape.Page, ok bool) {
-	if !ok {
-		f.Release()
-		if f.Took = time.Since(f.Start); f.Took < f.Target.Timeout {
-			f.done(nil)
+// Enqueue asks for the page of a settled server with others of a batch; it reports
+// false when that cannot be done now. Done is called once, when the batch is run,
+// with the page, or with nil when Fetch has to ask for it after all.
+func (f *Fetcher) Enqueue(b *lane.Batch, l *lane.Lane, done func(*Page)) bool {
+	return b.Add(l, func(answer lane.Answer, ok bool) {
+		if !ok {
+			done(nil)
 			return
 		}
-		f.Came, f.Err = time.Now(), scrape.TooLate()
-		f.done(&f.Page)
-		return
-	}
-	f.Body, f.Took, f.Came = page, page.Duration, page.Came
-	f.buffer.keep(page.Memory())
-	f.done(&f.Page)
+		f.buffer = borrow()
+		f.buffer.memory = append(f.buffer.memory[:0], answer.Body...)
+		answer.Body = f.buffer.memory
+		f.Body, f.Err = scrape.LanePage(answer)
+		f.Took, f.Came = answer.Took, answer.Came
+		done(&f.Page)
+	})
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server
@@ -157,7 +137,7 @@ func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, erro
 		f.Came = time.Now()
 	}
 	f.Took = f.Came.Sub(begun)
-	f.buffer.keep(page.Memory())
+	f.buffer.keep(page.Body)
 	return page, err
 }
 

@@ -200,43 +200,6 @@ func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 	}
 }
 
-func TestALaneAndWhoAsksAfterItHaveOneTimeout(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		says string
-		// lane is how long the lane took to bring nothing.
-		lane, took time.Duration
-		asks       bool
-	}{
-		{"a lane that brings nothing at once leaves all of it", 0, time.Minute, true},
-		{"one that brings nothing late leaves the rest", 45 * time.Second, 15 * time.Second, true},
-		{"after one that waited to the end nobody is asked again", time.Minute, time.Minute, false},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := &server{takes: time.Hour}
-				f := fetcher(s, "triton", "http://a:1")
-				known := found(t, engine.Triton, "http://a:1/metrics")
-				f.Begin(&known, true)
-				var p *Page
-				f.done = func(came *Page) { p = came }
-				time.Sleep(c.lane)
-				f.land(scrape.Page{}, false)
-				require.Equal(t, c.asks, p == nil)
-				if c.asks {
-					p = f.Fetch(t.Context())
-				}
-				defer p.Release()
-				require.Equal(t, scrape.ReasonTimeout, scrape.ReasonOf(p.Err))
-				require.Equal(t, time.Minute, p.Came.Sub(p.Start))
-				require.Equal(t, c.took, p.Took)
-				require.Equal(t, c.asks, len(s.scraped) > 0)
-			})
-		})
-	}
-}
-
 func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 	t.Parallel()
 	s := &server{answers: map[string]string{"/prometheus/metrics": servePage}}

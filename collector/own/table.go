@@ -18,15 +18,11 @@ const (
 	BodyMemory Metric = iota
 	BodyMemoryLimit
 	BodyMemoryWaits
-	BodyParsing
-	BodyParsingLimit
-	BodyParsingWaits
 	ConfigReloads
 	ConfigReloadSuccessful
 	ConfigReloadTime
 	Connections
 	ConnectionsLimit
-	ConnectionsSlow
 	ConnectionsWaits
 	ConnectionsTaken
 	DiscoveryFailures
@@ -89,17 +85,13 @@ const (
 //nolint:gochecknoglobals // constant data.
 var table = [...]Family{
 	BodyMemory:             {"body_memory_bytes", gauge, "Memory of the bodies over 256 KiB that are read or parsed at the moment.", nil},
-	BodyMemoryLimit:        {"body_memory_limit_bytes", gauge, "Memory that bodies over 256 KiB may have at one time: a fifth of the memory limit of the process.", nil},
+	BodyMemoryLimit:        {"body_memory_limit_bytes", gauge, "Memory that bodies over 256 KiB may have at one time: a tenth of the memory limit of the process, half of it for bodies over 1 MiB.", nil},
 	BodyMemoryWaits:        {"body_memory_waits_total", counter, "Times that a body over 256 KiB had to wait for memory, or was refused it.", nil},
-	BodyParsing:            {"body_parsing_bytes", gauge, "Bodies over 256 KiB that are parsed at the moment, in bytes.", nil},
-	BodyParsingLimit:       {"body_parsing_limit_bytes", gauge, "Bytes of bodies over 256 KiB that may be parsed at one time; one body always may.", nil},
-	BodyParsingWaits:       {"body_parsing_waits_total", counter, "Times that a body over 256 KiB had to wait until others were parsed.", nil},
 	ConfigReloads:          {"config_reloads_total", counter, "Reloads of the configuration by result; the load at the start does not count.", []string{"result"}},
 	ConfigReloadSuccessful: {"config_last_reload_successful", gauge, "1 if the last load of the configuration was successful; 0 if it failed and the previous one is still in force.", nil},
 	ConfigReloadTime:       {"config_last_reload_success_timestamp_seconds", gauge, "When the configuration in force was loaded.", nil},
 	Connections:            {"connections", gauge, "Connections to targets, idle ones too.", nil},
 	ConnectionsLimit:       {"connections_limit", gauge, "Connections to targets that may be open at one time: the open files of the process without a reserve for readers, names and files.", nil},
-	ConnectionsSlow:        {"connections_slow", gauge, "Connections to targets that hung or took long the time before; they share a half of the limit while it is reached.", nil},
 	ConnectionsWaits:       {"connections_waits_total", counter, "Times that a connection to a target was not opened at once because the limit was reached.", nil},
 	ConnectionsTaken:       {"connections_taken_back_total", counter, "Times that a request which took long gave up its connection because others waited for one.", nil},
 	DiscoveryFailures:      {"discovery_failures_total", counter, "Files that could not be read, requests that failed, names that could not be looked up; the last good targets are kept.", []string{"mechanism"}},

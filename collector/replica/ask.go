@@ -7,7 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // askHealth asks whether the server is there and ready, unless that is being
@@ -34,7 +34,7 @@ func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
 // checkHealth asks a server of which nothing has changed only whether it is
 // still ready, in a batch where there is one, and any other all about its health; an
 // address that is not known to be its own no more often than who it is.
-func (r *Replica) checkHealth(ctx context.Context, b *scrape.Batch) {
+func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	before := r.answers.Health
 	if before != nil && r.answers.Foreign && r.isReady() && time.Since(r.jobs.health.Began) < r.pool.IdentityInterval {
 		return
@@ -74,7 +74,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 }
 
 // dueIterations reads the iterations since the last reading.
-func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *scrape.Batch) {
+func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *lane.Batch) {
 	server, from := r.api(), r.server.Engine.Iterations()
 	if server == nil || from == nil || r.jobs.iterations.Running {
 		return

@@ -7,7 +7,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -25,9 +25,9 @@ type asking struct {
 	before *api.Health
 	// fetched and stillReady are given what came over lanes.
 	fetched    func(*fetch.Page)
-	stillReady func(answer scrape.Page, ok bool)
+	stillReady func(answer lane.Answer, ok bool)
 	// toPage and toReady are the lanes.
-	toPage, toReady scrape.Way
+	toPage, toReady laneFor
 }
 
 // prepare makes what is the same each time.
@@ -39,13 +39,13 @@ func (r *Replica) prepare() {
 	a.health = owner.NewErrand(&r.owner, &r.jobs.health, "health", func(ctx context.Context) api.Health {
 		return a.asked.Again(ctx, a.before)
 	}, func(_ context.Context, h api.Health, failed error) { r.heard(a.asked, h, failed) })
-	a.stillReady = func(answer scrape.Page, ok bool) { a.health.Answer(a.before.Still(answer.Duration), ok) }
+	a.stillReady = func(answer lane.Answer, ok bool) { a.health.Answer(a.before.Still(answer.Took), ok) }
 }
 
 // close gives up the lanes.
 func (a *asking) close() {
-	a.toPage.Close()
-	a.toReady.Close()
+	a.toPage.close()
+	a.toReady.close()
 }
 
 // api is the server's own API, nil where there is none to ask.
@@ -54,7 +54,7 @@ func (r *Replica) api() *api.Endpoint {
 }
 
 // fetch begins to ask for the page, in a batch where there is one.
-func (r *Replica) fetch(ctx context.Context, b *scrape.Batch) {
+func (r *Replica) fetch(ctx context.Context, b *lane.Batch) {
 	a := &r.asking
 	a.page.Begin(ctx, func() bool {
 		a.fetcher.Begin(&r.server, r.status.Health == target.HealthUp)
@@ -62,8 +62,8 @@ func (r *Replica) fetch(ctx context.Context, b *scrape.Batch) {
 			return false
 		}
 		url := r.server.URL
-		lane := a.toPage.To(url, func() *scrape.Lane { return r.pool.Scraper.PageLane(url, r.target.Timeout) })
-		return lane != nil && a.fetcher.Board(ctx, b, lane, a.fetched)
+		l := a.toPage.to(url, func() *lane.Lane { return r.pool.Scraper.PageLane(url, r.target.Timeout) })
+		return l != nil && a.fetcher.Enqueue(b, l, a.fetched)
 	})
 }
 
@@ -79,16 +79,38 @@ func (r *Replica) fetchedPage(ctx context.Context, p *fetch.Page, failed error) 
 
 // checkReady asks a server that was ready whether it still is, in a batch where
 // there is one; false when that is being asked already.
-func (r *Replica) checkReady(ctx context.Context, before *api.Health, b *scrape.Batch) bool {
+func (r *Replica) checkReady(ctx context.Context, before *api.Health, b *lane.Batch) bool {
 	a := &r.asking
 	return a.health.Begin(ctx, func() bool {
 		a.asked, a.before = a.seat.At, before
 		if b == nil {
 			return false
 		}
-		lane := a.toReady.To(a.seat.ReadyURL, func() *scrape.Lane {
-			return r.pool.Scraper.QuestionLane(a.seat.ReadyURL, r.target.Timeout, a.seat.Kept)
+		l := a.toReady.to(a.seat.ReadyURL, func() *lane.Lane {
+			return r.pool.Scraper.QuestionLane(a.seat.ReadyURL, a.seat.Kept)
 		})
-		return lane != nil && b.Ask(ctx, lane, nil, a.stillReady)
+		return l != nil && b.Add(l, a.stillReady)
 	})
+}
+
+// laneFor is the lane to an address that may become another: it is built when it is
+// first needed, and again when the address is another.
+type laneFor struct {
+	lane *lane.Lane
+	url  string
+}
+
+// to returns the lane to an address, nil where that has none.
+func (l *laneFor) to(url string, build func() *lane.Lane) *lane.Lane {
+	if l.url != url {
+		l.close()
+		l.url, l.lane = url, build()
+	}
+	return l.lane
+}
+
+func (l *laneFor) close() {
+	if l.lane != nil {
+		l.lane.Close()
+	}
 }

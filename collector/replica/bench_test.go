@@ -15,6 +15,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -64,10 +65,10 @@ func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limi
 }
 
 // PageLane implements Scraper: there is none.
-func (*canned) PageLane(string, time.Duration) *scrape.Lane { return nil }
+func (*canned) PageLane(string, time.Duration) *lane.Lane { return nil }
 
 // QuestionLane implements Scraper: there is none.
-func (*canned) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+func (*canned) QuestionLane(string, bool) *lane.Lane { return nil }
 
 // Open implements Scraper.
 func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {

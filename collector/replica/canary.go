@@ -8,11 +8,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // dueCanary sends a request, or has it sent as soon as one may be.
-func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *scrape.Batch) {
+func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *lane.Batch) {
 	if time.Since(r.jobs.canary.Began) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
 	}

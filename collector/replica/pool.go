@@ -11,7 +11,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
@@ -86,8 +86,8 @@ type Scraper interface {
 
 	// PageLane and QuestionLane are fast ways to ask the same thing again and
 	// again; nil where there is none. See [scrape.Client.PageLane].
-	PageLane(url string, timeout time.Duration) *scrape.Lane
-	QuestionLane(url string, timeout time.Duration, keep bool) *scrape.Lane
+	PageLane(url string, timeout time.Duration) *lane.Lane
+	QuestionLane(url string, keep bool) *lane.Lane
 }
 
 // limits are those of the page: where it is shown, it may take three quarters of

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -87,7 +87,7 @@ type Schedule struct {
 	// have passed since the last without a call. It may do what the replica has
 	// to do just then, but waits for nothing else; what it asks servers it may
 	// put into the batch, which is run after it.
-	Due func(ctx context.Context, missed uint64, b *scrape.Batch)
+	Due func(ctx context.Context, missed uint64, b *lane.Batch)
 }
 
 const (
@@ -117,8 +117,8 @@ func (r *Replica) Schedules() []Schedule {
 }
 
 // doing has the owner do something while the context lasts.
-func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.Batch)) func(context.Context, uint64, *scrape.Batch) {
-	return func(ctx context.Context, missed uint64, b *scrape.Batch) {
+func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
+	return func(ctx context.Context, missed uint64, b *lane.Batch) {
 		if !r.owner.Now(func() { r.do(ctx, missed, b, work) }) {
 			// The batch is run as soon as all of its slot was begun.
 			r.owner.Do(func() { r.do(ctx, missed, nil, work) })
@@ -127,7 +127,7 @@ func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *scrape.
 }
 
 // do does something while the context lasts.
-func (r *Replica) do(ctx context.Context, missed uint64, b *scrape.Batch, work func(ctx context.Context, missed uint64, b *scrape.Batch)) {
+func (r *Replica) do(ctx context.Context, missed uint64, b *lane.Batch, work func(ctx context.Context, missed uint64, b *lane.Batch)) {
 	if ctx.Err() == nil {
 		work(ctx, missed, b)
 		r.proceed(ctx)
@@ -153,7 +153,7 @@ func (r *Replica) Close() {
 }
 
 // dueInTurn begins what it is time for, the first time when it is the replica's turn.
-func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *scrape.Batch) {
+func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
 	if r.status.Scrapes == 0 && r.jobs.turn == nil && r.pool.Starts != nil {
 		r.jobs.turn = r.pool.Starts.Ask(func() {
 			r.owner.Do(func() { r.do(ctx, 0, nil, r.dueInTurn) })
@@ -165,7 +165,7 @@ func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *scrape.Batch)
 }
 
 // due begins what it is time for, in a batch where there is one.
-func (r *Replica) due(ctx context.Context, missed uint64, b *scrape.Batch) {
+func (r *Replica) due(ctx context.Context, missed uint64, b *lane.Batch) {
 	if r.held != nil {
 		// A page waits for answers until the next moment at the latest.
 		r.settle()

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -167,10 +168,10 @@ func (s *server) Pass(ctx context.Context, method, address string, body []byte, 
 }
 
 // PageLane implements Scraper: there is none.
-func (*server) PageLane(string, time.Duration) *scrape.Lane { return nil }
+func (*server) PageLane(string, time.Duration) *lane.Lane { return nil }
 
 // QuestionLane implements Scraper: there is none.
-func (*server) QuestionLane(string, time.Duration, bool) *scrape.Lane { return nil }
+func (*server) QuestionLane(string, bool) *lane.Lane { return nil }
 
 // Open implements Scraper.
 func (s *server) Open(ctx context.Context, _, address string, _ []byte) (*http.Response, error) {

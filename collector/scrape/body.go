@@ -18,8 +18,6 @@ const (
 	// trustedLength is how much of an announced length is allocated at once; a
 	// wrong announcement costs no more.
 	trustedLength = 1 << 20
-	// hugeBody is how large a buffer is that does not double when it grows.
-	hugeBody = 1 << 20
 )
 
 // errLimit ends the reading of a body that is over a limit.
@@ -28,7 +26,7 @@ var errLimit = errors.New("limit")
 // most is how large a body may be by a limit, 0 for none, and by the memory of
 // the process.
 func (c *Client) most(limit int64) int64 {
-	if alone := c.resources.alone(); alone > 0 && (limit <= 0 || alone < limit) {
+	if alone := c.resources.alone; alone > 0 && (limit <= 0 || alone < limit) {
 		return alone
 	}
 	return limit
@@ -36,15 +34,14 @@ func (c *Client) most(limit int64) int64 {
 
 // readBody appends the body of a response to buf. The buffer comes back with
 // every failure too, since it may have grown.
-func (c *Client) readBody(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readBody(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.most(limit)
+	room.most = limit
 	switch encoding := encodingOf(resp); encoding {
 	case plainly:
-		return c.readPlain(ctx, resp, permit, buf, limit)
+		return c.readPlain(ctx, resp, room, buf, limit)
 	case "gzip", "x-gzip":
-		// What becomes of it is seen when it is there: most that are huge are bombs.
-		permit.most = 0
-		return c.readGzip(ctx, resp, permit, buf, limit)
+		return c.readGzip(ctx, resp, room, buf, limit)
 	default:
 		return buf, failf(ReasonDecompress, "", "the body is encoded as %.40q; have the server honour Accept-Encoding: gzip",
 			withoutSecrets(resp, resp.Header.Get("Content-Encoding")))
@@ -62,7 +59,7 @@ func encodingOf(resp *http.Response) string {
 	return plainly
 }
 
-func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readPlain(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	if limit > 0 && resp.ContentLength > limit {
 		return buf, c.tooLarge(fmt.Sprintf("has %d bytes,", resp.ContentLength), limit)
 	}
@@ -70,13 +67,14 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *per
 		return buf, nil // As most answers about health.
 	}
 	if resp.ContentLength > 0 {
+		room.most = int64(len(buf)) + resp.ContentLength
 		size := int(min(resp.ContentLength, trustedLength))
-		if failure := permit.cover(ctx, len(buf)+size); failure != nil {
+		if failure := room.cover(ctx, len(buf)+size); failure != nil {
 			return buf, failure
 		}
 		buf = slices.Grow(buf, size)
 	}
-	buf, err := appendAll(ctx, permit, buf, resp.Body, limit)
+	buf, err := appendAll(ctx, room, buf, resp.Body, limit)
 	switch {
 	case errors.Is(err, errLimit):
 		return buf, c.tooLarge("is", limit)
@@ -88,16 +86,16 @@ func (c *Client) readPlain(ctx context.Context, resp *http.Response, permit *per
 
 // tooLarge is a body over its limit.
 func (c *Client) tooLarge(found string, limit int64) *Error {
-	if limit == c.resources.alone() {
-		return failf(ReasonBodyTooLarge, "", "the body %s over %s, which is the most that one may have of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or have the server say less", found, Size(limit))
+	if limit == c.resources.alone {
+		return failf(ReasonBodyTooLarge, "", "the body %s over %s, which is the most that one may have of the memory limit of the exporter; raise that (GOMEMLIMIT, or the limit of the container) or reduce the metrics that the server exposes", found, Size(limit))
 	}
-	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or have the server say less", found, Size(limit))
+	return failf(ReasonBodyTooLarge, "", "the body %s over the limit of %s; raise limits.body or reduce the metrics that the server exposes", found, Size(limit))
 }
 
 // appendAll appends everything that r has to buf, without allocating while its
-// capacity lasts; to grow it needs the permit. More than limit bytes give
+// capacity lasts; as far as the reservation goes. More than limit bytes give
 // errLimit; 0 is no limit.
-func appendAll(ctx context.Context, permit *permit, buf []byte, r io.Reader, limit int64) ([]byte, error) {
+func appendAll(ctx context.Context, room *reservation, buf []byte, r io.Reader, limit int64) ([]byte, error) {
 	start := len(buf)
 	for {
 		if len(buf) == cap(buf) {
@@ -106,15 +104,15 @@ func appendAll(ctx context.Context, permit *permit, buf []byte, r io.Reader, lim
 				left = limit - int64(len(buf)-start) + 1
 			}
 			var failure *Error
-			if buf, failure = grown(ctx, permit, buf, left); failure != nil {
+			if buf, failure = grown(ctx, room, buf, left); failure != nil {
 				return buf, failure
 			}
 		}
-		room := buf[len(buf):cap(buf)]
-		if left := limit - int64(len(buf)-start) + 1; limit > 0 && int64(len(room)) > left {
-			room = room[:left]
+		free := buf[len(buf):cap(buf)]
+		if left := limit - int64(len(buf)-start) + 1; limit > 0 && int64(len(free)) > left {
+			free = free[:left]
 		}
-		n, err := r.Read(room)
+		n, err := r.Read(free)
 		buf = buf[:len(buf)+n]
 		if limit > 0 && int64(len(buf)-start) > limit {
 			return buf, errLimit
@@ -128,10 +126,10 @@ func appendAll(ctx context.Context, permit *permit, buf []byte, r io.Reader, lim
 	}
 }
 
-// grown is a buffer with more room, of up to most bytes, as the permit has it.
-func grown(ctx context.Context, permit *permit, buf []byte, most int64) ([]byte, *Error) {
+// grown is a buffer with more room, of up to most bytes, as far as the reservation goes.
+func grown(ctx context.Context, room *reservation, buf []byte, most int64) ([]byte, *Error) {
 	more := max(firstRead, cap(buf))
-	if cap(buf) >= hugeBody {
+	if cap(buf) >= largeBody {
 		// Old and new memory are there at the same time.
 		more = cap(buf) / 4
 	}
@@ -139,7 +137,7 @@ func grown(ctx context.Context, permit *permit, buf []byte, most int64) ([]byte,
 	if cap(buf) < freeBody {
 		more = min(more, freeBody-cap(buf))
 	}
-	if failure := permit.cover(ctx, len(buf)+more); failure != nil {
+	if failure := room.cover(ctx, len(buf)+more); failure != nil {
 		return buf, failure
 	}
 	return slices.Grow(buf, more), nil

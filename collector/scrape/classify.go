@@ -26,6 +26,9 @@ const (
 // timeout, whatever the connection says. Errors of net/http have no types, so
 // some are known by their text (net/http/transport.go, response.go).
 func classify(ctx context.Context, at stage, err error) *Error {
+	if taken := takenFrom(ctx); taken != nil {
+		return taken
+	}
 	if failure, ok := errors.AsType[*Error](err); ok {
 		return failure
 	}
@@ -113,7 +116,7 @@ func classifyHTTP(_ context.Context, _ stage, err error) *Error {
 	switch {
 	case strings.HasSuffix(text, "readLoopPeekFailLocked: %!w(<nil>)"):
 		// This is how net/http says that the bytes came before the request.
-		return failf(ReasonProtocol, "", "the server spoke before it was asked; check port and scheme: what answers is not HTTP, or is HTTPS")
+		return failf(ReasonProtocol, "", "the server sent data before the request; check port and scheme: what answers is not HTTP, or is HTTPS")
 	case strings.Contains(text, "malformed HTTP"):
 		return advise(ReasonProtocol, "", err, "check port and scheme: what answers is not HTTP, or is HTTPS")
 	case strings.Contains(text, "response headers exceeded"),

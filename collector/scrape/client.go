@@ -31,25 +31,14 @@ type Page struct {
 	Duration time.Duration
 	Came     time.Time
 
-	permit permit
-	// memory is what the body is a part of, nil where it is the whole.
-	memory []byte
+	room reservation
 	// sent are the headers of the request, open those whose values are shown.
 	sent http.Header
 	open map[string]bool
 }
 
 // Release says that the body is not used any more: others may have its memory.
-func (p *Page) Release() { p.permit.end() }
-
-// Memory is all of the memory that the body is in, to be handed to a later
-// scrape.
-func (p *Page) Memory() []byte {
-	if p.memory != nil {
-		return p.memory
-	}
-	return p.Body
-}
+func (p *Page) Release() { p.room.release() }
 
 // Client asks the targets of one pool. Safe for concurrent use.
 type Client struct {
@@ -68,7 +57,6 @@ type Client struct {
 	proxied bool
 	// plain is true when requests are sent as they are, without credentials.
 	plain     bool
-	lanes     lanes
 	inflaters sync.Pool
 }
 
@@ -93,12 +81,12 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	if err != nil {
 		return nil, err
 	}
-	dial := r.files.dialing(dialer(guard.control))
-	base, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial, idleTimeout)
+	dial := r.connections.dialing(dialer(guard.control))
+	base, err := newTransport(&cfg, &cfg.TLS, &cfg.Proxy, dial, idleTimeout)
 	if err != nil {
 		return nil, err
 	}
-	brief, err := connections(&cfg, &cfg.TLS, &cfg.Proxy, dial, briefIdleTimeout)
+	brief, err := newTransport(&cfg, &cfg.TLS, &cfg.Proxy, dial, briefIdleTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +102,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	c.inflaters.New = newInflater
 	var token *tokenSource
 	if cfg.OAuth2 != nil {
-		login, err := connections(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial, idleTimeout)
+		login, err := newTransport(&cfg, &cfg.OAuth2.TLSConfig, &cfg.OAuth2.ProxyConfig, dial, idleTimeout)
 		if err != nil {
 			return nil, fmt.Errorf("oauth2: %w", err)
 		}
@@ -123,7 +111,7 @@ func (r *Resources) client(cfg Config, logger *slog.Logger, dialer func(controlF
 	}
 	c.rt, c.brief = credentials(&cfg, witness{base}, token), credentials(&cfg, witness{brief}, token)
 	c.callers = newCallers(&cfg, c.requests.agent, dial, token)
-	r.files.add(c)
+	r.connections.add(c)
 	if cfg.TLS.InsecureSkipVerify {
 		logger.Warn("Certificates of targets are not verified", "key", "tls_config.insecure_skip_verify")
 	}
@@ -137,18 +125,12 @@ func (c *Client) Leave(base string) { c.callers.leave(base) }
 // Close closes the idle connections and those to APIs; scrapes that run go on.
 func (c *Client) Close() {
 	c.callers.close()
-	c.closeIdle()
-	c.resources.files.remove(c)
+	c.CloseIdle()
+	c.resources.connections.remove(c)
 }
 
-// closeIdle closes the connections that no request uses.
-func (c *Client) closeIdle() {
-	c.lanes.closeIdle()
-	c.closeUnused()
-}
-
-// closeUnused closes those of them that are no lanes'.
-func (c *Client) closeUnused() {
+// CloseIdle closes the connections that no request uses.
+func (c *Client) CloseIdle() {
 	for _, closer := range c.closers {
 		closer.CloseIdleConnections()
 	}
@@ -161,15 +143,13 @@ func (c *Client) closeUnused() {
 // what was known when it failed.
 func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, error) {
 	start := time.Now()
-	page := Page{Body: buf[:0], permit: permit{memory: c.resources.memory, parsing: c.resources.parsing, most: int(c.most(int64(c.limits.Body)))}}
+	page := Page{Body: buf[:0], room: reservation{of: c.resources}}
 	failure := c.scrape(ctx, url, &page)
-	if failure != nil {
-		page.Came = time.Now()
-	}
+	page.Came = time.Now()
 	page.Duration = page.Came.Sub(start)
 	if failure != nil {
 		page.Body = page.Body[:0]
-		if page.permit.lease != nil {
+		if page.room.large > 0 {
 			page.Body = nil
 			page.Release()
 		}
@@ -183,56 +163,25 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	failure = c.inTurn(req, func(req *http.Request) *Error {
-		resp, failure := c.send(c.rt, req)
-		if failure != nil {
-			return failure
-		}
-		defer closeBody(resp)
-		page.sent, page.open, page.Body = sentWith(req), c.open, page.Body[:0]
-		return conceal(req, c.read(req.Context(), req, resp, page))
-	})
+	defer c.begin(scopeOf(req.Context()))()
+	resp, failure := c.send(c.rt, req)
 	if failure != nil {
 		return failure
 	}
-	page.Came = time.Now() // It may wait until it is parsed.
-	return page.permit.toParse(ctx, len(page.Body))
+	defer closeBody(resp)
+	page.sent, page.open = sentWith(req), c.open
+	return conceal(req, c.read(req.Context(), req, resp, page))
 }
 
-// inTurn does what a request is sent for; see [Client.turns]. One that has a body
-// is sent once.
-func (c *Client) inTurn(req *http.Request, do func(req *http.Request) *Error) *Error {
-	s := scopeOf(req.Context())
-	return c.turns(s, hostPort(req.URL), req.Body == nil, func(now *scope) *Error { //nolint:contextcheck // A scope is a context.
-		if now != s {
-			req = req.WithContext(now)
+// begin notes a request, whose context ends when its connection is taken back; the
+// caller calls end when it is over.
+func (c *Client) begin(s *scope) (end func()) {
+	over := c.resources.connections.begin(s)
+	return func() {
+		over()
+		if c.resources.connections.Crowded() {
+			c.CloseIdle()
 		}
-		return do(req)
-	})
-}
-
-// turns asks a host, until the scope ends. The connection is taken back when that
-// takes long and others wait for one; a host that is not known to take long is
-// asked once more then, if it may be.
-func (c *Client) turns(s *scope, address string, repeat bool, do func(*scope) *Error) *Error {
-	f, whole := c.resources.files, s.Context
-	for {
-		t, cancel := f.inTurn(s, address, false)
-		failure, more := t.end(do(s))
-		cancel(nil)
-		c.yield()
-		if !more || !repeat || whole.Err() != nil {
-			return failure
-		}
-		// The dial of the first may still look at its scope.
-		s = &scope{Context: whole}
-	}
-}
-
-// yield closes what is not used when others wait for connections.
-func (c *Client) yield() {
-	if c.resources.files.crowded.Load() {
-		c.closeUnused()
 	}
 }
 
@@ -245,7 +194,7 @@ func (c *Client) read(ctx context.Context, req *http.Request, resp *http.Respons
 	if failure := checkContentType(page.ContentType); failure != nil {
 		return cmp.Or(checkContentType(withoutSecrets(resp, page.ContentType)), failure)
 	}
-	page.Body, failure = c.readBody(ctx, resp, &page.permit, page.Body, int64(c.limits.Body))
+	page.Body, failure = c.readBody(ctx, resp, &page.room, page.Body, int64(c.limits.Body))
 	if failure != nil {
 		return failure
 	}
@@ -292,25 +241,22 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	failure = c.inTurn(req, func(req *http.Request) *Error {
-		resp, failure := c.send(rt, req)
-		if failure != nil {
-			return failure
-		}
-		defer closeBody(resp)
-		status, header = resp.StatusCode, resp.Header
-		permit := permit{memory: c.resources.memory}
-		defer permit.end()
-		answer, failure = c.readBody(req.Context(), resp, &permit, nil, limit)
-		if failure == nil && echoes(sentWith(req), c.open, answer) {
-			failure = echoed()
-		}
-		return conceal(req, failure)
-	})
+	defer c.begin(scopeOf(req.Context()))()
+	resp, failure := c.send(rt, req)
 	if failure != nil {
-		return status, header, nil, failure
+		return 0, nil, nil, failure
 	}
-	return status, header, answer, nil
+	defer closeBody(resp)
+	room := reservation{of: c.resources}
+	defer room.release()
+	answer, failure = c.readBody(req.Context(), resp, &room, nil, limit)
+	if failure == nil && echoes(sentWith(req), c.open, answer) {
+		failure = echoed()
+	}
+	if failure = conceal(req, failure); failure != nil {
+		return resp.StatusCode, resp.Header, nil, failure
+	}
+	return resp.StatusCode, resp.Header, answer, nil
 }
 
 // Open sends one request and hands the answer out with its body unread, for
@@ -323,14 +269,38 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 // whose answer comes in one part and is bounded by limits.body, or what is posted to
 // a generate_stream of Triton.
 func (c *Client) Open(ctx context.Context, method, url string, body []byte) (*http.Response, error) {
-	resp, failure := c.begin(ctx, method, url, body)
+	s := &scope{Context: ctx}
+	out := &stream{scope: s, end: c.begin(s)}
+	resp, failure := c.reach(s, method, url, body) //nolint:contextcheck // It holds ctx.
 	if failure != nil {
+		failure = cmp.Or(c.resources.connections.missed(s.use), failure)
+		out.end()
 		return nil, failure
 	}
+	out.ReadCloser, resp.Body = resp.Body, out
 	if resp.StatusCode != http.StatusOK {
 		shown := quoteBody(resp)
 		closeBody(resp)
 		resp.Body = io.NopCloser(strings.NewReader(shown))
 	}
 	return resp, nil
+}
+
+// reach sends the request of an answer that is read as it comes.
+func (c *Client) reach(s *scope, method, rawURL string, body []byte) (*http.Response, *Error) {
+	if isGRPC(rawURL) {
+		resp, failure := c.callers.open(s, method, rawURL, body, c.most(int64(c.limits.Body)))
+		if failure != nil {
+			return nil, blank(s.sent, failure)
+		}
+		// What the server repeats of it is not shown.
+		resp.Request = &http.Request{Header: s.sent}
+		return resp, nil
+	}
+	req, failure := c.requests.question(s, method, rawURL, body)
+	if failure != nil {
+		return nil, failure
+	}
+	req.Header.Set("Accept", acceptStream)
+	return c.send(c.brief, req.WithContext(s))
 }

@@ -55,7 +55,7 @@ type caller struct {
 	asking atomic.Pointer[scope]
 }
 
-// dial opens the connection for the request that asked last, whose turn it is.
+// dial opens the connection for the request that asked last, whose connection it is.
 func (c *caller) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	s := c.asking.Load()
 	if s == nil {
@@ -66,20 +66,15 @@ func (c *caller) dial(ctx context.Context, network, address string) (net.Conn, e
 		ctx, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
 	}
-	return c.open(&scope{Context: ctx, turn: s.turn}, network, address) //nolint:contextcheck // It holds ctx.
+	return c.open(&scope{Context: ctx, use: s.use}, network, address) //nolint:contextcheck // It holds ctx.
 }
 
 // call puts a question over gRPC.
 func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (status int, header http.Header, answer []byte, err error) {
-	u, failure := apiURL(rawURL)
-	if failure != nil {
-		return 0, nil, nil, failure
-	}
-	failure = c.turns(&scope{Context: ctx}, u.Host, method == http.MethodGet, func(s *scope) (failure *Error) { //nolint:contextcheck // A scope is a context.
-		status, answer, failure = c.callers.do(s, method, rawURL, c.most(limit))
-		return hide(s, c.open, answer, failure)
-	})
-	if failure != nil {
+	s := &scope{Context: ctx}
+	defer c.begin(s)()
+	status, answer, failure := c.callers.do(s, method, rawURL, c.most(limit)) //nolint:contextcheck // A scope is a context.
+	if failure = hide(s, c.open, answer, failure); failure != nil {
 		return 0, nil, nil, failure
 	}
 	return status, http.Header{}, answer, nil
@@ -152,6 +147,8 @@ func apiURL(rawURL string) (*url.URL, *Error) {
 // classifyCall gives the failures of gRPC their reasons.
 func classifyCall(ctx context.Context, err error) *Error {
 	switch {
+	case takenFrom(ctx) != nil:
+		return takenFrom(ctx)
 	case errors.Is(err, kserve.ErrNotGRPC):
 		return advise(ReasonProtocol, "", err, "check api_port: Triton's --grpc-port is 8001 unless set")
 	case errors.Is(err, kserve.ErrTooLarge):

@@ -51,7 +51,7 @@ func (w *wireReader) Read(p []byte) (int, error) {
 
 // readGzip appends the decompressed body to buf. Both sizes are bounded, since
 // a page may compress 500 to 1 (and a bomb more).
-func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *permit, buf []byte, limit int64) ([]byte, *Error) {
+func (c *Client) readGzip(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	in, ok := c.inflaters.Get().(*inflater)
 	if !ok {
 		return buf, failf(ReasonDecompress, "", "no decompressor")
@@ -65,13 +65,13 @@ func (c *Client) readGzip(ctx context.Context, resp *http.Response, permit *perm
 	in.buffer.Reset(&in.wire)
 	err := in.gzip.Reset(in.buffer)
 	if err == nil {
-		buf, err = appendAll(ctx, permit, buf, &in.gzip, limit)
+		buf, err = appendAll(ctx, room, buf, &in.gzip, limit)
 	}
 	switch {
 	case err == nil:
 		return buf, nil
 	case errors.Is(in.wire.err, errLimit):
-		return buf, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or have the server say less", c.limits.CompressedBody)
+		return buf, failf(ReasonBodyTooLarge, "", "the compressed body is over limits.compressed_body %s; raise it or reduce the metrics that the server exposes", c.limits.CompressedBody)
 	case in.wire.err != nil:
 		return buf, classify(ctx, stageBody, in.wire.err)
 	case errors.Is(err, errLimit):

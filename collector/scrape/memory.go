@@ -3,85 +3,41 @@ package scrape
 import (
 	"context"
 	"math"
-	"runtime"
 	"runtime/debug"
-	"slices"
-	"sync"
 )
 
 const (
-	// freeBody is how much of a body is read without a permit, which is more
+	// freeBody is how much of a body is read without a reservation, which is more
 	// than most pages have.
 	freeBody = 256 << 10
-	// memoryShare is the part of the memory limit that larger bodies may have,
-	// usualMemory what they may have without a limit, leastMemory with any.
-	memoryShare = 5
-	// parseShare is the part of that which may be parsed at one time: what is
-	// made of a body takes some times its size until it is known what of it is
-	// shown.
-	parseShare  = 4
-	usualMemory = 256 << 20
-	leastMemory = 4 << 20
+	// largeBody is how large a body is that takes as much of the budget for huge
+	// bodies as it may come to.
+	largeBody = 1 << 20
+	// memoryShare is the part of the memory limit that large bodies may have, and
+	// huge ones as much again; usualMemory is what they may have without a limit.
+	// What is made of a body takes some times its size.
+	memoryShare = 20
+	usualMemory = 64 << 20
 	// aloneShare is the part of the memory limit, without what the process has
 	// anyway, that one body may have at most, whatever its pool allows, and
-	// leastAlone what it may have in any case: what is made of a page of ever new
-	// series takes some times its size, also where nobody else has any.
+	// leastAlone what it may have in any case.
 	anyway     = 24 << 20
 	aloneShare = 6
 	leastAlone = 1 << 20
 )
 
-// memory bounds the bytes of all large bodies that are read or parsed at one
-// time. A body that needs more waits until another is done with, but not when
-// all that hold some would wait: then the last to ask is refused, so that the
-// others go on. Safe for concurrent use.
-type memory struct {
-	// bound is the limit, looked up when it is first needed: the process may
-	// set its own from the control group when it starts.
-	bound func() int64
-
-	mu   sync.Mutex
-	used int64
-	// holders are claims with bytes, stuck those of them that wait.
-	holders, stuck int
-	queue          []*request
-	waits          uint64
-}
-
-// claim is what one body holds.
-type claim struct {
-	memory *memory
-	bytes  int64
-}
-
-// request is a claim that waits for more; decided is closed when it has it, or
-// was refused.
-type request struct {
-	claim   *claim
-	need    int64
-	decided chan struct{}
-	refused bool
-}
-
-func newMemory() *memory { return &memory{bound: sync.OnceValue(memoryBound)} }
-
-// newParsing bounds the large bodies that are parsed at one time.
-func newParsing() *memory {
-	return &memory{bound: sync.OnceValue(func() int64 { return memoryBound() / parseShare })}
-}
-
-// memoryBound is what large bodies may have under the memory limit of the
+// memoryBound returns what large bodies may have under the memory limit of the
 // process.
 func memoryBound() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
 		return usualMemory
 	}
-	return max(limit/memoryShare, leastMemory)
+	return max(limit/memoryShare, largeBody)
 }
 
-// aloneBound is what one body may have under the memory limit of the process; 0
-// for any size.
+// aloneBound returns what one body may have under the memory limit of the
+// process; 0 for any size.
 func aloneBound() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	if limit == math.MaxInt64 {
@@ -90,163 +46,56 @@ func aloneBound() int64 {
 	return max((limit-anyway)/aloneShare, leastAlone)
 }
 
-// extend gives a claim more bytes, and waits for them until ctx ends.
-func (m *memory) extend(ctx context.Context, c *claim, need int64) *Error {
-	wait := m.ask(c, need)
-	if wait == nil {
+// reservation is what one body has of the budgets for large and huge ones; the
+// zero value needs none.
+type reservation struct {
+	of *Resources
+	// most is how large the body may become, 0 for any size.
+	most        int64
+	large, huge int64
+}
+
+// cover waits until the body may have so many bytes in all. A body takes all that
+// it may come to of a budget at once, and of the budget for huge bodies last, so
+// that no two bodies wait for each other.
+func (r *reservation) cover(ctx context.Context, size int) *Error {
+	if r.of == nil || size <= freeBody {
 		return nil
 	}
-	select {
-	case <-wait.decided:
-	case <-ctx.Done():
-		m.leave(wait)
+	if r.large == 0 && !r.take(ctx, r.of.large, &r.large, largeBody) {
+		return crowded(r.of.large)
 	}
-	if wait.refused {
-		return failf(ReasonMemory, "", "bodies over %s have all of the %s that they may have at one time, being read or parsed; raise the memory limit of the exporter, or look for targets with huge pages by trtllm_exporter_target_body_bytes",
-			Size(freeBody), Size(m.bound()))
+	if size > largeBody && r.huge == 0 && !r.take(ctx, r.of.huge, &r.huge, math.MaxInt64) {
+		return crowded(r.of.huge)
 	}
 	return nil
 }
 
-// ask grants a claim more at once, or queues the request that it returns.
-func (m *memory) ask(c *claim, need int64) *request {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.fits(c, need) {
-		m.give(c, need)
-		return nil
+// take takes what the body may come to, but no more than there is.
+func (r *reservation) take(ctx context.Context, from *budget, held *int64, most int64) bool {
+	if r.most > 0 {
+		most = min(most, r.most)
 	}
-	m.waits++
-	wait := &request{claim: c, need: need, decided: make(chan struct{})}
-	if c.bytes == 0 {
-		m.queue = append(m.queue, wait)
-		return wait
+	most = min(most, from.bound)
+	if !from.acquire(ctx, most) {
+		return false
 	}
-	m.stuck++
-	// What is begun is ended before more is begun.
-	m.queue = slices.Insert(m.queue, 0, wait)
-	m.serve()
-	return wait
+	*held = most
+	return true
 }
 
-// leave refuses a request that was not decided in time.
-func (m *memory) leave(wait *request) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if slices.Contains(m.queue, wait) {
-		m.decide(wait, true)
-		m.serve()
+// release gives back what the body has.
+func (r *reservation) release() {
+	if r.large > 0 {
+		r.of.large.release(r.large)
 	}
+	if r.huge > 0 {
+		r.of.huge.release(r.huge)
+	}
+	r.large, r.huge = 0, 0
 }
 
-// serve gives those that wait what fits, in their order. When all that hold some
-// wait and none fits, the last of them is refused, so that the others go on.
-func (m *memory) serve() {
-	for _, wait := range slices.Clone(m.queue) {
-		if m.fits(wait.claim, wait.need) {
-			m.decide(wait, false)
-		}
-	}
-	if m.holders > 0 && m.stuck == m.holders {
-		m.decide(m.queue[0], true)
-	}
-}
-
-// decide ends the wait of a request that is in the queue.
-func (m *memory) decide(wait *request, refused bool) {
-	i := slices.Index(m.queue, wait)
-	m.queue = slices.Delete(m.queue, i, i+1)
-	if wait.claim.bytes > 0 {
-		m.stuck--
-	}
-	wait.refused = refused
-	if !refused {
-		m.give(wait.claim, wait.need)
-	}
-	close(wait.decided)
-}
-
-// fits says whether a claim may have more now. The only one always may, for
-// what one body may have is limits.body.
-func (m *memory) fits(c *claim, need int64) bool {
-	return m.used == c.bytes || m.used+need <= m.bound()
-}
-
-func (m *memory) give(c *claim, need int64) {
-	if c.bytes == 0 {
-		m.holders++
-	}
-	c.bytes += need
-	m.used += need
-}
-
-// release gives back what a claim holds.
-func (c *claim) release() {
-	m := c.memory
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c.bytes > 0 {
-		m.holders--
-	}
-	m.used -= c.bytes
-	c.bytes = 0
-	m.serve()
-}
-
-// permit is what a body may take of the memory; the zero permit needs none.
-type permit struct {
-	memory, parsing *memory
-	lease, parse    *lease
-	// most is the largest that the body may be, 0 where that is not known.
-	most int
-}
-
-// lease is a claim that is given back also when the one who holds it forgets.
-type lease struct{ claim *claim }
-
-// cover waits until the body may have so many bytes in all.
-func (p *permit) cover(ctx context.Context, size int) *Error {
-	if p.memory == nil || size <= freeBody {
-		return nil
-	}
-	if p.lease == nil {
-		p.lease = newLease(p.memory)
-	}
-	if size > hugeBody {
-		// Bodies that wait for each other with most of their size in memory are
-		// the worst of both.
-		size = max(size, p.most)
-	}
-	need := int64(size) - freeBody - p.lease.claim.bytes
-	if need <= 0 {
-		return nil
-	}
-	return p.memory.extend(ctx, p.lease.claim, need)
-}
-
-// newLease holds nothing yet.
-func newLease(m *memory) *lease {
-	l := &lease{&claim{memory: m}}
-	runtime.AddCleanup(l, (*claim).release, l.claim)
-	return l
-}
-
-// toParse waits until a body of so many bytes, which is whole, may be parsed.
-// Who may parse waits for nothing more, so that others have their turn.
-func (p *permit) toParse(ctx context.Context, size int) *Error {
-	if p.parsing == nil || size <= freeBody {
-		return nil
-	}
-	p.parse = newLease(p.parsing)
-	return p.parsing.extend(ctx, p.parse.claim, int64(size))
-}
-
-// end gives back what the body has.
-func (p *permit) end() {
-	for _, l := range []**lease{&p.lease, &p.parse} {
-		if *l != nil {
-			(*l).claim.release()
-			*l = nil
-		}
-	}
+// crowded is the failure of a body for which no memory became free in time.
+func crowded(b *budget) *Error {
+	return failf(ReasonMemory, "", "large responses already use the whole %s budget; raise the memory limit of the exporter, or look for targets with huge pages by trtllm_exporter_target_body_bytes", Size(b.bound))
 }

@@ -84,7 +84,7 @@ func TestLargeBodiesOfAllTargetsShareTheirMemory(t *testing.T) {
 	_, err = scrapeWithin(t, other, url(200<<10), 10*time.Second)
 	require.NoError(t, err, "an ordinary page needs no permit")
 	_, err = other.Scrape(overWhen(t, func() bool { return shared.Memory().Waits > 0 }), url(3*mib), nil)
-	requireFailure(t, err, scrape.ReasonMemory, "", "bodies over 256KiB have all of the 4MiB that they may have at one time")
+	requireFailure(t, err, scrape.ReasonMemory, "", "large responses already use the whole 4MiB budget")
 
 	ended := make(chan error)
 	go func() {
@@ -193,7 +193,7 @@ func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
 	}
 	require.Eventually(t, func() bool { return held.Load() == 2 }, 10*time.Second, time.Millisecond)
 	require.Positive(t, shared.Connections().Waits)
-	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), time.Second)
+	_, err := scrapeWithin(t, idle, strings.Replace(s.URL, "127.0.0.1", "localhost", 1), 400*time.Millisecond)
 	requireFailure(t, err, scrape.ReasonResource, "", "all 2 connections that targets may have are in use")
 	require.EqualValues(t, 2, shared.Connections().Used)
 	close(hangs)

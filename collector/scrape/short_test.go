@@ -82,7 +82,7 @@ func TestAPIsOverGRPCGiveConnectionsUpThatTheyDoNotUse(t *testing.T) {
 		pageWhileShort(t, client)
 	}
 	require.Positive(t, shared.Connections().Waits)
-	require.Zero(t, shared.Connections().Cuts)
+	require.Zero(t, shared.Connections().Taken)
 }
 
 func TestAQuestionOverGRPCThatHangsGivesItsConnectionUp(t *testing.T) {
@@ -99,7 +99,7 @@ func TestAQuestionOverGRPCThatHangsGivesItsConnectionUp(t *testing.T) {
 	require.Eventually(t, func() bool { return shared.Connections().Used == 1 }, 10*time.Second, time.Millisecond)
 	pageWhileShort(t, client)
 	requireFailure(t, <-asked, scrape.ReasonResource, "", "others waited")
-	require.EqualValues(t, 1, shared.Connections().Cuts)
+	require.EqualValues(t, 1, shared.Connections().Taken)
 }
 
 func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
@@ -130,7 +130,7 @@ func TestAnAnswerThatIsReadAsItComesGivesItsConnectionUp(t *testing.T) {
 			require.ErrorAs(t, err, &short, "%v", err)
 			require.True(t, short.Short())
 			require.Equal(t, scrape.ReasonResource, scrape.ReasonOf(err))
-			require.EqualValues(t, 1, shared.Connections().Cuts)
+			require.EqualValues(t, 1, shared.Connections().Taken)
 		})
 	}
 }
@@ -146,7 +146,7 @@ func TestAnAnswerThatIsReadAsItComesKeepsItsConnectionWhereThereAreOthers(t *tes
 		c.scrape(&all, "healthy", 1, 3, 0)
 		_, err = io.ReadFull(resp.Body, make([]byte, 12000)) // Thirty seconds.
 		require.NoError(t, err)
-		require.Zero(t, c.shared.Connections().Cuts)
+		require.Zero(t, c.shared.Connections().Taken)
 		require.NoError(t, resp.Body.Close())
 		c.end(&all)
 		for _, round := range c.results["healthy"] {

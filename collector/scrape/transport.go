@@ -40,8 +40,8 @@ type transport interface {
 type scope struct {
 	context.Context //nolint:containedctx // It is a context.
 
-	// turn is the request's use of a connection, nil where that is not counted.
-	turn *turn
+	// use is the request's use of a connection, nil where that is not counted.
+	use *use
 	// certificateAsked is set when the server asked for a client certificate.
 	certificateAsked atomic.Bool
 	// sent are the headers that left, nil before.
@@ -82,11 +82,11 @@ func scoped(dial dialFunc) dialFunc {
 	}
 }
 
-// connections builds the transport below the credentials. It does not use
+// newTransport builds the transport below the credentials. It does not use
 // Prometheus' NewRoundTripperFromConfig, which can bound no response headers
 // and counts dials in the default registry. Idle is how long connections are
 // kept without use.
-func connections(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (transport, error) {
+func newTransport(c *Config, tlsConfig *promconfig.TLSConfig, proxy *promconfig.ProxyConfig, dial dialFunc, idle time.Duration) (transport, error) {
 	build := func(tlsClient *tls.Config) (http.RoundTripper, error) {
 		protocols := new(http.Protocols)
 		protocols.SetHTTP1(true)

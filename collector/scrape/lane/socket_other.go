@@ -1,15 +1,15 @@
 //go:build !linux
 
-package scrape
+package lane
 
 import (
 	"errors"
 	"net/netip"
 )
 
-// hasLanes says whether this system has what lanes are made of: here every
-// question goes through net/http.
-const hasLanes = false
+// supported is true where the system has what lanes are made of: here every
+// request goes through net/http.
+const supported = false
 
 func connect(netip.AddrPort) (int, error) { return -1, errors.ErrUnsupported }
 
@@ -23,6 +23,6 @@ func (*inbox) receive(int, []byte) (int, int64, bool, error) {
 
 func transmit(int, []byte) (int, bool, error) { return 0, false, errors.ErrUnsupported }
 
-type watch struct{}
+type poller struct{}
 
-func (*watch) look(open []*flight) []bool { return make([]bool, len(open)) }
+func (*poller) look(open []*request) []bool { return make([]bool, len(open)) }

@@ -1,4 +1,4 @@
-package scrape
+package lane
 
 import (
 	"encoding/binary"
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hasLanes says whether this system has what lanes are made of.
-const hasLanes = true
+// supported is true where the system has what lanes are made of.
+const supported = true
 
 // What is asked of the system for each page, and returns at once, is asked raw: of
 // any other call the runtime takes note, and the first of a slot wakes its monitor,
@@ -120,36 +120,37 @@ func again(do func() (int, error)) (n int, blocked bool, err error) {
 	}
 }
 
-// watch is what the system is asked about connections, with memory of its own.
-type watch struct {
+// poller is what the system is asked about connections, with memory of its own.
+type poller struct {
 	fds   []unix.PollFd
 	ready []bool
 }
 
-// look says, without waiting, to which flights something happened: an answer or
+// look says, without waiting, to which requests something happened: an answer or
 // anything else came, or the connection ended; where something is to be sent, that
-// it can be. When that cannot be said it may be any. What it returns is valid until it is called again.
-func (w *watch) look(open []*flight) []bool {
-	w.fds, w.ready = w.fds[:0], w.ready[:0]
+// it can be. When that cannot be said it may be any. What it returns is valid until
+// it is called again.
+func (p *poller) look(open []*request) []bool {
+	p.fds, p.ready = p.fds[:0], p.ready[:0]
 	for _, f := range open {
 		events := int16(unix.POLLIN)
 		if f.sending() {
 			events = unix.POLLOUT
 		}
-		w.fds = append(w.fds, unix.PollFd{Fd: int32(f.fd), Events: events})
+		p.fds = append(p.fds, unix.PollFd{Fd: int32(f.fd), Events: events})
 	}
 	// A look that is interrupted has seen that nothing happened.
-	err := w.poll()
+	err := p.poll()
 	failed := err != 0 && !errors.Is(err, unix.EINTR)
-	for i := range w.fds {
-		w.ready = append(w.ready, failed || w.fds[i].Revents != 0)
+	for i := range p.fds {
+		p.ready = append(p.ready, failed || p.fds[i].Revents != 0)
 	}
-	return w.ready
+	return p.ready
 }
 
 // poll is unix.Poll that does not wait, raw.
-func (w *watch) poll() unix.Errno {
+func (p *poller) poll() unix.Errno {
 	var none unix.Timespec // How long it waits.
-	_, _, failed := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(w.fds))), uintptr(len(w.fds)), uintptr(unsafe.Pointer(&none)), 0, 0, 0)
+	_, _, failed := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(p.fds))), uintptr(len(p.fds)), uintptr(unsafe.Pointer(&none)), 0, 0, 0)
 	return failed
 }

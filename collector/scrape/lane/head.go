@@ -1,9 +1,12 @@
-package scrape
+package lane
 
 import "bytes"
 
-// laneAnswerHead is the head of an answer that a lane believes.
-type laneAnswerHead struct {
+// longestHead bounds the head of an answer that is read.
+const longestHead = 4 << 10
+
+// head is the head of an answer that a lane believes.
+type head struct {
 	// size is the length of the head, length that of the body.
 	size, length int
 	contentType  []byte
@@ -32,18 +35,18 @@ const longestLength = 9
 // readHead reads the head of an answer. What it calls plain net/http reads the
 // same way (a fuzz test holds them together); it is far stricter, and calls
 // unusual whatever it does not know.
-func readHead(text []byte) (laneAnswerHead, verdict) {
+func readHead(text []byte) (head, verdict) {
 	end := bytes.Index(text, []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(text) > laneHead {
-			return laneAnswerHead{}, unusual
+		if len(text) > longestHead {
+			return head{}, unusual
 		}
-		return laneAnswerHead{}, more
+		return head{}, more
 	}
-	if end > laneHead {
-		return laneAnswerHead{}, unusual
+	if end > longestHead {
+		return head{}, unusual
 	}
-	h := laneAnswerHead{size: end + 4, length: -1}
+	h := head{size: end + 4, length: -1}
 	first, rest, _ := bytes.Cut(text[:end+2], []byte("\r\n"))
 	if !okStatus(first) {
 		return h, unusual
@@ -68,7 +71,7 @@ func okStatus(line []byte) bool {
 }
 
 // field takes one line of a head; false for one that a lane does not believe.
-func (h *laneAnswerHead) field(line []byte) bool {
+func (h *head) field(line []byte) bool {
 	name, value, ok := bytes.Cut(line, []byte(":"))
 	if !ok || !token(name) || !printable(value) {
 		return false
