@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -26,7 +25,7 @@ import (
 // readerFormats are all formats that a reader can be given.
 func readerFormats() []expfmt.Format {
 	var all []expfmt.Format
-	for _, typ := range []expfmt.FormatType{expfmt.TypeTextPlain, expfmt.TypeOpenMetrics, expfmt.TypeProtoDelim} {
+	for _, typ := range []expfmt.FormatType{expfmt.TypeTextPlain, expfmt.TypeOpenMetrics} {
 		for _, scheme := range []model.EscapingScheme{model.NoEscaping, model.UnderscoreEscaping, model.DotsEscaping, model.ValueEncodingEscaping} {
 			all = append(all, expfmt.NewFormat(typ).WithEscapingScheme(scheme))
 		}
@@ -45,7 +44,7 @@ func formatsOf(company int) []expfmt.Format {
 	if wholeProduct() {
 		return all
 	}
-	const schemes, types = 4, 3
+	const schemes, types = 4, 2
 	some := make([]expfmt.Format, types)
 	for i := range some {
 		some[i] = all[i*schemes+(company+i)%schemes]
@@ -53,16 +52,13 @@ func formatsOf(company int) []expfmt.Format {
 	return some
 }
 
-// inFormat is the page of blocks in a format, read by a parser of it; that of
-// protobuf is given as text.
+// inFormat is the page of blocks in a format, read by a parser of it.
 func inFormat(t *testing.T, format expfmt.Format, blocks []*exposition.Block) string {
 	t.Helper()
 	var m exposition.Merger
 	var out bytes.Buffer
-	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, format, nil))
-	if format.FormatType() == expfmt.TypeProtoDelim {
-		return linesOf(t, textOfProto(t, &out, format), readerFormats()[0])
-	}
+	_, err := m.Layout(blocks).In(format).WriteText(&out, blocks, nil, nil)
+	require.NoError(t, err)
 	linesOf(t, out.String(), format)
 	return out.String()
 }
@@ -100,22 +96,6 @@ func linesOf(t *testing.T, page string, format expfmt.Format) string {
 			fmt.Fprintf(&out, "%s %v\n", strings.ReplaceAll(b.Labels().String(), ", ", ","), v)
 		default:
 		}
-	}
-}
-
-// textOfProto writes messages as text.
-func textOfProto(t *testing.T, from io.Reader, format expfmt.Format) string {
-	t.Helper()
-	var text strings.Builder
-	for decoder := expfmt.NewDecoder(from, format); ; {
-		family := &dto.MetricFamily{}
-		err := decoder.Decode(family)
-		if errors.Is(err, io.EOF) {
-			return text.String()
-		}
-		require.NoError(t, err, "expfmt refuses the messages")
-		_, err = expfmt.MetricFamilyToText(&text, family)
-		require.NoError(t, err)
 	}
 }
 

@@ -165,10 +165,7 @@ func (s *soak) reload(n int) {
 
 // readerForms are the headers by which readers ask for each form of the page.
 func readerForms() []string {
-	return []string{
-		"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n",
-		"Accept: application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n",
-	}
+	return []string{"", "Accept-Encoding: gzip\r\n", "Accept: application/openmetrics-text; version=1.0.0\r\n"}
 }
 
 // dawdle is a reader who takes nothing of the page for ten seconds, in each of

@@ -134,7 +134,7 @@ func TestAnUnknownKeyIsSentToTheBlockItBelongsTo(t *testing.T) {
 		"expect: { scrape_interval: 5s }":     `unknown key "scrape_interval" in pools[0].expect; it belongs in global or pools[]`,
 		"slo: { zzzzzzzzz: 1 }":               `unknown key "zzzzzzzzz" in pools[0].slo; known keys: ttft, tpot, itl, e2e, availability`,
 		"zzzzzzzzz: 1":                        `unknown key "zzzzzzzzz" in pools[0]; docs/configuration.md lists the keys`,
-		"limits: [ 1 ]":                       `pools[0].limits must be a mapping of keys, not a list; known keys: body, compressed_body, headers, samples, labels, label_name, label_value, name, help, strict_openmetrics, ...`,
+		"limits: [ 1 ]":                       `pools[0].limits must be a mapping of keys, not a list; known keys: body, compressed_body, headers, samples, labels, label_name, label_value, name, help, output_series, ...`,
 		"canary: [ 1 ]":                       `pools[0].canary must be a mapping of keys, not a list; known keys: enabled, confirm, interval, timeout, first_token_timeout, gap_timeout, end_timeout, model, prompt, max_tokens, ...`,
 		"canary: { <<: { zzzzzzzzz: 1 } }":    `unknown key "zzzzzzzzz" in pools[0].canary; docs/configuration.md lists the keys`,
 		"limits: { <<: [ 1 ] }":               `pools[0].limits: a merge key (<<) takes a mapping, not a number`,

@@ -260,7 +260,6 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	var (
 		all    [ticks][]*exposition.Block
 		merger exposition.Merger
-		packer exposition.Packer
 		buf    []byte
 		size   countingWriter
 	)
@@ -278,18 +277,17 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		}
 	}
 	b.ReportAllocs()
-	tick := 0
+	tick, hint := 0, 0
 	for b.Loop() {
 		size = 0
 		blocks := all[tick%ticks]
 		tick += step
 		l := merger.Layout(blocks).In(format)
 		if coding != exposition.Identity {
-			packed, err := packer.Pack(coding, l, blocks, nil)
+			page, err := l.Compress(coding, blocks, nil, hint)
 			require.NoError(b, err)
-			buf, err = packed.Write(&size, buf)
-			require.NoError(b, err)
-			packed.Release()
+			hint = len(page) + len(page)/8
+			size = countingWriter(len(page))
 			continue
 		}
 		if l.TextLength(blocks, nil) == 0 {

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/common/expfmt"
-	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -85,8 +83,6 @@ func TestABudgetHoldsInEveryFormat(t *testing.T) {
 			page := pageIn(t, format, b)
 			require.LessOrEqual(t, len(strings.TrimSuffix(page, "# EOF\n")), budget.Bytes, "seed %d, %s\n%s", seed, name, page)
 		}
-		proto := pageIn(t, formatOf(expfmt.TypeProtoDelim, model.ValueEncodingEscaping), b)
-		require.LessOrEqual(t, len(proto), budget.Bytes, "seed %d, protobuf", seed)
 	}
 	require.Greater(t, full, 50, "the budgets are too small for many pages")
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 )
@@ -66,85 +65,52 @@ func quality(params string) float64 {
 	return 1
 }
 
-// pieceCompressor compresses the pieces of pages and reuses its tables.
-type pieceCompressor struct {
-	repeater
-	deflater
-
-	plain  []byte
-	values []byte
-	packed bytes.Buffer
-	frame  []byte
-	gz     *flate.Writer
-	zs     *zstd.Encoder
+// compressor compresses one page after another and reuses its tables and memory.
+type compressor struct {
+	gz  *gzip.Writer
+	zs  *zstd.Encoder
+	buf []byte
 }
 
 // compressors have tables of earlier pages.
 //
 //nolint:gochecknoglobals // memory only.
-var compressors = sync.Pool{New: func() any { return &pieceCompressor{} }}
+var compressors = sync.Pool{New: func() any { return &compressor{} }}
 
-// compress compresses the text so that it can be put between others: as blocks of
-// deflate up to a whole byte, none of them the last, or as a frame of zstd. The bytes
-// are good until it is called again.
-func (c *pieceCompressor) compress(e Encoding) (data []byte, err error) {
+// Compress returns the page that [Layout.WriteText] writes, compressed; size is
+// about how long it is, as far as that is known.
+func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool, size int) ([]byte, error) {
+	c := compressors.Get().(*compressor) //nolint:forcetypeassert // the pool has nothing else.
+	defer compressors.Put(c)
+	page := bytes.NewBuffer(make([]byte, 0, size))
+	to, err := c.start(e, page)
+	if err != nil {
+		return nil, err
+	}
+	if c.buf, err = l.WriteText(to, blocks, c.buf, only); err != nil {
+		return nil, err
+	}
+	err = to.Close()
+	return page.Bytes(), err
+}
+
+// start returns a writer that compresses into w the fastest way; the page is whole
+// when it is closed.
+func (c *compressor) start(e Encoding, w io.Writer) (_ io.WriteCloser, err error) {
 	if e == Zstd {
 		if c.zs == nil {
-			c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(pieceSize), zstd.WithZeroFrames(true))
-			if err != nil {
-				return nil, err
-			}
-		}
-		c.frame = c.zs.EncodeAll(c.plain, c.frame[:0])
-		return c.frame, nil
-	}
-	c.packed.Reset()
-	if c.gz == nil {
-		if c.gz, err = flate.NewWriter(&c.packed, flate.BestSpeed); err != nil {
-			return nil, err
-		}
-	}
-	c.gz.Reset(&c.packed)
-	if _, err = c.gz.Write(c.plain); err == nil {
-		err = c.gz.Flush()
-	}
-	return c.packed.Bytes(), err
-}
-
-// Compressor writes one compressed page after another and reuses its tables. It
-// is not safe for concurrent use.
-type Compressor struct {
-	gz *gzip.Writer
-	zs *zstd.Encoder
-}
-
-// Start returns a writer that compresses into w; the page is whole when it
-// is closed. With Identity it writes through.
-func (c *Compressor) Start(e Encoding, w io.Writer) (_ io.WriteCloser, err error) {
-	switch e {
-	case Gzip:
-		if c.gz == nil {
-			if c.gz, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
-				return nil, err
-			}
-		}
-		c.gz.Reset(w)
-		return c.gz, nil
-	case Zstd:
-		if c.zs == nil {
-			if c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1)); err != nil {
+			if c.zs, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithZeroFrames(true)); err != nil {
 				return nil, err
 			}
 		}
 		c.zs.Reset(w)
 		return c.zs, nil
-	default:
-		return nopCloser{w}, nil
 	}
+	if c.gz == nil {
+		if c.gz, err = gzip.NewWriterLevel(nil, gzip.BestSpeed); err != nil {
+			return nil, err
+		}
+	}
+	c.gz.Reset(w)
+	return c.gz, nil
 }
-
-// nopCloser is a writer whose end needs no work.
-type nopCloser struct{ io.Writer }
-
-// Close does nothing.
-func (nopCloser) Close() error { return nil }

@@ -23,9 +23,6 @@ type Limits struct {
 	Name int `yaml:"name"`
 	// Help is the most bytes of a family's HELP; what is longer is clipped.
 	Help int `yaml:"help"`
-	// StrictOpenMetrics refuses a page of OpenMetrics that breaks any rule of the
-	// standard; without it what is odd about a page costs single series at most.
-	StrictOpenMetrics bool `yaml:"strict_openmetrics,omitempty"`
 	// Output is what the series may take of our page: the largest families are
 	// left out until the others fit.
 	Output Budget `yaml:"-"`

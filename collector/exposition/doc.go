@@ -1,6 +1,6 @@
 // Package exposition owns the page format: it parses the pages of targets,
 // keeps their shape from scrape to scrape, merges many of them into one page
-// and encodes that page as text, OpenMetrics or protobuf.
+// and writes that page as text or OpenMetrics, plain or compressed.
 //
 // # From body to block
 //
@@ -17,8 +17,8 @@
 //
 // A [Merger] lays many blocks out as one page, family by family, and writes
 // HELP and TYPE once. Its rules are written at [Merger.Layout]. One writer serves
-// all text: what OpenMetrics and readers without UTF-8 names get other than the
-// rest is made once for a shape, see [Layout.In]. Protobuf is expfmt's.
+// both formats: what OpenMetrics and readers without UTF-8 names get other than
+// the rest is made once for a shape, see [Layout.In].
 //
 // # What targets owe each other
 //

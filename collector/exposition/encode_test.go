@@ -5,12 +5,13 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // everyType is a page with a family of each type.
@@ -51,15 +53,7 @@ u 1
 // encode writes the page of one body in a format.
 func encode(t *testing.T, body string, format expfmt.Format, only func(string) bool) []byte {
 	t.Helper()
-	blocks := []*exposition.Block{parse(t, exposition.Options{}, body)}
-	var m exposition.Merger
-	var out bytes.Buffer
-	l := m.Layout(blocks)
-	require.NoError(t, l.WriteFormat(&out, blocks, format, only))
-	if format.FormatType() != expfmt.TypeProtoDelim {
-		require.EqualValues(t, out.Len(), l.In(format).TextLength(blocks, only), "the foretold length of the page")
-	}
-	return out.Bytes()
+	return []byte(layOut(parse(t, exposition.Options{}, body)).only(t, format, only))
 }
 
 // formatOf makes an expfmt format with its escaping.
@@ -111,73 +105,12 @@ func TestInOpenMetricsCountersWithoutTotalLoseTheirType(t *testing.T) {
 	require.Equal(t, model.MetricTypeCounter, om["c"])
 }
 
-// decode reads delimited protobuf.
-func decode(t *testing.T, page []byte) map[string]*dto.MetricFamily {
-	t.Helper()
-	dec := expfmt.NewDecoder(bytes.NewReader(page), expfmt.NewFormat(expfmt.TypeProtoDelim))
-	out := map[string]*dto.MetricFamily{}
-	for {
-		var mf dto.MetricFamily
-		err := dec.Decode(&mf)
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		out[mf.GetName()] = &mf
-	}
-}
-
-func TestProtobufIsReadBackToTheSameSamples(t *testing.T) {
-	mfs := decode(t, encode(t, everyType, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil))
-	want, err := families(everyType)
-	require.NoError(t, err)
-	require.Len(t, mfs, len(want))
-	var text bytes.Buffer
-	for name, mf := range mfs {
-		require.Equal(t, want[name].GetType(), mf.GetType(), name)
-		require.Equal(t, want[name].GetHelp(), mf.GetHelp(), name)
-		_, err := expfmt.MetricFamilyToText(&text, mf)
-		require.NoError(t, err)
-	}
-	require.Equal(t, mustReadings(t, everyType), mustReadings(t, text.String()))
-	require.Equal(t, dto.MetricType_COUNTER, mfs["nv_inference_count"].GetType(), "in protobuf counters keep their type")
-}
-
-// protobufType is the content type of protobuf pages.
-const protobufType = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
-
-func TestWhatIsNotWholeIsUntypedInProtobufAndLosesAndInventsNothing(t *testing.T) {
-	body := "# TYPE a histogram\na_bucket{le=\"1\"} 1.5\na_bucket{le=\"+Inf\"} 2\n" +
-		"a_bucket{x=\"f\",le=\"+Inf\"} 2.5\na_count{x=\"c\"} 0.5\na_sum{x=\"s\"} 3\n" +
-		"a_bucket{x=\"w\",le=\"+Inf\"} 2\na_count{x=\"w\"} 2\na_sum{x=\"w\"} 4\n" +
-		"# TYPE b summary\nb_count NaN\nb{quantile=\"0.5\"} 1\nb_count{x=\"w\"} 1\nb_sum{x=\"w\"} 2\nb{x=\"w\",quantile=\"0.5\"} 2\n"
-	page := encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil)
-	mfs := decode(t, page)
-	require.Len(t, mfs["a"].Metric, 1)
-	require.EqualValues(t, 2, mfs["a"].Metric[0].Histogram.GetSampleCount())
-	require.Len(t, mfs["b"].Metric, 1)
-	require.Equal(t, dto.MetricType_UNTYPED, mfs["a_bucket"].GetType())
-	got, err := readings(page, protobufType)
-	require.NoError(t, err)
-	require.Equal(t, mustReadings(t, body), got)
-}
-
-// TestBucketsInAnyOrderAreAllReadBackFromProtobuf: Prometheus' reader takes the
-// bucket of infinity for the last one.
-func TestBucketsInAnyOrderAreAllReadBackFromProtobuf(t *testing.T) {
-	body := "# TYPE h histogram\nh_bucket{le=\"+Inf\"} 3\nh_bucket{le=\"10\"} 2\nh_bucket{le=\"2\"} 1\nh_sum 20\nh_count 3\n"
-	got, err := readings(encode(t, body, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), nil), protobufType)
-	require.NoError(t, err)
-	require.Equal(t, mustReadings(t, body), got)
-}
-
 func TestEncodersReportBrokenReaders(t *testing.T) {
 	blocks := []*exposition.Block{parse(t, exposition.Options{}, "a 1\n")}
 	var m exposition.Merger
 	l := m.Layout(blocks)
-	format := formatOf(expfmt.TypeProtoDelim, model.NoEscaping)
-	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, format, nil), errBroken)
-	require.ErrorIs(t, l.WriteFormat(&brokenWriter{}, blocks, formatOf(expfmt.TypeTextPlain, model.NoEscaping), nil), errBroken)
+	_, err := l.WriteText(&brokenWriter{}, blocks, nil, nil)
+	require.ErrorIs(t, err, errBroken)
 }
 
 func TestUTF8NamesAreEscapedForWhoDoesNotAsk(t *testing.T) {
@@ -218,11 +151,8 @@ func TestEscapedNamesTakeNobodysPlace(t *testing.T) {
 		{"names of the exporter are refused in disguise too", "{\"trtllm.exporter_up\"} 1\n{\"a.b\"} 1\n", "# TYPE a_b untyped\na_b 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			blocks := []*exposition.Block{parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, c.body)}
-			var m exposition.Merger
-			var out bytes.Buffer
-			require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), nil))
-			require.Equal(t, c.want, out.String())
+			b := parse(t, exposition.Options{Reserved: []string{"trtllm_exporter_"}}, c.body)
+			require.Equal(t, c.want, pageIn(t, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), b))
 		})
 	}
 }
@@ -250,7 +180,7 @@ func TestOfCountersThatGetOneNameTheTimeOfCreationIsApart(t *testing.T) {
 		"# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n")
 	page := pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.UnderscoreEscaping), b)
 	require.Equal(t, "# TYPE a_b_created gauge\na_b_created{x=\"1\"} 3\n# TYPE a_b_total unknown\na_b_total{x=\"2\"} 2\na_b_total{x=\"1\"} 1\n# EOF\n", page)
-	require.NoError(t, exposition.Strict(page))
+	require.NoError(t, openMetricsFault(page))
 }
 
 func TestOpenMetricsHasWhatItsReadersTake(t *testing.T) {
@@ -304,7 +234,6 @@ func TestUnitIsWhereItIsTheEndOfTheName(t *testing.T) {
 	b.Set(0, 1)
 	b.Seal()
 	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
-	require.Nil(t, decode(t, []byte(pageIn(t, formatOf(expfmt.TypeProtoDelim, model.NoEscaping), b)))["a_total"].Unit)
 }
 
 func TestFixedValuesAreInEachBlockThatIsLentAfterwards(t *testing.T) {
@@ -367,10 +296,6 @@ func TestComputedBlocks(t *testing.T) {
 	again := c.Block()
 	again.Seal()
 	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")
-	var out bytes.Buffer
-	blocks := []*exposition.Block{again}
-	require.NoError(t, m.Layout(blocks).WriteFormat(&out, blocks, expfmt.NewFormat(expfmt.TypeProtoDelim), nil))
-	require.Zero(t, out.Len())
 }
 
 func TestFloatsAreWrittenShortAndExact(t *testing.T) {
@@ -382,27 +307,46 @@ func TestFloatsAreWrittenShortAndExact(t *testing.T) {
 	}
 }
 
+// TestCompressedPagesComeOutWhole compresses pages that differ in size, one after
+// the other and several at the same time, from an empty page to one of many writes.
 func TestCompressedPagesComeOutWhole(t *testing.T) {
-	var c exposition.Compressor
-	pages := []string{everyType, strings.Repeat(everyType, 500), "", "a 1\n"}
-	for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Identity, exposition.Zstd, exposition.Gzip, exposition.Zstd} {
-		// A reader who went away in the middle leaves no trace in the next page.
-		broken, err := c.Start(coding, &brokenWriter{})
-		require.NoError(t, err)
-		_, err = broken.Write([]byte(pages[1]))
-		if coding == exposition.Identity {
-			require.ErrorIs(t, err, errBroken)
+	t.Parallel()
+	var readers sync.WaitGroup
+	for _, n := range []int{0, 1, 40} {
+		var blocks []*exposition.Block
+		for _, one := range fleet(t, n) {
+			blocks = append(blocks, one.block)
 		}
-		for _, page := range pages {
-			var out bytes.Buffer
-			w, err := c.Start(coding, &out)
-			require.NoError(t, err)
-			_, err = io.WriteString(w, page)
-			require.NoError(t, err)
-			require.NoError(t, w.Close())
-			require.Equal(t, page, decompress(t, coding, &out))
+		page := layOut(blocks...)
+		for name, format := range textFormats() {
+			plain := page.in(t, format)
+			for _, coding := range []exposition.Encoding{exposition.Gzip, exposition.Zstd} {
+				readers.Go(func() {
+					packed, err := page.layout.In(format).Compress(coding, blocks, nil, 0)
+					if err != nil || decompress(t, coding, bytes.NewReader(packed)) != plain {
+						t.Errorf("the page of %d targets in %s and %s: %v", n, name, coding, err)
+					}
+				})
+			}
 		}
 	}
+	readers.Wait()
+}
+
+// fleet are targets that differ in replica_id and values.
+func fleet(tb testing.TB, n int) []*benchTarget {
+	tb.Helper()
+	all := make([]*benchTarget, n)
+	for i := range all {
+		t := &benchTarget{label: labelReplica("r" + strconv.Itoa(i))}
+		for tick := range t.bodies {
+			t.bodies[tick] = simulate.BenchPage(simulate.BenchTRTLLM, i, tick)
+		}
+		t.cache = exposition.NewCache(exposition.Options{Label: t.label, Limits: exposition.DefaultLimits})
+		require.NoError(tb, t.scrape(0))
+		all[i] = t
+	}
+	return all
 }
 
 // decompress undoes a coding.

@@ -33,11 +33,6 @@ type Layout struct {
 	stats   MergeStats
 	differs []Difference
 	others  others
-	// pieces are the parts in which the page is compressed, made when it first is.
-	pieces struct {
-		once sync.Once
-		all  [][]stretch
-	}
 }
 
 // others are the layouts of the same page in other dialects, and what those of

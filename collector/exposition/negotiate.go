@@ -10,47 +10,36 @@ import (
 
 // Format is the format of one answer.
 type Format struct {
-	// Expfmt names the format with its escaping.
+	// Expfmt names the format with its escaping; [Layout.In] has its layout.
 	Expfmt expfmt.Format
 	// ContentType is what the answer says of itself.
 	ContentType string
-	// Text says that it is written by [Layout.WriteText], of the layout that
-	// [Layout.In] gives for Expfmt.
-	Text bool
 }
 
 // textContentType is the text format's own.
 const textContentType = "text/plain; version=0.0.4; charset=utf-8"
 
-// Negotiate chooses the format of an answer by the Accept header. Text wins
-// over OpenMetrics for a client that takes both, unless openMetrics is set:
-// in OpenMetrics the servers' counters that do not end in "_total" (all of
-// nv_inference_*) have no type, in text they keep it. Protobuf is given to
-// who prefers it. A layout with names beyond the legacy character set needs a
-// client that says so, else names are escaped.
+// Negotiate chooses text or OpenMetrics by the Accept header. Text wins over
+// OpenMetrics for a client that takes both, unless openMetrics is set: in
+// OpenMetrics the servers' counters that do not end in "_total" (all of
+// nv_inference_*) have no type, in text they keep it. A layout with names beyond
+// the legacy character set needs a client that says so, else names are escaped.
 func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	// To expfmt what is refused is only liked least.
 	willing := without(header, refused)
-	f := expfmt.NegotiateAccept(willing, expfmt.DefaultOpenMetricsAcceptedFormats()...)
-	switch f.FormatType() {
-	case expfmt.TypeOpenMetrics:
+	f := expfmt.NegotiateAccept(willing, expfmt.FmtOpenMetrics_1_0_0, expfmt.FmtOpenMetrics_0_0_1, expfmt.FmtText)
+	if f.FormatType() == expfmt.TypeOpenMetrics {
 		if openMetrics || !acceptsText(header) {
-			return Format{Expfmt: f, ContentType: string(f), Text: true}
+			return Format{Expfmt: f, ContentType: string(f)}
 		}
 		text := without(willing, func(media string) bool { return strings.Contains(media, "openmetrics") })
-		f = expfmt.NegotiateAccept(text, slices.DeleteFunc(expfmt.DefaultAcceptedFormats(), notText)...)
-	case expfmt.TypeProtoDelim, expfmt.TypeProtoText, expfmt.TypeProtoCompact:
-		return Format{Expfmt: f, ContentType: string(f)}
-	default:
+		f = expfmt.NegotiateAccept(text, expfmt.FmtText)
 	}
 	if utf8 {
-		return Format{Expfmt: f, ContentType: string(f), Text: true}
+		return Format{Expfmt: f, ContentType: string(f)}
 	}
-	return Format{Expfmt: f, ContentType: textContentType, Text: true}
+	return Format{Expfmt: f, ContentType: textContentType}
 }
-
-// notText says whether a format is another one than text.
-func notText(f expfmt.Format) bool { return f.FormatType() != expfmt.TypeTextPlain }
 
 // acceptsText says whether the client would take the text format, by the entries
 // that speak of it most exactly.

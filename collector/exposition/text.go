@@ -18,13 +18,12 @@ const endOfPage = "# EOF\n"
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
 	var err error
-	c := course{content: newContent(l, blocks, only)}
 	for i := range l.families {
 		f := &l.families[i]
 		if !f.selected(only) {
 			continue
 		}
-		if buf, err = c.writeFamily(w, f, buf); err != nil {
+		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
 			return buf, err
 		}
 	}
@@ -38,20 +37,17 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 
 // writeFamily appends one family to what is to be written, and writes it out
 // when it is enough.
-func (c *course) writeFamily(w io.Writer, f *mergedFamily, buf []byte) ([]byte, error) {
+func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	head := len(buf)
 	buf = append(buf, f.text...)
 	empty := len(buf)
 	wrote := false
 	for j := range f.refs {
-		if j%ahead == 0 {
-			c.lookAhead(f.refs[j:min(j+ahead, len(f.refs))])
-		}
 		r := &f.refs[j]
-		if !c.taken(f, r, c.only) {
+		if !l.taken(f, r, only) {
 			continue
 		}
-		buf = c.append(buf, r)
+		buf = l.appendLines(buf, r, blocks[r.block])
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -66,6 +62,15 @@ func (c *course) writeFamily(w io.Writer, f *mergedFamily, buf []byte) ([]byte, 
 		buf = buf[:head]
 	}
 	return buf, nil
+}
+
+// appendLines appends the lines of a ref.
+func (l *Layout) appendLines(dst []byte, r *ref, b *Block) []byte {
+	if p := l.part(r); p != nil && p.judge != judgeNothing {
+		return p.append(dst, b)
+	}
+	seg := l.segment(r)
+	return seg.append(dst, b.data, b.spans)
 }
 
 // appendEnd appends what a page ends with.

@@ -26,7 +26,8 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept, Accept-Encoding")
 	selected := s.pages.selection(q)
 	o := s.pages.negotiate(r.Header)
-	if o.encoding == exposition.Identity && o.legacy.Text && s.stream(w, r, selected, &o) {
+	if o.encoding == exposition.Identity {
+		s.stream(w, r, selected, &o)
 		return
 	}
 	pg, err := s.pages.encoded(r.Context(), selected, &o)
@@ -34,28 +35,21 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 		s.abort(w, err)
 		return
 	}
-	defer selected.leave(pg)
 	h := w.Header()
 	h.Set("Content-Type", pg.contentType)
-	h.Set("Content-Length", strconv.Itoa(pg.body.Len()))
-	if o.encoding != exposition.Identity {
-		h.Set("Content-Encoding", string(o.encoding))
-	}
+	h.Set("Content-Length", strconv.Itoa(len(pg.body)))
+	h.Set("Content-Encoding", string(o.encoding))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_ = s.pages.writeBody(w, pg)
+		_, _ = w.Write(pg.body)
 	}
 }
 
-// stream writes a plain text page straight from the blocks; false when names
-// on it need another format, with nothing written.
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) bool {
+// stream writes a plain page straight from the blocks.
+func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
 	sheet := s.pages.lay(selected)
 	defer sheet.release()
 	format := o.format(sheet.layout)
-	if !format.Text {
-		return false
-	}
 	layout := sheet.layout.In(format.Expfmt)
 	w.Header().Set("Content-Type", format.ContentType)
 	w.Header().Set("Content-Length", strconv.FormatInt(layout.TextLength(sheet.blocks, sheet.only), 10))
@@ -63,7 +57,6 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *select
 	if r.Method != http.MethodHead {
 		_ = s.pages.writeText(w, sheet, layout)
 	}
-	return true
 }
 
 // abort ends a request whose reader left while it waited, or whose page could

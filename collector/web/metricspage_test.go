@@ -3,7 +3,6 @@ package web_test
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -20,8 +19,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
-	dto "github.com/prometheus/client_model/go"
-	"github.com/prometheus/common/expfmt"
 	"github.com/stretchr/testify/require"
 )
 
@@ -158,7 +155,7 @@ func TestFormatsAreNegotiated(t *testing.T) {
 		{"a browser", "text/html,*/*;q=0.8", "text/plain; version=0.0.4"},
 		{"OpenMetrics only", "application/openmetrics-text;version=1.0.0", "application/openmetrics-text; version=1.0.0"},
 		{"OpenMetrics first, text too", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5", "text/plain; version=0.0.4"},
-		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "application/vnd.google.protobuf"},
+		{"protobuf first", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited,text/plain;q=0.5", "text/plain; version=0.0.4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := get(h, "/metrics", "Accept", c.accept)
@@ -168,26 +165,6 @@ func TestFormatsAreNegotiated(t *testing.T) {
 			require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
 		})
 	}
-}
-
-func TestProtobufPageHoldsTargetsAndOwnMetrics(t *testing.T) {
-	h := handler(t, threeReplicas(t).options())
-
-	w := get(h, "/metrics", "Accept", "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
-
-	decoder := expfmt.NewDecoder(w.Body, expfmt.ResponseFormat(w.Header()))
-	names := map[string]int{}
-	for {
-		var family dto.MetricFamily
-		err := decoder.Decode(&family)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(t, err)
-		names[family.GetName()] = len(family.GetMetric())
-	}
-	require.Equal(t, 3, names["nv_inference_pending_request_count"])
-	require.Equal(t, 1, names["trtllm_exporter_page_bytes"])
 }
 
 func TestSelectionsOfThePage(t *testing.T) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,8 +27,7 @@ type pages struct {
 	config  func() exposition.Config
 	metrics *metrics
 
-	compressors sync.Pool
-	scratch     sync.Pool
+	scratch sync.Pool
 
 	whole *selection
 	mu    sync.Mutex
@@ -100,26 +98,25 @@ func (p *pages) selection(q query) *selection {
 
 // encoded returns the page in the offered encoding, made now or shared with
 // readers who asked shortly before. A page that is being made is shared by all
-// who ask meanwhile. Who gets a page leaves it when it was written.
+// who ask meanwhile.
 func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
 	maxAge := time.Duration(p.config().PageMaxAge)
 	s.mu.Lock()
 	pg := s.made[*o]
 	if pg == nil || pg.stale(maxAge) {
-		s.forget(maxAge)
-		pg = &page{holders: 2, done: make(chan struct{}), err: errUnfinished}
+		pg = &page{done: make(chan struct{}), err: errUnfinished}
 		s.made[*o] = pg
 		s.mu.Unlock()
+		defer time.AfterFunc(maxAge, func() { s.forget(o, pg) })
 		p.build(pg, s, o)
-		return s.take(pg, pg.err)
+		return pg, pg.err
 	}
-	pg.holders++
 	s.mu.Unlock()
 	select {
 	case <-pg.done:
-		return s.take(pg, pg.err)
+		return pg, pg.err
 	case <-ctx.Done():
-		return s.take(pg, ctx.Err())
+		return pg, ctx.Err()
 	}
 }
 
@@ -132,60 +129,19 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = p.encode(s.packer(*o), sheet, format, o.encoding)
+	pg.body, pg.err = sheet.layout.In(format.Expfmt).Compress(o.encoding, sheet.blocks, sheet.only, s.size(o))
+	s.grew(o, len(pg.body))
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 
-// encode makes a page in format and encoding.
-func (p *pages) encode(packer *exposition.Packer, s *sheet, format *exposition.Format, e exposition.Encoding) (*exposition.Packed, error) {
-	if format.Text && e != exposition.Identity {
-		return packer.Pack(e, s.layout.In(format.Expfmt), s.blocks, s.only)
-	}
-	var body bytes.Buffer
-	err := p.compress(&body, s, format, e)
-	return exposition.Whole(body.Bytes()), err
-}
-
-// compress writes a page with a general compressor.
-func (p *pages) compress(to io.Writer, s *sheet, format *exposition.Format, e exposition.Encoding) error {
-	c, ok := p.compressors.Get().(*exposition.Compressor)
-	if !ok {
-		c = &exposition.Compressor{}
-	}
-	defer p.compressors.Put(c)
-	w, err := c.Start(e, to)
-	if err != nil {
-		return err
-	}
-	if format.Text {
-		err = p.writeText(w, s, s.layout.In(format.Expfmt))
-	} else {
-		err = s.layout.WriteFormat(w, s.blocks, format.Expfmt, s.only)
-	}
-	if err != nil {
-		return err
-	}
-	return w.Close()
-}
-
-// writeText writes a page as plain text.
+// writeText writes a page as plain text, with the memory of earlier pages.
 func (p *pages) writeText(w io.Writer, s *sheet, l *exposition.Layout) error {
-	return p.withScratch(func(buf []byte) ([]byte, error) { return l.WriteText(w, s.blocks, buf, s.only) })
-}
-
-// writeBody writes a page that was encoded.
-func (p *pages) writeBody(w io.Writer, pg *page) error {
-	return p.withScratch(func(buf []byte) ([]byte, error) { return pg.body.Write(w, buf) })
-}
-
-// withScratch lends memory of earlier pages.
-func (p *pages) withScratch(write func(buf []byte) ([]byte, error)) error {
 	buf, ok := p.scratch.Get().(*[]byte)
 	if !ok {
 		buf = &[]byte{}
 	}
 	var err error
-	*buf, err = write(*buf)
+	*buf, err = l.WriteText(w, s.blocks, *buf, s.only)
 	p.scratch.Put(buf)
 	return err
 }

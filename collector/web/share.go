@@ -14,53 +14,26 @@ type selection struct {
 
 	mu     sync.Mutex
 	merger exposition.Merger
-	made   map[offer]*page
-	// packers keep what they compressed for the pages before.
-	packers map[offer]*exposition.Packer
+	// made are the pages that new readers may have, sizes those of the last pages.
+	made  map[offer]*page
+	sizes map[offer]int
 }
 
 func newSelection(q query, id string) *selection {
-	return &selection{query: q, id: id, made: make(map[offer]*page), packers: make(map[offer]*exposition.Packer)}
+	return &selection{query: q, id: id, made: make(map[offer]*page), sizes: make(map[offer]int)}
 }
 
-// page is one encoded page. Everything but done and holders is set before done is
-// closed and never changes after.
+// page is one compressed page, which all its readers share. Everything but done is
+// set before done is closed and never changes after.
 type page struct {
-	// holders are its readers, and its selection while it may have more; they belong
-	// to the selection's lock.
-	holders     int
 	done        chan struct{}
 	pinned      time.Time
 	contentType string
-	body        *exposition.Packed
+	body        []byte
 	err         error
 }
 
-// take gives a page to a reader who waited for it, or leaves it where that failed.
-func (s *selection) take(pg *page, err error) (*page, error) {
-	if err != nil {
-		s.leave(pg)
-		return nil, err
-	}
-	return pg, nil
-}
-
-// leave says that a reader is done with a page.
-func (s *selection) leave(pg *page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	pg.release()
-}
-
-// release takes a holder away; without one the page's memory is used for others.
-func (pg *page) release() {
-	pg.holders--
-	if pg.holders == 0 && pg.body != nil {
-		pg.body.Release()
-	}
-}
-
-// stale says whether a finished page is too old to be shared.
+// stale reports whether a finished page is too old to be shared.
 func (pg *page) stale(maxAge time.Duration) bool {
 	select {
 	case <-pg.done:
@@ -70,24 +43,26 @@ func (pg *page) stale(maxAge time.Duration) bool {
 	}
 }
 
-// packer is the one of a page.
-func (s *selection) packer(key offer) *exposition.Packer {
+// size returns how much memory the next page is likely to take.
+func (s *selection) size(o *offer) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.packers[key]
-	if p == nil {
-		p = &exposition.Packer{}
-		s.packers[key] = p
-	}
-	return p
+	return s.sizes[*o]
 }
 
-// forget drops the pages that are too old to be served.
-func (s *selection) forget(maxAge time.Duration) {
-	for key, pg := range s.made {
-		if pg.stale(maxAge) {
-			delete(s.made, key)
-			pg.release()
-		}
+// grew notes how long a page became, with an eighth more for the next.
+func (s *selection) grew(o *offer, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sizes[*o] = size + size/8
+}
+
+// forget lets go of a page that is too old to be shared: only its readers hold it
+// from then on, so that pages which nobody reads take no memory.
+func (s *selection) forget(o *offer, pg *page) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.made[*o] == pg {
+		delete(s.made, *o)
 	}
 }
