@@ -100,10 +100,9 @@ func scrapeChurn(t *testing.T, at string) {
 // take compressed ones.
 func written(t *testing.T, l *line) int64 {
 	t.Helper()
-	v := l.store.View(nil)
-	defer v.Release()
-	layout := l.merger.Layout(v.Blocks)
-	_, err := layout.WriteText(io.Discard, v.Blocks, nil, nil)
+	v := l.store.Blocks(nil)
+	layout := l.merger.Layout(v)
+	_, err := layout.WriteText(io.Discard, v, nil, nil)
 	require.NoError(t, err)
-	return layout.TextLength(v.Blocks, nil)
+	return layout.TextLength(v, nil)
 }

@@ -140,9 +140,8 @@ func sampleLines(page string) string {
 // The families whose type a case takes may have other heads and another order.
 func (l *line) requireBystanders(cases []faultCase, formats []expfmt.Format, pools ...string) {
 	l.t.Helper()
-	v := l.store.View(nil)
-	defer v.Release()
-	alone := slices.DeleteFunc(slices.Clone(v.Blocks), func(b *exposition.Block) bool {
+	v := l.store.Blocks(nil)
+	alone := slices.DeleteFunc(slices.Clone(v), func(b *exposition.Block) bool {
 		if b.Shape().Lines() == 0 {
 			return true
 		}
@@ -152,7 +151,7 @@ func (l *line) requireBystanders(cases []faultCase, formats []expfmt.Format, poo
 	})
 	require.NotEmpty(l.t, alone)
 	for _, format := range formats {
-		whole, part := inFormat(l.t, format, v.Blocks), restricted(inFormat(l.t, format, alone), pools)
+		whole, part := inFormat(l.t, format, v), restricted(inFormat(l.t, format, alone), pools)
 		got := restricted(whole, pools)
 		requireSame(l.t, settled(part, cases), settled(got, cases), "page(A+B) restricted to A in %s", format)
 		requireSame(l.t, sampleLines(part), sampleLines(got), "samples of page(A+B) restricted to A in %s", format)
@@ -169,9 +168,8 @@ func (l *line) requirePromtool() {
 	if promtool == "" {
 		return
 	}
-	v := l.store.View(nil)
-	defer v.Release()
-	page := inFormat(t, expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping), v.Blocks)
+	v := l.store.Blocks(nil)
+	page := inFormat(t, expfmt.NewFormat(expfmt.TypeTextPlain).WithEscapingScheme(model.UnderscoreEscaping), v)
 	check := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 	check.Stdin = strings.NewReader(page)
 	out, err := check.CombinedOutput()

@@ -135,11 +135,10 @@ func pool(id string, targets ...string) config.Pool {
 // page is the merged page of the moment.
 func (l *line) page() string {
 	l.t.Helper()
-	v := l.store.View(nil)
-	defer v.Release()
+	v := l.store.Blocks(nil)
 	var b strings.Builder
 	b.Grow(int(l.large.Load()) * 9 / 8)
-	_, err := l.merger.Layout(v.Blocks).WriteText(&b, v.Blocks, nil, nil)
+	_, err := l.merger.Layout(v).WriteText(&b, v, nil, nil)
 	require.NoError(l.t, err)
 	l.large.Store(int64(b.Len()))
 	return b.String()

@@ -348,10 +348,9 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 					return
 				default:
 				}
-				v := l.store.View(nil)
+				v := l.store.Blocks(nil)
 				var page strings.Builder
-				_, err := m.Layout(v.Blocks).WriteText(&page, v.Blocks, nil, nil)
-				v.Release()
+				_, err := m.Layout(v).WriteText(&page, v, nil, nil)
 				if err != nil || strings.Count(rawLines(page.String(), "p"), "\n") != lines {
 					t.Errorf("a page is not whole: %v\n%s", err, nearest(page.String(), `{pool_id="p"`))
 					return

@@ -3,8 +3,6 @@ package collector
 import (
 	"runtime/debug"
 	"time"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // tidyAfter is how long after the last change of the fleet memory is given back:
@@ -31,10 +29,7 @@ func (t *tidy) later() {
 	if free == nil {
 		free = debug.FreeOSMemory
 	}
-	t.timer = time.AfterFunc(tidyAfter, func() {
-		exposition.ForgetBlocks()
-		free()
-	})
+	t.timer = time.AfterFunc(tidyAfter, free)
 }
 
 // stop gives up what later asked for.

@@ -38,10 +38,9 @@ func scrapeOnce(ctx context.Context, out *output, f *config.File) error {
 	if err := c.ScrapeOnce(ctx); err != nil {
 		return fmt.Errorf("scrape failed: %w", err)
 	}
-	view := store.View(nil)
-	defer view.Release()
+	blocks := store.Blocks(nil)
 	var merger exposition.Merger
-	_, err = merger.Layout(view.Blocks).WriteText(out.stdout, view.Blocks, nil, func(name string) bool {
+	_, err = merger.Layout(blocks).WriteText(out.stdout, blocks, nil, func(name string) bool {
 		return !strings.HasPrefix(name, own.Prefix)
 	})
 	return err

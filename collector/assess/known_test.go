@@ -53,9 +53,8 @@ func triton(t *testing.T) assess.Basis {
 func pageOf(t *testing.T, e engine.Engine, text string) *engine.Page {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block := cache.Block()
-	defer block.Release()
-	require.NoError(t, cache.Parse(block, []byte(text), "text/plain"))
+	block, err := cache.Parse([]byte(text), "text/plain")
+	require.NoError(t, err)
 	return engine.ReadPage(e, block)
 }
 

@@ -20,7 +20,7 @@ func TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache(t *testing.T) {
 			`trtllm_kv_cache_tokens_per_block{model_name="m"} 32`, `trtllm_kv_cache_max_blocks{model_name="m"} ` + blocks,
 		}
 	}
-	b := newTarget(t, engine.TRTLLMServe, "m")
+	b := newBench(t, engine.TRTLLMServe, "m")
 	b.opts.Aliases = []string{"vllm"}
 	b.deriver = derive.NewDeriver(b.opts)
 	for _, c := range []struct{ says, blocks string }{{"the first page", "100"}, {"the next", "100"}, {"another size", "80"}, {"the next", "80"}} {

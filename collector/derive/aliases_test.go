@@ -40,8 +40,8 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 	for range 14 {
 		replica.Advance(scrapeEvery)
 		page, truth := replica.Observe()
-		raw := cache.Block()
-		require.NoError(t, cache.Parse(raw, page, ""))
+		raw, err := cache.Parse(page, "")
+		require.NoError(t, err)
 		out := d.Derive(truth.At, raw)
 		all, values = nil, nil
 		for n := range out.Shape().Lines() {
@@ -49,8 +49,6 @@ func derived(t *testing.T, spec simulate.Spec, opts derive.Options) (all []label
 				all, values = append(all, out.Shape().Labels(n)), append(values, v)
 			}
 		}
-		raw.Release()
-		out.Release()
 	}
 	return all, values
 }
@@ -140,11 +138,9 @@ func aliasesOf(t *testing.T, kind engine.Kind, opts derive.Options, lines ...str
 func seriesOf(t *testing.T, d *derive.Deriver, e engine.Engine, at time.Duration, lines ...string) (all []labels.Labels) {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	raw := cache.Block()
-	defer raw.Release()
-	require.NoError(t, cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
+	raw, err := cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
+	require.NoError(t, err)
 	out := d.Derive(at, raw)
-	defer out.Release()
 	for n := range out.Shape().Lines() {
 		if _, ok := out.Value(n); ok {
 			all = append(all, out.Shape().Labels(n))
@@ -277,14 +273,10 @@ func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
 	require.True(t, vllm)
 }
 
-// TestAliasesAreReadAtAGlanceToo has the bench hold each number that is read alone
-// against the page.
-func TestAliasesAreReadAtAGlanceToo(t *testing.T) {
+func TestAliasesRepeatTheNumber(t *testing.T) {
 	b := newBench(t, engine.Triton, models()...)
-	for _, one := range []*bench{b, b.seldom} {
-		one.opts.Aliases = exposition.AliasSets()
-		one.deriver = derive.NewDeriver(one.opts)
-	}
+	b.opts.Aliases = exposition.AliasSets()
+	b.deriver = derive.NewDeriver(b.opts)
 	for n := range 3 {
 		got := b.page(trtllm(1, 1, n, 64, 1, 120, 1000*n)...)
 		require.InDelta(t, got.at(t, `queue_depth{model_id="ensemble"}`), got.at(t, `vllm:num_requests_waiting{model_id="ensemble", model_name="ensemble"}`), 0)

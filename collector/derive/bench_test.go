@@ -50,8 +50,8 @@ func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*e
 // read parses one page into a block.
 func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block {
 	b.Helper()
-	raw := cache.Block()
-	if err := cache.Parse(raw, page, ""); err != nil {
+	raw, err := cache.Parse(page, "")
+	if err != nil {
 		b.Fatal(err)
 	}
 	return raw
@@ -94,7 +94,7 @@ func BenchmarkIngest(b *testing.B) {
 		cache, _, pages := benchTarget(b)
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
-			read(b, cache, pages[n%benchPages]).Release()
+			read(b, cache, pages[n%benchPages])
 		}
 	})
 	for _, name := range []string{"scrape+parse", "scrape+parse+derive"} {
@@ -106,33 +106,27 @@ func BenchmarkIngest(b *testing.B) {
 			var body []byte
 			now := time.Duration(0)
 			for b.Loop() {
-				raw := cache.Block()
 				body = fetched(b, client, url, body)
-				if err := cache.Parse(raw, body, "text/plain"); err != nil {
-					b.Fatal(err)
-				}
+				raw := read(b, cache, body)
 				if name == "scrape+parse+derive" {
 					now += 5 * time.Second
-					d.Derive(now, raw).Release()
+					d.Derive(now, raw)
 				}
-				raw.Release()
 			}
 		})
 	}
 }
 
-// BenchmarkDerive is what deriving from a page costs: following it on each
-// scrape, and with all families rendered, as when each scrape is read.
+// BenchmarkDerive is what deriving from a page costs.
 func BenchmarkDerive(b *testing.B) {
 	for _, way := range []struct {
 		name    string
 		aliases []string
-		read    bool
-	}{{"scrape", nil, false}, {"scrape+read", nil, true}, {"scrape+read+aliases", exposition.AliasSets(), true}} {
+	}{{"scrape", nil}, {"scrape+aliases", exposition.AliasSets()}} {
 		b.Run(way.name, func(b *testing.B) {
 			cache, d, pages := benchTarget(b, way.aliases...)
 			raws := make([]*exposition.Block, benchPages)
-			read(b, cache, pages[0]).Release() // The first page takes the slow path.
+			read(b, cache, pages[0]) // The first page takes the slow path.
 			for i := range raws {
 				raws[i] = read(b, cache, pages[i])
 			}
@@ -141,56 +135,12 @@ func BenchmarkDerive(b *testing.B) {
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
 				now += 5 * time.Second
-				out := d.FollowPage(now, raws[n%benchPages])
-				if way.read {
-					out.Settle()
-				}
-				if n == benchPages-1 && way.read {
+				out := d.Derive(now, raws[n%benchPages])
+				if n == benchPages-1 {
 					series = strings.Count(text(out), "\n")
 				}
-				out.Release()
 			}
 			b.ReportMetric(float64(series), "series")
-		})
-	}
-}
-
-// BenchmarkShare says what part of the time in which a page is read deriving
-// from it takes: when it is scraped, and in all when each page is read as well.
-// Both are measured in turn, so that they meet the same neighbours.
-func BenchmarkShare(b *testing.B) {
-	const batch = 3 // As many blocks as a target keeps for its next pages.
-	for _, way := range []struct {
-		name string
-		page simulate.BenchKind
-		read bool
-	}{{"scrape", simulate.BenchTRTLLM, false}, {"scrape+read", simulate.BenchTRTLLM, true}, {"scrape/summaries", simulate.BenchSummaries, false}} {
-		b.Run(way.name, func(b *testing.B) {
-			cache, d, pages := benchTargetOf(b, way.page)
-			var raws, derived [batch]*exposition.Block
-			var ingest, deriving, now time.Duration
-			for n := 0; b.Loop(); n += batch {
-				start := time.Now()
-				for i := range raws {
-					raws[i] = read(b, cache, pages[(n+i)%benchPages])
-				}
-				parsed := time.Now()
-				for i, raw := range raws {
-					now += 5 * time.Second
-					derived[i] = d.FollowPage(now, raw)
-					if way.read {
-						derived[i].Settle()
-					}
-				}
-				if n >= benchPages { // Before, blocks are made.
-					ingest, deriving = ingest+parsed.Sub(start), deriving+time.Since(parsed)
-				}
-				for i := range raws {
-					derived[i].Release()
-					raws[i].Release()
-				}
-			}
-			b.ReportMetric(100*deriving.Seconds()/ingest.Seconds(), "%-of-ingest")
 		})
 	}
 }

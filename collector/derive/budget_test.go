@@ -33,11 +33,9 @@ func TestABudgetLeavesOutTheDerivedSeriesOfWholeModels(t *testing.T) {
 			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.Seen{Names: []string{"m000", "m001"}}, nil, nil)},
 		})
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-		b := cache.Block()
-		defer b.Release()
-		require.NoError(t, cache.Parse(b, []byte(modelsPage(100)), ""))
+		b, err := cache.Parse([]byte(modelsPage(100)), "")
+		require.NoError(t, err)
 		out := d.Derive(0, b)
-		defer out.Release()
 		gpu := false
 		for i := range out.Shape().Lines() {
 			lset := out.Shape().Labels(i)
@@ -101,8 +99,8 @@ func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
 			Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), Topology: engine.NewTopology(e, engine.Seen{}, c.listed, nil)},
 		})
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-		b := cache.Block()
-		require.NoError(t, cache.Parse(b, []byte(page.String()), ""))
+		b, err := cache.Parse([]byte(page.String()), "")
+		require.NoError(t, err)
 		out := d.Derive(0, b)
 		found := false
 		for i := range out.Shape().Lines() {
@@ -112,7 +110,5 @@ func TestTheModelThatIsServedStaysAmongThoseThatClientsMakeUp(t *testing.T) {
 		if c.budget.Models > 0 {
 			require.Equal(t, derive.LeftOut{Models: 41}, d.LeftOut(), c.says)
 		}
-		out.Release()
-		b.Release()
 	}
 }

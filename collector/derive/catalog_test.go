@@ -195,8 +195,8 @@ func (v everything) derive(t *testing.T) map[string][]labels.Labels {
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
 	series := make(map[string][]labels.Labels)
 	for n := range 7 {
-		raw := cache.Block()
-		require.NoError(t, cache.Parse(raw, v.page(n), ""))
+		raw, err := cache.Parse(v.page(n), "")
+		require.NoError(t, err)
 		out := d.Derive(time.Duration(n)*5*time.Second, raw)
 		clear(series)
 		for i := range out.Shape().Lines() {
@@ -312,8 +312,8 @@ func (v everything) compile(t *testing.T, families []Family, read map[string]map
 	t.Helper()
 	opts := Options{Engine: v.e, Identity: v.identity, Objectives: promised()}
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
-	raw := cache.Block()
-	require.NoError(t, cache.Parse(raw, v.page(0), ""))
+	raw, err := cache.Parse(v.page(0), "")
+	require.NoError(t, err)
 	p := newPlan(&opts, engine.ReadPage(v.e, raw), nil)
 	for _, f := range families {
 		if f.rule.compile == nil || !f.rule.inputs.met(p.has) {

@@ -240,7 +240,7 @@ func TestAServerIsFullWhileRequestsWaitAndOthersMoveOn(t *testing.T) {
 // TestAGaugeThatARequestProvedStaleSaysNothing has one that rises again, and one that was
 // read again.
 func TestAGaugeThatARequestProvedStaleSaysNothing(t *testing.T) {
-	b := newTarget(t, engine.VLLM, "m")
+	b := newBench(t, engine.VLLM, "m")
 	pages := func(running int) time.Duration {
 		for range 12 {
 			b.page(fmt.Sprintf(`vllm:num_requests_running{model_name="m"} %d`, running), `vllm:generation_tokens_total{model_name="m"} 100`)

@@ -43,10 +43,6 @@ type Options struct {
 	caches map[string]cacheSize
 	// Budget bounds the series, together with those of the page.
 	Budget Budget
-	// Guard keeps a panic of a rule from the reader that met it, and returns it;
-	// the page then has no derived series. It may be called from any goroutine;
-	// nil lets panics through.
-	Guard func(do func()) error
 }
 
 // Deriver makes the derived series of one target, page after page. It is not
@@ -57,11 +53,9 @@ type Deriver struct {
 	program *program
 	window  *Window
 	// out are the series with the target's labels.
-	out *rendered
-	row []float64
-	now moment
-	rendering
-	glances   glances
+	out       *rendered
+	row       []float64
+	now       moment
 	left      LeftOut
 	processes processes
 	failing   failures
@@ -76,12 +70,6 @@ type Deriver struct {
 type shaped struct {
 	read  *engine.Page
 	ranks engine.Ranks
-}
-
-// rendering is what a guarded rendering, made once, works on.
-type rendering struct {
-	page, block *exposition.Block
-	render      func()
 }
 
 // failures are what failed since a request succeeded: on how many pages, and how many.
@@ -102,9 +90,7 @@ type loads struct {
 
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	d := &Deriver{opts: opts, loads: loads{busy: make(map[string]*flight), stale: make(map[string]float64)}, born: make(map[column]struct{})}
-	d.render = func() { d.program.render(d.window, &d.now, d.page, d.block) }
-	return d
+	return &Deriver{opts: opts, loads: loads{busy: make(map[string]*flight), stale: make(map[string]float64)}, born: make(map[column]struct{})}
 }
 
 // Identify changes what the series carry; the window is kept.
@@ -135,13 +121,7 @@ func (d *Deriver) Objectives() []target.Check {
 // Follow takes the numbers of one page into the window, given what was read of
 // pages of its shape. The moment of its scrape is given as the time since any
 // fixed moment, by the monotonic clock.
-//
-// The derived series are computed only when somebody reads them, for pages may
-// be scraped more often than they are read: when the block that is returned is
-// settled, which must be before the next page is followed, if at all. The
-// caller holds the one reference of the block, which goes on with the memory of
-// the page: a page is followed before it is published.
-func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) *exposition.Block {
+func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) {
 	if (shaped{read, read.Ranks()}) != d.shaped {
 		d.compile(read, page)
 	}
@@ -155,7 +135,14 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 		d.watchLoad()
 		d.sizeCaches(page)
 	}
-	return d.out.out.Over(page, d.program.room(), d)
+}
+
+// Render returns the derived series of the page that was followed last.
+func (d *Deriver) Render(page *exposition.Block) *exposition.Block {
+	out := d.out.out.Block()
+	d.program.render(d.window, &d.now, page, out)
+	out.Seal()
+	return out
 }
 
 // BeganAgain reports whether a page that comes next is the first of a process that
@@ -175,19 +162,6 @@ func (d *Deriver) Processes() int {
 		return 0
 	}
 	return d.processes.several(d.window.now, d.window.length)
-}
-
-// Fill implements [exposition.Filler].
-func (d *Deriver) Fill(page, out *exposition.Block) {
-	if d.opts.Guard == nil {
-		d.program.render(d.window, &d.now, page, out)
-		return
-	}
-	d.page, d.block = page, out
-	if err := d.opts.Guard(d.render); err != nil {
-		out.Clear()
-	}
-	d.page, d.block = nil, nil
 }
 
 // compile makes a plan for pages of another shape; inputs that both shapes have

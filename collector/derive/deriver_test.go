@@ -1,10 +1,7 @@
 package derive_test
 
 import (
-	"errors"
 	"fmt"
-	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,27 +24,11 @@ type bench struct {
 	deriver *derive.Deriver
 	now     time.Duration
 	shown   shown
-	// seldom follows the same pages, of which reads says which are read.
-	seldom *bench
-	reads  func() bool
 }
 
 // newBench is a target of a kind, scraped every five seconds; model ids are
-// the servers' own names. Every third page is derived from a second time, by a
-// deriver of which no other page is read.
+// the servers' own names.
 func newBench(t *testing.T, kind engine.Kind, models ...string) *bench {
-	t.Helper()
-	b, pages := newTarget(t, kind, models...), 0
-	b.seldom = newTarget(t, kind, models...)
-	b.reads = func() bool {
-		pages++
-		return pages%3 == 0
-	}
-	return b
-}
-
-// newTarget is a target all of whose pages are read.
-func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 	t.Helper()
 	e, ok := engine.Of(string(kind))
 	require.True(t, ok)
@@ -69,76 +50,11 @@ func newTarget(t *testing.T, kind engine.Kind, models ...string) *bench {
 // identity labels left out of the names.
 func (b *bench) page(lines ...string) values {
 	b.t.Helper()
-	raw := b.cache.Block()
-	require.NoError(b.t, b.cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
+	raw, err := b.cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
+	require.NoError(b.t, err)
 	out := b.deriver.Derive(b.now, raw)
-	defer raw.Release()
-	defer out.Release()
-	if b.seldom != nil {
-		b.compare(out, lines)
-	}
 	b.now += 5 * time.Second
 	return b.shown.values(out)
-}
-
-// compare has the deriver whose pages are seldom read follow the page as well,
-// and holds what it shows against out.
-func (b *bench) compare(out *exposition.Block, lines []string) {
-	b.t.Helper()
-	s := b.seldom
-	raw := s.cache.Block()
-	require.NoError(b.t, s.cache.Parse(raw, []byte(strings.Join(lines, "\n")+"\n"), ""))
-	got := s.deriver.FollowPage(b.now, raw)
-	defer raw.Release()
-	defer got.Release()
-	require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats())
-	require.Equal(b.t, b.deriver.Conditions(), s.deriver.Conditions())
-	b.glance(out, got)
-	if b.reads() {
-		got.Settle()
-		samePage(b.t, text(out), text(got))
-		require.Equal(b.t, b.deriver.Stats(), s.deriver.Stats(), "reading counts nothing")
-	}
-}
-
-// glance holds the numbers that a block gives one by one before it has its values
-// against those of the block with values.
-func (b *bench) glance(out, unsettled *exposition.Block) {
-	b.t.Helper()
-	shape := unsettled.Shape()
-	var lines []int
-	for i := range shape.Families() {
-		f := &shape.Families()[i]
-		if f.Type == model.MetricTypeHistogram {
-			continue
-		}
-		for n, end := f.Lines(); n < end; n++ {
-			lines = append(lines, n)
-		}
-	}
-	got := make([]float64, len(lines))
-	unsettled.Glance(shape.Series(lines), got)
-	for i, n := range lines {
-		want, ok := out.Value(n)
-		if !ok {
-			want = math.NaN()
-		}
-		// Of computed values fewer digits are shown than there are.
-		if math.IsNaN(want) != math.IsNaN(got[i]) || math.Abs(want-got[i]) > 1e-6*max(1, math.Abs(want)) {
-			require.Failf(b.t, "another number at a glance", "%s: %v, settled %v", shape.Labels(n), got[i], want)
-		}
-	}
-}
-
-// samePage requires two pages to be equal; the first lines that differ are
-// shown, and no others.
-func samePage(t *testing.T, want, got string) {
-	t.Helper()
-	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
-	for i := range max(len(a), len(b)) {
-		line := func(of []string) string { return strings.Join(of[min(i, len(of)):min(i+1, len(of))], "") }
-		require.Equal(t, line(a), line(b), "line %d, after %q", i+1, a[max(0, min(i, len(a))-1)])
-	}
 }
 
 // text is all of a block.
@@ -316,64 +232,5 @@ func TestCatalogueIsWhole(t *testing.T) {
 		require.NotEmpty(t, f.Grade, f.Name)
 		require.NotEmpty(t, f.Engines, f.Name)
 		require.Equal(t, f.Type == "counter", strings.HasSuffix(f.Name, "_total"), "%s: counters, and only they, end in _total", f.Name)
-	}
-}
-
-func TestAPanicOfARuleStaysWithItsPage(t *testing.T) {
-	b := newBench(t, engine.Triton, models()...)
-	guarded := 0
-	e, _ := engine.Of(string(engine.Triton))
-	d := derive.NewDeriver(derive.Options{
-		Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-		Identity: derive.Identity{Labels: labels.FromStrings("pool_id", "p"), Topology: engine.NewTopology(e, engine.Seen{Names: models()}, nil, nil)},
-		Guard: func(do func()) error {
-			guarded++
-			do()
-			if guarded == 2 {
-				return errors.New("a panic")
-			}
-			return nil
-		},
-	})
-	for n, want := range []bool{true, false, true} {
-		raw := b.cache.Block()
-		require.NoError(t, b.cache.Parse(raw, []byte(strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"), ""))
-		out := d.Derive(time.Duration(n)*5*time.Second, raw)
-		require.Equal(t, want, strings.Contains(text(out), "llm_server_queue_depth"), "page %d", n)
-		if !want {
-			require.Empty(t, text(out), "half a page is none")
-			blocks := []*exposition.Block{out}
-			require.Zero(t, new(exposition.Merger).Layout(blocks).TextLength(blocks, nil))
-		}
-		out.Release()
-		raw.Release()
-	}
-	require.Equal(t, 3, guarded)
-}
-
-func TestAPanicOfARuleLeavesNoNumberAtAGlance(t *testing.T) {
-	for says, c := range map[string]struct {
-		guard func(do func()) error
-		there bool
-	}{
-		"a rule that has a number": {func(do func()) error {
-			do()
-			return nil
-		}, true},
-		"a rule that panics": {func(func()) error { return errors.New("a panic") }, false},
-	} {
-		b := newTarget(t, engine.Triton, models()...)
-		b.opts.Guard = c.guard
-		raw := b.cache.Block()
-		require.NoError(t, b.cache.Parse(raw, []byte(strings.Join(trtllm(64, 60, 4, 64, 30, 120, 1000), "\n")+"\n"), ""))
-		out := derive.NewDeriver(b.opts).FollowPage(0, raw)
-		lines, got := make([]int, out.Shape().Lines()), make([]float64, out.Shape().Lines())
-		for n := range lines {
-			lines[n] = n
-		}
-		out.Glance(out.Shape().Series(lines), got)
-		require.Equal(t, c.there, slices.ContainsFunc(got, func(v float64) bool { return !math.IsNaN(v) }), says)
-		out.Release()
-		raw.Release()
 	}
 }

@@ -108,11 +108,9 @@ func (r *rig) page(at time.Duration, page []byte) values {
 	if page == nil {
 		return nil
 	}
-	raw := r.cache.Block()
-	require.NoError(r.tb, r.cache.Parse(raw, page, ""))
+	raw, err := r.cache.Parse(page, "")
+	require.NoError(r.tb, err)
 	out := r.deriver.Derive(at, raw)
-	defer raw.Release()
-	defer out.Release()
 	return r.shown.values(out)
 }
 

@@ -28,8 +28,8 @@ func TestHistogramsGrow(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			cache := exposition.NewCache(exposition.Options{Watch: func(string) bool { return true }})
-			page := cache.Block()
-			require.NoError(t, cache.Parse(page, fmt.Appendf(nil, "# TYPE h histogram\nh_bucket{le=\"1\"} %s\nh_bucket{le=\"+Inf\"} %s\nh_sum %s\nh_count %s\n", tc.first, tc.second, tc.sum, tc.count), ""))
+			page, err := cache.Parse(fmt.Appendf(nil, "# TYPE h histogram\nh_bucket{le=\"1\"} %s\nh_bucket{le=\"+Inf\"} %s\nh_sum %s\nh_count %s\n", tc.first, tc.second, tc.sum, tc.count), "")
+			require.NoError(t, err)
 			h := passedHistogram{}
 			for i := range page.Shape().Watched() {
 				h.places = append(h.places, page.Shape().Place(i))

@@ -63,7 +63,7 @@ func TestNothingIsSaidOfLimitsThatAreNoNumbers(t *testing.T) {
 		{"neither is a number", "NaN", "NaN", false},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			got := newTarget(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false)).page(
+			got := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false)).page(
 				`nv_inference_request_success{model="llm",version="1"} 5`,
 				`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} `+c.active,
 				`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} `+c.waiting,
@@ -237,7 +237,7 @@ func TestAQueueThatKeepsWhatFailedIsNone(t *testing.T) {
 		`nv_inference_request_duration_us{model="m",version="1"} 5000000`, `nv_inference_pending_request_count{model="m",version="1"} 136`,
 	}
 	for version, counts := range map[string]bool{"2.38.0": false, "2.39.0": false, "2.40.0": true, "2.51.0": true, "unknown": true, "": true} {
-		b := newTarget(t, engine.Triton, "m")
+		b := newBench(t, engine.Triton, "m")
 		b.deriver.Identify(derive.Identity{
 			Labels: labels.FromStrings("pool_id", "p", "replica_id", "r"), EngineVersion: version,
 			Topology: engine.NewTopology(b.engine, engine.Seen{Names: []string{"m"}}, []engine.ModelFacts{configured("m", "pytorch", false)}, nil),

@@ -18,9 +18,6 @@ import (
 func (b *bench) promises(objectives ...slo.Objective) *bench {
 	b.opts.Objectives = objectives
 	b.deriver = derive.NewDeriver(b.opts)
-	if b.seldom != nil {
-		b.seldom.promises(objectives...)
-	}
 	return b
 }
 

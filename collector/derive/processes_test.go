@@ -33,7 +33,7 @@ type address struct {
 // newAddress is asked every second, over windows of a minute.
 func newAddress(t *testing.T, kind engine.Kind) *address {
 	t.Helper()
-	b := newTarget(t, kind, "m")
+	b := newBench(t, kind, "m")
 	b.opts.Interval = time.Second
 	return &address{t: t, cache: b.cache, deriver: derive.NewDeriver(b.opts)}
 }
@@ -41,9 +41,8 @@ func newAddress(t *testing.T, kind engine.Kind) *address {
 // page takes one page a second after the one before.
 func (a *address) page(text string) values {
 	a.t.Helper()
-	raw := a.cache.Block()
-	require.NoError(a.t, a.cache.Parse(raw, []byte(text), ""))
-	defer raw.Release()
+	raw, err := a.cache.Parse([]byte(text), "")
+	require.NoError(a.t, err)
 	if a.read == nil || a.read.Shape() != raw.Shape() {
 		e, _ := engine.Of(kindOf(text))
 		a.read = engine.ReadPage(e, raw)
@@ -52,9 +51,8 @@ func (a *address) page(text string) values {
 	if a.deriver.BeganAgain(a.now, raw, a.read) {
 		a.began++
 	}
-	out := a.deriver.Follow(a.now, raw, a.read)
-	out.Settle()
-	defer out.Release()
+	a.deriver.Follow(a.now, raw, a.read)
+	out := a.deriver.Render(raw)
 	v := a.shown.values(out)
 	for series, rate := range v {
 		if strings.HasPrefix(series, "generation_tokens_per_second{") {
@@ -285,11 +283,10 @@ func TestAProcessThatBeganAgainIsSeenByItsCounters(t *testing.T) {
 		{"gauges fall as they like", lines(prompt+"5", running+"9"), lines(prompt+"5", running+"0"), false},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newTarget(t, engine.NIM, "m")
+			b := newBench(t, engine.NIM, "m")
 			read := func(text string) (*exposition.Block, *engine.Page) {
-				raw := b.cache.Block()
-				require.NoError(t, b.cache.Parse(raw, []byte(text), ""))
-				t.Cleanup(raw.Release)
+				raw, err := b.cache.Parse([]byte(text), "")
+				require.NoError(t, err)
 				return raw, engine.ReadPage(b.engine, raw)
 			}
 			raw, page := read(c.before)

@@ -36,11 +36,8 @@ type program struct {
 
 // parts are what series are made of: text that is passed on as it is, or with its
 // point moved, histograms that are judged first, values that are computed, values
-// that repeat others. What is plain is in plainly with its rules, and the values of
-// summed histograms are computed.
+// that repeat others. The values of summed histograms are computed.
 type parts struct {
-	plain      []exposition.Shown
-	plainly    []passed
 	copies     []passed
 	histograms []passedHistogram
 	summed     []summedHistogram
@@ -114,17 +111,11 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 		return
 	}
 	in := &p.sources[members[0]]
-	c := passed{
+	p.judge(in)
+	p.program.copies = append(p.program.copies, passed{
 		series: int32(n), place: in.Place, gate: int32(gate), shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
-	}
-	p.judge(in)
-	if shift == 0 && !in.meaning.NotZero {
-		p.program.plain = append(p.program.plain, exposition.Shown{Series: c.series, Gate: c.gate, At: c.place})
-		p.program.plainly = append(p.program.plainly, c)
-	} else {
-		p.program.copies = append(p.program.copies, c)
-	}
+	})
 }
 
 // when numbers a gate; gates of one key are the same.
@@ -142,9 +133,6 @@ func (p *Plan) when(key string, gate Gate) int {
 func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
 	for i, gate := range r.gates {
 		now.open[i] = gate(w)
-	}
-	for i := out.ShowNumbers(page, r.plain, now.open, 0); i < len(r.plain); i = out.ShowNumbers(page, r.plain, now.open, i+1) {
-		r.plainly[i].copy(page, out)
 	}
 	for i := range r.copies {
 		if c := &r.copies[i]; now.open[c.gate] {
@@ -175,10 +163,3 @@ func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
 
 // finite says whether a value is a number: sums of the largest are none.
 func finite(v float64) bool { return v-v == 0 }
-
-// room is how many bytes the values of a page may take that are not the
-// page's own text.
-func (r *program) room() int {
-	const longest = len("-1.7976931348623157e+308")
-	return longest*(len(r.copies)+len(r.histograms)+len(r.evals)) + exposition.NumberRoom
-}

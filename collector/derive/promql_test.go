@@ -49,11 +49,9 @@ func TestWhatIsLeftOutTakesNoRoom(t *testing.T) {
 		opts.Identity.Topology = engine.NewTopology(opts.Engine, engine.Seen{}, nil, nil)
 		d := derive.NewDeriver(opts)
 		cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(opts.Engine)})
-		raw := cache.Block()
-		defer raw.Release()
-		require.NoError(t, cache.Parse(raw, page, ""))
+		raw, err := cache.Parse(page, "")
+		require.NoError(t, err)
 		out := d.Derive(0, raw)
-		defer out.Release()
 		return out.Shape().Lines(), d.LeftOut().Series
 	}
 	all, _ := of(derive.Options{})

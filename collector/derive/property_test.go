@@ -74,14 +74,6 @@ func pageOf(v [counters]float64) string {
 func checkHistory(t *testing.T, moves []byte) {
 	t.Helper()
 	b := newBench(t, engine.Triton, "m")
-	if len(moves)%4 != 0 {
-		b.seldom = nil // Two derivers cost twice the time; some histories are enough.
-	}
-	pages := 0
-	b.reads = func() bool {
-		pages++
-		return (pages*pages+len(moves))%5 < 2
-	}
 	h := &history{}
 	var v [counters]float64
 	now := time.Duration(0)

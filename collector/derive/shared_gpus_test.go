@@ -24,7 +24,7 @@ func TestReplicasWhoseGPUsRulesNameShowEachItsOwn(t *testing.T) {
 	}
 	var all []*bench // A program is shared for as long as a target has it.
 	for _, gpus := range [][2]string{{"GPU-a-11", "GPU-b-22"}, {"GPU-z-11", "GPU-c-22"}, {"GPU-y-11", "GPU-d-22"}} {
-		b := newTarget(t, engine.Triton, "m")
+		b := newBench(t, engine.Triton, "m")
 		b.opts.Identity.Relabel = shortened
 		b.deriver = derive.NewDeriver(b.opts)
 		b.cache = exposition.NewCache(exposition.Options{Watch: engine.Watch(b.engine), Label: shortened})

@@ -74,9 +74,8 @@ func asUsual(*Options) {}
 // follow gives all derivers a page, and the series of each of the twins to compare.
 func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compare func(n int, shared, alone string) bool) {
 	tb.Helper()
-	raw := f.cache.Block()
-	require.NoError(tb, f.cache.Parse(raw, body, ""))
-	defer raw.Release()
+	raw, err := f.cache.Parse(body, "")
+	require.NoError(tb, err)
 	if f.last == nil || f.last.Shape() != raw.Shape() {
 		f.last = engine.ReadPage(f.kind, raw)
 	}
@@ -97,7 +96,11 @@ func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Pag
 		d.out = rendered
 		d.begin(before, was, page, left)
 	}
-	return shows(p.shares.Follow(at, raw, page), p.shares), shows(p.alone.Follow(at, raw, page), p.alone)
+	show := func(d *Deriver) string {
+		d.Follow(at, raw, page)
+		return shows(d.Render(raw), d)
+	}
+	return show(p.shares), show(p.alone)
 }
 
 // first is the deriver that shares, after a page.
@@ -109,20 +112,13 @@ func (f *fleetTarget) first(tb testing.TB, page []byte) *Deriver {
 
 // shows is all that a page of derived series shows, and what its deriver says.
 func shows(b *exposition.Block, d *Deriver) string {
-	defer b.Release()
-	b.Settle()
 	var text []byte
 	for i := range b.Shape().Families() {
 		text = b.AppendFamily(text, i)
 	}
 	if aside := b.Shape().Aside(); aside != nil {
-		row, lines := make([]float64, aside.Lines()), make([]int, aside.Lines())
-		for n := range lines {
-			lines[n] = n
-		}
-		b.Glance(aside.Series(lines), row)
-		for n, v := range row {
-			text = fmt.Appendln(text, aside.Labels(n), v)
+		for n := range aside.Lines() {
+			text = fmt.Appendln(text, aside.Labels(n), b.Number(aside.Places([]int{n})[0]))
 		}
 	}
 	return string(fmt.Appendln(text, d.Conditions(), d.Stats(), d.Objectives(), d.LeftOut()))

@@ -104,9 +104,8 @@ func readPage(t *testing.T, kind engine.Kind, body []byte) *engine.Page {
 	t.Helper()
 	e := of(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block := cache.Block()
-	defer block.Release()
-	require.NoError(t, cache.Parse(block, bytes.Clone(body), ""))
+	block, err := cache.Parse(bytes.Clone(body), "")
+	require.NoError(t, err)
 	return engine.ReadPage(e, block)
 }
 

@@ -17,8 +17,8 @@ func TestPagesOfReplicasShareWhatTheySayAndNoValue(t *testing.T) {
 	e, ok := Of(string(Triton))
 	require.True(t, ok)
 	read := func(e Engine, body []byte) (*Page, *exposition.Block) {
-		b := exposition.NewCache(exposition.Options{Watch: Watch(e)}).Block()
-		require.NoError(t, exposition.NewCache(exposition.Options{Watch: Watch(e)}).Parse(b, body, ""))
+		b, err := exposition.NewCache(exposition.Options{Watch: Watch(e)}).Parse(body, "")
+		require.NoError(t, err)
 		return ReadPage(e, b), b
 	}
 	said := func() weak.Pointer[said] {

@@ -12,15 +12,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
-// pages parses one page after another of a server of a kind; the block is
-// released at the end of the test.
+// pages parses one page after another of a server of a kind.
 func pages(t *testing.T, kind engine.Kind) func(lines ...string) *exposition.Block {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(of(t, kind))})
 	return func(lines ...string) *exposition.Block {
-		block := cache.Block()
-		require.NoError(t, cache.Parse(block, []byte(strings.Join(lines, "\n")+"\n"), ""))
-		t.Cleanup(block.Release)
+		block, err := cache.Parse([]byte(strings.Join(lines, "\n")+"\n"), "")
+		require.NoError(t, err)
 		return block
 	}
 }
@@ -251,9 +249,8 @@ func TestAValueThatIsNoNumberIsNotKnown(t *testing.T) {
 
 	e := of(t, engine.SGLang)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block := cache.Block()
-	defer block.Release()
-	require.NoError(t, cache.Parse(block, []byte("sglang:page_size{dp_rank=\"0\"} 64\nsglang:page_size{dp_rank=\"1\"} NaN\n"), ""))
+	block, err := cache.Parse([]byte("sglang:page_size{dp_rank=\"0\"} 64\nsglang:page_size{dp_rank=\"1\"} NaN\n"), "")
+	require.NoError(t, err)
 	page = engine.ReadPage(e, block)
 	size, ok := page.KVBlockTokens()
 	require.True(t, ok, "the other rank says it")

@@ -17,14 +17,13 @@ func readPages(t *testing.T, kind engine.Kind, pages ...string) (read *engine.Pa
 	e := of(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	for _, text := range pages {
-		block := cache.Block()
-		require.NoError(t, cache.Parse(block, []byte(text), ""))
+		block, err := cache.Parse([]byte(text), "")
+		require.NoError(t, err)
 		if read != nil && read.Shape() == block.Shape() {
 			read.Refresh(block)
 		} else {
 			read = engine.ReadNext(e, block, read)
 		}
-		block.Release()
 	}
 	return read
 }

@@ -24,9 +24,8 @@ func valuesOf(t *testing.T, kind engine.Kind, body []byte) map[string]float64 {
 	t.Helper()
 	e := of(t, kind)
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
-	block := cache.Block()
-	defer block.Release()
-	require.NoError(t, cache.Parse(block, bytes.Clone(body), ""))
+	block, err := cache.Parse(bytes.Clone(body), "")
+	require.NoError(t, err)
 	values := make(map[string]float64)
 	for _, s := range engine.ReadPage(e, block).Sources() {
 		name, v := string(s.Meaning.Signal), block.Number(s.Place)

@@ -38,14 +38,13 @@ func TestTheBeginningOfAPageIsKnown(t *testing.T) {
 			_, begins := cache.Beginning([]byte(c.body))
 			require.False(t, begins, "there is no page yet")
 			for _, label := range []string{"m=", "gpu_uuid="} {
-				b := cache.Block()
-				require.NoError(t, cache.Parse(b, []byte(strings.ReplaceAll(whole, "m=", label)), ""))
+				_, err := cache.Parse([]byte(strings.ReplaceAll(whole, "m=", label)), "")
+				require.NoError(t, err)
 				samples, begins := cache.Beginning([]byte(strings.ReplaceAll(c.body, "m=", label)))
 				require.Equal(t, c.begins, begins)
 				if begins {
 					require.Equal(t, c.samples, samples)
 				}
-				b.Release()
 			}
 		})
 	}

@@ -67,17 +67,11 @@ func labelReplica(replica string) exposition.Labeler {
 	}
 }
 
-// scrape reads the body of one tick and gives back the block before.
+// scrape reads the body of one tick.
 func (t *benchTarget) scrape(tick int) error {
-	block := t.cache.Block()
-	if err := t.cache.Parse(block, t.bodies[tick%ticks], "text/plain; charset=utf-8"); err != nil {
-		return err
-	}
-	if t.block != nil {
-		t.block.Release()
-	}
+	block, err := t.cache.Parse(t.bodies[tick%ticks], "text/plain; charset=utf-8")
 	t.block = block
-	return nil
+	return err
 }
 
 // reportPerSample reports the time of one sample, given the samples of one
@@ -266,7 +260,6 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 	for _, t := range benchTargets(b, simulate.BenchTRTLLM, n) {
 		for tick := range all {
 			require.NoError(b, t.scrape(tick))
-			t.block.Retain()
 			all[tick] = append(all[tick], t.block)
 		}
 	}

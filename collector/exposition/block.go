@@ -1,18 +1,14 @@
 package exposition
 
-import (
-	"strconv"
-	"sync/atomic"
-)
+import "strconv"
 
 // Span is the place of a value in the data of a block; an empty span is a
 // value that is absent.
 type Span struct{ start, end uint32 }
 
 // Block is what one scrape or one derivation adds to the page: a shape and
-// the text of its values. A published block never changes. Its references are
-// counted: each holder releases its own once, and after the last release the
-// memory may serve a later scrape of any target.
+// the text of its values. A published block never changes, so it is shared without
+// further care.
 type Block struct {
 	shape *Shape
 	data  []byte
@@ -24,53 +20,23 @@ type Block struct {
 	// where it did not; plain see [Block.Plain].
 	numbers []float64
 	plain   bool
-	refs    atomic.Int32
-	home    *blockPools
-	// end is where what was parsed ends in data; under is the block whose data
-	// this one's goes on with, and by gives this one its values, nil when it has
-	// them.
-	end   int
-	under *Block
-	by    Filler
 }
 
 // Shape is the constant part of the block; nil before a page was parsed.
 func (b *Block) Shape() *Shape { return b.shape }
 
+// usualValue is about how many bytes a value has.
+const usualValue = 8
+
 // room makes room for so many values and empties the block.
 func (b *Block) room(values int) {
-	const usual = 8
-	if size := usual*values + scanned; cap(b.data) < size {
+	if size := usualValue*values + scanned; cap(b.data) < size {
 		b.data = make([]byte, 0, size)
 	}
 	if cap(b.spans) < values {
-		b.spans = make([]Span, values)
-	}
-	if cap(b.numbers) < values {
-		b.numbers = make([]float64, values)
+		b.spans, b.numbers = make([]Span, values), make([]float64, values)
 	}
 	b.data, b.numbers, b.plain = b.data[:0], b.numbers[:0], false
-}
-
-// Retain adds a reference; only a holder of one may call it.
-func (b *Block) Retain() { b.refs.Add(1) }
-
-// Release gives one reference back; the caller must not touch the block
-// afterwards.
-func (b *Block) Release() {
-	if b.refs.Add(-1) != 0 {
-		return
-	}
-	under := b.under
-	if under != nil {
-		b.under, b.data, b.by = nil, nil, nil
-	}
-	if b.home != nil {
-		b.home.put(b)
-	}
-	if under != nil {
-		under.Release()
-	}
 }
 
 // Text is the value of a line as it is on the page, nil when absent. The

@@ -70,11 +70,6 @@ func NewCache(opts Options) *Cache {
 	return &Cache{opts: opts}
 }
 
-// Block lends an empty block for the next body; the caller holds its one
-// reference and releases it when the scrape fails or the block is no longer
-// published.
-func (c *Cache) Block() *Block { return parsedBlocks.get(c.values) }
-
 // Relabel makes the next page take the slow path with another Labeler, as
 // when the identity of the target changed.
 func (c *Cache) Relabel(label Labeler) {
@@ -85,47 +80,48 @@ func (c *Cache) Relabel(label Labeler) {
 // Paths says how many pages took the fast and the slow path.
 func (c *Cache) Paths() (fast, slow uint64) { return c.fast, c.slow }
 
-// Parse reads a page of the given content type into the block, which keeps of
-// the body only the values: the caller may use its memory again. An empty
-// content type is read as text. On error nothing of the page counts and the
-// memory of earlier pages stays as it was.
-func (c *Cache) Parse(b *Block, body []byte, contentType string) error {
+// Parse reads a page of the given content type. The block keeps of the body only
+// the values: the caller may use its memory again. An empty content type is read as
+// text. On error nothing of the page counts and the memory of earlier pages stays as
+// it was.
+func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 	k, err := kindOf(contentType)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	b := &Block{}
 	if c.table.usable && c.table.kind == k && c.table.match(b, body) {
 		c.fast++
 		c.known = nil
 	} else {
 		c.slow++
 		if err := c.parse(b, body, k); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	b.shape, b.end, c.values = c.table.shape, len(b.data), len(b.spans)
+	b.shape, c.values = c.table.shape, len(b.spans)
 	b.measure()
-	return nil
+	return b, nil
 }
 
 // Glance reads only the series of a page that are watched, without labels of ours, at a
 // third of what Parse takes for a first page: it is for who has to know what a page says of its server
 // before its series can be labelled. The block shows no series, and the next Parse
 // of a page is as if this had not been. A page that Parse refuses may be taken.
-func (c *Cache) Glance(b *Block, body []byte, contentType string) error {
+func (c *Cache) Glance(body []byte, contentType string) (*Block, error) {
 	k, err := kindOf(contentType)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	b := &Block{}
 	opts := c.opts
 	opts.Label = func(labels.Labels) Labelled { return Labelled{} }
 	_, b.shape, err = slowly(b, body, k, &liner{opts: &opts})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	canonicalise(b)
-	b.end = len(b.data)
-	return nil
+	return b, nil
 }
 
 // kindOf reads a content type. Servers say "text/plain" with and without a

@@ -72,24 +72,18 @@ func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Compu
 }
 
 // Aside are the series of computed blocks whose values are known and on no page:
-// readers of single numbers have them, see [Block.Glance]. It is nil for none.
+// readers of single numbers have them, see [Shape.Places]. It is nil for none.
 func (s *Shape) Aside() *Shape { return s.aside }
 
-// Block lends a block in which every value is absent that is not fixed; the caller
-// holds its one reference.
+// Block returns a block in which every value is absent that is not fixed.
 func (c *Computed) Block() *Block {
-	b := computedBlocks.get(c.shape.values)
-	b.shape = c.shape
-	b.data = append(b.data[:0], c.fixed...)
-	if c.places == nil {
-		b.Clear()
-	} else {
-		b.spans = append(b.spans[:0], c.places...)
-	}
+	b := &Block{shape: c.shape, spans: make([]Span, c.shape.values)}
+	b.data = append(make([]byte, 0, len(c.fixed)+usualValue*c.shape.values), c.fixed...)
+	copy(b.spans, c.places)
 	return b
 }
 
-// Fix gives series n its value in every block that [Computed.Block] lends from now
+// Fix gives series n its value in every block that [Computed.Block] returns from now
 // on. It must not be set there.
 func (c *Computed) Fix(n int, v float64) {
 	if c.places == nil {
@@ -98,16 +92,6 @@ func (c *Computed) Fix(n int, v float64) {
 	start := uint32(len(c.fixed))
 	c.fixed = AppendFloat(c.fixed, v)
 	c.places[n] = Span{start, uint32(len(c.fixed))}
-}
-
-// Clear makes every value of a computed block absent.
-func (b *Block) Clear() {
-	n := b.shape.values
-	if cap(b.spans) < n {
-		b.spans = make([]Span, n)
-	}
-	b.spans = b.spans[:n]
-	clear(b.spans)
 }
 
 // Set gives series n of a computed block its value. A block that was sealed

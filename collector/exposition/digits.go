@@ -40,17 +40,17 @@ func AppendShifted(dst []byte, v float64, places int) []byte {
 	return AppendFloat(dst, v/math.Pow10(places))
 }
 
-// NumberRoom is how many bytes a number is written with, whatever its length: as
+// numberRoom is how many bytes a number is written with, whatever its length: as
 // whole words, of which the end of the text cuts off what is too much.
-const NumberRoom = 40
+const numberRoom = 40
 
 // appendFixed appends a whole number of up to sixteen digits divided by 10 to
 // the places, of which there are from one to fifteen.
 func appendFixed(dst []byte, n uint64, places int) []byte {
 	d, point := sixteen(n), 16-places
 	first, end := min(d.first(), point-1), d.end()
-	dst = slices.Grow(dst, NumberRoom)
-	text := dst[len(dst) : len(dst)+NumberRoom]
+	dst = slices.Grow(dst, numberRoom)
+	text := dst[len(dst) : len(dst)+numberRoom]
 	d.put(text, first)
 	size := point - first
 	if end > point {
@@ -68,8 +68,8 @@ func appendWhole(dst []byte, n uint64) []byte {
 	}
 	d := sixteen(n)
 	first := d.first()
-	dst = slices.Grow(dst, NumberRoom)
-	d.put(dst[len(dst):len(dst)+NumberRoom], first)
+	dst = slices.Grow(dst, numberRoom)
+	d.put(dst[len(dst):len(dst)+numberRoom], first)
 	return dst[:len(dst)+16-first]
 }
 

@@ -254,7 +254,6 @@ func TestFixedValuesAreInEachBlockThatIsLentAfterwards(t *testing.T) {
 		require.Equal(t, "# TYPE llm_server_x gauge\nllm_server_x{m=\"1\"} 0\nllm_server_x{m=\"2\"} "+string(exposition.AppendFloat(nil, v))+"\nllm_server_x{m=\"3\"} 12.5\n", text)
 		require.Equal(t, 3, b.Samples())
 		require.Equal(t, len(text)-len("# TYPE llm_server_x gauge\n"), b.Size())
-		b.Release()
 	}
 }
 
@@ -292,7 +291,6 @@ func TestComputedBlocks(t *testing.T) {
 	require.Equal(t, `{__name__="llm_server_x", m="2"}`, b.Shape().Labels(3).String())
 	require.Equal(t, 4, b.Shape().Lines())
 
-	b.Release()
 	again := c.Block()
 	again.Seal()
 	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")

@@ -233,7 +233,6 @@ func FuzzEncode(f *testing.F) {
 			{Family: family, Labels: labels.FromStrings(label, value+"2")},
 		})
 		b := c.Block()
-		defer b.Release()
 		b.Set(0, v)
 		b.Seal()
 		page := render(t, &exposition.Merger{}, b)

@@ -18,16 +18,15 @@ func requireGlance(t *testing.T, body, contentType string) {
 	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
 	whole, err := parseWith(t, exposition.NewCache(opts), body, contentType)
 	glancing := exposition.NewCache(opts)
-	b := glancing.Block()
-	defer b.Release()
-	glanced := glancing.Glance(b, []byte(body), contentType)
+	b, glanced := glancing.Glance([]byte(body), contentType)
 	if err != nil {
 		return
 	}
 	require.NoError(t, glanced)
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 	require.Zero(t, b.Shape().Lines())
-	require.NoError(t, glancing.Parse(b, []byte(body), contentType))
+	b, err = glancing.Parse([]byte(body), contentType)
+	require.NoError(t, err)
 	requireSamePage(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
 	require.Equal(t, watchedOf(whole), watchedOf(b))
 }
@@ -56,6 +55,8 @@ func TestAGlanceReadsWhatIsWatched(t *testing.T) {
 		requireGlance(t, body+"# EOF\n", openMetrics)
 	}
 	c := exposition.NewCache(exposition.Options{})
-	require.ErrorIs(t, c.Glance(c.Block(), nil, "text/html"), exposition.ErrContentType)
-	require.Error(t, c.Glance(c.Block(), []byte("no page\n"), ""))
+	_, err := c.Glance(nil, "text/html")
+	require.ErrorIs(t, err, exposition.ErrContentType)
+	_, err = c.Glance([]byte("no page\n"), "")
+	require.Error(t, err)
 }

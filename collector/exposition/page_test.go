@@ -28,17 +28,10 @@ import (
 // openMetrics is the content type of OpenMetrics pages.
 const openMetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-// parseWith reads one body through the cache; the block is released when the
-// test ends.
+// parseWith reads one body through the cache.
 func parseWith(tb testing.TB, c *exposition.Cache, body, contentType string) (*exposition.Block, error) {
 	tb.Helper()
-	b := c.Block()
-	if err := c.Parse(b, []byte(body), contentType); err != nil {
-		b.Release()
-		return nil, err
-	}
-	tb.Cleanup(b.Release)
-	return b, nil
+	return c.Parse([]byte(body), contentType)
 }
 
 // parse reads one text page through a fresh cache.

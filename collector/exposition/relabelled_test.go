@@ -32,7 +32,6 @@ func ours() []exposition.ComputedSeries {
 func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 	t.Helper()
 	b := c.Block()
-	defer b.Release()
 	for i := range values {
 		b.Set(i, float64(i))
 	}
@@ -97,7 +96,6 @@ func TestComputedSeriesGiveWayToThoseOfOtherBlocks(t *testing.T) {
 		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "up")},
 		{Family: gauge, Labels: labels.FromStrings("replica_id", "r", "side", "left")},
 	}).Block()
-	defer before.Release()
 	all := ours()[:3]
 	for i := range all {
 		all[i].Labels = labels.NewBuilder(all[i].Labels).Set("replica_id", "r").Labels()
@@ -123,7 +121,6 @@ func TestComputedSeriesGiveWayToSamplesOfTheirName(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			before := parse(t, exposition.Options{}, c.before)
-			defer before.Release()
 			require.Equal(t, c.want, pageOf(t, exposition.NewRelabelled(c.series, renamed("done_total", c.to), before.Shape()), len(c.series)))
 		})
 	}

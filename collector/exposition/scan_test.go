@@ -97,8 +97,8 @@ func TestNumbersOfAPageAreThoseOfItsTexts(t *testing.T) {
 	cache := NewCache(Options{Watch: func(string) bool { return true }})
 	places := make([]Place, len(values))
 	for _, path := range []string{"slow", "fast"} {
-		b := cache.Block()
-		require.NoError(t, cache.Parse(b, []byte(page.String()), ""), path)
+		b, err := cache.Parse([]byte(page.String()), "")
+		require.NoError(t, err)
 		for i := range places {
 			places[i] = b.Shape().Place(i)
 		}
@@ -130,9 +130,8 @@ func TestAPageOfNumbersFromZeroUpIsPlain(t *testing.T) {
 		{[]string{"0", "1234567890123456789012345"}, false}, // It is formatted again.
 		{[]string{"0", "1e9"}, true},
 	} {
-		b := cache.Block()
-		require.NoError(t, cache.Parse(b, []byte("a "+tc.values[0]+"\nb "+tc.values[1]+"\n"), ""))
+		b, err := cache.Parse([]byte("a "+tc.values[0]+"\nb "+tc.values[1]+"\n"), "")
+		require.NoError(t, err)
 		require.Equal(t, tc.plain, b.Plain(), tc.values)
-		b.Release()
 	}
 }

@@ -21,8 +21,8 @@ func showing(t *testing.T, replica, body string) *Block {
 		}
 		return Labelled{Labels: b.Labels(), Keep: true}
 	}})
-	b := c.Block()
-	require.NoError(t, c.Parse(b, []byte(body), ""))
+	b, err := c.Parse([]byte(body), "")
+	require.NoError(t, err)
 	return b
 }
 
@@ -94,8 +94,8 @@ func showingOn(t *testing.T, replica, body string) (*Cache, *Block) {
 	c := NewCache(Options{Watch: func(string) bool { return true }, Label: func(lset labels.Labels) Labelled {
 		return Labelled{Labels: labels.NewBuilder(lset).Set("replica_id", replica).Labels(), Keep: true}
 	}})
-	b := c.Block()
-	require.NoError(t, c.Parse(b, []byte(body), ""))
+	b, err := c.Parse([]byte(body), "")
+	require.NoError(t, err)
 	return c, b
 }
 
@@ -129,10 +129,11 @@ func TestAPageOfOtherGPUsIsAnother(t *testing.T) {
 	c, b := showingOn(t, "a", gpuPage("GPU-1", "GPU-2"))
 	shape := b.shape
 	for _, other := range [][]string{{"GPU-2", "GPU-1"}, {"GPU-1", "GPU-22"}, {"GPU-1", ""}, {"GPU-1", "GPU-2", "GPU-3"}, {"GPU-1"}, {"GPU-1", "GPU-1"}} {
-		again := c.Block()
-		require.NoError(t, c.Parse(again, []byte(gpuPage("GPU-1", "GPU-2")), ""))
+		again, err := c.Parse([]byte(gpuPage("GPU-1", "GPU-2")), "")
+		require.NoError(t, err)
 		require.Equal(t, shown(t, b), shown(t, again))
-		require.NoError(t, c.Parse(again, []byte(gpuPage(other...)), ""))
+		again, err = c.Parse([]byte(gpuPage(other...)), "")
+		require.NoError(t, err)
 		require.NotSame(t, shape, again.shape, other)
 		_, alone := showingOn(t, "a", gpuPage(other...))
 		require.Equal(t, shown(t, alone), shown(t, again), other)
@@ -151,8 +152,8 @@ func TestALineKeepsWhatItsReplicaHasTooManyOf(t *testing.T) {
 	for i, name := range names {
 		require.Equal(t, name, b.shape.WatchedLabels(i).Get("gpu_uuid"))
 	}
-	_, fast := showingOn(t, "a", gpuPage(names...))
-	require.NoError(t, c.Parse(fast, []byte(gpuPage(names...)), ""))
+	fast, err := c.Parse([]byte(gpuPage(names...)), "")
+	require.NoError(t, err)
 	require.Equal(t, shown(t, b), shown(t, fast))
 	for _, name := range names {
 		require.Contains(t, shown(t, b), "watts{gpu_uuid=\""+name+"\",replica_id=\"a\"} ")
@@ -182,8 +183,8 @@ func TestReplicasThatShowTheSameInAnotherOrderShareIt(t *testing.T) {
 		require.Same(t, unsafe.SliceData(first.shape.at), unsafe.SliceData(b.shape.at))
 		require.Same(t, first.shape.watched, b.shape.watched)
 		require.Equal(t, first.shape.shows, b.shape.shows)
-		fast := c.Block()
-		require.NoError(t, c.Parse(fast, []byte(body), ""))
+		fast, err := c.Parse([]byte(body), "")
+		require.NoError(t, err)
 		quick, _ := c.Paths()
 		require.EqualValues(t, 1, quick)
 		for i := range first.shape.Watched() {

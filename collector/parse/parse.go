@@ -49,61 +49,62 @@ const (
 	AnotherShape
 )
 
-// Read parses a page into a block and reads what it says of its server, once for
+// Read parses a page and reads what it says of its server, once for
 // each shape. Identify brings the labels up to date with what a page says, and is
 // true when they changed: what a first page says is read before its series are
 // labelled, and another one that shows its server in a new light is read again with
 // the right labels, so that no page is ever mixed. Refused says that the server
 // refused connections just before. Errors are of [scrape.Error].
-func (r *Reader) Read(raw *exposition.Block, p *fetch.Page, refused bool, identify func(*engine.Page) bool) (News, error) {
+func (r *Reader) Read(p *fetch.Page, refused bool, identify func(*engine.Page) bool) (*exposition.Block, News, error) {
 	if err := r.whole(&p.Body, refused); err != nil {
-		return Nothing, err
+		return nil, Nothing, err
 	}
 	identify(r.last)
 	if r.shape == nil {
 		if failed := p.Body.Secret(); failed != nil {
-			return Nothing, failed
+			return nil, Nothing, failed
 		}
-		if r.Cache.Glance(raw, p.Body.Body, p.Body.ContentType) == nil {
-			identify(engine.ReadPage(r.engine, raw))
+		if glanced, err := r.Cache.Glance(p.Body.Body, p.Body.ContentType); err == nil {
+			identify(engine.ReadPage(r.engine, glanced))
 		}
 	}
-	err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType)
+	raw, err := r.Cache.Parse(p.Body.Body, p.Body.ContentType)
 	if r.shape != nil && (err != nil || raw.Shape() != r.shape) {
 		// The text is new, and may be quoted.
 		if failed := p.Body.Secret(); failed != nil {
-			return Nothing, failed
+			return nil, Nothing, failed
 		}
 	}
 	if err != nil {
-		return Nothing, failure(err)
+		return nil, Nothing, failure(err)
 	}
 	if raw.Shape() == r.shape {
 		if r.last.Refresh(raw) {
-			return OtherValues, nil
+			return raw, OtherValues, nil
 		}
-		return Nothing, nil
+		return raw, Nothing, nil
 	}
 	return r.reshape(raw, p, identify)
 }
 
 // reshape reads what a page of another shape says. One that is refused says nothing.
-func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*engine.Page) bool) (News, error) {
+func (r *Reader) reshape(raw *exposition.Block, p *fetch.Page, identify func(*engine.Page) bool) (*exposition.Block, News, error) {
 	if empty(raw.Shape()) && !r.engine.EmptyPage() && !exposition.SaysItsEnd(p.Body.ContentType) {
-		return Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
+		return nil, Nothing, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
 	}
 	says, news := engine.ReadNext(r.engine, raw, r.last), FirstShape
 	if r.shape != nil {
 		news = AnotherShape
 		if identify(says) {
-			if err := r.Cache.Parse(raw, p.Body.Body, p.Body.ContentType); err != nil {
-				return Nothing, failure(err)
+			var err error
+			if raw, err = r.Cache.Parse(p.Body.Body, p.Body.ContentType); err != nil {
+				return nil, Nothing, failure(err)
 			}
 			says = engine.ReadNext(r.engine, raw, r.last)
 		}
 	}
 	r.shape, r.last = raw.Shape(), says
-	return news, nil
+	return raw, news, nil
 }
 
 // empty says whether a page has no sample, not even one that is left out.

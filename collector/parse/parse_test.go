@@ -36,8 +36,7 @@ func TestAReaderSaysWhatIsNewOfAPage(t *testing.T) {
 		{"a later page without a sample, which changes no labels", "# TYPE a counter\n", false, parse.Nothing, scrape.ReasonEmpty, 1},
 	} {
 		before, last := asked, reader.Last()
-		raw := reader.Cache.Block()
-		news, err := reader.Read(raw, &fetch.Page{Body: scrape.Page{Body: []byte(c.page)}}, false, func(*engine.Page) bool {
+		_, news, err := reader.Read(&fetch.Page{Body: scrape.Page{Body: []byte(c.page)}}, false, func(*engine.Page) bool {
 			asked++
 			return c.changes
 		})
@@ -52,6 +51,5 @@ func TestAReaderSaysWhatIsNewOfAPage(t *testing.T) {
 		} else {
 			require.NotSame(t, last, reader.Last(), c.says)
 		}
-		raw.Release()
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // shown is what was published last, and what that is made with.
 type shown struct {
-	blocks snapshot.Snapshot
+	snapshot snapshot.Snapshot
 	// failed is why there is no page.
 	failed error
 	// known is what follows from page and answers; nil when that has to be seen
@@ -147,15 +147,7 @@ func (r *Replica) reassess() {
 	if r.shown.known == known && r.status.State == before.State && r.status.StateReason == before.StateReason {
 		return
 	}
-	next := r.shown.blocks
-	for _, b := range []*exposition.Block{next.Raw, next.Derived} {
-		if b != nil {
-			b.Retain()
-		}
-	}
-	next.About = r.about(&next)
-	next.Health, next.Status = r.own(&next), r.status
-	r.publish(next)
+	r.publish(r.shown.snapshot)
 	r.announce(&before)
 }
 
@@ -163,12 +155,25 @@ func (r *Replica) reassess() {
 func (r *Replica) present() {
 	before := r.status
 	r.assess(nil)
-	r.publish(snapshot.Snapshot{About: r.about(&snapshot.Snapshot{}), Status: r.status})
+	r.publish(snapshot.Snapshot{})
 	r.announce(&before)
 }
 
-// about renders what is known of the replica besides its page, to be shown with
-// the blocks of the page.
+// publish has readers see the blocks of a page, which are nil when it failed, and
+// with them what is known of the replica. Where rules for labels make two series
+// equal, the first of Raw, Derived, About and Health stays: so each is made after the
+// ones before it, and knows their shapes.
+func (r *Replica) publish(next snapshot.Snapshot) {
+	_ = r.guard("assess", func() { next.About = r.about(&next) })
+	if !r.target.Silent {
+		next.Health = r.own(&next)
+	}
+	next.Status = r.status
+	r.shown.snapshot = next
+	r.slot.Publish(next)
+}
+
+// about renders what is known of the replica besides its page.
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&series.Facts{
 		Own: r.page.identity.Own, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
@@ -176,8 +181,7 @@ func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	})
 }
 
-// own renders what happened at the replica's scrapes, to be shown with the
-// other blocks.
+// own renders what happened at the replica's scrapes.
 func (r *Replica) own(with *snapshot.Snapshot) *exposition.Block {
 	return r.tally.Block(&r.status, r.numbers.deriver.Stats(), [...]*exposition.Shape{shape(with.Raw), shape(with.Derived), shape(with.About)})
 }
@@ -188,10 +192,4 @@ func shape(b *exposition.Block) *exposition.Shape {
 		return nil
 	}
 	return b.Shape()
-}
-
-// publish has readers see a snapshot from now on.
-func (r *Replica) publish(next snapshot.Snapshot) {
-	r.shown.blocks = next
-	r.slot.Publish(next)
 }

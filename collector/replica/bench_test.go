@@ -112,14 +112,17 @@ func BenchmarkScrapeLine(b *testing.B) {
 		raws := make([]*exposition.Block, len(pages.pages))
 		for i := range raws {
 			r.scrape(b.Context())
-			raws[i] = r.page.Cache.Block()
-			require.NoError(b, r.page.Cache.Parse(raws[i], pages.page(), ""))
+			var err error
+			raws[i], err = r.page.Cache.Parse(pages.page(), "")
+			require.NoError(b, err)
 		}
 		at := time.Since(r.pool.Origin)
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
-			r.numbers.deriver.Follow(at, raws[n%len(raws)], r.page.Last()).Release()
+			raw := raws[n%len(raws)]
+			r.numbers.deriver.Follow(at, raw, r.page.Last())
+			r.numbers.deriver.Render(raw)
 		}
 	})
 }

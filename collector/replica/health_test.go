@@ -13,7 +13,7 @@ import (
 )
 
 // published is the snapshot that readers see.
-func (s *stepped) published() snapshot.Snapshot { return s.shown.blocks }
+func (s *stepped) published() snapshot.Snapshot { return s.shown.snapshot }
 
 func TestAnAnswerAboutHealthChangesTheVerdictWithoutAPage(t *testing.T) {
 	t.Parallel()

@@ -52,7 +52,6 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 			r.conclude(p, raw, err)
 			return
 		}
-		raw.Release()
 		first = true
 	case !first && !r.beginsToRefuse(p.Err):
 		r.finish(p)

@@ -35,7 +35,6 @@ func (r *Replica) reset() {
 		before = r.numbers.deriver.Stats()
 	}
 	r.numbers.deriver = derive.NewDeriver(derive.Options{
-		Guard:  func(do func()) error { return r.guard("derive", do) },
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
@@ -73,16 +72,16 @@ func (r *Replica) identify(page *engine.Page) bool {
 }
 
 // read parses a page with the labels of now, and notes what is new of it.
-func (r *Replica) read(raw *exposition.Block, p *fetch.Page) error {
+func (r *Replica) read(p *fetch.Page) (*exposition.Block, error) {
 	refused := r.status.LastReason == string(scrape.ReasonConnect)
-	news, err := r.page.Read(raw, p, refused, r.identify)
+	raw, news, err := r.page.Read(p, refused, r.identify)
 	if err != nil || news == parse.Nothing {
-		return err
+		return raw, err
 	}
 	r.page.identity.Page, r.shown.known = r.page.Last(), nil
 	// Of several processes each has series of its own: that is no news.
 	if news == parse.AnotherShape && r.numbers.deriver.Processes() == 0 {
 		r.tally.Reshaped++
 	}
-	return nil
+	return raw, nil
 }

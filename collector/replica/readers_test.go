@@ -38,8 +38,6 @@ nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="
 `, n, n, 2*n, 2*n)}, nil
 }
 
-// A page is derived from when it is first read, which is after its scrape and
-// may be at the moment of the next one.
 func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
 	r.scrape(t.Context())
@@ -70,10 +68,8 @@ func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 // consistent says whether what a reader sees is of one page.
 func consistent(t *testing.T, s *snapshot.Store) bool {
 	t.Helper()
-	v := s.View(nil)
-	defer v.Release()
 	var page []byte
-	for _, b := range v.Blocks {
+	for _, b := range s.Blocks(nil) {
 		for i := range b.Shape().Families() {
 			page = b.AppendFamily(page, i)
 		}
@@ -132,9 +128,7 @@ func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
 	<-log.wrote
 	read := make(chan int, 1)
 	go func() {
-		v := store.View(nil)
-		defer v.Release()
-		read <- len(v.Blocks)
+		read <- len(store.Blocks(nil))
 	}()
 	select {
 	case n := <-read:
@@ -153,9 +147,7 @@ func TestAPanicWhileDerivingFailsThatScrapeAlone(t *testing.T) {
 	r.scrape(t.Context())
 	require.Equal(t, target.HealthDown, r.status.Health)
 	require.Equal(t, string(scrape.ReasonPanic), r.status.LastReason)
-	v := store.View(nil)
-	require.Len(t, v.Blocks, 2, "what is known of the replica and of its scrapes stays")
-	v.Release()
+	require.Len(t, store.Blocks(nil), 2, "what is known of the replica and of its scrapes stays")
 	r.scrape(t.Context())
 	require.Equal(t, target.HealthUp, r.status.Health)
 	require.True(t, consistent(t, store))

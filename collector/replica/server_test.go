@@ -244,10 +244,9 @@ func (s *stepped) after(d time.Duration) target.Status {
 
 // page is what readers see of the replica.
 func (s *stepped) page() string {
-	v := s.store.View(nil)
-	defer v.Release()
+	v := s.store.Blocks(nil)
 	var page []byte
-	for _, b := range v.Blocks {
+	for _, b := range v {
 		for i := range b.Shape().Families() {
 			page = b.AppendFamily(page, i)
 		}

@@ -19,7 +19,6 @@ import (
 
 // text is a block as it is on /metrics, which is given back.
 func text(b *exposition.Block) string {
-	defer b.Release()
 	var page []byte
 	for i := range b.Shape().Families() {
 		page = b.AppendFamily(page, i)
@@ -147,15 +146,12 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 	now := facts("pool_id", "p")
 	first := k.Block(now)
 	shape := first.Shape()
-	first.Release()
 	now.State = assess.Down
 	second := k.Block(now)
 	require.Same(t, shape, second.Shape(), "only a value is another")
-	second.Release()
 	now.Answers.Health = &api.Health{Health: engine.Health{API: engine.APIReady}}
 	third := k.Block(now)
 	require.NotSame(t, shape, third.Shape())
-	third.Release()
 }
 
 func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
@@ -174,9 +170,8 @@ func dropping(name string) exposition.Labeler {
 func shown(t *testing.T, page string) *exposition.Shape {
 	t.Helper()
 	cache := exposition.NewCache(exposition.Options{})
-	b := cache.Block()
-	defer b.Release()
-	require.NoError(t, cache.Parse(b, []byte(page), ""))
+	b, err := cache.Parse([]byte(page), "")
+	require.NoError(t, err)
 	return b.Shape()
 }
 

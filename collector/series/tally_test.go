@@ -37,7 +37,6 @@ up 0
 func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
 	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
 	b := tally.Block(&target.Status{}, derive.Stats{}, none)
-	b.Retain()
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
 	require.Equal(t, nothing, bare(b))
 }

@@ -22,7 +22,7 @@ type Store struct {
 	slots []*Slot
 	// occupied is closed while there are slots.
 	occupied chan struct{}
-	fleet    *exposition.Block
+	fleet    atomic.Pointer[exposition.Block]
 	asleep   func() time.Duration
 }
 
@@ -55,7 +55,9 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	if taken {
 		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), target.Public(s.slots[at].Target().MetricsURL))
 	}
-	slot := &Slot{store: s, key: t.Key(), target: t}
+	slot := &Slot{store: s, key: t.Key()}
+	slot.target.Store(t)
+	slot.current.Store(&Snapshot{})
 	s.slots = slices.Insert(s.slots, at, slot)
 	if len(s.slots) == 1 {
 		close(s.occupied)
@@ -64,7 +66,7 @@ func (s *Store) Add(t *target.Target) (*Slot, error) {
 	return slot, nil
 }
 
-// Remove takes the slot off the page; its blocks are given back.
+// Remove takes the slot off the page; what it publishes afterwards nobody sees.
 func (s *Store) Remove(slot *Slot) {
 	s.mu.Lock()
 	if at, ok := s.find(slot.key); ok && s.slots[at] == slot {
@@ -74,21 +76,13 @@ func (s *Store) Remove(slot *Slot) {
 		}
 	}
 	s.mu.Unlock()
-	slot.drop()
+	slot.current.Store(&Snapshot{})
 	s.news.Add(1)
 }
 
-// PublishFleet replaces the series that speak of pools, not of one replica;
-// the store takes over the caller's reference, nil takes them off the page.
-func (s *Store) PublishFleet(b *exposition.Block) {
-	s.mu.Lock()
-	before := s.fleet
-	s.fleet = b
-	s.mu.Unlock()
-	if before != nil {
-		before.Release()
-	}
-}
+// PublishFleet replaces the series that speak of pools, not of one replica; nil
+// takes them off the page.
+func (s *Store) PublishFleet(b *exposition.Block) { s.fleet.Store(b) }
 
 // Slots are the slots at this moment in the order of their keys.
 func (s *Store) Slots() []*Slot {
@@ -104,40 +98,25 @@ func (s *Store) find(key string) (int, bool) {
 	})
 }
 
-// View is the page's blocks at one moment, pinned until it is released.
-type View struct {
-	// Blocks are in the order of the replicas' keys.
-	Blocks []*exposition.Block
-}
-
-// View pins the blocks of all replicas that the filter takes; a nil filter
-// takes all, and the fleet's series with them.
-func (s *Store) View(filter func(*target.Target) bool) *View {
+// Blocks are the page's blocks at this moment, in the order of the replicas' keys:
+// those of all replicas that the filter takes; a nil filter takes all, and the
+// fleet's series, which come first.
+func (s *Store) Blocks(filter func(*target.Target) bool) []*exposition.Block {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	v := &View{Blocks: make([]*exposition.Block, 0, 4*len(s.slots)+1)}
-	if s.fleet != nil && filter == nil {
-		s.fleet.Retain()
-		v.Blocks = append(v.Blocks, s.fleet)
+	all := make([]*exposition.Block, 0, 4*len(s.slots)+1)
+	if fleet := s.fleet.Load(); fleet != nil && filter == nil {
+		all = append(all, fleet)
 	}
 	for _, slot := range s.slots {
 		if filter != nil && !filter(slot.Target()) {
 			continue
 		}
-		pinned := slot.pin()
-		for _, b := range pinned.blocks() {
+		for _, b := range slot.shown().blocks() {
 			if b != nil {
-				v.Blocks = append(v.Blocks, b)
+				all = append(all, b)
 			}
 		}
 	}
-	return v
-}
-
-// Release gives the blocks back; the view must not be used afterwards.
-func (v *View) Release() {
-	for _, b := range v.Blocks {
-		b.Release()
-	}
-	v.Blocks = nil
+	return all
 }

@@ -50,8 +50,8 @@ func (f *fleet) page(pool, replica, body string) *snapshot.Slot {
 	f.t.Helper()
 	slot := f.slot(pool, replica)
 	cache := f.caches[slot.Target().Key()]
-	b := cache.Block()
-	require.NoError(f.t, cache.Parse(b, []byte(body), ""))
+	b, err := cache.Parse([]byte(body), "")
+	require.NoError(f.t, err)
 	slot.Publish(snapshot.Snapshot{Raw: b, Status: target.Status{
 		Scraping: target.Scraping{Health: target.HealthUp, LastScrape: time.Now(), LastSuccess: time.Now(), LastDuration: 12 * time.Millisecond, Samples: b.Shape().Lines(), BodyBytes: int64(len(body)), Scrapes: 3},
 		Verdict:  target.Verdict{State: "ready", StateReason: "the API answers 200", Severity: "ok", StateSince: time.Now().Add(-5 * time.Minute)},

@@ -48,7 +48,6 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 // stream writes a plain page straight from the blocks.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
 	sheet := s.pages.lay(selected)
-	defer sheet.release()
 	format := o.format(sheet.layout)
 	layout := sheet.layout.In(format.Expfmt)
 	w.Header().Set("Content-Type", format.ContentType)

@@ -41,9 +41,8 @@ func newOwnPage(gatherer prometheus.Gatherer, logger *slog.Logger) *ownPage {
 }
 
 // block gives the metrics of this moment for a page of the wanted families, of
-// all where none is named; the caller releases the block. It is nil when it has
-// no part in such a page, and when nothing can be gathered, which is a bug and
-// costs the targets nothing.
+// all where none is named. It is nil when it has no part in such a page, and when
+// nothing can be gathered, which is a bug and costs the targets nothing.
 func (o *ownPage) block(wanted []string) *exposition.Block {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -52,7 +51,6 @@ func (o *ownPage) block(wanted []string) *exposition.Block {
 	}
 	b := o.gather()
 	if b != nil && !o.concerns(wanted) {
-		b.Release()
 		return nil
 	}
 	return b
@@ -78,10 +76,9 @@ func (o *ownPage) gather() *exposition.Block {
 			err = e
 		}
 	}
-	b := o.cache.Block()
-	if e := o.cache.Parse(b, o.text.Bytes(), ""); e != nil {
+	b, e := o.cache.Parse(o.text.Bytes(), "")
+	if e != nil {
 		o.report(e)
-		b.Release()
 		return nil
 	}
 	o.report(err)

@@ -125,7 +125,6 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	defer close(pg.done)
 	begin := time.Now()
 	sheet := p.lay(s)
-	defer sheet.release()
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType

@@ -1,26 +1,22 @@
 package web
 
-import (
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
-)
+import "github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 
-// sheet is a page before it is written: blocks pinned at one moment and the
-// plan of their order. It holds no lock, so a slow client delays no other; it
-// holds blocks, so it must be released.
+// sheet is a page before it is written: the blocks of one moment and the plan of
+// their order. It holds no lock, so a slow client delays no other.
 type sheet struct {
-	view   *snapshot.View
-	own    *exposition.Block
-	blocks []*exposition.Block
-	layout *exposition.Layout
-	only   func(name string) bool
+	targets []*exposition.Block
+	own     *exposition.Block
+	blocks  []*exposition.Block
+	layout  *exposition.Layout
+	only    func(name string) bool
 }
 
-// lay pins the blocks of a selection and plans their page. The whole page also
+// lay takes the blocks of a selection and plans their page. The whole page also
 // says how its targets disagree; when that has changed, the exporter's own
 // series are read again, so that a page counts its own conflicts.
 func (p *pages) lay(s *selection) *sheet {
-	sh := &sheet{view: p.store.View(s.filter()), only: s.only()}
+	sh := &sheet{targets: p.store.Blocks(s.filter()), only: s.only()}
 	if s.own() {
 		sh.own = p.own.block(s.names)
 	}
@@ -31,9 +27,6 @@ func (p *pages) lay(s *selection) *sheet {
 	p.metrics.pageBytes.Set(float64(sh.layout.TextLength(sh.blocks, nil)))
 	if p.conflictsChanged(sh.layout.Stats()) {
 		p.nameDifferences(sh)
-		if sh.own != nil {
-			sh.own.Release()
-		}
 		sh.own = p.own.block(nil)
 		sh.plan(s)
 	}
@@ -42,11 +35,11 @@ func (p *pages) lay(s *selection) *sheet {
 }
 
 // plan merges the exporter's own block, which comes first so that its HELP and
-// TYPE win, with those of the view.
+// TYPE win, with those of the targets.
 func (sh *sheet) plan(s *selection) {
-	sh.blocks = sh.view.Blocks
+	sh.blocks = sh.targets
 	if sh.own != nil {
-		sh.blocks = append([]*exposition.Block{sh.own}, sh.view.Blocks...)
+		sh.blocks = append([]*exposition.Block{sh.own}, sh.targets...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,13 +69,5 @@ func (p *pages) nameDifferences(sh *sheet) {
 	for _, d := range all[:min(len(all), mostDifferences)] {
 		pool, replica := sh.owner(d.Block)
 		p.own.logger.Info("Target differs from others", "pool_id", pool, "replica_id", replica, "family", d.Family, "in", d.Kind, "says", says(&d))
-	}
-}
-
-// release gives the blocks back.
-func (sh *sheet) release() {
-	sh.view.Release()
-	if sh.own != nil {
-		sh.own.Release()
 	}
 }

@@ -126,9 +126,8 @@ func (r *run) identity() derive.Identity {
 
 // page takes one page.
 func (r *run) page(p *Page) (Seen, error) {
-	block := r.cache.Block()
-	defer block.Release()
-	if err := r.cache.Parse(block, []byte(r.server.Text(&p.Book)), ""); err != nil {
+	block, err := r.cache.Parse([]byte(r.server.Text(&p.Book)), "")
+	if err != nil {
 		return Seen{}, err
 	}
 	if r.read == nil || r.read.Shape() != block.Shape() {
@@ -139,10 +138,8 @@ func (r *run) page(p *Page) (Seen, error) {
 	} else {
 		r.read.Refresh(block)
 	}
-	out := r.deriver.Follow(p.At, block, r.read)
-	defer out.Release()
-	out.Settle()
-	return r.seen(p, out), nil
+	r.deriver.Follow(p.At, block, r.read)
+	return r.seen(p, r.deriver.Render(block)), nil
 }
 
 // asked is how the last request of a canary ended: like those of the clients.

@@ -93,8 +93,8 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 		if r.also != "" {
 			page = fmt.Appendf(page, r.also, n)
 		}
-		raw := cache.Block()
-		require.NoError(t, cache.Parse(raw, page, ""))
+		raw, err := cache.Parse(page, "")
+		require.NoError(t, err)
 		if read == nil || read.Shape() != raw.Shape() {
 			read = engine.ReadPage(e, raw)
 			r.deriver.Identify(derive.Identity{
@@ -105,7 +105,6 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 			read.Refresh(raw)
 		}
 		out := r.deriver.Follow(truth.At, raw, read)
-		out.Settle()
 		app := db.Appender(t.Context())
 		for line := range out.Shape().Lines() {
 			if v, shown := out.Value(line); shown {
@@ -114,8 +113,6 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 			}
 		}
 		require.NoError(t, app.Commit())
-		out.Release()
-		raw.Release()
 	}
 }
 

@@ -59,7 +59,7 @@ type places struct {
 	shape *exposition.Shape
 	// plain are those of each of the readings; failures are those of each model
 	// that count as its failures.
-	plain, failures [][]int
+	plain, failures [][]exposition.Place
 }
 
 // find looks for the figures in a shape.
@@ -72,7 +72,7 @@ func find(s *exposition.Shape) *places {
 }
 
 // series are those of a family, on the page or kept from it.
-func series(s *exposition.Shape, family string) []int {
+func series(s *exposition.Shape, family string) []exposition.Place {
 	for ; s != nil; s = s.Aside() {
 		var all []int
 		first, end := lines(s, family)
@@ -80,7 +80,7 @@ func series(s *exposition.Shape, family string) []int {
 			all = append(all, n)
 		}
 		if len(all) > 0 {
-			return s.Series(all)
+			return s.Places(all)
 		}
 	}
 	return nil
@@ -102,13 +102,11 @@ func narrow(v float64) float32 {
 }
 
 // total puts the values of series together, NaN where none has one.
-func total(b *exposition.Block, series []int, fold func(a, b float64) float64) float64 {
-	values := make([]float64, len(series))
-	b.Glance(series, values)
+func total(b *exposition.Block, series []exposition.Place, fold func(a, b float64) float64) float64 {
 	sum := math.NaN()
-	for _, v := range values {
-		switch {
-		case math.IsNaN(v) || math.IsInf(v, 0):
+	for _, at := range series {
+		switch v := b.Number(at); {
+		case math.IsNaN(v):
 		case math.IsNaN(sum):
 			sum = v
 		default:
@@ -131,7 +129,7 @@ func lines(s *exposition.Shape, family string) (first, end int) {
 // failures are the series that count as failures, by model: those that are the
 // server's own where the series say so, else all but requests that their clients
 // canceled.
-func failures(s *exposition.Shape) [][]int {
+func failures(s *exposition.Shape) [][]exposition.Place {
 	var models []labels.Labels
 	var byModel [][]int
 	first, end := lines(s, errorFamily)
@@ -148,10 +146,11 @@ func failures(s *exposition.Shape) [][]int {
 		}
 		byModel[i] = append(byModel[i], n)
 	}
+	all := make([][]exposition.Place, len(byModel))
 	for i := range byModel {
-		byModel[i] = s.Series(byModel[i])
+		all[i] = s.Places(byModel[i])
 	}
-	return byModel
+	return all
 }
 
 // read takes the figures out of a block of the shape that has its values.

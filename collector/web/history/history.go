@@ -131,7 +131,7 @@ func (h *History) sample() {
 		known[key] = true
 		h.mu.Lock()
 		t := h.track(key)
-		t.add(t.glance(slot))
+		t.add(t.sample(slot))
 		h.mu.Unlock()
 	}
 	h.mu.Lock()
@@ -159,7 +159,6 @@ func (h *History) Figures(slot *snapshot.Slot) Figures {
 	if b == nil {
 		return Figures{}
 	}
-	defer b.Release()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.track(slot.Target().Key()).in(b.Shape()).read(b)
@@ -212,12 +211,14 @@ func (t *track) in(shape *exposition.Shape) *places {
 	return t.places
 }
 
-// glance is the sample of a replica, without having all of its numbers computed.
-func (t *track) glance(slot *snapshot.Slot) sample {
-	nan := float32(math.NaN())
-	s := sample{nan, nan}
-	slot.Glance(func(b *exposition.Block) { s = t.in(b.Shape()).sampled(b) })
-	return s
+// sample is that of a replica now.
+func (t *track) sample(slot *snapshot.Slot) sample {
+	b := slot.Derived()
+	if b == nil {
+		nan := float32(math.NaN())
+		return sample{nan, nan}
+	}
+	return t.in(b.Shape()).sampled(b)
 }
 
 // add replaces the oldest sample once there are enough.
