@@ -23,6 +23,8 @@ func TestNamesOfServersAreAliasesOrKnowinglyNone(t *testing.T) {
 			"num_requests_waiting_by_reason", "admission_rejections_total", "prefix_cache_hits_total", "gpu_prefix_cache_hits_total", "prompt_tokens_cached_by_source_total",
 			"spec_decode_num_draft_tokens_total", "spec_decode_num_accepted_tokens_total", "spec_decode_num_accepted_tokens_per_pos_total",
 			"iteration_tokens_total_count", "engine_sleep_state",
+			"nixl_xfer_time_seconds_sum", "nixl_bytes_transferred_sum", "nixl_num_failed_transfers_total", "nixl_num_kv_expired_reqs_total", "nixl_num_failed_notifications_total",
+			"mooncake_xfer_time_seconds_sum", "mooncake_bytes_transferred_sum", "mooncake_num_failed_transfers_total", "mooncake_num_kv_expired_reqs_total", "mooncake_num_failed_recvs_total",
 			"cache_config_info", // It is made of two families.
 		}},
 		{"trtllm", "trtllm_", engine.TRTLLMServe, []string{

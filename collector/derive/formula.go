@@ -123,6 +123,12 @@ func cacheFree() term {
 	return known(both(total(engine.KVBlocksFree), total(engine.KVBlockTokens), times), total(engine.KVTokensFree))
 }
 
+// transferBytes is the size of the KV caches that were moved between servers.
+func transferBytes() term {
+	const mebibyte = 1 << 20
+	return known(total(engine.KVTransferBytes), apply(func(v float64) float64 { return v * mebibyte }, total(engine.KVTransferMebibytes)))
+}
+
 // statedBlocks is how many blocks the labels of a cache's config state, of all
 // ranks together, each of which keeps one for itself (vLLM, block_pool.py: the null
 // block).

@@ -131,6 +131,10 @@ func dynamoWorker() []Meaning {
 		{Name: c + "kv_cache_hit_rate", Signal: KVHitRatio, Dims: []string{rank + "=rank"}, Unless: ofEngines("trtllm_kv_cache_hit_rate")},
 		// The frontend and each worker name themselves (seen in 1.6.1).
 		{Name: c + "uptime_seconds", Signal: ProcessUptime, Scope: OfServer, Counter: true, Dims: []string{"worker_id"}},
+		// What Dynamo counts beside TensorRT-LLM's own (prometheus_names.rs,
+		// trtllm_additional); a transfer that failed is not counted.
+		{Name: "trtllm_kv_transfer_latency_seconds_sum", Signal: KVTransferSeconds, Counter: true},
+		{Name: "trtllm_kv_transfer_bytes_sum", Signal: KVTransferBytes, Counter: true},
 		{Name: "trtllm_num_aborted_requests_total", Signal: RequestsFailed, Counter: true, Const: "reason=aborted", Outcome: &Outcome{Usual: ClassCanceled}},
 	}
 }

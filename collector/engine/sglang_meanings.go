@@ -31,6 +31,13 @@ func sglangScheduler() []Meaning {
 		{Name: "num_decode_transfer_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_bootstrap_queue_reqs", Signal: RequestsTransfer},
 		{Name: "num_prefill_prealloc_queue_reqs", Signal: RequestsTransfer},
+		// KV caches that go from a server that computes prompts to one that decodes. The MB
+		// are mebibytes, and time begins with the last part of a prompt (req_time_stats.py);
+		// earlier releases show the last transfer only, in gauges without these suffixes.
+		{Name: "kv_transfer_latency_ms_sum", Signal: KVTransferSeconds, Shift: milli, Counter: true},
+		{Name: "kv_transfer_total_mb_sum", Signal: KVTransferMebibytes, Counter: true},
+		{Name: "num_transfer_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
+		{Name: "num_bootstrap_failed_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=bootstrap"},
 		{Name: "num_paused_reqs", Signal: RequestsPaused},
 		{Name: "num_retracted_reqs", Signal: RequestsPreempted},
 		// The time in the queue has health questions too.

@@ -82,8 +82,13 @@ const (
 	KVHostUtilization  Signal = "kv_cache_host_utilization_ratio"
 	KVHitRatio         Signal = "kv_cache_hit_ratio"
 	KVIterationReuse   Signal = "kv_cache_iteration_reuse_ratio"
-	KVTransferSeconds  Signal = "kv_cache_transfer_seconds_total"
 	Disaggregated      Signal = "disaggregated_requests_total"
+	// KVTransferSeconds and the others are of the KV caches that prefill and decode
+	// servers hand to one another; a server counts their size in bytes or in mebibytes.
+	KVTransferSeconds   Signal = "kv_cache_transfer_seconds_total"
+	KVTransferBytes     Signal = "kv_cache_transfer_bytes_total"
+	KVTransferMebibytes Signal = "kv_cache_transfer_mebibytes_total"
+	KVTransferFailures  Signal = "kv_cache_transfer_failures_total"
 
 	EngineMemory     Signal = "engine_memory_bytes"
 	EngineIterations Signal = "engine_iterations_total"

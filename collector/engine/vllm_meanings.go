@@ -6,7 +6,7 @@ func vllmPage(name string) string { return vllmPrefix + name }
 // Meanings implements Engine: vLLM 0.8 to 0.32, by the sources of each release; the
 // pages of 0.12.0 and 0.32.0 were seen. Label engine is the data-parallel rank.
 func (*vllm) Meanings() []Meaning {
-	all := vllmEngine()
+	all := append(vllmEngine(), vllmTransfers()...)
 	for i := range all {
 		all[i].Name = vllmPage(all[i].Name)
 		for n := range all[i].Unless {
@@ -93,6 +93,27 @@ func vllmEngine() []Meaning {
 			Dims: []string{"max_lora", "running_lora_adapters=running", "waiting_lora_adapters=waiting"},
 		},
 	}
+}
+
+// vllmTransfers are the KV caches that the connectors of disaggregated servers move:
+// NIXL (seen in the Rust frontend of 0.32.0), and Mooncake since 0.33. The server that
+// computes prompts counts those that nobody fetched in time.
+func vllmTransfers() []Meaning {
+	var all []Meaning
+	for _, connector := range []string{"nixl_", "mooncake_"} {
+		all = append(
+			all,
+			Meaning{Name: connector + "xfer_time_seconds_sum", Signal: KVTransferSeconds, Counter: true},
+			Meaning{Name: connector + "bytes_transferred_sum", Signal: KVTransferBytes, Counter: true},
+			Meaning{Name: connector + "num_failed_transfers_total", Signal: KVTransferFailures, Counter: true, Const: "reason=transfer"},
+			Meaning{Name: connector + "num_kv_expired_reqs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=expired"},
+		)
+	}
+	return append(
+		all,
+		Meaning{Name: "nixl_num_failed_notifications_total", Signal: KVTransferFailures, Counter: true, Const: "reason=notification"},
+		Meaning{Name: "mooncake_num_failed_recvs_total", Signal: KVTransferFailures, Counter: true, Const: "reason=receive"},
+	)
 }
 
 // vllmAnswers counts the API's answers by the first digit of their status.
