@@ -129,10 +129,10 @@ type Evidence struct {
 
 // Scrape is how the last scrape went.
 type Scrape struct {
-	// OK is true when it brought a page; Refused when it failed because nothing
-	// listens on the page's port. Error says how it failed, Hint what that may
-	// come from.
-	OK, Refused bool
+	// OK is true when it brought a page; Unanswered when it failed because nobody
+	// answers, Refused because nothing listens on the page's port. Error says how it
+	// failed, Hint what that may come from.
+	OK, Unanswered, Refused bool
 	Error, Hint string
 	// Seen is true when a scrape succeeded before; MayStart while a replica that
 	// was never seen and refuses may still be loading, by the pool's start budget.
@@ -217,18 +217,30 @@ func (e *Evidence) suspected() string {
 		e.Still.InFlight, e.Came.Add(-e.Still.For).UTC().Format("15:04 UTC"))
 }
 
+// unread reports whether the page is all that is known to fail: somebody answers at
+// the address, or the exporter could not ask.
+func (e *Evidence) unread() bool {
+	return !e.Silent && e.Companion == "" && !e.Scrape.OK && !e.API.Starting && (e.API.answers() || !e.Scrape.Unanswered)
+}
+
+// answers reports whether the API says anything of the server's health.
+func (a *API) answers() bool { return a.API == engine.APIReady || a.API == engine.APINotReady }
+
 // withoutPage judges a replica whose last scrape failed.
 func (e *Evidence) withoutPage() (State, string) {
 	failure := e.Scrape.Error
 	if e.Scrape.Hint != "" {
 		failure += "; " + e.Scrape.Hint
 	}
-	answers := e.API.API == engine.APIReady || e.API.API == engine.APINotReady
 	switch {
-	case answers && e.API.Starting:
+	case e.API.answers() && e.API.Starting:
 		return Starting, e.API.Detail
-	case answers:
+	case e.API.answers():
 		return Blind, "the API answers, the page does not: " + failure
+	case !e.Scrape.Unanswered && e.Scrape.Seen:
+		return Blind, "its page cannot be read any more, which says little of its requests: " + failure
+	case !e.Scrape.Unanswered:
+		return Unknown, "this exporter has never read its page: " + failure
 	case e.Scrape.Refused && !e.Scrape.Seen && e.Scrape.MayStart:
 		return Unknown, "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"
 	case e.Scrape.Refused && e.Scrape.Seen:

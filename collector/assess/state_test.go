@@ -15,7 +15,7 @@ import (
 
 func TestStateOfAReplica(t *testing.T) {
 	api := func(s engine.APIState) engine.Health { return engine.Health{API: s, Detail: "the API said so"} }
-	refuses := assess.Evidence{Scrape: assess.Scrape{Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
+	refuses := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, Error: "connect: refused"}, API: assess.API{Health: api(engine.APIRefused)}}
 	for _, c := range []struct {
 		says   string
 		e      assess.Evidence
@@ -74,9 +74,11 @@ func TestStateOfAReplica(t *testing.T) {
 		},
 		{"draining says more than failing", assess.Evidence{Scrape: assess.Scrape{OK: true}, API: assess.API{Health: api(engine.APIRefused), Seen: true}, Failing: true}, assess.Draining, "is ending"},
 		{"the API answers, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "empty", Hint: "check the path"}, API: assess.API{Health: api(engine.APIReady)}}, assess.Blind, "empty; check the path"},
-		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
-		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
-		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
+		{"the API is not ready, the page fails", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}, API: assess.API{Health: api(engine.APINotReady)}}, assess.Blind, "timeout"},
+		{"the page fails otherwise", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", MayStart: true}, API: assess.API{Health: api(engine.APIRefused)}}, assess.Down, "timeout"},
+		{"an API that hangs is no answer", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Down, "timeout"},
+		{"something answers, and not with a page", assess.Evidence{Scrape: assess.Scrape{Error: "http_status (403)", Seen: true}, API: assess.API{Health: api(engine.APIFailed)}}, assess.Blind, "says little of its requests: http_status (403)"},
+		{"nor did it ever", assess.Evidence{Scrape: assess.Scrape{Error: "tls (expired)"}}, assess.Unknown, "never read its page: tls (expired)"},
 		{"a rank that binds no port", assess.Evidence{Silent: true}, assess.Silent, "binds no port"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
@@ -102,7 +104,7 @@ func serving() assess.Evidence {
 }
 
 func TestHowMuchAVerdictMatters(t *testing.T) {
-	failed := assess.Evidence{Scrape: assess.Scrape{Error: "timeout"}}
+	failed := assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Error: "timeout"}}
 	for _, c := range []struct {
 		says     string
 		e        assess.Evidence
@@ -113,7 +115,7 @@ func TestHowMuchAVerdictMatters(t *testing.T) {
 		{"a replica that serves", serving(), assess.OK, "", "the API answers 200"},
 		{"a rank without a port", assess.Evidence{Silent: true}, assess.OK, "", "this rank binds no port; its leader speaks for it"},
 		{"one that is down", failed, assess.Broken, "LLMReplicaDown", "timeout"},
-		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
+		{"one that starts", assess.Evidence{Scrape: assess.Scrape{Unanswered: true, Refused: true, MayStart: true}}, assess.Look, "LLMReplicaStartingLong", "nothing listens, and this exporter has never seen it; a server opens its ports when its models are loaded"},
 		{"one whose canary fails", with(serving(), func(e *assess.Evidence) { e.Canary = "its canary fails: stalled: no text" }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: stalled: no text"},
 		{"one whose canary waits behind others", with(serving(), func(e *assess.Evidence) { e.Canary, e.Late, e.Full = "its canary fails: no_first_token", true, true }), assess.Look, "LLMCanaryFailing", "the API answers 200; it is slow: its canary was late behind requests that wait, while others go on"},
 		{"one whose canary is late and nobody waits", with(serving(), func(e *assess.Evidence) { e.Canary, e.Late = "its canary fails: no_first_token", true }), assess.Broken, "LLMCanaryFailing", "the API answers 200; its canary fails: no_first_token"},

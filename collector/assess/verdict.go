@@ -22,6 +22,8 @@ type Verdict struct {
 	// Suspected says that one sign speaks against the replica that a healthy server may
 	// give too.
 	Suspected bool
+	// Unread says that its page cannot be read, which is nothing against its requests.
+	Unread bool
 	// Runbook is the entry of the runbook that says what to do; empty where
 	// nothing is wrong.
 	Runbook string
@@ -39,7 +41,7 @@ const (
 func Judge(e *Evidence) Verdict {
 	state, reason := e.state()
 	of := consequenceOf(state)
-	v := Verdict{State: state, Reason: reason, Severity: of.severity, Suspected: e.suspected() != "", Runbook: of.runbook}
+	v := Verdict{State: state, Reason: reason, Severity: of.severity, Suspected: e.suspected() != "", Unread: e.unread(), Runbook: of.runbook}
 	if state == Ready && e.Unshown != "" {
 		// Nothing is wrong that anybody could know of, but "ready" promises more than
 		// such a server can keep.

@@ -46,7 +46,7 @@ func (r *Replica) assess(failed error) {
 		s.StateSince = time.Now()
 	}
 	s.State, s.StateReason, s.Severity, s.Runbook = string(v.State), v.Reason, string(v.Severity), v.Runbook
-	s.Suspected = v.Suspected
+	s.Suspected, s.Unread = v.Suspected, v.Unread
 	r.orderCanary()
 }
 
@@ -100,7 +100,8 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 		e.API.Health, e.API.Seen, e.API.Lived = h.Health, h.Seen, h.Lived
 	}
 	if failed != nil {
-		e.Scrape.Error, e.Scrape.Refused = failed.Error(), scrape.ReasonOf(failed) == scrape.ReasonConnect
+		reason := scrape.ReasonOf(failed)
+		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered(), reason == scrape.ReasonConnect
 		e.Scrape.Hint = r.pageHint(failed)
 		return e
 	}

@@ -48,7 +48,7 @@ func TestScrapingOnce(t *testing.T) {
 		{
 			says: "is one where nobody known is", change: func(now *answering) { now.page, now.api = "", nil },
 			target:  func(t *target.Target, _ *Pool) { t.Engine, t.MetricsURL = target.Auto, "http://10.0.0.1:8000" },
-			scrapes: 1, health: target.HealthDown, reason: "empty", version: "unknown", state: "down",
+			scrapes: 1, health: target.HealthDown, reason: "empty", version: "unknown", state: "unknown",
 		},
 		{
 			says: "is the page of a stranger, who has no API to wait for", change: func(now *answering) { now.page, now.api = "x 1\n", nil },

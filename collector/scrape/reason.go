@@ -71,6 +71,12 @@ func Reasons() []Reason {
 	}
 }
 
+// Unanswered reports whether the reason shows that nobody answers at the address. All
+// others are of an answer that is no page, or are the exporter's own.
+func (r Reason) Unanswered() bool {
+	return r == ReasonConnect || r == ReasonTimeout || r == ReasonReset
+}
+
 // The classes of ReasonTLS, and ClassDenied of ReasonConnect.
 const (
 	// ClassExpired: the certificate is expired or not valid yet.

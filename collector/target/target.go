@@ -139,6 +139,8 @@ type Verdict struct {
 	// Suspected says that one sign speaks against the replica that a healthy server may
 	// give too.
 	Suspected bool `json:"suspected,omitempty"`
+	// Unread says that its page cannot be read, which is nothing against its requests.
+	Unread bool `json:"-"`
 }
 
 // News says whether a status is other than the one before it in more than numbers

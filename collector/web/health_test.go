@@ -131,7 +131,9 @@ func TestACanaryThatFailsMayBeLeftToAlerts(t *testing.T) {
 
 func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {
 	f := newFleet(t)
-	f.publish("a", "r0", verdict("blind", "look", "", "the API answers"), nil)
+	unread := verdict("blind", "look", "", "the API answers")
+	unread.Unread, unread.LastReason = true, "timeout"
+	f.publish("a", "r0", unread, nil)
 	type answer struct{ ready, known bool }
 	for _, c := range []struct {
 		name     string
@@ -140,11 +142,11 @@ func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {
 		code     int
 		says     string
 	}{
-		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its API answers and its page does not. Its server says that it is ready.\n"},
-		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its API answers and its page does not. Its server says that it is not ready.\n"},
-		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its API answers and its page does not.\n"},
-		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its API answers and its page does not.\n"},
-		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its API answers and its page does not.\n"},
+		{"it is ready", "", answer{true, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests. Its server says that it is ready.\n"},
+		{"it is not", web.UnjudgedServer, answer{false, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little of its requests. Its server says that it is not ready.\n"},
+		{"it says nothing", web.UnjudgedServer, answer{}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
+		{"it need not be asked", web.UnjudgedReady, answer{false, true}, http.StatusOK, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
+		{"nothing passes", web.UnjudgedUnready, answer{true, true}, http.StatusServiceUnavailable, "Not judged: its page cannot be read (timeout), which says little of its requests.\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			opts := f.options()

@@ -166,20 +166,12 @@ func (r *replica) notJudged(now time.Time) string {
 		return "it was not tried yet."
 	case r.late(now):
 		return "this exporter has not asked it for " + age(now.Sub(s.LastScrape)) + "."
-	case state == assess.Blind:
-		return "its API answers and its page does not."
-	case state == assess.Down && !gone(s.LastReason):
+	case s.Unread:
 		return "its page cannot be read (" + s.LastReason + "), which says little of its requests."
 	case state == assess.Down && r.onceMissed(now):
 		return "one scrape was missed."
 	}
 	return ""
-}
-
-// gone says whether a reason for which scrapes fail is that of a server which
-// answers nobody: other reasons may be the exporter's own, or only the page's.
-func gone(reason string) bool {
-	return reason == "connect" || reason == "timeout" || reason == "reset"
 }
 
 // onceMissed says that the replica was fine so lately that not more than one

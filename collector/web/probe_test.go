@@ -27,6 +27,11 @@ func missed(reason string, since time.Duration) target.Status {
 
 func TestProbesFollowTheVerdict(t *testing.T) {
 	const ok, fails = http.StatusOK, http.StatusServiceUnavailable
+	blind := func(reason string) target.Status {
+		s := verdict("blind", "look", "", "it answers")
+		s.LastReason, s.Unread = reason, true
+		return s
+	}
 	look := func(state, reason string) target.Status { return verdict(state, "look", "", reason) }
 	never := func() target.Status {
 		s := missed("connect", 0)
@@ -47,16 +52,13 @@ func TestProbesFollowTheVerdict(t *testing.T) {
 		{"models that load", func() target.Status { return look("starting", "nothing listens yet") }, fails, ok, "Not ready: Nothing listens yet."},
 		{"a server that ends", func() target.Status { return look("draining", "the server is ending") }, fails, ok, "Not ready: The server is ending."},
 		{"another version than expected", mismatching, ok, ok, "Ready: The API answers 200; it is not what its pool expects"},
-		{"a page that does not answer while the API does", func() target.Status { return look("blind", "the API answers") }, ok, ok, "Not judged: its API answers and its page does not."},
+		{"a page that cannot be read", func() target.Status { return blind("http_status") }, ok, ok, "Not judged: its page cannot be read (http_status), which says little of its requests."},
 		{"not tried yet", func() target.Status { return target.Status{} }, ok, ok, "Not judged: it was not tried yet."},
 		{"one scrape that was missed", func() target.Status { return missed("timeout", 13*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
 		{"one scrape that was refused", func() target.Status { return missed("connect", 14*time.Second) }, ok, ok, "Not judged: one scrape was missed."},
 		{"two scrapes that were missed", func() target.Status { return missed("timeout", 15*time.Second) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing listens any more", func() target.Status { return missed("connect", time.Minute) }, fails, ok, "Not ready: Get \"http"},
 		{"nothing ever listened", never, fails, ok, "Not ready: Get \"http"},
-		{"a name that does not resolve", func() target.Status { return missed("dns", time.Hour) }, ok, ok, "Not judged: its page cannot be read (dns)"},
-		{"an exporter without file descriptors", func() target.Status { return missed("resource", time.Hour) }, ok, ok, "Not judged: its page cannot be read (resource)"},
-		{"a page that is too large", func() target.Status { return missed("body_too_large", time.Hour) }, ok, ok, "Not judged: its page cannot be read"},
 		{"an exporter that has stopped asking", func() target.Status {
 			s := failing()
 			s.LastScrape = s.LastScrape.Add(-time.Minute)

@@ -75,6 +75,7 @@ func doctor(t *testing.T, s *tritonServer) findings {
 func capabilities(r release, changed map[string]string) string {
 	canary := "; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client"
 	cancel := "cancel       yes      the page shows requests while they run: canary.cancel_within of the pool checks that one whose client leaves is gone\n"
+	pending := "pending in Triton and "
 	tokens := "tokens       yes      nv_llm_output_token_len, when a request ends\n"
 	if !r.histograms {
 		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
@@ -84,10 +85,11 @@ func capabilities(r release, changed map[string]string) string {
 		tokens = `tokens       no       token counts came with TensorRT-LLM 0.16
                       turn on: Triton 24.12 (2.53.0) or later
 `
+		pending = "" // Triton counts them since 23.09 (2.38).
 	}
 	return `CAPABILITY   EXPOSED  REASON
 ` + tokens + `live_tokens  yes      an estimate from iteration_counter and generation_requests
-queue        yes      pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows
+queue        yes      ` + pending + `waiting in the executor; what is beyond the executor's limit no metric shows
 running      yes      the executor's scheduled requests, of its last iteration
 ttft         no       this release has no first response histogram
                       turn on: Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true` + canary + `
