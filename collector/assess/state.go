@@ -133,7 +133,7 @@ type Scrape struct {
 	// answers, Refused because nothing listens on the page's port. Error says how it
 	// failed, Hint what that may come from.
 	OK, Unanswered, Refused bool
-	Error, Hint string
+	Error, Hint             string
 	// Seen is true when a scrape succeeded before; MayStart while a replica that
 	// was never seen and refuses may still be loading, by the pool's start budget.
 	Seen, MayStart bool
