@@ -13,11 +13,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
@@ -63,11 +63,8 @@ type Collector struct {
 }
 
 // startsAtOnce is how many replicas may start at a time for each processor, which is
-// more than it can work on, and longestStart how long one may keep others from it.
-const (
-	startsAtOnce = 16
-	longestStart = 200 * time.Millisecond
-)
+// more than it can work on.
+const startsAtOnce = 16
 
 // New returns a collector without configuration.
 func New(opts Options) (*Collector, error) {
@@ -83,7 +80,7 @@ func New(opts Options) (*Collector, error) {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
 	c.all = replica.Pool{
-		Starts: owner.NewTurns(startsAtOnce*runtime.GOMAXPROCS(0), longestStart), Origin: time.Now(),
+		Starts: semaphore.NewWeighted(int64(startsAtOnce * runtime.GOMAXPROCS(0))), Origin: time.Now(),
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.clock = m, clock.New(c.all.Origin)

@@ -38,6 +38,15 @@ type Page struct {
 	buffer *buffer
 }
 
+// Keep has the body last until Release.
+func (p *Page) Keep() {
+	if p.buffer == nil && p.Body.Body != nil {
+		p.buffer = borrow()
+		p.buffer.memory = append(p.buffer.memory[:0], p.Body.Body...)
+		p.Body.Body = p.buffer.memory
+	}
+}
+
 // Release ends the use of the page's body.
 func (p *Page) Release() {
 	p.Body.Release()
@@ -47,10 +56,10 @@ func (p *Page) Release() {
 	}
 }
 
-// Fetcher asks for the pages of a server, one after the other, and finds out where
-// they are and of what kind it is.
+// Fetcher asks for one page of a server, and finds out where it is and of what kind
+// the server is.
 type Fetcher struct {
-	// Page is what comes of it; Server is what is known so far, Start when the
+	// Page is what comes of it. Server is what is known before, Start when the
 	// page is asked for.
 	Page
 
@@ -68,15 +77,14 @@ type Fetcher struct {
 	stranger bool
 }
 
-// Begin begins with the next page, given what is known of the server by now, and
-// whether the scrape before succeeded. The page before is not used any more.
-func (f *Fetcher) Begin(s *Server, up bool) {
-	f.Page = Page{Server: *s, Start: time.Now()}
-	f.Up, f.stranger = up, false
-}
-
-// Fetch asks for the page, in the time that is left since it began.
-func (f *Fetcher) Fetch(ctx context.Context) *Page {
+// Fetch takes the page from the answer that came over a lane, if there is one, whose
+// memory it uses; else it asks for the page, in the time that is left since it began.
+func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Page {
+	if answer != nil {
+		f.Body, f.Err = scrape.LanePage(*answer)
+		f.Took, f.Came = answer.Took, answer.Came
+		return &f.Page
+	}
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
 	f.buffer = borrow()
@@ -86,28 +94,10 @@ func (f *Fetcher) Fetch(ctx context.Context) *Page {
 	return &f.Page
 }
 
-// Settled says whether nothing is to be found out but the page, so that it can
+// Settled reports whether nothing is to be found out but the page, so that it can
 // be asked for over a lane.
 func (f *Fetcher) Settled() bool {
 	return f.Up && f.Server.Known() && !f.Server.Uncertain && f.Server.URL != ""
-}
-
-// Enqueue asks for the page of a settled server with others of a batch; it reports
-// false when that cannot be done now. Done is called once, when the batch is run,
-// with the page, or with nil when Fetch has to ask for it after all.
-func (f *Fetcher) Enqueue(b *lane.Batch, l *lane.Lane, done func(*Page)) bool {
-	return b.Add(l, func(answer lane.Answer, ok bool) {
-		if !ok {
-			done(nil)
-			return
-		}
-		f.buffer = borrow()
-		f.buffer.memory = append(f.buffer.memory[:0], answer.Body...)
-		answer.Body = f.buffer.memory
-		f.Body, f.Err = scrape.LanePage(answer)
-		f.Took, f.Came = answer.Took, answer.Came
-		done(&f.Page)
-	})
 }
 
 // ask finds the page, asks for it, and asks again when another kind of server

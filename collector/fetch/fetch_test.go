@@ -84,7 +84,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: c.answers, failed: c.failed}
 			f := fetcher(s, target.Auto, "http://user:secret@a:1")
-			p := f.Fetch(t.Context())
+			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			require.ErrorContains(t, p.Err, c.text)
 			require.NotContains(t, p.Err.Error(), "secret")
@@ -107,7 +107,7 @@ func TestThePageOfAStrangerIsFetchedAsItIs(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: map[string]string{"/metrics": page, "/version": `{"version":"0.32.0"}`}}
 			f := fetcher(s, target.Auto, "http://a:1")
-			p := f.Fetch(t.Context())
+			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			require.NoError(t, p.Err)
 			require.Equal(t, page, string(p.Body.Body))
@@ -118,7 +118,7 @@ func TestThePageOfAStrangerIsFetchedAsItIs(t *testing.T) {
 			asked := len(s.asked)
 			f = fetcher(s, target.Auto, "http://a:1")
 			f.Server = p.Server
-			again := f.Fetch(t.Context())
+			again := f.Fetch(t.Context(), nil)
 			defer again.Release()
 			require.NoError(t, again.Err)
 			require.Len(t, s.asked, asked, "it is not looked for at every scrape")
@@ -132,7 +132,7 @@ func TestAPageIsFetched(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: 100 * time.Millisecond}
 		f := fetcher(s, target.Auto, "http://a:1")
 		start := f.Start
-		p := f.Fetch(t.Context())
+		p := f.Fetch(t.Context(), nil)
 		require.NoError(t, p.Err)
 		require.Equal(t, tritonPage, string(p.Body.Body))
 		require.Equal(t, engine.Triton, p.Server.Engine.Kind())
@@ -155,7 +155,7 @@ func TestAPageCameBeforeItsServerWasAskedOfWhatKindItIs(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{answers: map[string]string{"/metrics": page}, takes: time.Second}
-				p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context())
+				p := fetcher(s, target.Auto, "http://a:1/metrics").Fetch(t.Context(), nil)
 				defer p.Release()
 				require.NoError(t, p.Err)
 				require.NotEmpty(t, s.asked)
@@ -170,7 +170,7 @@ func TestAPageThatWaitsToBeParsedTookNoLonger(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Second, waits: 3 * time.Second}
-		p := fetcher(s, "triton", "http://a:1").Fetch(t.Context())
+		p := fetcher(s, "triton", "http://a:1").Fetch(t.Context(), nil)
 		defer p.Release()
 		require.Equal(t, time.Second, p.Took)
 		require.Equal(t, time.Second, p.Came.Sub(p.Start))
@@ -190,7 +190,7 @@ func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
-				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context())
+				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context(), nil)
 				defer p.Release()
 				require.Equal(t, scrape.ReasonTimeout, scrape.ReasonOf(p.Err))
 				require.Equal(t, time.Minute, p.Came.Sub(p.Start))
@@ -206,7 +206,7 @@ func TestAServerThatTurnsOutToBeAnotherIsAskedForItsOwnPage(t *testing.T) {
 	f := fetcher(s, target.Auto, "http://a:1")
 	f.Server = found(t, engine.Triton, "http://a:1/metrics")
 	f.Server.Uncertain = true
-	p := f.Fetch(t.Context())
+	p := f.Fetch(t.Context(), nil)
 	defer p.Release()
 	require.NoError(t, p.Err)
 	require.Equal(t, []string{"/metrics", "/prometheus/metrics"}, s.scraped)
@@ -233,15 +233,15 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 			fetch := func(uncertain, up bool) {
 				now := f.Server
 				now.Uncertain = now.Uncertain || uncertain
-				f.Begin(&now, up)
-				p := f.Fetch(t.Context())
+				f = next(f, &now, up)
+				p := f.Fetch(t.Context(), nil)
 				require.NoError(t, p.Err)
 				p.Release()
 			}
 			fetch(false, false)
 			fetch(true, false) // As after a failure.
 			now := f.Server
-			f.Begin(&now, true)
+			f = next(f, &now, true)
 			require.True(t, f.Settled(), "it is asked over its lane")
 		})
 	}
@@ -267,7 +267,7 @@ func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 			f := fetcher(s, target.Auto, "http://a:1")
 			f.Server = found(t, engine.NIM, "http://a:1/v1/metrics")
 			f.Server.Uncertain = true
-			p := f.Fetch(t.Context())
+			p := f.Fetch(t.Context(), nil)
 			defer p.Release()
 			require.Equal(t, c.failed, p.Err)
 			require.Equal(t, c.scraped, s.scraped)

@@ -107,7 +107,7 @@ func TestEveryServerIsWhatItIs(t *testing.T) {
 		for _, form := range []string{"http://a:1", "http://a:1/", "http://a:1" + c.page} {
 			t.Run(c.says+" at "+form, func(t *testing.T) {
 				t.Parallel()
-				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context())
+				p := fetcher(&server{answers: c.answers}, target.Auto, form).Fetch(t.Context(), nil)
 				defer p.Release()
 				require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
 				require.Equal(t, c.kind != engine.Unknown, p.Server.Evidence != "")
@@ -132,7 +132,7 @@ func TestWhatShowsTheKindIsSaid(t *testing.T) {
 		{api(lists("vllm"), at("/version", `{"version":"1"}`)), "/v1/models lists models owned by vllm, and /version answers"},
 		{api(lists("sglang"), at("/model_info", `{"served_model_name":"m"}`)), "/v1/models lists models owned by sglang, and /model_info answers"},
 	} {
-		p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1").Fetch(t.Context())
+		p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1").Fetch(t.Context(), nil)
 		require.Equal(t, c.want, p.Server.Evidence)
 		p.Release()
 	}
@@ -165,7 +165,7 @@ func TestAPageUnderAPathIsOfTheServerNextToIt(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context())
+			p := fetcher(&server{answers: c.answers}, target.Auto, "http://a:1"+c.page).Fetch(t.Context(), nil)
 			defer p.Release()
 			require.Equal(t, c.kind, p.Server.Engine.Kind(), p.Server.Evidence)
 		})
@@ -180,15 +180,15 @@ func TestARouterIsNoServerWhateverIsConfigured(t *testing.T) {
 			t.Parallel()
 			s := &server{answers: api(lists("vllm"), at("/metrics", router))}
 			f := fetcher(s, kind, "http://a:1")
-			f.Fetch(t.Context()).Release()
+			f.Fetch(t.Context(), nil).Release()
 			require.False(t, f.Server.Known(), "nothing is derived of it")
 			require.Equal(t, "the router of vLLM's production stack", f.Server.Companion)
 			require.Empty(t, f.Server.Mismatch())
 
 			s.answers["/metrics"] = engineOf
 			now := f.Server
-			f.Begin(&now, true)
-			f.Fetch(t.Context()).Release()
+			f = next(f, &now, true)
+			f.Fetch(t.Context(), nil).Release()
 			require.Equal(t, engine.VLLM, f.Server.Engine.Kind(), "an engine took its address")
 			require.Empty(t, f.Server.Companion)
 		})

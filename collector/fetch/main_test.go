@@ -117,3 +117,11 @@ func found(t *testing.T, kind engine.Kind, address string) Server {
 	s.URL = address
 	return s
 }
+
+// next asks for the page after the one of before.
+func next(before *Fetcher, s *Server, up bool) *Fetcher {
+	return &Fetcher{
+		Page: Page{Server: *s, Start: time.Now()}, Scraper: before.Scraper, Target: before.Target, Up: up,
+		Marker: before.Marker, Patience: before.Patience,
+	}
+}

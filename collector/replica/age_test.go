@@ -65,9 +65,9 @@ func TestC04AMachineThatSleptShowsNothingOld(t *testing.T) {
 		}
 		require.Positive(t, rates)
 		s.change(served(30 * time.Second))
-		s.mu.Lock()
+		s.server.mu.Lock()
 		s.slept += 30 * time.Second
-		s.mu.Unlock()
+		s.server.mu.Unlock()
 		require.Equal(t, target.HealthDown, s.after(0).Health)
 		require.Empty(t, s.page())
 

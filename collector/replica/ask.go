@@ -6,19 +6,23 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
+
+// api returns the server's own API, nil where there is none to ask.
+func (r *Replica) api() *api.Endpoint {
+	return r.seat.Of(r.pool.Scraper, r.target, r.server.Engine, r.pool.GRPC)
+}
 
 // askHealth asks whether the server is there and ready, unless that is being
 // asked.
 func (r *Replica) askHealth(ctx context.Context) {
 	server := r.api()
-	if server == nil || r.jobs.health.Running {
+	if server == nil || r.jobs.health.running {
 		return
 	}
 	r.steady.AskedHealth(r.signs())
-	owner.Begin(ctx, &r.owner, &r.jobs.health, "health", server.Health, func(h api.Health, failed error) { r.heard(server, h, failed) })
+	ask(r.begin(ctx, &r.jobs.health), "health", server.Health, func(h api.Health, failed error) { r.heard(server, h, failed) })
 }
 
 // heard takes an answer about health over, unless the API was found elsewhere
@@ -36,25 +40,41 @@ func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
 // address that is not known to be its own no more often than who it is.
 func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 	before := r.answers.Health
-	if before != nil && r.answers.Foreign && r.isReady() && time.Since(r.jobs.health.Began) < r.pool.IdentityInterval {
+	if before != nil && r.answers.Foreign && r.isReady() && time.Since(r.jobs.health.began) < r.pool.IdentityInterval {
 		return
 	}
-	holds := r.api() != nil && r.isReady() && r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval)
-	if !holds || r.asking.seat.ReadyURL == "" || !r.checkReady(ctx, before, b) {
+	server := r.api()
+	if server == nil || r.seat.ReadyURL == "" || r.jobs.health.running || !r.isReady() || !r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval) {
 		r.askHealth(ctx)
+		return
+	}
+	p := r.begin(ctx, &r.jobs.health)
+	again := func() {
+		ask(p, "health", func(ctx context.Context) api.Health { return server.Again(ctx, before) },
+			func(h api.Health, failed error) { r.heard(server, h, failed) })
+	}
+	l := r.readyLane.to(r.seat.ReadyURL, func() *lane.Lane { return r.pool.Scraper.QuestionLane(r.seat.ReadyURL, r.seat.Kept) })
+	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
+		if ok {
+			p.answer(func() { r.heard(server, before.Still(answer.Took), nil) })
+			return
+		}
+		again()
+	}) {
+		again()
 	}
 }
 
 // askIdentity asks for versions and models, unless they are being asked for.
 func (r *Replica) askIdentity(ctx context.Context) {
-	if r.api() == nil || r.jobs.identity.Running {
+	if r.api() == nil || r.jobs.identity.running {
 		return
 	}
 	r.steady.AskedIdentity(r.signs())
-	whom, hand := r.asking.seat.Whom(&r.answers), r.owner.Hand(ctx)
-	owner.Begin(ctx, &r.owner, &r.jobs.identity, "identity", func(job context.Context) api.Identity {
+	whom, p := r.seat.Whom(&r.answers), r.begin(ctx, &r.jobs.identity)
+	ask(p, "identity", func(job context.Context) api.Identity {
 		return whom.Identity(job, r.pool.EngineDir, func(early engine.Facts) {
-			hand(func() { r.answers.Early(early) })
+			p.hand(func() { r.answers.Early(early) })
 		})
 	}, func(said api.Identity, failed error) {
 		if failed != nil {
@@ -62,10 +82,10 @@ func (r *Replica) askIdentity(ctx context.Context) {
 		}
 		if said.From.Base != r.api().Base {
 			// It was found elsewhere.
-			r.asking.seat.Move(said.From)
+			r.seat.Move(said.From)
 			r.answers = api.Answers{Iterations: r.answers.Iterations}
 			r.answers.Remember(r.past.api, said.From)
-			r.jobs.health.Want(ctx, time.Now(), r.askHealth)
+			r.jobs.health.want(ctx, time.Now(), r.askHealth)
 		}
 		r.steady.ToldIdentity(&said.Facts)
 		r.answers.Told(said.Facts, r.pool.IdentityInterval)
@@ -76,11 +96,11 @@ func (r *Replica) askIdentity(ctx context.Context) {
 // dueIterations reads the iterations since the last reading.
 func (r *Replica) dueIterations(ctx context.Context, _ uint64, _ *lane.Batch) {
 	server, from := r.api(), r.server.Engine.Iterations()
-	if server == nil || from == nil || r.jobs.iterations.Running {
+	if server == nil || from == nil || r.jobs.iterations.running {
 		return
 	}
 	reading := r.answers.Reading()
-	owner.Begin(ctx, &r.owner, &r.jobs.iterations, "iterations", func(job context.Context) api.Reading {
+	ask(r.begin(ctx, &r.jobs.iterations), "iterations", func(job context.Context) api.Reading {
 		return server.Iterations(job, from, reading)
 	}, func(got api.Reading, failed error) {
 		if failed != nil {

@@ -140,7 +140,7 @@ func pageMissing(err error) bool {
 // the verdict when it is another. While a page is under way its own verdict is
 // near, and rests on both.
 func (r *Replica) reassess() {
-	if r.status.Scrapes == 0 || r.jobs.page.Running || r.held != nil {
+	if r.status.Scrapes == 0 || r.jobs.page.running || r.held != nil {
 		return
 	}
 	before, known := r.status, r.shown.known

@@ -97,12 +97,12 @@ func BenchmarkScrapeLine(b *testing.B) {
 		b.Run(way.name, func(b *testing.B) {
 			r, _ := loneReplica(b, way.scraper, address)
 			for range 2 * len(pages.pages) {
-				r.scrape(b.Context())
+				r.publishOne(b.Context())
 			}
 			require.Equal(b, target.HealthUp, r.status.Health, r.status.LastError)
 			b.ReportAllocs()
 			for b.Loop() {
-				r.scrape(b.Context())
+				r.publishOne(b.Context())
 			}
 			b.ReportMetric(float64(r.status.Samples), "samples/op")
 		})
@@ -111,7 +111,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		r, _ := loneReplica(b, pages, address)
 		raws := make([]*exposition.Block, len(pages.pages))
 		for i := range raws {
-			r.scrape(b.Context())
+			r.publishOne(b.Context())
 			var err error
 			raws[i], err = r.page.Cache.Parse(pages.page(), "")
 			require.NoError(b, err)
@@ -150,13 +150,13 @@ func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.
 	return New(t, p, slot, slog.New(slog.DiscardHandler)), store
 }
 
-// scrape takes one page down the line, without waiting for any API.
-func (r *Replica) scrape(ctx context.Context) {
-	r.asking.fetcher.Begin(&r.server, r.status.Health == target.HealthUp)
-	page := r.asking.fetcher.Fetch(ctx)
-	r.owner.Do(func() {
+// publishOne takes one page down the line, without waiting for any API.
+func (r *Replica) publishOne(ctx context.Context) {
+	page := r.fetcher().Fetch(ctx, nil)
+	r.do(func() {
 		r.found(ctx, page.Server)
-		r.finish(page)
+		raw, err := r.parse(page)
+		r.publishPage(page, raw, err)
 	})
 }
 
@@ -164,13 +164,13 @@ func (r *Replica) scrape(ctx context.Context) {
 func BenchmarkFirstPage(b *testing.B) {
 	pages := newCanned()
 	other, _ := loneReplica(b, pages, pages.serve(b))
-	other.scrape(b.Context())
+	other.publishOne(b.Context())
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
 		r, _ := loneReplica(b, pages, "")
 		b.StartTimer()
-		r.scrape(b.Context())
+		r.publishOne(b.Context())
 	}
 	runtime.KeepAlive(other)
 }

@@ -7,13 +7,12 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
 // dueCanary sends a request, or has it sent as soon as one may be.
 func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *lane.Batch) {
-	if time.Since(r.jobs.canary.Began) < time.Duration(r.pool.Canary.Interval)/2 {
+	if time.Since(r.jobs.canary.began) < time.Duration(r.pool.Canary.Interval)/2 {
 		return // The last one was late.
 	}
 	r.canary.Due()
@@ -22,7 +21,7 @@ func (r *Replica) dueCanary(ctx context.Context, _ uint64, _ *lane.Batch) {
 
 // sendCanary sends a request if one is due and may be sent.
 func (r *Replica) sendCanary(ctx context.Context) {
-	if r.jobs.canary.Running {
+	if r.jobs.canary.running {
 		return
 	}
 	order := r.canary.Next()
@@ -30,7 +29,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 		return
 	}
 	cfg, scraper, before := &r.pool.Canary, r.pool.Scraper, r.canary.Last()
-	owner.Begin(ctx, &r.owner, &r.jobs.canary, "canary", func(job context.Context) canary.Report {
+	ask(r.begin(ctx, &r.jobs.canary), "canary", func(job context.Context) canary.Report {
 		return cfg.Ask(job, scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		switch {
@@ -40,7 +39,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 			r.canary.WantCancel(time.Duration(cfg.CancelWithin))
 			r.announceCanary(before)
 		default:
-			r.jobs.identity.Want(ctx, time.Now(), r.askIdentity)
+			r.jobs.identity.want(ctx, time.Now(), r.askIdentity)
 		}
 	})
 }
@@ -49,7 +48,7 @@ func (r *Replica) sendCanary(ctx context.Context) {
 // it is and a page has shown it, and sends a request that is due.
 func (r *Replica) proceedCanary(ctx context.Context) {
 	if since, until, waits := r.canary.Unconfirmed(); waits {
-		said := r.jobs.identity.Since(since) && r.page.identity.Facts == r.answers.Facts
+		said := r.jobs.identity.since(since) && r.page.identity.Facts == r.answers.Facts
 		if said || time.Now().After(until) {
 			before := r.canary.Last()
 			r.orderCanary()
@@ -65,7 +64,7 @@ func (r *Replica) proceedCanary(ctx context.Context) {
 // confirmStall asks a server of which one sign says that it stands still.
 func (r *Replica) confirmStall(ctx context.Context) {
 	still := r.numbers.deriver.Conditions().Still
-	if !r.pool.Canary.Confirm || !still.Answerable || still.Witnessed || r.jobs.canary.Running || time.Since(r.confirmAt) < canary.ConfirmEvery {
+	if !r.pool.Canary.Confirm || !still.Answerable || still.Witnessed || r.jobs.canary.running || time.Since(r.confirmAt) < canary.ConfirmEvery {
 		return
 	}
 	order := r.canaryOrder()
@@ -74,7 +73,7 @@ func (r *Replica) confirmStall(ctx context.Context) {
 	}
 	r.confirmAt = time.Now()
 	cfg, scraper := &r.pool.Canary, r.pool.Scraper
-	owner.Begin(ctx, &r.owner, &r.jobs.canary, "canary", func(job context.Context) canary.Report {
+	ask(r.begin(ctx, &r.jobs.canary), "canary", func(job context.Context) canary.Report {
 		return cfg.ConfirmStall(job, scraper, order.Question)
 	}, func(report canary.Report, failed error) {
 		if failed == nil && report.Result != "" {
@@ -111,7 +110,7 @@ func (r *Replica) canaryOrder() *canary.Order {
 // leaveCanary sends the request whose client is to leave in the middle, if it is
 // time for one.
 func (r *Replica) leaveCanary(ctx context.Context) {
-	if r.jobs.canary.Running {
+	if r.jobs.canary.running {
 		return
 	}
 	order, pace, seen := r.canary.NextCancel()
@@ -119,7 +118,7 @@ func (r *Replica) leaveCanary(ctx context.Context) {
 		return
 	}
 	cfg, scraper := &r.pool.Canary, r.pool.Scraper
-	owner.Begin(ctx, &r.owner, &r.jobs.leave, "canary", func(job context.Context) canary.Departure {
+	ask(r.begin(ctx, &r.jobs.leave), "canary", func(job context.Context) canary.Departure {
 		return cfg.Leave(job, scraper, order.Question, pace, seen)
 	}, func(d canary.Departure, failed error) {
 		if failed != nil {

@@ -236,7 +236,7 @@ func TestOneRequestTellsAServerThatHangsFromAStaleGauge(t *testing.T) {
 
 // anotherKind has another kind of server found at the address.
 func (s *stepped) anotherKind() {
-	s.owner.Do(func() {
+	s.do(func() {
 		now := s.Replica.server
 		now.Epoch++
 		s.found(s.ctx, now)

@@ -4,9 +4,9 @@
 //
 //	fetch -> parse -> relabel -> derive -> assess -> snapshot
 //
-// All that changes belongs to one owner at a time; see package owner. What takes time
-// runs next to it as a short job (page, health, identity, iterations, canary),
-// which gets a copy of what it needs and hands back one answer.
+// All that changes is changed under the replica's lock. What takes time runs next to
+// that as a short job (page, health, identity, iterations, canary), which gets a copy
+// of what it needs and hands back one answer.
 //
 // When a replica is due is not its business: its collector says so. It knows
 // neither other replicas nor kinds of servers by name.

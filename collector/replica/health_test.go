@@ -55,7 +55,7 @@ func TestAnAnswerAboutHealthThatChangesNothingPublishesNothing(t *testing.T) {
 		s.due()
 		before := s.published()
 		s.after(time.Second)
-		require.False(t, s.jobs.health.Running)
+		require.False(t, s.jobs.health.running)
 		require.Same(t, before.About, s.published().About)
 	})
 }
@@ -92,7 +92,7 @@ func TestWhileAPageIsHeldItsVerdictIsAwaited(t *testing.T) {
 		s.after(5 * time.Second)
 		s.due()
 		status := s.after(100 * time.Millisecond)
-		require.False(t, s.jobs.health.Running)
+		require.False(t, s.jobs.health.running)
 		require.Equal(t, "down", status.State, "not blind: there is a page, which waits for who the server is")
 		require.Equal(t, "ready", s.after(400*time.Millisecond).State)
 	})
@@ -122,7 +122,7 @@ func TestAnAnswerAboutHealthBeforeTheFirstPageSaysNothing(t *testing.T) {
 		now := tritonAnswers()
 		now.pageTakes = time.Second
 		s := step(t, now, nil)
-		s.owner.Do(func() { s.askHealth(s.ctx) })
+		s.do(func() { s.askHealth(s.ctx) })
 		status := s.after(0)
 		require.NotNil(t, s.answers.Health)
 		require.Empty(t, status.State)

@@ -23,50 +23,34 @@ type held struct {
 	timer    *time.Timer
 }
 
-// ready says whether the answers are there.
+// ready reports whether the answers are there.
 func (h *held) ready(j *jobs) bool {
-	return j.health.Since(h.page.Start) && (!h.identity || j.identity.Since(h.page.Start))
+	return j.health.since(h.page.Start) && (!h.identity || j.identity.since(h.page.Start))
 }
 
-// drop gives a page up that nobody will see.
-func (h *held) drop() {
-	if h != nil {
-		h.timer.Stop()
-	}
+// answersAPI reports whether there is an API that a page can wait for.
+func (r *Replica) answersAPI() bool { return r.server.Known() && r.api() != nil }
+
+// isFirst reports whether a page is the first one, or the first after a fault: it
+// waits for what its labels are made of.
+func (r *Replica) isFirst(p *fetch.Page) bool {
+	return p.Err == nil && r.status.Health != target.HealthUp
 }
 
-// arrived takes over what a scrape found at the address, and publishes the page
-// unless it has to wait for the server's API: the first page, the first after a
-// fault and that of a process that began again, for what its labels are made of;
-// one that begins to be refused for whether the API still answers. Other pages never wait.
-func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
-	r.found(ctx, p.Server)
-	first := p.Err == nil && r.status.Health != target.HealthUp
-	switch {
-	case !r.server.Known() || r.api() == nil:
-		r.finish(p)
-		return
-	case !first && p.Err == nil:
-		raw, err := r.parse(p)
-		if err != nil || !r.another(p, raw) {
-			r.conclude(p, raw, err)
-			return
-		}
-		first = true
-	case !first && !r.beginsToRefuse(p.Err):
-		r.finish(p)
-		return
-	}
-	if first {
+// hold has a page wait for the server's API: for who the server is, where that is
+// asked for by identity, and for whether it answers. Other pages never wait.
+func (r *Replica) hold(ctx context.Context, p *fetch.Page, identity bool) {
+	if identity {
 		if !r.status.LastSuccess.IsZero() {
 			r.answers.Distrust()
 		}
-		r.jobs.identity.Want(ctx, p.Start, r.askIdentity)
+		r.jobs.identity.want(ctx, p.Start, r.askIdentity)
 	}
-	r.jobs.health.Want(ctx, p.Start, r.askHealth)
-	h := &held{page: p, identity: first}
+	r.jobs.health.want(ctx, p.Start, r.askHealth)
+	p.Keep()
+	h := &held{page: p, identity: identity}
 	h.timer = time.AfterFunc(min(longestHold, r.target.Timeout/2), func() {
-		r.owner.Do(func() {
+		r.do(func() {
 			if r.held == h && ctx.Err() == nil {
 				r.settle()
 				r.proceed(ctx)
@@ -76,15 +60,25 @@ func (r *Replica) arrived(ctx context.Context, p *fetch.Page) {
 	r.held = h
 }
 
-// settle publishes the page that was held.
+// settle publishes the page that is held.
 func (r *Replica) settle() {
 	h := r.held
-	h.timer.Stop()
 	r.held = nil
-	r.finish(h.page)
+	h.timer.Stop()
+	raw, err := r.parse(h.page)
+	r.publishPage(h.page, raw, err)
 }
 
-// beginsToRefuse says whether a page is refused that was not before, while the
+// drop gives the page up that is held, if there is one.
+func (r *Replica) drop() {
+	if r.held != nil {
+		r.held.timer.Stop()
+		r.held.page.Release()
+		r.held = nil
+	}
+}
+
+// beginsToRefuse reports whether a page is refused that was not before, while the
 // API answered when it was asked last: what it said may be so no longer. A
 // server that ended closes both ports, one that only lost its page does not.
 func (r *Replica) beginsToRefuse(failed error) bool {

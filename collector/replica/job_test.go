@@ -1,14 +1,18 @@
 package replica
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // another is a server of another kind than there was.
@@ -30,22 +34,22 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 		s.change(func(now *answering) { now.apiTakes = time.Second })
 		s.after(time.Minute)
 		s.due()
-		s.owner.Do(func() {
-			require.True(t, s.jobs.health.Running)
-			require.True(t, s.jobs.identity.Running)
+		s.do(func() {
+			require.True(t, s.jobs.health.running)
+			require.True(t, s.jobs.identity.running)
 			s.change(func(now *answering) { *now = serveAnswers("1.1.0", "") })
 			s.found(s.ctx, another(t, s.server0(), engine.TRTLLMServe))
 			require.Nil(t, s.answers.Health, "all that was known is forgotten")
 			require.Nil(t, s.answers.Facts)
 		})
 		synctest.Wait()
-		s.owner.Do(func() {
-			require.False(t, s.jobs.identity.Running, "the questions to the new one were answered at once")
+		s.do(func() {
+			require.False(t, s.jobs.identity.running, "the questions to the new one were answered at once")
 			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion)
 			require.Equal(t, 1, s.count("/version"))
 		})
 		s.after(5 * time.Second)
-		s.owner.Do(func() {
+		s.do(func() {
 			require.Equal(t, "1.1.0", s.answers.Facts.EngineVersion, "and the old ones came to nothing")
 			require.Equal(t, "llama", s.answers.Facts.Models[0].Name)
 			require.Len(t, s.answers.Facts.Models, 1)
@@ -55,3 +59,69 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 
 // server0 is what is known of the server.
 func (s *stepped) server0() fetch.Server { return s.Replica.server }
+
+func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		now := tritonAnswers()
+		now.pageTakes = never
+		s := step(t, now, nil)
+		s.due()
+		ctx, cancel := context.WithCancel(s.ctx)
+		cancel()
+		s.Schedules()[0].Due(ctx, 0, nil)
+		synctest.Wait()
+		require.Equal(t, 1, s.count("/metrics"), "nothing begins when the context has ended")
+		s.cancel()
+		for range 2 {
+			s.Close()
+		}
+		s.Schedules()[0].Due(t.Context(), 0, nil)
+		synctest.Wait()
+		require.Equal(t, 1, s.count("/metrics"), "nor after the end")
+	})
+}
+
+func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := step(t, tritonAnswers(), nil)
+		s.do(func() { panic("work") })
+		for _, j := range []*job{&s.jobs.health, &s.jobs.identity} {
+			var failed error
+			s.do(func() {
+				ask(s.begin(s.ctx, j), "job", func(context.Context) int { panic("job") }, func(_ int, err error) {
+					failed = err
+					panic("answer")
+				})
+				require.True(t, j.running)
+			})
+			synctest.Wait()
+			s.do(func() { require.False(t, j.running) })
+			require.Equal(t, scrape.ReasonPanic, scrape.ReasonOf(failed))
+		}
+		s.due()
+		require.Equal(t, target.HealthUp, s.after(0).Health)
+	})
+}
+
+func TestAFewStartAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		starts := semaphore.NewWeighted(1)
+		slow := tritonAnswers()
+		slow.pageTakes = never
+		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
+		hangs, second, third := step(t, slow, limit), step(t, tritonAnswers(), limit), step(t, tritonAnswers(), limit)
+		hangs.due()
+		second.due()
+		third.due()
+		second.due()
+		require.Equal(t, []int{1, 0, 0}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")})
+		time.Sleep(longestStart)
+		synctest.Wait()
+		require.Equal(t, []int{1, 1, 1}, []int{hangs.count("/metrics"), second.count("/metrics"), third.count("/metrics")}, "one that hangs keeps the others for a moment only")
+		second.due()
+		require.Equal(t, 2, second.count("/metrics"))
+	})
+}

@@ -17,18 +17,18 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 	}
 	done := make(chan struct{})
 	scrapes := 0
-	r.owner.Do(func() {
+	r.do(func() {
 		r.jobs.watch = func() {
 			switch {
-			case r.jobs.page.Running || r.held != nil:
+			case r.jobs.page.running || r.held != nil:
 			case scrapes == 0:
 				scrapes++
 				r.due(ctx, 0, nil)
-			case scrapes == 1 && r.jobs.health.Running:
+			case scrapes == 1 && r.jobs.health.running:
 			case scrapes > 1 || !r.server.Known() || r.complete():
 				r.jobs.watch = nil
 				close(done)
-			case !r.jobs.identity.Running:
+			case !r.jobs.identity.running:
 				scrapes++
 				r.due(ctx, 0, nil)
 			}
@@ -44,5 +44,5 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 
 // complete says whether the page that was published rests on all answers.
 func (r *Replica) complete() bool {
-	return r.status.Health == target.HealthUp && !r.jobs.identity.Answered.IsZero() && r.page.identity.Facts == r.answers.Facts
+	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.page.identity.Facts == r.answers.Facts
 }

@@ -34,7 +34,7 @@ func (r *Replica) begun() time.Time { return cmp.Or(r.past.begun, r.tally.Begun)
 
 // Remember has the past of another replica of the same address count.
 func (r *Replica) Remember(past Past) {
-	r.owner.Do(func() {
+	r.do(func() {
 		r.past = past
 		r.answers.Remember(past.api, r.api())
 	})

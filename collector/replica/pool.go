@@ -3,6 +3,8 @@ package replica
 import (
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
@@ -10,7 +12,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
@@ -20,10 +21,11 @@ import (
 type Pool struct {
 	// Scraper asks the servers.
 	Scraper Scraper
-	// Starts are the turns of replicas that begin, those of all pools; nil lets all
-	// begin together. Of a thousand each would hold several connections while none
-	// gets on, and pages would not wait for the answers that their labels are made of.
-	Starts *owner.Turns
+	// Starts limits how many replicas start at once, those of all pools together; nil
+	// lets all start together. Of a thousand each would hold several connections while
+	// none gets on, and pages would not wait for the answers that their labels are made
+	// of.
+	Starts *semaphore.Weighted
 	// Origin is the moment from which pages are timed, by the monotonic clock.
 	Origin time.Time
 	// Marker is text that only the exporter's own page has.

@@ -40,7 +40,7 @@ nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="waiting",version="
 
 func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
-	r.scrape(t.Context())
+	r.publishOne(t.Context())
 	var readers sync.WaitGroup
 	done := make(chan struct{})
 	for range 3 {
@@ -58,7 +58,7 @@ func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 		})
 	}
 	for range 3000 {
-		r.scrape(t.Context())
+		r.publishOne(t.Context())
 	}
 	close(done)
 	readers.Wait()
@@ -124,7 +124,7 @@ func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
 	log := &stuck{Handler: slog.DiscardHandler, wrote: make(chan struct{}, 10), free: make(chan struct{})}
 	r.log = slog.New(log)
 	var loop sync.WaitGroup
-	loop.Go(func() { r.scrape(t.Context()) })
+	loop.Go(func() { r.publishOne(t.Context()) })
 	<-log.wrote
 	read := make(chan int, 1)
 	go func() {
@@ -142,13 +142,13 @@ func TestALogThatNobodyReadsHoldsNoReaderUp(t *testing.T) {
 
 func TestAPanicWhileDerivingFailsThatScrapeAlone(t *testing.T) {
 	r, store := loneReplica(t, &counting{}, "10.0.0.1:8002")
-	r.scrape(t.Context())
+	r.publishOne(t.Context())
 	r.numbers.deriver.Identify(derive.Identity{}) // Rules ask the topology, which is not there.
-	r.scrape(t.Context())
+	r.publishOne(t.Context())
 	require.Equal(t, target.HealthDown, r.status.Health)
 	require.Equal(t, string(scrape.ReasonPanic), r.status.LastReason)
 	require.Len(t, store.Blocks(nil), 2, "what is known of the replica and of its scrapes stays")
-	r.scrape(t.Context())
+	r.publishOne(t.Context())
 	require.Equal(t, target.HealthUp, r.status.Health)
 	require.True(t, consistent(t, store))
 }

@@ -3,37 +3,45 @@ package replica
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/owner"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Replica is one target and everything that is known of its server. Its fields
-// belong to the owner. The methods that are exported may be called by anybody.
+// Replica is one target and everything that is known of its server. The methods
+// that are exported may be called by anybody.
 type Replica struct {
 	target *target.Target
 	pool   *Pool
 	slot   *snapshot.Slot
 	log    *slog.Logger
-	owner  owner.Owner
+	// pieces are the pieces of jobs that are under way.
+	pieces sync.WaitGroup
 
-	server  fetch.Server
-	jobs    jobs
-	asking  asking
-	steady  api.Steady
-	answers api.Answers
-	held    *held
-	page    page
-	numbers numbers
-	shown   shown
+	// mu guards all that follows; see do.
+	mu     sync.Mutex
+	closed bool
+	server fetch.Server
+	jobs   jobs
+	// seat is where the server's own API is asked.
+	seat api.Seat
+	// pageLane and readyLane are the fast ways to the page, and to whether the
+	// server is ready.
+	pageLane, readyLane laneFor
+	steady              api.Steady
+	answers             api.Answers
+	held                *held
+	page                page
+	numbers             numbers
+	shown               shown
 	record
 }
 
@@ -51,9 +59,11 @@ type record struct {
 
 // jobs are what is done next to the replica.
 type jobs struct {
-	page, health, identity, iterations, canary, leave owner.Job
-	// turn is when the replica may begin, until its first page is there.
-	turn *owner.Turn
+	page, health, identity, iterations, canary, leave job
+	// start is the first scrape, which waits until few others begin; endStart lets
+	// the next one begin, nil before and after.
+	start    job
+	endStart func()
 	// watch, if it is not nil, is called after each thing that happened.
 	watch func()
 }
@@ -68,8 +78,6 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		shown:  shown{about: series.NewKnown(label)},
 		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: series.NewTally(t, label)},
 	}
-	r.owner.Guard, r.owner.Proceed = r.guard, r.proceed
-	r.prepare()
 	r.reset()
 	return r
 }
@@ -116,51 +124,70 @@ func (r *Replica) Schedules() []Schedule {
 	return all
 }
 
-// doing has the owner do something while the context lasts.
+// doing has work done on the replica while the context lasts.
 func (r *Replica) doing(work func(ctx context.Context, missed uint64, b *lane.Batch)) func(context.Context, uint64, *lane.Batch) {
 	return func(ctx context.Context, missed uint64, b *lane.Batch) {
-		if !r.owner.Now(func() { r.do(ctx, missed, b, work) }) {
-			// The batch is run as soon as all of its slot was begun.
-			r.owner.Do(func() { r.do(ctx, missed, nil, work) })
+		do := func() {
+			if ctx.Err() == nil {
+				work(ctx, missed, b)
+				r.proceed(ctx)
+			}
 		}
-	}
-}
-
-// do does something while the context lasts.
-func (r *Replica) do(ctx context.Context, missed uint64, b *lane.Batch, work func(ctx context.Context, missed uint64, b *lane.Batch)) {
-	if ctx.Err() == nil {
-		work(ctx, missed, b)
-		r.proceed(ctx)
+		if !r.try(do) {
+			b = nil // It is run as soon as all of its slot was begun.
+			go r.do(do)
+		}
 	}
 }
 
 // Present publishes a replica that is never scraped, because its target is
 // silent.
-func (r *Replica) Present() { r.owner.Do(r.present) }
+func (r *Replica) Present() { r.do(r.present) }
 
 // Close drops what is under way and waits until it has ended; the contexts that
 // were given have to have ended. What was published stays.
 func (r *Replica) Close() {
-	r.owner.Do(func() {
-		r.held.drop()
-		r.jobs.turn.End()
+	r.do(func() {
+		r.drop()
+		r.startEnded()
+		r.closed = true
+		r.pageLane.close()
+		r.readyLane.close()
+		if base := r.api().URL(); base != "" && !r.target.Silent {
+			r.pool.Scraper.Leave(base)
+		}
 	})
-	r.owner.Close()
-	r.asking.close()
-	if base := r.api().URL(); base != "" && !r.target.Silent {
-		r.pool.Scraper.Leave(base)
+	r.pieces.Wait()
+}
+
+// longestStart is how long a replica that starts may keep others from it.
+const longestStart = 200 * time.Millisecond
+
+// dueInTurn begins what it is time for, the first time when few others start.
+func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
+	switch {
+	case r.status.Scrapes > 0 || r.pool.Starts == nil || r.jobs.endStart != nil:
+		r.due(ctx, missed, b)
+	case !r.jobs.start.running:
+		ask(r.begin(ctx, &r.jobs.start), "start", func(ctx context.Context) (end func()) {
+			if r.pool.Starts.Acquire(ctx, 1) != nil {
+				return nil // The context has ended.
+			}
+			end = sync.OnceFunc(func() { r.pool.Starts.Release(1) })
+			time.AfterFunc(longestStart, end)
+			return end
+		}, func(end func(), _ error) {
+			r.jobs.endStart = end
+			r.due(ctx, 0, nil)
+		})
 	}
 }
 
-// dueInTurn begins what it is time for, the first time when it is the replica's turn.
-func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
-	if r.status.Scrapes == 0 && r.jobs.turn == nil && r.pool.Starts != nil {
-		r.jobs.turn = r.pool.Starts.Ask(func() {
-			r.owner.Do(func() { r.do(ctx, 0, nil, r.dueInTurn) })
-		})
-	}
-	if r.jobs.turn.Come() {
-		r.due(ctx, missed, b)
+// startEnded lets the next replica start.
+func (r *Replica) startEnded() {
+	if r.jobs.endStart != nil {
+		r.jobs.endStart()
+		r.jobs.endStart = nil
 	}
 }
 
@@ -174,14 +201,14 @@ func (r *Replica) due(ctx context.Context, missed uint64, b *lane.Batch) {
 		r.tally.Skipped += missed
 	}
 	switch {
-	case !r.jobs.page.Running:
-		r.fetch(ctx, b)
+	case !r.jobs.page.running:
+		r.scrape(ctx, b)
 	case r.status.Scrapes > 0:
 		r.tally.Skipped++
 	}
-	r.jobs.health.Want(ctx, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
+	r.jobs.health.want(ctx, time.Now(), func(ctx context.Context) { r.checkHealth(ctx, b) })
 	// Moments come a little early or late.
-	if time.Since(r.jobs.identity.Began) >= r.identityPace()-r.target.Interval/2 {
+	if time.Since(r.jobs.identity.began) >= r.identityPace()-r.target.Interval/2 {
 		r.askIdentity(ctx)
 	}
 }
@@ -191,14 +218,14 @@ func (r *Replica) proceed(ctx context.Context) {
 	if r.held != nil && r.held.ready(&r.jobs) {
 		r.settle()
 	}
-	if r.jobs.health.Again && !r.jobs.health.Running {
+	if r.jobs.health.again && !r.jobs.health.running {
 		r.askHealth(ctx)
 	}
-	if r.jobs.identity.Again && !r.jobs.identity.Running {
+	if r.jobs.identity.again && !r.jobs.identity.running {
 		r.askIdentity(ctx)
 	}
 	r.seeRestart(ctx)
-	if r.status.Scrapes > 0 && !r.jobs.health.Running && !r.jobs.page.Running && r.steady.HealthChanged(r.signs()) {
+	if r.status.Scrapes > 0 && !r.jobs.health.running && !r.jobs.page.running && r.steady.HealthChanged(r.signs()) {
 		r.askHealth(ctx)
 	}
 	r.proceedCanary(ctx)

@@ -43,5 +43,5 @@ func (r *Replica) seeRestart(ctx context.Context) {
 	}
 	r.numbers.restarts = n
 	r.answers.Distrust()
-	r.jobs.identity.Want(ctx, r.status.LastScrape, r.askIdentity)
+	r.jobs.identity.want(ctx, r.status.LastScrape, r.askIdentity)
 }

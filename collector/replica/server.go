@@ -12,7 +12,7 @@ import (
 // server, all that is known of the one before is forgotten.
 func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	another := s.Epoch != r.server.Epoch
-	r.server, r.owner.Epoch = s, s.Epoch
+	r.server = s
 	if !another {
 		return
 	}
@@ -22,7 +22,7 @@ func (r *Replica) found(ctx context.Context, s fetch.Server) {
 	r.answers.Remember(r.past.api, r.api())
 	r.canary.Forget()
 	r.confirmed = canary.Report{}
-	r.jobs = jobs{page: r.jobs.page, turn: r.jobs.turn, watch: r.jobs.watch}
+	r.jobs = jobs{page: r.jobs.page, endStart: r.jobs.endStart, watch: r.jobs.watch}
 	r.askHealth(ctx)
 	r.askIdentity(ctx)
 }

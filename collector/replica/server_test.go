@@ -200,6 +200,8 @@ type stepped struct {
 	t     *testing.T
 	store *snapshot.Store
 	ctx   context.Context //nolint:containedctx // It is the life of the replica.
+
+	cancel func()
 }
 
 // step makes a replica of a server; change may alter what it is made of. The
@@ -220,7 +222,7 @@ func step(t *testing.T, now answering, change func(*target.Target, *Pool)) *step
 		cancel()
 		r.Close()
 	})
-	return &stepped{Replica: r, server: s, t: t, store: store, ctx: ctx}
+	return &stepped{Replica: r, server: s, t: t, store: store, ctx: ctx, cancel: cancel}
 }
 
 // due has the replica do what it is time for, and what needs no time.
@@ -232,7 +234,7 @@ func (s *stepped) due() {
 
 // read ends what the test has read of the replica's state: what its owner does
 // from now on comes after it, for the race detector too.
-func (s *stepped) read() { s.owner.Do(func() {}) }
+func (s *stepped) read() { s.do(func() {}) }
 
 // after lets time pass, with what happens at its end.
 func (s *stepped) after(d time.Duration) target.Status {

@@ -99,6 +99,6 @@ func TestAnAnswerThatStandsIsAnAnswerOfNow(t *testing.T) {
 		require.NotSame(t, first, s.answers.Health)
 		require.Equal(t, first.Health, s.answers.Health.Health)
 		require.Equal(t, 70*time.Millisecond, s.answers.Health.Took)
-		require.True(t, s.jobs.health.Since(time.Now().Add(-2*time.Second)))
+		require.True(t, s.jobs.health.since(time.Now().Add(-2*time.Second)))
 	})
 }
