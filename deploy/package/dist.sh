@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds what is released into dist: for each architecture a tar.gz, a deb, an rpm and an SPDX SBOM, and SHA256SUMS over
+# Builds what is released into dist: for each architecture a tar.gz, a deb, an rpm and a CycloneDX SBOM, and SHA256SUMS over
 # all of it. The same commit gives the same bytes: no file has a time but the commit's, and nothing is in the order of a
-# folder. `make dist` sets VERSION, LDFLAGS, NFPM and OUT.
+# folder. `make dist` sets VERSION, LDFLAGS, NFPM, CYCLONEDX and OUT.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export LC_ALL=C TZ=UTC
@@ -31,7 +31,10 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
   mkdir "$DIR"
   cp "$work/trtllm_exporter.1.gz" "$work"/completion.* "$DIR/"
   GOOS=linux GOARCH=$ARCH CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$DIR/trtllm_exporter" ./cmd/trtllm_exporter
-  go run ./tools/sbom -version "$VERSION" -time "$MTIME" "$DIR/trtllm_exporter" >"$OUT/$name.spdx.json"
+  "$CYCLONEDX" bin -json -noserial -notimestamp -version "v$VERSION" -output "$OUT/$name.cdx.json" "$DIR/trtllm_exporter" 2>"$work/said" || {
+    cat "$work/said" >&2
+    exit 1
+  }
   for format in deb rpm; do
     said=$("$NFPM" package --config deploy/package/nfpm.yaml --packager "$format" --target "$OUT/" 2>&1) || {
       echo "$said" >&2
@@ -45,4 +48,4 @@ for ARCH in ${ARCHS:-amd64 arm64}; do
     gzip -9n >"$OUT/$name.tar.gz"
 done
 cd "$OUT"
-sha256sum -- *.deb *.rpm *.spdx.json *.tar.gz >SHA256SUMS
+sha256sum -- *.deb *.rpm *.cdx.json *.tar.gz >SHA256SUMS

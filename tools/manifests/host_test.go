@@ -104,7 +104,7 @@ func TestReleaseIsTheSameTwiceAndWorks(t *testing.T) {
 	again, err := os.ReadFile(filepath.Join(second, "SHA256SUMS"))
 	require.NoError(t, err)
 	require.Equal(t, string(sums), string(again))
-	for _, ending := range []string{"_amd64.deb", ".x86_64.rpm", ".linux-amd64.tar.gz", ".linux-amd64.spdx.json"} {
+	for _, ending := range []string{"_amd64.deb", ".x86_64.rpm", ".linux-amd64.tar.gz", ".linux-amd64.cdx.json"} {
 		require.Contains(t, string(sums), ending+"\n")
 	}
 	t.Run("deb", func(t *testing.T) { debIsGood(t, only(t, first, ".deb")) })

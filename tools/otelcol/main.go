@@ -1,7 +1,6 @@
 // Command otelcol is an OpenTelemetry Collector with what tools/peers measures and
-// nothing else: the receiver that scrapes as Prometheus does, the exporter that
-// shows /metrics, and the one that ships by OTLP. It is what the project's builder
-// makes of such a list, at the newest version that all three have.
+// nothing else: the receiver that scrapes as Prometheus does and the exporter that
+// shows /metrics. It is what the project's builder makes of such a list.
 package main
 
 import (
@@ -14,7 +13,6 @@ import (
 	"go.opentelemetry.io/collector/confmap"
 	"go.opentelemetry.io/collector/confmap/provider/fileprovider"
 	"go.opentelemetry.io/collector/exporter"
-	"go.opentelemetry.io/collector/exporter/otlphttpexporter"
 	"go.opentelemetry.io/collector/otelcol"
 	"go.opentelemetry.io/collector/receiver"
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
@@ -41,6 +39,6 @@ func factories() (otelcol.Factories, error) {
 	if err != nil {
 		return otelcol.Factories{}, err
 	}
-	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](prometheusexporter.NewFactory(), otlphttpexporter.NewFactory())
+	exporters, err := otelcol.MakeFactoryMap[exporter.Factory](prometheusexporter.NewFactory())
 	return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: otelconftelemetry.NewFactory()}, err
 }

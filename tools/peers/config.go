@@ -36,23 +36,11 @@ func prometheusConfig(j *job, indent string) string {
 	return b.String()
 }
 
-// collectorConfig is one receiver and one exporter.
-func collectorConfig(j *job, exporter string) string {
-	name, _, _ := strings.Cut(exporter, ":")
+// collectorConfig is one receiver, and a page with the names that the servers gave.
+func collectorConfig(j *job) string {
 	return "receivers:\n  prometheus:\n    config:\n" + prometheusConfig(j, "      ") +
-		"exporters:\n  " + exporter +
-		"service:\n  telemetry: {metrics: {level: none}, logs: {level: fatal}}\n  pipelines:\n    metrics: {receivers: [prometheus], exporters: [" + name + "]}\n"
-}
-
-// collectorPage shows a page with the names that the servers gave.
-func collectorPage(j *job) string {
-	return fmt.Sprintf("prometheus: {endpoint: %q, translation_strategy: UnderscoreEscapingWithoutSuffixes, without_scope_info: true, metric_expiration: 5m}\n", j.address)
-}
-
-// collectorOTLP ships in batches, which are those of the batch processor when nobody
-// changes it.
-func collectorOTLP(j *job) string {
-	return fmt.Sprintf("otlp_http: {endpoint: %q, sending_queue: {batch: {flush_timeout: 200ms, min_size: 8192}}}\n", "http://"+j.sink)
+		fmt.Sprintf("exporters:\n  prometheus: {endpoint: %q, translation_strategy: UnderscoreEscapingWithoutSuffixes, without_scope_info: true, metric_expiration: 5m}\n", j.address) +
+		"service:\n  telemetry: {metrics: {level: none}, logs: {level: fatal}}\n  pipelines:\n    metrics: {receivers: [prometheus], exporters: [prometheus]}\n"
 }
 
 // millis is a duration as all configurations read it.

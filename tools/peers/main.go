@@ -1,6 +1,6 @@
 // Command peers measures the exporter next to other ways to bring the pages of many
-// servers with their identity to one page, or to one place: processor time, memory,
-// how long reads take, and how long until all is there, each in one run over the same
+// servers with their identity to one page: processor time, memory, how long reads
+// take, and how long until all is there, each in one run over the same
 // targets, each held to have every series with every label.
 package main
 
@@ -10,7 +10,7 @@ import (
 	"flag" //nolint:depguard // This is a main of its own.
 	"fmt"
 	"os"
-	"os/signal"
+	"os/signal" //nolint:depguard // This is a main of its own.
 	"slices"
 	"strings"
 	"syscall"
@@ -31,12 +31,9 @@ func main() {
 	flag.StringVar(&o.programs.prometheus, "prometheus", ".cache/bin/prometheus", "Prometheus")
 	flag.StringVar(&o.programs.otelcol, "otelcol", ".cache/bin/otelcol", "the OpenTelemetry Collector of tools/otelcol")
 	flag.StringVar(&o.only, "only", "", "parts of the names of the peers to run, between commas; all when empty")
-	flag.StringVar(&o.chart, "chart", "", "draw the results named as arguments into this file instead, one JSON object a line")
-	flag.StringVar(&o.report, "report", "", "write the results named as arguments as tables into this document instead, between its marks")
+	flag.StringVar(&o.report, "report", "", "write the results named as arguments, one JSON object a line, as tables into this document instead, between its marks")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := o.run(ctx); err != nil {
+	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
 		os.Exit(1) //nolint:forbidigo // This is a main of its own.
 	}
@@ -49,15 +46,21 @@ type options struct {
 	targets       int
 	address, only string
 	programs      programs
-	chart, report string
+	report        string
 }
 
-func (o *options) run(ctx context.Context) error {
+func (o *options) run() error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
 	switch {
 	case o.library:
 		return library(ctx, os.Stdin, o.address, o.plan.interval)
-	case o.chart != "" || o.report != "":
-		return o.show(flag.Args())
+	case o.report != "":
+		all, err := load(flag.Args())
+		if err != nil {
+			return err
+		}
+		return report(o.report, all)
 	}
 	f, err := newFleet(ctx, o.targets)
 	if err != nil {
@@ -98,21 +101,4 @@ func (p *peer) chosen(only string, targets int) bool {
 		return p.fewest <= targets && targets <= p.most
 	}
 	return slices.ContainsFunc(strings.Split(only, ","), func(part string) bool { return strings.Contains(p.name, part) })
-}
-
-// show draws results and writes them into a document.
-func (o *options) show(from []string) error {
-	all, err := load(from)
-	if err != nil {
-		return err
-	}
-	if o.chart != "" {
-		if err := draw(o.chart, all); err != nil {
-			return err
-		}
-	}
-	if o.report != "" {
-		return report(o.report, all)
-	}
-	return nil
 }

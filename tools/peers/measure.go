@@ -17,21 +17,16 @@ type result struct {
 	Version string
 	// Failed is why there is nothing else here.
 	Failed string `json:",omitempty"`
-	// Start is from the start to the first page, or the last sample, with which all
-	// series of all targets were there.
+	// Start is from the start to the first page on which all series of all targets were.
 	Start time.Duration
-	// Scrape is µs of processor time a sample of the servers, with shipping it where
-	// the peer ships. Asked is how many questions besides the page there were for each
-	// scrape.
+	// Scrape is µs of processor time a sample of the servers. Asked is how many
+	// questions besides the page there were for each scrape.
 	Scrape, Asked float64
 	// Plain and Gzip are reads by one reader.
 	Plain, Gzip reads
 	// Many are reads with gzip by several readers.
 	Many []reads
 	pickReads
-	// Shipped is how many bytes each sample took that was shipped; 0 for a peer with a
-	// page.
-	Shipped float64
 	// Peak is the most memory that was resident, in bytes.
 	Peak int64
 }
@@ -44,19 +39,11 @@ type pickReads struct {
 }
 
 // cost is µs of processor time a sample of the servers of what is done once an
-// interval: a scrape and a read, or a scrape that is shipped.
+// interval: a scrape and a read.
 func (r *result) cost() float64 { return r.Scrape + r.Gzip.Cost }
 
 // memory is the most that was resident with no more than one reader, in bytes.
-func (r *result) memory() int64 {
-	if r.ships() {
-		return r.Peak
-	}
-	return r.Gzip.Peak
-}
-
-// ships says whether the peer has no page.
-func (r *result) ships() bool { return r.Shipped > 0 }
+func (r *result) memory() int64 { return r.Gzip.Peak }
 
 // plan says how long is measured.
 type plan struct {
@@ -74,8 +61,7 @@ type plan struct {
 	many []int
 }
 
-// measure runs one peer over a fleet: it waits until all targets are on its page,
-// or have come, and are known; measures scraping alone, and then reads.
+// measure runs one peer over a fleet: it waits until all targets are on its page and known; measures scraping alone, and then reads.
 func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err error) {
 	r = result{Peer: p.name, Targets: len(f.addresses), Interval: plan.interval, Version: p.version(ctx)}
 	dir, err := os.MkdirTemp("", "peers")
@@ -87,12 +73,7 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 	if err != nil {
 		return r, err
 	}
-	to, err := newSink(ctx, len(f.addresses))
-	if err != nil {
-		return r, err
-	}
-	defer to.close()
-	cmd, err := p.command(ctx, &job{f, dir, address, to.address, plan.interval})
+	cmd, err := p.command(ctx, &job{f, dir, address, plan.interval})
 	if err != nil {
 		return r, err
 	}
@@ -102,7 +83,7 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 		return r, err
 	}
 	defer running.stop()
-	if err := p.observe(ctx, &r, &run{running, f, to, address, before, begin}, plan); err != nil {
+	if err := p.observe(ctx, &r, &run{running, f, address, before, begin}, plan); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
@@ -116,7 +97,6 @@ func (p *peer) measure(ctx context.Context, f *fleet, plan *plan) (r result, err
 type run struct {
 	*process
 	fleet   *fleet
-	sink    *sink
 	address string
 	before  []int64
 	begin   time.Time
@@ -125,9 +105,6 @@ type run struct {
 // observe measures a peer that runs.
 func (p *peer) observe(ctx context.Context, r *result, on *run, plan *plan) error {
 	limit := 30*time.Second + 10*plan.interval
-	if p.path == "" {
-		return r.observeShipping(ctx, on, plan, limit)
-	}
 	url := "http://" + on.address + p.path
 	whole, err := complete(ctx, url, r.Targets, limit)
 	if err != nil {
@@ -173,26 +150,6 @@ func (r *result) byMany(ctx context.Context, on *run, url string, plan *plan, ra
 		r.Many = append(r.Many, many)
 	}
 	return nil
-}
-
-// observeShipping measures a peer that has no page and ships what it scrapes.
-func (r *result) observeShipping(ctx context.Context, on *run, plan *plan, limit time.Duration) error {
-	whole, err := on.sink.complete(ctx, limit)
-	if err != nil {
-		return err
-	}
-	r.Start = whole.Sub(on.begin)
-	if err := on.warm(ctx, plan); err != nil {
-		return err
-	}
-	on.sink.count(time.Now())
-	before := on.fleet.counts()
-	if _, err := r.scraping(ctx, on, plan.window); err != nil {
-		return err
-	}
-	scrapes, _ := on.fleet.since(before)
-	r.Shipped, err = on.sink.counted(ctx, scrapes*samples)
-	return err
 }
 
 // warm waits until each target was scraped often enough, or the peer ran for long.

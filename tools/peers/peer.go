@@ -11,12 +11,11 @@ import (
 	"time"
 )
 
-// peer is a way to bring the pages of a fleet with its identity to one page, or to
-// one place.
+// peer is a way to bring the pages of a fleet with its identity to one page.
 type peer struct {
 	name string
 	// path is where its page is, pick where the families are that a picker reads; empty
-	// where there is none. A peer without a page ships to the sink.
+	// where there is none.
 	path, pick string
 	// fewest and most are the numbers of targets with which it is measured when nobody
 	// says which are to be.
@@ -28,11 +27,11 @@ type peer struct {
 }
 
 // job is what a peer has to do: over which fleet, with its files in which folder,
-// listening where, shipping where.
+// listening where.
 type job struct {
-	fleet              *fleet
-	dir, address, sink string
-	interval           time.Duration
+	fleet        *fleet
+	dir, address string
+	interval     time.Duration
 }
 
 // programs are the paths of what is run.
@@ -51,15 +50,11 @@ const (
 func peers(of programs) []peer {
 	names := "/metrics?" + url.Values{"name[]": picked}.Encode()
 	matches := "/federate?" + url.Values{"match[]": picked}.Encode()
-	prometheus := built(of.prometheus, "github.com/prometheus/prometheus")
-	collector := built(of.otelcol, receiver)
 	return []peer{
 		{name: "exporter", path: "/metrics", pick: names, most: all, version: says(of.exporter), command: of.runExporter},
 		{name: "ordinary Go", path: "/metrics", pick: names, most: all, version: libraries, command: runLibrary},
-		{name: "Prometheus, /federate", path: federate, pick: matches, most: all, version: prometheus, command: of.runPrometheus},
-		{name: "OTel Collector, /metrics", path: "/metrics", fewest: 100, most: 1000, version: collector, command: of.runCollector(collectorPage)},
-		{name: "Prometheus agent, remote_write", fewest: 100, most: all, version: prometheus, command: of.runAgent},
-		{name: "OTel Collector, OTLP", fewest: 100, most: 1000, version: collector, command: of.runCollector(collectorOTLP)},
+		{name: "Prometheus, /federate", path: federate, pick: matches, most: all, version: built(of.prometheus, "github.com/prometheus/prometheus"), command: of.runPrometheus},
+		{name: "OTel Collector, /metrics", path: "/metrics", fewest: 100, most: 1000, version: built(of.otelcol, receiver), command: of.runCollector},
 	}
 }
 
@@ -80,20 +75,13 @@ func (of *programs) runPrometheus(ctx context.Context, j *job) (*exec.Cmd, error
 	return exec.CommandContext(ctx, of.prometheus, "--config.file="+name, "--storage.tsdb.path="+filepath.Join(j.dir, "data"), "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
 }
 
-func (of *programs) runAgent(ctx context.Context, j *job) (*exec.Cmd, error) {
-	name, err := j.write("agent.yml", prometheusConfig(j, "")+"remote_write:\n  - url: http://"+j.sink+"/remote_write\n")
-	return exec.CommandContext(ctx, of.prometheus, "--agent", "--config.file="+name, "--storage.agent.path="+filepath.Join(j.dir, "data"), "--web.listen-address="+j.address, "--log.level=error"), err //nolint:gosec // the program that is measured.
-}
-
-// runCollector runs the collector, if there is one, with an exporter.
-func (of *programs) runCollector(exporter func(*job) string) func(context.Context, *job) (*exec.Cmd, error) {
-	return func(ctx context.Context, j *job) (*exec.Cmd, error) {
-		if _, err := os.Stat(of.otelcol); err != nil {
-			return nil, errNoCollector
-		}
-		name, err := j.write("otelcol.yml", collectorConfig(j, exporter(j)))
-		return exec.CommandContext(ctx, of.otelcol, "--config=file:"+name), err //nolint:gosec // the program that is measured.
+// runCollector runs the collector, if there is one.
+func (of *programs) runCollector(ctx context.Context, j *job) (*exec.Cmd, error) {
+	if _, err := os.Stat(of.otelcol); err != nil {
+		return nil, errNoCollector
 	}
+	name, err := j.write("otelcol.yml", collectorConfig(j))
+	return exec.CommandContext(ctx, of.otelcol, "--config=file:"+name), err //nolint:gosec // the program that is measured.
 }
 
 // errNoCollector does not name the file: a document may show it.

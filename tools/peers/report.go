@@ -63,9 +63,6 @@ func tables() []table {
 			"way", "targets", "interval, s", "scrape", "plain read", "gzip read", "scrape and gzip read", "plain p50 / p99, ms", "gzip p50 / p99, ms",
 			"MB plain / gzip", "most memory, MB", "first whole page, s",
 		}, (*result).page},
-		{"Without a page; all that is scraped is shipped:\n\n", []string{
-			"way", "targets", "interval, s", "scrape and ship", "bytes a sample", "most memory, MB", "all series arrived, s",
-		}, (*result).shipping},
 		{"Reads with gzip by 1, 4 and 40 readers:\n\n", []string{
 			"way", "targets", "read, by 1", "by 4", "by 40", "p50 / p99, ms, by 1", "by 4", "by 40", "most memory, MB, by 1", "by 4", "by 40",
 		}, (*result).readers},
@@ -74,23 +71,13 @@ func tables() []table {
 }
 
 func (r *result) page() []string {
-	if r.ships() {
-		return nil
-	}
 	return append(r.head(), number(r.Scrape), number(r.Plain.Cost), number(r.Gzip.Cost), number(r.cost()),
 		times(r.Plain.P50, r.Plain.P99), times(r.Gzip.P50, r.Gzip.P99), fmt.Sprintf("%.1f / %.2f", float64(r.Plain.Bytes)/mega, float64(r.Gzip.Bytes)/mega),
 		megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()))
 }
 
-func (r *result) shipping() []string {
-	if !r.ships() {
-		return nil
-	}
-	return append(r.head(), number(r.Scrape), fmt.Sprintf("%.1f", r.Shipped), megabytes(r.memory()), fmt.Sprintf("%.1f", r.Start.Seconds()))
-}
-
 func (r *result) readers() []string {
-	if r.ships() || r.Targets < fewestRead {
+	if r.Targets < fewestRead {
 		return nil
 	}
 	row := []string{r.Peer, strconv.Itoa(r.Targets), "", "", "", "", "", "", "", "", ""}
@@ -160,7 +147,7 @@ func report(name string, all []result) error {
 	for _, t := range tables() {
 		b.WriteString(t.of(all))
 	}
-	b.WriteString("A scrape and a read with gzip is what one Prometheus costs; next to a way that ships it is what is scraped and shipped:\n\n" + ratios(all) + "\n")
+	b.WriteString("A scrape and a read with gzip is what one Prometheus costs:\n\n" + ratios(all) + "\n")
 	b.WriteString(failed(all) + versions(all) + "\n" + ends + after)
 	return os.WriteFile(name, []byte(b.String()), 0o600)
 }

@@ -1,4 +1,4 @@
-module github.com/trtllm-exporter/trtllm_exporter/tools/prom
+module github.com/trtllm-exporter/trtllm_exporter/tools/prometheus
 
 go 1.26.0
 

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# needs.sh INSTALL... -- COMMAND...: runs COMMAND with what INSTALL printed as INSTALLED. INSTALL ends with 3 where this machine
+# cannot run it: COMMAND is skipped then, but never so in CI.
+set -euo pipefail
+install=()
+while [ "$1" != -- ]; do install+=("$1"); shift; done
+shift
+code=0
+INSTALLED=$(PIP_NO_CACHE_DIR=1 "${install[@]}") || code=$?
+if [ "$code" = 3 ] && [ "${CI:-}" != true ]; then echo "skipped: $*"; exit 0; fi
+[ "$code" = 0 ] || exit "$code"
+export INSTALLED
+exec "$@"
