@@ -52,8 +52,9 @@ type Deriver struct {
 	shaped
 	program *program
 	window  *Window
-	// out are the series with the target's labels.
-	out       *rendered
+	// out are the series with the target's labels, gpus those of its page.
+	out       *exposition.Computed
+	gpus      []string
 	row       []float64
 	now       moment
 	left      LeftOut
@@ -139,7 +140,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 
 // Render returns the derived series of the page that was followed last.
 func (d *Deriver) Render(page *exposition.Block) *exposition.Block {
-	out := d.out.out.Block()
+	out := d.out.Block()
 	d.program.render(d.window, &d.now, page, out)
 	out.Seal()
 	return out
@@ -167,18 +168,18 @@ func (d *Deriver) Processes() int {
 // compile makes a plan for pages of another shape; inputs that both shapes have
 // keep their values.
 func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
-	before, was := d.program, d.out
-	d.begin(before, was, read, d.make(read, numbers))
+	before, gpus := d.program, d.gpus
+	d.begin(before, gpus, read, d.make(read, numbers))
 }
 
 // begin follows pages of a shape with the program that was made for it; inputs
 // that the program before has too keep their values.
-func (d *Deriver) begin(before *program, was *rendered, read *engine.Page, left int) {
+func (d *Deriver) begin(before *program, gpus []string, read *engine.Page, left int) {
 	window := d.window
 	d.shaped = shaped{read, read.Ranks()}
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
-		d.window.adopt(window, d.program.from(before, d.out.gpus, was.gpus))
+		d.window.adopt(window, d.program.from(before, d.gpus, gpus))
 	}
 	d.window.begin(d.newborn())
 	d.left = LeftOut{d.program.unread, left}
@@ -186,34 +187,20 @@ func (d *Deriver) begin(before *program, was *rendered, read *engine.Page, left 
 	d.row, d.now = make([]float64, len(d.program.places)), newMoment(d.program)
 }
 
-// make finds the program for pages of a shape, which other targets may have
-// already, or makes it, and gives its series the labels of the target; left are
-// those for which there is no room.
+// make makes the program for pages of a shape, or takes the equal one of other targets,
+// and gives its series the labels of the target; left are those for which there is no
+// room.
 func (d *Deriver) make(read *engine.Page, numbers *exposition.Block) (left int) {
-	alike, shares := d.opts.likeness(read)
-	if shares {
-		if p := kept.find(&alike); p != nil {
-			if out := p.like(&d.opts, read.Shape()); out != nil {
-				d.program, d.out = p, out
-				return 0
-			}
-		}
+	mine := newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape())
+	series := mine.series
+	mine.series = nil
+	d.program, d.gpus = mine, read.Shape().GPUs()
+	if alike, shares := d.opts.likeness(read); shares && mine.unread == 0 { // Which models have most of the traffic is each target's own.
+		d.program = kept.Once(alike, nil, func() *program { return mine })
 	}
-	var series []exposition.ComputedSeries
-	d.program, series = d.alone(read, numbers)
-	if shares && d.program.unread == 0 { // Which models have most of the traffic is each target's own.
-		d.program = kept.once(&alike, d.program)
-	}
-	d.out, left = d.program.renderFor(&d.opts, series, read.Shape())
+	left = boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Less(read.Shape().Cost()))
+	d.out = exposition.NewRelabelled(series, d.opts.Identity.Relabel, read.Shape())
 	return left
-}
-
-// alone makes a program and its series for the target alone.
-func (d *Deriver) alone(read *engine.Page, numbers *exposition.Block) (*program, []exposition.ComputedSeries) {
-	p := newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape())
-	series := p.series
-	p.series = nil
-	return p, series
 }
 
 // forgetWork forgets what the page has no more.
@@ -234,7 +221,7 @@ const mostBorn = 4096
 func (d *Deriver) newborn() []int {
 	var columns []int
 	for i, numbered := range d.program.keys {
-		key := numbered.on(d.out.gpus)
+		key := numbered.on(d.gpus)
 		_, known := d.born[key]
 		if !d.program.appears[i] || known || len(d.born) >= mostBorn {
 			continue
@@ -246,7 +233,7 @@ func (d *Deriver) newborn() []int {
 	}
 	for _, numbered := range d.program.counters {
 		if len(d.born) < mostBorn/2 { // The rest is for those that rules read.
-			d.born[numbered.on(d.out.gpus)] = struct{}{}
+			d.born[numbered.on(d.gpus)] = struct{}{}
 		}
 	}
 	return columns

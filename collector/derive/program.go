@@ -31,7 +31,6 @@ type program struct {
 	unread int
 	// results are how many of [perPage] it has.
 	results int
-	shared  shared
 }
 
 // parts are what series are made of: text that is passed on as it is, or with its

@@ -2,52 +2,35 @@ package derive
 
 import (
 	"fmt"
-	"hash/maphash"
-	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"weak"
+
+	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // likeness is all that a program follows from: targets for which it is equal have
 // the same one. The labels of their series differ, of which a program knows none.
 type likeness struct {
-	kind     engine.Kind
-	ranks    engine.Ranks
-	page     exposition.Likeness
-	topology *engine.Topology
-	wanted   []slo.Objective
-	aliases  []string
-	// taken are the names of aliases that the page has itself, wrong those that do not
-	// hold in the server's version.
-	taken  string
-	wrong  string
-	caches map[string]cacheSize
-	models int
-	leave  bool
-	only   bool
-	hidden bool
-	// gpus is the order of the names of its GPUs, which series are sorted by: rules
-	// for labels may show them, and so number them, in another.
-	gpus string
-	// named are labels of the target whose names the rules give to labels as well.
-	named string
+	page exposition.Likeness
+	// rest are the options, and what of the page is not in its series.
+	rest string
 }
 
 // likeness is that of pages as the one that was read; false where a program is no
 // other's.
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
-	return likeness{
-		kind: o.Engine.Kind(), ranks: read.Ranks(), page: page, topology: o.Identity.Topology, wanted: o.Objectives, aliases: o.Aliases, taken: o.taken(read.Shape()), wrong: o.wrong(), caches: o.caches,
-		models: o.Budget.Models, leave: o.NoWindowGauges, only: o.AliasesOnly, hidden: o.RawHidden, gpus: orderOf(read.Shape().GPUs()), named: o.Identity.named(),
-	}, ok
+	// Rules for labels may show GPUs, and so number them, in another order than that of
+	// their names, by which series are sorted.
+	return likeness{page, fmt.Sprintf(
+		"%s %+v %+v %+v %q %q %q %v %d %t %t %t %s %q",
+		o.Engine.Kind(), read.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.taken(read.Shape()), o.wrong(), o.caches,
+		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, orderOf(read.Shape().GPUs()), o.Identity.named(),
+	)}, ok
 }
 
 // orderOf is the order of names, by their places.
@@ -97,20 +80,13 @@ var aliasNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// equal says whether both make the same program.
-func (l *likeness) equal(o *likeness) bool {
-	return l.kind == o.kind && l.ranks == o.ranks && l.page == o.page && l.models == o.models && l.leave == o.leave && l.only == o.only &&
-		l.hidden == o.hidden && l.gpus == o.gpus && l.named == o.named && l.taken == o.taken && l.wrong == o.wrong && slices.Equal(l.wanted, o.wanted) && slices.Equal(l.aliases, o.aliases) &&
-		maps.Equal(l.caches, o.caches) && l.topology.Equal(o.topology)
-}
-
 // ruleLabels are the names of all labels that rules give series.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var ruleLabels = sync.OnceValue(func() map[string]bool {
 	names := make(map[string]bool)
-	add := func(_ Scope, labels []string) {
-		for _, name := range labels {
+	add := func(_ Scope, all []string) {
+		for _, name := range all {
 			names[name] = true
 		}
 	}
@@ -130,7 +106,7 @@ var ruleLabels = sync.OnceValue(func() map[string]bool {
 // only the info family has both.
 func (id *Identity) named() string {
 	var all strings.Builder
-	id.Labels.Range(func(l label) {
+	id.Labels.Range(func(l labels.Label) {
 		if ruleLabels()[l.Name] && l.Name != "engine_version" && l.Name != "trtllm_version" {
 			all.WriteString(l.Name + "\x00" + l.Value + "\x00")
 		}
@@ -138,55 +114,7 @@ func (id *Identity) named() string {
 	return all.String()
 }
 
-// programs keeps equal programs once, for as long as any target has one. It is
-// safe for concurrent use.
-type programs struct {
-	seed maphash.Seed
-
-	mu sync.Mutex
-	of map[uint64][]weak.Pointer[program]
-}
-
 // kept are the programs of all targets.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any target's numbers.
-var kept = &programs{seed: maphash.MakeSeed(), of: make(map[uint64][]weak.Pointer[program])}
-
-// sum finds the programs of a likeness.
-func (k *programs) sum(l *likeness) uint64 { return maphash.Comparable(k.seed, l.page) }
-
-// find is the program of a likeness, nil for none.
-func (k *programs) find(l *likeness) *program {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, one := range k.of[k.sum(l)] {
-		if p := one.Value(); p != nil && p.shared.likeness.equal(l) {
-			return p
-		}
-	}
-	return nil
-}
-
-// once gives the program that is kept already, or keeps this one.
-func (k *programs) once(l *likeness, mine *program) *program {
-	if same := k.find(l); same != nil {
-		return same
-	}
-	mine.shared.likeness = *l
-	sum, pointer := k.sum(l), weak.Make(mine)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.of[sum] = append(k.of[sum], pointer)
-	runtime.AddCleanup(mine, k.forget, sum)
-	return mine
-}
-
-// forget takes out what no target has any more.
-func (k *programs) forget(sum uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.of[sum] = slices.DeleteFunc(k.of[sum], func(p weak.Pointer[program]) bool { return p.Value() == nil })
-	if len(k.of[sum]) == 0 {
-		delete(k.of, sum)
-	}
-}
+var kept exposition.Keeper[likeness, program]

@@ -63,7 +63,9 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 			},
 		}
 		change(&opts)
-		f.pairs = append(f.pairs, &twins{NewDeriver(opts), NewDeriver(opts)})
+		alone := opts
+		alone.Aliases = append(slices.Clone(opts.Aliases), fmt.Sprint("no vocabulary, of ", replica, len(f.pairs)))
+		f.pairs = append(f.pairs, &twins{NewDeriver(opts), NewDeriver(alone)})
 	}
 	return f
 }
@@ -88,14 +90,6 @@ func (f *fleetTarget) follow(tb testing.TB, at time.Duration, body []byte, compa
 
 // follow gives both derivers a page and returns the series of each.
 func (p *twins) follow(at time.Duration, raw *exposition.Block, page *engine.Page) (shared, alone string) {
-	if d := p.alone; d.read != page {
-		before, was := d.program, d.out
-		var series []exposition.ComputedSeries
-		d.program, series = d.alone(page, nil)
-		rendered, left := d.program.renderFor(&d.opts, series, page.Shape())
-		d.out = rendered
-		d.begin(before, was, page, left)
-	}
 	show := func(d *Deriver) string {
 		d.Follow(at, raw, page)
 		return shows(d.Render(raw), d)
@@ -224,11 +218,9 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	first := follow(1, mine)
 	second := follow(2, mine)
 	require.Same(t, first.program, second.program, "replicas show their series in different orders")
-	require.Same(t, first.out, second.out.of, "its series are those of the first with other names")
 	require.NotSame(t, first.window, second.window)
 	labelled := follow(3, mine, "node", "n3")
 	require.Same(t, first.program, labelled.program, "a label of the target changes no rule")
-	require.Nil(t, labelled.out.of)
 	for says, other := range map[string]*Deriver{
 		"other objectives":                follow(4, asUsual),
 		"a label that rules make as well": follow(5, mine, "model", "m"),
@@ -242,31 +234,6 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	} {
 		require.NotSame(t, first.program, other.program, says)
 	}
-}
-
-func TestLongerNamesOfGPUsNeedMoreRoom(t *testing.T) {
-	t.Parallel()
-	page := simulate.BenchPage(simulate.BenchTRTLLM, 1, 3)
-	longer := []byte(strings.ReplaceAll(string(page), `"GPU-`, `"GPU-`+strings.Repeat("0", 100)))
-	first := newFleetTarget(t, "r1", []string{"rack", "crowded"}, asUsual).first(t, page)
-	for says, c := range map[string]struct {
-		page   []byte
-		shares bool
-	}{"as long as those of the other": {page, true}, "longer": {longer, false}} {
-		second := newFleetTarget(t, "r2", []string{"rack", "crowded"}, func(o *Options) {
-			o.Budget.Budget = exposition.Budget{Series: 2 * first.out.cost.Series, Bytes: first.out.cost.Bytes + 2*first.out.cost.Series}
-		})
-		second.follow(t, time.Second, c.page, func(_ int, shared, alone string) bool {
-			if shared != alone {
-				require.Fail(t, says, firstDifference(shared, alone))
-			}
-			return true
-		})
-		d := second.pairs[0].shares
-		require.Equal(t, c.shares, d.out.of != nil, says)
-		require.Equal(t, c.shares, d.LeftOut() == LeftOut{}, says)
-	}
-	runtime.KeepAlive(first)
 }
 
 func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
@@ -294,26 +261,12 @@ func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 	}, time.Minute, 10*time.Millisecond)
 }
 
-// BenchmarkAnotherTarget is the first page of a target whose shape another target
-// has, and of one that is alone.
+// BenchmarkAnotherTarget is the first page of a target whose shape another target has.
 func BenchmarkAnotherTarget(b *testing.B) {
-	for _, way := range []string{"shared", "alone"} {
-		b.Run(way, func(b *testing.B) {
-			f := newFleetTarget(b, "r", nil, asUsual)
-			first := f.first(b, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
-			b.ReportAllocs()
-			for b.Loop() {
-				d := NewDeriver(first.opts)
-				if way == "shared" {
-					d.compile(f.last, nil)
-					continue
-				}
-				p, series := d.alone(f.last, nil)
-				d.program = p
-				rendered, left := p.renderFor(&d.opts, series, f.last.Shape())
-				d.out = rendered
-				d.begin(nil, nil, f.last, left)
-			}
-		})
+	f := newFleetTarget(b, "r", nil, asUsual)
+	first := f.first(b, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
+	b.ReportAllocs()
+	for b.Loop() {
+		NewDeriver(first.opts).compile(f.last, nil)
 	}
 }

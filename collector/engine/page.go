@@ -2,11 +2,8 @@ package engine
 
 import (
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
-	"weak"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -247,13 +244,10 @@ type likeness struct {
 }
 
 // keptSaid keeps what pages say once, for as long as any has it: those of replicas
-// of one kind say the same. It is safe for concurrent use.
+// of one kind say the same.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
-var keptSaid = struct {
-	mu sync.Mutex
-	of map[likeness]weak.Pointer[said]
-}{of: make(map[likeness]weak.Pointer[said])}
+var keptSaid exposition.Keeper[likeness, said]
 
 // once gives what pages of a kind and shape say in one light, which is read if no page has it.
 func once(key likeness, shape *exposition.Shape, read func() *said) *said {
@@ -261,36 +255,6 @@ func once(key likeness, shape *exposition.Shape, read func() *said) *said {
 	if !shares {
 		return read()
 	}
-	k := &keptSaid
 	key.page = page
-	k.mu.Lock()
-	same := k.of[key].Value()
-	k.mu.Unlock()
-	if same != nil {
-		return same
-	}
-	mine := read()
-	pointer := weak.Make(mine)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.of[key] = pointer
-	runtime.AddCleanup(mine, forgetSaid, goneSaid{key, pointer})
-	return mine
-}
-
-// goneSaid is what no page says any more.
-type goneSaid struct {
-	likeness
-
-	pointer weak.Pointer[said]
-}
-
-// forgetSaid takes it out, unless another has taken its place.
-func forgetSaid(g goneSaid) {
-	k := &keptSaid
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.of[g.likeness] == g.pointer {
-		delete(k.of, g.likeness)
-	}
+	return keptSaid.Once(key, nil, read)
 }

@@ -13,7 +13,7 @@ type between struct {
 // different orders have all of them in common.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
-var keptBetween = newKeeper[between]()
+var keptBetween Keeper[uint64, between]
 
 // betweens makes the texts between the values of one page. Those of a huge page
 // are no other's.
@@ -46,7 +46,7 @@ func (p *betweens) of(before, after []byte) *between {
 
 // oneBetween gives the one that is equal and kept already, or keeps a new one.
 func oneBetween(text []byte, cut uint32) *between {
-	return keptBetween.once(maphash.Bytes(keptBetween.seed, text)+uint64(cut),
+	return keptBetween.Once(maphash.Bytes(keptSeed, text)+uint64(cut),
 		func(before *between) bool { return before.cut == cut && before.text == string(text) },
 		func() *between { return &between{string(text), cut} })
 }

@@ -8,73 +8,71 @@ import (
 	"weak"
 )
 
-// keeper keeps equal ones of something once, for as long as any shape or table has
-// one: replicas of one kind have most of theirs in common. What is kept never
-// changes. It is safe for concurrent use.
-type keeper[T any] struct {
-	seed maphash.Seed
-
+// Keeper keeps equal values once, for as long as anybody has one: replicas of one
+// kind have most of theirs in common. What is kept never changes. The zero value is
+// ready for use, and safe for concurrent use.
+type Keeper[K comparable, V any] struct {
 	mu sync.Mutex
-	of map[uint64]weak.Pointer[T]
+	of map[K]weak.Pointer[V]
 }
 
-func newKeeper[T any]() keeper[T] {
-	return keeper[T]{seed: maphash.MakeSeed(), of: make(map[uint64]weak.Pointer[T])}
-}
-
-// once gives the one with that sum that is the same and kept already, or keeps what
-// is built.
-func (k *keeper[T]) once(sum uint64, same func(*T) bool, build func() *T) *T {
+// Once returns the value that is kept for the key, or keeps the one that is built. Same
+// reports whether a value is the one that is meant, where keys are hashes; nil is for
+// keys that say it.
+func (k *Keeper[K, V]) Once(key K, same func(*V) bool, build func() *V) *V {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if before := k.of[sum].Value(); before != nil && same(before) {
+	if before := k.of[key].Value(); before != nil && (same == nil || same(before)) {
 		return before
 	}
 	mine := build()
 	pointer := weak.Make(mine)
-	k.of[sum] = pointer
-	runtime.AddCleanup(mine, k.forget, gone[T]{sum, pointer})
+	if k.of == nil {
+		k.of = make(map[K]weak.Pointer[V])
+	}
+	k.of[key] = pointer
+	runtime.AddCleanup(mine, k.forget, gone[K, V]{key, pointer})
 	return mine
 }
 
-// gone is one that nobody has any more.
-type gone[T any] struct {
-	sum     uint64
-	pointer weak.Pointer[T]
+// gone is a value that nobody has any more.
+type gone[K comparable, V any] struct {
+	key     K
+	pointer weak.Pointer[V]
 }
 
-// forget takes one out, unless another has taken its place.
-func (k *keeper[T]) forget(g gone[T]) {
+// forget takes a value out, unless another has taken its place.
+func (k *Keeper[K, V]) forget(g gone[K, V]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.of[g.sum] == g.pointer {
-		delete(k.of, g.sum)
+	if k.of[g.key] == g.pointer {
+		delete(k.of, g.key)
 	}
 }
 
 // kept keeps equal lists once.
-type kept[T comparable] struct{ keeper[[]T] }
+type kept[T comparable] struct{ Keeper[uint64, []T] }
 
 // keptLines and the others are those of all shapes.
 //
 //nolint:gochecknoglobals // memory only; it says nothing of any replica.
 var (
-	keptLines     = newKept[line]()
-	keptNumbers   = newKept[uint32]()
-	keptFamilies  = newKept[Family]()
-	keptConstants = newKept[constant]()
-	keptWatched   = newKept[watched]()
-)
+	keptSeed = maphash.MakeSeed()
 
-func newKept[T comparable]() *kept[T] { return &kept[T]{newKeeper[[]T]()} }
+	keptLines     kept[line]
+	keptNumbers   kept[uint32]
+	keptFamilies  kept[Family]
+	keptConstants kept[constant]
+	keptWatched   kept[watched]
+)
 
 // once gives the list that is equal and kept already, or keeps this one, which must
 // not change any more.
 func (k *kept[T]) once(list []T) *[]T {
 	var h maphash.Hash
-	h.SetSeed(k.seed)
+	h.SetSeed(keptSeed)
 	for _, one := range list {
 		maphash.WriteComparable(&h, one)
 	}
-	return k.keeper.once(h.Sum64(), func(before *[]T) bool { return slices.Equal(*before, list) }, func() *[]T { return &list })
+	return k.Once(h.Sum64(), func(before *[]T) bool { return slices.Equal(*before, list) }, func() *[]T { return &list })
 }

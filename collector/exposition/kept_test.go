@@ -10,7 +10,7 @@ import (
 
 func TestEqualListsAreKeptOnceAndNoLongerThanTheirShapes(t *testing.T) {
 	t.Parallel()
-	k := newKept[line]()
+	k := &kept[line]{}
 	list := func(end uint32) []line { return []line{{end: 1, cut: 1}, {end: end, cut: 2, first: 7}} }
 	size := func() int {
 		k.mu.Lock()
