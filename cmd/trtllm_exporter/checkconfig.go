@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/alecthomas/kingpin/v2"
@@ -21,56 +19,20 @@ func declareCheckConfig(app *kingpin.Application, out *output) (string, func() e
 }
 
 // checkConfig does what a start does, without asking anybody: what is built from
-// the file, such as certificates, is checked too, also when the file has other
-// mistakes, so that one run reports all of them.
+// the file, such as certificates, is checked too.
 func checkConfig(out *output, file string) error {
-	f, err := config.Inspect(file)
-	if f == nil {
+	f, err := config.Load(file)
+	if err != nil {
 		return err
 	}
 	if f.Sharding.Index == nil {
-		// A start gets the index from --sharding.index; any does for a check. What is
-		// wrong with the total is among the mistakes.
+		// A start gets the index from --sharding.index; any does for a check.
 		_ = f.Sharding.Place("0")
 	}
-	if built := buildable(f, err); built != nil {
-		err = errors.Join(err, fmt.Errorf("%s: %w", file, built))
+	if err := collector.Check(f); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	if err == nil {
-		return summarise(out.stdout, file, f, warnings(file, f))
-	}
-	// Who fixes mistakes wants to hear of these as well, and not at the next run.
-	mistakes := err.Error()
-	for _, warning := range warnings(file, f) {
-		place, _, _ := strings.Cut(strings.TrimPrefix(warning, file+": "), ": ")
-		if !strings.Contains(mistakes, " "+place+": ") {
-			err = errors.Join(err, errors.New("warning: "+warning))
-		}
-	}
-	return err
-}
-
-// buildable says what keeps the pools from being built, but for pools of which a
-// file was reported already: it would be reported twice.
-func buildable(f *config.File, reported error) error {
-	left := *f
-	left.Pools = nil
-	for i := range f.Pools {
-		if reported == nil || !namesAFileOf(reported.Error(), i) {
-			left.Pools = append(left.Pools, f.Pools[i])
-		}
-	}
-	return collector.Check(&left)
-}
-
-// namesAFileOf says whether a line of a message is about a file that a pool names.
-func namesAFileOf(message string, pool int) bool {
-	for line := range strings.Lines(message) {
-		if strings.Contains(line, fmt.Sprintf("pools[%d].", pool)) && strings.Contains(line, "_file: ") {
-			return true
-		}
-	}
-	return false
+	return summarise(out.stdout, file, f, warnings(file, f))
 }
 
 // summarise says what a good file holds, and what may not be meant.

@@ -187,8 +187,5 @@ func (e *exporter) apply(next *config.File) error {
 		return err
 	}
 	e.current.Store(next)
-	for _, warning := range next.Warnings() {
-		e.logger.Warn("Old key in the configuration", "warning", warning)
-	}
 	return nil
 }

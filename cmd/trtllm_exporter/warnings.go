@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 
 	"github.com/prometheus/common/model"
 	"gopkg.in/yaml.v3"
@@ -14,7 +13,7 @@ import (
 
 // warnings say, one line each, what of a good file may not be meant.
 func warnings(file string, f *config.File) []string {
-	all := slices.Clone(f.Warnings())
+	var all []string
 	text, err := os.ReadFile(file)
 	var doc yaml.Node
 	if err == nil && yaml.Unmarshal(text, &doc) == nil {

@@ -16,17 +16,11 @@ import (
 // of keys and stops at the first that is not about types.
 type checker struct {
 	problems problems
-	// What is understood and should be written otherwise.
-	warnings problems
 	// The line of every key, by its path.
 	lines map[string]int
 	// What was walked, and whether it fits: a node that several aliases repeat is
 	// walked once.
 	seen map[visit]bool
-	// The keys, values and entries in which a mistake was found.
-	bad map[*yaml.Node]bool
-	// How many merges are walked within each other.
-	merges int
 }
 
 // visit is one node read as one type.
@@ -37,17 +31,13 @@ type visit struct {
 	into string
 }
 
-// maxMerges bounds how many mappings may merge each other in a row; types bound all else.
-const maxMerges = 64
-
 // wrong notes a mistake in a key, value or entry.
 func (c *checker) wrong(n *yaml.Node, format string, args ...any) {
-	c.bad[n] = true
-	c.problems.add(n.Line, format, args...)
+	c.problems = append(c.problems, problem{line: n.Line, text: fmt.Sprintf(format, args...)})
 }
 
 func newChecker() *checker {
-	return &checker{lines: map[string]int{}, seen: map[visit]bool{}, bad: map[*yaml.Node]bool{}}
+	return &checker{lines: map[string]int{}, seen: map[visit]bool{}}
 }
 
 // walk checks that node fits type t and reports whether it does.
@@ -57,12 +47,16 @@ func (c *checker) walk(n *yaml.Node, t reflect.Type, path string) bool {
 		c.lines[path] = n.Line
 	}
 	t = shapeOf(t)
-	at := visit{n, t, ""}
+	return c.once(visit{n, t, ""}, func() bool { return c.fits(n, t, path) })
+}
+
+// once checks what was not visited before, and reports whether it fits.
+func (c *checker) once(at visit, check func() bool) bool {
 	if fits, seen := c.seen[at]; seen {
 		return fits
 	}
 	c.seen[at] = true
-	c.seen[at] = c.fits(n, t, path)
+	c.seen[at] = check()
 	return c.seen[at]
 }
 

@@ -31,8 +31,6 @@ type File struct {
 	Sharding   Sharding          `yaml:"sharding"`
 	Pools      []Pool            `yaml:"pools"`
 	Exposition exposition.Config `yaml:"exposition"`
-
-	warnings []string
 }
 
 // DefaultFile is a document that sets no key.
@@ -47,10 +45,6 @@ func (f *File) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*plain)(f))
 }
 
-// Warnings says, one line each, what the document should write otherwise although
-// it is still understood.
-func (f *File) Warnings() []string { return f.warnings }
-
 // Resolve gives every pool the interval and timeout that it does not set
 // itself. Call it once, after decoding and before Validate.
 func (f *File) Resolve() {
@@ -61,11 +55,7 @@ func (f *File) Resolve() {
 
 // Load reads and checks the document in a file. Relative file names in it start
 // at the folder of the file. The error has one line per mistake.
-func Load(path string) (*File, error) { return whole(Inspect(path)) }
-
-// Inspect is Load, and also gives what is left of a document that has mistakes,
-// nil if nothing can be read: to look for further mistakes, not to be run.
-func Inspect(path string) (*File, error) {
+func Load(path string) (*File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w; name a readable file with --config.file", err)
@@ -75,23 +65,13 @@ func Inspect(path string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration %s: %w", path, err)
 	}
-	return inspect(path, text)
-}
-
-// whole gives a document only if it has no mistake.
-func whole(f *File, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return f, nil
+	return Parse(path, text)
 }
 
 // Parse reads and checks a document; name is put in front of every error, and
-// relative file names in the document start at its folder.
-func Parse(name string, text []byte) (*File, error) { return whole(inspect(name, text)) }
-
-// inspect is Parse, and also gives what is left of a document that has mistakes.
-func inspect(name string, text []byte) (*File, error) {
+// relative file names in the document start at its folder. What is wrong between
+// keys is looked for when each key is right.
+func Parse(name string, text []byte) (*File, error) {
 	if len(text) > maxFileSize {
 		return nil, fmt.Errorf("%s: the file is larger than %d MiB; move targets to file_sd_configs", name, maxFileSize>>20)
 	}
@@ -104,16 +84,21 @@ func inspect(name string, text []byte) (*File, error) {
 		return nil, err
 	}
 	check := newChecker()
-	check.walk(root, reflect.TypeFor[File](), "")
-	if len(check.problems) > 0 {
-		left, more := check.rest(name, root)
-		return left, append(check.problems, more...).err(name)
+	if !check.walk(root, reflect.TypeFor[File](), "") {
+		return nil, check.problems.err(name)
 	}
-	f, err := check.file(name, root)
-	if err != nil {
-		return nil, err
+	f := &File{}
+	if err := root.Decode(f); err != nil {
+		return nil, problems{syntaxProblem(err, "")}.err(name)
 	}
-	return f, locate(f.Validate(), check.lines).err(name)
+	f.Resolve()
+	for i := range f.Pools {
+		f.Pools[i].setDirectory(filepath.Dir(name))
+	}
+	if found := locate(f.Validate(), check.lines); len(found) > 0 {
+		return nil, found.err(name)
+	}
+	return f, nil
 }
 
 // tree parses the one document of the text.
@@ -134,19 +119,4 @@ func tree(name string, text []byte) (*yaml.Node, error) {
 		return nil, problems{syntaxProblem(err, string(text))}.err(name)
 	}
 	return nil, problems{{line: second.Line, text: "a second document starts here; put everything into one and remove the line ---"}}.err(name)
-}
-
-// file fills a File. The checker is the one judge of keys and types: it walked
-// everything that is decoded here and let each type read its part already.
-func (c *checker) file(name string, root *yaml.Node) (*File, error) {
-	f := &File{}
-	if err := root.Decode(f); err != nil {
-		return nil, problems{syntaxProblem(err, "")}.err(name)
-	}
-	f.warnings = c.warnings.lines(name)
-	f.Resolve()
-	for i := range f.Pools {
-		f.Pools[i].setDirectory(filepath.Dir(name))
-	}
-	return f, nil
 }

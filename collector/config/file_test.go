@@ -118,45 +118,6 @@ func TestRelativeFilesStartAtTheFolderOfTheDocument(t *testing.T) {
 	require.Equal(t, filepath.Join("testdata", "files", "password"), f.Pools[0].HTTP.BasicAuth.PasswordFile)
 }
 
-func TestAnOldNameOfAKeyIsReadAndWarnedAbout(t *testing.T) {
-	f, err := config.Load("testdata/good/probe_old_name.yml")
-	require.NoError(t, err)
-	require.True(t, f.Pools[0].Canary.Enabled)
-	require.Equal(t, model.Duration(10*time.Second), f.Pools[0].Canary.Interval)
-	require.Equal(t, []string{`testdata/good/probe_old_name.yml: line 5: key "probe" in pools[0] is now called "canary"; rename it`}, f.Warnings())
-
-	f, err = config.Load("testdata/good/canary_interval.yml")
-	require.NoError(t, err)
-	require.Empty(t, f.Warnings())
-}
-
-func TestAValueMayBeTheOldNameOfAKey(t *testing.T) {
-	f, err := config.Parse("config.yml", []byte(`
-pools:
-  - pool_id: probe
-    static_configs: [ { targets: ["a:8002"] } ]
-`))
-	require.NoError(t, err)
-	require.Equal(t, "probe", f.Pools[0].PoolID)
-	require.Empty(t, f.Warnings())
-}
-
-func TestAnOldNameThatSeveralPoolsShareIsWarnedAboutOnce(t *testing.T) {
-	f, err := config.Parse("config.yml", []byte(`
-pools:
-  - &first
-    pool_id: llama
-    probe: { enabled: true }
-    static_configs: [ { targets: ["a:8002"] } ]
-  - <<: *first
-    pool_id: mixtral
-`))
-	require.NoError(t, err)
-	require.True(t, f.Pools[0].Canary.Enabled)
-	require.True(t, f.Pools[1].Canary.Enabled)
-	require.Equal(t, []string{`config.yml: line 5: key "probe" in pools[0] is now called "canary"; rename it`}, f.Warnings())
-}
-
 func TestMistakesInWhatSeveralPoolsMergeAreFoundWhereTheyAre(t *testing.T) {
 	_, err := config.Parse("config.yml", []byte(`
 pools:

@@ -56,9 +56,7 @@ func FuzzParse(f *testing.F) {
 			require.NotEmpty(t, err.Error())
 			return
 		}
-		if len(first.Warnings()) == 0 {
-			require.NoError(t, strict(text))
-		}
+		require.NoError(t, strict(text))
 		printed := first.String()
 		second, err := config.Parse("config.yml", []byte(printed))
 		require.NoError(t, err, printed)

@@ -18,16 +18,14 @@ type keySet struct {
 	fields map[string]reflect.Type
 	// The keys in the order of their struct.
 	order []string
-	// Today's names of keys that are still accepted under an old one.
-	renamed map[string]string
 	// The type of all other values, nil when no other key is allowed.
 	rest reflect.Type
 }
 
 // keysOf reads the keys of a struct type off its yaml tags, those of inlined
-// structs included; tag was holds the old name of a key.
+// structs included.
 func keysOf(t reflect.Type) *keySet {
-	set := &keySet{fields: map[string]reflect.Type{}, renamed: map[string]string{}}
+	set := &keySet{fields: map[string]reflect.Type{}}
 	set.collect(t)
 	return set
 }
@@ -50,9 +48,6 @@ func (k *keySet) collect(t reflect.Type) {
 				k.order = append(k.order, name)
 			}
 			k.fields[name] = f.Type
-			if old, was := f.Tag.Lookup("was"); was {
-				k.renamed[old] = name
-			}
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 // walkPairs checks the keys and values of a mapping with fixed keys.
 func (c *checker) walkPairs(n *yaml.Node, t reflect.Type, path string) bool {
 	keys := keysOf(t)
-	c.rename(n, keys, path)
 	return c.walkEntries(n, t, path, func(key *yaml.Node, set map[string]int) reflect.Type { return c.field(key, keys, set, path) })
 }
 
@@ -45,7 +44,7 @@ func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path s
 		// The decoder would read another name here than the one that is checked.
 		c.wrong(key, "a key in %s must be plain text; write it without alias (*), tag (!) or brackets", place(path))
 		return nil
-	case c.twice(key, set, path), keys.renamed[key.Value] != "":
+	case c.twice(key, set, path):
 		return nil
 	case known:
 		return field
@@ -53,34 +52,6 @@ func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path s
 		c.wrong(key, "unknown key %q in %s%s", key.Value, place(path), hint(key.Value, path, keys))
 	}
 	return keys.rest
-}
-
-// rename gives keys that are written under an old name today's, the only one that
-// the decoder knows. One that is set under both is wrong, and keeps the old one.
-func (c *checker) rename(n *yaml.Node, keys *keySet, path string) {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key := n.Content[i]
-		now, old := keys.renamed[key.Value]
-		if !old || key.Kind != yaml.ScalarNode {
-			continue
-		}
-		if line := keyLine(n, now); line > 0 {
-			c.wrong(key, "key %q in %s is the old name of %q, which is set on line %d; remove one of the two", key.Value, place(path), now, line)
-			continue
-		}
-		c.warnings.add(key.Line, "key %q in %s is now called %q; rename it", key.Value, place(path), now)
-		key.Value = now
-	}
-}
-
-// keyLine is the line of a key of a mapping, 0 if it is not set.
-func keyLine(n *yaml.Node, name string) int {
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		if n.Content[i].Value == name {
-			return n.Content[i].Line
-		}
-	}
-	return 0
 }
 
 // twice says whether a mapping already has a key; set holds the lines of its keys.
@@ -98,37 +69,22 @@ func (c *checker) twice(key *yaml.Node, set map[string]int, path string) bool {
 // One that is merged there several times is walked once.
 func (c *checker) walkMerge(n *yaml.Node, t reflect.Type, path string) bool {
 	n = resolve(n)
-	at := visit{n, t, path}
-	fits, seen := c.seen[at]
-	switch {
-	case seen:
-		return fits
-	case c.merges == maxMerges:
-		c.wrong(n, "%s: nested too deeply", place(path))
-		return false
-	}
-	c.seen[at] = true
-	c.merges++
-	c.seen[at] = c.merged(n, t, path)
-	c.merges--
-	return c.seen[at]
-}
-
-func (c *checker) merged(n *yaml.Node, t reflect.Type, path string) bool {
-	switch {
-	case n.Kind == yaml.SequenceNode:
-		ok := true
-		for _, item := range n.Content {
-			ok = c.walkMerge(item, t, path) && ok
+	return c.once(visit{n, t, path}, func() bool {
+		switch {
+		case n.Kind == yaml.SequenceNode:
+			ok := true
+			for _, item := range n.Content {
+				ok = c.walkMerge(item, t, path) && ok
+			}
+			return ok
+		case n.Kind != yaml.MappingNode:
+			c.wrong(n, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
+			return false
+		case t.Kind() == reflect.Map:
+			return c.walkMap(n, t, path)
 		}
-		return ok
-	case n.Kind != yaml.MappingNode:
-		c.wrong(n, "%s: a merge key (<<) takes a mapping, not %s", place(path), kindWord(n))
-		return false
-	case t.Kind() == reflect.Map:
-		return c.walkMap(n, t, path)
-	}
-	return c.walkPairs(n, t, path)
+		return c.walkPairs(n, t, path)
+	})
 }
 
 // walkMap checks a mapping whose keys the operator chooses.

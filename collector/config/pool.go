@@ -51,7 +51,7 @@ type Pool struct {
 	// away from every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
 	// Canary says whether and how the canary asks the replicas.
-	Canary canary.Config `yaml:"canary" was:"probe"`
+	Canary canary.Config `yaml:"canary"`
 
 	// Discovery holds the sources of targets: static_configs and the like.
 	Discovery discovery.Config `yaml:",inline"`

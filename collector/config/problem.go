@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // faults are what is wrong with some keys, each of which its message begins with.
@@ -29,10 +28,6 @@ type problem struct {
 // problems collects the mistakes of one document.
 type problems []problem
 
-func (p *problems) add(line int, format string, args ...any) {
-	*p = append(*p, problem{line: line, text: fmt.Sprintf(format, args...)})
-}
-
 // err joins the problems in the order of their lines, one line of text each,
 // or returns nil when there is none.
 func (p problems) err(name string) error {
@@ -46,15 +41,6 @@ func (p problems) err(name string) error {
 		errs = append(errs, &mistake{text: where + ": " + oneLine(one.text), cause: one.cause})
 	}
 	return errors.Join(errs...)
-}
-
-// lines are the problems in the order of the document's, as text.
-func (p problems) lines(name string) []string {
-	joined := p.err(name)
-	if joined == nil {
-		return nil
-	}
-	return strings.Split(joined.Error(), "\n")
 }
 
 // mistake is a problem as an error.
