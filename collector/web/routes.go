@@ -84,22 +84,11 @@ func (s *Server) dispatch(w *answer, r *http.Request, found *route) {
 		say(w, http.StatusForbidden, closedPath)
 		return
 	}
-	if !found.gated {
-		found.serve(w, r)
+	if found.gated {
+		s.gated(w, r, found.serve)
 		return
 	}
-	t := s.gate.enter(r.Context())
-	if t == nil {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, "Too many requests at once; try again in a second", http.StatusServiceUnavailable)
-		return
-	}
-	defer t.leave()
-	w.ticket = t
 	found.serve(w, r)
-	if r.Method != http.MethodHead && w.Header().Get("Content-Length") != "" {
-		w.flush()
-	}
 }
 
 // finish counts the answer. A panic other than the wanted abort is logged, and
@@ -137,9 +126,9 @@ func isAbort(bug any) bool {
 type answer struct {
 	http.ResponseWriter
 
-	ticket *ticket
+	// pass is that of a gated route.
+	pass   *pass
 	status int
-	wrote  bool
 	err    error
 }
 
@@ -161,11 +150,10 @@ func (a *answer) WriteHeader(status int) {
 
 // Write notes that only writing is left, and the first failure.
 func (a *answer) Write(p []byte) (int, error) {
-	if a.ticket != nil && !a.wrote {
-		a.wrote = true
+	if a.pass != nil {
 		// An answer without a length is one that is small.
 		length, _ := strconv.ParseInt(a.Header().Get("Content-Length"), 10, 64)
-		a.ticket.writing(length, a.cut)
+		a.pass.write(length, a.cut)
 	}
 	if a.status == 0 {
 		a.status = http.StatusOK
