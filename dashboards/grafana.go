@@ -66,12 +66,6 @@ type Variable struct {
 	Hide       int            `json:"hide"`
 }
 
-// VariableQuery is the query of a variable whose values come from Prometheus.
-type VariableQuery struct {
-	Query string `json:"query"`
-	RefID string `json:"refId"`
-}
-
 // Datasource names where queries go; here always the variable.
 type Datasource struct {
 	Type string `json:"type"`
@@ -86,6 +80,9 @@ type Grid struct {
 	Y int `json:"y"`
 }
 
+// Options are what only one type of panel has, by Grafana's names.
+type Options map[string]any
+
 // Panel is one panel, or the head of a row.
 type Panel struct {
 	ID              int              `json:"id"`
@@ -96,7 +93,7 @@ type Panel struct {
 	Datasource      *Datasource      `json:"datasource,omitempty"`
 	Targets         []Target         `json:"targets,omitempty"`
 	FieldConfig     *FieldConfig     `json:"fieldConfig,omitempty"`
-	Options         any              `json:"options,omitempty"`
+	Options         Options          `json:"options,omitempty"`
 	Transformations []Transformation `json:"transformations,omitempty"`
 	Interval        string           `json:"interval,omitempty"`
 	Collapsed       *bool            `json:"collapsed,omitempty"`
@@ -168,44 +165,21 @@ type Outcome struct {
 
 // FieldLook is what panel types add to a field.
 type FieldLook struct {
-	DrawStyle         string       `json:"drawStyle,omitempty"`
-	LineInterpolation string       `json:"lineInterpolation,omitempty"`
-	LineWidth         *int         `json:"lineWidth,omitempty"`
-	FillOpacity       *int         `json:"fillOpacity,omitempty"`
-	GradientMode      string       `json:"gradientMode,omitempty"`
-	ShowPoints        string       `json:"showPoints,omitempty"`
-	SpanNulls         *bool        `json:"spanNulls,omitempty"`
-	Stacking          *Stacking    `json:"stacking,omitempty"`
-	ThresholdsStyle   *Style       `json:"thresholdsStyle,omitempty"`
-	AxisSoftMin       *float64     `json:"axisSoftMin,omitempty"`
-	AxisSoftMax       *float64     `json:"axisSoftMax,omitempty"`
-	Align             string       `json:"align,omitempty"`
-	MinWidth          int          `json:"minWidth,omitempty"`
-	CellOptions       *CellOptions `json:"cellOptions,omitempty"`
-	Filterable        *bool        `json:"filterable,omitempty"`
-}
-
-// Stacking is how series are stacked.
-type Stacking struct {
-	Mode  string `json:"mode"`
-	Group string `json:"group"`
-}
-
-// Style is how thresholds are drawn.
-type Style struct {
-	Mode string `json:"mode"`
-}
-
-// CellOptions is how a cell of a table looks.
-type CellOptions struct {
-	Type string `json:"type"`
-	Mode string `json:"mode,omitempty"`
-}
-
-// LineStyle is how a line is drawn; dashes and gaps are in pixels.
-type LineStyle struct {
-	Fill string `json:"fill"`
-	Dash []int  `json:"dash"`
+	DrawStyle         string   `json:"drawStyle,omitempty"`
+	LineInterpolation string   `json:"lineInterpolation,omitempty"`
+	LineWidth         *int     `json:"lineWidth,omitempty"`
+	FillOpacity       *int     `json:"fillOpacity,omitempty"`
+	GradientMode      string   `json:"gradientMode,omitempty"`
+	ShowPoints        string   `json:"showPoints,omitempty"`
+	SpanNulls         *bool    `json:"spanNulls,omitempty"`
+	Stacking          Options  `json:"stacking,omitempty"`
+	ThresholdsStyle   Options  `json:"thresholdsStyle,omitempty"`
+	AxisSoftMin       *float64 `json:"axisSoftMin,omitempty"`
+	AxisSoftMax       *float64 `json:"axisSoftMax,omitempty"`
+	Align             string   `json:"align,omitempty"`
+	MinWidth          int      `json:"minWidth,omitempty"`
+	CellOptions       Options  `json:"cellOptions,omitempty"`
+	Filterable        *bool    `json:"filterable,omitempty"`
 }
 
 // Override changes some fields.
@@ -228,6 +202,6 @@ type Property struct {
 
 // Transformation changes what queries returned.
 type Transformation struct {
-	ID      string         `json:"id"`
-	Options map[string]any `json:"options"`
+	ID      string  `json:"id"`
+	Options Options `json:"options"`
 }

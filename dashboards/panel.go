@@ -28,7 +28,7 @@ func panel(kind, title, description, unit string, queries []query) Panel {
 }
 
 // dress gives a panel its looks.
-func (p *Panel) dress(looks []look) {
+func (p *Panel) dress(looks ...look) {
 	for _, l := range looks {
 		l(p)
 	}
@@ -37,16 +37,13 @@ func (p *Panel) dress(looks []look) {
 // graph draws lines over time.
 func graph(title, description, unit string, queries []query, looks ...look) Panel {
 	p := panel("timeseries", title, description, unit, queries)
-	p.Options = GraphOptions{
-		Legend:  Legend{Calcs: []string{"lastNotNull", "max"}, DisplayMode: "table", Placement: "bottom", ShowLegend: true},
-		Tooltip: Tooltip{Mode: "multi", Sort: "desc"},
-	}
+	p.Options = Options{"legend": legend("table", "lastNotNull", "max"), "tooltip": Options{"mode": "multi", "sort": "desc"}}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "palette-classic"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.FieldConfig.Defaults.Custom = &FieldLook{
 		DrawStyle: "line", LineInterpolation: "linear", LineWidth: new(1), FillOpacity: new(8), ShowPoints: "never", SpanNulls: new(false),
 	}
-	p.dress(looks)
+	p.dress(looks...)
 	boundsAsLines(&p)
 	return p
 }
@@ -54,28 +51,28 @@ func graph(title, description, unit string, queries []query, looks ...look) Pane
 // stat shows one number.
 func stat(title, description, unit string, q query, looks ...look) Panel {
 	p := panel("stat", title, description, unit, []query{q})
-	p.Options = StatOptions{
-		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, ColorMode: "value", GraphMode: "none", JustifyMode: "auto",
-		Orientation: "auto", TextMode: "auto", WideLayout: true,
+	p.Options = Options{
+		"reduceOptions": last(), "colorMode": "value", "graphMode": "none", "justifyMode": "auto",
+		"orientation": "auto", "textMode": "auto", "wideLayout": true,
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	p.dress(looks)
+	p.dress(looks...)
 	return p
 }
 
 // bars shows one bar for each series.
 func bars(title, description, unit string, q query, looks ...look) Panel {
 	p := panel("bargauge", title, description, unit, []query{q})
-	p.Options = BarOptions{
-		ReduceOptions: Reduce{Calcs: []string{"lastNotNull"}}, DisplayMode: "basic", Orientation: "horizontal", ValueMode: "color",
-		ShowUnfilled: true, MinVizHeight: 16, MaxVizHeight: 48, MinVizWidth: 8, NamePlacement: "auto", Sizing: "manual",
-		Text: Sizes{TitleSize: 13, ValueSize: 16},
+	p.Options = Options{
+		"reduceOptions": last(), "displayMode": "basic", "orientation": "horizontal", "valueMode": "color",
+		"showUnfilled": true, "minVizHeight": 16, "maxVizHeight": 48, "minVizWidth": 8, "namePlacement": "auto", "sizing": "manual",
+		"text": Options{"titleSize": 13, "valueSize": 16},
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Min = new(0.0)
 	p.Targets[0].Instant, p.Targets[0].Range = true, false
-	p.dress(looks)
+	p.dress(looks...)
 	return p
 }
 
@@ -83,10 +80,10 @@ func bars(title, description, unit string, q query, looks ...look) Panel {
 func heatmap(title, description, unit, expr string) Panel {
 	p := panel("heatmap", title, description, unit, []query{{expr, "{{le}}"}})
 	p.Targets[0].Format = "heatmap"
-	p.Options = HeatOptions{
-		CellGap: 1, Color: HeatColor{Mode: "scheme", Scheme: "Oranges", Steps: 64}, FilterValues: HeatFilter{LE: 1e-9},
-		YAxis: HeatAxis{Unit: unit}, RowsFrame: HeatLayout{Layout: "auto"}, Legend: HeatLegend{Show: true},
-		Tooltip: HeatTooltip{Mode: "single", YHistogram: true}, CellValues: HeatCellUnit{Unit: "reqps"},
+	p.Options = Options{
+		"calculate": false, "cellGap": 1, "color": Options{"mode": "scheme", "scheme": "Oranges", "steps": 64}, "filterValues": Options{"le": 1e-9},
+		"yAxis": Options{"unit": unit}, "rowsFrame": Options{"layout": "auto"}, "legend": Options{"show": true},
+		"tooltip": Options{"mode": "single", "yHistogram": true}, "cellValues": Options{"unit": "reqps"},
 	}
 	p.Interval = "15s"
 	return p
@@ -95,9 +92,9 @@ func heatmap(title, description, unit, expr string) Panel {
 // timeline shows states over time; values are the indices of the states.
 func timeline(title, description string, q query, states []Outcome) Panel {
 	p := panel("state-timeline", title, description, "none", []query{q})
-	p.Options = TimelineOptions{
-		MergeValues: true, ShowValue: "auto", AlignValue: "left", RowHeight: 0.85,
-		Legend: Legend{Calcs: []string{}, DisplayMode: "list", Placement: "bottom", ShowLegend: true}, Tooltip: Tooltip{Mode: "single", Sort: "none"},
+	p.Options = Options{
+		"mergeValues": true, "showValue": "auto", "alignValue": "left", "rowHeight": 0.85,
+		"legend": legend("list"), "tooltip": Options{"mode": "single", "sort": "none"},
 	}
 	p.FieldConfig.Defaults.Color = &Color{Mode: "thresholds"}
 	p.FieldConfig.Defaults.Custom = &FieldLook{FillOpacity: new(85), LineWidth: new(0), SpanNulls: new(false)}
@@ -105,6 +102,14 @@ func timeline(title, description string, q query, states []Outcome) Panel {
 	mapped(states)(&p)
 	return p
 }
+
+// legend is one below a panel, with what is computed of each series.
+func legend(mode string, calcs ...string) Options {
+	return Options{"calcs": append([]string{}, calcs...), "displayMode": mode, "placement": "bottom", "showLegend": true}
+}
+
+// last shows the last value of each series.
+func last() Options { return Options{"calcs": []string{"lastNotNull"}, "fields": "", "values": false} }
 
 // mapped gives the values 0, 1, 2... texts and colors.
 func mapped(states []Outcome) look {
@@ -145,11 +150,11 @@ func levels(base string, pairs ...any) look {
 }
 
 // lines draws the levels of a graph as lines.
-func lines(p *Panel) { p.FieldConfig.Defaults.Custom.ThresholdsStyle = &Style{Mode: "dashed"} }
+func lines(p *Panel) { p.FieldConfig.Defaults.Custom.ThresholdsStyle = Options{"mode": "dashed"} }
 
 // stacked puts series on top of each other.
 func stacked(p *Panel) {
-	p.FieldConfig.Defaults.Custom.Stacking = &Stacking{Mode: "normal", Group: "A"}
+	p.FieldConfig.Defaults.Custom.Stacking = Options{"mode": "normal", "group": "A"}
 	p.FieldConfig.Defaults.Custom.FillOpacity = new(40)
 }
 
@@ -165,10 +170,7 @@ func fromOnePercent(p *Panel) { p.FieldConfig.Defaults.Custom.AxisSoftMax = new(
 
 // namesOnTop writes names above bars, where there is room for all of them.
 func namesOnTop(p *Panel) {
-	if o, ok := p.Options.(BarOptions); ok {
-		o.NamePlacement, o.Text = "top", Sizes{TitleSize: 11, ValueSize: 14}
-		p.Options = o
-	}
+	p.Options["namePlacement"], p.Options["text"] = "top", Options{"titleSize": 11, "valueSize": 14}
 }
 
 // bound finds the legends of what is no measurement, but a bound, limit or
@@ -186,7 +188,7 @@ func boundsAsLines(p *Panel) {
 			Matcher: Matcher{ID: "byFrameRefID", Options: q.RefID},
 			Properties: []Property{
 				{ID: "custom.fillOpacity", Value: 0},
-				{ID: "custom.lineStyle", Value: LineStyle{Fill: "dash", Dash: []int{6, 6}}},
+				{ID: "custom.lineStyle", Value: Options{"fill": "dash", "dash": []int{6, 6}}},
 			},
 		})
 	}
@@ -202,17 +204,9 @@ func decimals(n int) look { return func(p *Panel) { p.FieldConfig.Defaults.Decim
 
 // trend draws the recent course behind a stat.
 func trend(p *Panel) {
-	if o, ok := p.Options.(StatOptions); ok {
-		o.GraphMode = "area"
-		p.Targets[0].Instant, p.Targets[0].Range = false, true
-		p.Options = o
-	}
+	p.Options["graphMode"] = "area"
+	p.Targets[0].Instant, p.Targets[0].Range = false, true
 }
 
 // filled colors the whole of a stat.
-func filled(p *Panel) {
-	if o, ok := p.Options.(StatOptions); ok {
-		o.ColorMode = "background"
-		p.Options = o
-	}
-}
+func filled(p *Panel) { p.Options["colorMode"] = "background" }

@@ -43,47 +43,37 @@ func ofPoolModels(by, name string) histogram {
 	return h
 }
 
-// ofPoolParts is a recorded histogram of the models that a Triton is made of.
-func ofPoolParts(name string) histogram {
-	of := func(suffix string, matchers ...string) string {
-		return fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(ofPool, matchers))
-	}
-	const by = "pool_id, model"
+// newHistogram is a histogram by labels, of what sums its series: by other labels, of one
+// of its suffixes, with matchers more.
+func newHistogram(by, legend string, sum func(by, suffix string, matchers ...string) string) histogram {
 	h := histogram{
-		by: by, legend: "{{pool_id}} {{model}}", mean: total(by, of("_sum")) + " / (" + total(by, of("_count")) + " > 0)",
-		buckets: func(matchers ...string) string { return "sum by (le, " + by + ") (" + of("_bucket", matchers...) + ")" },
+		by: by, legend: legend, mean: sum(by, "_sum") + " / (" + sum(by, "_count") + " > 0)",
+		buckets: func(matchers ...string) string { return sum("le, "+by, "_bucket", matchers...) },
 	}
 	h.highest = h.ended("max")
 	return h
+}
+
+// ofPoolParts is a recorded histogram of the models that a Triton is made of.
+func ofPoolParts(name string) histogram {
+	return newHistogram("pool_id, model", "{{pool_id}} {{model}}", func(by, suffix string, matchers ...string) string {
+		return total(by, fmt.Sprintf("pool_part:llm_server_model_%s%s:rate5m{%s}", name, suffix, with(ofPool, matchers)))
+	})
 }
 
 // ofOneReplica is a histogram of replicas as they expose it; series are what it is
 // of.
 func ofOneReplica(series, name string) histogram {
-	const by = "pool_id, replica_id"
-	sum := func(labels, suffix string, matchers ...string) string {
-		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", labels, union(series, labels), rate("llm_server_"+name+suffix, matchers...))
-	}
-	h := histogram{
-		by: by, legend: "{{pool_id}} / {{replica_id}}", mean: sum(by, "_sum") + " / (" + sum(by, "_count") + " > 0)",
-		buckets: func(matchers ...string) string { return sum("le, "+by, "_bucket", matchers...) },
-	}
-	h.highest = h.ended("max")
-	return h
+	return newHistogram("pool_id, replica_id", "{{pool_id}} / {{replica_id}}", func(by, suffix string, matchers ...string) string {
+		return fmt.Sprintf("sum by (%s) (max by (%s) (%s))", by, union(series, by), rate("llm_server_"+name+suffix, matchers...))
+	})
 }
 
 // ofExporters is a histogram of exporters themselves.
 func ofExporters(name, selector string) histogram {
-	sum := func(by, suffix string, matchers ...string) string {
+	return newHistogram("instance", "{{instance}}", func(by, suffix string, matchers ...string) string {
 		return fmt.Sprintf("sum by (%s) (rate(%s%s{%s}[$__rate_interval]))", by, name, suffix, with(selector, matchers))
-	}
-	const by = "instance"
-	h := histogram{
-		by: by, legend: "{{instance}}", mean: sum(by, "_sum") + " / (" + sum(by, "_count") + " > 0)",
-		buckets: func(matchers ...string) string { return sum("le, "+by, "_bucket", matchers...) },
-	}
-	h.highest = h.ended("max")
-	return h
+	})
 }
 
 // ended is the most or the least of the buckets that have an end.

@@ -11,15 +11,15 @@ type column struct {
 // pair of its name and its title.
 func table(title, description string, keys [][2]string, columns []column) Panel {
 	p := panel("table", title, description, "none", nil)
-	p.Options = TableOptions{CellHeight: "sm", ShowHeader: true}
-	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 75, Filterable: new(true), CellOptions: &CellOptions{Type: "auto"}}
+	p.Options = Options{"cellHeight": "sm", "showHeader": true}
+	p.FieldConfig.Defaults.Custom = &FieldLook{Align: "auto", MinWidth: 75, Filterable: new(true), CellOptions: Options{"type": "auto"}}
 	keys = append([][2]string{{"cluster", "Cluster"}}, keys...)
 	// Most fleets are one cluster; names of pools are long next to many numbers.
 	p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, wideAs("Cluster", 65))
 	if len(columns) > 8 {
 		p.FieldConfig.Overrides = append(p.FieldConfig.Overrides, wideAs("Pool", 150))
 	}
-	order, names, hidden := map[string]any{}, map[string]any{}, map[string]any{"Time": true}
+	order, names, hidden := Options{}, Options{}, Options{"Time": true}
 	for i, k := range keys {
 		order[k[0]], names[k[0]] = i, k[1]
 	}
@@ -43,37 +43,30 @@ func table(title, description string, keys [][2]string, columns []column) Panel 
 		})
 	}
 	p.Transformations = []Transformation{
-		{ID: "merge", Options: map[string]any{}},
-		{ID: "organize", Options: map[string]any{"excludeByName": hidden, "indexByName": order, "renameByName": names}},
+		{ID: "merge", Options: Options{}},
+		{ID: "organize", Options: Options{"excludeByName": hidden, "indexByName": order, "renameByName": names}},
 	}
 	return p
 }
 
 // colored gives cells the background of their level.
-func colored(base string, pairs ...any) []Property {
-	var p Panel
-	p.FieldConfig = &FieldConfig{}
-	levels(base, pairs...)(&p)
-	return []Property{
-		{ID: "thresholds", Value: p.FieldConfig.Defaults.Thresholds},
-		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},
-	}
-}
+func colored(base string, pairs ...any) []Property { return cells(levels(base, pairs...)) }
 
 // flags gives the values 0 and 1 texts and colors.
 func flags(zero, one Outcome) []Property { return valued([]Outcome{zero, one}) }
 
 // valued gives the values 0, 1, 2... texts and colors.
-func valued(states []Outcome) []Property {
-	var p Panel
-	p.FieldConfig = &FieldConfig{}
-	mapped(states)(&p)
-	levels(unknown)(&p)
-	return []Property{
-		{ID: "thresholds", Value: p.FieldConfig.Defaults.Thresholds},
-		{ID: "mappings", Value: p.FieldConfig.Defaults.Mappings},
-		{ID: "custom.cellOptions", Value: CellOptions{Type: "color-background", Mode: "basic"}},
+func valued(states []Outcome) []Property { return cells(levels(unknown), mapped(states)) }
+
+// cells gives the cells of a column the looks of a panel, in their background.
+func cells(looks ...look) []Property {
+	p := Panel{FieldConfig: &FieldConfig{}}
+	p.dress(looks...)
+	properties := []Property{{ID: "thresholds", Value: p.FieldConfig.Defaults.Thresholds}}
+	if m := p.FieldConfig.Defaults.Mappings; m != nil {
+		properties = append(properties, Property{ID: "mappings", Value: m})
 	}
+	return append(properties, Property{ID: "custom.cellOptions", Value: Options{"type": "color-background", "mode": "basic"}})
 }
 
 // leading makes the cells of a column a link.
@@ -87,10 +80,7 @@ func leading(p Panel, title, to string) Panel {
 
 // sorted puts the largest values of a column first.
 func sorted(title string, p Panel) Panel {
-	if o, ok := p.Options.(TableOptions); ok {
-		o.SortBy = []SortOrder{{DisplayName: title, Desc: true}}
-		p.Options = o
-	}
+	p.Options["sortBy"] = []Options{{"displayName": title, "desc": true}}
 	return p
 }
 

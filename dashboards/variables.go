@@ -46,7 +46,7 @@ func choice(name, label, of string) Variable {
 	query := fmt.Sprintf("label_values(%s, %s)", of, name)
 	return Variable{
 		Name: name, Label: label, Type: "query", Datasource: source(),
-		Query: VariableQuery{Query: query, RefID: name}, Definition: query,
+		Query: Options{"query": query, "refId": name}, Definition: query,
 		Refresh: 2, Sort: 7, Multi: true, IncludeAll: true, AllValue: ".*",
 		Current: map[string]any{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
