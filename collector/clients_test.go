@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
@@ -21,7 +21,7 @@ type client struct {
 	closed atomic.Bool
 }
 
-// Close implements collector.Scraper.
+// Close implements scrape.Scraper.
 func (c *client) Close() { c.closed.Store(true) }
 
 // clients are those of all pools that were built.
@@ -31,7 +31,7 @@ type clients struct {
 }
 
 // next makes the client of a pool.
-func (c *clients) next() collector.Scraper {
+func (c *clients) next() scrape.Scraper {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = append(c.all, &client{})

@@ -47,7 +47,7 @@ type Collector struct {
 	pools   atomic.Uint64
 	renewed chan struct{}
 	// scraper makes the client of a pool.
-	scraper func(scrape.Config, *slog.Logger) (Scraper, error)
+	scraper func(scrape.Config, *slog.Logger) (scrape.Scraper, error)
 	// grace is how long replicas of a pool whose discovery starts again are kept
 	// while not all of its sources have answered.
 	grace time.Duration

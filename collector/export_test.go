@@ -22,13 +22,13 @@ func (c *Collector) Handed(cfg *config.File, pc *config.Pool, lset model.LabelSe
 }
 
 // UseScraper has every pool built from now on ask through s.
-func (c *Collector) UseScraper(s Scraper) {
-	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return s, nil }
+func (c *Collector) UseScraper(s scrape.Scraper) {
+	c.scraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return s, nil }
 }
 
 // UseScrapers has every pool built from now on ask through one of its own.
-func (c *Collector) UseScrapers(next func() Scraper) {
-	c.scraper = func(scrape.Config, *slog.Logger) (Scraper, error) { return next(), nil }
+func (c *Collector) UseScrapers(next func() scrape.Scraper) {
+	c.scraper = func(scrape.Config, *slog.Logger) (scrape.Scraper, error) { return next(), nil }
 }
 
 // SetGrace sets how long replicas wait for sources that have not answered.

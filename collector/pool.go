@@ -21,17 +21,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Scraper asks the servers of one pool. It is safe for concurrent use.
-type Scraper interface {
-	replica.Scraper
-
-	// Close closes idle connections; scrapes that run go on.
-	Close()
-}
-
 // newScraper makes clients that ask over the network, and share resources.
-func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (Scraper, error) {
-	return func(cfg scrape.Config, log *slog.Logger) (Scraper, error) { return shared.Client(cfg, log) }
+func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (scrape.Scraper, error) {
+	return func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) }
 }
 
 // pool is a pool of the configuration with everything that was built for it.
@@ -39,7 +31,7 @@ type pool struct {
 	cfg     config.Pool
 	shard   search.Shard
 	shared  *replica.Pool
-	scraper Scraper
+	scraper scrape.Scraper
 	sources *discovery.Manager
 	// users are how many ask with the scraper: the search while it is wanted, and each
 	// replica.
@@ -73,7 +65,7 @@ func (c *Collector) build(cfg *config.File, pc *config.Pool) (*pool, error) {
 }
 
 // shared is what the replicas of a pool have in common.
-func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper Scraper) *replica.Pool {
+func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scraper) *replica.Pool {
 	p := c.all
 	p.Scraper, p.Canary = scraper, pc.Canary
 	p.Window, p.StallAfter, p.FailingMin = time.Duration(cfg.Global.Derive.Window), time.Duration(pc.StallAfter), pc.FailingMin

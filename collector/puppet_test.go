@@ -34,7 +34,7 @@ type puppet struct {
 	asked   map[string]int
 }
 
-// Scrape implements collector.Scraper.
+// Scrape implements scrape.Scraper.
 func (p *puppet) Scrape(ctx context.Context, page string, buf []byte) (scrape.Page, error) {
 	p.mu.Lock()
 	if p.started == nil {
@@ -59,7 +59,7 @@ func (p *puppet) Scrape(ctx context.Context, page string, buf []byte) (scrape.Pa
 	return scrape.Page{Body: append(buf[:0], text...), ContentType: "text/plain"}, err
 }
 
-// Do implements collector.Scraper.
+// Do implements scrape.Scraper.
 func (p *puppet) Do(ctx context.Context, _, address string, _ []byte, _ int64) (int, http.Header, []byte, error) {
 	if p.api == nil {
 		return 0, nil, nil, errors.New("there is no API")
@@ -78,26 +78,26 @@ func (p *puppet) Do(ctx context.Context, _, address string, _ []byte, _ int64) (
 	return status, http.Header{}, []byte(text), err
 }
 
-// Pass implements collector.Scraper.
+// Pass implements scrape.Scraper.
 func (p *puppet) Pass(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return p.Do(ctx, method, address, body, limit)
 }
 
-// PageLane implements collector.Scraper: there is none.
+// PageLane implements scrape.Scraper: there is none.
 func (*puppet) PageLane(string, time.Duration) *lane.Lane { return nil }
 
-// QuestionLane implements collector.Scraper: there is none.
+// QuestionLane implements scrape.Scraper: there is none.
 func (*puppet) QuestionLane(string, bool) *lane.Lane { return nil }
 
-// Open implements collector.Scraper.
+// Open implements scrape.Scraper.
 func (*puppet) Open(context.Context, string, string, []byte) (*http.Response, error) {
 	return nil, errors.New("there is no stream")
 }
 
-// Leave implements collector.Scraper.
+// Leave implements scrape.Scraper.
 func (*puppet) Leave(string) {}
 
-// Close implements collector.Scraper.
+// Close implements scrape.Scraper.
 func (*puppet) Close() {}
 
 // times are the moments at which a page was asked for.

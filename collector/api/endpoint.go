@@ -13,19 +13,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Scraper puts questions to servers. It is safe for concurrent use.
-type Scraper interface {
-	engine.Asker
-
-	// Pass is Do over connections that are not kept; see [scrape.Client.Pass].
-	Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error)
-	// Leave closes what is kept open to an API that will not be asked again.
-	Leave(base string)
-}
-
 // Endpoint is the API of one server. It is immutable.
 type Endpoint struct {
-	Scraper Scraper
+	Scraper scrape.Scraper
 	Target  *target.Target
 	Engine  engine.Engine
 	Place
@@ -51,7 +41,7 @@ func (p *Endpoint) URL() string {
 }
 
 // passing asks over connections that are not kept.
-type passing struct{ Scraper }
+type passing struct{ scrape.Scraper }
 
 // Do implements engine.Asker.
 func (p passing) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {

@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // Of is the API of a target's server, which is of that kind; grpc prefers gRPC
 // where the kind has that. It is nil where there is none to ask.
-func Of(s Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
+func Of(s scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
 	var first *Endpoint
 	for _, place := range slices.Backward(placesOf(t, e, grpc)) {
 		first = &Endpoint{Scraper: s, Target: t, Engine: e, Place: place, Elsewhere: first}
@@ -34,7 +35,7 @@ type Seat struct {
 }
 
 // Of is the API of a target's server, which is of that kind; see [Of].
-func (s *Seat) Of(scraper Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
+func (s *Seat) Of(scraper scrape.Scraper, t *target.Target, e engine.Engine, grpc bool) *Endpoint {
 	if s.of != e.Kind() {
 		s.of, s.first = e.Kind(), Of(scraper, t, e, grpc) // Jobs may still use the one before.
 		s.Move(s.first)
@@ -64,7 +65,7 @@ func (s *Seat) Whom(a *Answers) *Endpoint {
 // Ready asks a server of that kind whether it is ready, at the base that is known to
 // be its API, or where the operator says it is. It is known only when it says so, at
 // another base than that in words of its kind.
-func Ready(ctx context.Context, s Scraper, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
+func Ready(ctx context.Context, s scrape.Scraper, t *target.Target, kind, base string, grpc bool) (ready, known bool) {
 	e, found := engine.Of(kind)
 	if !found {
 		return false, false

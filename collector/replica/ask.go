@@ -30,7 +30,7 @@ func (r *Replica) askHealth(ctx context.Context) {
 func (r *Replica) heard(from *api.Endpoint, h api.Health, failed error) {
 	if failed == nil && from == r.api() {
 		r.answers.Heard(h)
-		r.answers.Weigh(r.api(), r.page.Last())
+		r.answers.Weigh(r.api(), r.page.last)
 		r.reassess()
 	}
 }
@@ -89,7 +89,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 		}
 		r.steady.ToldIdentity(&said.Facts)
 		r.answers.Told(said.Facts, r.pool.IdentityInterval)
-		r.answers.Weigh(said.From, r.page.Last())
+		r.answers.Weigh(said.From, r.page.last)
 	})
 }
 

@@ -32,7 +32,7 @@ type shown struct {
 func (r *Replica) assess(failed error) {
 	if r.page.identity == nil || failed != nil {
 		// Without a page nobody else looks at what the server answered.
-		r.identify(r.page.Last())
+		r.identify(r.page.last)
 	}
 	if !r.target.Silent && r.server.Companion == "" {
 		r.learn(failed)
@@ -77,7 +77,7 @@ func (r *Replica) basis(failed error) assess.Basis {
 		},
 	}
 	if failed == nil {
-		b.Page = r.page.Last()
+		b.Page = r.page.last
 	}
 	b.Objectives = r.numbers.deriver.Objectives()
 	if h := r.answers.Health; h != nil {
@@ -110,7 +110,7 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	if last := r.canary.Last(); last != nil {
 		e.Late, e.Full = last.Last.Result.Late(), c.Full
 	}
-	e.Unrouted, e.RefusedFailed = r.page.Last().Unrouted(), r.server.Engine.Quirks(r.page.Last()).RefusedFailed
+	e.Unrouted, e.RefusedFailed = r.page.last.Unrouted(), r.server.Engine.Quirks(r.page.last).RefusedFailed
 	if e.Processes == 0 { // What stands still or fails is seen over pages of one process.
 		e.Failing, e.Still, e.Came = c.Failing, c.Still, r.status.LastSuccess
 		e.Unanswered = r.unanswered(e.Came.Add(-c.Still.For))

@@ -49,36 +49,36 @@ func (c *canned) serve(b *testing.B) (address string) {
 // page is the next page.
 func (c *canned) page() []byte { return c.pages[c.next.Add(1)%uint64(len(c.pages))] }
 
-// Scrape implements Scraper without a network.
+// Scrape implements scrape.Scraper without a network.
 func (c *canned) Scrape(_ context.Context, _ string, buf []byte) (scrape.Page, error) {
 	return scrape.Page{Body: append(buf[:0], c.page()...), ContentType: "text/plain; charset=utf-8"}, nil
 }
 
-// Do implements Scraper.
+// Do implements scrape.Scraper.
 func (*canned) Do(context.Context, string, string, []byte, int64) (int, http.Header, []byte, error) {
 	return http.StatusNotFound, http.Header{}, nil, nil
 }
 
-// Pass implements Scraper.
+// Pass implements scrape.Scraper.
 func (c *canned) Pass(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {
 	return c.Do(ctx, method, url, body, limit)
 }
 
-// PageLane implements Scraper: there is none.
+// PageLane implements scrape.Scraper: there is none.
 func (*canned) PageLane(string, time.Duration) *lane.Lane { return nil }
 
-// QuestionLane implements Scraper: there is none.
+// QuestionLane implements scrape.Scraper: there is none.
 func (*canned) QuestionLane(string, bool) *lane.Lane { return nil }
 
-// Open implements Scraper.
+// Open implements scrape.Scraper.
 func (*canned) Open(context.Context, string, string, []byte) (*http.Response, error) {
 	return nil, http.ErrNotSupported
 }
 
-// Leave implements Scraper.
+// Leave implements scrape.Scraper.
 func (*canned) Leave(string) {}
 
-// Close implements Scraper.
+// Close implements scrape.Scraper.
 func (*canned) Close() {}
 
 // BenchmarkScrapeLine is one scrape of one replica, from the question to the
@@ -92,7 +92,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 	defer client.Close()
 	for _, way := range []struct {
 		name    string
-		scraper Scraper
+		scraper scrape.Scraper
 	}{{"loopback", client}, {"memory", pages}} {
 		b.Run(way.name, func(b *testing.B) {
 			r, _ := loneReplica(b, way.scraper, address)
@@ -113,7 +113,7 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for i := range raws {
 			r.publishOne(b.Context())
 			var err error
-			raws[i], err = r.page.Cache.Parse(pages.page(), "")
+			raws[i], err = r.page.cache.Parse(pages.page(), "")
 			require.NoError(b, err)
 		}
 		at := time.Since(r.pool.Origin)
@@ -121,14 +121,14 @@ func BenchmarkScrapeLine(b *testing.B) {
 		for n := 0; b.Loop(); n++ {
 			at += r.target.Interval
 			raw := raws[n%len(raws)]
-			r.numbers.deriver.Follow(at, raw, r.page.Last())
+			r.numbers.deriver.Follow(at, raw, r.page.last)
 			r.numbers.deriver.Render(raw)
 		}
 	})
 }
 
 // loneReplica is a replica that nobody calls, and the store it publishes in.
-func loneReplica(tb testing.TB, s Scraper, address string) (*Replica, *snapshot.Store) {
+func loneReplica(tb testing.TB, s scrape.Scraper, address string) (*Replica, *snapshot.Store) {
 	tb.Helper()
 	store := snapshot.NewStore()
 	if m, ok := s.(interface{ asleep() time.Duration }); ok {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
 
@@ -129,7 +129,7 @@ func (r *Replica) leaveCanary(ctx context.Context) {
 }
 
 // sightCanary has the canary see what a page shows of the server's load.
-func (r *Replica) sightCanary(p *fetch.Page) {
+func (r *Replica) sightCanary(p *scrape.Fetched) {
 	if r.pool.Canary.CancelWithin == 0 {
 		return
 	}

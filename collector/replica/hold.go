@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -17,7 +16,7 @@ const longestHold = time.Second
 // held is a page that waits for answers to questions that were put when it was
 // asked for, or later.
 type held struct {
-	page *fetch.Page
+	page *scrape.Fetched
 	// identity is true when the answers about identity are awaited too.
 	identity bool
 	timer    *time.Timer
@@ -33,13 +32,13 @@ func (r *Replica) answersAPI() bool { return r.server.Known() && r.api() != nil 
 
 // isFirst reports whether a page is the first one, or the first after a fault: it
 // waits for what its labels are made of.
-func (r *Replica) isFirst(p *fetch.Page) bool {
+func (r *Replica) isFirst(p *scrape.Fetched) bool {
 	return p.Err == nil && r.status.Health != target.HealthUp
 }
 
 // hold has a page wait for the server's API: for who the server is, where that is
 // asked for by identity, and for whether it answers. Other pages never wait.
-func (r *Replica) hold(ctx context.Context, p *fetch.Page, identity bool) {
+func (r *Replica) hold(ctx context.Context, p *scrape.Fetched, identity bool) {
 	if identity {
 		if !r.status.LastSuccess.IsZero() {
 			r.answers.Distrust()

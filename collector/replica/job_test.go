@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // another is a server of another kind than there was.
-func another(t *testing.T, before fetch.Server, kind engine.Kind) fetch.Server {
+func another(t *testing.T, before scrape.Server, kind engine.Kind) scrape.Server {
 	t.Helper()
 	e, ok := engine.Of(string(kind))
 	require.True(t, ok)
@@ -58,7 +57,7 @@ func TestAnswersOfAnotherKindOfServerAreDropped(t *testing.T) {
 }
 
 // server0 is what is known of the server.
-func (s *stepped) server0() fetch.Server { return s.Replica.server }
+func (s *stepped) server0() scrape.Server { return s.Replica.server }
 
 func TestAReplicaIsClosedOnceAndForAll(t *testing.T) {
 	t.Parallel()

@@ -4,17 +4,20 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/parse"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // page is how the replica's pages are read.
 type page struct {
-	*parse.Reader
-
+	// cache parses, and labels the series.
+	cache *exposition.Cache
+	// last is what the last good page says of its server, nil before there was one;
+	// it is of shape.
+	last  *engine.Page
+	shape *exposition.Shape
+	// cut is where the pages before may have been cut.
+	cut cut
 	// identity is what the labels are made of; nil before the first page.
 	identity *identity.Identity
 	// fell is true when the page before waited because its process began again.
@@ -40,10 +43,11 @@ func (r *Replica) reset() {
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
 		Budget: r.pool.Output, Before: before,
 	})
-	r.page = page{Reader: parse.NewReader(r.server.Engine, exposition.Options{
+	r.page = page{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),
 		Reserved:   []string{own.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
+		Watch:      engine.Watch(r.server.Engine),
 	})}
 	r.shown.known = nil
 }
@@ -66,22 +70,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 	r.status.DetectedEngine = string(r.server.PageOf())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
 	r.status.VersionSource, r.status.Worker = string(next.Source), next.Own.Get(identity.LabelTier) == string(engine.TierWorker)
-	r.page.Cache.Relabel(next.Labeler())
+	r.page.cache.Relabel(next.Labeler())
 	r.numbers.deriver.Identify(next.Derived())
 	return true
-}
-
-// read parses a page with the labels of now, and notes what is new of it.
-func (r *Replica) read(p *fetch.Page) (*exposition.Block, error) {
-	refused := r.status.LastReason == string(scrape.ReasonConnect)
-	raw, news, err := r.page.Read(p, refused, r.identify)
-	if err != nil || news == parse.Nothing {
-		return raw, err
-	}
-	r.page.identity.Page, r.shown.known = r.page.Last(), nil
-	// Of several processes each has series of its own: that is no news.
-	if news == parse.AnotherShape && r.numbers.deriver.Processes() == 0 {
-		r.tally.Reshaped++
-	}
-	return raw, nil
 }

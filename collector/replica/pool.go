@@ -5,14 +5,12 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
@@ -20,7 +18,7 @@ import (
 // them and only read.
 type Pool struct {
 	// Scraper asks the servers.
-	Scraper Scraper
+	Scraper scrape.Scraper
 	// Starts limits how many replicas start at once, those of all pools together; nil
 	// lets all start together. Of a thousand each would hold several connections while
 	// none gets on, and pages would not wait for the answers that their labels are made
@@ -77,19 +75,6 @@ type Questions struct {
 	// IterationStats says that the statistics of iterations are read where the
 	// server has them.
 	IterationStats bool
-}
-
-// Scraper asks the servers of one pool, for their pages and for what their APIs
-// say. It is safe for concurrent use.
-type Scraper interface {
-	fetch.Scraper
-	canary.Opener
-	api.Scraper
-
-	// PageLane and QuestionLane are fast ways to ask the same thing again and
-	// again; nil where there is none. See [scrape.Client.PageLane].
-	PageLane(url string, timeout time.Duration) *lane.Lane
-	QuestionLane(url string, keep bool) *lane.Lane
 }
 
 // limits are those of the page: where it is shown, it may take three quarters of

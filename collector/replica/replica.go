@@ -8,8 +8,8 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -29,7 +29,7 @@ type Replica struct {
 	// mu guards all that follows; see do.
 	mu     sync.Mutex
 	closed bool
-	server fetch.Server
+	server scrape.Server
 	jobs   jobs
 	// seat is where the server's own API is asked.
 	seat api.Seat
@@ -74,7 +74,7 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 	r := &Replica{
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
-		server: fetch.NewServer(t.Engine),
+		server: scrape.NewServer(t.Engine),
 		shown:  shown{about: series.NewKnown(label)},
 		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: series.NewTally(t, label)},
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // another says whether a page that would be published at once is the first of
 // another process, so that it has to wait for whose it is.
-func (r *Replica) another(p *fetch.Page, raw *exposition.Block) bool {
+func (r *Replica) another(p *scrape.Fetched, raw *exposition.Block) bool {
 	// A counter that falls on every page holds up one of them.
-	r.page.fell = !r.page.fell && r.numbers.deriver.BeganAgain(p.Came.Sub(r.pool.Origin)+r.slot.Asleep(), raw, r.page.Last())
+	r.page.fell = !r.page.fell && r.numbers.deriver.BeganAgain(p.Came.Sub(r.pool.Origin)+r.slot.Asleep(), raw, r.page.last)
 	return r.page.fell
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -36,10 +36,10 @@ func (r *Replica) scrape(ctx context.Context, b *lane.Batch) {
 }
 
 // fetcher returns what asks for the next page, given what is known by now.
-func (r *Replica) fetcher() *fetch.Fetcher {
-	return &fetch.Fetcher{
+func (r *Replica) fetcher() *scrape.Fetcher {
+	return &scrape.Fetcher{
 		Scraper: r.pool.Scraper, Target: r.target, Marker: r.pool.Marker, Patience: r.pool.IdentityInterval,
-		Up: r.status.Health == target.HealthUp, Page: fetch.Page{Server: r.server, Start: time.Now()},
+		Up: r.status.Health == target.HealthUp, Fetched: scrape.Fetched{Server: r.server, Start: time.Now()},
 	}
 }
 
@@ -47,8 +47,8 @@ func (r *Replica) fetcher() *fetch.Fetcher {
 // of the replica, derived from, assessed and published. A page that says who its
 // server is only together with the answers of the API waits for those in between.
 // An answer that came over a lane is valid until this returns.
-func (p piece) scrapeAndPublish(f *fetch.Fetcher, answer *lane.Answer) {
-	page := &f.Page
+func (p piece) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
+	page := &f.Fetched
 	if failed := p.guard("scrape", func() { f.Fetch(p.ctx, answer) }); failed != nil {
 		page.Err, page.Came = failed, time.Now()
 		page.Took = page.Came.Sub(page.Start)
@@ -74,7 +74,7 @@ func (p piece) scrapeAndPublish(f *fetch.Fetcher, answer *lane.Answer) {
 // publishPage takes a parsed page down the rest of the line, to the snapshot that
 // readers see. A scrape that failed takes the replica's series off the page; those
 // about it stay.
-func (r *Replica) publishPage(page *fetch.Page, raw *exposition.Block, err error) {
+func (r *Replica) publishPage(page *scrape.Fetched, raw *exposition.Block, err error) {
 	page.Release()
 	var next snapshot.Snapshot
 	before, asleep := r.status, r.slot.Asleep()
@@ -99,7 +99,7 @@ func (r *Replica) publishPage(page *fetch.Page, raw *exposition.Block, err error
 }
 
 // parse reads a page with the labels of the replica.
-func (r *Replica) parse(p *fetch.Page) (raw *exposition.Block, err error) {
+func (r *Replica) parse(p *scrape.Fetched) (raw *exposition.Block, err error) {
 	r.status.BodyBytes = int64(len(p.Body.Body))
 	if p.Err != nil {
 		return nil, p.Err
@@ -118,9 +118,9 @@ func (r *Replica) parse(p *fetch.Page) (raw *exposition.Block, err error) {
 // derive takes the numbers of a page into the window of the derived series, given
 // how long the machine slept so far, and renders what is shown of page and window. A
 // rule that panics costs the derived series of the page alone.
-func (r *Replica) derive(p *fetch.Page, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
+func (r *Replica) derive(p *scrape.Fetched, raw *exposition.Block, asleep time.Duration) (shown, derived *exposition.Block, err error) {
 	at := p.Came.Sub(r.pool.Origin) + asleep
-	if err = r.guard("derive", func() { r.numbers.deriver.Follow(at, raw, r.page.Last()) }); err != nil {
+	if err = r.guard("derive", func() { r.numbers.deriver.Follow(at, raw, r.page.last) }); err != nil {
 		r.reset()
 		return nil, nil, err
 	}

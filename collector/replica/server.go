@@ -5,12 +5,12 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // found takes over what was found at the address. When it is another kind of
 // server, all that is known of the one before is forgotten.
-func (r *Replica) found(ctx context.Context, s fetch.Server) {
+func (r *Replica) found(ctx context.Context, s scrape.Server) {
 	another := s.Epoch != r.server.Epoch
 	r.server = s
 	if !another {

@@ -4,13 +4,12 @@ import (
 	"strings"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/fetch"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // report notes how a scrape went; failed is why there is no page.
-func (r *Replica) report(p *fetch.Page, failed error) {
+func (r *Replica) report(p *scrape.Fetched, failed error) {
 	s := &r.status
 	s.PageURL, s.Companion = r.server.URL, r.server.Companion
 	s.LastScrape, s.LastDuration = p.Start, p.Took

@@ -28,7 +28,7 @@ type got struct {
 
 // ask asks once over a lane; it reports false when the lane could not be used.
 func ask(l *lane.Lane) (answer got, used bool) {
-	var b lane.Batch
+	b := lane.Batch{Patience: ample}
 	used = b.Add(l, func(a lane.Answer, ok bool) { answer = got{string(a.Body), a.ContentType, ok, a.Took} })
 	b.Run()
 	return answer, used
@@ -217,16 +217,17 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	t.Parallel()
 	shared := scrape.Bounded(1<<20, 10)
 	client := sharing(t, shared)
+	const patience = 2 * time.Second
 	text := answer("200 OK", "", page)
 	slow := serve(t, nil, func(p *peer) {
 		for p.request() != nil {
 			p.say(text[:50])
-			time.Sleep(2 * lane.Patience)
+			time.Sleep(2 * patience)
 			p.say(text[50:])
 		}
 	})
 	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
-	var b lane.Batch
+	b := lane.Batch{Patience: patience}
 	var order []string
 	for _, s := range []struct {
 		name string
@@ -244,7 +245,7 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	}
 	begun := time.Now()
 	b.Run()
-	require.Less(t, time.Since(begun), 20*lane.Patience)
+	require.Less(t, time.Since(begun), ample)
 	require.Equal(t, []string{"quick", "slow", "mute"}, order)
 	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")
 }
@@ -334,7 +335,7 @@ func TestALaneSpeaksToIPv6(t *testing.T) {
 func TestABatchIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	client := newClient(t)
-	var b lane.Batch
+	b := lane.Batch{Patience: ample}
 	for round := range 3 {
 		var want, got []string
 		for n := range 2 + round {

@@ -1,6 +1,9 @@
 package lane
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 const (
 	// Patience is how long the answers of a batch are waited for.
@@ -15,6 +18,9 @@ const (
 // the answers are read as they come, in one goroutine. It is used by one goroutine
 // at a time, and again after Run. The zero value is ready.
 type Batch struct {
+	// Patience is how long answers are waited for; 0 stands for the constant.
+	Patience time.Duration
+
 	requests []request
 	open     []*request
 	buffers  [][]byte
@@ -44,14 +50,15 @@ func (b *Batch) Add(l *Lane, done func(answer Answer, ok bool)) bool {
 	return ok
 }
 
-// Run sends the requests and reads what is answered within [Patience]. It sleeps
+// Run sends the requests and reads what is answered in time. It sleeps
 // between two looks instead of waiting for the next answer: a wait wakes a
 // processor for each of them, and one within the system keeps the runtime's
 // monitor awake.
 func (b *Batch) Run() {
 	b.send()
+	patience := cmp.Or(b.Patience, Patience)
 	for begun := time.Now(); len(b.open) > 0; {
-		left := Patience - time.Since(begun)
+		left := patience - time.Since(begun)
 		if left > 0 {
 			b.sleep(min(left, b.pause()))
 		}

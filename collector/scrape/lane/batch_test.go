@@ -43,7 +43,7 @@ func TestAPauseMakesNoAnswerLonger(t *testing.T) {
 	})
 	// The system may take a moment until it notes anything.
 	require.Eventually(t, func() bool {
-		var b Batch
+		b := Batch{Patience: time.Minute}
 		var got Answer
 		before := time.Now()
 		added := b.Add(l, func(a Answer, _ bool) { got = a })
@@ -86,7 +86,7 @@ func TestABatchNeedsNoMemoryOfItsOwn(t *testing.T) {
 	for range 20 {
 		lanes = append(lanes, serving(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(page)) }))
 	}
-	var b Batch
+	b := Batch{Patience: time.Minute}
 	came := 0
 	done := func(_ Answer, ok bool) {
 		if ok {

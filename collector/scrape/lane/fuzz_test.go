@@ -127,7 +127,7 @@ func FuzzLane(f *testing.F) {
 		require.NoError(t, err)
 		l := over(fds[0])
 		defer l.Close()
-		var b Batch
+		b := Batch{Patience: time.Minute}
 		var got Answer
 		believed := false
 		require.True(t, b.Add(l, func(a Answer, ok bool) {

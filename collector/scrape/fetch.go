@@ -1,4 +1,4 @@
-package fetch
+package scrape
 
 import (
 	"bytes"
@@ -6,28 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-// Scraper asks for pages, and puts the questions that distinguish kinds of
-// servers. It is safe for concurrent use.
-type Scraper interface {
-	engine.Asker
-
-	// Scrape asks for one page; see [scrape.Client.Scrape].
-	Scrape(ctx context.Context, url string, buf []byte) (scrape.Page, error)
-}
-
-// Page is a page as it came, or why none did.
-type Page struct {
+// Fetched is a page as it came, or why none did.
+type Fetched struct {
 	// Server is what was found at the address on the way.
 	Server Server
-	Body   scrape.Page
+	Body   Page
 	Err    error
 	// Start is when the page was asked for, Took how long the answer to
 	// the last question for it took, Came when that was there.
@@ -39,7 +30,7 @@ type Page struct {
 }
 
 // Keep has the body last until Release.
-func (p *Page) Keep() {
+func (p *Fetched) Keep() {
 	if p.buffer == nil && p.Body.Body != nil {
 		p.buffer = borrow()
 		p.buffer.memory = append(p.buffer.memory[:0], p.Body.Body...)
@@ -48,20 +39,20 @@ func (p *Page) Keep() {
 }
 
 // Release ends the use of the page's body.
-func (p *Page) Release() {
+func (p *Fetched) Release() {
 	p.Body.Release()
 	if p.buffer != nil {
 		buffers.Put(p.buffer)
-		p.buffer, p.Body = nil, scrape.Page{}
+		p.buffer, p.Body = nil, Page{}
 	}
 }
 
 // Fetcher asks for one page of a server, and finds out where it is and of what kind
 // the server is.
 type Fetcher struct {
-	// Page is what comes of it. Server is what is known before, Start when the
+	// Fetched is what comes of it. Server is what is known before, Start when the
 	// page is asked for.
-	Page
+	Fetched
 
 	Scraper Scraper
 	Target  *target.Target
@@ -79,11 +70,11 @@ type Fetcher struct {
 
 // Fetch takes the page from the answer that came over a lane, if there is one, whose
 // memory it uses; else it asks for the page, in the time that is left since it began.
-func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Page {
+func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	if answer != nil {
-		f.Body, f.Err = scrape.LanePage(*answer)
+		f.Body, f.Err = LanePage(*answer)
 		f.Took, f.Came = answer.Took, answer.Came
-		return &f.Page
+		return &f.Fetched
 	}
 	ctx, cancel := context.WithDeadline(ctx, f.Start.Add(f.Target.Timeout))
 	defer cancel()
@@ -91,7 +82,7 @@ func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Page {
 	if f.Body, f.Err = f.ask(ctx); f.Came.IsZero() {
 		f.Came = time.Now() // No page was asked for.
 	}
-	return &f.Page
+	return &f.Fetched
 }
 
 // Settled reports whether nothing is to be found out but the page, so that it can
@@ -102,9 +93,9 @@ func (f *Fetcher) Settled() bool {
 
 // ask finds the page, asks for it, and asks again when another kind of server
 // turns out to be there.
-func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
+func (f *Fetcher) ask(ctx context.Context) (Page, error) {
 	if err := f.locate(ctx); err != nil {
-		return scrape.Page{}, err
+		return Page{}, err
 	}
 	page, err := f.scrape(ctx, f.Server.URL)
 	if f.moved(ctx, page.Body, err) {
@@ -120,7 +111,7 @@ func (f *Fetcher) ask(ctx context.Context) (scrape.Page, error) {
 
 // scrape asks for one page; what it takes is the time of the scrape, and what is
 // asked afterwards makes the page no younger.
-func (f *Fetcher) scrape(ctx context.Context, address string) (scrape.Page, error) {
+func (f *Fetcher) scrape(ctx context.Context, address string) (Page, error) {
 	begun := time.Now()
 	page, err := f.Scraper.Scrape(ctx, address, f.buffer.memory)
 	if f.Came = page.Came; f.Came.IsZero() {
@@ -140,7 +131,7 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	}
 	u, err := url.Parse(f.Target.MetricsURL)
 	if err != nil {
-		return &scrape.Error{Reason: scrape.ReasonProtocol, Err: err}
+		return &Error{Reason: ReasonProtocol, Err: err}
 	}
 	if !pathless(u) {
 		f.Server.URL = u.String()
@@ -169,7 +160,7 @@ func (f *Fetcher) unrecognised(ctx context.Context, body []byte, failed error) e
 	}
 	hint := engine.Hint(ctx, f.Scraper, f.base())
 	if failed == nil && (hint != "" || len(bytes.TrimSpace(body)) == 0) {
-		failed = &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", f.redacted())}
+		failed = &Error{Reason: ReasonEmpty, Err: fmt.Errorf("no page of a known server at %s: set engine and metrics_path", f.redacted())}
 	}
 	if hint != "" {
 		failed = hinted(failed, hint)
@@ -182,8 +173,8 @@ func (f *Fetcher) unrecognised(ctx context.Context, body []byte, failed error) e
 
 // hinted puts a hint behind a failure.
 func hinted(failed error, hint string) error {
-	more := scrape.Error{Reason: scrape.ReasonOf(failed), Err: failed}
-	if failure, ok := errors.AsType[*scrape.Error](failed); ok {
+	more := Error{Reason: ReasonOf(failed), Err: failed}
+	if failure, ok := errors.AsType[*Error](failed); ok {
 		more = *failure
 	}
 	more.Err = fmt.Errorf("%w; %s", more.Err, hint)
@@ -198,4 +189,31 @@ func (f *Fetcher) redacted() string {
 	}
 	u, _ = url.Parse(bare(u))
 	return u.Redacted()
+}
+
+// buffers are lent to the scrapes that are under way. A page is needed only
+// until it is parsed, and few replicas read one at the same moment, so all share
+// them.
+//
+//nolint:gochecknoglobals // memory only; it says nothing of any replica.
+var buffers = sync.Pool{New: func() any { return new(buffer) }}
+
+// buffer is memory for the body of one page.
+type buffer struct{ memory []byte }
+
+// borrow lends a buffer for one page.
+func borrow() *buffer {
+	b, _ := buffers.Get().(*buffer)
+	return b
+}
+
+// kept bounds the memory that is kept for the next page: that of larger bodies
+// is bounded over all targets, and has to be free when they are done with.
+const kept = 256 << 10
+
+// keep takes the memory over that a page was read into.
+func (b *buffer) keep(body []byte) {
+	if cap(body) > cap(b.memory) && cap(body) <= kept {
+		b.memory = body[:0]
+	}
 }

@@ -1,4 +1,4 @@
-package fetch
+package scrape
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -60,25 +59,25 @@ func TestWhereThePageIs(t *testing.T) {
 func TestAnAddressThatIsNoURLFails(t *testing.T) {
 	t.Parallel()
 	f := fetcher(&server{}, target.Auto, "http://[::1")
-	require.Equal(t, scrape.ReasonProtocol, scrape.ReasonOf(f.locate(t.Context())))
+	require.Equal(t, ReasonProtocol, ReasonOf(f.locate(t.Context())))
 }
 
 func TestWhyNobodyKnownIsThere(t *testing.T) {
 	t.Parallel()
-	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errors.New("nobody listens")}
+	refused := &Error{Reason: ReasonConnect, Err: errors.New("nobody listens")}
 	for _, c := range []struct {
 		says    string
 		answers map[string]string
 		failed  error
-		reason  scrape.Reason
+		reason  Reason
 		text    string
 	}{
-		{"the failure of the page says it best", nil, refused, scrape.ReasonConnect, "connect: nobody listens"},
-		{"no page at all", nil, nil, scrape.ReasonHTTPStatus, "http_status (404): 404"},
-		{"an empty page", map[string]string{"/metrics": ""}, nil, scrape.ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
-		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "8002"},
-		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, scrape.ReasonHTTPStatus, "http_status (404): 404; "},
-		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, scrape.ReasonEmpty, "8002"},
+		{"the failure of the page says it best", nil, refused, ReasonConnect, "connect: nobody listens"},
+		{"no page at all", nil, nil, ReasonHTTPStatus, "http_status (404): 404"},
+		{"an empty page", map[string]string{"/metrics": ""}, nil, ReasonEmpty, "no page of a known server at http://user:xxxxx@a:1: set engine and metrics_path"},
+		{"the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "8002"},
+		{"what the page failed with and the port of an API", map[string]string{"/v2": tritonAPI}, nil, ReasonHTTPStatus, "http_status (404): 404; "},
+		{"the port of an API with a page of its own", map[string]string{"/v2": tritonAPI, "/metrics": "x 1\n"}, nil, ReasonEmpty, "8002"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +87,7 @@ func TestWhyNobodyKnownIsThere(t *testing.T) {
 			defer p.Release()
 			require.ErrorContains(t, p.Err, c.text)
 			require.NotContains(t, p.Err.Error(), "secret")
-			require.Equal(t, c.reason, scrape.ReasonOf(p.Err))
+			require.Equal(t, c.reason, ReasonOf(p.Err))
 			require.Equal(t, 1, strings.Count(p.Err.Error(), string(c.reason)), "once: %v", p.Err)
 			require.Equal(t, []string{"/metrics"}, s.scraped)
 			require.False(t, p.Server.Known())
@@ -192,7 +191,7 @@ func TestAFetchEndsWithTheTimeoutOfItsTarget(t *testing.T) {
 				s := &server{answers: map[string]string{"/metrics": tritonPage}, takes: time.Hour}
 				p := fetcher(s, c.kind, "http://a:1").Fetch(t.Context(), nil)
 				defer p.Release()
-				require.Equal(t, scrape.ReasonTimeout, scrape.ReasonOf(p.Err))
+				require.Equal(t, ReasonTimeout, ReasonOf(p.Err))
 				require.Equal(t, time.Minute, p.Came.Sub(p.Start))
 				require.Equal(t, c.took, p.Took)
 			})
@@ -250,7 +249,7 @@ func TestAServerThatIsBackAfterAFaultIsSettledAgain(t *testing.T) {
 func TestAServerWhosePageIsElsewhereAfterAFaultIsAskedThere(t *testing.T) {
 	t.Parallel()
 	failed := func(class string) error {
-		return &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: class, Err: errors.New(class)}
+		return &Error{Reason: ReasonHTTPStatus, Class: class, Err: errors.New(class)}
 	}
 	for _, c := range []struct {
 		says    string

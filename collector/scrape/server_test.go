@@ -1,4 +1,4 @@
-package fetch
+package scrape
 
 import (
 	"errors"
@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 	t.Parallel()
 	serve := map[string]string{"/prometheus/metrics": servePage}
-	failed := func(r scrape.Reason) error { return &scrape.Error{Reason: r, Err: errors.New("x")} }
+	failed := func(r Reason) error { return &Error{Reason: r, Err: errors.New("x")} }
 	for _, c := range []struct {
 		says    string
 		answers map[string]string
@@ -27,25 +26,25 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 		asks, moved, certain bool
 	}{
 		{says: "a page of its kind settles it", page: tritonPage, certain: true},
-		{says: "another server is there", answers: serve, failed: failed(scrape.ReasonHTTPStatus), asks: true, moved: true, certain: true},
-		{says: "which shows JSON where the page was", answers: serve, failed: failed(scrape.ReasonContentType), asks: true, moved: true, certain: true},
-		{says: "or redirects", answers: serve, failed: failed(scrape.ReasonRedirect), asks: true, moved: true, certain: true},
-		{says: "or has nothing to say there", answers: serve, failed: failed(scrape.ReasonEmpty), asks: true, moved: true, certain: true},
+		{says: "another server is there", answers: serve, failed: failed(ReasonHTTPStatus), asks: true, moved: true, certain: true},
+		{says: "which shows JSON where the page was", answers: serve, failed: failed(ReasonContentType), asks: true, moved: true, certain: true},
+		{says: "or redirects", answers: serve, failed: failed(ReasonRedirect), asks: true, moved: true, certain: true},
+		{says: "or has nothing to say there", answers: serve, failed: failed(ReasonEmpty), asks: true, moved: true, certain: true},
 		{says: "or a page without a mark", answers: serve, page: "x 1\n", asks: true, moved: true, certain: true},
 		{says: "or a page of another kind", answers: serve, page: servePage, asks: true, moved: true, certain: true},
 		{says: "the same server is there, whose page says nothing", answers: map[string]string{"/metrics": tritonPage}, page: "x 1\n", asks: true, certain: true},
-		{says: "nobody known is there", failed: failed(scrape.ReasonHTTPStatus), asks: true},
-		{says: "nobody answers", answers: serve, failed: failed(scrape.ReasonConnect)},
-		{says: "nobody answers in time", answers: serve, failed: failed(scrape.ReasonTimeout)},
-		{says: "the connection ends", answers: serve, failed: failed(scrape.ReasonReset)},
+		{says: "nobody known is there", failed: failed(ReasonHTTPStatus), asks: true},
+		{says: "nobody answers", answers: serve, failed: failed(ReasonConnect)},
+		{says: "nobody answers in time", answers: serve, failed: failed(ReasonTimeout)},
+		{says: "the connection ends", answers: serve, failed: failed(ReasonReset)},
 		{says: "it did not fail before", answers: serve, page: servePage, change: func(f *Fetcher) { f.Server.Uncertain = false }, certain: true},
 		{says: "its kind is configured", answers: serve, page: servePage, change: func(f *Fetcher) { f.Target.Engine = "triton" }, certain: true},
-		{says: "its kind is configured, and it has no page", answers: serve, failed: failed(scrape.ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
+		{says: "its kind is configured, and it has no page", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) { f.Target.Engine = "triton" }},
 		{says: "a stranger with a page stays, unless that shows what it is", answers: serve, page: servePage, change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}},
-		{says: "where a stranger was somebody known is", answers: serve, failed: failed(scrape.ReasonHTTPStatus), change: func(f *Fetcher) {
+		{says: "where a stranger was somebody known is", answers: serve, failed: failed(ReasonHTTPStatus), change: func(f *Fetcher) {
 			f.Server = NewServer(target.Auto)
 			f.Server.Uncertain = true
 		}, asks: true, moved: true, certain: true},
@@ -69,7 +68,7 @@ func TestAServerThatFailedBeforeIsLookedAtAgainWhenItAnswers(t *testing.T) {
 			if c.asks {
 				defer func() {
 					s.asked, f.Server.Uncertain = nil, true
-					f.moved(t.Context(), nil, failed(scrape.ReasonHTTPStatus))
+					f.moved(t.Context(), nil, failed(ReasonHTTPStatus))
 					require.Empty(t, s.asked, "nobody is asked twice within a short time")
 				}()
 			}
@@ -90,8 +89,8 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 	t.Parallel()
 	api := map[string]string{"/v1/models": models}
 	serveAPI := map[string]string{"/v1/models": `{"data":[{"id":"m","owned_by":"tensorrt_llm"}]}`, "/version": `{"version":"1.1.0"}`}
-	missing := &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
-	refused := &scrape.Error{Reason: scrape.ReasonConnect, Err: errors.New("refused")}
+	missing := &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+	refused := &Error{Reason: ReasonConnect, Err: errors.New("refused")}
 	for _, c := range []struct {
 		says       string
 		configured string

@@ -1,4 +1,4 @@
-package fetch
+package scrape
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
 // moved looks again at a server that failed before and answers now, with a page
@@ -52,8 +51,8 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 // misplaced says whether a server that answers says that its page is not there. One
 // that is not ready may answer with a failure where it is.
 func misplaced(failed error) bool {
-	failure, ok := errors.AsType[*scrape.Error](failed)
-	return ok && (failure.Reason != scrape.ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
+	failure, ok := errors.AsType[*Error](failed)
+	return ok && (failure.Reason != ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
 // recognise settles the kind of a server by what is on its page, else by what
@@ -128,8 +127,8 @@ func answering(failed error) bool {
 	if failed == nil {
 		return true
 	}
-	switch scrape.ReasonOf(failed) { //nolint:exhaustive // The others say nothing of who answers.
-	case scrape.ReasonHTTPStatus, scrape.ReasonContentType, scrape.ReasonRedirect, scrape.ReasonEmpty:
+	switch ReasonOf(failed) { //nolint:exhaustive // The others say nothing of who answers.
+	case ReasonHTTPStatus, ReasonContentType, ReasonRedirect, ReasonEmpty:
 		return true
 	}
 	return false

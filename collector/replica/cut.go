@@ -1,4 +1,4 @@
-package parse
+package replica
 
 import (
 	"fmt"
@@ -22,13 +22,13 @@ type cut struct{ samples, times int }
 // those of a model that was unloaded are in the middle of each family, single
 // ones come and go in the last, and a process that began again refused
 // connections before, or keeps HELP and TYPE of what it has not counted yet.
-func (r *Reader) whole(body *scrape.Page, refused bool) error {
-	last := r.cut
-	r.cut = cut{}
+func (g *page) whole(body *scrape.Page, refused bool) error {
+	last := g.cut
+	g.cut = cut{}
 	if !body.Unframed || refused {
 		return nil
 	}
-	samples, begins := r.Cache.Beginning(body.Body)
+	samples, begins := g.cache.Beginning(body.Body)
 	if !begins {
 		return nil
 	}
@@ -39,6 +39,6 @@ func (r *Reader) whole(body *scrape.Page, refused bool) error {
 	if last.times >= sameEnds {
 		return nil
 	}
-	r.cut = last
+	g.cut = last
 	return &scrape.Error{Reason: scrape.ReasonTruncated, Err: fmt.Errorf("the page ends after the first %d samples of the one before, and has no length that proves its end, so it may be cut; have the server send Content-Length or chunks", samples)}
 }

@@ -1,4 +1,4 @@
-package fetch
+package scrape
 
 import (
 	"context"
@@ -10,14 +10,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Pages and answers that distinguish servers.
 const (
@@ -31,6 +27,8 @@ const (
 
 // server answers without a network: path to body, and 404 to all other paths.
 type server struct {
+	Scraper // It is asked for nothing else.
+
 	answers map[string]string
 	// failed is why no page comes; what is asked besides pages is answered all
 	// the same.
@@ -44,27 +42,27 @@ type server struct {
 }
 
 // Scrape implements Scraper.
-func (s *server) Scrape(ctx context.Context, address string, buf []byte) (scrape.Page, error) {
+func (s *server) Scrape(ctx context.Context, address string, buf []byte) (Page, error) {
 	path := pathOf(address)
 	s.scraped = append(s.scraped, path)
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
-		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonTimeout, Err: ctx.Err()}
+		return Page{}, &Error{Reason: ReasonTimeout, Err: ctx.Err()}
 	}
 	if s.failed != nil {
-		return scrape.Page{}, s.failed
+		return Page{}, s.failed
 	}
 	body, ok := s.answer(path)
 	switch {
 	case !ok:
-		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
+		return Page{}, &Error{Reason: ReasonHTTPStatus, Class: "404", Err: errors.New("404")}
 	case body != "" && strings.ContainsRune("<[{", rune(body[0])):
-		return scrape.Page{}, &scrape.Error{Reason: scrape.ReasonContentType, Err: errors.New("no text page")}
+		return Page{}, &Error{Reason: ReasonContentType, Err: errors.New("no text page")}
 	}
 	came := time.Now()
 	time.Sleep(s.waits)
-	return scrape.Page{Body: append(buf[:0], body...), Came: came}, nil
+	return Page{Body: append(buf[:0], body...), Came: came}, nil
 }
 
 // Do implements engine.Asker.
@@ -102,7 +100,7 @@ func pathOf(address string) string {
 // fetcher asks a server whose target has this configured kind and URL.
 func fetcher(s *server, kind, address string) *Fetcher {
 	return &Fetcher{
-		Page: Page{Server: NewServer(kind), Start: time.Now()}, Scraper: s, Marker: marker, Patience: 30 * time.Second,
+		Fetched: Fetched{Server: NewServer(kind), Start: time.Now()}, Scraper: s, Marker: marker, Patience: 30 * time.Second,
 		Target: &target.Target{Engine: kind, MetricsURL: address, Timeout: time.Minute},
 	}
 }
@@ -121,7 +119,7 @@ func found(t *testing.T, kind engine.Kind, address string) Server {
 // next asks for the page after the one of before.
 func next(before *Fetcher, s *Server, up bool) *Fetcher {
 	return &Fetcher{
-		Page: Page{Server: *s, Start: time.Now()}, Scraper: before.Scraper, Target: before.Target, Up: up,
+		Fetched: Fetched{Server: *s, Start: time.Now()}, Scraper: before.Scraper, Target: before.Target, Up: up,
 		Marker: before.Marker, Patience: before.Patience,
 	}
 }
