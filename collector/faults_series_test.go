@@ -44,8 +44,8 @@ func TestFaultsOfSeries(t *testing.T) {
 		{name: "S04 two types in a page", play: body(more("# TYPE nv_s04 gauge", "nv_s04 1", "# TYPE nv_s04 counter", `nv_s04{a="1"} 2`)), shows: []string{
 			"# TYPE nv_s04 gauge\n", `trtllm_exporter_target_type_conflicts_total{pool_id="S04",replica_id="bad"}`,
 		}},
-		{name: "S05 a counter that is a gauge elsewhere", play: body(typeOf("nv_inference_count", "counter", "gauge")), shows: []string{
-			"# TYPE nv_inference_count counter\n", `nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="S05"`,
+		{name: "S05 a counter that is a gauge elsewhere", untypes: "# TYPE nv_inference_count ", play: body(typeOf("nv_inference_count", "counter", "gauge")), shows: []string{
+			"# TYPE nv_inference_count untyped\n", `nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="S05"`,
 		}},
 		{
 			name: "S06 a histogram that is a gauge elsewhere", untypes: "nv_inference_first_response_histogram_ms",
@@ -56,7 +56,7 @@ func TestFaultsOfSeries(t *testing.T) {
 			},
 		},
 		{
-			name:  "S07 a gauge that is a summary's count elsewhere",
+			name: "S07 a gauge that is a summary's count elsewhere", untypes: "nv_inference_request_summary_us",
 			play:  body(without("nv_inference_request_summary_us") + "# TYPE nv_inference_request_summary_us_count gauge\nnv_inference_request_summary_us_count 7\n"),
 			shows: []string{`nv_inference_request_summary_us_count{engine="triton",engine_version="unknown",pool_id="S07"`},
 		},

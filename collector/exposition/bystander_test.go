@@ -191,8 +191,8 @@ func pageIn(tb testing.TB, format expfmt.Format, blocks ...*exposition.Block) st
 
 // TestNoTargetChangesTheLinesOfAnother holds the page of two targets, reduced
 // to one of them, against the page of that one alone: heads and lines, byte for
-// byte, in every text format. In OpenMetrics a histogram that is not whole is
-// untyped, which is a conflict of types.
+// byte, in every text format. In OpenMetrics a histogram that does not add up takes
+// the type of others.
 func TestNoTargetChangesTheLinesOfAnother(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -260,35 +260,64 @@ func TestConflictsDegradeTheTypeNeverTheData(t *testing.T) {
 	}
 }
 
-// TestOnlyValuesThatReadersRefuseAreLeftOutForOthers has the exceptions: lines of
-// a target that does not say what others say of their family.
-func TestOnlyValuesThatReadersRefuseAreLeftOutForOthers(t *testing.T) {
+// TestEveryLineStays has lines that OpenMetrics, or any reader, refuses under the type
+// that another target states, or their own: the family has no type then.
+func TestEveryLineStays(t *testing.T) {
 	const (
 		summary   = "# TYPE x summary\nx_count 1\n"
 		histogram = "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 1\nx_count 1\nx_sum 1\n"
 		counter   = "# TYPE x_total counter\nx_total 1\n"
 	)
-	text, openMetrics := formatOf(expfmt.TypeTextPlain, model.NoEscaping), formatOf(expfmt.TypeOpenMetrics, model.NoEscaping)
-	for _, c := range []struct {
-		says, other, line     string
-		inText, inOpenMetrics bool
-	}{
-		{"a negative number of observations", histogram, "x_bucket{le=\"+Inf\"} -1\n", false, false},
-		{"a negative one of a summary", summary, "x_count -1\n", true, false},
-		{"one that is not whole", summary, "x_count 1.5\n", true, false},
-		{"one that is whole", summary, "x_count 2\n", true, true},
-		{"a negative counter", counter, "x_total -1\n", true, false},
-		{"a counter that is no number", counter, "x_total NaN\n", true, false},
-		{"a counter that is not whole", counter, "x_total 1.5\n", true, true},
+	for _, c := range []struct{ says, other, line, text, openMetrics string }{
+		{"a number of observations below zero", histogram, "x_count -1\n", "", ""},
+		{"one of a summary", summary, "x_count -1\n", "", ""},
+		{"one that is not whole", summary, "# TYPE x_count gauge\nx_count 0.25\n", "", ""},
+		{"a bucket of no bound", histogram, "x_bucket 1\n", "", ""},
+		{"a gauge of the name of a histogram", histogram, "# TYPE x gauge\nx 1\n", "", ""},
+		{"a counter below zero", counter, "x_total -1\n", "x_total counter", ""},
+		{"a counter that is no number", counter, "x_total NaN\n", "x_total counter", ""},
+		{"a counter that is not whole", counter, "x_total 1.5\n", "x_total counter", "x counter"},
+		{"a time of creation that is no number", counter, "x_total 1\n# TYPE x_created gauge\nx_created NaN\n", "x_total counter", ""},
+		{"a time of creation of nothing", histogram, "# TYPE x_created gauge\nx_created 1\n", "x histogram", ""},
+		{"a histogram that does not add up", histogram, "# TYPE x histogram\nx_bucket{le=\"+Inf\"} 2\nx_count 1\nx_sum 1\n", "x histogram", ""},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			blocks := merged(t, c.other, c.line)
-			require.NotEmpty(t, sampleLines(pageIn(t, openMetrics, blocks[1])), "alone it is on the page")
-			require.Equal(t, c.inText, len(sampleLines(restrict(pageIn(t, text, blocks...), "b"))) > 0)
-			require.Equal(t, c.inOpenMetrics, len(sampleLines(restrict(pageIn(t, openMetrics, blocks...), "b"))) > 0)
+			for name, format := range textFormats() {
+				page := pageIn(t, format, blocks...)
+				for _, line := range append(sampleLines(c.other), sampleLines(c.line)...) {
+					line, value, _ := strings.Cut(line, " ")
+					require.Contains(t, page, "\n"+strings.TrimSuffix(line, "}"), name)
+					require.Contains(t, page, " "+value, name)
+				}
+				want := c.text
+				if format.FormatType() == expfmt.TypeOpenMetrics {
+					want = c.openMetrics
+				}
+				require.Equal(t, want != "", strings.Contains(page, " "+want+"\n"), page)
+				requireEveryLine(t, blocks, format, page)
+			}
 		})
 	}
 }
+
+// requireEveryLine requires a page to have the lines of all blocks, as each has them
+// alone, and its readers to take it.
+func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Format, page string) {
+	t.Helper()
+	alone, inText := "", ""
+	text := formatOf(expfmt.TypeTextPlain, dialectScheme(format))
+	for _, b := range blocks {
+		alone += pageIn(t, format, b)
+		inText += pageIn(t, text, b)
+	}
+	require.Equal(t, sampleLines(alone), sampleLines(page), format)
+	require.Len(t, sampleLines(page), len(sampleLines(inText)), "as many as in text: %s", format)
+	requireReaders(t, page, format)
+}
+
+// dialectScheme is how a format escapes names.
+func dialectScheme(format expfmt.Format) model.EscapingScheme { return format.ToEscapingScheme() }
 
 func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
 	const usual = "# HELP a_b help\n# TYPE a_b counter\na_b 1\n# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{le=\"+Inf\"} 2\nh_sum 3\nh_count 2\n"
@@ -299,7 +328,7 @@ func TestOddNamesOfOneTargetLeaveTheOthersAlone(t *testing.T) {
 		{"with other labels both stay", "# TYPE \"a.b\" counter\n{\"a.b\",x=\"1\"} 7\n# TYPE a_b counter\na_b 8\n", "a_b{r=\"b\",x=\"1\"} 7\na_b{r=\"b\"} 8\n"},
 		{"a label that becomes another", "a_b{\"x.y\"=\"1\",x_y=\"2\"} 7\na_b 8\n", "a_b{r=\"b\"} 8\n"},
 		{"a histogram that becomes a bystander's", "# TYPE \"h\" histogram\nh_bucket{\"l.e\"=\"1\",le=\"+Inf\"} 1\n", "h_bucket{l_e=\"1\",le=\"+Inf\",r=\"b\"} 1\n"},
-		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "i_j_bucket{le=\"1\",r=\"b\"} 1\n"},
+		{"a histogram whose name becomes that of another one", "# TYPE \"i.j\" histogram\n{\"i.j_bucket\",le=\"+Inf\"} 1\n# TYPE i_j histogram\ni_j_bucket{le=\"1\"} 1\n", "i_j_bucket{le=\"1\",r=\"b\"} 1\ni_j_bucket{le=\"+Inf\",r=\"b\"} 1\n"},
 		{"a huge HELP", "# HELP a_b " + strings.Repeat("x", 1<<20) + "\n{\"q.r\"} 1\na_b 1\n", "a_b{r=\"b\"} 1\nq_r{r=\"b\"} 1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -337,22 +366,4 @@ func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
 	require.Same(t, odd, odd.In(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
 	require.NotSame(t, odd, odd.In(underscores))
 	require.Same(t, odd.In(underscores), odd.In(underscores))
-}
-
-func TestAPageInAnotherFormatRemembersTheOneBefore(t *testing.T) {
-	const usual, other = "# TYPE \"x.y\" counter\n{\"x.y\"} 1\n", "# TYPE \"x.y\" gauge\n{\"x.y\"} 1\n"
-	var m exposition.Merger
-	for _, bodies := range [][]string{{"", usual}, {"up 1\n", usual}, {other, usual}, {other, usual, "up 1\n"}} {
-		blocks := merged(t, bodies...)
-		for name, format := range textFormats() {
-			if name == "text underscores" || name == "text allow-utf-8" {
-				var out bytes.Buffer
-				_, err := m.Layout(blocks).In(format).WriteText(&out, blocks, nil, nil)
-				require.NoError(t, err)
-				require.Contains(t, out.String(), " counter\n", "among equals the type that was there stays, %s", name)
-			}
-		}
-	}
-	blocks := merged(t, other, usual)
-	require.Contains(t, pageIn(t, formatOf(expfmt.TypeTextPlain, model.UnderscoreEscaping), blocks...), " gauge\n", "on a first page it is the first's")
 }

@@ -39,10 +39,10 @@ type part struct {
 	// same is the number of the family of the shape that has the same lines, -1
 	// for none.
 	same int32
-	// judge says which values are written, and roles what the lines are in a
-	// family that has several for one set of labels.
-	judge judge
-	roles []role
+	// roles are what the lines are in a family that OpenMetrics has several sample
+	// names for; broken says that it cannot have them so, whatever the values.
+	roles  []role
+	broken bool
 }
 
 // in gives the families of the shape in a dialect; nil says that they are the
@@ -81,10 +81,9 @@ func (s *Shape) in(d dialect) []part {
 // of the same target is left out, odd names before ordinary ones; between
 // targets nothing is, for their series differ in identity.
 func escape(parts []part, scheme model.EscapingScheme) []part {
-	e := escaper{scheme: scheme, taken: make(map[string]bool), seen: make(map[string]bool)}
+	e := escaper{scheme: scheme, seen: make(map[string]bool)}
 	for i := range parts {
 		if p := &parts[i]; model.LegacyValidation.IsValidMetricName(p.Name) {
-			e.take(p.Name, p.Type)
 			e.ordinary(&p.segment)
 		}
 	}
@@ -101,16 +100,8 @@ func escape(parts []part, scheme model.EscapingScheme) []part {
 // escaper escapes the names of one shape.
 type escaper struct {
 	scheme model.EscapingScheme
-	// taken are the sample names of families, true for those of a histogram or
-	// summary; seen are the prefixes of lines.
-	taken, seen map[string]bool
-}
-
-// take notes the sample names of a family.
-func (e *escaper) take(name string, typ model.MetricType) {
-	for _, sample := range (dialect{}).sampleNames(name, typ) {
-		e.taken[sample] = e.taken[sample] || !scalar(typ)
-	}
+	// seen are the prefixes of lines.
+	seen map[string]bool
 }
 
 // ordinary notes the lines that need no escaping.
@@ -132,12 +123,6 @@ func (e *escaper) part(p *part) bool {
 	name := p.Name
 	if odd {
 		name = model.EscapeName(p.Name, e.scheme)
-		for _, sample := range (dialect{}).sampleNames(name, p.Type) {
-			if distribution, ok := e.taken[sample]; ok && (distribution || !scalar(p.Type)) {
-				return false
-			}
-		}
-		e.take(name, p.Type)
 	}
 	entries, changed := p.entries(), odd
 	kept := entries[:0]
@@ -185,4 +170,39 @@ func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labe
 	})
 	b.Sort()
 	return b.Labels(), distinct
+}
+
+// entry is one line of a segment that is rearranged.
+type entry struct {
+	labels labels.Labels
+	value  uint32
+}
+
+// entries reads the lines of a segment back.
+func (s *segment) entries() []entry {
+	all := make([]entry, len(s.lines))
+	var buf []byte
+	start := uint32(0)
+	for i := range s.lines {
+		buf = s.appendPrefix(buf[:0], start, &s.lines[i])
+		all[i] = entry{labels: labelsOf(buf), value: s.at[i]}
+		start = s.lines[i].end
+	}
+	return all
+}
+
+// render is the segment of the entries in their order.
+func render(entries []entry) segment {
+	all := make([]series, len(entries))
+	for i := range entries {
+		all[i].prefix = string(appendPrefix(nil, entries[i].labels))
+	}
+	share := newSharer(all)
+	defer share.done()
+	seg := segment{own: share.own, lines: make([]line, len(entries)), at: make([]uint32, len(entries))}
+	for i := range entries {
+		seg.lines[i], seg.at[i] = share.add(all[i].prefix), entries[i].value
+	}
+	seg.text = share.family().Value()
+	return seg
 }

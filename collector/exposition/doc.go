@@ -23,15 +23,12 @@
 // # What targets owe each other
 //
 // The page of many targets, reduced to the lines of one, is the page of that one
-// alone, byte for byte, in every text format. HELP, TYPE and UNIT are said once
-// for all: where targets disagree on them, the property holds for the lines of
-// samples, whose families may lose their type and come in another order. So it
-// does in OpenMetrics where one target's histogram is not whole. Two exceptions
-// keep the page readable: a negative number of observations, or in OpenMetrics
-// one that is not whole and a counter that is negative or no number, is left out
-// where only other targets call its family a histogram, or in OpenMetrics a
-// summary or a counter; and a histogram that does not add up is left out of
-// OpenMetrics as long as its family has its type.
+// alone, byte for byte, in every format: no line of a target is left out or changed
+// for what others say. HELP, TYPE and UNIT are said once for all: where targets
+// disagree on a type, the family has none, and its lines may come in another
+// order. OpenMetrics differs from text in the names of heads, in types, in the
+// spelling of bounds and in its last line; what it cannot have under a type has
+// none there.
 //
 // # What never reaches the page
 //

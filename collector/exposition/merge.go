@@ -1,7 +1,6 @@
 package exposition
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -19,28 +18,18 @@ type Merger struct {
 // Layout is the plan of one page: which families it has, which HELP and TYPE
 // each carries, and which lines of which block are in it.
 type Layout struct {
-	in     dialect
-	shapes []*Shape
-	// parts are the families of each shape in the dialect, nil for those of the
-	// shape itself; the whole is nil when all are.
-	parts    [][]part
+	in       dialect
+	shapes   []*Shape
 	families []mergedFamily
-	// moved are parts that are in no shape: lines that are in another family
-	// than that of their shape, because targets disagree on it.
-	moved   []part
-	heads   map[string]*head
-	utf8    bool
-	stats   MergeStats
-	differs []Difference
-	others  others
-}
+	// reshaped says that some lines are not those of their shape's own family.
+	reshaped bool
+	utf8     bool
+	stats    MergeStats
+	differs  []Difference
 
-// others are the layouts of the same page in other dialects, and what those of
-// the page before said in theirs.
-type others struct {
-	mu     sync.Mutex
-	of     map[dialect]*Layout
-	before map[dialect]map[string]*head
+	mu sync.Mutex
+	// others are the layouts of the same page in other dialects.
+	others map[dialect]*Layout
 }
 
 // MergeStats counts what targets disagree on.
@@ -52,24 +41,29 @@ type MergeStats struct {
 
 // mergedFamily is one family of the page.
 type mergedFamily struct {
-	*head
-
 	name string
 	typ  model.MetricType
 	refs []ref
+	// head is its HELP, TYPE and UNIT.
+	head []byte
 	// mixed says that a line of it may belong to a family that is asked for by
 	// another name.
 	mixed bool
+	// apart returns the same lines as families of one sample name each; it is nil
+	// for a type that all values can have.
+	apart func() []mergedFamily
 }
 
-// ref is one family of one block. A family below zero is the complement of the
-// number of a moved part.
-type ref struct{ block, family int32 }
+// ref is one family of one block: a part, or that of the shape where it is nil.
+type ref struct {
+	block, family int32
+	part          *part
+}
 
 // Stats are the conflicts of the layout.
 func (l *Layout) Stats() MergeStats { return l.stats }
 
-// NeedsUTF8 says whether names on the page need quotes, which clients must
+// NeedsUTF8 reports whether names on the page need quotes, which clients must
 // ask for.
 func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 
@@ -79,18 +73,16 @@ func (l *Layout) NeedsUTF8() bool { return l.utf8 }
 //
 // The rules between targets:
 //   - Families are in the order of their names, each with one HELP and one
-//     TYPE, and in each the blocks' lines in the order of the blocks.
-//   - The TYPE that most blocks say wins; among equals the one that was on the
-//     last page, else the first block's. What is not said does not count. HELP
-//     and UNIT are chosen the same way.
-//   - Every line is on the page, whatever others say. Single values (counter,
-//     gauge, untyped) are under the winner's TYPE. Of a histogram or summary
-//     that is not the winner each sample name is an untyped family.
-//   - Lines that are named like samples of a histogram or summary (a gauge
-//     x_count and a summary x) become part of it, if they can be and most
-//     targets do not say otherwise. If they cannot, the histogram or summary is
-//     untyped by sample name for all targets: its type is lost, its lines are
-//     what they were.
+//     TYPE, and in each the blocks' lines in the order of the blocks. HELP and
+//     UNIT are what most blocks say, among equals the first.
+//   - Every line of every block is on the page, whatever others say.
+//   - A family has the type on which all agree that state one. Where they do
+//     not, it has none. It has none either where one of its sample names is in
+//     another family, as x_count of a summary x and of a gauge: nor has that one.
+//   - A histogram or summary without a type is a family for each sample name.
+//   - OpenMetrics forbids more: a counter and a gauge of one name, a counter that
+//     falls below zero, a histogram that does not add up. A family that it
+//     cannot have under its type has none there.
 //   - Every conflict is counted in [MergeStats] and named in
 //     [Layout.Differences].
 func (m *Merger) Layout(blocks []*Block) *Layout {
@@ -101,14 +93,8 @@ func (m *Merger) Layout(blocks []*Block) *Layout {
 	for i, b := range blocks {
 		shapes[i] = b.shape
 	}
-	var before map[string]*head
-	if m.last != nil {
-		before = m.last.heads
-	}
-	l := plan(shapes, dialect{}, before)
-	l.others.before = m.last.said()
-	m.last = l
-	return l
+	m.last = plan(shapes, dialect{})
+	return m.last
 }
 
 // In is the same page for readers of a format. Pages that are the same in both
@@ -121,90 +107,73 @@ func (l *Layout) In(format expfmt.Format) *Layout {
 	if d == l.in {
 		return l
 	}
-	l.others.mu.Lock()
-	defer l.others.mu.Unlock()
-	if other, ok := l.others.of[d]; ok {
-		return other
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	other, ok := l.others[d]
+	if !ok {
+		other = plan(l.shapes, d)
+		if l.others == nil {
+			l.others = make(map[dialect]*Layout)
+		}
+		l.others[d] = other
 	}
-	other := plan(l.shapes, d, l.others.before[d])
-	if l.others.of == nil {
-		l.others.of = make(map[dialect]*Layout)
-	}
-	l.others.of[d] = other
 	return other
 }
 
-// said gives the heads of the page in other dialects, for the next page.
-func (l *Layout) said() map[dialect]map[string]*head {
-	if l == nil {
-		return nil
-	}
-	l.others.mu.Lock()
-	defer l.others.mu.Unlock()
-	if len(l.others.of) == 0 {
-		return l.others.before
-	}
-	said := make(map[dialect]map[string]*head)
-	maps.Copy(said, l.others.before)
-	for d, other := range l.others.of {
-		said[d] = other.heads
-	}
-	return said
-}
-
-// plan plans the page of blocks of the shapes in a dialect, after a page with
-// the given heads.
-func plan(shapes []*Shape, d dialect, before map[string]*head) *Layout {
-	l := &Layout{in: d, shapes: shapes, heads: make(map[string]*head)}
-	l.resolve(l.gather(), before)
+// plan plans the page of blocks of the shapes in a dialect.
+func plan(shapes []*Shape, d dialect) *Layout {
+	l := &Layout{in: d, shapes: shapes}
+	l.agree(l.gather())
 	slices.SortFunc(l.families, func(a, b mergedFamily) int { return strings.Compare(a.name, b.name) })
 	for i := range l.families {
 		f := &l.families[i]
-		l.settle(f, before[f.name])
-		l.heads[f.name] = f.head
-		if l.parts != nil || l.moved != nil {
-			f.mixed = slices.ContainsFunc(f.refs, func(r ref) bool { return l.asked(&r) != f.name })
+		is := l.describe(f)
+		l.stats.HelpConflicts += l.differ(f, DiffersHelp, helpOf, is.Help)
+		l.stats.UnitConflicts += l.differ(f, DiffersUnit, unitOf, is.Unit)
+		if d.openMetrics && d.compound(f.name, f.typ) {
+			f.apart = sync.OnceValue(func() []mergedFamily { return l.apart(f) })
 		}
 	}
 	return l
 }
 
-// add puts a ref in the family of that name, whose place is in the index.
-func (l *Layout) add(index map[string]int, name string, r ref) {
-	at, ok := index[name]
-	if !ok {
-		at = len(l.families)
-		index[name] = at
-		l.families = append(l.families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
-	}
-	l.families[at].refs = append(l.families[at].refs, r)
-}
-
-// gather brings the families of all shapes together by name and gives the place
+// gather brings the families of all shapes together by name and returns the place
 // of each.
-func (l *Layout) gather() map[string]int {
-	index := make(map[string]int)
+func (l *Layout) gather() familyIndex {
+	index := make(familyIndex)
 	for bi, s := range l.shapes {
 		l.utf8 = l.utf8 || s.utf8
 		parts := s.in(l.in)
 		if parts == nil {
 			for fi := range s.families {
-				l.add(index, s.families[fi].Name, ref{block: int32(bi), family: int32(fi)})
+				l.families = index.add(l.families, s.families[fi].Name, ref{block: int32(bi), family: int32(fi)})
 			}
 			continue
 		}
-		if l.parts == nil {
-			l.parts = make([][]part, len(l.shapes))
-		}
-		l.parts[bi] = parts
+		l.reshaped = true
 		for fi := range parts {
-			l.add(index, parts[fi].Name, ref{block: int32(bi), family: int32(fi)})
+			l.families = index.add(l.families, parts[fi].Name, ref{block: int32(bi), part: &parts[fi]})
 		}
 	}
 	return index
 }
 
-// fits says whether the blocks have the shapes the layout was made for.
+// familyIndex is the place of each family in a list, by its name.
+type familyIndex map[string]int
+
+// add adds a ref to the family of that name, which it adds to the list.
+func (x familyIndex) add(families []mergedFamily, name string, r ref) []mergedFamily {
+	at, ok := x[name]
+	if !ok {
+		at = len(families)
+		x[name] = at
+		families = append(families, mergedFamily{name: name, typ: model.MetricTypeUnknown})
+	}
+	families[at].refs = append(families[at].refs, r)
+	return families
+}
+
+// fits reports whether the blocks have the shapes the layout was made for.
 func (l *Layout) fits(blocks []*Block) bool {
 	if len(blocks) != len(l.shapes) {
 		return false
@@ -219,35 +188,24 @@ func (l *Layout) fits(blocks []*Block) bool {
 
 // segment are the lines of a ref.
 func (l *Layout) segment(r *ref) segment {
-	if p := l.part(r); p != nil {
-		return p.segment
+	if r.part != nil {
+		return r.part.segment
 	}
 	return l.shapes[r.block].segment(int(r.family))
 }
 
 // source is the family a ref points to.
 func (l *Layout) source(r *ref) *Family {
-	if p := l.part(r); p != nil {
-		return &p.Family
+	if r.part != nil {
+		return &r.part.Family
 	}
 	return &l.shapes[r.block].families[r.family]
 }
 
-// part is the part a ref points to, nil when it is a family of the shape.
-func (l *Layout) part(r *ref) *part {
-	switch {
-	case r.family < 0:
-		return &l.moved[^r.family]
-	case len(l.parts) == 0 || l.parts[r.block] == nil:
-		return nil
-	}
-	return &l.parts[r.block][r.family]
-}
-
 // asked is the name by which a reader asks for the lines of a ref.
 func (l *Layout) asked(r *ref) string {
-	if p := l.part(r); p != nil {
-		return p.asked
+	if r.part != nil {
+		return r.part.asked
 	}
-	return l.shapes[r.block].families[r.family].Name
+	return l.source(r).Name
 }

@@ -62,7 +62,7 @@ func relabelled(all []ComputedSeries, aside bool, label Labeler, before []*Shape
 // note notes the series of shapes that a family may have too: they are in one of
 // that name, or in one with its name for a sample, or that has a sample of its name.
 func note(seen map[string]struct{}, shapes []*Shape, f *Family) {
-	names := dialect{}.sampleNames(f.Name, f.Type)
+	names := sampleNames(f.Name, f.Type)
 	for _, suffix := range []string{"_bucket", "_count", "_sum"} {
 		if parent, ok := strings.CutSuffix(f.Name, suffix); ok {
 			names = append(names, parent)

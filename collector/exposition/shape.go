@@ -65,9 +65,8 @@ type Shape struct {
 	dialects struct {
 		mu sync.Mutex
 		of map[dialect][]part
-		// split are families by sample name, for pages on which targets
-		// disagree.
-		split map[splitKey][]part
+		// split are families by sample name, for pages on which they have no type.
+		split map[*Family][]*part
 	}
 }
 
@@ -77,13 +76,6 @@ type lists struct {
 	families *[]Family
 	lines    *[]line
 	at       *[]uint32
-}
-
-// splitKey names a family of a shape in a dialect.
-type splitKey struct {
-	dialect
-
-	family int32
 }
 
 // Families are the shape's families sorted by name; the caller only reads.

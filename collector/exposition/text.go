@@ -2,7 +2,9 @@ package exposition
 
 import (
 	"io"
+	"iter"
 	"math"
+	"slices"
 )
 
 // flushAt is how much text gathers before it is written out; large enough to
@@ -18,11 +20,7 @@ const endOfPage = "# EOF\n"
 func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	buf = buf[:0]
 	var err error
-	for i := range l.families {
-		f := &l.families[i]
-		if !f.selected(only) {
-			continue
-		}
+	for f := range l.shown(blocks, only) {
 		if buf, err = l.writeFamily(w, f, blocks, buf, only); err != nil {
 			return buf, err
 		}
@@ -39,7 +37,7 @@ func (l *Layout) WriteText(w io.Writer, blocks []*Block, buf []byte, only func(n
 // when it is enough.
 func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf []byte, only func(name string) bool) ([]byte, error) {
 	head := len(buf)
-	buf = append(buf, f.text...)
+	buf = append(buf, f.head...)
 	empty := len(buf)
 	wrote := false
 	for j := range f.refs {
@@ -47,7 +45,8 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		if !l.taken(f, r, only) {
 			continue
 		}
-		buf = l.appendLines(buf, r, blocks[r.block])
+		seg, b := l.segment(r), blocks[r.block]
+		buf = seg.append(buf, b.data, b.spans)
 		if len(buf) < flushAt || !wrote && len(buf) == empty {
 			continue
 		}
@@ -64,13 +63,31 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 	return buf, nil
 }
 
-// appendLines appends the lines of a ref.
-func (l *Layout) appendLines(dst []byte, r *ref, b *Block) []byte {
-	if p := l.part(r); p != nil && p.judge != judgeNothing {
-		return p.append(dst, b)
+// shown gives the families of a page that are asked for, or their lines by sample
+// name where the values cannot be under the type.
+func (l *Layout) shown(blocks []*Block, only func(name string) bool) iter.Seq[*mergedFamily] {
+	return func(yield func(*mergedFamily) bool) {
+		for i := range l.families {
+			f := &l.families[i]
+			if only != nil && !f.mixed && !only(f.name) {
+				continue
+			}
+			families := l.families[i : i+1]
+			if f.apart != nil && !f.carries(blocks) {
+				families = f.apart()
+			}
+			for j := range families {
+				if !yield(&families[j]) {
+					return
+				}
+			}
+		}
 	}
-	seg := l.segment(r)
-	return seg.append(dst, b.data, b.spans)
+}
+
+// carries reports whether the values of all blocks can be under the type.
+func (f *mergedFamily) carries(blocks []*Block) bool {
+	return !slices.ContainsFunc(f.refs, func(r ref) bool { return !r.part.carries(f.typ, blocks[r.block]) })
 }
 
 // appendEnd appends what a page ends with.
@@ -88,17 +105,13 @@ func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) boo
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	if only == nil && l.parts == nil && l.moved == nil {
+	if only == nil && !l.reshaped {
 		return l.wholeLength(blocks)
 	}
 	total := int64(0)
-	for i := range l.families {
-		f := &l.families[i]
-		if !f.selected(only) {
-			continue
-		}
+	for f := range l.shown(blocks, only) {
 		if size := l.linesLength(f, blocks, only, math.MaxInt64); size > 0 {
-			total += size + int64(len(f.text))
+			total += size + int64(len(f.head))
 		}
 	}
 	return total + int64(len(l.appendEnd(nil)))
@@ -113,7 +126,7 @@ func (l *Layout) wholeLength(blocks []*Block) int64 {
 	}
 	for i := range l.families {
 		if f := &l.families[i]; l.linesLength(f, blocks, nil, 1) > 0 {
-			total += int64(len(f.text))
+			total += int64(len(f.head))
 		}
 	}
 	return total
@@ -122,36 +135,22 @@ func (l *Layout) wholeLength(blocks []*Block) int64 {
 // linesLength is the number of bytes of the lines of a family that are asked for,
 // counted until there are enough.
 func (l *Layout) linesLength(f *mergedFamily, blocks []*Block, only func(name string) bool, enough int64) (size int64) {
-	var scratch []byte
 	for i := 0; i < len(f.refs) && size < enough; i++ {
-		r := &f.refs[i]
-		if !l.taken(f, r, only) {
-			continue
+		if r := &f.refs[i]; l.taken(f, r, only) {
+			size += r.length(blocks[r.block])
 		}
-		var more int64
-		more, scratch = l.length(r, blocks[r.block], scratch)
-		size += more
 	}
 	return size
 }
 
-// length is the number of bytes of the lines of a ref, which are written to the
-// scratch memory where there is no other way to know it.
-func (l *Layout) length(r *ref, b *Block, scratch []byte) (int64, []byte) {
-	p := l.part(r)
+// length is the number of bytes of the lines of a ref.
+func (r *ref) length(b *Block) int64 {
 	switch {
-	case p == nil:
-		return int64(b.sizes[r.family]), scratch
-	case p.judge != judgeNothing:
-		scratch = p.append(scratch[:0], b)
-		return int64(len(scratch)), scratch
-	case p.same >= 0:
-		return int64(b.sizes[p.same]), scratch
+	case r.part == nil:
+		return int64(b.sizes[r.family])
+	case r.part.same >= 0:
+		return int64(b.sizes[r.part.same])
+	default:
+		return r.part.length(b)
 	}
-	return p.length(b), scratch
-}
-
-// selected says whether a family is asked for; nil asks for all.
-func (f *mergedFamily) selected(only func(name string) bool) bool {
-	return only == nil || f.mixed || only(f.Name)
 }

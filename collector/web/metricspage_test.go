@@ -265,7 +265,7 @@ func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {
 	require.Contains(t, got, "process_open_fds")
 	require.Contains(t, got, "go_goroutines")
 	require.Equal(t, 1, strings.Count(page, "# TYPE process_open_fds "))
-	require.Contains(t, page, "# TYPE go_goroutines gauge\n")
+	require.Contains(t, page, "# TYPE go_goroutines untyped\n", "a target says that it is a histogram")
 }
 
 func TestPageTellsOfItsOwnConflicts(t *testing.T) {
@@ -296,7 +296,7 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	require.NotContains(t, targets, "secret")
 
 	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
-	require.Contains(t, page, "# HELP x one\n# TYPE x counter\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
+	require.Contains(t, page, "# HELP x one\n# TYPE x untyped\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
 	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
 	require.NotContains(t, get(h, "/targets").Body.String(), "Differs")
