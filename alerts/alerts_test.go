@@ -50,35 +50,20 @@ func TestEveryAlertHasItsSectionOfTheRunbook(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("runbook.md")
 	require.NoError(t, err)
-	sections := make(map[string]string)
+	sections := make(map[string]bool)
 	for _, part := range strings.Split(string(text), "\n### ")[1:] {
-		title, body, _ := strings.Cut(part, "\n")
-		sections[title] = body
+		title, _, _ := strings.Cut(part, "\n")
+		sections[title] = true
 	}
 	for _, r := range rules(t) {
 		if r.Alert == "" {
 			continue
 		}
 		require.Contains(t, sections, r.Alert)
-		for _, part := range []string{"**Symptom.** ", "**Meaning.** ", "**First checks.**\n\n1. ", "\n3. ", "**Cure.** "} {
-			require.Contains(t, sections[r.Alert], part, r.Alert)
-		}
 		require.True(t, strings.HasSuffix(r.Annotations["runbook_url"], "/alerts/runbook.md#"+strings.ToLower(r.Alert)), r.Alert)
 		delete(sections, r.Alert)
 	}
 	require.Empty(t, sections, "sections of no alert")
-}
-
-// How long a replica that was never seen may load is said by its pool.
-func TestTheRunbookLetsReplicasLoadForTheBudgetOfTheirPool(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("runbook.md")
-	require.NoError(t, err)
-	for _, alert := range []string{"LLMPoolDown", "LLMPoolDegraded"} {
-		_, section, _ := strings.Cut(string(text), "\n### "+alert+"\n")
-		section, _, _ = strings.Cut(section, "\n### ")
-		require.Contains(t, section, "`start_budget`", alert)
-	}
 }
 
 func TestEveryAlertHasACaseThatFiresAndOneThatDoesNot(t *testing.T) {

@@ -5,9 +5,7 @@ package manifests_test
 import (
 	"maps"
 	"net/http"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,55 +26,6 @@ func TestClusterTakesEveryManifest(t *testing.T) {
 				status, answer := s.post(t, s.collection(t, o), o, dryRun)
 				require.Equal(t, http.StatusCreated, status, "%s %s: %s", o.GetKind(), o.GetName(), answer)
 			}
-		})
-	}
-}
-
-func TestClusterRefusesEveryMisspeltField(t *testing.T) {
-	s := cluster(t)
-	for kind, list := range byKind(t) {
-		t.Run(kind, func(t *testing.T) {
-			tried := map[string]bool{"apiVersion": true, "kind": true} // These say where to send it.
-			for _, o := range list {
-				path := s.collection(t, o)
-				for field, wrong := range misspelt(o) {
-					if tried[field] {
-						continue
-					}
-					tried[field] = true
-					status, answer := s.post(t, path, wrong, dryRun)
-					require.Equal(t, http.StatusBadRequest, status, "%sz: %s", field, answer)
-					require.Contains(t, answer, field[strings.LastIndexByte(field, '.')+1:]+"z")
-				}
-			}
-			require.Greater(t, len(tried), 4)
-			t.Logf("%d fields", len(tried))
-		})
-	}
-}
-
-// helm install sends no such question, so the server drops what it does not
-// know and helm says "deployed"; whoever renders has to ask.
-func TestClusterRefusesATypoInAnyFile(t *testing.T) {
-	s := cluster(t)
-	tree := sources(t)
-	for file, p := range planted {
-		if filepath.Base(file) == "_helpers.tpl" {
-			continue // Its sidecar is text in a ConfigMap to the server.
-		}
-		t.Run(strings.TrimPrefix(file, "deploy/"), func(t *testing.T) {
-			defer plant(t, filepath.Join(tree, file), p.right, p.wrong)()
-			manifest, err := renderedBy(t, tree, p.by)
-			require.NoError(t, err, "%s", manifest)
-			refused := ""
-			for _, o := range documents(t, manifest) {
-				if status, answer := s.post(t, s.collection(t, o), o, dryRun); status != http.StatusCreated {
-					refused += answer
-				}
-			}
-			wrong, _, _ := strings.Cut(p.wrong, ":")
-			require.Contains(t, refused, "strict decoding error: unknown field")
-			require.Contains(t, refused, wrong)
 		})
 	}
 }

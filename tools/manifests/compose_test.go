@@ -58,16 +58,6 @@ func TestComposeFilesAreGood(t *testing.T) {
 	}
 }
 
-func TestComposeMistakesAreFound(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "compose.yaml")
-	text := strings.Replace(string(read(t, "deploy/compose/compose.yaml")), "ports:", "portz:", 1)
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-	_, err := composed(t, nil, path)
-	require.ErrorContains(t, err, "portz")
-	_, err = composed(t, nil, "compose.yaml", "compose.triton.yaml")
-	require.ErrorContains(t, err, "the folder of the model repository")
-}
-
 func TestComposeConfigurationsAreGood(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "check-config", filepath.Join(root, "deploy/compose/triton.yml")).CombinedOutput()
 	require.NoError(t, err, "%s", out)

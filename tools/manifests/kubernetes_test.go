@@ -151,11 +151,6 @@ func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
 	require.Contains(t, exporter(&set.Spec.Template).Args, "--sharding.index=$(POD_NAME)")
 }
 
-func TestOneWordOfAManifestTwiceIsFound(t *testing.T) {
-	_, err := decode(t, []byte("apiVersion: v1\nkind: Service\nmetadata: { name: a }\nspec: { type: ClusterIP, type: NodePort }\n"))
-	require.ErrorContains(t, err, "already set")
-}
-
 func TestPrometheusRuleHoldsTheRulesOfTheExporter(t *testing.T) {
 	o, err := decode(t, withComponents(t, "central"))
 	require.NoError(t, err)
