@@ -8,14 +8,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 )
 
 // Check says what keeps the pools of a configuration from running, all of it:
 // certificates that are none, sources that cannot be built. It asks nobody.
 func Check(cfg *config.File) error {
 	var errs []error
-	if _, err := search.ShardOf(cfg.Sharding); err != nil {
+	if _, err := shardOf(cfg.Sharding); err != nil {
 		errs = append(errs, err)
 	}
 	for i := range cfg.Pools {

@@ -15,12 +15,10 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"golang.org/x/sync/semaphore"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -42,7 +40,7 @@ type Collector struct {
 	all     replica.Pool
 	metrics *metrics
 	changed chan struct{}
-	clock   *clock.Clock
+	clock   *clock
 	// pools counts the changes of the pools that run, renewed says so.
 	pools   atomic.Uint64
 	renewed chan struct{}
@@ -83,7 +81,7 @@ func New(opts Options) (*Collector, error) {
 		Starts: semaphore.NewWeighted(int64(startsAtOnce * runtime.GOMAXPROCS(0))), Origin: time.Now(),
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
 	}
-	c.metrics, c.clock = m, clock.New(c.all.Origin)
+	c.metrics, c.clock = m, newClock(c.all.Origin)
 	return c, nil
 }
 
@@ -92,7 +90,7 @@ func New(opts Options) (*Collector, error) {
 // that are the same before and after keep their loops, their clocks and their
 // windows.
 func (c *Collector) ApplyConfig(cfg *config.File) error {
-	part, err := search.ShardOf(cfg.Sharding)
+	part, err := shardOf(cfg.Sharding)
 	if err != nil {
 		return err
 	}
@@ -123,7 +121,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var others sync.WaitGroup
-	others.Go(func() { c.clock.Run(ctx) })
+	others.Go(func() { c.clock.run(ctx) })
 	others.Go(func() { c.runSkew(ctx) })
 	defer others.Wait()
 	for {

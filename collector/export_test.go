@@ -9,7 +9,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 )
 
 // Handed is what the keys of a pool reach: what its replicas have in common, a target
@@ -17,7 +16,7 @@ import (
 func (c *Collector) Handed(cfg *config.File, pc *config.Pool, lset model.LabelSet) []any {
 	shared := c.shared(cfg, pc, nil)
 	shared.Panicked = nil // No function equals another.
-	found, _ := search.Targets(pc, search.Shard{Total: 1}, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)
+	found, _ := targetsOf(pc, shard{Total: 1}, []*targetgroup.Group{{Targets: []model.LabelSet{lset}}}, c.opts.Logger)
 	return []any{*shared, found, promises(pc), pc.HTTP, pc.Discovery}
 }
 

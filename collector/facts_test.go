@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -182,7 +182,7 @@ func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {
 	p.Discovery.StaticConfigs = append(p.Discovery.StaticConfigs, &targetgroup.Group{
 		Source:  "silent",
 		Targets: []model.LabelSet{{model.AddressLabel: "127.0.0.1:1"}},
-		Labels:  model.LabelSet{"replica_id": "follower", search.SilentLabel: "true"},
+		Labels:  model.LabelSet{"replica_id": "follower", collector.SilentLabel: "true"},
 	})
 	all := pool("followers", "f0=127.0.0.1:1")
 	all.Silent = true

@@ -19,7 +19,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -125,7 +124,7 @@ func pool(id string, targets ...string) config.Pool {
 			Source:  string(rune('a' + i)),
 			Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(address)}},
 			Labels: model.LabelSet{
-				"replica_id": model.LabelValue(name), search.APIAddressLabel: model.LabelValue(api),
+				"replica_id": model.LabelValue(name), collector.APIAddressLabel: model.LabelValue(api),
 			},
 		})
 	}

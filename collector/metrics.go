@@ -7,7 +7,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 )
 
 // metrics are the collector's own, without those of each target.
@@ -64,7 +63,7 @@ func (r resources) Collect(ch chan<- prometheus.Metric) {
 }
 
 // part says which part of the targets is ours.
-func (m *metrics) part(s search.Shard) {
+func (m *metrics) part(s shard) {
 	m.shards.Reset()
 	if s.Total > 1 {
 		m.shards.WithLabelValues(strconv.Itoa(s.Index)).Set(float64(s.Total))

@@ -17,7 +17,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -29,7 +28,7 @@ func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (scr
 // pool is a pool of the configuration with everything that was built for it.
 type pool struct {
 	cfg     config.Pool
-	shard   search.Shard
+	shard   shard
 	shared  *replica.Pool
 	scraper scrape.Scraper
 	sources *discovery.Manager
@@ -86,9 +85,9 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 	return &p
 }
 
-// targets are those of what discovery found, see [search.Targets].
+// targets are those of what discovery found, see targetsOf.
 func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
-	return search.Targets(&p.cfg, p.shard, groups, log)
+	return targetsOf(&p.cfg, p.shard, groups, log)
 }
 
 // unanswered says whether some source has not answered yet.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/clock"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
@@ -25,14 +24,14 @@ type running struct {
 	// found its target last. That may be younger, when the two treat targets
 	// alike.
 	pool, search *pool
-	alarms       []*clock.Alarm
+	alarms       []*alarm
 	cancel       context.CancelFunc
 }
 
 // end begins to end the replica's work, stop waits for that too.
 func (c *Collector) end(l *running) {
 	for _, a := range l.alarms {
-		c.clock.Remove(a)
+		c.clock.remove(a)
 	}
 	l.cancel()
 }
@@ -160,6 +159,11 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 		p.wanted[t.Key()] = t
 	}
 	c.drop(ctx, p)
+	for key, t := range p.wanted {
+		if l := c.replicas[key]; l != nil && c.replaces(p, t, l) {
+			c.end(l) // All of them, so that they are waited for together.
+		}
+	}
 	for _, t := range found {
 		if p.wanted[t.Key()] == t {
 			c.keep(ctx, p, t)
@@ -201,6 +205,12 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 	}
 }
 
+// replaces reports whether a target of a pool takes the place of a replica of the
+// same pool and name, which has to be asked otherwise.
+func (*Collector) replaces(p *pool, t *target.Target, l *running) bool {
+	return l.search.cfg.PoolID == p.cfg.PoolID && !(reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)))
+}
+
 // keep lets a target's replica go on, replaces it, or starts it.
 func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	l, runs := c.replicas[t.Key()]
@@ -208,7 +218,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
 		c.refuse(t, target.Public(l.Target().MetricsURL))
 		return
-	case runs && reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)):
+	case runs && !c.replaces(p, t, l):
 		l.search = p
 		return
 	case runs:
@@ -248,7 +258,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 		l.Present()
 	}
 	for _, s := range l.Schedules() {
-		l.alarms = append(l.alarms, c.clock.Add(s.Key, s.Every, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
+		l.alarms = append(l.alarms, c.clock.add(s.Key, s.Every, s.Soon, func(missed uint64, b *lane.Batch) { s.Due(ctx, missed, b) }))
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -205,7 +205,7 @@ func listing(targets ...string) http.HandlerFunc {
 		address, api, _ := strings.Cut(address, "|")
 		groups = append(groups, map[string]any{
 			"targets": []string{address},
-			"labels":  map[string]string{"replica_id": name, search.APIAddressLabel: api},
+			"labels":  map[string]string{"replica_id": name, collector.APIAddressLabel: api},
 		})
 	}
 	text, err := json.Marshal(groups)

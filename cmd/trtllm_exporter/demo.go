@@ -15,8 +15,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/common/promslog"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
@@ -187,7 +187,7 @@ func demoText(fleet *simulate.Fleet) string {
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {
 			fmt.Fprintf(&b, "      - { targets: [%q], labels: { replica_id: %q, %s: %q, %s: %q } }\n",
-				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), search.APIAddressLabel, r.APIAddr())
+				r.MetricsAddr(), r.Name(), model.MetricsPathLabel, r.MetricsPath(), collector.APIAddressLabel, r.APIAddr())
 		}
 	}
 	return b.String()

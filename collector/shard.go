@@ -1,4 +1,4 @@
-package search
+package collector
 
 import (
 	"hash/fnv"
@@ -6,17 +6,17 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-// Shard is the part of the targets that is ours: of so many, the one with the
+// shard is the part of the targets that is ours: of so many, the one with the
 // index, from 0.
-type Shard struct{ Total, Index int }
+type shard struct{ Total, Index int }
 
-// ShardOf gives the part that the configuration asks for; without an index that
+// shardOf gives the part that the configuration asks for; without an index that
 // is everything only when there is one exporter.
-func ShardOf(c config.Sharding) (Shard, error) {
+func shardOf(c config.Sharding) (shard, error) {
 	if err := c.Place(""); err != nil {
-		return Shard{}, err
+		return shard{}, err
 	}
-	s := Shard{Total: max(c.Total, 1)}
+	s := shard{Total: max(c.Total, 1)}
 	if c.Index != nil {
 		s.Index = *c.Index
 	}
@@ -26,7 +26,7 @@ func ShardOf(c config.Sharding) (Shard, error) {
 // keeps says whether a target is ours. The key is pool and replica, not the
 // address, so a replica keeps its exporter when it moves, and two targets that
 // claim one key meet in one exporter, which refuses the second.
-func (s Shard) keeps(key string) bool {
+func (s shard) keeps(key string) bool {
 	if s.Total <= 1 {
 		return true
 	}

@@ -1,9 +1,10 @@
-package search
+package collector
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/discovery/targetgroup"
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
@@ -20,8 +22,84 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
+// targetsOf turns what discovery found for a pool into the targets of one shard,
+// and says what became of the others. One that cannot be used is left out, with a
+// word in the log. Nothing is changed of what it is given; it may be called
+// concurrently.
+func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *slog.Logger) ([]*target.Target, target.Search) {
+	var found []*target.Target
+	p, search := targetMaker{cfg}, target.Search{PoolID: cfg.PoolID, Answered: true}
+	for _, g := range groups {
+		search.Found += len(g.Targets)
+		for _, lset := range g.Targets {
+			before := p.labels(g.Labels, lset)
+			switch t, err := p.target(before); {
+			case err != nil:
+				log.Warn("Target left out", "pool_id", p.PoolID, "source", g.Source, "err", err)
+				search.LeftOut++
+				search.Error = cmp.Or(search.Error, err.Error())
+			case t == nil:
+				p.dropped(&search, g.Source, before)
+			case part.keeps(t.Key()):
+				found = append(found, t)
+			default:
+				search.Elsewhere++
+			}
+		}
+	}
+	return found, search
+}
+
+// targetMaker is the configuration that targets are made by.
+type targetMaker struct{ *config.Pool }
+
+// dropped notes a target that relabeling dropped; of the first ones also the rule.
+func (p targetMaker) dropped(s *target.Search, source string, lset labels.Labels) {
+	s.Dropped++
+	if len(s.Drops) == target.MaxDrops {
+		return
+	}
+	address := lset.Get(model.AddressLabel)
+	public := withoutSecrets(address)
+	rule := p.RelabelConfigs.DroppedBy(lset)
+	if public != address {
+		// A rule about the address quotes it.
+		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
+	}
+	s.Drops = append(s.Drops, target.Drop{Source: source, Address: public, Rule: rule})
+}
+
+// labels are a target's labels before relabeling.
+func (p targetMaker) labels(group, own model.LabelSet) labels.Labels {
+	b := labels.NewBuilder(labels.EmptyLabels())
+	b.Set(relabel.LabelPoolID, p.PoolID)
+	b.Set(model.SchemeLabel, p.Scheme)
+	b.Set(model.MetricsPathLabel, p.MetricsPath)
+	for _, set := range []model.LabelSet{group, own} {
+		for name, value := range set {
+			b.Set(string(name), string(value))
+		}
+	}
+	if pod := podName(b); pod != "" && b.Get(relabel.LabelReplicaID) == "" {
+		b.Set(relabel.LabelReplicaID, pod)
+	}
+	return b.Labels()
+}
+
+// podName is the pod behind a target that discovery in Kubernetes found. An
+// endpoint may be known before its pod is, and Prometheus does not look again
+// when the pod comes; but the endpoint itself says whose it is.
+func podName(b *labels.Builder) string {
+	for _, of := range [...]string{"endpointslice_address", "endpoint_address"} {
+		if b.Get(podNameLabel) == "" && b.Get("__meta_kubernetes_"+of+"_target_kind") == "Pod" {
+			return b.Get("__meta_kubernetes_" + of + "_target_name")
+		}
+	}
+	return b.Get(podNameLabel)
+}
+
 // target builds a target from its labels; nil when relabeling drops it.
-func (p pool) target(lset labels.Labels) (*target.Target, error) {
+func (p targetMaker) target(lset labels.Labels) (*target.Target, error) {
 	lset, keep := p.RelabelConfigs.Target(lset)
 	if !keep {
 		return nil, nil //nolint:nilnil // a dropped target is neither a target nor an error.
@@ -96,7 +174,7 @@ const podNameLabel = "__meta_kubernetes_pod_name"
 const SilentLabel = "__silent__"
 
 // silent says whether a target binds no port: its label, else the pool.
-func (p pool) silent(label string) (bool, error) {
+func (p targetMaker) silent(label string) (bool, error) {
 	if label == "" {
 		return p.Silent, nil
 	}
@@ -117,7 +195,7 @@ const APIPathLabel = "__api_path__"
 
 // api is the base of the server's API where the target or the pool says it; a path
 // alone is one on the port of the page.
-func (p pool) api(page *url.URL, address, path string) string {
+func (p targetMaker) api(page *url.URL, address, path string) string {
 	if address == "" && p.APIPort != 0 {
 		address = net.JoinHostPort(page.Hostname(), strconv.Itoa(p.APIPort))
 	}

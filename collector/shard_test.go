@@ -1,4 +1,4 @@
-package search
+package collector
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ func ownerOf(t *testing.T, key string, total int) int {
 	t.Helper()
 	owner := -1
 	for i := range total {
-		if (Shard{Total: total, Index: i}).keeps(key) {
+		if (shard{Total: total, Index: i}).keeps(key) {
 			require.Equal(t, -1, owner, "%s has two of %d", key, total)
 			owner = i
 		}

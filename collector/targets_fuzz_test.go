@@ -1,4 +1,4 @@
-package search_test
+package collector
 
 import (
 	"net/url"
@@ -34,7 +34,7 @@ func FuzzURL(f *testing.F) {
 			model.SchemeLabel: model.LabelValue(scheme), model.AddressLabel: model.LabelValue(address), model.MetricsPathLabel: model.LabelValue(path),
 			model.LabelName(model.ParamLabelPrefix + param): model.LabelValue(value),
 		}
-		all, s := found(set, model.LabelSet{model.AddressLabel: "bystander:8002"})
+		all, s := targetsFound(set, model.LabelSet{model.AddressLabel: "bystander:8002"})
 		require.Equal(t, "http://bystander:8002", all[len(all)-1].MetricsURL)
 		require.NotContains(t, s.Error, secret)
 		if len(all) == 1 {

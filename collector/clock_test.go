@@ -1,4 +1,4 @@
-package clock
+package collector
 
 import (
 	"context"
@@ -34,7 +34,7 @@ func TestAnAlarmAdvances(t *testing.T) {
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			t.Parallel()
-			a := &Alarm{every: 10 * s, phase: 3 * s, next: c.next, begun: c.begun}
+			a := &alarm{every: 10 * s, phase: 3 * s, next: c.next, begun: c.begun}
 			require.Equal(t, c.missed, a.advance(c.now))
 			require.Equal(t, c.after, a.next)
 			require.True(t, a.begun)
@@ -83,14 +83,14 @@ func (b *beats) count() int {
 }
 
 // ticking is a clock that runs until the bubble ends.
-func ticking(t *testing.T) *Clock {
+func ticking(t *testing.T) *clock {
 	t.Helper()
-	c := New(time.Now())
+	c := newClock(time.Now())
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.Run(ctx)
+		c.run(ctx)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -99,10 +99,10 @@ func ticking(t *testing.T) *Clock {
 	return c
 }
 
-// add has a clock begin work that is noted in beats.
-func add(c *Clock, key string, every, soon time.Duration, b *beats) *Alarm {
+// added has a clock begin work that is noted in beats.
+func added(c *clock, key string, every, soon time.Duration, b *beats) *alarm {
 	b.origin = time.Now()
-	return c.Add(key, every, soon, b.due)
+	return c.add(key, every, soon, b.due)
 }
 
 func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
@@ -112,7 +112,7 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 		c := ticking(t)
 		time.Sleep(17 * time.Second) // Phases are those of the clock, whenever work is added.
 		var b beats
-		add(c, "p/a", every, soon, &b)
+		added(c, "p/a", every, soon, &b)
 		time.Sleep(10*time.Minute + every)
 		synctest.Wait()
 		require.Less(t, b.at[0], soon)
@@ -131,7 +131,7 @@ func TestTheFirstMomentIsWithinTheIntervalWhereThatIsShorter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		add(c, "p/a", 100*time.Millisecond, time.Hour, &b)
+		added(c, "p/a", 100*time.Millisecond, time.Hour, &b)
 		time.Sleep(100 * time.Millisecond)
 		synctest.Wait()
 		require.NotZero(t, b.count())
@@ -143,9 +143,9 @@ func TestWorkThatComesEarlierWakesTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var late, early beats
-		add(c, "p/late", 24*time.Hour, 24*time.Hour, &late)
+		added(c, "p/late", 24*time.Hour, 24*time.Hour, &late)
 		synctest.Wait() // The clock waits for hours.
-		add(c, "p/early", time.Second, time.Second, &early)
+		added(c, "p/early", time.Second, time.Second, &early)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, early.count(), 1)
@@ -160,15 +160,15 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		all := make([]beats, 5)
-		var alarms []*Alarm
+		var alarms []*alarm
 		for i := range all {
-			alarms = append(alarms, add(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
+			alarms = append(alarms, added(c, "p/r"+string(rune('0'+i)), time.Second, time.Second, &all[i]))
 		}
 		time.Sleep(10*time.Second + time.Millisecond)
 		synctest.Wait()
-		c.Remove(alarms[1])
-		c.Remove(alarms[3])
-		c.Remove(alarms[3]) // Twice is once.
+		c.remove(alarms[1])
+		c.remove(alarms[3])
+		c.remove(alarms[3]) // Twice is once.
 		var before []int
 		for i := range all {
 			before = append(before, all[i].count())
@@ -185,17 +185,16 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := New(time.Now())
-		defer close(c.over)
+		c := newClock(time.Now())
 		wait, waits := c.tick()
 		require.False(t, waits)
 		require.Zero(t, wait)
 		var b beats
-		a := add(c, "p/a", time.Minute, time.Minute, &b)
+		a := added(c, "p/a", time.Minute, time.Minute, &b)
 		wait, waits = c.tick()
 		require.True(t, waits)
 		require.Equal(t, slotted(offset("p/a", time.Minute), time.Minute), wait)
-		c.Remove(a)
+		c.remove(a)
 		_, waits = c.tick()
 		require.False(t, waits)
 		synctest.Wait()
@@ -206,10 +205,9 @@ func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
 func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := New(time.Now())
-		defer close(c.over)
+		c := newClock(time.Now())
 		var b beats
-		add(c, "p/a", 10*time.Second, time.Second, &b)
+		added(c, "p/a", 10*time.Second, time.Second, &b)
 		look := func(after time.Duration) {
 			time.Sleep(after)
 			c.tick()
@@ -229,8 +227,8 @@ func TestWorkThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := ticking(t)
 		var b beats
-		c.Add("p/slow", time.Second, 1, func(uint64, *lane.Batch) { <-t.Context().Done() })
-		add(c, "p/a", time.Second, time.Second, &b)
+		c.add("p/slow", time.Second, 1, func(uint64, *lane.Batch) { <-t.Context().Done() })
+		added(c, "p/a", time.Second, time.Second, &b)
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 		require.InDelta(t, 10, b.count(), 1)
@@ -243,7 +241,7 @@ func TestAllThatIsDueInOneMomentIsBegun(t *testing.T) {
 		c := ticking(t)
 		all := make([]beats, 100)
 		for i := range all {
-			add(c, "p/same", 10*time.Second, 10*time.Second, &all[i])
+			added(c, "p/same", 10*time.Second, 10*time.Second, &all[i])
 		}
 		time.Sleep(35 * time.Second)
 		synctest.Wait()

@@ -1,4 +1,4 @@
-package search_test
+package collector
 
 import (
 	"bytes"
@@ -13,21 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/search"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
-// found are the targets of a pool of which discovery has found so many.
-func found(sets ...model.LabelSet) ([]*target.Target, target.Search) {
+// targetsFound are the targets of a pool of which discovery has found so many.
+func targetsFound(sets ...model.LabelSet) ([]*target.Target, target.Search) {
 	p := config.DefaultPool
 	p.PoolID = "llama"
-	return search.Targets(&p, search.Shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
+	return targetsOf(&p, shard{Total: 1}, []*targetgroup.Group{{Source: "found", Targets: sets}}, slog.New(slog.DiscardHandler))
 }
 
 func TestAReplicaIsNamedAfterItsPodUnlessItHasAName(t *testing.T) {
 	t.Parallel()
-	all, _ := found(
+	all, _ := targetsFound(
 		model.LabelSet{model.AddressLabel: "10.2.0.7:8002", "__meta_kubernetes_pod_name": "triton-0"},
 		model.LabelSet{model.AddressLabel: "10.2.0.8:8002", "__meta_kubernetes_pod_name": "triton-1", "replica_id": "named"},
 		model.LabelSet{model.AddressLabel: "10.2.0.9:8002"},
@@ -66,7 +65,7 @@ func TestATargetThatNamesNoPoolIsOneOfItsPools(t *testing.T) {
 			p := config.DefaultPool
 			p.PoolID, p.RelabelConfigs = "llama", c.rules
 			groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002"}}, Labels: c.set}}
-			all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+			all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 			require.Len(t, all, 1)
 			require.Equal(t, c.wanted, all[0].PoolID)
 		})
@@ -83,9 +82,9 @@ func TestATargetThatCannotBeUsedIsLeftOutAndTheOthersStay(t *testing.T) {
 		{"one whose address is none", `target "a b" is no address`, model.LabelSet{model.AddressLabel: "a b"}},
 		{"one of a kind that is misspelt", `target "a:1" has engine "trtlm-serve": write one of ` + strings.Join(config.Engines(), ", "), model.LabelSet{model.AddressLabel: "a:1", "engine": "trtlm-serve"}},
 		{"one of another scheme", `target "a:1" has __scheme__ "ftp": write http or https`, model.LabelSet{model.AddressLabel: "a:1", model.SchemeLabel: "ftp"}},
-		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", search.SilentLabel: "sometimes"}},
+		{"one that is silent in a way", `label __silent__ is "sometimes": write true or false`, model.LabelSet{model.AddressLabel: "10.2.0.7:8002", SilentLabel: "sometimes"}},
 	} {
-		all, s := found(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
+		all, s := targetsFound(model.LabelSet{model.AddressLabel: "10.2.0.9:8002"}, c.set)
 		require.Len(t, all, 1, c.says)
 		require.Equal(t, 1, s.LeftOut, c.says)
 		require.Contains(t, s.Error, c.failed, c.says)
@@ -97,7 +96,7 @@ func TestAPathOfTheCommandLineIsAskedForAsItIsWritten(t *testing.T) {
 	for _, url := range []string{"http://triton:8002/m", "http://triton:8002/my%20metrics", "http://triton:8002/100%25/a%3Fb"} {
 		f, err := config.FromTargets([]string{url}, config.DefaultPool)
 		require.NoError(t, err)
-		all, _ := search.Targets(&f.Pools[0], search.Shard{Total: 1}, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&f.Pools[0], shard{Total: 1}, f.Pools[0].Discovery.StaticConfigs, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1)
 		require.Equal(t, url, all[0].MetricsURL)
 	}
@@ -105,9 +104,9 @@ func TestAPathOfTheCommandLineIsAskedForAsItIsWritten(t *testing.T) {
 
 func TestATargetsLabelsSayWhereItsPageAndItsAPIAre(t *testing.T) {
 	t.Parallel()
-	all, _ := found(model.LabelSet{
+	all, _ := targetsFound(model.LabelSet{
 		model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: "https", model.MetricsPathLabel: "/m", model.ParamLabelPrefix + "key": "a b",
-		search.APIAddressLabel: "10.2.0.8:8000", "zone": "a", "engine": "triton",
+		APIAddressLabel: "10.2.0.8:8000", "zone": "a", "engine": "triton",
 	})
 	require.Equal(t, "https://10.2.0.7:8002/m?key=a+b", all[0].MetricsURL)
 	require.Equal(t, "https://10.2.0.8:8000", all[0].APIURL)
@@ -126,15 +125,15 @@ func TestAnAPIHasThePathThatItsTargetOrItsPoolSays(t *testing.T) {
 	}{
 		{"on the port of the page", "/b/", 0, nil, "http://10.2.0.7:8002/b"},
 		{"on a port of its own", "/b", 8000, nil, "http://10.2.0.7:8000/b"},
-		{"of the target, not the pool", "/b", 0, model.LabelSet{search.APIPathLabel: "/c d"}, "http://10.2.0.7:8002/c%20d"},
-		{"at an address of its own", "", 0, model.LabelSet{search.APIPathLabel: "/c", search.APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
+		{"of the target, not the pool", "/b", 0, model.LabelSet{APIPathLabel: "/c d"}, "http://10.2.0.7:8002/c%20d"},
+		{"at an address of its own", "", 0, model.LabelSet{APIPathLabel: "/c", APIAddressLabel: "10.2.0.8:80"}, "http://10.2.0.8:80/c"},
 		{"at the root", "/", 0, nil, "http://10.2.0.7:8002"},
 		{"not said", "", 0, nil, ""},
 	} {
 		p := config.DefaultPool
 		p.APIPath, p.APIPort = c.path, c.port
 		groups := []*targetgroup.Group{{Targets: []model.LabelSet{model.LabelSet{model.AddressLabel: "10.2.0.7:8002"}.Merge(c.labels)}}}
-		all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, c.says)
 		require.Equal(t, c.want, all[0].APIURL, c.says)
 	}
@@ -151,7 +150,7 @@ func TestASchemeMayBeInCapitals(t *testing.T) {
 		p := config.DefaultPool
 		p.APIProtocol, p.APIPort = config.ProtocolGRPC, 8001
 		groups := []*targetgroup.Group{{Targets: []model.LabelSet{{model.AddressLabel: "10.2.0.7:8002", model.SchemeLabel: model.LabelValue(scheme)}}}}
-		all, _ := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+		all, _ := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 		require.Len(t, all, 1, scheme)
 		require.Equal(t, want, [2]string{all[0].MetricsURL, all[0].APIURL}, scheme)
 	}
@@ -175,11 +174,11 @@ func TestAnAddressIsNeverShownWithItsSecrets(t *testing.T) {
 			p := config.DefaultPool
 			p.PoolID = "llama"
 			groups := []*targetgroup.Group{{Source: "found", Targets: []model.LabelSet{{model.AddressLabel: model.LabelValue(c.address)}}}}
-			_, left := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
+			_, left := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.NewTextHandler(&log, nil)))
 			p.RelabelConfigs = append(p.RelabelConfigs, &relabel.Config{
 				SourceLabels: model.LabelNames{model.AddressLabel}, Regex: prometheus.MustNewRegexp("(.+)"), Action: prometheus.Drop,
 			})
-			_, dropped := search.Targets(&p, search.Shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
+			_, dropped := targetsOf(&p, shard{Total: 1}, groups, slog.New(slog.DiscardHandler))
 
 			require.Equal(t, 1, left.LeftOut)
 			require.Contains(t, left.Error, fmt.Sprintf("target %q is no address", c.shown))
