@@ -8,7 +8,6 @@ require (
 	github.com/alecthomas/units v0.0.0-20240927000941-0f3dac36c52b
 	github.com/charmbracelet/x/ansi v0.11.9
 	github.com/klauspost/compress v1.20.3
-	github.com/miekg/dns v1.1.73
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.1
@@ -30,6 +29,8 @@ require (
 	k8s.io/client-go v0.37.0
 	k8s.io/klog/v2 v2.140.0
 )
+
+require github.com/miekg/dns v1.1.73 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

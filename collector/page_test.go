@@ -1,19 +1,17 @@
 package collector_test
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/model/textparse"
+	"github.com/rogpeppe/go-internal/diff"
 	"github.com/stretchr/testify/require"
 )
 
@@ -104,113 +102,20 @@ func requireNoText(t *testing.T, page, text string, why ...any) {
 	}
 }
 
-// requireSame requires two parts of pages to be the same; a failure prints the
-// lines that one of them has alone.
+// requireSame requires two parts of pages to be the same.
 func requireSame(t *testing.T, want, got string, why ...any) {
 	t.Helper()
-	if want != got {
-		require.Fail(t, "Other lines than before:\n"+difference(want, got), why...)
-	}
+	require.Empty(t, string(diff.Diff("before", []byte(want), "now", []byte(got))), why...)
 }
 
-const (
-	// mostLines and longestLine bound what a failure prints of a page.
-	mostLines   = 20
-	longestLine = 300
-)
-
-// nearest are the lines of a page that are most like a text, in their order.
+// nearest are the first lines of a page that are of the family of a text.
 func nearest(page, text string) string {
-	type near struct {
-		line         string
-		place, score int
-	}
-	var all []near
-	words := strings.FieldsFunc(text, notOfWord)
+	name, _, _ := strings.Cut(text, "{")
+	var b strings.Builder
 	for line := range strings.Lines(page) {
-		n := near{line: line, place: len(all)}
-		for n.score < min(len(line), len(text)) && line[n.score] == text[n.score] {
-			n.score++
+		if strings.Contains(line, name) && b.Len() < 4000 {
+			b.WriteString(line[:min(len(line), 300)] + "\n")
 		}
-		has := strings.FieldsFunc(line, notOfWord)
-		for _, w := range words {
-			if slices.Contains(has, w) {
-				n.score += 10
-			}
-		}
-		all = append(all, n)
 	}
-	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.score, a.score) })
-	best := all[:min(mostLines, len(all))]
-	slices.SortFunc(best, func(a, b near) int { return cmp.Compare(a.place, b.place) })
-	var b strings.Builder
-	for _, n := range best {
-		b.WriteString(shortened(n.line))
-	}
-	fmt.Fprintf(&b, "(%d of %d lines)", len(best), len(all))
 	return b.String()
-}
-
-// notOfWord says what separates names and values on a line.
-func notOfWord(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' && r != '.'
-}
-
-// difference are the first lines that only one of two texts has.
-func difference(want, got string) string {
-	had, has := slices.Collect(strings.Lines(want)), slices.Collect(strings.Lines(got))
-	var b strings.Builder
-	n := 0
-	only := func(sign string, in, out []string) {
-		known := make(map[string]bool, len(out))
-		for _, line := range out {
-			known[line] = true
-		}
-		for _, line := range in {
-			if known[line] {
-				continue
-			}
-			n++
-			if n <= mostLines {
-				b.WriteString(sign + shortened(line))
-			}
-		}
-	}
-	only("- ", had, has)
-	only("+ ", has, had)
-	if n == 0 {
-		return fmt.Sprintf("the same lines in another order or number: %d before, %d now", len(had), len(has))
-	}
-	fmt.Fprintf(&b, "(%d other lines; %d before, %d now)", n, len(had), len(has))
-	return b.String()
-}
-
-// shortened is a line that is not too long to read.
-func shortened(line string) string {
-	if line = strings.TrimSuffix(line, "\n"); len(line) > longestLine {
-		line = line[:longestLine] + "..."
-	}
-	return line + "\n"
-}
-
-func TestAFailurePrintsTheNearestLinesOnly(t *testing.T) {
-	t.Parallel()
-	var page strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&page, "nv_a{pool_id=\"p%d\"} 1\nnv_b{pool_id=\"p%d\",text=%q} 2\n", i, i, strings.Repeat("x", 1000))
-	}
-	text := nearest(page.String(), `nv_b{pool_id="p77"} 3`)
-	require.Contains(t, text, `nv_b{pool_id="p77"`)
-	require.Contains(t, text, "(20 of 1000 lines)")
-	require.Equal(t, 20, strings.Count(text, "\n"))
-	require.Less(t, len(text), 20*(longestLine+10))
-
-	text = nearest(page.String(), `pool_id="p499"} 1`)
-	require.Contains(t, text, `nv_a{pool_id="p499"} 1`, "a text may begin inside a line")
-
-	text = difference(page.String(), strings.ReplaceAll(page.String(), `pool_id="p7"`, `pool_id="q"`))
-	require.Contains(t, text, `- nv_a{pool_id="p7"} 1`+"\n")
-	require.Contains(t, text, `+ nv_a{pool_id="q"} 1`+"\n")
-	require.Equal(t, 4, strings.Count(text, "\n"))
-	require.Contains(t, difference("a\nb\n", "b\na\n"), "in another order")
 }

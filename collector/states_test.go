@@ -148,47 +148,6 @@ func (s *scene) value(name string, labels ...string) string {
 	return ""
 }
 
-func TestAServerThatLoadsIsStarting(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: long}}, nil)
-	require.Contains(t, s.turns("unknown").StateReason, "models are loaded")
-	s.subject.Advance(long)
-	s.turns("ready")
-	s.until("a ready API", func() bool { return strings.Contains(s.status().StateReason, "200") })
-}
-
-func TestAServerWithDeadStubsIsFailing(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython}, nil)
-	s.turns("ready")
-	s.subject.FailRequests(true)
-	require.Contains(t, s.turns("failing").StateReason, "requests only fail")
-	require.Equal(t, "1", s.value("llm_server_ready"), "readiness lies")
-	s.subject.FailRequests(false)
-	s.turns("ready")
-}
-
-func TestAServerThatStandsStillIsStalled(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []simulate.Kind{simulate.KindTriton, simulate.KindVLLM, simulate.KindSGLang} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			// So many requests that some are always in flight: what an idle executor
-			// is given when it stands still, its metrics do not show.
-			s := play(t, simulate.Spec{Kind: kind, Workload: simulate.Workload{Rate: 20, PromptTokens: 60, OutputTokens: 400}}, func(c *config.File) {
-				c.Global.StallAfter = model.Duration(500 * time.Millisecond)
-			})
-			s.turns("ready")
-			s.until("work in flight", func() bool { return s.number("llm_server_requests_running") > 0 })
-			s.subject.Stall(true)
-			require.Contains(t, s.turns("stalled").StateReason, "nothing moves")
-			require.Equal(t, "1", s.value("llm_server_live"))
-			s.subject.Stall(false)
-			s.turns("ready")
-		})
-	}
-}
-
 func TestNamesOfPythonServersStayTheirOwn(t *testing.T) {
 	t.Parallel()
 	for kind, names := range map[simulate.Kind][]string{
@@ -215,29 +174,6 @@ func TestNamesOfPythonServersStayTheirOwn(t *testing.T) {
 			requireNoText(t, page, "vllm_generation", "colons stay colons")
 		})
 	}
-}
-
-func TestAServerThatEndsIsDrainingThenDown(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Speed: 0.02}, nil)
-	s.turns("ready")
-	s.subject.Drain()
-	require.Contains(t, s.turns("draining").StateReason, "page still answers")
-	s.subject.Advance(long)
-	s.turns("down")
-	s.until("a port that refuses", func() bool { return strings.Contains(s.status().StateReason, "nothing listens any more") })
-	requireNoText(t, s.of("subject", s.page()), "nv_inference", "nothing of a server that is gone stays")
-}
-
-func TestAServerWithoutItsPageIsBlind(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton}, nil)
-	s.turns("ready")
-	s.subject.SetEmptyPage(true)
-	require.Contains(t, s.turns("blind").StateReason, "empty")
-	require.Equal(t, "1", s.value("llm_server_ready"))
-	s.subject.SetEmptyPage(false)
-	s.turns("ready")
 }
 
 func TestAReloadOfAModel(t *testing.T) {

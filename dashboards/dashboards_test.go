@@ -101,24 +101,6 @@ func TestPanelsFillTheGridWithoutOverlap(t *testing.T) {
 	}
 }
 
-func TestEveryPanelSaysWhatToDo(t *testing.T) {
-	t.Parallel()
-	for _, d := range dashboards.All() {
-		for _, p := range d.Panels {
-			if p.Type == "row" {
-				continue
-			}
-			require.Greater(t, len(p.Description), 25, "%s / %s", d.Title, p.Title)
-			require.True(t, strings.HasSuffix(p.Description, "."), "%s / %s", d.Title, p.Title)
-			require.NotEmpty(t, p.FieldConfig.Defaults.Unit, "%s / %s has no unit", d.Title, p.Title)
-			colored := p.FieldConfig.Defaults.Thresholds != nil && len(p.FieldConfig.Defaults.Thresholds.Steps) > 1
-			if colored && p.Type != "timeseries" {
-				require.Regexp(t, `(Red|No|Zero|red)\b|Fewer|Each`, p.Description, "%s / %s has colors and does not say what they ask for", d.Title, p.Title)
-			}
-		}
-	}
-}
-
 func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 	t.Parallel()
 	fixed := regexp.MustCompile(`\[\d+[smhd]`)

@@ -41,41 +41,9 @@ func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
 			in:    []string{"__address__", "h:1", "__meta_x", "1", "__tmp_y", "2", "__tmp", "3", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
 			out:   []string{"__address__", "h:1", "__scheme__", "http", "__metrics_path__", "/m", "__scrape_interval__", "5s", "__scrape_timeout__", "4s", "__param_q", "v", "rack", "r1"},
 		},
-		"replace takes the first group by default": {
-			rules: `[{source_labels: [a], target_label: b}]`,
-			in:    []string{"a", "x"}, out: []string{"a", "x", "b", "x"},
-		},
-		"replace joins its sources with a semicolon": {
-			rules: `[{source_labels: [a, b, missing], target_label: c}]`,
-			in:    []string{"a", "x", "b", "y"}, out: []string{"a", "x", "b", "y", "c", "x;y;"},
-		},
-		"replace joins its sources with the separator": {
-			rules: `[{source_labels: [a, b], separator: "-", target_label: c}]`,
-			in:    []string{"a", "x", "b", "y"}, out: []string{"a", "x", "b", "y", "c", "x-y"},
-		},
-		"replace that does not match changes nothing": {
-			rules: `[{source_labels: [a], regex: "y.*", target_label: a, replacement: gone}]`,
-			in:    []string{"a", "x"}, out: []string{"a", "x"},
-		},
-		"a regex is anchored at both ends": {
-			rules: `[{source_labels: [a], regex: "oo", target_label: a, replacement: gone}]`,
-			in:    []string{"a", "foot"}, out: []string{"a", "foot"},
-		},
-		"replace with nothing removes the label": {
-			rules: `[{source_labels: [a], target_label: a, replacement: ""}]`,
-			in:    []string{"a", "x", "b", "y"}, out: []string{"b", "y"},
-		},
 		"replace without sources sets a constant": {
 			rules: `[{target_label: zone, replacement: eu}]`,
 			in:    []string{"a", "x"}, out: []string{"a", "x", "zone", "eu"},
-		},
-		"replace writes to a name taken from the value": {
-			rules: `[{source_labels: [a], regex: "(.+)=(.+)", target_label: "${1}", replacement: "${2}"}]`,
-			in:    []string{"a", "tier=gold"}, out: []string{"a", "tier=gold", "tier", "gold"},
-		},
-		"the port of an address is exchanged": {
-			rules: `[{source_labels: [__address__], regex: "([^:]+)(?::\\d+)?", target_label: __address__, replacement: "$1:8002"}]`,
-			in:    []string{"__address__", "10.0.0.1:8000"}, out: []string{"__address__", "10.0.0.1:8002"},
 		},
 		"a pod names its replica": {
 			rules: `[{source_labels: [__meta_kubernetes_namespace, __meta_kubernetes_pod_name], separator: ".", target_label: replica_id}]`,
@@ -85,70 +53,17 @@ func TestRulesDoToTargetsWhatTheyDoInPrometheus(t *testing.T) {
 			rules: `[{source_labels: [a], target_label: __tmp_a}, {source_labels: [__tmp_a], target_label: b}]`,
 			in:    []string{"a", "x"}, out: []string{"a", "x", "b", "x"},
 		},
-		"keep keeps what matches": {
-			rules: `[{source_labels: [a], regex: "x|y", action: keep}]`,
-			in:    []string{"a", "x"}, out: []string{"a", "x"},
-		},
 		"keep drops the rest": {
 			rules: `[{source_labels: [a], regex: "x|y", action: keep}]`,
 			in:    []string{"a", "z"},
-		},
-		"drop drops what matches": {
-			rules: `[{source_labels: [a], regex: "x|y", action: drop}]`,
-			in:    []string{"a", "y"},
 		},
 		"drop keeps the rest": {
 			rules: `[{source_labels: [a], regex: "x|y", action: Drop}]`,
 			in:    []string{"a", "z"}, out: []string{"a", "z"},
 		},
-		"drop with an empty regex drops a target without the label": {
-			rules: `[{source_labels: [a], regex: "", action: drop}]`,
-			in:    []string{"b", "1"},
-		},
-		"keepequal keeps equal values": {
-			rules: `[{source_labels: [a], target_label: b, action: keepequal}]`,
-			in:    []string{"a", "1", "b", "1"}, out: []string{"a", "1", "b", "1"},
-		},
-		"keepequal drops different values": {
-			rules: `[{source_labels: [a], target_label: b, action: keepequal}]`,
-			in:    []string{"a", "1", "b", "2"},
-		},
-		"dropequal drops equal values": {
-			rules: `[{source_labels: [a], target_label: b, action: dropequal}]`,
-			in:    []string{"a", "1", "b", "1"},
-		},
-		"dropequal keeps different values": {
-			rules: `[{source_labels: [a], target_label: b, action: dropequal}]`,
-			in:    []string{"a", "1", "b", "2"}, out: []string{"a", "1", "b", "2"},
-		},
 		"hashmod is the end of the MD5 of the value": {
 			rules: `[{source_labels: [a], target_label: shard, modulus: 1000, action: hashmod}]`,
 			in:    []string{"a", "foo"}, out: []string{"a", "foo", "shard", "696"},
-		},
-		"labelmap copies labels to new names": {
-			rules: `[{regex: "__meta_kubernetes_pod_label_(.+)", action: labelmap}]`,
-			in:    []string{"__meta_kubernetes_pod_label_app", "triton", "__meta_kubernetes_pod_label_tier", "gold", "a", "x"},
-			out:   []string{"app", "triton", "tier", "gold", "a", "x"},
-		},
-		"labelmap with a replacement": {
-			rules: `[{regex: "k8s_(.+)", replacement: "pod_${1}", action: labelmap}]`,
-			in:    []string{"k8s_app", "triton"}, out: []string{"k8s_app", "triton", "pod_app", "triton"},
-		},
-		"labeldrop removes labels": {
-			rules: `[{regex: "b.*", action: labeldrop}]`,
-			in:    []string{"a", "1", "b", "2", "b1", "3"}, out: []string{"a", "1"},
-		},
-		"labelkeep removes all others": {
-			rules: `[{regex: "__address__|b.*", action: labelkeep}]`,
-			in:    []string{"__address__", "h:1", "a", "1", "b", "2"}, out: []string{"__address__", "h:1", "b", "2"},
-		},
-		"lowercase": {
-			rules: `[{source_labels: [a], target_label: a, action: lowercase}]`,
-			in:    []string{"a", "GPU-Å"}, out: []string{"a", "gpu-å"},
-		},
-		"uppercase": {
-			rules: `[{source_labels: [a], target_label: b, action: uppercase}]`,
-			in:    []string{"a", "gpu"}, out: []string{"a", "gpu", "b", "GPU"},
 		},
 		"names may be any UTF-8": {
 			rules: `[{source_labels: ["my.label"], target_label: "their label"}]`,

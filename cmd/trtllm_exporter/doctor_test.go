@@ -46,30 +46,6 @@ func apiPort(t *testing.T, r *simulate.Replica) string {
 	return "--api-port=" + port
 }
 
-func TestDoctorNamesWhatIsMissingAndTheFlag(t *testing.T) {
-	r := ailing(t, simulate.Spec{Kind: simulate.KindTriton, Streaming: true})
-	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
-	require.Equal(t, exitMissing, code, errors)
-	require.Contains(t, errors, "capabilities are missing")
-	for _, line := range []string{
-		`(?m)^engine +triton$`,
-		`(?m)^generation +metric set A: model tensorrt_llm has backend tensorrtllm$`,
-		`(?m)^engine version +2\.64\.0$`,
-		`(?m)^TensorRT-LLM +1\.1\.0 \(source: compatibility_table\)$`,
-		`(?m)^state +ready: the API answers 200$`,
-		`(?m)^ensemble +entry +ensemble +ready +ensemble +\d+ +-$`,
-		`(?m)^tensorrt_llm +part +ensemble +ready +tensorrtllm +\d+ +1$`,
-		`(?m)^tokens +yes +nv_llm_output_token_len, when a request ends$`,
-		`(?m)^ttft +no +.+\n +turn on: --metrics-config histogram_latencies=true and decoupled: true$`,
-		`(?m)^gpu +no +.+\n +turn on: --allow-gpu-metrics=true`,
-		`(?m)^one_instance +yes +one instance of each model$`,
-		`(?m)^versions_pinned +no +declare or expect engine_version and trtllm_version$`,
-	} {
-		require.Regexp(t, line, text)
-	}
-	require.NotContains(t, text, "not answered")
-}
-
 func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 	r := ailing(t, simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, Streaming: true, GPUs: 1})
 	code, text, errors := examined(t, apiPort(t, r), "http://"+r.MetricsAddr())
@@ -80,28 +56,6 @@ func TestDoctorMissesNothingOfTheMetricsModule(t *testing.T) {
 	require.Equal(t, 16, strings.Count(table, "  yes  "), table)
 	require.NotRegexp(t, `(?m)^\w+ +no `, table)
 	require.Regexp(t, `(?m)^TensorRT-LLM +1\.1\.0 \(source: metrics_page\)$`, text)
-}
-
-func TestDoctorOfAServerWithoutItsPage(t *testing.T) {
-	r := ailing(t, simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoPerfMetrics: true}})
-	code, text, errors := examined(t, r.APIURL())
-	require.Equal(t, exitMissing, code, errors)
-	require.Regexp(t, `(?m)^engine +trtllm-serve$`, text)
-	require.Regexp(t, `(?m)^state +blind: .*return_perf_metrics: true`, text)
-	require.Regexp(t, `(?m)^TensorRT-LLM +1\.3\.0rc14 \(source: version_endpoint\)$`, text)
-	require.Regexp(t, `(?m)^tokens +no +.+\n +turn on: return_perf_metrics: true$`, text)
-}
-
-func TestDoctorOfServersThatAreNotThere(t *testing.T) {
-	r := ailing(t, simulate.Spec{Kind: simulate.KindServe})
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, closed.Close())
-	code, text, errors := examined(t, "http://"+closed.Addr().String(), r.APIURL())
-	require.Equal(t, exitUnreachable, code, errors)
-	require.Contains(t, errors, "1 of 2 servers cannot be reached")
-	require.Contains(t, text, "connect")
-	require.Regexp(t, `(?m)^queue +yes`, text, "the other one is examined all the same")
 }
 
 // TestDoctorShowsNoParametersOfAPage is about those of __param_ labels, which may hold a
@@ -119,13 +73,6 @@ func TestDoctorShowsNoParametersOfAPage(t *testing.T) {
 	}
 	code, _, errors := examined(t, "--config.file", file, "--pool-id", "a", "http://"+closed)
 	require.Equal(t, exitUnreachable, code, errors)
-}
-
-func TestDoctorKnowsTheAPIPortOfTriton(t *testing.T) {
-	r := ailing(t, simulate.Spec{Kind: simulate.KindTriton})
-	code, text, _ := examined(t, r.APIURL())
-	require.Equal(t, exitUnreachable, code)
-	require.Contains(t, text, "this is Triton's HTTP API; its page is on the metrics port")
 }
 
 func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
@@ -147,12 +94,6 @@ func TestDoctorAsksTheAPIUnderThePathThatIsGiven(t *testing.T) {
 	_, text, _ = examined(t, "--api-path=/c", s.URL+"/b/metrics")
 	require.Contains(t, text, "0.12.0")
 	require.Contains(t, text, "ready: the API answers 200")
-}
-
-func TestDoctorWantsAURL(t *testing.T) {
-	code, _, errors := examined(t)
-	require.Equal(t, exitUsage, code)
-	require.Contains(t, errors, "url")
 }
 
 // What a server says is text, and does nothing to the terminal.

@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -127,61 +125,6 @@ func TestReloadsUnderLoadNeverEmptyThePage(t *testing.T) {
 	require.Positive(t, pages.Load())
 }
 
-func TestAPoolIsKnownWhileItIsConfigured(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "config.yml")
-	server := staticServer(t)
-	text := twoPools(server, server, 0) + "  - pool_id: empty\n    static_configs: [ { targets: ['" + server + "'] } ]\n    relabel_configs: [ { action: drop } ]\n"
-	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-	e, _ := running(t, func() (*config.File, error) { return config.Load(file) })
-	ready(t, e)
-	body, err := page(e, "/metrics?pool_id=empty")
-	require.NoError(t, err)
-	require.Empty(t, body, "it has no replicas")
-	_, err = page(e, "/metrics?pool_id=nope")
-	require.ErrorContains(t, err, "status 404")
-	require.NoError(t, os.WriteFile(file, []byte(twoPools(server, server, 0)), 0o600))
-	require.NoError(t, e.reload())
-	_, err = page(e, "/metrics?pool_id=empty")
-	require.ErrorContains(t, err, "status 404", "it is configured no more")
-}
-
-func TestBadReloadsChangeNothing(t *testing.T) {
-	// P01.
-	// P02.
-	dir := t.TempDir()
-	file := filepath.Join(dir, "config.yml")
-	server := staticServer(t)
-	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
-	write(twoPools(server, server, 0))
-	e, _ := running(t, func() (*config.File, error) { return config.Load(file) })
-	ready(t, e)
-	before, err := page(e, "/metrics?pool_id=stays&name[]=nv_inference_request_success")
-	require.NoError(t, err)
-	for name, text := range map[string]string{
-		"not YAML":         "{",
-		"unknown key":      "pools: []\nnonsense: 1\n",
-		"bad regex":        strings.Replace(twoPools(server, server, 1), "    static", "    metric_relabel_configs: [ { regex: \"(\", action: drop, source_labels: [a] } ]\n    static", 1),
-		"missing CA":       strings.Replace(twoPools(server, server, 1), "    static", "    tls_config: { ca_file: missing.pem }\n    static", 1),
-		"two of one name":  strings.Replace(twoPools(server, server, 1), "pool_id: changes", "pool_id: stays", 1),
-		"itself as target": twoPools(e.server.Addr(), server, 1),
-	} {
-		t.Run(name, func(t *testing.T) {
-			write(text)
-
-			require.Error(t, e.reload())
-
-			after, err := page(e, "/metrics?pool_id=stays&name[]=nv_inference_request_success")
-			require.NoError(t, err)
-			require.Equal(t, before, after)
-			body, err := page(e, "/metrics")
-			require.NoError(t, err)
-			require.Contains(t, body, "trtllm_exporter_config_last_reload_successful 0\n")
-		})
-	}
-	write(twoPools(server, server, 0))
-	require.NoError(t, e.reload())
-}
-
 // A reload that read the file before another one did must not be applied after it.
 func TestOfTwoReloadsTheOneThatReadsLastCounts(t *testing.T) {
 	server := staticServer(t)
@@ -210,43 +153,6 @@ func TestOfTwoReloadsTheOneThatReadsLastCounts(t *testing.T) {
 	require.NoError(t, <-first)
 	require.NoError(t, <-second)
 	require.Contains(t, e.current.Load().String(), "replica_id: v3")
-}
-
-func TestStopDoesNotWaitForHangingTargets(t *testing.T) {
-	// P04.
-	const targets = 50
-	var b strings.Builder
-	b.WriteString("pools:\n  - pool_id: hang\n    static_configs:\n")
-	var arrived atomic.Int64
-	for range targets {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		require.NoError(t, err)
-		s := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			arrived.Add(1)
-			<-r.Context().Done()
-		})}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = s.Serve(l)
-		}()
-		t.Cleanup(func() {
-			_ = s.Close()
-			<-done
-		})
-		fmt.Fprintf(&b, "      - targets: [%q]\n", l.Addr())
-	}
-	e, stop := running(t, func() (*config.File, error) { return config.Parse("test.yml", []byte(b.String())) })
-	require.Eventually(t, func() bool { return arrived.Load() > targets/2 }, 20*time.Second, 10*time.Millisecond)
-	_, err := page(e, "/metrics")
-	require.NoError(t, err)
-	began := time.Now()
-
-	require.NoError(t, stop())
-
-	require.Less(t, time.Since(began), 10*time.Second)
-	_, err = page(e, "/metrics")
-	require.Error(t, err)
 }
 
 func TestSecondSignalDoesNotWait(t *testing.T) {

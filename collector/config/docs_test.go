@@ -97,63 +97,6 @@ func TestEveryKeyIsDocumentedAndEveryDocumentedKeyExists(t *testing.T) {
 	}
 }
 
-// ownKeys lists the keys that rooms of this module declare, as paths without the
-// numbers of list entries. Prometheus tests its own.
-func ownKeys(t reflect.Type, path string, found map[string]bool) {
-	t = shapeOf(t)
-	for t.Kind() == reflect.Slice && !isText(t) {
-		t, path = shapeOf(t.Elem()), path+"[]"
-	}
-	if t.Kind() != reflect.Struct || !strings.HasPrefix(t.PkgPath(), "github.com/trtllm-exporter/") {
-		return
-	}
-	for f := range t.Fields() {
-		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		switch {
-		case option == "inline":
-			ownKeys(f.Type, path, found)
-		case f.IsExported() && name != "-":
-			found[join(path, name)] = true
-			ownKeys(f.Type, join(path, name), found)
-		}
-	}
-}
-
-func TestEveryKeyHasAGoodAndABadFile(t *testing.T) {
-	own := map[string]bool{}
-	ownKeys(reflect.TypeFor[File](), "", own)
-	require.Greater(t, len(own), 60)
-
-	index := regexp.MustCompile(`\[\d+\]`)
-	good := map[string]bool{}
-	files, err := filepath.Glob("testdata/good/*.yml")
-	require.NoError(t, err)
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		root, err := tree(path, text)
-		require.NoError(t, err)
-		check := newChecker()
-		require.True(t, check.walk(root, reflect.TypeFor[File](), ""), path)
-		for key := range check.lines {
-			good[index.ReplaceAllString(key, "[]")] = true
-		}
-	}
-	var bad strings.Builder
-	files, err = filepath.Glob("testdata/bad/*.err")
-	require.NoError(t, err)
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		bad.WriteString(index.ReplaceAllString(string(text), "[]"))
-	}
-	for key := range own {
-		require.True(t, good[key], "no file of testdata/good sets %s", key)
-		wrong := regexp.MustCompile(regexp.QuoteMeta(key) + `\b`)
-		require.True(t, wrong.MatchString(bad.String()), "no file of testdata/bad has %s wrong", key)
-	}
-}
-
 func TestExamplesOfThePageLoad(t *testing.T) {
 	page, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)

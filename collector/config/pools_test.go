@@ -1,7 +1,6 @@
 package config_test
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // onePool is a good configuration for tests to spoil.
@@ -49,32 +47,6 @@ func TestLimitsOfThePageReachTheScrape(t *testing.T) {
 	cfg.Pools[0].Limits.Page = scrape.Limits{Body: 1 << 20, CompressedBody: 1 << 18, Headers: 1 << 12}
 	cfg.Resolve()
 	require.Equal(t, cfg.Pools[0].Limits.Page, cfg.Pools[0].HTTP.Limits)
-}
-
-func TestEveryMistakeIsNamedInOnePass(t *testing.T) {
-	cfg := onePool()
-	cfg.Global.ScrapeTimeout = model.Duration(time.Hour)
-	cfg.Global.Derive.Window = model.Duration(time.Second)
-	cfg.Identity.Versions = "nowhere"
-	pool := &cfg.Pools[0]
-	pool.PoolID = ""
-	pool.Engine = "no-such-kind"
-	pool.APIPort = -1
-	pool.RelabelConfigs = relabel.Rules{nil}
-	pool.Limits.Series.Samples = -1
-	cfg.Resolve()
-	err := cfg.Validate()
-	require.Error(t, err)
-	var keys []string
-	for line := range strings.Lines(err.Error()) {
-		key, _, _ := strings.Cut(line, ": ")
-		keys = append(keys, key)
-	}
-	require.Equal(t, []string{
-		"global.scrape_timeout", "identity.versions",
-		"pools[0].pool_id", "pools[0].engine", "pools[0].api_port",
-		"pools[0].relabel_configs[0]", "pools[0].limits.samples", "global.window",
-	}, keys)
 }
 
 func TestEveryKindOfServerCanBeConfigured(t *testing.T) {

@@ -1,7 +1,6 @@
 package discovery_test
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,15 +18,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv(inNamespaces) != "" {
-		if err := enterNamespaces(); err != nil {
-			os.Stderr.WriteString(cannotEnter + err.Error() + "\n")
-			os.Exit(1)
-		}
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // config reads a configuration as a file has it: strictly.
 func config(tb testing.TB, text string) discovery.Config {

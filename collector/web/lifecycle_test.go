@@ -110,19 +110,6 @@ func TestEveryAnswerHasSecurityHeaders(t *testing.T) {
 	}
 }
 
-func TestTakenAddressIsNamed(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer taken.Close()
-	opts := newFleet(t).options()
-	opts.ListenAddresses = []string{"127.0.0.1:0", taken.Addr().String()}
-
-	_, err = web.New(t.Context(), opts)
-
-	require.ErrorContains(t, err, "cannot listen on \""+taken.Addr().String()+"\"")
-	require.ErrorContains(t, err, "address already in use")
-}
-
 func TestOptionsThatCannotWork(t *testing.T) {
 	opts := newFleet(t).options()
 	opts.ListenAddresses = nil
