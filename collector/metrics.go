@@ -43,7 +43,7 @@ type resources struct{ *scrape.Resources }
 
 // Describe implements prometheus.Collector.
 func (resources) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range []own.Metric{
+	for _, m := range []*own.Metric{
 		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits, own.ConnectionsTaken,
 	} {
 		m.Describe(ch)

@@ -14,7 +14,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/replica"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -69,7 +68,7 @@ func (c *Collector) shared(cfg *config.File, pc *config.Pool, scraper scrape.Scr
 	p.Scraper, p.Canary = scraper, pc.Canary
 	p.Window, p.StallAfter, p.FailingMin = time.Duration(cfg.Global.Derive.Window), time.Duration(pc.StallAfter), pc.FailingMin
 	p.Page, p.Limits, p.Output = cfg.Exposition, pc.Limits.Series, pc.Limits.Output.Budget()
-	p.Labels = identity.Labels{
+	p.Labels = assess.Labels{
 		Versions: cfg.Identity.Versions, Rules: pc.MetricRelabelConfigs, Honor: pc.HonorLabels, ModelIDs: pc.ModelIDs,
 	}
 	p.Promises = replica.Promises{

@@ -11,7 +11,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
@@ -24,7 +23,7 @@ const skewInterval = time.Second
 // their replicas. It is not safe for concurrent use.
 type comparison struct {
 	values []poolValue
-	out    *exposition.Computed
+	out    exposition.Values
 }
 
 // poolValue is one series about a pool: its family without the common prefix, and
@@ -32,14 +31,6 @@ type comparison struct {
 type poolValue struct {
 	family, pool, label, name string
 	value                     float64
-}
-
-// labels are those of the series.
-func (v *poolValue) labels() labels.Labels {
-	if v.label == "" {
-		return labels.FromStrings(relabel.LabelPoolID, v.pool)
-	}
-	return labels.FromStrings(relabel.LabelPoolID, v.pool, v.label, v.name)
 }
 
 // compared are the replicas of one pool.
@@ -71,25 +62,15 @@ func (c *comparison) show(values []poolValue) (block *exposition.Block, changed 
 	if slices.Equal(values, c.values) {
 		return nil, false
 	}
-	shape := slices.EqualFunc(values, c.values, func(a, b poolValue) bool { a.value = b.value; return a == b })
 	c.values = values
 	if len(values) == 0 {
-		c.out = nil
 		return nil, true
 	}
-	if c.out == nil || !shape {
-		all := make([]exposition.ComputedSeries, len(values))
-		for i, v := range values {
-			all[i] = exposition.ComputedSeries{Family: series.Heads()[derive.Prefix+v.family], Labels: v.labels()}
-		}
-		c.out = exposition.NewComputed(all)
+	for _, v := range values {
+		own := labels.FromStrings(relabel.LabelPoolID, v.pool)
+		c.out.Add(assess.Heads()[derive.Prefix+v.family], v.value, own, labels.Label{Name: v.label, Value: v.name})
 	}
-	b := c.out.Block()
-	for i, v := range values {
-		b.Set(i, v.value)
-	}
-	b.Seal()
-	return b, true
+	return c.out.Block(), true
 }
 
 // runSkew says what pools promise and compares their replicas until ctx ends, then

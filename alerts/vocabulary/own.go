@@ -21,15 +21,15 @@ func Own() Vocabulary {
 		"process_start_time_seconds":    {Type: gauge},
 	}
 	for _, m := range own.All() {
-		f := m.Family()
+		labels := m.Labels()
 		switch {
 		case m.AboutTarget():
-			f.Labels = append(f.Labels, "pool_id", "replica_id", "tier")
+			labels = append(labels, "pool_id", "replica_id", "tier")
 		case m.ByPool():
-			f.Labels = append(f.Labels, "pool_id")
+			labels = append(labels, "pool_id")
 		}
-		slices.Sort(f.Labels)
-		v[f.Name] = Metric{Type: f.Type, Labels: f.Labels}
+		slices.Sort(labels)
+		v[m.Name] = Metric{Type: m.Type, Labels: labels}
 	}
 	return v
 }

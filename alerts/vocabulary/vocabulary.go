@@ -9,8 +9,8 @@ import (
 
 	"github.com/prometheus/common/model"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 )
 
 // Metric is what is known of the series of one name. Grade is how far its values
@@ -29,7 +29,7 @@ type Vocabulary map[string]Metric
 // what Prometheus says of its scrape.
 func New() Vocabulary {
 	v := make(Vocabulary)
-	for _, f := range series.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		of := identity()
 		if f.Scope == derive.OfPool {
 			of = []string{"pool_id"}

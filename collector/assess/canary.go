@@ -5,13 +5,12 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 )
 
 // CanaryOrder says what the canary may ask of a replica in a state, given who it
 // is (nil when that is not known), where its API is (empty for nowhere) and the
 // server's name of the model to ask, its entry model if empty.
-func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, state State) *canary.Order {
+func CanaryOrder(e engine.Engine, id *Identity, base, model string, state State) *canary.Order {
 	o := &canary.Order{}
 	if o.Hold = compose(o, e, id, base, model); o.Hold == "" && consequenceOf(state).rests {
 		o.Hold = "the replica is " + strings.ReplaceAll(string(state), "_", " ")
@@ -20,7 +19,7 @@ func CanaryOrder(e engine.Engine, id *identity.Identity, base, model string, sta
 }
 
 // compose fills an order in; what is in its way comes back.
-func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, model string) (hold string) {
+func compose(o *canary.Order, e engine.Engine, id *Identity, base, model string) (hold string) {
 	switch {
 	case id == nil || id.Kind == engine.Unknown:
 		return "the server was not recognised yet"
@@ -44,7 +43,7 @@ func compose(o *canary.Order, e engine.Engine, id *identity.Identity, base, mode
 }
 
 // configsOf are the hashes of the configs of all models under a public id.
-func configsOf(id *identity.Identity, modelID string) string {
+func configsOf(id *Identity, modelID string) string {
 	if id.Facts == nil {
 		return ""
 	}

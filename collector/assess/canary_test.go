@@ -9,32 +9,31 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
-const api = "http://10.0.0.1:8000"
+const base = "http://10.0.0.1:8000"
 
 // known is who a replica is by a basis.
-func known(b *assess.Basis) *identity.Identity {
-	return identity.Of(&target.Target{TRTLLMVersion: "1.1.0"}, &identity.Labels{}, b.Engine, b.Page, b.Facts)
+func known(b *assess.Basis) *assess.Identity {
+	return assess.NewIdentity(&target.Target{TRTLLMVersion: "1.1.0"}, &assess.Labels{}, b.Engine, b.Page, b.Facts)
 }
 
 func TestWhatTheCanaryMayAsk(t *testing.T) {
 	hash := strings.Repeat("0123456789abcdef", 4)
 	b := triton(t)
-	o := assess.CanaryOrder(b.Engine, known(&b), api, "llm", assess.Ready)
+	o := assess.CanaryOrder(b.Engine, known(&b), base, "llm", assess.Ready)
 	require.Equal(t, &canary.Order{
-		Question: canary.Question{Base: api, Model: "llm", Generate: true},
+		Question: canary.Question{Base: base, Model: "llm", Generate: true},
 		ModelID:  "llm", Group: "triton\x002.64.0\x001.1.0\x00llm", Identity: "triton\x002.64.0\x001.1.0\x00llm\x00" + hash,
 	}, o)
 	serve, ok := engine.Of("trtllm-serve")
 	require.True(t, ok)
 	b = assess.Basis{Engine: serve, Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}
-	o = assess.CanaryOrder(serve, known(&b), api, "", assess.Failing)
-	require.Equal(t, canary.Question{Base: api, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
+	o = assess.CanaryOrder(serve, known(&b), base, "", assess.Failing)
+	require.Equal(t, canary.Question{Base: base, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
 	b.Facts = nil
-	o = assess.CanaryOrder(serve, known(&b), api, "llama", assess.Ready)
+	o = assess.CanaryOrder(serve, known(&b), base, "llama", assess.Ready)
 	require.Empty(t, o.Hold)
 	require.Equal(t, o.Group+"\x00", o.Identity, "no config is known")
 }
@@ -47,8 +46,8 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 	}{
 		{"the API is nowhere", "", "llm", same, "nothing is known to be the API of the server; set api_port or api_path"},
 		{"the API is asked over gRPC", "grpc://10.0.0.1:8001", "llm", same, ""},
-		{"a stream may crash it", api, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) a stream that is given up may crash Triton"},
-		{"several models could be asked", api, "", func(b *assess.Basis) {
+		{"a stream may crash it", base, "llm", func(b *assess.Basis) { b.Facts.EngineVersion = "2.40.0" }, "before 23.12 (2.41) a stream that is given up may crash Triton"},
+		{"several models could be asked", base, "", func(b *assess.Basis) {
 			b.Facts.Models = append(b.Facts.Models, engine.ModelFacts{Name: "other", Version: "1", State: "READY"})
 		}, "set canary.model"},
 	} {
@@ -59,7 +58,7 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 		})
 	}
 	b := triton(t)
-	require.Equal(t, "the server was not recognised yet", assess.CanaryOrder(b.Engine, nil, api, "llm", assess.Down).Hold)
+	require.Equal(t, "the server was not recognised yet", assess.CanaryOrder(b.Engine, nil, base, "llm", assess.Down).Hold)
 	holds := map[assess.State]string{
 		assess.Unknown: "the replica is unknown", assess.Starting: "the replica is starting", assess.NotReady: "the replica is not ready",
 		assess.Draining: "the replica is draining", assess.Down: "the replica is down", assess.Unserved: "the replica is unserved",
@@ -68,6 +67,6 @@ func TestWhenTheCanaryIsHeld(t *testing.T) {
 	}
 	require.Len(t, holds, len(assess.States())+1, "every state, and that of a rank without a port")
 	for state, hold := range holds {
-		require.Equal(t, hold, assess.CanaryOrder(b.Engine, known(&b), api, "llm", state).Hold, state)
+		require.Equal(t, hold, assess.CanaryOrder(b.Engine, known(&b), base, "llm", state).Hold, state)
 	}
 }

@@ -1,7 +1,6 @@
 package assess
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -15,16 +14,6 @@ type family struct {
 	derive.Family
 
 	series func(k *Known, w *writer)
-}
-
-// Catalogue are the families derived from pages, and those of what follows from
-// page and answers; not those that change with each answer, see package series.
-func Catalogue() []derive.Family {
-	all := slices.Clone(derive.Catalogue())
-	for _, f := range families() {
-		all = append(all, f.Family)
-	}
-	return all
 }
 
 // hashShown is how much of a hash is in a label; /targets has the whole.

@@ -27,10 +27,6 @@ type ComputedSeries struct {
 // for concurrent use; its blocks are once they are published.
 type Computed struct {
 	shape *Shape
-	// fixed are the values that each block has, as text with its places; nil for
-	// none.
-	fixed  []byte
-	places []Span
 }
 
 // NewComputed renders the series; their places in the slice are the numbers
@@ -75,23 +71,9 @@ func newComputed(all []ComputedSeries, of func(aside bool) *shapeBuilder) *Compu
 // readers of single numbers have them, see [Shape.Places]. It is nil for none.
 func (s *Shape) Aside() *Shape { return s.aside }
 
-// Block returns a block in which every value is absent that is not fixed.
+// Block returns a block in which every value is absent.
 func (c *Computed) Block() *Block {
-	b := &Block{shape: c.shape, spans: make([]Span, c.shape.values)}
-	b.data = append(make([]byte, 0, len(c.fixed)+usualValue*c.shape.values), c.fixed...)
-	copy(b.spans, c.places)
-	return b
-}
-
-// Fix gives series n its value in every block that [Computed.Block] returns from now
-// on. It must not be set there.
-func (c *Computed) Fix(n int, v float64) {
-	if c.places == nil {
-		c.places = make([]Span, c.shape.values)
-	}
-	start := uint32(len(c.fixed))
-	c.fixed = AppendFloat(c.fixed, v)
-	c.places[n] = Span{start, uint32(len(c.fixed))}
+	return &Block{shape: c.shape, spans: make([]Span, c.shape.values), data: make([]byte, 0, usualValue*c.shape.values)}
 }
 
 // Set gives series n of a computed block its value. A block that was sealed

@@ -236,27 +236,6 @@ func TestUnitIsWhereItIsTheEndOfTheName(t *testing.T) {
 	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
 }
 
-func TestFixedValuesAreInEachBlockThatIsLentAfterwards(t *testing.T) {
-	gauge := exposition.Family{Name: "llm_server_x", Type: model.MetricTypeGauge}
-	c := exposition.NewComputed([]exposition.ComputedSeries{
-		{Family: gauge, Labels: labels.FromStrings("m", "1")},
-		{Family: gauge, Labels: labels.FromStrings("m", "2")},
-		{Family: gauge, Labels: labels.FromStrings("m", "3")},
-	})
-	c.Fix(2, 12.5)
-	c.Fix(0, 0)
-	var m exposition.Merger
-	for _, v := range []float64{7, 1e6} {
-		b := c.Block()
-		b.Set(1, v)
-		b.Seal()
-		text := render(t, &m, b)
-		require.Equal(t, "# TYPE llm_server_x gauge\nllm_server_x{m=\"1\"} 0\nllm_server_x{m=\"2\"} "+string(exposition.AppendFloat(nil, v))+"\nllm_server_x{m=\"3\"} 12.5\n", text)
-		require.Equal(t, 3, b.Samples())
-		require.Equal(t, len(text)-len("# TYPE llm_server_x gauge\n"), b.Size())
-	}
-}
-
 func TestComputedBlocks(t *testing.T) {
 	gauge := exposition.Family{Name: "llm_server_x", Help: "x", Type: model.MetricTypeGauge}
 	hist := exposition.Family{Name: "llm_server_h", Type: model.MetricTypeHistogram}

@@ -1,54 +1,55 @@
 package own
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/common/model"
+)
 
 // opts are what client_golang wants to know of a metric.
-func (m Metric) opts() prometheus.Opts {
-	f := m.Family()
-	return prometheus.Opts{Name: f.Name, Help: f.Help}
+func (m *Metric) opts() prometheus.Opts {
+	return prometheus.Opts{Name: m.Name, Help: m.Help}
 }
 
 // MakeGauge makes the metric, which has one series.
-func (m Metric) MakeGauge() prometheus.Gauge {
+func (m *Metric) MakeGauge() prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts(m.opts()))
 }
 
 // MakeGaugeVec makes the metric with its labels.
-func (m Metric) MakeGaugeVec() *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts(m.opts()), m.Family().Labels)
+func (m *Metric) MakeGaugeVec() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts(m.opts()), m.labels)
 }
 
 // MakeCounter makes the metric, which has one series.
-func (m Metric) MakeCounter() prometheus.Counter {
+func (m *Metric) MakeCounter() prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts(m.opts()))
 }
 
 // MakeCounterVec makes the metric with its labels.
-func (m Metric) MakeCounterVec() *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts(m.opts()), m.Family().Labels)
+func (m *Metric) MakeCounterVec() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts(m.opts()), m.labels)
 }
 
 // MakeHistogram makes the metric with buckets of these bounds.
-func (m Metric) MakeHistogram(bounds ...float64) prometheus.Histogram {
+func (m *Metric) MakeHistogram(bounds ...float64) prometheus.Histogram {
 	opts := prometheus.HistogramOpts{Buckets: bounds}
-	opts.Name, opts.Help = m.Family().Name, m.Family().Help
+	opts.Name, opts.Help = m.Name, m.Help
 	return prometheus.NewHistogram(opts)
 }
 
 // Describe describes the metric for those who collect it themselves.
-func (m Metric) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
+func (m *Metric) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
 
 // Send sends one series of the metric with the values of its labels.
-func (m Metric) Send(ch chan<- prometheus.Metric, v float64, labels ...string) {
+func (m *Metric) Send(ch chan<- prometheus.Metric, v float64, labels ...string) {
 	kind := prometheus.GaugeValue
-	if m.Family().Type == counter {
+	if m.Type == model.MetricTypeCounter {
 		kind = prometheus.CounterValue
 	}
 	ch <- prometheus.MustNewConstMetric(m.desc(), kind, v, labels...) //nolint:promlinter // The table is tested instead.
 }
 
 // desc is what client_golang calls a description.
-func (m Metric) desc() *prometheus.Desc {
-	f := m.Family()
-	return prometheus.NewDesc(f.Name, f.Help, f.Labels, nil)
+func (m *Metric) desc() *prometheus.Desc {
+	return prometheus.NewDesc(m.Name, m.Help, m.labels, nil)
 }

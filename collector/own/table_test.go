@@ -13,7 +13,7 @@ import (
 func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
 	names := make(map[string]bool)
 	for _, m := range own.All() {
-		f := m.Family()
+		f := m.Family
 		require.False(t, names[f.Name], "%s is there twice", f.Name)
 		names[f.Name] = true
 		require.Regexp(t, `^trtllm_exporter_[a-z]+(_[a-z]+)*$`, f.Name)
@@ -25,6 +25,6 @@ func TestEveryMetricIsSaidOnceAndWhole(t *testing.T) {
 }
 
 func TestTheTableIsNotChangedByThoseWhoReadIt(t *testing.T) {
-	own.HTTPRequests.Family().Labels[0] = "spoilt"
-	require.Equal(t, []string{"path", "code"}, own.HTTPRequests.Family().Labels)
+	own.HTTPRequests.Labels()[0] = "spoilt"
+	require.Equal(t, []string{"path", "code"}, own.HTTPRequests.Labels())
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
 
@@ -22,7 +21,7 @@ type shown struct {
 	// known is what follows from page and answers; nil when that has to be seen
 	// again.
 	known *assess.Known
-	about series.Known
+	about assess.About
 	// processes are those of [assess.Evidence].
 	processes int
 }
@@ -176,15 +175,15 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 
 // about renders what is known of the replica besides its page.
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
-	return r.shown.about.Block(&series.Facts{
+	return r.shown.about.Block(&assess.Situation{
 		Own: r.page.identity.Own, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
-		Processes: r.shown.processes, Before: [...]*exposition.Shape{shape(page.Raw), shape(page.Derived)},
-	})
+		Processes: r.shown.processes,
+	}, shape(page.Raw), shape(page.Derived))
 }
 
 // own renders what happened at the replica's scrapes.
 func (r *Replica) own(with *snapshot.Snapshot) *exposition.Block {
-	return r.tally.Block(&r.status, r.numbers.deriver.Stats(), [...]*exposition.Shape{shape(with.Raw), shape(with.Derived), shape(with.About)})
+	return r.tally.Block(&r.status, r.numbers.deriver.Stats(), shape(with.Raw), shape(with.Derived), shape(with.About))
 }
 
 // shape is that of a block, nil for none.

@@ -1,10 +1,10 @@
 package replica
 
 import (
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
 )
 
@@ -19,7 +19,7 @@ type page struct {
 	// cut is where the pages before may have been cut.
 	cut cut
 	// identity is what the labels are made of; nil before the first page.
-	identity *identity.Identity
+	identity *assess.Identity
 	// fell is true when the page before waited because its process began again.
 	fell bool
 }
@@ -61,7 +61,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 	if now != nil && now.Facts == r.answers.Facts && now.Page == page {
 		return false
 	}
-	next := identity.Of(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
+	next := assess.NewIdentity(r.target, &r.pool.Labels, r.server.Engine, page, r.answers.Facts)
 	if next.Equal(now) {
 		now.Page, now.Facts = next.Page, next.Facts
 		return false
@@ -69,7 +69,7 @@ func (r *Replica) identify(page *engine.Page) bool {
 	r.page.identity = next
 	r.status.DetectedEngine = string(r.server.PageOf())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
-	r.status.VersionSource, r.status.Worker = string(next.Source), next.Own.Get(identity.LabelTier) == string(engine.TierWorker)
+	r.status.VersionSource, r.status.Worker = string(next.Source), next.Own.Get(assess.LabelTier) == string(engine.TierWorker)
 	r.page.cache.Relabel(next.Labeler())
 	r.numbers.deriver.Identify(next.Derived())
 	return true

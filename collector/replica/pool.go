@@ -9,7 +9,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
@@ -45,7 +44,7 @@ type Pool struct {
 	// take of ours.
 	Output derive.Budget
 	// Labels says how series are labelled.
-	Labels identity.Labels
+	Labels assess.Labels
 	// Promises are what the replicas are measured by.
 	Promises
 	Questions

@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -49,7 +48,7 @@ type Replica struct {
 type record struct {
 	status target.Status
 	past   Past
-	tally  series.Tally
+	tally  tally
 	canary canary.Record
 	// confirmed is how the last request went that was sent to confirm a suspicion, and
 	// confirmAt when.
@@ -70,13 +69,13 @@ type jobs struct {
 
 // New returns a replica that has not been scraped; it publishes in the slot.
 func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Replica {
-	label := identity.OwnLabeler(t, &p.Labels)
+	label := assess.OwnLabeler(t, &p.Labels)
 	r := &Replica{
 		target: t, pool: p, slot: slot,
 		log:    log.With("pool_id", t.PoolID, "replica_id", t.ReplicaID),
 		server: scrape.NewServer(t.Engine),
-		shown:  shown{about: series.NewKnown(label)},
-		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: series.NewTally(t, label)},
+		shown:  shown{about: assess.NewAbout(label)},
+		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: newTally(t, label)},
 	}
 	r.reset()
 	return r

@@ -11,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 )
 
 func main() {
@@ -58,7 +58,7 @@ Queries are for a first look. Where frontends and their workers are both scraped
 func reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(head)
-	sections(&b, series.Catalogue())
+	sections(&b, assess.Catalogue())
 	withoutWindowGauges(&b)
 	b.WriteString(checks)
 	unknowns(&b)

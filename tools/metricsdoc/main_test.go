@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
@@ -36,7 +36,7 @@ func TestWhatIsNotGivenHasAReason(t *testing.T) {
 		require.Len(t, all[i], len(matrix.Quantities()))
 		for _, g := range all[i] {
 			require.Equal(t, g.Shown, g.Why == "", "%s: %s", server.Name, g.Name)
-			require.True(t, g.Family == "" || slices.ContainsFunc(series.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
+			require.True(t, g.Family == "" || slices.ContainsFunc(assess.Catalogue(), func(f derive.Family) bool { return f.Name == g.Family }), g.Family)
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
@@ -33,7 +33,7 @@ or nothing:
 func withoutWindowGauges(b *bytes.Buffer) {
 	b.WriteString(windowGauges)
 	var names []string
-	for _, f := range series.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		if f.InPromQL.Query != "" {
 			names = append(names, f.Name)
 		}

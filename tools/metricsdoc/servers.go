@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
 )
 
@@ -108,7 +108,7 @@ func source(q *matrix.Quantity) string {
 
 // mark is the cell of a quantity of one server.
 func mark(g *matrix.Given) string {
-	catalogue := series.Catalogue()
+	catalogue := assess.Catalogue()
 	at := slices.IndexFunc(catalogue, func(f derive.Family) bool { return f.Name == g.Family })
 	switch {
 	case !g.Shown:

@@ -16,7 +16,7 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/alerts/vocabulary"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/tools/querycheck"
 )
 
@@ -102,7 +102,7 @@ func TestRulesAndAutoscalersNeedNoWindowGauge(t *testing.T) {
 		require.NoError(t, err)
 		texts[file] = string(text)
 	}
-	for _, f := range series.Catalogue() {
+	for _, f := range assess.Catalogue() {
 		if f.InPromQL.Query == "" {
 			continue
 		}

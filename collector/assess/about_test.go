@@ -1,4 +1,4 @@
-package series_test
+package assess_test
 
 import (
 	"strings"
@@ -14,11 +14,10 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 )
 
-// text is a block as it is on /metrics, which is given back.
-func text(b *exposition.Block) string {
+// shownText is a block as it is on /metrics.
+func shownText(b *exposition.Block) string {
 	var page []byte
 	for i := range b.Shape().Families() {
 		page = b.AppendFamily(page, i)
@@ -27,8 +26,8 @@ func text(b *exposition.Block) string {
 }
 
 // facts are those of a replica of which nothing is known.
-func facts(own ...string) *series.Facts {
-	return &series.Facts{Own: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
+func facts(own ...string) *assess.Situation {
+	return &assess.Situation{Own: labels.FromStrings(own...), State: assess.Ready, Answers: &api.Answers{}, Canary: &canary.Record{}}
 }
 
 // states are the series of a state, of a replica that nothing is suspected of.
@@ -46,24 +45,24 @@ func states(own string, state assess.State) string {
 }
 
 func TestTheStateOfAReplicaHasASeriesForEach(t *testing.T) {
-	var k series.Known
+	var k assess.About
 	now := facts("pool_id", "p")
-	require.Equal(t, states(`pool_id="p",`, assess.Ready), text(k.Block(now)))
+	require.Equal(t, states(`pool_id="p",`, assess.Ready), shownText(k.Block(now)))
 	now.State = assess.Failing
-	require.Equal(t, states(`pool_id="p",`, assess.Failing), text(k.Block(now)))
+	require.Equal(t, states(`pool_id="p",`, assess.Failing), shownText(k.Block(now)))
 	now.Suspected = true
-	require.Contains(t, text(k.Block(now)), `llm_server_suspected{pool_id="p"} 1`)
+	require.Contains(t, shownText(k.Block(now)), `llm_server_suspected{pool_id="p"} 1`)
 	now.Suspected = false
 	now.Own = labels.FromStrings("pool_id", "q")
-	require.Equal(t, states(`pool_id="q",`, assess.Failing), text(k.Block(now)), "its labels are others")
+	require.Equal(t, states(`pool_id="q",`, assess.Failing), shownText(k.Block(now)), "its labels are others")
 }
 
 func TestProcessesAreShownWhereSeveralAnswer(t *testing.T) {
-	var k series.Known
+	var k assess.About
 	now := facts()
-	require.NotContains(t, text(k.Block(now)), "processes", "no more than one is known to")
+	require.NotContains(t, shownText(k.Block(now)), "processes", "no more than one is known to")
 	now.Processes = 3
-	require.Equal(t, "llm_server_processes 3\n"+states("", assess.Ready), text(k.Block(now)))
+	require.Equal(t, "llm_server_processes 3\n"+states("", assess.Ready), shownText(k.Block(now)))
 }
 
 func TestSeriesOfAnswersAboutHealth(t *testing.T) {
@@ -78,20 +77,20 @@ func TestSeriesOfAnswersAboutHealth(t *testing.T) {
 		{"it is not live", engine.Health{API: engine.APINotReady, LiveKnown: true}, "llm_server_health_check_duration_seconds 0.25\nllm_server_live 0\nllm_server_ready 0\n"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			var k series.Known
+			var k assess.About
 			now := facts()
 			now.Answers.Health = &api.Health{Health: c.health, Took: 250 * time.Millisecond}
-			require.Equal(t, c.want+states("", assess.Ready), text(k.Block(now)))
+			require.Equal(t, c.want+states("", assess.Ready), shownText(k.Block(now)))
 		})
 	}
 }
 
 func TestSeriesOfIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var k series.Known
+		var k assess.About
 		now := facts()
 		now.Answers.Iterations = &api.Iterations{Failures: 2}
-		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), text(k.Block(now)), "none were read")
+		require.Equal(t, "llm_server_iteration_stats_failures_total 2\n"+states("", assess.Ready), shownText(k.Block(now)), "none were read")
 		sums := engine.IterationSums{Iterations: 3, Missing: 1, GeneratedTokens: 5, ContextTokens: 7, Completed: 4, Queued: new(6.0), Active: new(8.0)}
 		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
 		require.Equal(t, `llm_server_iteration_stats_active_requests 8
@@ -103,10 +102,10 @@ llm_server_iteration_stats_gaps_total 1
 llm_server_iteration_stats_generation_tokens_estimated_total 5
 llm_server_iteration_stats_queued_requests 6
 llm_server_iteration_stats_read_total 3
-`+states("", assess.Ready), text(k.Block(now)))
+`+states("", assess.Ready), shownText(k.Block(now)))
 		sums.Queued, sums.Active = nil, nil
 		now.Answers.Iterations = &api.Iterations{IterationSums: sums, Read: true}
-		page := text(k.Block(now))
+		page := shownText(k.Block(now))
 		require.NotContains(t, page, "queued")
 		require.NotContains(t, page, "active")
 	})
@@ -114,11 +113,11 @@ llm_server_iteration_stats_read_total 3
 
 func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var k series.Known
+		var k assess.About
 		now := facts("result", "of the target")
 		now.Canary.Order(&canary.Order{ModelID: "llama"})
 		now.Canary.Take(canary.Report{Result: canary.Stalled, At: time.Now()}, time.Minute)
-		page := text(k.Block(now))
+		page := shownText(k.Block(now))
 		require.Contains(t, page, `llm_server_canary_requests_total{model_id="llama",result="stalled"} 1`+"\n")
 		require.Contains(t, page, `llm_server_canary_success{model_id="llama",result="of the target"} 0`+"\n")
 		require.Contains(t, page, `llm_server_canary_active{result="of the target"} 1`+"\n")
@@ -128,21 +127,21 @@ func TestSeriesOfTheCanaryNameItsModel(t *testing.T) {
 func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
 	serve, ok := engine.Of("trtllm-serve")
 	require.True(t, ok)
-	var k series.Known
+	var k assess.About
 	now := facts()
 	built := func(version string) *assess.Known {
 		return assess.Know(&assess.Basis{Engine: serve, Facts: &engine.Facts{BuildVersion: version}})
 	}
 	now.Known = built("1.0.0")
 	for range 2 {
-		require.Equal(t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), text(k.Block(now)))
+		require.Equal(t, `llm_server_engine_build_info{version="1.0.0"} 1`+"\n"+states("", assess.Ready), shownText(k.Block(now)))
 	}
 	now.Known = built("1.1.0")
-	require.Contains(t, text(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
+	require.Contains(t, shownText(k.Block(now)), `llm_server_engine_build_info{version="1.1.0"} 1`)
 }
 
 func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
-	var k series.Known
+	var k assess.About
 	now := facts("pool_id", "p")
 	first := k.Block(now)
 	shape := first.Shape()
@@ -155,8 +154,8 @@ func TestAShapeIsMadeOnlyForOtherSeries(t *testing.T) {
 }
 
 func TestEveryFamilyIsInTheCatalogue(t *testing.T) {
-	require.Len(t, series.Heads(), len(series.Catalogue()))
-	require.NotEmpty(t, series.Heads()["llm_server_state"].Help)
+	require.Len(t, assess.Heads(), len(assess.Catalogue()))
+	require.NotEmpty(t, assess.Heads()["llm_server_state"].Help)
 }
 
 // dropping drops the series that have a label, and calls all others x.
@@ -176,12 +175,10 @@ func shown(t *testing.T, page string) *exposition.Shape {
 }
 
 func TestRulesActOnWhatIsKnownAndGiveWayToThePage(t *testing.T) {
-	k := series.NewKnown(dropping("state"))
+	k := assess.NewAbout(dropping("state"))
 	now := facts("pool_id", "p")
 	now.Answers.Health = &api.Health{Health: engine.Health{LiveKnown: true, Live: true}}
-	require.Equal(t, "x{pool_id=\"p\"} 0\n", text(k.Block(now)), "the first of those that are left")
-	now.Before[1] = shown(t, "x{pool_id=\"p\"} 7\n")
-	require.Empty(t, text(k.Block(now)))
-	now.Before[1] = nil
-	require.Equal(t, "x{pool_id=\"p\"} 0\n", text(k.Block(now)), "the first of those that are left")
+	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
+	require.Empty(t, shownText(k.Block(now, nil, shown(t, "x{pool_id=\"p\"} 7\n"))))
+	require.Equal(t, "x{pool_id=\"p\"} 0\n", shownText(k.Block(now)), "the first of those that are left")
 }

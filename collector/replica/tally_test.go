@@ -1,26 +1,39 @@
-package series_test
+package replica
 
 import (
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/prometheus/model/labels"
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/series"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
+
+// text is a block as it is on /metrics.
+func text(b *exposition.Block) string {
+	var page []byte
+	for i := range b.Shape().Families() {
+		page = b.AppendFamily(page, i)
+	}
+	return string(page)
+}
+
+// dropping drops the series that have a label, and calls all others x.
+func dropping(name string) exposition.Labeler {
+	return func(in labels.Labels) exposition.Labelled {
+		return exposition.Labelled{Labels: labels.NewBuilder(in).Set("__name__", "x").Labels(), Keep: !in.Has(name)}
+	}
+}
 
 // bare are the lines of a block without the prefix and the labels of all.
 func bare(b *exposition.Block) string {
 	return strings.NewReplacer(`{pool_id="p",replica_id="r"}`, "", `pool_id="p",`, "", `,replica_id="r"`, "", "trtllm_exporter_target_", "").Replace(text(b))
 }
-
-// none says that no block is before that of a tally.
-var none [3]*exposition.Shape
 
 const nothing = `counter_resets_total 0
 label_collisions_total 0
@@ -35,14 +48,14 @@ up 0
 `
 
 func TestSeriesOfATargetThatWasNotScraped(t *testing.T) {
-	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
-	b := tally.Block(&target.Status{}, derive.Stats{}, none)
+	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	b := tally.Block(&target.Status{}, derive.Stats{})
 	require.Contains(t, text(b), `trtllm_exporter_target_up{pool_id="p",replica_id="r"} 0`+"\n")
 	require.Equal(t, nothing, bare(b))
 }
 
 func TestWhatHappenedToATargetIsCounted(t *testing.T) {
-	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
+	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, nil)
 	tally.Skipped, tally.Reshaped = 1, 2
 	drops := exposition.Drops{Collisions: 3, Timestamps: 4, Conflicts: 5}
 	for i := range drops.ByReason {
@@ -88,21 +101,21 @@ shape_changes_total 2
 timestamps_stripped_total 8
 type_conflicts_total 10
 up 1
-`, bare(tally.Block(up, stats, none)))
+`, bare(tally.Block(up, stats)))
 	down := &target.Status{Scraping: target.Scraping{Health: target.HealthDown, Samples: 7, BodyBytes: -1}}
-	page := bare(tally.Block(down, derive.Stats{}, none))
+	page := bare(tally.Block(down, derive.Stats{}))
 	require.NotContains(t, page, "scrape_samples", "there is no page")
 	require.Contains(t, page, "body_bytes -1\n", "it was over the limit")
 	require.NotContains(t, page, "derived_skipped")
 }
 
 func TestRulesActOnTheExportersOwnSeriesAndGiveWayToOtherBlocks(t *testing.T) {
-	tally := series.NewTally(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
+	tally := newTally(&target.Target{PoolID: "p", ReplicaID: "r"}, dropping("reason"))
 	up := &target.Status{Scraping: target.Scraping{Health: target.HealthUp}}
 	const one = `x{pool_id="p",replica_id="r"}`
-	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{}, none)), "of equal ones the first")
-	before := none
-	before[2] = shown(t, one+" 7\n")
-	require.Empty(t, text(tally.Block(up, derive.Stats{}, before)))
-	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{}, none)))
+	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{})), "of equal ones the first")
+	page, err := exposition.NewCache(exposition.Options{}).Parse([]byte(one+" 7\n"), "")
+	require.NoError(t, err)
+	require.Empty(t, text(tally.Block(up, derive.Stats{}, nil, nil, page.Shape())))
+	require.Equal(t, one+" 1\n", text(tally.Block(up, derive.Stats{})))
 }

@@ -1,4 +1,4 @@
-package series
+package replica
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ type leftOut struct {
 // LeaveOut counts the series that are left off ours of a page and of what is
 // derived from it, and says so for people, a sentence for each cause; shape is nil
 // when the scrape failed. The slice is only read.
-func (t *Tally) LeaveOut(shape *exposition.Shape, derived derive.LeftOut) []string {
+func (t *tally) LeaveOut(shape *exposition.Shape, derived derive.LeftOut) []string {
 	if shape == t.left.page && derived == t.left.derived {
 		return t.left.said
 	}

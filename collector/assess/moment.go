@@ -1,11 +1,10 @@
-package series
+package assess
 
 import (
 	"slices"
 	"sync"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/api"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -17,13 +16,18 @@ type moment struct {
 	derive.Family
 
 	name  string
-	value func(now *Facts) (float64, bool)
+	value func(now *Situation) (float64, bool)
 }
 
-// Catalogue are all families of series about servers: those of package assess,
-// those that change with each answer, and those of the canary.
+// Catalogue are all families of series about servers: those derived from pages, those
+// of what follows from page and answers, those that change with each answer, and those
+// of the canary.
 func Catalogue() []derive.Family {
-	all := append(slices.Clone(assess.Catalogue()), stateFamily(), suspectedFamily())
+	all := slices.Clone(derive.Catalogue())
+	for i := range families() {
+		all = append(all, families()[i].Family)
+	}
+	all = append(all, stateFamily(), suspectedFamily())
 	for i := range moments() {
 		all = append(all, moments()[i].Family)
 	}
@@ -72,7 +76,7 @@ var moments = sync.OnceValue(func() []moment {
 			derive.AboutReplica("processes", derive.OfReplica, nil,
 				"How many processes answer at the address of the replica, in turn or at random; absent where no more than one is known to. Nothing is derived of the growth of their counters.",
 				"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them"),
-			"processes", func(now *Facts) (float64, bool) { return float64(now.Processes), now.Processes > 0 },
+			"processes", func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 },
 		},
 
 		iterations("iteration_stats_failures_total", derive.Exact,
@@ -117,7 +121,7 @@ var moments = sync.OnceValue(func() []moment {
 // health is a gauge of what the API said of the server's health.
 func health(name, help, formula string, answer engine.Signal, value func(*api.Health) (float64, bool)) moment {
 	f := derive.AboutReplica(name, derive.OfReplica, nil, help, formula, answer)
-	return moment{f, name, func(now *Facts) (float64, bool) {
+	return moment{f, name, func(now *Situation) (float64, bool) {
 		if now.Answers.Health == nil {
 			return 0, false
 		}
@@ -130,7 +134,7 @@ func health(name, help, formula string, answer engine.Signal, value func(*api.He
 func iterations(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
 	f := derive.AboutReplica(name, derive.OfReplica, nil, help, formula, engine.AnswersIterations)
 	f.Grade, f.Section = grade, "Iterations of a trtllm-serve"
-	return moment{f, name, func(now *Facts) (float64, bool) {
+	return moment{f, name, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {
 			return 0, false
 		}

@@ -1,8 +1,4 @@
-// Package identity says who a replica is: what the operator declared of it, what
-// its server answered and what its page names, put together; and which labels
-// its series get from that. Everything here is a pure function: it asks nobody,
-// and knows no kind of server by name.
-package identity
+package assess
 
 import (
 	"cmp"
@@ -48,8 +44,8 @@ type Identity struct {
 	how    *Labels
 }
 
-// Of puts together what is known of a replica; page and facts may be nil.
-func Of(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
+// NewIdentity puts together what is known of a replica; page and facts may be nil.
+func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Page, facts *engine.Facts) *Identity {
 	id := &Identity{Kind: e.Kind(), Page: page, Facts: facts, target: t, how: how}
 	if facts == nil {
 		facts = &engine.Facts{}

@@ -1,4 +1,4 @@
-package identity_test
+package assess_test
 
 import (
 	"testing"
@@ -7,41 +7,41 @@ import (
 	prometheus "github.com/prometheus/prometheus/model/relabel"
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/identity"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
 // of is who a replica in a rack is, of which something is known otherwise than
 // usual.
-func of(t *testing.T, change func(*target.Target, *identity.Labels, *engine.Facts)) *identity.Identity {
+func of(t *testing.T, change func(*target.Target, *assess.Labels, *engine.Facts)) *assess.Identity {
 	t.Helper()
 	e, ok := engine.Of("trtllm-serve")
 	require.True(t, ok)
 	at := &target.Target{PoolID: "p", ReplicaID: "r", Labels: map[string]string{"rack": "r1"}}
-	how, facts := &identity.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
+	how, facts := &assess.Labels{ModelIDs: map[string][]string{"public": {"llama"}}}, &engine.Facts{EngineVersion: "1.1.0", TRTLLMVersion: "1.1.0"}
 	if change != nil {
 		change(at, how, facts)
 	}
-	return identity.Of(at, how, e, nil, facts)
+	return assess.NewIdentity(at, how, e, nil, facts)
 }
 
 func TestWhoAReplicaIs(t *testing.T) {
 	const versions = `engine="trtllm-serve", engine_version="1.1.0", `
 	for _, c := range []struct {
 		says   string
-		change func(*target.Target, *identity.Labels, *engine.Facts)
+		change func(*target.Target, *assess.Labels, *engine.Facts)
 		own    string
 	}{
 		{"what its server says", nil, `{` + versions + `pool_id="p", rack="r1", replica_id="r", trtllm_version="1.1.0"}`},
-		{"what the operator declares counts more", func(t *target.Target, _ *identity.Labels, _ *engine.Facts) {
+		{"what the operator declares counts more", func(t *target.Target, _ *assess.Labels, _ *engine.Facts) {
 			t.EngineVersion, t.TRTLLMVersion = "2", "3"
 		}, `{engine="trtllm-serve", engine_version="2", pool_id="p", rack="r1", replica_id="r", trtllm_version="3"}`},
-		{"what is not known says so", func(_ *target.Target, _ *identity.Labels, f *engine.Facts) {
+		{"what is not known says so", func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
 			*f = engine.Facts{}
 		}, `{engine="trtllm-serve", engine_version="unknown", pool_id="p", rack="r1", replica_id="r", trtllm_version="unknown"}`},
-		{"versions in the info metric only", func(_ *target.Target, how *identity.Labels, _ *engine.Facts) {
+		{"versions in the info metric only", func(_ *target.Target, how *assess.Labels, _ *engine.Facts) {
 			how.Versions = relabel.VersionsInfo
 		}, `{engine="trtllm-serve", pool_id="p", rack="r1", replica_id="r"}`},
 	} {
@@ -59,24 +59,24 @@ func TestIdentitiesAreEqualWhenTheyGiveTheSameLabels(t *testing.T) {
 	id := of(t, nil)
 	require.False(t, id.Equal(nil))
 	require.True(t, id.Equal(of(t, nil)))
-	require.True(t, id.Equal(of(t, func(_ *target.Target, _ *identity.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
-	for says, change := range map[string]func(*target.Target, *identity.Labels, *engine.Facts){
-		"another version":              func(_ *target.Target, _ *identity.Labels, f *engine.Facts) { f.EngineVersion = "2" },
-		"another TensorRT-LLM":         func(t *target.Target, _ *identity.Labels, _ *engine.Facts) { t.TRTLLMVersion = "2" },
-		"the same from another source": func(t *target.Target, _ *identity.Labels, _ *engine.Facts) { t.TRTLLMVersion = "1.1.0" },
-		"another model": func(_ *target.Target, _ *identity.Labels, f *engine.Facts) {
+	require.True(t, id.Equal(of(t, func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.BuildVersion = "9" })), "no series has that")
+	for says, change := range map[string]func(*target.Target, *assess.Labels, *engine.Facts){
+		"another version":              func(_ *target.Target, _ *assess.Labels, f *engine.Facts) { f.EngineVersion = "2" },
+		"another TensorRT-LLM":         func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "2" },
+		"the same from another source": func(t *target.Target, _ *assess.Labels, _ *engine.Facts) { t.TRTLLMVersion = "1.1.0" },
+		"another model": func(_ *target.Target, _ *assess.Labels, f *engine.Facts) {
 			f.Models = []engine.ModelFacts{{Name: "llama"}}
 		},
 	} {
 		require.False(t, id.Equal(of(t, change)), says)
 	}
-	other := identity.Of(&target.Target{}, &identity.Labels{}, engine.None(), nil, nil)
+	other := assess.NewIdentity(&target.Target{}, &assess.Labels{}, engine.None(), nil, nil)
 	require.False(t, id.Equal(other), "another kind of server")
 	require.Equal(t, relabel.Unknown, other.EngineVersion, "no facts are no version")
 }
 
 func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
-	label := of(t, func(_ *target.Target, how *identity.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
+	label := of(t, func(_ *target.Target, how *assess.Labels, _ *engine.Facts) { how.Honor = true }).Labeler()
 	out := label(labels.FromStrings("__name__", "x", "model_name", "llama", "pool_id", "theirs", "rack", "theirs"))
 	require.True(t, out.Keep)
 	require.Equal(t, 1, out.Collisions)
@@ -85,12 +85,12 @@ func TestSeriesOfThePageCarryTheIdentity(t *testing.T) {
 
 func TestOurOwnSeriesHaveTheirLabelsAlready(t *testing.T) {
 	at := &target.Target{PoolID: "p", ReplicaID: "r"}
-	require.Nil(t, identity.OwnLabeler(at, &identity.Labels{}), "there are no rules")
+	require.Nil(t, assess.OwnLabeler(at, &assess.Labels{}), "there are no rules")
 	drop := prometheus.DefaultRelabelConfig
 	drop.Action, drop.Regex = "labeldrop", prometheus.MustNewRegexp("pool_id|rack")
 	rules := relabel.Rules{&drop}
 	require.NoError(t, rules.Validate())
-	out := identity.OwnLabeler(at, &identity.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
+	out := assess.OwnLabeler(at, &assess.Labels{Rules: rules})(labels.FromStrings("__name__", "x", "pool_id", "p", "rack", "r1", "replica_id", "r"))
 	require.True(t, out.Keep)
 	require.Zero(t, out.Collisions)
 	require.Equal(t, `{__name__="x", pool_id="p", replica_id="r"}`, out.Labels.String())
