@@ -27,24 +27,8 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 		end    func(r *simulate.Replica)
 	}{
 		{
-			"dead stubs behind a ready API", stream, "http_error", "is not healthy",
-			func(r *simulate.Replica) { r.FailRequests(true) }, func(r *simulate.Replica) { r.FailRequests(false) },
-		},
-		{
 			"a stream that never ends", stream, "never_ended", "8 frames with text came, and no end within",
 			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
-		},
-		{
-			"a chat that never ends",
-			simulate.Spec{Kind: simulate.KindServe},
-			"never_ended", "no end within",
-			func(r *simulate.Replica) { r.Stick(3) }, func(*simulate.Replica) {},
-		},
-		{
-			"an executor that stands still",
-			simulate.Spec{Kind: simulate.KindServe},
-			"no_first_token", "no text within",
-			func(r *simulate.Replica) { r.Stall(true) }, func(r *simulate.Replica) { r.Stall(false) },
 		},
 	} {
 		t.Run(f.name, func(t *testing.T) {

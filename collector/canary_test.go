@@ -124,12 +124,8 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 	}{
 		{"Triton that streams", simulate.Spec{Kind: simulate.KindTriton, Streaming: true}, "ensemble", 8},
 		{"Triton that answers as a whole", simulate.Spec{Kind: simulate.KindTriton}, "ensemble", 1},
-		{"Triton's Python backend", simulate.Spec{Kind: simulate.KindTritonPython, Streaming: true}, "ensemble", 8},
-		{"Triton's llmapi model", simulate.Spec{Kind: simulate.KindTritonLLMAPI}, "tensorrt_llm", 8},
-		{"Triton's vLLM backend", simulate.Spec{Kind: simulate.KindTritonVLLM}, "vllm_model", 8},
 		{"Triton's OpenAI frontend", simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true}, "ensemble", 8},
 		{"trtllm-serve", simulate.Spec{Kind: simulate.KindServe}, "tiny-llama", 8},
-		{"an old trtllm-serve", simulate.Spec{Kind: simulate.KindServeOld}, "tiny-llama", 8},
 		{"NIM", simulate.Spec{Kind: simulate.KindNIM}, "meta/llama-3.1-8b-instruct", 8},
 	} {
 		t.Run(k.name, func(t *testing.T) {

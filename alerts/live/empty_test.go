@@ -110,3 +110,63 @@ func (s *stack) look(t *testing.T, seen map[string]bool) {
 		}
 	}
 }
+
+// everyKind are the servers there are.
+func everyKind() []simulate.Kind {
+	return []simulate.Kind{
+		simulate.KindTriton, simulate.KindTritonPython, simulate.KindTritonLLMAPI, simulate.KindTritonLLMAPIModule, simulate.KindTritonCore,
+		simulate.KindTritonVLLM, simulate.KindTritonOpenAI, simulate.KindServe, simulate.KindServeGen2,
+		simulate.KindServeOld, simulate.KindNIM, simulate.KindDynamo, simulate.KindVLLM, simulate.KindSGLang,
+	}
+}
+
+// healthyFleet is a pool of every kind of server, and one of several kinds.
+func healthyFleet() simulate.FleetSpec {
+	work := simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5, SharedPrefix: 0.6, PrefixTokens: 128, AbandonRate: 0.01}
+	seed := uint64(0)
+	replicas := func(pool string, kinds ...simulate.Kind) simulate.PoolSpec {
+		p := simulate.PoolSpec{Name: pool}
+		for i, kind := range kinds {
+			seed++
+			p.Replicas = append(p.Replicas, simulate.Spec{
+				Name: fmt.Sprintf("%s-%d", pool, i), Kind: kind, Seed: seed, Speed: 1, GPUs: 1, Model: "mistral", Streaming: true, Setup: simulate.Setup{Histograms: true},
+				Workload: work, Engine: simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+			})
+		}
+		return p
+	}
+	var spec simulate.FleetSpec
+	for _, kind := range everyKind() {
+		spec.Pools = append(spec.Pools, replicas("of-"+string(kind), kind, kind))
+	}
+	spec.Pools = append(spec.Pools, replicas(kindsPool, kindsOfPool()...))
+	return spec
+}
+
+// healthyConfig asks of each pool what its servers can say: as many replicas as
+// there are, the canary, and objectives where they are measured.
+func healthyConfig(fleet *simulate.Fleet) string {
+	var b strings.Builder
+	b.WriteString("pools:\n")
+	for _, pool := range fleet.Pools() {
+		fmt.Fprintf(&b, "  - pool_id: %s\n    expect: { replicas: %d }\n", pool.Name, len(pool.Replicas))
+		switch pool.Replicas[0].Spec().Kind {
+		case simulate.KindDynamo, simulate.KindTritonCore: // A worker, and a Triton without an LLM, answer no such requests.
+		default:
+			b.WriteString("    canary: { enabled: true, interval: 30s }\n")
+		}
+		switch pool.Name {
+		case kindsPool:
+			b.WriteString("    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
+		case "of-" + string(simulate.KindVLLM), "of-" + string(simulate.KindServe):
+			b.WriteString("    slo: { ttft: { le: 2500ms, objective: 0.95 }, tpot: { le: 100ms, objective: 0.9 }, e2e: { le: 40s, objective: 0.95 } }\n")
+		case "of-" + string(simulate.KindTriton):
+			b.WriteString("    slo: { ttft: { le: 5s, objective: 0.9 }, availability: { objective: 0.995 } }\n")
+		}
+		if pool.Name == kindsPool {
+			b.WriteString(modelIDs)
+		}
+		b.WriteString(targets(pool))
+	}
+	return b.String()
+}

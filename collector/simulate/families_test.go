@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -96,76 +95,6 @@ func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestPythonServersAnswerAsTheRealOnesDo(t *testing.T) {
-	t.Parallel()
-	load := simulate.Workload{Rate: 4}
-	for _, c := range []struct {
-		kind   simulate.Kind
-		accept string
-		path   string
-		has    string
-		not    string
-	}{
-		{simulate.KindVLLM, "application/openmetrics-text;version=1.0.0", "/metrics", "vllm:generation_tokens_total{", "# EOF"},
-		{simulate.KindVLLM, "text/plain;q=0.9,application/openmetrics-text;q=0.1", "/metrics/", "vllm_generation_tokens_total{", "\nvllm:generation_tokens_total{"},
-		{simulate.KindSGLang, "text/plain;q=0.9,application/openmetrics-text;q=0.1", "/metrics", "sglang_num_requests_total{", "\nsglang:num_requests_total{"},
-		{simulate.KindSGLang, "text/plain;version=0.0.4", "/metrics", "sglang:num_requests_total{", "# EOF"},
-	} {
-		r := listening(t, simulate.Spec{Kind: c.kind, Workload: load})
-		r.Advance(time.Minute)
-		body := accepting(t, r.APIURL()+c.path, c.accept)
-		require.Contains(t, body, c.has, "%s %s", c.kind, c.accept)
-		require.NotContains(t, body, c.not, "%s %s", c.kind, c.accept)
-	}
-}
-
-func TestServersWithoutTheirStatistics(t *testing.T) {
-	t.Parallel()
-	silent := newReplica(t, simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}, Workload: simulate.Workload{Rate: 4}})
-	silent.Advance(time.Minute)
-	require.Contains(t, string(silent.Page()), "http_requests_total{")
-	require.NotContains(t, string(silent.Page()), "vllm:")
-	none := listening(t, simulate.Spec{Kind: simulate.KindSGLang, Setup: simulate.Setup{NoPerfMetrics: true}})
-	require.Equal(t, http.StatusNotFound, get(t, none.MetricsURL()).status)
-	require.Contains(t, get(t, none.APIURL()+"/v1/models").body, `"owned_by":"sglang"`)
-}
-
-// As a real one has it: what may be used again is evictable and not used.
-func TestTheCacheOfSGLangAddsUp(t *testing.T) {
-	r, err := simulate.NewReplica(simulate.Spec{Kind: simulate.KindSGLang, Workload: simulate.Workload{Rate: 4, SharedPrefix: 1}})
-	require.NoError(t, err)
-	tokens := func(name string) float64 {
-		line := regexp.MustCompile(`(?m)^sglang:` + name + `\{.*\} (\S+)$`).FindSubmatch(r.Page())
-		require.NotNil(t, line, name)
-		v, err := strconv.ParseFloat(string(line[1]), 64)
-		require.NoError(t, err)
-		return v
-	}
-	for _, when := range []string{"under load", "idle"} {
-		r.Advance(time.Minute)
-		used, evictable := tokens("kv_used_tokens"), tokens("kv_evictable_tokens")
-		require.Equal(t, tokens("max_total_num_tokens"), used+evictable+tokens("kv_available_tokens"), when)
-		require.GreaterOrEqual(t, used, 0.0, when)
-		require.GreaterOrEqual(t, tokens("token_usage"), 0.0, when)
-		r.SetRate(0)
-	}
-	require.Zero(t, tokens("kv_used_tokens"))
-	require.Positive(t, tokens("kv_evictable_tokens"))
-}
-
-func TestHealthOfSGLangGoesThroughTheEngine(t *testing.T) {
-	t.Parallel()
-	spec := simulate.Spec{Kind: simulate.KindSGLang, Speed: 20}
-	fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{spec}}}})
-	require.NoError(t, err)
-	defer fleet.Close()
-	r := fleet.Pools()[0].Replicas[0]
-	before := r.Truth().Arrived
-	require.Equal(t, http.StatusOK, get(t, r.APIURL()+"/health").status)
-	require.Equal(t, before+1, r.Truth().Arrived)
-	require.Equal(t, http.StatusNotFound, get(t, r.APIURL()+"/version").status)
 }
 
 // accepting is the body of a page for a client that accepts this.

@@ -103,26 +103,22 @@ func TestServesPageIsMountedForEveryMethodAndPrefix(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, get(t, r.APIURL()+"/prometheus").status)
 }
 
-func TestServeCompressesAndSpeaksOpenMetrics(t *testing.T) {
+func TestServeCompresses(t *testing.T) {
 	t.Parallel()
 	r := listening(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 5}})
 	r.Advance(time.Minute)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.MetricsURL(), http.NoBody)
 	require.NoError(t, err)
-	req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
 	req.Header.Set("Accept-Encoding", "br, gzip;q=0")
 	resp, err := client(t).Do(req)
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, "gzip", resp.Header.Get("Content-Encoding"))
-	require.Contains(t, resp.Header.Get("Content-Type"), "application/openmetrics-text; version=1.0.0")
 	z, err := gzip.NewReader(resp.Body)
 	require.NoError(t, err)
 	body, err := io.ReadAll(z)
 	require.NoError(t, err)
-	require.Contains(t, string(body), "# TYPE trtllm_generation_tokens counter\ntrtllm_generation_tokens_total{")
-	ends := strings.HasSuffix(string(body), "\n# EOF\n")
-	require.True(t, ends)
+	require.Contains(t, string(body), "\ntrtllm_generation_tokens_total{")
 }
 
 func TestServesOtherRoutes(t *testing.T) {

@@ -39,7 +39,7 @@ func requireConserved(t *testing.T, truth simulate.Truth) {
 }
 
 func TestEqualSeedsAndTimesGiveEqualStates(t *testing.T) {
-	scenario := append(simulate.Burst(20*time.Second, 10*time.Second, 4, 20), simulate.Reload(50*time.Second, 10*time.Second, "tensorrt_llm")...)
+	scenario := simulate.Burst(20*time.Second, 10*time.Second, 4, 20)
 	for _, kind := range everyKind() {
 		t.Run(string(kind), func(t *testing.T) {
 			spec := simulate.Spec{

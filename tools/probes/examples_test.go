@@ -82,18 +82,3 @@ func ofChart(t *testing.T) *corev1.Container {
 	require.NotNil(t, container.ReadinessProbe)
 	return &container
 }
-
-// TestTheDocumentShowsWhatTheFileHas holds the excerpt of docs/probes.md against the
-// file that Envoy runs with.
-func TestTheDocumentShowsWhatTheFileHas(t *testing.T) {
-	_, section, found := strings.Cut(read(t, "docs", "probes.md"), "\n## Envoy\n")
-	require.True(t, found)
-	_, block, _ := strings.Cut(section, "```yaml\n")
-	block, _, _ = strings.Cut(block, "```")
-	require.Contains(t, block, "health_checks:")
-	indented := ""
-	for line := range strings.Lines(block) {
-		indented += "      " + line
-	}
-	require.Contains(t, read(t, "deploy", "envoy", "central.yaml"), indented)
-}
