@@ -209,8 +209,11 @@ func (p *Page) judge(name string, sources []source, missing ...lack) target.Chec
 	if c, ok := p.firstOf(name, sources); ok {
 		return c
 	}
-	i := slices.IndexFunc(missing, func(l lack) bool { return len(l.names) == 0 || slices.Contains(l.names, name) })
-	return no(missing[i].why, missing[i].cure)
+	l := missing[slices.IndexFunc(missing, func(l lack) bool { return len(l.names) == 0 || slices.Contains(l.names, name) })]
+	if l.why == notYet && p.ended() {
+		l.why = "requests have ended, and the page has none of its families"
+	}
+	return no(l.why, l.cure)
 }
 
 // flying says whether the page shows requests in flight.

@@ -23,9 +23,12 @@ func capabilities(t *testing.T, kind engine.Kind, spec simulate.Spec, worked tim
 		base = "http://" + r.MetricsAddr()
 	}
 	facts := e.Ask(t.Context(), newNetwork(t), base, nil)
-	return engine.Capabilities(e, &engine.Known{
-		Page: readPage(t, kind, r.Page()), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base), Confirms: true,
+	page := r.Page()
+	all := engine.Capabilities(e, &engine.Known{
+		Page: readPage(t, kind, page), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base), Confirms: true,
 	})
+	bearOut(t, all, page)
+	return all
 }
 
 func TestCapabilitiesOfEveryServer(t *testing.T) {

@@ -97,9 +97,11 @@ func judgeFrontend(name string, p *Page) target.Check {
 	default:
 		return yes("requests_total by type of error; what the frontend could not read or route is not counted unless failures_total is there")
 	}
+	if name == CanQueue && p.Has(RequestsUnanswered) {
+		return p.judge(name, sources, lacks("queued_requests holds prompts that are being worked on, and only the KV router shows for how many requests there are workers", cureWorkers))
+	}
 	return p.judge(name, sources,
 		lacks(dynamoNoGPU, cureDCGM, CanGPU),
-		lacks("queued_requests holds prompts that are being worked on, and only the KV router shows for how many requests there are workers", cureWorkers, CanQueue),
 		lacks("only the worker's page has it", cureWorkers, CanKVCache, CanKVReuse, CanRunning),
 		lacks("not on the page yet; families come with the first worker and request", ""),
 	)

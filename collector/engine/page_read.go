@@ -82,7 +82,7 @@ func (p *said) gone(name string) bool {
 
 // counted are the signals of which the values say something.
 func counted() []Signal {
-	return []Signal{KVBlockTokens, RequestsLimit, RequestsFinished, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
+	return []Signal{KVBlockTokens, RequestsLimit, RequestsFinished, RequestDuration, GenerationTokens, EngineAwake, EngineLastIter, GPUMemoryTotal, ModelRoutable}
 }
 
 // readSeries takes one series in, in each meaning that its name has. Of a model that
@@ -114,7 +114,7 @@ func (p *said) readMeaning(e Engine, m *Indexed, at int, name string, lset label
 		// A distribution without its buckets or quantiles is none.
 		p.signals[m.Signal] = true
 	}
-	if slices.Contains(counted(), m.Signal) {
+	if slices.Contains(counted(), m.Signal) && (m.Part == PartValue || m.Part == PartCount) {
 		p.watched[m.Signal] = append(p.watched[m.Signal], at)
 	}
 	p.process.read(m, at, lset)

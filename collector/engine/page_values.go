@@ -21,7 +21,7 @@ func (p *Page) Refresh(b *exposition.Block) bool {
 		switch signal { //nolint:exhaustive // Of all others the value counts.
 		case EngineLastIter:
 			most = float64(unitOf(most))
-		case GenerationTokens, RequestsFinished:
+		case GenerationTokens, RequestsFinished, RequestDuration:
 			most = min(most, 1) // Whether there ever was any.
 		}
 		if was, known := p.values[signal]; !known || was != most {
@@ -80,10 +80,13 @@ func unitOf(timestamp float64) timeUnit {
 // them can be sent anywhere.
 func (p *Page) Unrouted() bool { return p.Has(ModelRoutable) && p.values[ModelRoutable] <= 0 }
 
-// tokenless says that requests ended and no token was ever generated: the model
+// ended reports whether requests ended.
+func (p *Page) ended() bool { return p.values[RequestsFinished] > 0 || p.values[RequestDuration] > 0 }
+
+// tokenless reports whether requests ended and no token was ever generated: the model
 // answers with something else, as one that embeds or ranks does.
 func (p *Page) tokenless() bool {
-	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.values[RequestsFinished] > 0
+	return p.Has(GenerationTokens) && p.values[GenerationTokens] <= 0 && p.ended()
 }
 
 // KVBlockTokens is how many tokens a block of the KV cache holds; false while

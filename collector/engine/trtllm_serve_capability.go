@@ -88,6 +88,8 @@ func (s *trtllmServe) lacks(k *Known) []lack {
 			lacks("this release has no iteration gauges and no token counters", "a later TensorRT-LLM 1.3 with "+cureIteration))
 	case !finished:
 		return append(all, lacks(noRequest, ""))
+	case k.Page.Has(IterationDuration):
+		return append(all, lacks("its gauges of iterations do not have it", ""))
 	}
 	return append(all, lacks("this release has no token counters", cureNewServe, CanTokens),
 		lacks("requests have ended and no iteration is on the page: their statistics are off", cureIteration))

@@ -35,6 +35,42 @@ func serves() []Server {
 		{Name: "trtllm-serve 1.3 without iteration statistics", Kind: engine.TRTLLMServe, Facts: listed("1.3.0rc14"), Counts: all, page: func(b *Book, p *sheet) {
 			serveNewest(b, p, named)
 		}},
+		{Name: "trtllm-serve 1.3 with attention data parallelism", Kind: engine.TRTLLMServe, Facts: listed("1.3.0rc14"), Counts: all, page: func(b *Book, p *sheet) {
+			serveNewest(b, p, named)
+			if b.ok() > 0 {
+				serveRanks(b, p, named+`,pid="7"`)
+			}
+		}},
+		{
+			Name: "trtllm-serve, disaggregated orchestrator", Kind: engine.TRTLLMDisaggregated, Facts: listed("1.3.0rc14"),
+			Counts: all, TakenAsOK: []engine.Class{engine.ClassCanceled}, page: serveOrchestrator,
+		},
+	}
+}
+
+// serveRanks writes the iterations of two ranks, each with requests of its own: the
+// gauges are those of the last one, which knows of no queue.
+func serveRanks(b *Book, p *sheet, l string) {
+	last := *b
+	last.Running, last.Waiting = b.Running/4, 0
+	serveIterations(&last, p, l)
+	p.gauge("trtllm_scheduled_batch_size", l+`,rank="0"`, float64(b.Running-last.Running))
+	p.gauge("trtllm_scheduled_batch_size", l+`,rank="1"`, float64(last.Running))
+}
+
+// serveOrchestrator writes the page of the router before prefill and decode servers. A
+// stream counts as answered when it begins.
+func serveOrchestrator(b *Book, p *sheet) {
+	answered := b.ok() + b.canceled()
+	p.count("total_responses_total", "", answered)
+	p.count("validation_exceptions_total", "", b.client())
+	p.count("http_exceptions_total", "", b.overload())
+	p.count("internal_errors_total", "", b.failed())
+	p.times("queue_latency_seconds", "", answered, 0.05)
+	for _, role := range []string{"ctx", "gen"} {
+		p.count(role+"_total_requests_total", "", answered+b.failed())
+		p.count(role+"_error_requests_total", "", b.failed())
+		p.times(role+"_complete_latency_seconds", "", answered, took/2)
 	}
 }
 
@@ -105,8 +141,16 @@ func nims() []Server {
 	}}
 }
 
-// dynamos are Dynamo's frontend and its worker with TensorRT-LLM inside.
+// dynamos are Dynamo's frontend and its workers, by the engine inside.
 func dynamos() []Server {
+	worker := func(with string, inside func(b *Book, p *sheet), counts ...engine.Class) Server {
+		return Server{Name: "Dynamo, worker with " + with, Kind: engine.Dynamo, Counts: counts, page: func(b *Book, p *sheet) {
+			dynamoWorker(b, p)
+			inside(b, p)
+		}}
+	}
+	triton := worker("Triton", func(b *Book, p *sheet) { ensemble(b, p, true); executor(b, p, "tokens reuse") }, engine.ClassOK, engine.ClassServer)
+	triton.TakenAsOK, triton.Comes = []engine.Class{engine.ClassCanceled}, true
 	return []Server{
 		{Name: "Dynamo, frontend", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), Comes: true, page: dynamoFrontend},
 		{Name: "Dynamo, frontend with the KV router", Kind: engine.Dynamo, Facts: listed(""), Counts: engine.Classes(), Comes: true, page: func(b *Book, p *sheet) {
@@ -116,17 +160,23 @@ func dynamos() []Server {
 				p.gauge("dynamo_frontend_worker_active_decode_blocks", fmt.Sprintf(`dp_rank="0",worker_id=%q,worker_type="decode"`, worker), 2*float64(b.Running))
 			}
 		}},
-		{
-			Name: "Dynamo, worker with TensorRT-LLM", Kind: engine.Dynamo, Counts: []engine.Class{engine.ClassOK},
-			page: func(b *Book, p *sheet) {
-				const l = `dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo"`
-				p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting+b.Came))
-				p.count("dynamo_component_requests_total", l, b.ok()+b.failed())
-				p.gauge("dynamo_component_uptime_seconds", `worker_id="1"`, 50)
-				serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`)
-			},
-		},
+		worker("TensorRT-LLM", func(b *Book, p *sheet) { serve(b, p, "trtllm_", `engine_type="trtllm",model_name="llama"`) }, engine.ClassOK),
+		worker("vLLM", func(b *Book, p *sheet) { vllmRank(b, p, "0", vllmNewest) }, engine.ClassOK),
+		worker("SGLang", func(b *Book, p *sheet) {
+			sglangScheduler(b, p, sglangRank)
+			sglangLive(b, p, sglangRank)
+			sglangEnded(b, p)
+		}, engine.ClassOK, engine.ClassCanceled),
+		triton,
 	}
+}
+
+// dynamoWorker is the start of a worker's page, before that of the engine inside.
+func dynamoWorker(b *Book, p *sheet) {
+	const l = `dynamo_component="backend",dynamo_endpoint="generate",dynamo_namespace="dynamo"`
+	p.gauge("dynamo_component_inflight_requests", l, float64(b.Running+b.Waiting+b.Came))
+	p.count("dynamo_component_requests_total", l, b.ok()+b.failed())
+	p.gauge("dynamo_component_uptime_seconds", `worker_id="1"`, 50)
 }
 
 // dynamoFrontend writes a frontend's page. Requests for models that nobody serves

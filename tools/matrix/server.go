@@ -84,14 +84,18 @@ func (p *sheet) event(name, labels string, n int) {
 // times writes a histogram of n observations of the same value.
 func (p *sheet) times(name, labels string, n int, each float64) {
 	p.typeOf(name, "histogram")
+	var before string
+	if labels != "" {
+		before = labels + ","
+	}
 	for _, bound := range []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10} {
 		within := 0
 		if each <= bound {
 			within = n
 		}
-		fmt.Fprintf(&p.text, "%s_bucket{%s,le=\"%g\"} %d\n", name, labels, bound, within)
+		fmt.Fprintf(&p.text, "%s_bucket{%sle=\"%g\"} %d\n", name, before, bound, within)
 	}
-	fmt.Fprintf(&p.text, "%s_bucket{%s,le=\"+Inf\"} %d\n%s_sum{%s} %g\n%s_count{%s} %d\n", name, labels, n, name, labels, float64(n)*each, name, labels, n)
+	fmt.Fprintf(&p.text, "%s_bucket{%sle=\"+Inf\"} %d\n%s_sum{%s} %g\n%s_count{%s} %d\n", name, before, n, name, labels, float64(n)*each, name, labels, n)
 }
 
 // latencies writes a histogram once it has an observation.

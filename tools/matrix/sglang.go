@@ -16,10 +16,13 @@ func sglangs() []Server {
 
 // sglang writes SGLang's page.
 func sglang(b *Book, p *sheet) {
-	sglangScheduler(b, p, `moe_ep_rank="0",pp_rank="0",tp_rank="0"`)
-	sglangLive(b, p, `moe_ep_rank="0",pp_rank="0",tp_rank="0"`)
+	sglangScheduler(b, p, sglangRank)
+	sglangLive(b, p, sglangRank)
 	sglangRequests(b, p)
 }
+
+// sglangRank are the labels of an engine's only rank.
+const sglangRank = `moe_ep_rank="0",pp_rank="0",tp_rank="0"`
 
 // sglangLabels are those of all series of its engine.
 const sglangLabels = `engine_type="unified",model_name="llama"`
@@ -48,10 +51,29 @@ func sglangLive(b *Book, p *sheet, rank string) {
 
 // sglangRequests writes what requests are counted by, which has no rank.
 func sglangRequests(b *Book, p *sheet) {
+	sglangEnded(b, p)
+	sglangHTTP(b, p)
+}
+
+// sglangEnded writes what the engine counts of requests that ended.
+func sglangEnded(b *Book, p *sheet) {
 	const l, v = sglangLabels, "sglang:"
 	left := b.canceled()
 	p.event(v+"cached_tokens_total", l+`,cache_source="device"`, b.ok())
 	p.latencies(v+"inter_token_latency_seconds", l, b.Tokens, between)
+	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+left)
+	p.event(v+"num_aborted_requests_total", l, left)
+	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+left))
+	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
+	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, took)
+	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, first)
+	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), between)
+}
+
+// sglangHTTP writes the requests that came to its API, and how they were answered.
+func sglangHTTP(b *Book, p *sheet) {
+	const v = "sglang:"
+	left := b.canceled()
 	answers := func(endpoint, method, status string, n int) {
 		p.event(v+"http_responses_total", fmt.Sprintf("endpoint=%q,method=%q,status_code=%q", endpoint, method, status), n)
 	}
@@ -62,11 +84,4 @@ func sglangRequests(b *Book, p *sheet) {
 	answers("/v1/completions", "POST", "400", b.client())
 	answers("/v1/completions", "POST", "503", b.overload())
 	answers("/v1/completions", "POST", "500", b.failed())
-	p.event(v+"num_requests_total", l+`,is_streaming="true"`, b.ok()+left)
-	p.event(v+"num_aborted_requests_total", l, left)
-	p.event(v+"prompt_tokens_total", l+`,is_streaming="true"`, 100*(b.ok()+left))
-	p.event(v+"generation_tokens_total", l+`,is_streaming="true"`, b.Tokens)
-	p.latencies(v+"e2e_request_latency_seconds", l+`,is_streaming="true"`, b.ok()+left, took)
-	p.latencies(v+"time_to_first_token_seconds", l+`,is_streaming="true"`, b.ok()+left, first)
-	p.latencies(v+"request_time_per_output_token_seconds", l+`,is_streaming="true"`, b.ok(), between)
 }

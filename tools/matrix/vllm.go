@@ -33,6 +33,10 @@ func vllms() []Server {
 			page: vllmNewest.page,
 		},
 		{
+			Name: "vLLM 0.32, frontend in Rust", Kind: engine.VLLM, Facts: listed("0.32.0"), Counts: append(http, engine.ClassCanceled),
+			page: vllmRust,
+		},
+		{
 			Name: "vLLM with --disable-log-stats", Kind: engine.VLLM, Facts: listed("0.32.0"),
 			Counts: http, TakenAsOK: []engine.Class{engine.ClassCanceled},
 			page: func(b *Book, p *sheet) { vllmHTTP(b, p, false) },
@@ -49,27 +53,45 @@ func (r release) page(b *Book, p *sheet) {
 	vllmHTTP(b, p, r >= vllmNewest)
 }
 
+// vllmRust writes the page of the frontend in Rust, which counts requests whose clients
+// left, and shows neither the config of the cache nor whether the engine sleeps.
+func vllmRust(b *Book, p *sheet) {
+	vllmEngine(b, p, vllmLabels("0"), vllmNewest, b.canceled())
+	vllmHTTP(b, p, false)
+}
+
 // vllmRefused writes what found no room, which has no rank.
 func vllmRefused(b *Book, p *sheet) {
 	p.count("vllm:admission_rejections_total", `model_name="llama",reason="max_num_queued_reqs"`, b.overload())
 }
 
+// vllmLabels are those of a data-parallel rank.
+func vllmLabels(rank string) string { return `engine="` + rank + `",model_name="llama"` }
+
 // vllmRank writes what one data-parallel rank reports. A client that left is in no
 // counter of requests.
 func vllmRank(b *Book, p *sheet, rank string, of release) {
+	l := vllmLabels(rank)
+	vllmEngine(b, p, l, of, 0)
+	p.gauge("vllm:cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
+	if of >= vllmTPOT {
+		p.gauge("vllm:engine_sleep_state", l+`,sleep_state="awake"`, 1)
+	}
+}
+
+// vllmEngine writes what an engine counts, aborted requests among those that ended.
+func vllmEngine(b *Book, p *sheet, l string, of release, aborted int) {
 	const v = "vllm:"
-	l := `engine="` + rank + `",model_name="llama"`
 	p.gauge(v+"num_requests_running", l, float64(b.Running))
 	p.gauge(v+"num_requests_waiting", l, float64(b.Waiting))
 	p.count(v+"prompt_tokens_total", l, 100*b.ok())
 	p.count(v+"generation_tokens_total", l, b.Tokens)
 	p.count(v+"request_success_total", l+`,finished_reason="stop"`, b.ok())
-	p.count(v+"request_success_total", l+`,finished_reason="abort"`, 0)
+	p.count(v+"request_success_total", l+`,finished_reason="abort"`, aborted)
 	p.times(v+"iteration_tokens_total", l, b.Steps, 2)
-	p.times(v+"e2e_request_latency_seconds", l, b.ok(), took)
+	p.times(v+"e2e_request_latency_seconds", l, b.ok()+aborted, took)
 	p.times(v+"time_to_first_token_seconds", l, b.ok(), first)
 	p.times(v+"request_queue_time_seconds", l, b.ok(), 0.05)
-	p.gauge(v+"cache_config_info", l+`,block_size="16",cache_dtype="auto",num_gpu_blocks="1000"`, 1)
 	vllmCache(b, p, l, of)
 	if of >= vllmITL {
 		p.times(v+"inter_token_latency_seconds", l, b.Tokens, between)
@@ -79,7 +101,6 @@ func vllmRank(b *Book, p *sheet, rank string, of release) {
 	}
 	if of >= vllmTPOT {
 		p.times(v+"request_time_per_output_token_seconds", l, b.ok(), between)
-		p.gauge(v+"engine_sleep_state", l+`,sleep_state="awake"`, 1)
 	}
 	if of >= vllmNewest {
 		p.count(v+"request_success_total", l+`,finished_reason="error"`, 0)
