@@ -121,6 +121,27 @@ func TestTheListsOfChecks(t *testing.T) {
 	require.Nil(t, (*assess.Known)(nil).List(assess.Expected))
 }
 
+// TestWhoseTensorRTLLMNoTableStates has releases of Triton whose stock image has none, or
+// none that is stated.
+func TestWhoseTensorRTLLMNoTableStates(t *testing.T) {
+	for _, c := range []struct{ release, version, want string }{
+		{"2.71.0", "1.2.1", ""},
+		{"2.72.0", "unknown", "no table states the TensorRT-LLM of 26.08"},
+		{"2.75.0", "unknown", "26.11 says that no image with TensorRT-LLM is included"},
+		{"2.75.0", "1.2.1", ""},
+		{"9.9.9", "unknown", ""},
+	} {
+		b := triton(t)
+		b.Facts.EngineVersion, b.Facts.Problems, b.TRTLLMVersion = c.release, nil, c.version
+		said := ""
+		for _, check := range assess.Know(&b).List(assess.Unanswered) {
+			said = check.Reason
+			require.Contains(t, check.Cure, "metrics module of deploy/triton/llmapi")
+		}
+		require.Equal(t, c.want, said, c)
+	}
+}
+
 func TestExpectations(t *testing.T) {
 	for _, c := range []struct {
 		says   string

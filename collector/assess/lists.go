@@ -57,12 +57,20 @@ func determinism(k *Known) []target.Check {
 	return engine.Determinism(k.Engine, k.Facts, k.Page, k.Declared)
 }
 
-// unanswered are the questions that the server did not answer.
+// cureVersion is what a fleet can do whose stock image has no TensorRT-LLM that is
+// known.
+const cureVersion = "trtllm_version in the pool, or an image of your own with the metrics module of deploy/triton/llmapi, which says it; Dynamo and trtllm-serve are NVIDIA's other ways to serve TensorRT-LLM"
+
+// unanswered are the questions that the server did not answer, and which TensorRT-LLM a
+// Triton has whose release has no stock image with one.
 func unanswered(k *Known) []target.Check {
 	if k.Facts == nil {
 		return nil
 	}
 	var all []target.Check
+	if _, none := k.Engine.StockVersion(k.Facts, k.Page); none != "" && k.TRTLLMVersion == "unknown" {
+		all = append(all, target.No("trtllm_version", none, cureVersion))
+	}
 	for _, p := range k.Facts.Problems {
 		all = append(all, target.Check{Name: p.Question, Reason: p.Reason})
 	}

@@ -92,18 +92,18 @@ func (b *base) Quirks(*Page) Quirks                      { return b.quirks }
 func (b *base) Stream(string, *Page) (Stream, string)    { return b.stream, b.mute }
 
 // Iterations and the others say that a kind has nothing of the sort.
-func (*base) Iterations() *IterationStats                          { return nil }
-func (*base) StockVersion(*Facts, *Page) (version string, ok bool) { return "", false }
-func (*base) Unserved(*Page, *Facts, []ModelState) string          { return "" }
-func (*base) CountsFailures(p *Page) bool                          { return p.Has(RequestsFailed) }
-func (*base) NotShown() []NotShown                                 { return nil }
-func (*base) Counting(*Page) []Meaning                             { return nil }
-func (*base) Tier(*Page) Tier                                      { return "" }
-func (*base) Meanings() []Meaning                                  { return nil }
-func (*base) Generation(*Page, *Facts) (Generation, string)        { return "", "" }
-func (*base) Determinism(*Facts, *Page) []target.Check             { return nil }
-func (*base) isIt(context.Context, *questions) string              { return "" }
-func (*base) hint(context.Context, *questions) (likely string)     { return "" }
+func (*base) Iterations() *IterationStats                       { return nil }
+func (*base) StockVersion(*Facts, *Page) (version, none string) { return "", "" }
+func (*base) Unserved(*Page, *Facts, []ModelState) string       { return "" }
+func (*base) CountsFailures(p *Page) bool                       { return p.Has(RequestsFailed) }
+func (*base) NotShown() []NotShown                              { return nil }
+func (*base) Counting(*Page) []Meaning                          { return nil }
+func (*base) Tier(*Page) Tier                                   { return "" }
+func (*base) Meanings() []Meaning                               { return nil }
+func (*base) Generation(*Page, *Facts) (Generation, string)     { return "", "" }
+func (*base) Determinism(*Facts, *Page) []target.Check          { return nil }
+func (*base) isIt(context.Context, *questions) string           { return "" }
+func (*base) hint(context.Context, *questions) (likely string)  { return "" }
 
 // Ask implements Engine: most servers have OpenAI's list of models, and some say
 // their version.

@@ -56,10 +56,11 @@ type Engine interface {
 	// Iterations says where the server hands out statistics of its iterations
 	// and how to read them; nil where it does not.
 	Iterations() *IterationStats
-	// StockVersion is the TensorRT-LLM version that the stock image of a server
-	// has which answered this and has that page; false where no table says it, or
-	// nothing shows that TensorRT-LLM is in use. The page may be nil.
-	StockVersion(f *Facts, p *Page) (version string, ok bool)
+	// StockVersion returns the TensorRT-LLM version that the stock image of a server
+	// has which answered this and has that page; empty where no table says it, or
+	// nothing shows that TensorRT-LLM is in use. None says, for people, that the
+	// release has no such image. The page may be nil.
+	StockVersion(f *Facts, p *Page) (version, none string)
 
 	// Meanings are the kind's series in our words, Answers what its API answers
 	// apart from them.

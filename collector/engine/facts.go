@@ -206,7 +206,7 @@ func (f *Facts) ResolveVersion(e Engine, p *Page, declared string) (version stri
 	if p != nil && p.version != "" {
 		return p.version, SourcePage
 	}
-	if v, ok := e.StockVersion(f, p); ok {
+	if v, _ := e.StockVersion(f, p); v != "" {
 		return v, SourceTable
 	}
 	return "unknown", SourceUnknown

@@ -159,17 +159,21 @@ var compatibility string
 
 // StockVersion implements Engine, with NVIDIA's compatibility table. It is only
 // right for stock images: a pip upgrade or an own build is not seen.
-func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm string, ok bool) {
+func (*tritonPage) StockVersion(f *Facts, p *Page) (trtllm, none string) {
 	if set, _ := tritonSet(p, f); f.EngineVersion == "" || set == setCore {
-		return "", false
+		return "", ""
 	}
 	for row := range strings.Lines(compatibility) {
-		version, rest, ok := strings.Cut(row, "\t")
-		if !ok || version != f.EngineVersion {
-			continue
+		fields := strings.Split(strings.TrimSpace(row), "\t")
+		switch {
+		case fields[0] != f.EngineVersion:
+		case fields[3] == "not-included":
+			return "", fields[2] + " says that no image with TensorRT-LLM is included"
+		case fields[1] == "":
+			return "", "no table states the TensorRT-LLM of " + fields[2]
+		default:
+			return fields[1], ""
 		}
-		trtllm, _, _ = strings.Cut(rest, "\t")
-		return trtllm, trtllm != ""
 	}
-	return "", false
+	return "", ""
 }
