@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -139,22 +139,19 @@ func (s *story) tooMany(ctx context.Context, f *fault, r *simulate.Replica) bool
 	return f.waits && s.waiting(ctx, r) >= manyWait
 }
 
-// waiting is how many requests wait at a replica, as /metrics has it.
+// waiting is how many requests wait at a replica, as the page has it.
 func (s *story) waiting(ctx context.Context, r *simulate.Replica) float64 {
-	url := "http://" + s.exporter.server.Addr() + "/metrics?name[]=llm_server_queue_depth"
-	response, err := get(ctx, url)
+	client := top.Client{HTTP: unkept(), URL: "http://" + s.exporter.server.Addr()}
+	fleet, _, err := client.Fleet(ctx)
 	if err != nil {
 		return 0
 	}
-	defer func() { _ = response.Body.Close() }()
-	most := 0.0
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		line := lines.Text()
-		if v, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64); err == nil && strings.Contains(line, strconv.Quote(r.Name())) {
-			most = max(most, v)
+	for i := range fleet.Replicas {
+		if one := &fleet.Replicas[i]; one.ReplicaID == r.Name() && one.Waiting != nil {
+			return *one.Waiting
 		}
 	}
-	return most
+	return 0
 }
 
 // readinessOf is what a server says of itself, under the path that it has.
@@ -178,8 +175,12 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
-	return client.Do(request)
+	return unkept().Do(request)
+}
+
+// unkept is a client that keeps no connection.
+func unkept() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 }
 
 // wait waits; false when ctx ends before.

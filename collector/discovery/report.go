@@ -16,64 +16,36 @@ import (
 type reports struct {
 	mu  sync.Mutex
 	all []target.Source
-	// What the log has of each source that failed.
-	logged []logged
+	// failing says of each source that it failed since it answered.
+	failing []bool
 }
 
-// logged is what the log says of one source.
-type logged struct {
-	// When each failure was last written, and whether the last line says that the
-	// source fails.
-	at      map[string]time.Time
-	failing bool
-}
-
-// A source that goes on failing in the same way is no news at each try. It is
-// written again after an hour, and after it answered in between, but then not more
-// often than once a minute. Failures that have other words each time are not kept
-// for ever.
-const (
-	sameFailure  = time.Hour
-	afterAnswer  = time.Minute
-	keptFailures = 16
-)
-
-// add begins the report of a source and gives its place.
+// add begins the report of a source and returns its place.
 func (r *reports) add(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.all = append(r.all, target.Source{Key: key})
-	r.logged = append(r.logged, logged{at: map[string]time.Time{}})
+	r.all, r.failing = append(r.all, target.Source{Key: key}), append(r.failing, false)
 	return len(r.all) - 1
 }
 
 // answered notes that a source answered just now, and how many targets it knows;
-// again is true when the log says that it fails.
+// again is true when it failed before.
 func (r *reports) answered(i, targets int) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all[i].Targets, r.all[i].LastSuccess = targets, time.Now()
-	again, r.logged[i].failing = r.logged[i].failing, false
+	again, r.failing[i] = r.failing[i], false
 	return again
 }
 
-// failed notes that a source failed just now, and says whether that is news for
-// the log.
+// failed notes that a source failed just now, and reports whether that is news for
+// the log: a source that goes on failing in the same way is none.
 func (r *reports) failed(i int, text string) (news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, log := time.Now(), &r.logged[i]
-	r.all[i].LastError, r.all[i].LastErrorAt = text, now
-	last, before := log.at[text]
-	answered := r.all[i].LastSuccess.After(last)
-	if before && now.Sub(last) < sameFailure && (!answered || now.Sub(last) < afterAnswer) {
-		return false
-	}
-	if len(log.at) >= keptFailures {
-		clear(log.at)
-	}
-	log.at[text], log.failing = now, true
-	return true
+	news = !r.failing[i] || r.all[i].LastError != text
+	r.all[i].LastError, r.all[i].LastErrorAt, r.failing[i] = text, time.Now(), true
+	return news
 }
 
 // Sources are what is known of the pool's sources at the moment, all static

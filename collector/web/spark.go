@@ -1,8 +1,9 @@
 package web
 
 import (
+	"fmt"
 	"math"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
@@ -71,26 +72,31 @@ func mean(values []float64) float64 {
 
 // trace draws the points from x on, with a gap where a number is not known.
 func (s *spark) trace(points []float64, x int, top float64) {
-	var line, area []byte
+	var line, area strings.Builder
 	before := -1
+	closeArea := func() {
+		if before >= 0 {
+			fmt.Fprintf(&area, "v%dz", sparkHeight-before)
+		}
+		before = -1
+	}
 	for i, v := range points {
 		if math.IsNaN(v) {
-			area = closeArea(area, before)
-			before = -1
+			closeArea()
 			continue
 		}
 		y := level(v, top)
 		if before < 0 {
-			line = move(line, 'M', x+i, y)
-			area = move(area, 'M', x+i, sparkHeight)
-			area = move(area, 'L', x+i, y)
+			fmt.Fprintf(&line, "M%d %d", x+i, y)
+			fmt.Fprintf(&area, "M%d %dL%d %d", x+i, sparkHeight, x+i, y)
 		} else {
-			line = move(line, 'l', 1, y-before)
-			area = move(area, 'l', 1, y-before)
+			fmt.Fprintf(&line, "l1 %d", y-before)
+			fmt.Fprintf(&area, "l1 %d", y-before)
 		}
 		before = y
 	}
-	s.Line, s.Area = string(line), string(closeArea(area, before))
+	closeArea()
+	s.Line, s.Area = line.String(), area.String()
 }
 
 // level is how far from the top of the box a value is drawn; the line keeps off
@@ -100,18 +106,4 @@ func level(v, top float64) int {
 		return sparkHeight - 1
 	}
 	return sparkHeight - 1 - int(math.Round(max(v, 0)/top*(sparkHeight-2)))
-}
-
-func move(path []byte, how byte, x, y int) []byte {
-	path = strconv.AppendInt(append(path, how), int64(x), 10)
-	return strconv.AppendInt(append(path, ' '), int64(y), 10)
-}
-
-// closeArea ends the area under a line.
-func closeArea(path []byte, y int) []byte {
-	if y < 0 {
-		return path
-	}
-	path = append(path, 'v')
-	return append(strconv.AppendInt(path, int64(sparkHeight-y), 10), 'z')
 }
