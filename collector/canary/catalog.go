@@ -201,7 +201,7 @@ func outputFamilies() []family {
 		entry("canary_deterministic", whileGood,
 			"1 if the last canary answers, at most ten, by the same engine, versions and configs are all the same, else 0. Absent before the second and when the last request failed. Says nothing about other prompts or another load.",
 			"SHA-256 of the whole text",
-			func(r *Record) (float64, bool) { return flag(r.last.Alike), r.last.Answers > 1 }),
+			func(r *Record) (float64, bool) { return flag(r.last.Alike()), r.last.Answers() > 1 }),
 	}
 }
 

@@ -2,6 +2,7 @@ package canary
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -25,9 +26,8 @@ type Record struct {
 	// order is nil before the first page, asked what the last request was sent for.
 	order, asked *Order
 
-	book Book
-	// last is what the last request showed, of is what it was sent for; nil when
-	// another server is there since.
+	// last is what the requests have shown, nil before the first; of is what the last
+	// was sent for, nil when another server is there since.
 	last *Summary
 	of   *Order
 	// due is true when it is time for a request that could not be sent yet.
@@ -67,7 +67,7 @@ func (r *Record) Next() *Order {
 // Take takes a report in; false for one that has to wait, at most for so long,
 // until the server has said again who it is: see Unconfirmed.
 func (r *Record) Take(report Report, patience time.Duration) bool {
-	if r.book.Differs(report) {
+	if r.last.differs(&report) {
 		now := time.Now()
 		r.unconfirmed = &unconfirmed{report, now, now.Add(patience)}
 		return false
@@ -94,11 +94,59 @@ func (r *Record) Confirm() {
 
 // enter enters a report as one of an order.
 func (r *Record) enter(report Report, of *Order) {
-	r.last, r.of = r.book.Enter(report, of.Identity), of
+	if r.last == nil {
+		r.last = &Summary{Counts: make(map[Result]uint64)}
+	}
+	r.last.enter(report, of.Identity)
+	r.of = of
 }
 
-// Last is what the last request showed; nil before the first.
+// Last is what the requests have shown; nil before the first.
 func (r *Record) Last() *Summary { return r.last }
+
+// compared is how many of the last answers have to be alike.
+const compared = 10
+
+// Summary is what the requests to one replica have shown.
+type Summary struct {
+	// Last is the last report, Counts are the requests by result.
+	Last   Report
+	Counts map[Result]uint64
+	// Changes are the good answers that differed from the one before, of the
+	// same identity, which says what server with what model was asked.
+	Changes uint64
+	// outputs are the last good answers of that identity.
+	identity string
+	outputs  []string
+}
+
+// Answers is how many good answers are compared, at most ten.
+func (s *Summary) Answers() int { return len(s.outputs) }
+
+// Alike reports whether they are all the same.
+func (s *Summary) Alike() bool { return len(slices.Compact(slices.Clone(s.outputs))) <= 1 }
+
+// differs reports whether a good answer is another than the one before.
+func (s *Summary) differs(r *Report) bool {
+	return s != nil && r.Result == OK && len(s.outputs) > 0 && s.outputs[len(s.outputs)-1] != r.Output
+}
+
+// enter takes a report in.
+func (s *Summary) enter(r Report, identity string) {
+	s.Last = r
+	s.Counts[r.Result]++
+	if identity != s.identity {
+		s.identity, s.outputs = identity, nil
+	}
+	if r.Result != OK {
+		return
+	}
+	if s.differs(&r) {
+		s.Changes++
+	}
+	s.outputs = append(s.outputs, r.Output)
+	s.outputs = s.outputs[max(0, len(s.outputs)-compared):]
+}
 
 // Failing is what the last request says against a replica that serves; empty
 // when nothing does.

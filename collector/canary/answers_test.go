@@ -8,7 +8,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 )
 
-// entry is one report that comes into a book.
+// entry is one report that comes into a record.
 type entry struct {
 	output, identity string
 }
@@ -31,17 +31,20 @@ func TestAnswersAreComparedUnderOneIdentity(t *testing.T) {
 		{"a difference among the last ten", append([]entry{{"b", "v1"}}, same(9)...), 10, false, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var book canary.Book
-			var s *canary.Summary
+			var record canary.Record
 			for _, e := range c.entries {
 				r := canary.Report{Result: canary.OK, Output: e.output}
 				if e.output == "" {
 					r = canary.Report{Result: canary.Stalled}
 				}
-				s = book.Enter(r, e.identity)
+				record.Order(order(e.identity))
+				if !record.Take(r, 0) {
+					record.Confirm()
+				}
 			}
-			require.Equal(t, c.answers, s.Answers)
-			require.Equal(t, c.alike, s.Alike)
+			s := record.Last()
+			require.Equal(t, c.answers, s.Answers())
+			require.Equal(t, c.alike, s.Alike())
 			require.Equal(t, c.changes, s.Changes)
 		})
 	}
@@ -54,14 +57,4 @@ func same(n int) []entry {
 		all[i] = entry{"a", "v1"}
 	}
 	return all
-}
-
-func TestSummariesDoNotChangeAnyMore(t *testing.T) {
-	var book canary.Book
-	first := book.Enter(canary.Report{Result: canary.OK, Output: "a"}, "v1")
-	book.Enter(canary.Report{Result: canary.Truncated}, "v1")
-	last := book.Enter(canary.Report{Result: canary.Truncated}, "v1")
-	require.Equal(t, map[canary.Result]uint64{canary.OK: 1}, first.Counts)
-	require.Equal(t, map[canary.Result]uint64{canary.OK: 1, canary.Truncated: 2}, last.Counts)
-	require.Equal(t, canary.Truncated, last.Last.Result)
 }
