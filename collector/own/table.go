@@ -48,7 +48,6 @@ var (
 	HTTPPanics             = counter("http_panics_total", "Requests that ended in a panic, a bug of the exporter; the log has the trace.")
 	InstanceInfo           = gauge("instance_info", "1, with the identity of this process as a label.", "instance_id")
 	MetadataConflicts      = gauge("metadata_conflicts", "Families of /metrics for which the targets have different HELP, TYPE or UNIT.", "kind")
-	MetadataDropped        = gauge("metadata_dropped_series", "Series left off /metrics because targets differ in their family: always 0, all are kept.")
 	PageBuildTime          = histogram("page_build_duration_seconds", "Time to merge and encode /metrics, without sending it to the client.")
 	PageBytes              = gauge("page_bytes", "Size of the last whole /metrics in text format before compression; vmagent accepts 16 MiB by default.")
 	Panics                 = counter("panics_total", "Panics that affected only the target whose page or API caused them; each one is a bug of the exporter.")

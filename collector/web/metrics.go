@@ -17,7 +17,6 @@ type metrics struct {
 	pageBytes prometheus.Gauge
 	buildTime prometheus.Histogram
 	conflicts *prometheus.GaugeVec
-	dropped   prometheus.Gauge
 }
 
 // newMetrics registers the server's metrics.
@@ -26,10 +25,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		requests: own.HTTPRequests.MakeCounterVec(), aborted: own.HTTPAborted.MakeCounter(), panics: own.HTTPPanics.MakeCounter(),
 		pageBytes: own.PageBytes.MakeGauge(),
 		buildTime: own.PageBuildTime.MakeHistogram(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
-		conflicts: own.MetadataConflicts.MakeGaugeVec(), dropped: own.MetadataDropped.MakeGauge(),
+		conflicts: own.MetadataConflicts.MakeGaugeVec(),
 	}
 	for _, c := range []prometheus.Collector{
-		m.requests, m.aborted, m.panics, m.pageBytes, m.buildTime, m.conflicts, m.dropped,
+		m.requests, m.aborted, m.panics, m.pageBytes, m.buildTime, m.conflicts,
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("metrics of the web server: %w", err)
