@@ -10,25 +10,17 @@ import (
 )
 
 // read parses a page with the labels of now, and reads what it says of its server
-// once for each shape. What a first page says is read before its series are
-// labelled, and another one that shows its server in a new light is read again with
-// the right labels, so that no page is ever mixed. Errors are of [scrape.Error].
+// once for each shape. One that shows its server in a new light, as a first page
+// does, is parsed again with the right labels, so that no page is ever mixed. Errors
+// are of [scrape.Error].
 func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	g := &r.page
 	if err := g.whole(&p.Body, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
 		return nil, err
 	}
 	r.identify(g.last)
-	if g.shape == nil {
-		if failed := p.Body.Secret(); failed != nil {
-			return nil, failed
-		}
-		if glanced, err := g.cache.Glance(p.Body.Body, p.Body.ContentType); err == nil {
-			r.identify(engine.ReadPage(r.server.Engine, glanced))
-		}
-	}
 	raw, err := g.cache.Parse(p.Body.Body, p.Body.ContentType)
-	if g.shape != nil && (err != nil || raw.Shape() != g.shape) {
+	if err != nil || raw.Shape() != g.shape {
 		// The text is new, and may be quoted.
 		if failed := p.Body.Secret(); failed != nil {
 			return nil, failed
@@ -52,18 +44,16 @@ func (r *Replica) reshape(raw *exposition.Block, p *scrape.Fetched) (*exposition
 		return nil, &scrape.Error{Reason: scrape.ReasonEmpty, Err: fmt.Errorf("%s answered 200 without a sample: Triton does so on any path but /metrics, check the path of the target", p.Server.Shown())}
 	}
 	says := engine.ReadNext(r.server.Engine, raw, g.last)
-	if g.shape != nil {
-		if r.identify(says) {
-			var err error
-			if raw, err = g.cache.Parse(p.Body.Body, p.Body.ContentType); err != nil {
-				return nil, failure(err)
-			}
-			says = engine.ReadNext(r.server.Engine, raw, g.last)
+	if r.identify(says) {
+		var err error
+		if raw, err = g.cache.Parse(p.Body.Body, p.Body.ContentType); err != nil {
+			return nil, failure(err)
 		}
-		// Of several processes each has series of its own: that is no news.
-		if r.numbers.deriver.Processes() == 0 {
-			r.tally.Reshaped++
-		}
+		says = engine.ReadNext(r.server.Engine, raw, g.last)
+	}
+	// Of several processes each has series of its own: that is no news.
+	if g.shape != nil && r.numbers.deriver.Processes() == 0 {
+		r.tally.Reshaped++
 	}
 	g.shape, g.last = raw.Shape(), says
 	g.identity.Page, r.shown.known = says, nil
