@@ -30,19 +30,14 @@ type base struct {
 	// wrapper begins the names of what is measured around a model, which shows
 	// nothing of how the model treats its requests.
 	wrapper string
-	within
-	// nobody is the model under which a server counts requests for models that
-	// it does not serve.
-	nobody string
-}
-
-// within is what is inside of a server.
-type within struct {
 	// inner begins the names of an engine inside the server, to which its models
 	// hand their requests over.
 	inner string
 	// around are the kinds of engines of which the server may pass on a page.
 	around []Kind
+	// nobody is the model under which a server counts requests for models that
+	// it does not serve.
+	nobody string
 }
 
 // asking is how its API is asked about the server.

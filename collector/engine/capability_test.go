@@ -199,35 +199,8 @@ func TestCapabilitiesOfEveryServer(t *testing.T) {
 	}
 }
 
-func TestCapabilitiesOfDynamosFrontend(t *testing.T) {
-	r := listening(t, replica(t, simulate.Spec{Kind: simulate.KindDynamo, Workload: simulate.Workload{Rate: 5, OutputTokens: 20}}, 30*time.Second))
-	n := newNetwork(t)
-	_, _, body, err := n.Do(t.Context(), "GET", r.APIURL()+"/metrics", nil, 1<<20)
-	require.NoError(t, err)
-	e := of(t, engine.Dynamo)
-	k := &engine.Known{Page: readPage(t, engine.Dynamo, body), Health: e.Health(t.Context(), n, r.APIURL())}
-	var has []string
-	for _, c := range engine.Capabilities(e, k) {
-		if c.OK {
-			has = append(has, c.Name)
-		}
-	}
-	require.Equal(t, "tokens live_tokens ttft tpot e2e quantiles outcomes stall cancel health", strings.Join(has, " "))
-}
-
-func TestCapabilitiesWithoutAPage(t *testing.T) {
-	require.Nil(t, engine.Capabilities(of(t, engine.Triton), &engine.Known{}), "nothing is known of a server that is down")
-	all := engine.Capabilities(of(t, engine.TRTLLMServe), &engine.Known{MissingPage: true, Health: engine.Health{API: engine.APIReady}})
-	require.Len(t, all, len(engine.CapabilityNames()))
-	for _, c := range all {
-		switch c.Name {
-		case engine.CanHealth:
-			require.True(t, c.OK)
-		default:
-			require.False(t, c.OK)
-			require.Equal(t, "return_perf_metrics: true", c.Cure)
-		}
-	}
+func TestNothingIsKnownOfAServerThatIsDown(t *testing.T) {
+	require.Nil(t, engine.Capabilities(of(t, engine.Triton), &engine.Known{}))
 }
 
 func TestARestrictedAPIIsSaidSo(t *testing.T) {

@@ -24,7 +24,7 @@ const dynamoComponent = "dynamo_component_"
 // prefix trtllm with a colon. Requests for models that nobody serves
 // are counted under one made-up name.
 var _ = register(&dynamo{shell{base{
-	kind: Dynamo, path: "/metrics", within: within{around: []Kind{Triton, SGLang, VLLM, TRTLLMServe}},
+	kind: Dynamo, path: "/metrics", around: []Kind{Triton, SGLang, VLLM, TRTLLMServe},
 	detection: detection{marks: []mark{
 		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},

@@ -4,12 +4,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // The generations that the tests meet.
@@ -31,70 +29,6 @@ const (
 	serveFull      engine.Generation = "prefixed with iteration statistics"
 	serveIdle      engine.Generation = "not known before the first request"
 )
-
-func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
-	for _, c := range []struct {
-		says    string
-		spec    simulate.Spec
-		set     engine.Generation
-		byPage  engine.Generation
-		because string
-	}{
-		{"A of 25.12", simulate.Spec{Kind: simulate.KindTriton}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"A of 23.11", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.40.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"A of 24.07", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.48.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"A of 24.08", simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"A with static batching", simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{StaticBatching: true}}, "metric set A", "metric set A", "backend tensorrtllm"},
-		{"B of 25.12", simulate.Spec{Kind: simulate.KindTritonPython}, "metric set B", "metric set B", "engine parameters"},
-		{"B of 24.08", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.49.0"}, "metric set B", "metric set B", "engine parameters"},
-		{"B of 24.06 has no series", simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"}, "metric set B", "metric set C", "engine parameters"},
-		{"C", simulate.Spec{Kind: simulate.KindTritonLLMAPI}, "metric set C", "metric set C", "LLM-API"},
-		{"E", simulate.Spec{Kind: simulate.KindTritonLLMAPIModule}, "metric set E", "metric set E", "metrics module"},
-		{"D", simulate.Spec{Kind: simulate.KindTritonCore}, "metric set D", "metric set D", "core series only"},
-		{"D of vLLM", simulate.Spec{Kind: simulate.KindTritonVLLM}, "metric set D", "metric set D", "vllm:*"},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			c.spec.Workload = simulate.Workload{Rate: 5, OutputTokens: 20}
-			r := listening(t, replica(t, c.spec, 20*time.Second))
-			page := readPage(t, engine.Triton, r.Page())
-			e, _ := engine.Of("triton")
-			facts := e.Ask(t.Context(), newNetwork(t), r.APIURL(), nil)
-			set, why := e.Generation(page, &facts)
-			require.Equal(t, c.set, set, why)
-			require.Contains(t, why, c.because)
-			bare := &engine.Facts{EngineVersion: facts.EngineVersion}
-			set, why = e.Generation(page, bare)
-			require.Equal(t, c.byPage, set, why)
-		})
-	}
-}
-
-func TestGenerationsOfOtherServers(t *testing.T) {
-	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
-	for _, c := range []struct {
-		says    string
-		kind    engine.Kind
-		spec    simulate.Spec
-		version string
-		want    engine.Generation
-	}{
-		{"serve 1.3", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe, Workload: busy}, "1.3.0rc14", serveFull},
-		{"serve 1.3, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServe}, "1.3.0rc14", serveFull},
-		{"serve 1.3.0rc5", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2, Workload: busy}, "1.3.0rc5", servePrefixed},
-		{"serve 1.3.0rc5, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeGen2}, "1.3.0rc5", serveIdle},
-		{"serve 1.1", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld, Workload: busy}, "1.1.0", servePlain},
-		{"serve 1.1, idle", engine.TRTLLMServe, simulate.Spec{Kind: simulate.KindServeOld}, "1.1.0", servePlain},
-		{"NIM", engine.NIM, simulate.Spec{Kind: simulate.KindNIM}, "1.0.0", nimFirst},
-		{"Dynamo worker", engine.Dynamo, simulate.Spec{Kind: simulate.KindDynamo, Workload: busy}, "", "worker like trtllm-serve: prefixed"},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			page := readPage(t, c.kind, replica(t, c.spec, 20*time.Second).Page())
-			got, why := of(t, c.kind).Generation(page, &engine.Facts{EngineVersion: c.version})
-			require.Equal(t, c.want, got, why)
-			require.NotEmpty(t, why)
-		})
-	}
-}
 
 // sampleGenerations are by the beginning of the sample's name; the first counts.
 var sampleGenerations = []struct {
@@ -153,7 +87,7 @@ func TestGenerationsOfSamplePages(t *testing.T) {
 	}
 }
 
-func TestWhatAPageAloneSaysOfItsMetricSet(t *testing.T) {
+func TestMetricSetsOfTritonAreToldApart(t *testing.T) {
 	const executor = "nv_trt_llm_request_metrics{model=\"llm\",request_type=\"active\"} 1\n"
 	stamp := func(v string) string {
 		return executor + "nv_trt_llm_general_metrics{general_type=\"timestamp\",model=\"llm\"} " + v + "\n"
@@ -207,7 +141,7 @@ func TestWhatAPageAloneSaysOfItsMetricSet(t *testing.T) {
 	}
 }
 
-func TestWhatAPageSaysOfOtherGenerations(t *testing.T) {
+func TestGenerationsOfOtherServers(t *testing.T) {
 	for _, c := range []struct {
 		kind engine.Kind
 		page string

@@ -72,7 +72,12 @@ type Meaning struct {
 	// side. Behind [ofAny] it is those of any model, and behind [inVersion] the beginning
 	// of a version of the server that counts wrongly.
 	Unless []string
-	Spoken
+	// Copies are labels by whose values a server repeats one number, as each rank
+	// of a tensor-parallel engine does; one of the series counts.
+	Copies []string
+	// Inside is the kind of the engine inside a server that passes on its page; empty
+	// for what the server says itself.
+	Inside Kind
 	// Rank is the label of data-parallel ranks: engines inside one server, each
 	// with requests of its own, of which one may stand still while others work.
 	Rank string
@@ -100,16 +105,6 @@ type Meaning struct {
 	Outcome *Outcome
 	// Form says how many series make the signal.
 	Form Form
-}
-
-// Spoken is who says what the series of a name say.
-type Spoken struct {
-	// Copies are labels by whose values a server repeats one number, as each rank
-	// of a tensor-parallel engine does; one of the series counts.
-	Copies []string
-	// Inside is the kind of the engine inside a server that passes on its page; empty
-	// for what the server says itself.
-	Inside Kind
 }
 
 // Indexed is what the samples of one name mean, and which part of the signal they

@@ -16,7 +16,7 @@ const NIM Kind = "nim"
 const nimSilent Generation = "without engine statistics"
 
 var _ = register(&nim{shell{base{
-	kind: NIM, path: "/v1/metrics", within: within{around: nimAround()},
+	kind: NIM, path: "/v1/metrics", around: nimAround(),
 	asking: asking{ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease},
 	detection: detection{
 		pageOf: nimAround(),
