@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -273,88 +272,6 @@ func alone(v everything, f *Family) []everything {
 	return all
 }
 
-func TestEachSetOfSignalsThatARuleDeclaresIsEnough(t *testing.T) {
-	t.Parallel()
-	for _, v := range variants() {
-		for _, f := range Catalogue() {
-			for _, v := range alone(v, &f) {
-				require.NotEmpty(t, v.series(t)[f.Name], "%s of %s from %v", f.Name, v.e.Kind(), v.only)
-			}
-		}
-	}
-}
-
-func TestRulesReadTheSignalsThatTheyDeclare(t *testing.T) {
-	t.Parallel()
-	read := make(map[string]map[engine.Signal]bool)
-	for _, v := range variants() {
-		v.compile(t, Catalogue(), read)
-		for _, f := range Catalogue() {
-			for _, v := range alone(v, &f) {
-				v.compile(t, []Family{f}, read)
-			}
-		}
-	}
-	for _, f := range Catalogue() {
-		if f.rule.compile == nil || f.Name == Prefix+"source_anomaly" {
-			continue // What anomalies are found by is read before any rule.
-		}
-		declared := make(map[engine.Signal]bool)
-		for _, signal := range slices.Concat(append(f.rule.inputs.enough, f.rule.inputs.more)...) {
-			declared[signal] = true
-		}
-		require.Equal(t, slices.Sorted(maps.Keys(declared)), slices.Sorted(maps.Keys(read[f.Name])), f.Name)
-	}
-}
-
-// compile compiles families for the page and notes what their rules read.
-func (v everything) compile(t *testing.T, families []Family, read map[string]map[engine.Signal]bool) *Plan {
-	t.Helper()
-	opts := Options{Engine: v.e, Identity: v.identity, Objectives: promised()}
-	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(v.e)})
-	raw, err := cache.Parse(v.page(0), "")
-	require.NoError(t, err)
-	p := newPlan(&opts, engine.ReadPage(v.e, raw), nil)
-	for _, f := range families {
-		if f.rule.compile == nil || !f.rule.inputs.met(p.has) {
-			continue
-		}
-		if read[f.Name] == nil {
-			read[f.Name] = make(map[engine.Signal]bool)
-		}
-		p.noted = read[f.Name]
-		f.rule.compile(p, &f)
-	}
-	return p
-}
-
-func TestHELPNamesTheSourcesOfTheRule(t *testing.T) {
-	source, flag := regexp.MustCompile(`\((?:source|Triton:) [^()]*\)`), regexp.MustCompile(`--metrics-config \S+`)
-	word := regexp.MustCompile(`[a-z0-9:]+(?:_[a-z0-9]+)+`)
-	for _, f := range Catalogue() {
-		names := make(map[string]bool)
-		for _, signal := range slices.Concat(append(f.rule.inputs.enough, f.rule.inputs.more)...) {
-			for _, s := range servers() {
-				for _, m := range s.signals[signal] {
-					of := []string{m.Name, m.Name + "_sum"}
-					for _, where := range m.Where {
-						of = append(of, strings.Split(where, "=")...)
-					}
-					for _, name := range append(of, m.Dims...) {
-						theirs, _ := dimension(name)
-						names[theirs] = true
-					}
-				}
-			}
-		}
-		for _, text := range source.FindAllString(f.Help, -1) {
-			for _, name := range word.FindAllString(flag.ReplaceAllString(text, ""), -1) {
-				require.True(t, names[name], "%s: no server has %s for it", f.Name, name)
-			}
-		}
-	}
-}
-
 // TestEachFamilySaysWhetherAQueryGivesTheSame has one answer for each, and a query
 // for gauges alone: what counts and what is observed stays on the page.
 func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
@@ -365,14 +282,5 @@ func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
 			require.Equal(t, model.MetricTypeGauge, f.Type, f.Name)
 			require.NotContains(t, f.InPromQL.Query, f.Name+"[", f.Name)
 		}
-	}
-}
-
-func TestWhatIsKnownOfAReplicaIsOfTheTypeThatItsNameSays(t *testing.T) {
-	for name, want := range map[string]model.MetricType{"canary_requests_total": model.MetricTypeCounter, "state": model.MetricTypeGauge} {
-		f := AboutReplica(name, OfReplica, []string{"result"}, "Help.", "formula")
-		require.Equal(t, want, f.Type, name)
-		require.Equal(t, Prefix+name, f.Name)
-		require.Equal(t, []string{"result"}, f.Labels)
 	}
 }

@@ -51,8 +51,6 @@ type Plan struct {
 	judging map[exposition.Place]bool
 	program *program
 	configured
-	// noted are the signals that rules read, nil outside of tests.
-	noted map[engine.Signal]bool
 }
 
 // nature is how the numbers of the page are.
@@ -144,22 +142,13 @@ func (p *Plan) appear() {
 
 // all are the groups of a signal. The slice is shared and only read.
 func (p *Plan) all(signal engine.Signal) []*group {
-	p.note(signal)
 	return p.groups[signal]
 }
 
 // of are the groups of a signal for one model id. The slice is shared and only
 // read.
 func (p *Plan) of(signal engine.Signal, id string) []*group {
-	p.note(signal)
 	return p.byID[signalOf{signal, id}]
-}
-
-// note keeps which signals rules read, for tests.
-func (p *Plan) note(signal engine.Signal) {
-	if p.noted != nil {
-		p.noted[signal] = true
-	}
 }
 
 // has says whether the page has a signal.

@@ -14,7 +14,6 @@ import (
 func hiddenQueue() Rule {
 	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive).with(engine.ModelPending, engine.ModelSuccess)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
-		p.note(engine.ModelSuccess)
 		active := p.single(engine.RequestsActive, id)
 		var times, others []int
 		gate := p.and(p.executorGate(id), p.onlyWithout(checkFrozen, id))
@@ -153,7 +152,6 @@ func coverage() Rule {
 		in = in.or(measured()[name].inputs)
 	}
 	return eachFront(in.and(failuresCounted()), func(p *Plan, f *Family, id string, at front) {
-		p.note(engine.FailuresCounted)
 		for _, name := range sorted(measured()) {
 			groups := measured()[name].of(p, id, at)
 			if share := p.covered(groups, id, at); share != nil {

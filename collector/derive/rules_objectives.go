@@ -188,7 +188,6 @@ func beyond(all, in Eval) Eval {
 // available counts the requests of a front that did not fail by the server's
 // fault.
 func (p *Plan) available(id string, at front) (*objective, string) {
-	p.note(engine.FailuresCounted)
 	o := p.outcome(id, at)
 	switch {
 	case o == nil:

@@ -348,7 +348,6 @@ func failuresCounted() inputs {
 // some requests of a class, it has a share once one was counted.
 func errorRatio() Rule {
 	return eachFront(failuresCounted(), func(p *Plan, f *Family, id string, at front) {
-		p.note(engine.FailuresCounted)
 		o := p.outcome(id, at)
 		if o == nil || !o.known {
 			return

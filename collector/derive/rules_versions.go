@@ -176,7 +176,6 @@ func worse() Rule {
 // server says of which they are.
 func tokensByVersion(signal engine.Signal) Rule {
 	return Rule{inputs: allOf(signal, engine.ModelSuccess), scope: OfModel, labels: []string{"version"}, why: whyShown, compile: func(p *Plan, f *Family) {
-		p.note(engine.ModelSuccess) // Only of servers that count by model and version.
 		for _, g := range p.all(signal) {
 			var all []front
 			members := make(map[front][]int)

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 // TestDifferencesOfSharesAreThoseOfThePaper has the examples of Newcombe,
@@ -168,18 +165,4 @@ func TestAQuotientOfNothingIsNoNumber(t *testing.T) {
 	v, ok = quotient([]int{0}, []int{1})(w)
 	require.True(t, ok)
 	require.Zero(t, v)
-}
-
-// TestNoSourceIsJudgedTwice has the pages of all meanings: what is wrong with a
-// number counts once, however many series it is in.
-func TestNoSourceIsJudgedTwice(t *testing.T) {
-	t.Parallel()
-	for _, v := range variants() {
-		seen := make(map[exposition.Place]bool)
-		for _, one := range v.compile(t, Catalogue(), make(map[string]map[engine.Signal]bool)).program.judged {
-			require.False(t, seen[one.place])
-			seen[one.place] = true
-		}
-		require.NotEmpty(t, seen)
-	}
 }
