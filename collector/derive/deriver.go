@@ -142,7 +142,6 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 func (d *Deriver) Render(page *exposition.Block) *exposition.Block {
 	out := d.out.Block()
 	d.program.render(d.window, &d.now, page, out)
-	out.Seal()
 	return out
 }
 

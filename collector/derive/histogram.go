@@ -45,7 +45,7 @@ func (b *point) bound(shift int) string {
 	if shift == 0 || math.IsInf(b.at, 0) {
 		return b.text
 	}
-	return string(exposition.AppendShifted(nil, b.at, shift))
+	return string(exposition.AppendFloat(nil, b.at/math.Pow10(shift)))
 }
 
 // complete says whether the buckets of a histogram end with +Inf.
@@ -142,6 +142,6 @@ func (h *passedHistogram) copy(page, out *exposition.Block) {
 		out.Show(h.first+i, page, n)
 	}
 	if sum := len(h.places) - 2; h.shift != 0 {
-		out.Took(h.first+sum, exposition.AppendShifted(out.Data(), page.Number(h.places[sum]), h.shift))
+		out.Took(h.first+sum, exposition.AppendFloat(out.Data(), page.Number(h.places[sum])/math.Pow10(h.shift)))
 	}
 }

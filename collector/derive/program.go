@@ -1,6 +1,8 @@
 package derive
 
 import (
+	"math"
+
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -73,7 +75,7 @@ func (c *passed) copy(page, out *exposition.Block) {
 		out.Show(int(c.series), page, c.place)
 		return
 	}
-	out.Took(int(c.series), exposition.AppendShifted(out.Data(), v, int(c.shift)))
+	out.Took(int(c.series), exposition.AppendFloat(out.Data(), v/math.Pow10(int(c.shift))))
 }
 
 // computed is a series that is computed from the window.

@@ -187,7 +187,6 @@ func (l *Layout) loosen(index familyIndex, i int) {
 			l.families[i].refs = append(l.families[i].refs, refs[j])
 			continue
 		}
-		l.reshaped = true
 		for _, p := range l.split(&refs[j]) {
 			l.families = index.add(l.families, p.Name, ref{block: refs[j].block, part: p})
 		}
@@ -238,7 +237,7 @@ func split(f *Family, s *segment, asked string) (parts []*part) {
 	for _, one := range s.entries() {
 		name := one.labels.Get(model.MetricNameLabel)
 		if byName[name] == nil {
-			parts = append(parts, &part{Family: Family{Name: name, Type: model.MetricTypeUnknown}, asked: asked, same: -1})
+			parts = append(parts, &part{Family: Family{Name: name, Type: model.MetricTypeUnknown}, asked: asked})
 		}
 		byName[name] = append(byName[name], one)
 	}

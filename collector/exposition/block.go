@@ -1,6 +1,6 @@
 package exposition
 
-import "strconv"
+import "math"
 
 // Span is the place of a value in the data of a block; an empty span is a
 // value that is absent.
@@ -13,11 +13,8 @@ type Block struct {
 	shape *Shape
 	data  []byte
 	spans []Span
-	sizes []uint32
-	// length is the sum of the sizes.
-	length int64
-	// numbers are those of the values as far as the fast path read them, NaN
-	// where it did not; plain see [Block.Plain].
+	// numbers are those of the values of a page, nil for what is computed; plain
+	// see [Block.Plain].
 	numbers []float64
 	plain   bool
 }
@@ -28,15 +25,10 @@ func (b *Block) Shape() *Shape { return b.shape }
 // usualValue is about how many bytes a value has.
 const usualValue = 8
 
-// room makes room for so many values and empties the block.
+// room makes room for the values of a page.
 func (b *Block) room(values int) {
-	if size := usualValue*values + scanned; cap(b.data) < size {
-		b.data = make([]byte, 0, size)
-	}
-	if cap(b.spans) < values {
-		b.spans, b.numbers = make([]Span, values), make([]float64, values)
-	}
-	b.data, b.numbers, b.plain = b.data[:0], b.numbers[:0], false
+	b.data = make([]byte, 0, usualValue*values)
+	b.spans, b.numbers, b.plain = make([]Span, values), make([]float64, values), true
 }
 
 // Text is the value of a line as it is on the page, nil when absent. The
@@ -49,17 +41,40 @@ func (b *Block) Value(line int) (float64, bool) { return number(b.Text(line)) }
 // WatchedValue is the number of watched series i of the block's shape.
 func (b *Block) WatchedValue(i int) (float64, bool) { return number(b.At(b.shape.Place(i))) }
 
-// number reads the text of a value; false for none.
-func number(text []byte) (float64, bool) {
-	if len(text) == 0 {
-		return 0, false
-	}
-	if end, v := scan(text, 0); end == len(text) && v == v {
-		return v, true
-	}
-	v, err := strconv.ParseFloat(string(text), 64)
-	return v, err == nil
+// take gives a block of a page the value of that number, which is appended to its
+// data.
+func (b *Block) take(n uint32, text []byte, v float64) {
+	start := uint32(len(b.data))
+	b.data = append(b.data, text...)
+	b.spans[n], b.numbers[n] = Span{start, uint32(len(b.data))}, v
+	b.plain = b.plain && v >= 0 && v <= math.MaxFloat64
 }
+
+// Number is the number at a place of the block's shape, NaN for what is absent
+// or not finite.
+func (b *Block) Number(p Place) float64 {
+	v, ok := 0.0, true
+	if b.numbers != nil {
+		v = b.numbers[p]
+	} else {
+		v, ok = number(b.At(p))
+	}
+	if !ok || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
+}
+
+// Numbers reads the numbers at places into as long a row.
+func (b *Block) Numbers(places []Place, row []float64) {
+	for i, p := range places {
+		row[i] = b.Number(p)
+	}
+}
+
+// Plain reports that all values of the page are finite and none is below 0, so
+// that none need be looked at for that.
+func (b *Block) Plain() bool { return b.plain }
 
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {
@@ -94,32 +109,4 @@ func (s *segment) length(b *Block) int64 {
 		start = line.end
 	}
 	return size
-}
-
-// measure notes the length of each family's lines while their spans are
-// still in the processor's cache, so that the length of a page costs one
-// addition a block.
-func (b *Block) measure() {
-	s := b.shape
-	if cap(b.sizes) < len(s.families) {
-		b.sizes = make([]uint32, len(s.families))
-	}
-	b.sizes = b.sizes[:len(s.families)]
-	spans, length := b.spans, int64(0)
-	for i := range s.families { // Asking [segment.length] takes a quarter longer to read a page.
-		f := &s.families[i]
-		size, start := uint32(0), uint32(0)
-		lines := s.lines[f.first:f.end]
-		at := s.at[f.first:f.end][:len(lines)]
-		for j := range lines {
-			v, line := spans[at[j]], &lines[j]
-			if length := v.end - v.start; length > 0 {
-				size += line.end - start + length + 1 + line.owns(s.own)
-			}
-			start = line.end
-		}
-		b.sizes[i] = size
-		length += int64(size)
-	}
-	b.length = length
 }

@@ -100,7 +100,6 @@ func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 		}
 	}
 	b.shape, c.values = c.table.shape, len(b.spans)
-	b.measure()
 	return b, nil
 }
 

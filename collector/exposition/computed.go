@@ -1,9 +1,7 @@
 package exposition
 
 import (
-	"math"
 	"slices"
-	"strconv"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
@@ -80,27 +78,4 @@ func (c *Computed) Block() *Block {
 // must not be set any more.
 func (b *Block) Set(n int, v float64) {
 	b.Took(n, AppendFloat(b.data, v))
-}
-
-// Seal ends the setting of values; only then the block may be published.
-func (b *Block) Seal() { b.measure() }
-
-// AppendFloat appends a value in the text format's spelling: integers up to
-// fifteen digits as integers, everything else in the shortest form that reads
-// back the same.
-func AppendFloat(dst []byte, v float64) []byte {
-	const exact = 1e15
-	switch {
-	case v == 0:
-		return append(dst, '0')
-	case math.IsNaN(v):
-		return append(dst, "NaN"...)
-	case math.IsInf(v, 1):
-		return append(dst, "+Inf"...)
-	case math.IsInf(v, -1):
-		return append(dst, "-Inf"...)
-	case v > -exact && v < exact && v == math.Trunc(v):
-		return strconv.AppendInt(dst, int64(v), 10)
-	}
-	return strconv.AppendFloat(dst, v, 'g', -1, 64)
 }

@@ -36,9 +36,6 @@ type part struct {
 	segment
 	// asked is the name that selects the family, which is that of the shape.
 	asked string
-	// same is the number of the family of the shape that has the same lines, -1
-	// for none.
-	same int32
 	// roles are what the lines are in a family that OpenMetrics has several sample
 	// names for; broken says that it cannot have them so, whatever the values.
 	roles  []role
@@ -61,7 +58,7 @@ func (s *Shape) in(d dialect) []part {
 	}
 	parts := make([]part, len(s.families))
 	for i := range s.families {
-		parts[i] = part{Family: s.families[i], segment: s.segment(i), asked: s.families[i].Name, same: int32(i)}
+		parts[i] = part{Family: s.families[i], segment: s.segment(i), asked: s.families[i].Name}
 	}
 	if d.scheme != model.NoEscaping {
 		parts = escape(parts, d.scheme)
@@ -143,7 +140,7 @@ func (e *escaper) part(p *part) bool {
 		kept = append(kept, entry{labels: escaped, value: one.value})
 	}
 	if changed {
-		p.Name, p.segment, p.same = name, render(kept), -1
+		p.Name, p.segment = name, render(kept)
 	}
 	return len(kept) > 0
 }

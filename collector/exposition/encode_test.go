@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,7 +231,6 @@ func TestUnitIsWhereItIsTheEndOfTheName(t *testing.T) {
 	c := exposition.NewComputed([]exposition.ComputedSeries{{Family: counter}})
 	b := c.Block()
 	b.Set(0, 1)
-	b.Seal()
 	require.Equal(t, "# TYPE a counter\na_total 1\n# EOF\n", pageIn(t, formatOf(expfmt.TypeOpenMetrics, model.NoEscaping), b), "a unit that is not in the name")
 }
 
@@ -247,17 +245,13 @@ func TestComputedBlocks(t *testing.T) {
 	})
 	var m exposition.Merger
 	empty := c.Block()
-	empty.Seal()
 	require.Empty(t, render(t, &m, empty), "absent is absent, heads too")
-	require.Zero(t, empty.Size())
 
 	b := c.Block()
 	b.Set(2, 0.25)
 	b.Took(3, append(b.Data(), "17"...))
-	b.Seal()
 	require.Equal(t, 2, b.Samples())
 	require.Equal(t, "# TYPE llm_server_h histogram\nllm_server_h_count 17\n# HELP llm_server_x x\n# TYPE llm_server_x gauge\nllm_server_x{m=\"2\"} 0.25\n", render(t, &m, b))
-	require.Equal(t, len("llm_server_h_count 17\nllm_server_x{m=\"2\"} 0.25\n"), b.Size())
 	first, end := b.Shape().Families()[1].Lines()
 	require.Equal(t, []int{2, 4}, []int{first, end})
 	require.Equal(t, "llm_server_x{m=\"2\"} 0.25\n", string(b.AppendFamily(nil, 1)))
@@ -271,17 +265,7 @@ func TestComputedBlocks(t *testing.T) {
 	require.Equal(t, 4, b.Shape().Lines())
 
 	again := c.Block()
-	again.Seal()
 	require.Empty(t, render(t, &m, again), "nothing of the block before shines through")
-}
-
-func TestFloatsAreWrittenShortAndExact(t *testing.T) {
-	for want, v := range map[string]float64{
-		"0": math.Copysign(0, -1), "1": 1, "-17": -17, "999999999999999": 999999999999999, "1e+15": 1e15,
-		"0.1": 0.1, "NaN": math.NaN(), "+Inf": math.Inf(1), "-Inf": math.Inf(-1), "5e-324": 5e-324,
-	} {
-		require.Equal(t, want, string(exposition.AppendFloat(nil, v)))
-	}
 }
 
 // TestCompressedPagesComeOutWhole compresses pages that differ in size, one after

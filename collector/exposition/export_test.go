@@ -15,11 +15,3 @@ func (b *Block) Samples() (n int) {
 	}
 	return n
 }
-
-// Size is the length of all lines as the block has measured them.
-func (b *Block) Size() (size int) {
-	for _, one := range b.sizes {
-		size += int(one)
-	}
-	return size
-}

@@ -229,7 +229,7 @@ func (r *pageReader) keep(b *shapeBuilder, seen map[string]struct{}, k *known, i
 	if s := &r.samples[i]; drop == "" && f.Type == model.MetricTypeHistogram && !strings.HasSuffix(k.name, "_sum") {
 		// Readers take negative numbers of observations for a broken page.
 		s.count = true
-		if negative(r.body[s.value.start:s.value.end]) {
+		if v, _ := number(r.body[s.value.start:s.value.end]); v < 0 {
 			r.valueDrops, drop = true, DropInvalidHistogram
 		}
 	}

@@ -21,8 +21,6 @@ type Layout struct {
 	in       dialect
 	shapes   []*Shape
 	families []mergedFamily
-	// reshaped says that some lines are not those of their shape's own family.
-	reshaped bool
 	utf8     bool
 	stats    MergeStats
 	differs  []Difference
@@ -150,7 +148,6 @@ func (l *Layout) gather() familyIndex {
 			}
 			continue
 		}
-		l.reshaped = true
 		for fi := range parts {
 			l.families = index.add(l.families, parts[fi].Name, ref{block: int32(bi), part: &parts[fi]})
 		}

@@ -145,7 +145,7 @@ func (p *part) arrange(created *part) (joined bool) {
 		}
 	}
 	if lines := render(entries); changed || lines.text != p.segment.text {
-		p.segment, p.same = lines, -1
+		p.segment = lines
 	}
 	return joined
 }

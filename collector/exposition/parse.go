@@ -74,25 +74,16 @@ func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, e
 		return nil, nil, err
 	}
 	b.room(len(r.samples))
-	b.spans = b.spans[:len(r.samples)]
 	for i := range r.samples {
-		value, start := r.samples[i].value, uint32(len(b.data))
-		b.data = appendValue(b.data, body[value.start:value.end])
-		b.spans[r.samples[i].place] = Span{start, uint32(len(b.data))}
+		text := body[r.samples[i].value.start:r.samples[i].value.end]
+		v, ok := number(text)
+		if ok && len(text) > longestValue {
+			// It takes far more than the value needs.
+			text = AppendFloat(nil, v)
+		}
+		b.take(r.samples[i].place, text, v)
 	}
 	return r, shape, nil
-}
-
-// appendValue appends a value as its server writes it, unless that takes far
-// more than the value needs.
-func appendValue(dst, text []byte) []byte {
-	if len(text) <= longestValue {
-		return append(dst, text...)
-	}
-	if v, ok := number(text); ok {
-		return AppendFloat(dst, v)
-	}
-	return append(dst, text...)
 }
 
 // read walks the body with the parser and notes metadata and samples.

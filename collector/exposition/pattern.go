@@ -80,8 +80,7 @@ func ownIn(text []byte) (own []byte, at int) {
 func (t *table) match(b *Block, body []byte) bool {
 	consts := *t.consts
 	b.room(len(consts))
-	spans, numbers, values := b.spans[:len(consts)], b.numbers[:len(consts)], b.data
-	pos, plain, odd := 0, true, false
+	pos, odd := 0, false
 	for i := range consts {
 		one := &consts[i]
 		n := t.before(one, body[pos:])
@@ -89,30 +88,17 @@ func (t *table) match(b *Block, body []byte) bool {
 			return false
 		}
 		pos += n
-		size, number, start := 0, 0.0, len(values)
-		if len(body)-pos >= scanned && cap(values)-start >= scanned {
-			value := (*[scanned]byte)(body[pos:])
-			if size, number = quick(value); size != 0 {
-				// A copy of one size is a few instructions; what is too much of
-				// it is written over by the next.
-				*(*[scanned]byte)(values[start : start+scanned]) = *value
-				values = values[:start+size]
-			}
+		end, v := scan(body, pos)
+		if end < 0 || end-pos > longestValue || v < 0 && one.count {
+			return false
 		}
-		if size == 0 {
-			if size, number = scanValue(one, body, pos); size == 0 {
-				return false
-			}
-			plain, odd = plain && body[pos]-'0' <= 9, odd || body[pos+size-1] > '9'
-			values = append(values, body[pos:pos+size]...)
-		}
-		spans[one.value], numbers[one.value] = Span{uint32(start), uint32(start + size)}, number
-		pos += size
+		odd = odd || body[end-1] > '9'
+		b.take(one.value, body[pos:end], v)
+		pos = end
 	}
 	if string(body[pos:]) != t.end {
 		return false
 	}
-	b.spans, b.numbers, b.data, b.plain = spans, numbers, values, plain
 	if odd {
 		canonicalise(b)
 	}
@@ -143,16 +129,6 @@ func (t *table) beforeOwn(one *constant, body []byte) int {
 		return 0
 	}
 	return n
-}
-
-// scanValue finds the size of a value and reads its number; the size is 0 when the
-// value is the slow path's to judge.
-func scanValue(one *constant, body []byte, pos int) (size int, number float64) {
-	end, number := scan(body, pos)
-	if end-pos > longestValue || end < 0 || body[pos] == '-' && one.count {
-		return 0, 0
-	}
-	return end - pos, number
 }
 
 // piece is the whole text before a value.

@@ -35,7 +35,6 @@ func pageOf(t *testing.T, c *exposition.Computed, values int) string {
 	for i := range values {
 		b.Set(i, float64(i))
 	}
-	b.Seal()
 	var text strings.Builder
 	blocks := []*exposition.Block{b}
 	_, err := new(exposition.Merger).Layout(blocks).WriteText(&text, blocks, nil, nil)

@@ -3,7 +3,6 @@ package exposition
 import (
 	"io"
 	"iter"
-	"math"
 	"slices"
 )
 
@@ -105,52 +104,18 @@ func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) boo
 
 // TextLength is the number of bytes that WriteText will write.
 func (l *Layout) TextLength(blocks []*Block, only func(name string) bool) int64 {
-	if only == nil && !l.reshaped {
-		return l.wholeLength(blocks)
-	}
-	total := int64(0)
+	total := int64(len(l.appendEnd(nil)))
 	for f := range l.shown(blocks, only) {
-		if size := l.linesLength(f, blocks, only, math.MaxInt64); size > 0 {
+		size := int64(0)
+		for i := range f.refs {
+			if r := &f.refs[i]; l.taken(f, r, only) {
+				seg := l.segment(r)
+				size += seg.length(blocks[r.block])
+			}
+		}
+		if size > 0 {
 			total += size + int64(len(f.head))
 		}
 	}
-	return total + int64(len(l.appendEnd(nil)))
-}
-
-// wholeLength is that of a page with all lines of all blocks, each in the family of
-// its shape: what is not known is which families have any.
-func (l *Layout) wholeLength(blocks []*Block) int64 {
-	total := int64(len(l.appendEnd(nil)))
-	for _, b := range blocks {
-		total += b.length
-	}
-	for i := range l.families {
-		if f := &l.families[i]; l.linesLength(f, blocks, nil, 1) > 0 {
-			total += int64(len(f.head))
-		}
-	}
 	return total
-}
-
-// linesLength is the number of bytes of the lines of a family that are asked for,
-// counted until there are enough.
-func (l *Layout) linesLength(f *mergedFamily, blocks []*Block, only func(name string) bool, enough int64) (size int64) {
-	for i := 0; i < len(f.refs) && size < enough; i++ {
-		if r := &f.refs[i]; l.taken(f, r, only) {
-			size += r.length(blocks[r.block])
-		}
-	}
-	return size
-}
-
-// length is the number of bytes of the lines of a ref.
-func (r *ref) length(b *Block) int64 {
-	switch {
-	case r.part == nil:
-		return int64(b.sizes[r.family])
-	case r.part.same >= 0:
-		return int64(b.sizes[r.part.same])
-	default:
-		return r.part.length(b)
-	}
 }

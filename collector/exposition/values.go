@@ -63,7 +63,6 @@ func (s *Values) Block(before ...*Shape) *Block {
 	for i := range s.all {
 		b.Set(i, s.all[i].v)
 	}
-	b.Seal()
 	return b
 }
 

@@ -38,7 +38,6 @@ func TestAComputedBlockShowsThePagesOwnText(t *testing.T) {
 	b.Set(3, 0.25)
 	b.Repeat(1, 3)
 	b.Unset(2)
-	b.Seal()
 	require.Equal(t, "llm_server_x{n=\"0\"} 1.50\nllm_server_x{n=\"1\"} 0.25\nllm_server_x{n=\"3\"} 0.25\n", string(b.AppendFamily(nil, 0)))
 	require.Equal(t, "1.50", string(page.At(page.Shape().Place(0))), "the page is as it was")
 	require.Equal(t, "b 007\n", string(page.AppendFamily(nil, 1)))

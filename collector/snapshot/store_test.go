@@ -34,7 +34,6 @@ func (s *source) block(v float64) *exposition.Block {
 	b := s.out.Block()
 	b.Set(0, v)
 	b.Set(1, v)
-	b.Seal()
 	return b
 }
 

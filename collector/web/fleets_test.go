@@ -93,7 +93,6 @@ func (f *fleet) derived(key string, n *numbers) *exposition.Block {
 	for i, v := range []float64{n.tokens, n.waiting, n.running, n.limit, n.cache, n.firstToken, n.duration, n.failed} {
 		b.Set(i, v)
 	}
-	b.Seal()
 	return b
 }
 

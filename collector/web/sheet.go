@@ -34,8 +34,7 @@ func (p *pages) lay(s *selection) *sheet {
 	return sh
 }
 
-// plan merges the exporter's own block, which comes first so that its HELP and
-// TYPE win, with those of the targets.
+// plan merges the exporter's own block, which comes first, with those of the targets.
 func (sh *sheet) plan(s *selection) {
 	sh.blocks = sh.targets
 	if sh.own != nil {

@@ -104,7 +104,6 @@ func TestFiguresAreReadOfSeriesThatAreOnNoPage(t *testing.T) {
 	}).Block()
 	b.Set(0, 5)
 	b.Set(1, 3)
-	b.Seal()
 	require.Equal(t, 1, b.Shape().Lines())
 	store := snapshot.NewStore()
 	slot := add(t, store, "r0")

@@ -37,7 +37,6 @@ func block(all []series) *exposition.Block {
 	for i, s := range all {
 		b.Set(i, s.value)
 	}
-	b.Seal()
 	return b
 }
 
