@@ -2,7 +2,7 @@ package exposition
 
 import "strings"
 
-// Beginning says whether a body is the beginning of the last good page, values
+// Beginning reports whether a body is the beginning of the last good page, values
 // apart, and how many samples it has: the same lines in the same order, and no
 // sample of the name with which that page ended. False when it is not, or when
 // the cache has no page to compare with. Call it before the body is parsed.

@@ -40,7 +40,7 @@ func (b Budget) Less(taken Budget) Budget {
 	return b
 }
 
-// Has says whether the budget has room for what is taken.
+// Has reports whether the budget has room for what is taken.
 func (b Budget) Has(taken Budget) bool {
 	return (b.Series == 0 || taken.Series <= b.Series) && (b.Bytes == 0 || taken.Bytes <= b.Bytes)
 }

@@ -122,7 +122,7 @@ func kindOf(contentType string) (kind, error) {
 	return 0, fmt.Errorf("%w %q: a page is text/plain or application/openmetrics-text", ErrContentType, contentType)
 }
 
-// SaysItsEnd says whether pages of a content type end with a line that says so,
+// SaysItsEnd reports whether pages of a content type end with a line that says so,
 // as those of OpenMetrics do: then one without samples is whole.
 func SaysItsEnd(contentType string) bool {
 	k, err := kindOf(contentType)

@@ -81,10 +81,10 @@ func (m *metadata) typ(name string, typ model.MetricType) uint32 {
 	return 1
 }
 
-// conflict says whether the last TYPE contradicts the first.
+// conflict reports whether the last TYPE contradicts the first.
 func (f *familyMeta) conflict() bool { return f.now != f.typ }
 
-// conflicting says whether a sample of that name is under a TYPE that
+// conflicting reports whether a sample of that name is under a TYPE that
 // contradicts the family's first.
 func (m *metadata) conflicting(k kind, name string) bool {
 	if f, ok := m.byName[name]; ok {

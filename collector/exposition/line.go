@@ -98,14 +98,14 @@ func (l *liner) render(lset labels.Labels) known {
 	return k
 }
 
-// validName says whether readers can read a name; a NUL byte is UTF-8, yet
+// validName reports whether readers can read a name; a NUL byte is UTF-8, yet
 // textparse ends the page there. Relabeling makes names of values, which may
 // hold anything.
 func validName(name string) bool {
 	return name != "" && utf8.ValidString(name) && strings.IndexByte(name, 0) < 0
 }
 
-// validLabels says whether readers can read the labels.
+// validLabels reports whether readers can read the labels.
 func validLabels(lset labels.Labels) bool {
 	valid := true
 	lset.Range(func(l labels.Label) {
@@ -127,7 +127,7 @@ func (l *liner) limit(lset labels.Labels) error {
 	return l.opts.Limits.checkLabels(lset.Get(model.MetricNameLabel), count, name, value)
 }
 
-// reserved says whether a name belongs to the exporter, also when it only
+// reserved reports whether a name belongs to the exporter, also when it only
 // does so for readers that get it escaped.
 func (o *Options) reserved(name string) bool {
 	name = model.EscapeName(name, model.UnderscoreEscaping)

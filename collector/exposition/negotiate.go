@@ -41,7 +41,7 @@ func Negotiate(header http.Header, openMetrics, utf8 bool) Format {
 	return Format{Expfmt: f, ContentType: textContentType}
 }
 
-// acceptsText says whether the client would take the text format, by the entries
+// acceptsText reports whether the client would take the text format, by the entries
 // that speak of it most exactly.
 func acceptsText(header http.Header) (accepts bool) {
 	exact := 0
@@ -56,7 +56,7 @@ func acceptsText(header http.Header) (accepts bool) {
 	return accepts
 }
 
-// refused says whether an entry of an Accept header refuses what it names.
+// refused reports whether an entry of an Accept header refuses what it names.
 func refused(media string) bool {
 	_, params, _ := strings.Cut(media, ";")
 	return !(quality(params) > 0)

@@ -3,6 +3,7 @@ package exposition
 import (
 	"bytes"
 	"slices"
+	"unique"
 )
 
 // table is what the last good body looked like between its values: the
@@ -20,9 +21,18 @@ type table struct {
 	own []string
 }
 
+// between is text that pages have before a value, without the target's own text,
+// which is cut out there.
+type between struct {
+	text string
+	cut  uint32
+}
+
 // constant is what a page has before one value.
 type constant struct {
-	before *between
+	// before is kept once for all tables: replicas that show the same series in
+	// different orders have all of them in common.
+	before unique.Handle[between]
 	// value is the number of the value in blocks.
 	value uint32
 	// own is the number of the target's own text in it, from 1 on, 0 for none.
@@ -36,19 +46,16 @@ type constant struct {
 func (r *pageReader) table(shape *Shape) table {
 	t := table{shape: shape, usable: !r.valueDrops, kind: r.kind}
 	consts, pos := make([]constant, len(r.samples)), uint32(0)
-	pieces := newBetweens(len(r.body), len(r.samples))
 	for i := range r.samples {
 		s := &r.samples[i]
 		before := r.body[pos:s.value.start]
-		one := constant{value: s.place, count: s.count}
+		one, text := constant{value: s.place, count: s.count}, between{string(before), uint32(len(before))}
 		if own, at := ownIn(before); len(own) > 0 {
 			if one.own = uint16(numberOf(&t.own, own)); one.own > 0 {
-				one.before = pieces.of(before[:at], before[at+len(own):])
+				text = between{text.text[:at] + text.text[at+len(own):], uint32(at)}
 			}
 		}
-		if one.own == 0 {
-			one.before = pieces.of(before, nil)
-		}
+		one.before = unique.Make(text)
 		consts[i] = one
 		// "up+1" is a value to textparse, but in "up1" a digit in the same
 		// place belongs to the name.
@@ -56,10 +63,8 @@ func (r *pageReader) table(shape *Shape) table {
 		t.usable = t.usable && (isSpace(last) || last == '}')
 		pos = s.value.end
 	}
-	t.end, t.own = pieces.of(r.body[pos:], nil).text, slices.Clip(t.own)
-	if t.consts = &consts; !pieces.huge() {
-		t.consts = keptConstants.once(consts)
-	}
+	t.end, t.own = unique.Make(string(r.body[pos:])).Value(), slices.Clip(t.own)
+	t.consts = keptConstants.once(consts)
 	return t
 }
 
@@ -111,7 +116,7 @@ func (t *table) before(one *constant, body []byte) int {
 	if one.own > 0 {
 		return t.beforeOwn(one, body)
 	}
-	text := one.before.text
+	text := one.before.Value().text
 	if n := len(text); len(body) >= n && string(body[:n]) == text {
 		return n
 	}
@@ -123,8 +128,9 @@ func (t *table) before(one *constant, body []byte) int {
 //
 //go:noinline
 func (t *table) beforeOwn(one *constant, body []byte) int {
-	own, text := t.own[one.own-1], one.before.text
-	n, cut := len(text)+len(own), int(one.before.cut)
+	own, before := t.own[one.own-1], one.before.Value()
+	text, cut := before.text, int(before.cut)
+	n := len(text) + len(own)
 	if len(body) < n || string(body[:cut]) != text[:cut] || string(body[cut:cut+len(own)]) != own || string(body[cut+len(own):n]) != text[cut:] {
 		return 0
 	}
@@ -133,9 +139,9 @@ func (t *table) beforeOwn(one *constant, body []byte) int {
 
 // piece is the whole text before a value.
 func (t *table) piece(one *constant) string {
-	text := one.before.text
+	before := one.before.Value()
 	if one.own == 0 {
-		return text
+		return before.text
 	}
-	return text[:one.before.cut] + t.own[one.own-1] + text[one.before.cut:]
+	return before.text[:before.cut] + t.own[one.own-1] + before.text[before.cut:]
 }

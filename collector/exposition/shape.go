@@ -226,7 +226,7 @@ func (b *shapeBuilder) build() *Shape {
 	return s
 }
 
-// quotedName says whether a label name of a prefix needs quotes, which the text
+// quotedName reports whether a label name of a prefix needs quotes, which the text
 // format 0.0.4 has not got.
 func quotedName(prefix string) bool {
 	for i := 1; i < len(prefix); i++ {

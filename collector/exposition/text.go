@@ -97,7 +97,7 @@ func (l *Layout) appendEnd(dst []byte) []byte {
 	return dst
 }
 
-// taken says whether the lines of a ref are asked for, in a family that is.
+// taken reports whether the lines of a ref are asked for, in a family that is.
 func (l *Layout) taken(f *mergedFamily, r *ref, only func(name string) bool) bool {
 	return !f.mixed || only == nil || only(l.asked(r))
 }
