@@ -107,7 +107,7 @@ func (l *Layout) agree(index familyIndex) {
 }
 
 // alike reports whether all targets can have the type of a family: they state it
-// or, for a type of single values, none.
+// or, for a type of single values, no type.
 func (l *Layout) alike(f *mergedFamily) bool {
 	return !slices.ContainsFunc(f.refs, func(r ref) bool {
 		typ := l.source(&r).Type
@@ -231,7 +231,7 @@ func (l *Layout) split(r *ref) []*part {
 }
 
 // split gives the lines of a family as families by sample name, which are
-// untyped, for what a target says of the whole is not true of them.
+// untyped, because what a target says of the whole is not true of them.
 func split(f *Family, s *segment, asked string) (parts []*part) {
 	byName := make(map[string][]entry)
 	for _, one := range s.entries() {

@@ -11,7 +11,7 @@ import (
 type Budget struct{ Series, Bytes int }
 
 // LeftOut are the series that a budget keeps off the page. They are left out by
-// whole families, for what is summed over half of one is wrong.
+// whole families, because what is summed over half of one is wrong.
 type LeftOut struct {
 	Series, Families int
 	// Names are the largest of the families, a few of them.
@@ -174,7 +174,7 @@ func (r *pageReader) familyOf(k *known) string {
 	return name
 }
 
-// clipped is a text of at most so many bytes, 0 for any: what is longer ends
+// clipped is a text of at most that many bytes, 0 for any: what is longer ends
 // with three points.
 func clipped(text string, limit int) string {
 	const more = "..."

@@ -31,7 +31,7 @@ type Options struct {
 	Watch func(name string) bool
 	// Limits bound a page; zero fields are no limit.
 	Limits Limits
-	// Reserved are name prefixes a target may not use, for they are ours.
+	// Reserved are name prefixes a target may not use, because they are ours.
 	Reserved []string
 	// SelfMarker is a series text (name and labels) by which this process
 	// knows its own page; a target that shows it is refused. Empty is off.
@@ -46,7 +46,7 @@ type Cache struct {
 	// known gives the rendered lines of the last body by the text of their
 	// series. It is kept only while pages take the slow path one after the other,
 	// so that a page that changes each time is relabeled once, and never holds more
-	// than one page's series. Of a first page none are: the next one is usually the same.
+	// than one page's series. A first page keeps none: the next one is usually the same.
 	known map[string]known
 	// huge is what the last huge page looked like, which is kept once it came
 	// twice.

@@ -22,7 +22,7 @@ const (
 )
 
 // NegotiateEncoding chooses by the Accept-Encoding header: zstd when asked
-// for and not liked less than gzip, for it is smaller at the same cost; gzip,
+// for and not liked less than gzip, because it is smaller at the same cost; gzip,
 // which Prometheus asks for; else the plain page.
 func NegotiateEncoding(accept string) Encoding {
 	gz, zs := -1.0, -1.0

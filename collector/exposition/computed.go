@@ -74,7 +74,7 @@ func (c *Computed) Block() *Block {
 	return &Block{shape: c.shape, spans: make([]Span, c.shape.values), data: make([]byte, 0, usualValue*c.shape.values)}
 }
 
-// Set gives series n of a computed block its value. A block that was sealed
+// Set gives series n of a computed block its value. A block that was published
 // must not be set any more.
 func (b *Block) Set(n int, v float64) {
 	b.Took(n, AppendFloat(b.data, v))

@@ -10,7 +10,7 @@ import (
 )
 
 // dialect is what a reader's format makes of names; its zero value is the text
-// format with names as they are, in which every shape is kept.
+// format with names as they are, as every shape is kept.
 type dialect struct {
 	openMetrics bool
 	// scheme is how names beyond the legacy character set are escaped.
@@ -76,7 +76,7 @@ func (s *Shape) in(d dialect) []part {
 // escape gives the families the names that a reader gets who does not take
 // those beyond the legacy character set. What becomes equal to another series
 // of the same target is left out, odd names before ordinary ones; between
-// targets nothing is, for their series differ in identity.
+// targets nothing is, because their series differ in identity.
 func escape(parts []part, scheme model.EscapingScheme) []part {
 	e := escaper{scheme: scheme, seen: make(map[string]bool)}
 	for i := range parts {
@@ -146,7 +146,7 @@ func (e *escaper) part(p *part) bool {
 }
 
 // labels escapes the names of one series of a family; false when two of them
-// become equal. A colon is replaced before, for the escaping takes names of
+// become equal. A colon is replaced before, because the escaping takes names of
 // labels for names of metrics, in which colons may stay.
 func (e *escaper) labels(lset labels.Labels, family, escapedFamily string) (labels.Labels, bool) {
 	b := labels.NewScratchBuilder(lset.Len())

@@ -7,7 +7,7 @@
 // A [Cache] belongs to one target. The first body of a target takes the slow
 // path: Prometheus' textparse tokenises it, every series is validated,
 // labelled through [Options.Label] and rendered as a line prefix; the result
-// is a [Shape], of which replicas of one pool have most texts in common. A later
+// is a [Shape], whose texts most replicas of one pool share. A later
 // body that differs from the first in nothing but its values takes the fast
 // path: the text between two values is compared, the values are taken and their
 // numbers read, and nothing is hashed or allocated. Both paths give the same

@@ -254,7 +254,7 @@ func (k *known) order(typ model.MetricType) labels.Labels {
 
 // lint says why a series cannot be part of a histogram or summary, else what
 // distinguishes it from other series: its prefix, in which bounds count as
-// numbers, for le="1" and le="1.0" are the same bucket to every reader.
+// numbers, because le="1" and le="1.0" are the same bucket to every reader.
 func (k *known) lint(f *Family) (identity, drop string) {
 	suffix := strings.TrimPrefix(k.name, f.Name)
 	label, needed, drop := model.BucketLabel, suffix == "_bucket", DropInvalidHistogram

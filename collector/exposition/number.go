@@ -159,7 +159,7 @@ func AppendShort(dst []byte, v float64) []byte {
 	return AppendFloat(dst, v)
 }
 
-// appendFloat appends a value with so many digits, -1 for as many as it needs.
+// appendFloat appends a value with that many digits, -1 for as many as it needs.
 func appendFloat(dst []byte, v float64, digits int) []byte {
 	const least, most = 1e-4, 1e15
 	switch abs := math.Abs(v); {

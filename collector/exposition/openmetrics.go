@@ -58,7 +58,7 @@ func openMetrics(parts []part) []part {
 			created = &parts[at]
 		}
 		inside[at] = p.arrange(created) || inside[at]
-		// Of two that got one name by escaping neither has all lines of a group.
+		// Where two got one name by escaping, neither has all lines of a group.
 		p.broken = p.broken || named[p.Name] > 1 && !scalar(p.Type)
 	}
 	out := make([]part, 0, len(parts))

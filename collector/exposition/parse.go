@@ -57,7 +57,7 @@ func (c *Cache) parse(b *Block, body []byte, k kind) error {
 // and mostRoom for how many samples room is made before there are so many.
 const usualLine, mostRoom = 100, 1024
 
-// slowly reads a body of which nothing is known into a block.
+// slowly reads a body that is not known yet into a block.
 func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, error) {
 	// The parser appends a newline; room for it keeps the body in place, so
 	// that offsets follow from capacities.

@@ -7,8 +7,8 @@ import (
 )
 
 // table is what the last good body looked like between its values: the
-// constant text before each value, and that after the last one. Targets of which
-// the pages differ in nothing but values and GPUs have it in common.
+// constant text before each value, and that after the last one. Targets whose
+// pages differ in nothing but values and GPUs have it in common.
 type table struct {
 	shape *Shape
 	// usable is false when the constant pieces do not say where values begin.

@@ -29,7 +29,7 @@ type seriesSplitter struct {
 }
 
 // labels returns the sorted labels of the series, its name among them; empty
-// values are left out, for they mean the same as no label.
+// values are left out, because they mean the same as no label.
 func (s *seriesSplitter) labels(text []byte) (labels.Labels, error) {
 	if !s.ready {
 		s.builder, s.ready = labels.NewScratchBuilder(16), true

@@ -237,7 +237,7 @@ func quotedName(prefix string) bool {
 	return false
 }
 
-// slowQuotedName decides by the labels themselves, for a value may hold the
+// slowQuotedName decides by the labels themselves, because a value may hold the
 // same bytes.
 func slowQuotedName(prefix string) (found bool) {
 	labelsOf([]byte(prefix)).Range(func(l labels.Label) {

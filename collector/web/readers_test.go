@@ -83,6 +83,8 @@ func TestNormalReadersNeverFailBecauseOfSlowOnes(t *testing.T) {
 				conn := l.connect(t, request)
 				t.Cleanup(func() { _ = conn.Close() })
 			}
+			synctest.Wait()
+			require.LessOrEqual(t, value(t, opts.Registry, "trtllm_exporter_page_build_duration_seconds"), 1.0, "all of them share one page")
 			for range 100 {
 				response, err := l.client(t).Get("http://exporter/metrics")
 				if err != nil || response.StatusCode != http.StatusOK {
