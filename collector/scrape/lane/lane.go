@@ -10,9 +10,9 @@ const (
 	// restUnbelieved is how long a lane is not used after an answer that it does
 	// not believe: servers that compress their pages do so always.
 	restUnbelieved = 5 * time.Minute
-	// restLate is how long it is not used after an answer that took too long: a
-	// machine that had too much to do may have time again.
-	restLate = 10 * time.Second
+	// restLate is how long it is not used after an answer that took too long: the
+	// server may be as slow the next time, and would be asked twice.
+	restLate = time.Minute
 )
 
 // Options say what a lane asks for, and how.
