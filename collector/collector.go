@@ -137,7 +137,7 @@ func (c *Collector) Run(ctx context.Context) error {
 	}
 }
 
-// Ready says whether every pool's targets were looked for and every target
+// Ready reports whether every pool's targets were looked for and every target
 // was tried once.
 func (c *Collector) Ready() bool {
 	c.mu.Lock()

@@ -89,12 +89,12 @@ func (p *pool) targets(groups []*targetgroup.Group, log *slog.Logger) ([]*target
 	return targetsOf(&p.cfg, p.shard, groups, log)
 }
 
-// unanswered says whether some source has not answered yet.
+// unanswered reports whether some source has not answered yet.
 func (p *pool) unanswered() bool {
 	return slices.ContainsFunc(p.sources.Sources(), func(s target.Source) bool { return s.LastSuccess.IsZero() })
 }
 
-// awaits says whether some source has not answered yet, and is waited for.
+// awaits reports whether some source has not answered yet, and is waited for.
 func (p *pool) awaits() bool { return !p.late && p.unanswered() }
 
 // want has pools run from now on, instead of those that were to run before.
@@ -127,13 +127,13 @@ func (p *pool) release() {
 	}
 }
 
-// same says whether both pools would run alike, so that the running one may
+// same reports whether both pools would run alike, so that the running one may
 // stay as it is.
 func (p *pool) same(o *pool) bool {
 	return p.alike(o) && p.shard == o.shard && reflect.DeepEqual(p.cfg, o.cfg)
 }
 
-// alike says whether both pools treat the same target alike, however they find
+// alike reports whether both pools treat the same target alike, however they find
 // it, so that its replica may go on when the search is another.
 func (p *pool) alike(o *pool) bool {
 	a, b := p.cfg, o.cfg

@@ -23,7 +23,7 @@ func shardOf(c config.Sharding) (shard, error) {
 	return s, nil
 }
 
-// keeps says whether a target is ours. The key is pool and replica, not the
+// keeps reports whether a target is ours. The key is pool and replica, not the
 // address, so a replica keeps its exporter when it moves, and two targets that
 // claim one key meet in one exporter, which refuses the second.
 func (s shard) keeps(key string) bool {

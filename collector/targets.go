@@ -173,7 +173,7 @@ const podNameLabel = "__meta_kubernetes_pod_name"
 // target binds no port; true or false.
 const SilentLabel = "__silent__"
 
-// silent says whether a target binds no port: its label, else the pool.
+// silent reports whether a target binds no port: its label, else the pool.
 func (p targetMaker) silent(label string) (bool, error) {
 	if label == "" {
 		return p.Silent, nil

@@ -44,7 +44,7 @@ func (c *claim) compare(e engine.Engine, page *engine.Page) {
 	c.news = false
 }
 
-// counts says whether what the address answers is the server's word.
+// counts reports whether what the address answers is the server's word.
 func (c *claim) counts(of *Endpoint, page *engine.Page) bool {
 	return c.agreed == engine.TrustYes || c.agreed == engine.TrustUnknown &&
 		(of.Given || page == nil && engine.Agree(of.Engine, nil, c.told) == engine.TrustYes)

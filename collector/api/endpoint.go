@@ -48,7 +48,7 @@ func (p passing) Do(ctx context.Context, method, address string, body []byte, li
 	return p.Pass(ctx, method, address, body, limit)
 }
 
-// Kept says whether connections to the API are kept: those to an API that has a
+// Kept reports whether connections to the API are kept: those to an API that has a
 // port of its own are not, for a server that ends might wait for them and speak
 // on over them as if it did not. One that shares the page's port shares its
 // connections.

@@ -33,7 +33,7 @@ func (p *Endpoint) Identity(ctx context.Context, engineDir string, early func(en
 	return Identity{facts, from}
 }
 
-// answered says whether an API of the kind answered.
+// answered reports whether an API of the kind answered.
 func answered(f *engine.Facts) bool { return f.Shown || f.Listed }
 
 // stray asks for versions and models where no page is known to be: an API that has a

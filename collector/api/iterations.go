@@ -37,7 +37,7 @@ type Iterations struct {
 	book     *engine.Iterations
 }
 
-// ForeignReader says whether another reader was noticed a short time ago.
+// ForeignReader reports whether another reader was noticed a short time ago.
 func (i *Iterations) ForeignReader() bool { return time.Since(i.foreign) < foreignFor }
 
 // Reading is what one question for iterations brought.

@@ -68,7 +68,7 @@ func (s *Steady) Again(every time.Duration) time.Duration {
 	return every >> (soonAgain + 1 - s.unanswered)
 }
 
-// HealthHolds says whether the last answer about health counts as long as the
+// HealthHolds reports whether the last answer about health counts as long as the
 // server says that it is ready: no model of it comes or goes, and its page shows
 // no change. Every is the interval of questions about identity.
 func (s *Steady) HealthHolds(last *Health, now Signs, every time.Duration) bool {
@@ -84,6 +84,6 @@ func (s *Steady) IdentityPace(last *engine.Facts, now Signs, every time.Duration
 	return s.Again(every)
 }
 
-// HealthChanged says whether the server shows a change since all about its health
+// HealthChanged reports whether the server shows a change since all about its health
 // was asked for: a model may have come or gone.
 func (s *Steady) HealthChanged(now Signs) bool { return !s.healthAt.IsZero() && s.health != now }

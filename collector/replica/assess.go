@@ -129,7 +129,7 @@ func (r *Replica) pageHint(failed error) string {
 	return r.server.Engine.MissingPageHint()
 }
 
-// pageMissing says whether the server has no page: it answered 404.
+// pageMissing reports whether the server has no page: it answered 404.
 func pageMissing(err error) bool {
 	failure, ok := errors.AsType[*scrape.Error](err)
 	return ok && failure.Reason == scrape.ReasonHTTPStatus && failure.Class == strconv.Itoa(http.StatusNotFound)

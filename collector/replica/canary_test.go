@@ -44,7 +44,7 @@ func (s *stepped) send() {
 	synctest.Wait()
 }
 
-// waits says whether a report of the canary waits for who the server is.
+// waits reports whether a report of the canary waits for who the server is.
 func (s *stepped) waits() bool {
 	_, _, waits := s.canary.Unconfirmed()
 	return waits

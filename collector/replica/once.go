@@ -42,7 +42,7 @@ func (r *Replica) Once(ctx context.Context) target.Status {
 	return r.slot.Status()
 }
 
-// complete says whether the page that was published rests on all answers.
+// complete reports whether the page that was published rests on all answers.
 func (r *Replica) complete() bool {
 	return r.status.Health == target.HealthUp && !r.jobs.identity.answered.IsZero() && r.page.identity.Facts == r.answers.Facts
 }

@@ -26,7 +26,7 @@ func (r *Replica) Past() Past {
 	return Past{r.seen(), r.begun(), r.answers.Past(r.api(), r.past.api)}
 }
 
-// seen says whether there was ever a page.
+// seen reports whether there was ever a page.
 func (r *Replica) seen() bool { return r.past.page || !r.status.LastSuccess.IsZero() }
 
 // begun is when the server was looked for first.

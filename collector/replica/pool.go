@@ -48,7 +48,7 @@ type Pool struct {
 	// Promises are what the replicas are measured by.
 	Promises
 	Questions
-	// Canary says whether and what requests are sent.
+	// Canary reports whether and what requests are sent.
 	Canary canary.Config
 }
 

@@ -65,7 +65,7 @@ func TestReadersSeeTheDerivedSeriesOfTheirOwnPage(t *testing.T) {
 	require.EqualValues(t, 3001, r.status.Scrapes)
 }
 
-// consistent says whether what a reader sees is of one page.
+// consistent reports whether what a reader sees is of one page.
 func consistent(t *testing.T, s *snapshot.Store) bool {
 	t.Helper()
 	var page []byte

@@ -10,7 +10,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// another says whether a page that would be published at once is the first of
+// another reports whether a page that would be published at once is the first of
 // another process, so that it has to wait for whose it is.
 func (r *Replica) another(p *scrape.Fetched, raw *exposition.Block) bool {
 	// A counter that falls on every page holds up one of them.
@@ -23,7 +23,7 @@ func (r *Replica) signs() api.Signs {
 	return api.Signs{Epoch: r.server.Epoch, Reshaped: r.tally.Reshaped, Restarts: r.numbers.deriver.Stats().Restarts}
 }
 
-// isReady says whether the server is in its good state.
+// isReady reports whether the server is in its good state.
 func (r *Replica) isReady() bool { return r.status.State == string(assess.Ready) }
 
 // identityPace is how long the answers about identity count.

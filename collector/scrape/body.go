@@ -160,7 +160,7 @@ func checkEnd(page *Page) *Error {
 	return failf(ReasonTruncated, "", "the body of %d bytes has no length and does not end with a newline, so it may be cut; have the server send Content-Length or chunks", len(body))
 }
 
-// unframed says whether only the end of the connection ends a body. A compressed
+// unframed reports whether only the end of the connection ends a body. A compressed
 // one has an end of its own, with a checksum.
 func unframed(resp *http.Response) bool {
 	return resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 && encodingOf(resp) == plainly

@@ -26,7 +26,7 @@ const (
 	SchemeGRPCS = "grpcs"
 )
 
-// isGRPC says whether a URL has one of these schemes.
+// isGRPC reports whether a URL has one of these schemes.
 func isGRPC(rawURL string) bool {
 	return strings.HasPrefix(rawURL, SchemeGRPC+"://") || strings.HasPrefix(rawURL, SchemeGRPCS+"://")
 }

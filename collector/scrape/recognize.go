@@ -48,7 +48,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	return true
 }
 
-// misplaced says whether a server that answers says that its page is not there. One
+// misplaced reports whether a server that answers says that its page is not there. One
 // that is not ready may answer with a failure where it is.
 func misplaced(failed error) bool {
 	failure, ok := errors.AsType[*Error](failed)
@@ -122,7 +122,7 @@ func withPath(u *url.URL, path string) string {
 	return page.String()
 }
 
-// answering says whether a server answered at all, be it with a failure.
+// answering reports whether a server answered at all, be it with a failure.
 func answering(failed error) bool {
 	if failed == nil {
 		return true
@@ -134,5 +134,5 @@ func answering(failed error) bool {
 	return false
 }
 
-// pathless says whether the target leaves the path of its page to the engine.
+// pathless reports whether the target leaves the path of its page to the engine.
 func pathless(u *url.URL) bool { return u.Path == "" || u.Path == "/" }

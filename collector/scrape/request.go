@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/prometheus/common/version"
@@ -27,74 +26,36 @@ const (
 	acceptJSON    = "application/json,*/*;q=0.1"
 	acceptStream  = "text/event-stream,application/json;q=0.9,*/*;q=0.1"
 	timeoutHeader = "X-Prometheus-Scrape-Timeout-Seconds"
-	// timeoutStep is what the timeout in the header is rounded to; it is coarse,
-	// so that the headers of two scrapes are the same.
+	// timeoutStep is what the timeout in the header is rounded to, so that the
+	// headers of two scrapes are the same.
 	timeoutStep = 100 * time.Millisecond
-	// maxTemplates bounds what is remembered of targets that are long gone.
-	maxTemplates = 16384
 )
 
-// requests builds the requests of a client. It remembers those for pages, as
-// URL and headers are the same at each scrape. Safe for concurrent use.
-type requests struct {
-	agent string
-
-	mu        sync.Mutex
-	templates map[templateKey]*http.Request
-}
-
-// templateKey names a page request; steps is its timeout in timeoutStep, 0 for
-// none.
-type templateKey struct {
-	url   string
-	steps int64
-}
+// requests builds the requests of a client.
+type requests struct{ agent string }
 
 func newRequests() *requests {
 	agent := "trtllm_exporter/devel"
 	if version.Version != "" {
 		agent = "trtllm_exporter/" + version.Version
 	}
-	return &requests{agent: agent, templates: map[templateKey]*http.Request{}}
+	return &requests{agent: agent}
 }
 
-// page is the request for a page. It shares URL and headers with other
-// requests, so they must not be changed.
+// page returns the request for a page.
 func (r *requests) page(ctx context.Context, rawURL string) (*http.Request, *Error) {
-	key := templateKey{url: rawURL}
-	if deadline, ok := ctx.Deadline(); ok {
-		key.steps = int64(max(0, time.Until(deadline)+timeoutStep-1) / timeoutStep)
-	}
-	r.mu.Lock()
-	template := r.templates[key]
-	r.mu.Unlock()
-	if template == nil {
-		built, failure := r.build(key)
-		if failure != nil {
-			return nil, failure
-		}
-		template = built
-	}
-	return template.WithContext(withScope(ctx)), nil
-}
-
-func (r *requests) build(key templateKey) (*http.Request, *Error) {
-	req, failure := r.base(http.MethodGet, key.url, acceptPage)
+	req, failure := r.base(http.MethodGet, rawURL, acceptPage)
 	if failure != nil {
 		return nil, failure
 	}
 	req.Header.Set("Accept-Encoding", "gzip")
-	if key.steps > 0 {
-		timeout := time.Duration(key.steps) * timeoutStep
-		req.Header.Set(timeoutHeader, strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64))
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout := max(0, time.Until(deadline)+timeoutStep-1) / timeoutStep * timeoutStep
+		if timeout > 0 {
+			req.Header.Set(timeoutHeader, strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64))
+		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.templates) >= maxTemplates {
-		clear(r.templates)
-	}
-	r.templates[key] = req
-	return req, nil
+	return req.WithContext(withScope(ctx)), nil
 }
 
 // question is a request for a small answer, mostly JSON.

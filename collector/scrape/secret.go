@@ -141,7 +141,7 @@ func without(secrets []string, text string) string {
 	return text
 }
 
-// echoes says whether a body repeats a secret that was sent.
+// echoes reports whether a body repeats a secret that was sent.
 func echoes(sent http.Header, open map[string]bool, body []byte) bool {
 	return slices.ContainsFunc(secretsIn(sent, minEchoed, open), func(secret string) bool {
 		return bytes.Contains(body, []byte(secret))

@@ -42,7 +42,7 @@ func (s *Server) Shown() string {
 	return s.shown.text
 }
 
-// Known says whether the kind of the server is known.
+// Known reports whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
 // become takes what was found for the present server; true when it is of another

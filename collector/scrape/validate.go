@@ -134,7 +134,7 @@ func (c *Config) validateToken() error {
 // onOneLine is said of a value of a header that has control characters.
 const onOneLine = "a value has a line break or another control character; write it on one line"
 
-// brokenValue says whether a text cannot be the value of a header.
+// brokenValue reports whether a text cannot be the value of a header.
 func brokenValue(text string) bool { return !httpguts.ValidHeaderFieldValue(text) }
 
 // validateTLS refuses versions that are broken.

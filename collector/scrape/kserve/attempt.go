@@ -32,7 +32,7 @@ func (a *attempt) note(err error) {
 	}
 }
 
-// failing says whether a connection is not there, although it was asked for.
+// failing reports whether a connection is not there, although it was asked for.
 func failing(s connectivity.State) bool {
 	return s == connectivity.Connecting || s == connectivity.TransientFailure
 }

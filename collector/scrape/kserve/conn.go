@@ -252,7 +252,7 @@ func (c *Conn) explain(client *grpc.ClientConn, err error) error {
 	return fmt.Errorf("%w: %s", ErrLost, said.Message())
 }
 
-// broken says whether a call failed with its connection. The server has the
+// broken reports whether a call failed with its connection. The server has the
 // same code for what it refuses itself, and the state of the connection lags
 // behind, so the words of grpc-go decide (internal/transport, picker_wrapper.go).
 func broken(said *status.Status) bool {

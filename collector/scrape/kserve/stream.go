@@ -127,7 +127,7 @@ type stream struct {
 	grpc   grpc.ClientStream
 	reply  protoreflect.MessageDescriptor
 	cancel context.CancelFunc
-	// over says whether the caller has no more time.
+	// over reports whether the caller has no more time.
 	over func() error
 	// free says that the connection is used no more.
 	free func()

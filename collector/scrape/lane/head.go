@@ -64,7 +64,7 @@ func readHead(text []byte) (head, verdict) {
 	return h, plain
 }
 
-// okStatus says whether the first line is that of 200.
+// okStatus reports whether the first line is that of 200.
 func okStatus(line []byte) bool {
 	reason, ok := bytes.CutPrefix(line, []byte(okLine))
 	return ok && (len(reason) == 0 || reason[0] == ' ') && printable(reason)
@@ -131,7 +131,7 @@ func named(text []byte, lower string) bool {
 	return true
 }
 
-// token says whether a text is a name of letters, digits, dashes and underscores.
+// token reports whether a text is a name of letters, digits, dashes and underscores.
 func token(text []byte) bool {
 	for _, c := range text {
 		switch {
@@ -143,7 +143,7 @@ func token(text []byte) bool {
 	return len(text) > 0
 }
 
-// printable says whether a text is of ASCII characters and tabs.
+// printable reports whether a text is of ASCII characters and tabs.
 func printable(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' && c != '\t' || c > '~' {

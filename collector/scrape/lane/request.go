@@ -64,7 +64,7 @@ func (r *request) proceed(b *Batch) verdict {
 	}
 }
 
-// look says whether the answer is there.
+// look reports whether the answer is there.
 func (r *request) look() verdict {
 	if r.head.size == 0 {
 		h, v := readHead(r.buf)
