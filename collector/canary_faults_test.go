@@ -80,17 +80,6 @@ func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
 	require.NotContains(t, c.status(0).StateReason, "canary")
 }
 
-func TestATritonThatAGivenUpStreamMayCrashIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTriton, Streaming: true, EngineVersion: "2.40.0"})
-	s := c.until("the reason", 0, func(map[string]float64) bool {
-		canary := c.status(0).Canary
-		return canary != nil && strings.Contains(canary.Hold, "may crash Triton")
-	})
-	require.Equal(t, map[string]float64{"active": 0}, s)
-	require.Zero(t, c.server(0).Truth().Arrived)
-}
-
 func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
 	t.Parallel()
 	stream := simulate.Spec{Kind: simulate.KindServe, TRTLLMVersion: "1.3.0rc14"}
@@ -130,31 +119,6 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 	c.apply(c.config)
 	s := c.until("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
 	require.Less(t, s["requests_total ok"], before)
-}
-
-func TestTheModelToAsk(t *testing.T) {
-	t.Parallel()
-	two := simulate.Spec{Kind: simulate.KindTriton, Streaming: true}
-	t.Run("is the one that is set", func(t *testing.T) {
-		t.Parallel()
-		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm_bls" }, two)
-		c.well(0, 1)
-		require.Equal(t, "tensorrt_llm_bls", c.status(0).Canary.Model)
-	})
-	t.Run("may be one that takes no text", func(t *testing.T) {
-		t.Parallel()
-		c := fly(t, func(p *config.Pool) { p.Canary.Model = "tensorrt_llm" }, two)
-		c.until("a failure", 0, func(s map[string]float64) bool { return s["requests_total unsupported"] > 0 })
-		require.Zero(t, c.server(0).Truth().Arrived)
-	})
-	t.Run("has to be set where clients may call several", func(t *testing.T) {
-		t.Parallel()
-		c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonCore})
-		s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
-			return len(s) > 0 && strings.Contains(c.status(0).Canary.Hold, "set canary.model")
-		})
-		require.Equal(t, map[string]float64{"active": 0}, s)
-	})
 }
 
 func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T) {
@@ -216,19 +180,4 @@ func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {
 	began := time.Now()
 	require.NoError(t, c.end())
 	require.Less(t, time.Since(began), time.Minute, "a request ends with its target")
-}
-
-func TestAConnectionThatEndsBeforeAnyAnswer(t *testing.T) {
-	t.Parallel()
-	r := worked(t, simulate.Spec{Name: "r0", Kind: simulate.KindTriton, Streaming: true})
-	front := apiInFront(t, r, func(_ http.ResponseWriter, req *http.Request) bool {
-		if strings.HasSuffix(req.URL.Path, "/generate_stream") {
-			panic(http.ErrAbortHandler)
-		}
-		return false
-	})
-	p := pool("p", "r0="+r.MetricsAddr()+"|"+front)
-	withCanary(&p)
-	c := &cage{line: startLine(t, p)}
-	c.until("no answer", 0, func(s map[string]float64) bool { return s["requests_total connect"] > 0 && s["success"] == 0 })
 }

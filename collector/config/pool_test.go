@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
@@ -110,11 +109,6 @@ func TestTheWindowIsHeldToTheSlowestPoolThatComesFirst(t *testing.T) {
 	}
 }
 
-func TestADocumentWithoutPoolsHasOneMistake(t *testing.T) {
-	f := config.DefaultFile
-	require.EqualError(t, f.Validate(), "pools: no pool is given, so nothing would be scraped; add one with pool_id and static_configs")
-}
-
 // TestThePlacesOfReplicasAreTheirOwn has the names under which two targets of the
 // file are one replica.
 func TestThePlacesOfReplicasAreTheirOwn(t *testing.T) {
@@ -149,57 +143,6 @@ func TestThePlacesOfReplicasAreTheirOwn(t *testing.T) {
 	}
 }
 
-func TestAddressesOfTargets(t *testing.T) {
-	for address, want := range map[string]string{
-		"a:1":         "",
-		"a:65535":     "",
-		"[::1]:8002":  "",
-		"a:0":         `"a:0" has the port "0"; use 1 to 65535`,
-		"a:65536":     `"a:65536" has the port "65536"; use 1 to 65535`,
-		"a:http":      `"a:http" has the port "http"; use 1 to 65535`,
-		"a":           `"a" has no port; write it like a:8002`,
-		":80":         `":80" has no host; write it like localhost:80`,
-		"::1":         `"::1" is not host:port; write an IPv6 address like [::1]:8002`,
-		"::1:8002":    `"::1:8002" is not host:port; write an IPv6 address like [::1]:8002`,
-		"http://a:1":  `"http://a:1" has a scheme; write "a:1" and scheme: http`,
-		"a:1/metrics": `"a:1/metrics" has a path; write "a:1" and put the path into metrics_path`,
-		"a:1?b":       `"a:1?b" is not host:port; write it like 10.0.0.1:8002`,
-		"a:1#b":       `"a:1#b" is not host:port; write it like 10.0.0.1:8002`,
-		"a b:1":       `"a b:1" is not host:port; write it like 10.0.0.1:8002`,
-		"me:pw@a:1":   `has a user name or password; write host:port and use basic_auth`,
-	} {
-		f := onePool()
-		f.Pools[0].Discovery.StaticConfigs[0].Targets[0][model.AddressLabel] = model.LabelValue(address)
-		f.Resolve()
-		err := f.Validate()
-		if want == "" {
-			require.NoError(t, err, address)
-			continue
-		}
-		require.EqualError(t, err, "pools[0].static_configs[0].targets[0]: "+want)
-	}
-}
-
-func TestNamesOfPools(t *testing.T) {
-	for name, want := range map[string]string{
-		"ä b-c": "",
-		"":      `is required; give a name that is unique in this file`,
-		"a\xff": `"a\xff" is not valid UTF-8; write it in UTF-8`,
-		"a\tb":  `"a\tb" has control characters, or spaces at its start or end; remove them`,
-		" a":    `" a" has control characters, or spaces at its start or end; remove them`,
-		"a/b":   `"a/b" has a slash, which separates pool and replica; use - instead`,
-	} {
-		f := onePool()
-		f.Pools[0].PoolID = name
-		f.Resolve()
-		if err := f.Validate(); want == "" {
-			require.NoError(t, err, name)
-		} else {
-			require.EqualError(t, err, "pools[0].pool_id: "+want)
-		}
-	}
-}
-
 // TestFilesOfKeysAreReadBeforeTheyAreNeeded has for every way to name a file what
 // may be there.
 func TestFilesOfKeysAreReadBeforeTheyAreNeeded(t *testing.T) {
@@ -228,12 +171,6 @@ func TestANameThatTheOperatorChoosesNamesNoFile(t *testing.T) {
 	}
 	_, err := config.Parse("config.yml", []byte("pools: [ { pool_id: a, static_configs: [ { targets: ['a:1'], labels: { model_file: llama.gguf } } ] } ]"))
 	require.NoError(t, err, "a label")
-}
-
-func TestNegativeTimesOfAPool(t *testing.T) {
-	f := onePool()
-	f.Pools[0].ScrapeInterval, f.Pools[0].ScrapeTimeout = -1, model.Duration(-time.Second)
-	require.EqualError(t, f.Pools[0].Validate(), "scrape_interval: must be longer than 0; leave it out to use the global one\nscrape_timeout: must be longer than 0; leave it out to use the global one")
 }
 
 func TestAnEngineDirStartsAtTheFolderOfTheDocument(t *testing.T) {

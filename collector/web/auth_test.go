@@ -1,20 +1,10 @@
 package web_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,28 +66,6 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	}
 }
 
-func TestTLSRefusesOldVersions(t *testing.T) {
-	cert, key, pool := certificate(t)
-	opts := threeReplicas(t).options()
-	opts.WebConfigFile = webConfig(t, "tls_server_config:\n  cert_file: "+cert+"\n  key_file: "+key+"\n")
-	s, err := web.New(t.Context(), opts)
-	require.NoError(t, err)
-	run(t, s)
-	secure := func(config *tls.Config) *http.Client {
-		transport := &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}
-		return &http.Client{Transport: transport}
-	}
-
-	response, err := secure(&tls.Config{RootCAs: pool}).Get("https://" + s.Addr() + "/sd")
-	require.NoError(t, err)
-	require.Contains(t, read(t, response.Body), `"__scheme__": "https"`)
-	require.NoError(t, response.Body.Close())
-
-	dialer := tls.Dialer{Config: &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}}
-	_, err = dialer.DialContext(t.Context(), "tcp", s.Addr())
-	require.ErrorContains(t, err, "protocol version")
-}
-
 func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown key":     "tls_config: {}\n",
@@ -116,30 +84,4 @@ func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
-}
-
-// certificate makes a certificate for 127.0.0.1 that signs itself.
-func certificate(t *testing.T) (certFile, keyFile string, pool *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "exporter"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	parsed, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	pool = x509.NewCertPool()
-	pool.AddCert(parsed)
-	return certFile, keyFile, pool
 }
