@@ -11,7 +11,7 @@ import (
 )
 
 // Check says what keeps the pools of a configuration from running, all of it:
-// certificates that are none, sources that cannot be built. It asks nobody.
+// invalid certificates, sources that cannot be built. It asks nobody.
 func Check(cfg *config.File) error {
 	var errs []error
 	if _, err := shardOf(cfg.Sharding); err != nil {

@@ -9,42 +9,39 @@ import (
 // Series that several exporters serve count once, and labels of versions are
 // left out, so that an upgrade does not break a line: hence max by first.
 
-// each is a family of a model, by replica.
-func each(name string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s{%s})", name, ofModel)
+// highest is the highest of a family by labels, of the series that are selected.
+func highest(by, name, selector string, matchers ...string) string {
+	return fmt.Sprintf("max by (%s) (%s{%s})", by, name, with(selector, matchers))
 }
 
-// ofModels is a family of a model with a matcher more.
-func ofModels(name string) func(matcher string) string {
-	return func(matcher string) string { return fmt.Sprintf("%s{%s}", name, with(ofModel, []string{matcher})) }
-}
+// each is a family of a model, by replica.
+func each(name string) string { return highest("pool_id, replica_id, model_id", name, ofModel) }
 
 // eachEntry is a family of a model that clients call, of which a deployment may
 // have several.
 func eachEntry(name string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id, model_id, model, version) (%s{%s})", name, ofModel)
+	return highest("pool_id, replica_id, model_id, model, version", name, ofModel)
 }
 
-// eachReplica is a family of a replica.
+// eachReplica is a family of a replica, eachTarget a gauge that the exporter says of one.
 func eachReplica(name string, matchers ...string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id) (%s{%s})", name, with(ofReplica, matchers))
+	return highest("pool_id, replica_id", name, ofReplica, matchers...)
 }
+func eachTarget(name string) string { return highest("pool_id, replica_id", name, ofTarget) }
 
-// ofReplicas is a family of a replica with a matcher more.
+// ofModels is a family of a model with a matcher more, ofReplicas one of a replica.
+func ofModels(name string) func(matcher string) string {
+	return func(matcher string) string { return fmt.Sprintf("%s{%s}", name, with(ofModel, []string{matcher})) }
+}
 func ofReplicas(name string, matchers ...string) func(matcher string) string {
 	return func(matcher string) string {
 		return fmt.Sprintf("%s{%s}", name, with(ofReplica, append(matchers, matcher)))
 	}
 }
 
-// eachTarget is a gauge that the exporter says of a target.
-func eachTarget(name string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id) (%s{%s})", name, ofTarget)
-}
-
 // eachRate is the rate of a counter of a model, by replica.
 func eachRate(name string) string {
-	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (rate(%s{%s}[$__rate_interval]))", name, ofModel)
+	return fmt.Sprintf("max by (pool_id, replica_id, model_id) (%s)", rate(name))
 }
 
 // rateBy is the sum over replicas of a counter's rate, by labels.

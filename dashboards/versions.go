@@ -40,7 +40,7 @@ func signed(p *Panel) { p.FieldConfig.Defaults.Min = nil }
 
 // versions is whether replicas are what they should be, and the same.
 func versions() Dashboard {
-	info := func(by, name, selector string) string { return fmt.Sprintf("max by (%s) (%s{%s})", by, name, selector) }
+	info := func(by, name, selector string) string { return highest(by, name, selector) }
 	none := Outcome{Text: "no", Color: "red"}
 	return Dashboard{
 		Heading:    Heading{UID: "trtllm-versions", Title: "LLM servers / Versions & determinism", Description: "Which versions and configs run, where replicas of a pool differ, and which conditions of equal answers hold."},

@@ -74,7 +74,7 @@ func (r Rules) ValidateSeries() error {
 	return errors.Join(errs...)
 }
 
-// writes says whether a rule of this kind sets its target_label.
+// writes reports whether a rule of this kind sets its target_label.
 func writes(a prometheus.Action) bool {
 	switch a {
 	case prometheus.Replace, prometheus.HashMod, prometheus.Lowercase, prometheus.Uppercase:

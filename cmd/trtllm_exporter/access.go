@@ -46,10 +46,10 @@ func (f *accessFlags) declare(cmd *kingpin.CmdClause) {
 	cmd.Flag("tls.insecure", "Do not verify the server's certificate.").BoolVar(&f.insecure)
 }
 
-// given says whether any of the flags is set.
+// given reports whether any of the flags is set.
 func (f *accessFlags) given() bool { return *f != accessFlags{} }
 
-// tls says whether a flag is of use over TLS only.
+// tls reports whether a flag is of use over TLS only.
 func (f *accessFlags) tls() bool {
 	return f.ca != "" || f.cert != "" || f.serverName != "" || f.insecure
 }

@@ -47,7 +47,7 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without TLS; not served unless given.").
 		PlaceHolder("HOST:PORT").StringVar(&f.health)
 	answers := []string{string(web.UnjudgedServer), string(web.UnjudgedReady), string(web.UnjudgedUnready)}
-	cmd.Flag("probe.unjudged", "What a readiness probe answers of a replica of which the exporter knows too little: what the server says when it is asked then, ready, or unready.").
+	cmd.Flag("probe.unjudged", "Readiness answer for replicas that are not judged yet: what the server says when it is asked then, ready, or unready.").
 		Default(answers[0]).EnumVar(&f.unjudged, answers...)
 	cmd.Flag("probe.canary", "A readiness probe fails while the canary of the replica fails; --no-probe.canary to leave that to alerts.").
 		Default("true").BoolVar(&f.canary)

@@ -73,7 +73,7 @@ func (s *story) tell(ctx context.Context) {
 		wait(ctx, holdTime)
 		f.end(r)
 		if s.until(ctx, r, func(now *target.Status) bool { return now.Severity == string(assess.OK) && !s.tooMany(ctx, f, r) }) {
-			s.say("%s is well again.", r.Name())
+			s.say("%s recovered.", r.Name())
 		}
 		wait(ctx, restTime)
 	}
@@ -134,7 +134,7 @@ func (s *story) until(ctx context.Context, r *simulate.Replica, wanted func(*tar
 	return false
 }
 
-// tooMany says whether a replica that gets too many requests lets them wait.
+// tooMany reports whether a replica that gets too many requests lets them wait.
 func (s *story) tooMany(ctx context.Context, f *fault, r *simulate.Replica) bool {
 	return f.waits && s.waiting(ctx, r) >= manyWait
 }

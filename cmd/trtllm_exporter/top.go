@@ -65,7 +65,7 @@ func (f *topFlags) check() error {
 	return f.access.check()
 }
 
-// direct says whether servers are asked and no exporter.
+// direct reports whether servers are asked and no exporter.
 func (f *topFlags) direct() bool { return len(f.targets) > 0 || f.file != "" }
 
 // run shows the fleet of an exporter; where servers are named that is one of our

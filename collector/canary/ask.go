@@ -144,7 +144,7 @@ func (a *attempt) unanswered(ctx context.Context, err error) *failure {
 	return &failure{Connect, err.Error()}
 }
 
-// isShort says whether the exporter had no connection for a request.
+// isShort reports whether the exporter had no connection for a request.
 func isShort(err error) bool {
 	own, ok := errors.AsType[interface {
 		error

@@ -146,7 +146,7 @@ func (r *Record) Depart(d Departure) {
 	}
 }
 
-// rests says whether no check is under way; one that no page brought further for
+// rests reports whether no check is under way; one that no page brought further for
 // long is given up.
 func (c *cancels) rests() bool {
 	if c.phase != resting && c.phase != asked && time.Now().After(c.until) {

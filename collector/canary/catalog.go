@@ -128,7 +128,7 @@ func (f family) graded(grade derive.Grade) family {
 	return f
 }
 
-// resultFamilies say whether canary requests succeed.
+// resultFamilies are about whether canary requests succeed.
 func resultFamilies() []family {
 	return []family{
 		{
@@ -205,7 +205,7 @@ func outputFamilies() []family {
 	}
 }
 
-// cancelFamilies say whether the server stops when a client leaves.
+// cancelFamilies are about whether the server stops when a client leaves.
 func cancelFamilies() []family {
 	return []family{
 		entry("canary_cancel_success", whileActive,

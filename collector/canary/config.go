@@ -30,7 +30,7 @@ const (
 	mostCancelTokens  = 16384
 )
 
-// Config says whether and how the replicas of a pool get requests of the canary.
+// Config holds whether and how the replicas of a pool get requests of the canary.
 type Config struct {
 	// Enabled turns the canary on; nothing is sent without it.
 	Enabled bool `yaml:"enabled"`
@@ -107,15 +107,14 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 // Validate says which keys are wrong and what they may be.
 func (c *Config) Validate() error {
 	var errs []error
-	if time.Duration(c.Interval) < shortestInterval {
-		errs = append(errs, fmt.Errorf("interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(shortestInterval)))
+	when := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if c.Timeout <= 0 {
-		errs = append(errs, fmt.Errorf("timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout))
-	}
-	if c.Timeout > c.Interval {
-		errs = append(errs, fmt.Errorf("timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval))
-	}
+	when(time.Duration(c.Interval) < shortestInterval, "interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(shortestInterval))
+	when(c.Timeout <= 0, "timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout)
+	when(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval)
 	for _, t := range []struct {
 		key             string
 		value, standard model.Duration
@@ -124,42 +123,20 @@ func (c *Config) Validate() error {
 		{"gap_timeout", c.GapTimeout, DefaultConfig.GapTimeout},
 		{"end_timeout", c.EndTimeout, DefaultConfig.EndTimeout},
 	} {
-		if t.value <= 0 {
-			errs = append(errs, fmt.Errorf("%s: must be longer than 0; the default is %s", t.key, t.standard))
-		}
-		if t.value > c.Timeout && c.Timeout > 0 {
-			errs = append(errs, fmt.Errorf("%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", t.key, t.value, c.Timeout))
-		}
+		when(t.value <= 0, "%s: must be longer than 0; the default is %s", t.key, t.standard)
+		when(t.value > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", t.key, t.value, c.Timeout)
 	}
-	return errors.Join(append(errs, c.validateRequest())...)
-}
-
-// validateRequest says what is wrong with what would be asked.
-func (c *Config) validateRequest() error {
-	var errs []error
-	if strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model {
-		errs = append(errs, fmt.Errorf("model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model))
-	}
-	switch {
-	case strings.TrimSpace(c.Prompt) == "":
-		errs = append(errs, errors.New("prompt: is empty; leave it out to use the default, or give a text"))
-	case !utf8.ValidString(c.Prompt):
-		errs = append(errs, errors.New("prompt: is not valid UTF-8; write it in UTF-8"))
-	case len(c.Prompt) > longestPrompt:
-		errs = append(errs, fmt.Errorf("prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), longestPrompt))
-	}
-	if c.MaxTokens < 1 || c.MaxTokens > mostTokens {
-		errs = append(errs, fmt.Errorf("max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, mostTokens, DefaultConfig.MaxTokens))
-	}
+	when(strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model,
+		"model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model)
+	blank, readable := strings.TrimSpace(c.Prompt) == "", utf8.ValidString(c.Prompt)
+	when(blank, "prompt: is empty; leave it out to use the default, or give a text")
+	when(!readable, "prompt: is not valid UTF-8; write it in UTF-8")
+	when(!blank && readable && len(c.Prompt) > longestPrompt, "prompt: has %d bytes, more than the canary should cost; use %d or fewer", len(c.Prompt), longestPrompt)
+	when(c.MaxTokens < 1 || c.MaxTokens > mostTokens, "max_tokens: %d is outside 1 to %d; the default is %d", c.MaxTokens, mostTokens, DefaultConfig.MaxTokens)
 	// Two waits, for it to be seen and to be gone, and the requests before and after.
-	if longest := c.Interval / 4; c.CancelWithin < 0 || c.CancelWithin > longest {
-		errs = append(errs, fmt.Errorf("cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, longest))
-	}
-	if c.CancelTokens < leastCancelTokens || c.CancelTokens > mostCancelTokens {
-		errs = append(errs, fmt.Errorf("cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, leastCancelTokens, mostCancelTokens, DefaultConfig.CancelTokens))
-	}
-	if c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions {
-		errs = append(errs, fmt.Errorf("endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions))
-	}
+	longest := c.Interval / 4
+	when(c.CancelWithin < 0 || c.CancelWithin > longest, "cancel_within: %s is outside 0 to %s, a fourth of interval; lower it or raise the interval", c.CancelWithin, longest)
+	when(c.CancelTokens < leastCancelTokens || c.CancelTokens > mostCancelTokens, "cancel_tokens: %d is outside %d to %d; the default is %d", c.CancelTokens, leastCancelTokens, mostCancelTokens, DefaultConfig.CancelTokens)
+	when(c.Endpoint != EndpointChat && c.Endpoint != EndpointCompletions, "endpoint: %q is unknown; use %s or %s", c.Endpoint, EndpointChat, EndpointCompletions)
 	return errors.Join(errs...)
 }

@@ -46,7 +46,7 @@ func (h *heard) text(text string, now time.Time) {
 	h.last, h.moved = now, true
 }
 
-// all says whether everything came that was asked for, so that only the end is
+// all reports whether everything came that was asked for, so that only the end is
 // missing.
 func (h *heard) all(tokens int) bool {
 	return h.finished || h.frames >= tokens || h.usage >= tokens

@@ -74,7 +74,7 @@ func (a *attempt) hear(text []byte, name string, now time.Time) *failure {
 	return nil
 }
 
-// failed says whether a frame is an error.
+// failed reports whether a frame is an error.
 func (c *chunk) failed() bool {
 	return c.Object == "error" || said(c.Error) || len(c.Choices) == 0 && said(c.Detail)
 }

@@ -102,7 +102,7 @@ func (a *attempt) ended(ctx context.Context, err error, now time.Time) *failure 
 	return a.judge()
 }
 
-// judge says whether a stream that ended as it should is a good one.
+// judge returns what is wrong with a stream that ended as it should; nil for a good one.
 func (a *attempt) judge() *failure {
 	if a.heard.frames == 0 {
 		return &failure{Empty, "the stream ended without any text; if the model ends at once, set another prompt"}

@@ -128,7 +128,7 @@ func (c *checker) decode(n *yaml.Node, t reflect.Type, path string) bool {
 	return false
 }
 
-// isWhole says whether a type holds whole numbers, which the decoder would
+// isWhole reports whether a type holds whole numbers, which the decoder would
 // cut out of fractions.
 func isWhole(t reflect.Type) bool {
 	return t.Kind() >= reflect.Int && t.Kind() <= reflect.Uint64 && !decodesItself(t) && !isText(t)

@@ -52,7 +52,7 @@ func (k *keySet) collect(t reflect.Type) {
 	}
 }
 
-// hasKeys says whether a struct is written as a mapping with fixed keys; those
+// hasKeys reports whether a struct is written as a mapping with fixed keys; those
 // without a yaml tag read text on their own.
 func hasKeys(t reflect.Type) bool {
 	for f := range t.Fields() {
@@ -93,7 +93,7 @@ func decodesItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[unmarshaler]())
 }
 
-// isText says whether a type reads one text although its kind is a list.
+// isText reports whether a type reads one text although its kind is a list.
 func isText(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }

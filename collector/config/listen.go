@@ -34,7 +34,7 @@ func (f *File) CheckListen(addr string) error {
 	return errors.Join(errs...)
 }
 
-// sameHost says whether a listener on host listen gets what is sent to host target.
+// sameHost reports whether a listener on host listen gets what is sent to host target.
 func sameHost(listen, target string) bool {
 	listenIP, targetIP := net.ParseIP(listen), net.ParseIP(target)
 	everywhere := listen == "" || (listenIP != nil && listenIP.IsUnspecified())
@@ -51,13 +51,13 @@ func sameHost(listen, target string) bool {
 	return strings.EqualFold(listen, target)
 }
 
-// isOwnName says whether a host is the name of this machine.
+// isOwnName reports whether a host is the name of this machine.
 func isOwnName(host string) bool {
 	own, err := os.Hostname()
 	return err == nil && strings.EqualFold(own, host)
 }
 
-// isOwnAddress says whether an address belongs to an interface of this machine.
+// isOwnAddress reports whether an address belongs to an interface of this machine.
 func isOwnAddress(ip net.IP) bool {
 	addrs, err := net.InterfaceAddrs()
 	if err != nil || ip == nil {

@@ -54,7 +54,7 @@ func (c *checker) field(key *yaml.Node, keys *keySet, set map[string]int, path s
 	return keys.rest
 }
 
-// twice says whether a mapping already has a key; set holds the lines of its keys.
+// twice reports whether a mapping already has a key; set holds the lines of its keys.
 func (c *checker) twice(key *yaml.Node, set map[string]int, path string) bool {
 	line, twice := set[key.Value]
 	if twice {

@@ -50,7 +50,7 @@ type Pool struct {
 	// IterationStats reads trtllm-serve's iteration statistics, which takes them
 	// away from every other reader.
 	IterationStats bool `yaml:"iteration_stats,omitempty"`
-	// Canary says whether and how the canary asks the replicas.
+	// Canary reports whether and how the canary asks the replicas.
 	Canary canary.Config `yaml:"canary"`
 
 	// Discovery holds the sources of targets: static_configs and the like.

@@ -166,7 +166,7 @@ func (c *Pool) validateCanary() error {
 	return nil
 }
 
-// hasGRPC says whether servers of a kind have a gRPC API.
+// hasGRPC reports whether servers of a kind have a gRPC API.
 func hasGRPC(kind string) bool {
 	e, ok := engine.Of(kind)
 	if ok {
@@ -175,7 +175,7 @@ func hasGRPC(kind string) bool {
 	return ok
 }
 
-// hasIterations says whether servers of a kind have iteration statistics.
+// hasIterations reports whether servers of a kind have iteration statistics.
 func hasIterations(kind string) bool {
 	e, ok := engine.Of(kind)
 	return ok && e.Iterations() != nil

@@ -75,11 +75,11 @@ func isSecretName(name string) bool {
 // wholeMatch is the replacement of a rule that sets none: it holds no secret.
 const wholeMatch = "$1"
 
-// isParam says whether a label of a target is a parameter of its address, which is
+// isParam reports whether a label of a target is a parameter of its address, which is
 // hidden as the query of any other is.
 func isParam(label string) bool { return strings.HasPrefix(label, model.ParamLabelPrefix) }
 
-// setsParam says whether a rule of relabeling sets such a label.
+// setsParam reports whether a rule of relabeling sets such a label.
 func setsParam(rule *yaml.Node) bool {
 	for i := 0; i+1 < len(rule.Content); i += 2 {
 		if rule.Content[i].Value == "target_label" {

@@ -53,7 +53,7 @@ func filesOf(n *yaml.Node, path, key string) error {
 	return errors.Join(errs...)
 }
 
-// isChosen says whether the names in the mapping of a key are the operator's own: one
+// isChosen reports whether the names in the mapping of a key are the operator's own: one
 // that ends as the keys of files do says nothing of its value.
 func isChosen(key string) bool {
 	return slices.Contains([]string{"labels", "model_ids", "endpoint_params", "claims", "proxy_connect_header"}, key)

@@ -34,7 +34,7 @@ func causeOf(s *target.Status) cause {
 	return c
 }
 
-// mayBeAnotherProtocol says whether another protocol than the one that was spoken
+// mayBeAnotherProtocol reports whether another protocol than the one that was spoken
 // may explain the failure.
 func (c *cause) mayBeAnotherProtocol() bool {
 	switch c.reason { //nolint:exhaustive // The others say what answers.
@@ -47,7 +47,7 @@ func (c *cause) mayBeAnotherProtocol() bool {
 	return false
 }
 
-// nobodyAnswers says whether other ports of the host cannot be tried either.
+// nobodyAnswers reports whether other ports of the host cannot be tried either.
 func (c *cause) nobodyAnswers() bool {
 	return c.reason == scrape.ReasonDNS || c.reason == scrape.ReasonResource || c.class == scrape.ClassDenied ||
 		c.reason == scrape.ReasonSelfScrape

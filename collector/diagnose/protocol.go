@@ -57,7 +57,7 @@ func (d *Doctor) speaks(ctx context.Context, at *url.URL, c *cause) protocol {
 	return silent
 }
 
-// isSettings says whether bytes begin with the SETTINGS frame of an HTTP/2 server.
+// isSettings reports whether bytes begin with the SETTINGS frame of an HTTP/2 server.
 func isSettings(b []byte) bool {
 	return len(b) >= 9 && b[0] == 0 && b[1] == 0 && b[3] == 4 && b[5]|b[6]|b[7]|b[8] == 0
 }
@@ -78,7 +78,7 @@ func (d *Doctor) exchange(ctx context.Context, host, text string) (first []byte,
 	return buf[:n], true
 }
 
-// handshakes says whether a port speaks TLS. Nothing is sent over it, so that
+// handshakes reports whether a port speaks TLS. Nothing is sent over it, so that
 // nobody has to be trusted.
 func (d *Doctor) handshakes(ctx context.Context, host string) bool {
 	conn, ok := d.dial(ctx, host)

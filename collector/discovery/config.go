@@ -77,7 +77,7 @@ func appendBlocks[T any, P interface {
 	return all
 }
 
-// Empty says whether there is no source of targets at all.
+// Empty reports whether there is no source of targets at all.
 func (c *Config) Empty() bool { return c.Sources() == 0 }
 
 // Sources is how many sources of targets there are; all static ones are one.
@@ -89,7 +89,7 @@ func (c *Config) Sources() int {
 	return n
 }
 
-// Equal says whether two configurations find the same targets in the same way,
+// Equal reports whether two configurations find the same targets in the same way,
 // so that discovery can go on over a reload with all that it knows.
 func (c *Config) Equal(other *Config) bool { return reflect.DeepEqual(c, other) }
 

@@ -13,7 +13,7 @@ import (
 // registers itself there; in others the block refuses to be read.
 type Kubernetes struct {
 	config promdiscovery.Config
-	// inCluster says whether the block asks the cluster that the exporter runs in.
+	// inCluster reports whether the block asks the cluster that the exporter runs in.
 	inCluster bool
 }
 

@@ -19,7 +19,7 @@ type merged struct {
 	newest []map[string]*targetgroup.Group
 }
 
-// apply notes what a source sent and says whether that is news. The first
+// apply notes what a source sent and reports whether that is news. The first
 // answer always is, even with no target in it.
 func (m *merged) apply(c change) (news bool) {
 	known := m.newest[c.source]

@@ -155,6 +155,6 @@ func (r *Replica) announceCanary(before *canary.Summary) {
 	case now.Result != canary.OK && (good || before.Last.Result != now.Result):
 		r.log.Warn("Canary fails", "model", model, "result", string(now.Result), "reason", now.Reason)
 	case now.Result == canary.OK && !good:
-		r.log.Info("Canary is well again", "model", model)
+		r.log.Info("Canary recovered", "model", model)
 	}
 }

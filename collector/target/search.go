@@ -49,7 +49,7 @@ type Drop struct {
 	Rule    string `json:"rule"`
 }
 
-// Failing says whether the last thing that is known of the source is an error.
+// Failing reports whether the last thing that is known of the source is an error.
 // What it found in spite of one comes right after it.
 func (s *Source) Failing() bool {
 	return !s.LastErrorAt.IsZero() && s.LastErrorAt.Add(time.Second).After(s.LastSuccess)

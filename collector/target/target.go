@@ -41,7 +41,7 @@ type Target struct {
 // Auto leaves the kind of a server to detection.
 const Auto = "auto"
 
-// Auto says whether the kind of the target's server is to be found out.
+// Auto reports whether the kind of the target's server is to be found out.
 func (t *Target) Auto() bool { return t.Engine == Auto }
 
 // Key names the target among all targets of the exporter: "pool_id/replica_id".
@@ -143,7 +143,7 @@ type Verdict struct {
 	Unread bool `json:"-"`
 }
 
-// News says whether a status is other than the one before it in more than numbers
+// News reports whether a status is other than the one before it in more than numbers
 // and times, or that of another failure.
 func (s *Status) News(before *Status) bool {
 	return s.LastError != "" || s.Health != before.Health ||
@@ -172,7 +172,7 @@ type Canary struct {
 	Output string `json:"-"`
 }
 
-// equal says whether both show the same.
+// equal reports whether both show the same.
 func (c *Canary) equal(o *Canary) bool {
 	return c == o || c != nil && o != nil && *c == *o
 }

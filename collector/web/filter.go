@@ -24,7 +24,7 @@ func readFilter(values url.Values) filter {
 	return f
 }
 
-// Active says whether less than the whole fleet is asked for.
+// Active reports whether less than the whole fleet is asked for.
 func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" }
 
 // take is what the filter takes of all replicas.

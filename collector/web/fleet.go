@@ -43,7 +43,7 @@ type fleetView struct {
 	Filter       filter
 	// Total is the whole fleet, Found what the filter takes of it.
 	Total, Found int
-	// Searchable says whether there are enough replicas for a search.
+	// Searchable reports whether there are enough replicas for a search.
 	Searchable bool
 	Pools      []*poolView
 	// Rest are pools of which only the sums are shown.

@@ -21,7 +21,7 @@ func (*Server) serveHealthy(w http.ResponseWriter, _ *http.Request) {
 	say(w, http.StatusOK, "Healthy.")
 }
 
-// serveReady says whether /metrics is complete enough to be read.
+// serveReady reports whether /metrics is complete enough to be read.
 func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	switch {
 	case s.draining.Load():
@@ -37,7 +37,7 @@ func (s *Server) serveReady(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// ready says whether every target was tried once, but for those that are
+// ready reports whether every target was tried once, but for those that are
 // silent and never scraped. It stays true from then on:
 // a target that comes later must not take the page of all others away.
 func (s *Server) ready() bool {

@@ -36,7 +36,7 @@ type Options struct {
 	Probes
 	// Searches say what discovery found of every pool.
 	Searches func() []target.Search
-	// Ready says whether the targets are known; the server sees by itself
+	// Ready reports whether the targets are known; the server sees by itself
 	// whether each of them was tried once.
 	Ready  func() bool
 	Logger *slog.Logger

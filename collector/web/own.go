@@ -56,7 +56,7 @@ func (o *ownPage) block(wanted []string) *exposition.Block {
 	return b
 }
 
-// concerns says whether own families, or samples of them, may be among the wanted.
+// concerns reports whether own families, or samples of them, may be among the wanted.
 func (o *ownPage) concerns(wanted []string) bool {
 	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(name string) bool {
 		return slices.ContainsFunc(o.names, func(own string) bool {

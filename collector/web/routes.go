@@ -116,7 +116,7 @@ func (s *Server) finish(w *answer, r *http.Request, path string) {
 	}
 }
 
-// isAbort says whether a panic is the wanted end of a cut answer.
+// isAbort reports whether a panic is the wanted end of a cut answer.
 func isAbort(bug any) bool {
 	err, ok := bug.(error)
 	return ok && errors.Is(err, http.ErrAbortHandler)

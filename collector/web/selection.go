@@ -40,10 +40,10 @@ func (q *query) key() string {
 	return fmt.Sprintf("%q", [][]string{q.targets, q.pools, q.names})
 }
 
-// whole says whether every replica is asked for.
+// whole reports whether every replica is asked for.
 func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
-// own says whether the exporter's own series are asked for. A page of one
+// own reports whether the exporter's own series are asked for. A page of one
 // replica or pool leaves them out, for they would be on every such page.
 func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }
 

@@ -45,7 +45,7 @@ func (sh *sheet) plan(s *selection) {
 	sh.layout = s.merger.Layout(sh.blocks)
 }
 
-// conflictsChanged notes the conflicts of a page and says whether they are
+// conflictsChanged notes the conflicts of a page and reports whether they are
 // other than those of the page before.
 func (p *pages) conflictsChanged(now exposition.MergeStats) bool {
 	p.mu.Lock()

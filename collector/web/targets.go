@@ -172,7 +172,7 @@ func (r *replica) VersionSource() string {
 	return strings.ReplaceAll(known(r.Status.VersionSource), "_", " ")
 }
 
-// EngineSource says whether the kind was configured or found out.
+// EngineSource reports whether the kind was configured or found out.
 func (r *replica) EngineSource() string {
 	detected := known(r.Status.DetectedEngine)
 	switch {

@@ -217,7 +217,7 @@ func (m *model) arrange() {
 	}
 }
 
-// grouped says whether rows are under their pools.
+// grouped reports whether rows are under their pools.
 func (m *model) grouped() bool { return m.choice.order() == worstFirst }
 
 // place is the number of the row under the cursor.

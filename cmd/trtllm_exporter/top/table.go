@@ -110,7 +110,7 @@ func compare(a, b *float64) int {
 	return cmp.Compare(*cmp.Or(b, &least), *cmp.Or(a, &least))
 }
 
-// contains says whether a word in lower case is in what is known of a replica.
+// contains reports whether a word in lower case is in what is known of a replica.
 func contains(r *web.Replica, word string) bool {
 	for _, text := range []string{key(r), r.PoolID + " / " + r.ReplicaID, r.Word, r.State, r.Severity, r.Reason, r.Engine, r.Version, r.TRTLLM} {
 		if strings.Contains(strings.ToLower(text), word) {
