@@ -49,7 +49,10 @@ type Options struct {
 // safe for concurrent use.
 type Deriver struct {
 	opts Options
-	shaped
+	// read is what was read of the page that the program was made for, ranks what was
+	// known of its ranks.
+	read    *engine.Page
+	ranks   engine.Ranks
 	program *program
 	window  *Window
 	// out are the series with the target's labels, gpus those of its page.
@@ -64,13 +67,6 @@ type Deriver struct {
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
-}
-
-// shaped is what the program was made for: what was read of the page, and what was
-// known of its ranks.
-type shaped struct {
-	read  *engine.Page
-	ranks engine.Ranks
 }
 
 // failures are what failed since a request succeeded: on how many pages, and how many.
@@ -97,7 +93,7 @@ func NewDeriver(opts Options) *Deriver {
 // Identify changes what the series carry; the window is kept.
 func (d *Deriver) Identify(identity Identity) {
 	d.opts.Identity = identity
-	d.shaped = shaped{}
+	d.read, d.ranks = nil, 0
 }
 
 // Stats counts what interrupted the target's windows so far, this one and those
@@ -123,7 +119,7 @@ func (d *Deriver) Objectives() []target.Check {
 // pages of its shape. The moment of its scrape is given as the time since any
 // fixed moment, by the monotonic clock.
 func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.Page) {
-	if (shaped{read, read.Ranks()}) != d.shaped {
+	if read != d.read || read.Ranks() != d.ranks {
 		d.compile(read, page)
 	}
 	d.program.values(page, d.row, &d.now, &d.window.stats)
@@ -175,7 +171,7 @@ func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
 // that the program before has too keep their values.
 func (d *Deriver) begin(before *program, gpus []string, read *engine.Page, left int) {
 	window := d.window
-	d.shaped = shaped{read, read.Ranks()}
+	d.read, d.ranks = read, read.Ranks()
 	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
 	if window != nil {
 		d.window.adopt(window, d.program.from(before, d.gpus, gpus))

@@ -239,33 +239,6 @@ func TestWaysOutForVLLM(t *testing.T) {
 	require.Equal(t, "true, the API answers; it says ready for up to 301 s while the engine hangs, which the page shows", capability(t, engine.VLLM, engine.CanHealth, early))
 }
 
-// TestReasonsAreTrueOfTheVLLMAtHand holds what is said of capabilities against pages
-// of each frontend, as they begin and after requests.
-func TestReasonsAreTrueOfTheVLLMAtHand(t *testing.T) {
-	const fresh, left = "not on the page yet; families come with the first request", "e2e_request_latency_seconds, with requests of clients that left"
-	for _, c := range []struct{ page, name, want string }{
-		{"real-vllm-rust-0.32.0-idle.om", engine.CanTPOT, "false, " + fresh},
-		{"real-vllm-rust-0.32.0-idle.om", engine.CanConfig, "false, the frontend in Rust does not expose cache_config_info"},
-		{"real-vllm-rust-0.32.0-idle.om", engine.CanQueue, "true, num_requests_waiting"},
-		{"real-vllm-rust-0.32.0-after-errors.om", engine.CanE2E, "true, " + left},
-		{
-			"real-vllm-rust-0.32.0-after-errors.om", engine.CanOutcomes,
-			"true, requests that finished, and answers by HTTP status; clients that left are among those that finished, by their reason; errors inside a stream are not counted",
-		},
-		{"real-vllm-0.32.0-after-errors.prom", engine.CanE2E, "true, e2e_request_latency_seconds, without requests of clients that left"},
-		{"real-vllm-0.32.0-dp2-before-any-request.prom", engine.CanRunning, "false, no engine has reported yet: with several API processes gauges come with the first request"},
-		{"real-vllm-0.12.0-idle.prom", engine.CanKVReuse, "true, prompt tokens that were found in the prefix cache"},
-		{
-			"real-vllm-0.32.0-disable-log-stats.prom", engine.CanTTFT,
-			"false, the server was started with --disable-log-stats: the page has no series of the engine [start vLLM without --disable-log-stats]",
-		},
-	} {
-		body, err := os.ReadFile(samples(t, c.page)[0])
-		require.NoError(t, err)
-		require.Equal(t, c.want, capability(t, engine.VLLM, c.name, &engine.Known{Page: readPage(t, engine.VLLM, body)}), "%s of %s", c.name, c.page)
-	}
-}
-
 func TestAVLLMInRustWithoutItsStatisticsSaysSo(t *testing.T) {
 	page := readPage(t, engine.VLLM, []byte(`vllm:generation_tokens_total{engine="0",model_name="m"} 7
 vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1
