@@ -64,8 +64,8 @@ type Fetcher struct {
 	// is that failed before.
 	Patience time.Duration
 
-	// stranger is true when the server was looked for and is of no known kind.
-	stranger bool
+	// unrecognized is true when the server was looked for and is of no known kind.
+	unrecognized bool
 }
 
 // Fetch takes the page from the answer that came over a lane, if there is one, whose
@@ -102,9 +102,9 @@ func (f *Fetcher) ask(ctx context.Context) (Page, error) {
 		page.Release()
 		page, err = f.scrape(ctx, f.Server.URL)
 	}
-	f.recognise(ctx, page.Body, err)
-	if f.stranger {
-		err = f.unrecognised(ctx, page.Body, err)
+	f.recognize(ctx, page.Body, err)
+	if f.unrecognized {
+		err = f.explain(ctx, page.Body, err)
 	}
 	return page, err
 }
@@ -143,18 +143,18 @@ func (f *Fetcher) locate(ctx context.Context) error {
 	}
 	f.Server.asked = time.Now()
 	found := engine.Detect(ctx, f.Scraper, bare(u))
-	if f.stranger = found.Kind == engine.Unknown; f.stranger {
+	if f.unrecognized = found.Kind == engine.Unknown; f.unrecognized {
 		found.Path = engine.None().MetricsPath()
 	}
-	f.Server.become(found)
+	f.Server.setKind(found)
 	f.Server.URL = withPath(u, found.Path)
 	return nil
 }
 
-// unrecognised says why there is no page of a stranger: it has none, or none with
+// explain says why there is no page of a server of no known kind: it has none, or none with
 // a sample, or the address is a known server's, but not that of its page. The
 // server is looked for again then.
-func (f *Fetcher) unrecognised(ctx context.Context, body []byte, failed error) error {
+func (f *Fetcher) explain(ctx context.Context, body []byte, failed error) error {
 	if f.Server.Known() || bytes.Contains(body, []byte(f.Marker)) {
 		return failed
 	}

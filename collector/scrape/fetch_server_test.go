@@ -110,7 +110,7 @@ func found(t *testing.T, kind engine.Kind, address string) Server {
 	t.Helper()
 	s := NewServer(target.Auto)
 	if kind != engine.Unknown {
-		require.True(t, s.become(engine.Found{Kind: kind, Evidence: "it was seen"}))
+		require.True(t, s.setKind(engine.Found{Kind: kind, Evidence: "it was seen"}))
 	}
 	s.URL = address
 	return s

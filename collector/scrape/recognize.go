@@ -23,7 +23,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	}
 	u, err := url.Parse(f.Target.MetricsURL)
 	if err != nil || !pathless(u) || !f.Target.Auto() {
-		// The operator's kind and path stay; recognise sees what the page shows.
+		// The operator's kind and path stay; recognize sees what the page shows.
 		f.Server.Uncertain = failed != nil
 		return false
 	}
@@ -41,7 +41,7 @@ func (f *Fetcher) moved(ctx context.Context, body []byte, failed error) bool {
 	}
 	f.Server.Uncertain = false
 	page := withPath(u, found.Path)
-	if !f.Server.become(found) && (page == f.Server.URL || !misplaced(failed)) {
+	if !f.Server.setKind(found) && (page == f.Server.URL || !misplaced(failed)) {
 		return false
 	}
 	f.Server.URL = page
@@ -55,29 +55,29 @@ func misplaced(failed error) bool {
 	return ok && (failure.Reason != ReasonHTTPStatus || failure.Class == strconv.Itoa(http.StatusNotFound))
 }
 
-// recognise settles the kind of a server by what is on its page, else by what
+// recognize settles the kind of a server by what is on its page, else by what
 // its API answers, and sees when the page is of another kind than is configured.
 // It looks at a page that is new, or back after a fault.
-func (f *Fetcher) recognise(ctx context.Context, body []byte, failed error) {
+func (f *Fetcher) recognize(ctx context.Context, body []byte, failed error) {
 	if f.Server.Known() && f.Up || !answering(failed) {
 		return
 	}
 	found := engine.Marked(body)
 	seen := found.Kind
 	if found.Companion == "" && f.Server.Companion != "" && !f.Target.Auto() {
-		f.Server.become(engine.Found{Kind: engine.Kind(f.Target.Engine)})
+		f.Server.setKind(engine.Found{Kind: engine.Kind(f.Target.Engine)})
 	}
 	switch {
 	case found.Companion != "":
 		// It is none of the configured kind either.
-		f.Server.become(found)
+		f.Server.setKind(found)
 	case seen == engine.Unknown && (f.Server.Known() || !f.Target.Auto()):
 		return
 	case seen == engine.Unknown:
 		seen = f.byAPI(ctx, body, failed)
 	case f.Target.Auto() && !engine.Alike(f.Server.Engine.Kind(), seen):
 		found = engine.Recognise(ctx, f.Scraper, f.base(), body)
-		f.Server.become(found)
+		f.Server.setKind(found)
 		seen = found.Kind
 	}
 	f.Server.pageOf = seen
@@ -95,7 +95,7 @@ func (f *Fetcher) byAPI(ctx context.Context, body []byte, failed error) engine.K
 	if u, err := url.Parse(f.Server.URL); err == nil && found.Kind == engine.Unknown && failed == nil && len(bytes.TrimSpace(body)) == 0 {
 		found = engine.FromEmptyPage(ctx, f.Scraper, base, strings.TrimPrefix(u.Path, engine.BasePath(engine.None(), u.Path)))
 	}
-	f.Server.become(found)
+	f.Server.setKind(found)
 	return found.Kind
 }
 

@@ -45,9 +45,9 @@ func (s *Server) Shown() string {
 // Known reports whether the kind of the server is known.
 func (s *Server) Known() bool { return s.Engine.Kind() != engine.Unknown }
 
-// become takes what was found for the present server; true when it is of another
-// kind.
-func (s *Server) become(found engine.Found) bool {
+// setKind takes what was found for the present server; it reports whether that is
+// of another kind.
+func (s *Server) setKind(found engine.Found) bool {
 	e, ok := engine.Of(string(found.Kind))
 	if s.Companion = found.Companion; s.Companion != "" {
 		e, ok = engine.None(), true

@@ -131,13 +131,13 @@ func TestAPageShowsOfWhatKindItsServerIs(t *testing.T) {
 			}
 			f.Up = c.up
 			before := f.Server
-			f.recognise(t.Context(), []byte(c.page), c.failed)
+			f.recognize(t.Context(), []byte(c.page), c.failed)
 			require.Equal(t, c.kind, f.Server.Engine.Kind())
 			require.Equal(t, before.Engine.Kind() != c.kind, f.Server.Epoch == before.Epoch+1, "another kind is another epoch")
 			require.Equal(t, c.mismatch, f.Server.Mismatch())
 			if c.mismatch != "" {
 				require.Equal(t, engine.NIM, f.Server.PageOf())
-				f.recognise(t.Context(), []byte(servePage), nil)
+				f.recognize(t.Context(), []byte(servePage), nil)
 				require.Empty(t, f.Server.Mismatch(), "the right page came")
 			}
 			require.Equal(t, c.kind, f.Server.PageOf())
@@ -152,14 +152,14 @@ func TestAServerOfNoKnownKind(t *testing.T) {
 		require.False(t, s.Known())
 		require.Equal(t, engine.Unknown, s.PageOf())
 		require.Empty(t, s.Mismatch())
-		require.False(t, s.become(engine.Found{Kind: "something else", Evidence: "x"}))
+		require.False(t, s.setKind(engine.Found{Kind: "something else", Evidence: "x"}))
 		require.Empty(t, s.Evidence)
 		require.Zero(t, s.Epoch)
 	}
 	s := NewServer("triton")
 	require.True(t, s.Known())
-	require.False(t, s.become(engine.Found{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
+	require.False(t, s.setKind(engine.Found{Kind: engine.Triton, Evidence: "its page"}), "it is that already")
 	require.Equal(t, "its page", s.Evidence)
-	require.True(t, s.become(engine.Found{Kind: engine.NIM}))
+	require.True(t, s.setKind(engine.Found{Kind: engine.NIM}))
 	require.Equal(t, 1, s.Epoch)
 }
