@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -63,6 +64,11 @@ type status struct {
 // [Manager.Run] runs it shows metrics in reg that do not name the pool, so reg
 // has to, as one of [prometheus.WrapRegistererWith] does. Reg may be nil.
 func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, error) {
+	return build(cfg, logger, reg, func(*block) bool { return true })
+}
+
+// build is New of the wanted entries.
+func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted func(*block) bool) (*Manager, error) {
 	m := &Manager{
 		logger:   logger,
 		reg:      reg,
@@ -74,7 +80,11 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 		return nil, fmt.Errorf("registering metrics of discovery: %w", err)
 	}
 	mechanisms := map[string]promdiscovery.DiscovererMetrics{}
+	var errs []error
 	for _, b := range cfg.blocks() {
+		if !wanted(&b) {
+			continue
+		}
 		name := b.config.Name()
 		if mechanisms[name] == nil {
 			mechanisms[name] = b.config.NewDiscovererMetrics(m.internal, refresh)
@@ -92,9 +102,12 @@ func New(cfg Config, logger *slog.Logger, reg prometheus.Registerer) (*Manager, 
 			SetName:           b.key,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.key, err)
+			errs = append(errs, fmt.Errorf("%s: %w", b.key, err))
 		}
 		m.sources = append(m.sources, source{b.key, d})
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
