@@ -40,9 +40,9 @@ func (t targetState) MarshalJSON() ([]byte, error) {
 
 // targetsDocument is the JSON of /targets.
 type targetsDocument struct {
-	Summary  counts          `json:"summary"`
-	Searches []target.Search `json:"discovery,omitempty"`
-	Targets  []targetState   `json:"targets"`
+	Summary  counts           `json:"summary"`
+	Searches []*target.Search `json:"discovery,omitempty"`
+	Targets  []targetState    `json:"targets"`
 }
 
 // targetsView is /targets for people.
@@ -51,7 +51,7 @@ type targetsView struct {
 
 	Verdict  Verdict
 	Summary  counts
-	Searches []search
+	Searches []*target.Search
 	Pools    []targetsOfPool
 }
 
@@ -102,7 +102,7 @@ func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
 	}
 	s.render(w, "targets.html", &targetsView{
 		frame:   s.frame("Targets - trtllm_exporter", now),
-		Verdict: judgeFleet(all, now), Summary: summary, Pools: pools, Searches: searchViews(searches),
+		Verdict: judgeFleet(all, now), Summary: summary, Pools: pools, Searches: searches,
 	})
 }
 
