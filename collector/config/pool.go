@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/discovery"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/relabel"
 )
 
@@ -62,7 +62,7 @@ type Pool struct {
 	// Expect is what the pool and every replica of it should be.
 	Expect Expect `yaml:"expect,omitempty"`
 	// SLO are the objectives of the pool; none by default.
-	SLO slo.Config `yaml:"slo,omitempty"`
+	SLO derive.SLO `yaml:"slo,omitempty"`
 
 	Labelling `yaml:",inline"`
 

@@ -16,7 +16,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // The models of the pages of all meanings: an LLM that streams, and one that
@@ -61,10 +60,10 @@ func variants() []everything {
 }
 
 // promised are all objectives, with the bound that the pages have as target.
-func promised() []slo.Objective {
-	var all []slo.Objective
-	for _, name := range []slo.Name{slo.TTFT, slo.TPOT, slo.ITL, slo.E2E, slo.Availability} {
-		all = append(all, slo.Objective{Name: name, Within: time.Second, Share: 0.9})
+func promised() []Objective {
+	var all []Objective
+	for _, name := range []ObjectiveName{TTFT, TPOT, ITL, E2E, Availability} {
+		all = append(all, Objective{Name: name, Within: time.Second, Share: 0.9})
 	}
 	return all
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -26,7 +25,7 @@ type Options struct {
 	Engine   engine.Engine
 	Identity Identity
 	// Objectives are those of the pool, by which requests are counted.
-	Objectives []slo.Objective
+	Objectives []Objective
 	// Aliases are the other vocabularies, of [AliasSets], in which values are
 	// repeated; AliasesOnly leaves the llm_server_* names themselves off.
 	Aliases     []string

@@ -9,7 +9,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -114,7 +113,7 @@ func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
 		2 * time.Second: {30, 30, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
 		time.Second:     {30, 60, "between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
 	} {
-		b := newBench(t, engine.Triton, "m").promises(slo.Objective{Name: slo.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
+		b := newBench(t, engine.Triton, "m").promises(derive.Objective{Name: derive.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
 		got := b.page(page...)
 		require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: want.reason}}, b.deriver.Objectives())
 		require.Equal(t, want.lower, got.at(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`))

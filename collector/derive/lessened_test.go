@@ -8,14 +8,13 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // TestARefusalWithinAStreamTakesNoFailureBack has a vLLM that refuses streams
 // within answers of 200, which nothing but the refusals counts.
 func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 	const least, all = `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`, `slo_requests_total{model_id="m", slo="availability"}`
-	b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.Availability, Share: 0.995})
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
 		says             string
 		refused, failed  string
@@ -46,7 +45,7 @@ func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
 // TestAFailureAfterARestartCountsWhateverItsPath has a vLLM that failed at one path,
 // began again, and fails at another.
 func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.Availability, Share: 0.995})
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
 	for _, c := range []struct {
 		path         string
 		good, failed int

@@ -5,8 +5,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -34,7 +34,7 @@ func TestWhyAvailabilityIsNotMeasured(t *testing.T) {
 		{"a release that counts no errors", engine.TRTLLMServe, engine.ModelFacts{Name: "m"}, []string{`trtllm_request_success_total{finished_reason="stop",model_name="m"} 3`}, unknown},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, c.kind, "m").promises(slo.Objective{Name: slo.Availability, Share: 0.995}).facts(c.m)
+			b := newBench(t, c.kind, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995}).facts(c.m)
 			requireNoObjective(t, b.page(c.page...))
 			require.Equal(t, []target.Check{{Name: "availability", Reason: c.want}}, b.deriver.Objectives())
 		})

@@ -10,12 +10,11 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // promises gives the pool of a target objectives, before its first page.
-func (b *bench) promises(objectives ...slo.Objective) *bench {
+func (b *bench) promises(objectives ...derive.Objective) *bench {
 	b.opts.Objectives = objectives
 	b.deriver = derive.NewDeriver(b.opts)
 	return b
@@ -48,7 +47,7 @@ func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
 		{"the largest bucket ends at the target", 5 * time.Second, 10, 10, "a bucket of vllm:time_to_first_token_seconds ends at the target"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.TTFT, Within: c.within, Share: 0.95})
+			b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: c.within, Share: 0.95})
 			got := b.page(firstTokens(40, 70, 90, 100)...)
 			require.Equal(t, 100.0, got.at(t, `slo_requests_total{model_id="m", slo="ttft"}`), "from the first page on")
 			require.Equal(t, c.lower, got.at(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="ttft"}`))
@@ -59,7 +58,7 @@ func TestRequestsAreCountedByTheTargetOfAnObjective(t *testing.T) {
 }
 
 func TestATargetAboveAllBucketsIsNotMeasured(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.TTFT, Within: 6 * time.Second, Share: 0.95})
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 6 * time.Second, Share: 0.95})
 	requireNoObjective(t, b.page(firstTokens(40, 70, 90, 100)...))
 	require.Equal(t, []target.Check{{
 		Name: "ttft", Reason: "the largest bucket of vllm:time_to_first_token_seconds ends at 5 s: slower requests are not told apart",
@@ -75,7 +74,7 @@ func requireNoObjective(t *testing.T, got values) {
 }
 
 func TestObjectivesOfWhichThePageSaysNothing(t *testing.T) {
-	ttft := slo.Objective{Name: slo.TTFT, Within: time.Second, Share: 0.95}
+	ttft := derive.Objective{Name: derive.TTFT, Within: time.Second, Share: 0.95}
 	nothing := []target.Check{{Name: "ttft", Reason: "the page has nothing that says how long it took or how it ended"}}
 	for _, c := range []struct {
 		says string
@@ -110,12 +109,12 @@ func TestNothingIsCountedWithoutObjectives(t *testing.T) {
 }
 
 func TestBucketsThatFallAreNotCounted(t *testing.T) {
-	b := newBench(t, engine.VLLM, "m").promises(slo.Objective{Name: slo.TTFT, Within: 2 * time.Second, Share: 0.95})
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.TTFT, Within: 2 * time.Second, Share: 0.95})
 	requireNoObjective(t, b.page(firstTokens(40, 170, 90, 100)...))
 }
 
 func TestAvailabilityCountsWhatTheServerIsToBlameFor(t *testing.T) {
-	available := slo.Objective{Name: slo.Availability, Share: 0.995}
+	available := derive.Objective{Name: derive.Availability, Share: 0.995}
 	const good, bad, all = `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="availability", version="1"}`,
 		`slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="availability", version="1"}`,
 		`slo_requests_total{model="m", model_id="m", slo="availability", version="1"}`

@@ -8,7 +8,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Eval computes one value from the window; false when there is none.
@@ -63,7 +62,7 @@ type nature struct {
 // configured is what the configuration says of the series of a replica.
 type configured struct {
 	// wanted are the objectives of the pool.
-	wanted []slo.Objective
+	wanted []Objective
 	// leave says that families which a query computes are not shown.
 	leave bool
 }

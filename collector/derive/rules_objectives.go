@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/prometheus/model/labels"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -19,7 +18,7 @@ import (
 // they are made of, so that a restart of the exporter loses nothing but how high
 // what is [lessened] was.
 type objective struct {
-	name   slo.Name
+	name   ObjectiveName
 	labels labels.Labels
 	gate   int
 	// all are the requests, least and most those that were bad.
@@ -38,10 +37,10 @@ func objectiveInputs() inputs {
 }
 
 // objectiveHistograms are the histograms of the objectives of time.
-func objectiveHistograms() map[slo.Name]histograms {
-	return map[slo.Name]histograms{
-		slo.TTFT: firstTokens(), slo.E2E: wholeRequests(),
-		slo.TPOT: observed(engine.OutputToken), slo.ITL: observed(engine.InterToken),
+func objectiveHistograms() map[ObjectiveName]histograms {
+	return map[ObjectiveName]histograms{
+		TTFT: firstTokens(), E2E: wholeRequests(),
+		TPOT: observed(engine.OutputToken), ITL: observed(engine.InterToken),
 	}
 }
 
@@ -97,7 +96,7 @@ func (p *Plan) objectives() []target.Check {
 
 // measure counts the requests of each front by an objective; where it cannot, the
 // reason says why, and is empty while no request has ended.
-func (p *Plan) measure(want slo.Objective) (measured []*objective, reason string) {
+func (p *Plan) measure(want Objective) (measured []*objective, reason string) {
 	in, one := p.measures(want)
 	for _, id := range p.ids(in) {
 		for _, at := range p.fronts(id) {
@@ -118,8 +117,8 @@ func (p *Plan) measure(want slo.Objective) (measured []*objective, reason string
 
 // measures are what an objective needs, and how it counts the requests of a
 // front.
-func (p *Plan) measures(want slo.Objective) (inputs, func(id string, at front) (*objective, string)) {
-	if want.Name == slo.Availability {
+func (p *Plan) measures(want Objective) (inputs, func(id string, at front) (*objective, string)) {
+	if want.Name == Availability {
 		return ended(), p.available
 	}
 	h := objectiveHistograms()[want.Name]

@@ -16,7 +16,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // benchModels are the models of the pages of [simulate.BenchPage].
@@ -56,7 +55,7 @@ func newFleetTarget(tb testing.TB, replica string, more []string, changes ...fun
 	for _, change := range changes {
 		opts := Options{
 			Window: time.Minute, Interval: 5 * time.Second, Engine: e,
-			Objectives: []slo.Objective{{Name: slo.Availability, Share: 0.99}, {Name: slo.TTFT, Share: 0.9, Within: 2 * time.Second}},
+			Objectives: []Objective{{Name: Availability, Share: 0.99}, {Name: TTFT, Share: 0.9, Within: 2 * time.Second}},
 			Identity: Identity{
 				Labels: own, EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Source: engine.SourceTable,
 				Topology: engine.NewTopology(e, engine.Seen{Names: benchModels}, nil, nil),
@@ -239,7 +238,7 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 	t.Parallel()
 	only := func(o *Options) {
-		o.Objectives = []slo.Objective{{Name: slo.E2E, Share: 0.5, Within: 77 * time.Second}}
+		o.Objectives = []Objective{{Name: E2E, Share: 0.5, Within: 77 * time.Second}}
 	}
 	programs := func() (all []weak.Pointer[program]) {
 		var held []*fleetTarget

@@ -10,7 +10,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Pool is what the replicas of one pool have in common. It is shared by all of
@@ -59,7 +58,7 @@ type Promises struct {
 	// Expect is what is expected of every replica.
 	Expect assess.Expectations
 	// Objectives are those of the pool.
-	Objectives []slo.Objective
+	Objectives []derive.Objective
 }
 
 // Questions say what is asked of the servers besides their pages.

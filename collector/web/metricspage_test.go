@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -347,44 +345,6 @@ func TestBrokenOwnMetricCostsTargetsNothing(t *testing.T) {
 	require.Equal(t, http.StatusOK, w.Code)
 	require.Contains(t, samples(t, w.Body.String()), pending0)
 	require.True(t, bytes.HasSuffix(w.Body.Bytes(), []byte("\n")))
-}
-
-// counted is a collector that counts how often it is asked.
-type counted struct {
-	prometheus.Collector
-
-	asked int
-}
-
-func (c *counted) Collect(to chan<- prometheus.Metric) {
-	c.asked++
-	c.Collector.Collect(to)
-}
-
-func TestOwnMetricsAreGatheredForWhoAsksForThem(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		options := threeReplicas(t).options()
-		vec := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "own_late", Help: "Has no series at first."}, []string{"of"})
-		own := &counted{Collector: vec}
-		options.Registry.MustRegister(own)
-		h := handler(t, options)
-		page := func(query string) string { return get(h, "/metrics"+query).Body.String() }
-		whole := page("")
-		before := own.asked
-
-		const replicas = "?name[]=nv_inference_pending_request_count"
-		for range 10 {
-			require.Len(t, samples(t, page(replicas)), 3)
-			require.Empty(t, page("?name[]=own_late"))
-		}
-		require.Equal(t, before, own.asked, "families of replicas alone take no own metrics")
-		require.Contains(t, whole, page("?name[]=trtllm_exporter_http_aborted_total"), "what is its own is gathered")
-		require.Equal(t, before+1, own.asked)
-
-		vec.WithLabelValues("x").Set(1)
-		time.Sleep(time.Second)
-		require.Contains(t, page("?name[]=own_late"), `own_late{of="x"} 1`, "a family that is new is found after a second")
-	})
 }
 
 func TestAFamilyThatIsAskedForIsThatOfTheWholePage(t *testing.T) {

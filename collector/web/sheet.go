@@ -18,7 +18,7 @@ type sheet struct {
 func (p *pages) lay(s *selection) *sheet {
 	sh := &sheet{targets: p.store.Blocks(s.filter()), only: s.only()}
 	if s.own() {
-		sh.own = p.own.block(s.names)
+		sh.own = p.own.block()
 	}
 	sh.plan(s)
 	if s != p.whole {
@@ -27,7 +27,7 @@ func (p *pages) lay(s *selection) *sheet {
 	p.metrics.pageBytes.Set(float64(sh.layout.TextLength(sh.blocks, nil)))
 	if p.conflictsChanged(sh.layout.Stats()) {
 		p.nameDifferences(sh)
-		sh.own = p.own.block(nil)
+		sh.own = p.own.block()
 		sh.plan(s)
 	}
 	p.differences.note(sh)

@@ -12,7 +12,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/slo"
 )
 
 // Seen is what is known of a server at one page.
@@ -32,8 +31,8 @@ type Seen struct {
 }
 
 // Promised are the objectives of every server's pool.
-func Promised() []slo.Objective {
-	return []slo.Objective{{Name: slo.Availability, Share: 0.99}}
+func Promised() []derive.Objective {
+	return []derive.Objective{{Name: derive.Availability, Share: 0.99}}
 }
 
 // Answer is what is said of a capability.

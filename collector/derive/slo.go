@@ -1,7 +1,4 @@
-// Package slo owns what a pool promises: the service level objectives of its
-// configuration, and what is wrong with them. It must not know servers, pages or
-// how requests are counted.
-package slo
+package derive
 
 import (
 	"errors"
@@ -11,46 +8,46 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Name is that of an objective, as in the configuration and in label slo.
-type Name string
+// ObjectiveName is that of an objective, as in the configuration and in label slo.
+type ObjectiveName string
 
 // The objectives that a pool can have.
 const (
 	// TTFT is the time to the first token, TPOT the mean time between the tokens of
 	// a request, ITL the time between two tokens, E2E the time of a whole request.
-	TTFT Name = "ttft"
-	TPOT Name = "tpot"
-	ITL  Name = "itl"
-	E2E  Name = "e2e"
+	TTFT ObjectiveName = "ttft"
+	TPOT ObjectiveName = "tpot"
+	ITL  ObjectiveName = "itl"
+	E2E  ObjectiveName = "e2e"
 	// Availability is that requests do not fail by the server's fault.
-	Availability Name = "availability"
+	Availability ObjectiveName = "availability"
 )
 
-// Config are the objectives of a pool; what is not set is no objective.
-type Config struct {
-	TTFT         *Latency `yaml:"ttft,omitempty"`
-	TPOT         *Latency `yaml:"tpot,omitempty"`
-	ITL          *Latency `yaml:"itl,omitempty"`
-	E2E          *Latency `yaml:"e2e,omitempty"`
-	Availability *Share   `yaml:"availability,omitempty"`
+// SLO are the objectives of a pool; what is not set is no objective.
+type SLO struct {
+	TTFT         *LatencyObjective `yaml:"ttft,omitempty"`
+	TPOT         *LatencyObjective `yaml:"tpot,omitempty"`
+	ITL          *LatencyObjective `yaml:"itl,omitempty"`
+	E2E          *LatencyObjective `yaml:"e2e,omitempty"`
+	Availability *ShareObjective   `yaml:"availability,omitempty"`
 }
 
-// Latency is an objective of time: a share of the requests takes at most LE.
-type Latency struct {
+// LatencyObjective is an objective of time: a share of the requests takes at most LE.
+type LatencyObjective struct {
 	LE model.Duration `yaml:"le"`
 	// Objective is the share, above 0 and below 1.
 	Objective float64 `yaml:"objective"`
 }
 
-// Share is an objective without time.
-type Share struct {
+// ShareObjective is an objective without time.
+type ShareObjective struct {
 	// Objective is the share of good requests, above 0 and below 1.
 	Objective float64 `yaml:"objective"`
 }
 
 // Objective is one objective of a pool.
 type Objective struct {
-	Name Name
+	Name ObjectiveName
 	// Within is the time that good requests stay within, 0 for availability.
 	Within time.Duration
 	// Share is the share of good requests that is promised, above 0 and below 1.
@@ -58,7 +55,7 @@ type Objective struct {
 }
 
 // Objectives are those that are set, in one order.
-func (c *Config) Objectives() []Objective {
+func (c *SLO) Objectives() []Objective {
 	var all []Objective
 	for _, l := range c.latencies() {
 		if l.of != nil {
@@ -73,18 +70,18 @@ func (c *Config) Objectives() []Objective {
 
 // latency is an objective of time by its name.
 type latency struct {
-	name Name
-	of   *Latency
+	name ObjectiveName
+	of   *LatencyObjective
 }
 
 // latencies are the objectives of time, nil where they are not set.
-func (c *Config) latencies() []latency {
+func (c *SLO) latencies() []latency {
 	return []latency{{TTFT, c.TTFT}, {TPOT, c.TPOT}, {ITL, c.ITL}, {E2E, c.E2E}}
 }
 
 // Validate says everything that is wrong with the objectives; each error starts
 // with the key.
-func (c *Config) Validate() error {
+func (c *SLO) Validate() error {
 	var errs []error
 	for _, l := range c.latencies() {
 		if l.of == nil {
@@ -103,7 +100,7 @@ func (c *Config) Validate() error {
 
 // checkShare says why a number is no objective: with 1 a single failure would
 // have spent more than there is.
-func checkShare(name Name, share float64) error {
+func checkShare(name ObjectiveName, share float64) error {
 	if share > 0 && share < 1 {
 		return nil
 	}
