@@ -63,10 +63,6 @@ func classifyContext(ctx context.Context, at stage, err error) *Error {
 	return nil
 }
 
-// TooLate is the failure of a page that was not there in time, of which nothing else
-// is known.
-func TooLate() error { return timedOut("before the page was there", context.DeadlineExceeded) }
-
 func timedOut(where string, cause error) *Error {
 	return failf(ReasonTimeout, "", "the deadline came %s: %w; raise scrape_timeout or look at the server's load", where, cause)
 }
