@@ -146,17 +146,19 @@ func (r *Replica) Present() { r.do(r.present) }
 // Close drops what is under way and waits until it has ended; the contexts that
 // were given have to have ended. What was published stays.
 func (r *Replica) Close() {
+	var base string
 	r.do(func() {
 		r.drop()
 		r.startEnded()
 		r.closed = true
 		r.pageLane.close()
 		r.readyLane.close()
-		if base := r.api().URL(); base != "" && !r.target.Silent {
-			r.pool.Scraper.Leave(base)
-		}
+		base = r.api().URL()
 	})
 	r.pieces.Wait()
+	if base != "" && !r.target.Silent {
+		r.pool.Scraper.Leave(base)
+	}
 }
 
 // longestStart is how long a replica that starts may keep others from it.
