@@ -104,7 +104,8 @@ func (r *recorded) into(t *testing.T, db *tsdb.DB) {
 		} else {
 			read.Refresh(raw)
 		}
-		out := r.deriver.Follow(truth.At, raw, read)
+		r.deriver.Follow(truth.At, raw, read)
+		out := r.deriver.Render(raw)
 		app := db.Appender(t.Context())
 		for line := range out.Shape().Lines() {
 			if v, shown := out.Value(line); shown {
