@@ -133,9 +133,17 @@ e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fl
 	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
 		$(GO) test $(VET) -tags e2e_live -count=1 -run '^TestFaultsReachTheirReceiver$$' -timeout 10m ./alerts/live/
 
+LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
+
 panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers, and list those that are empty.
-	TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager \
-		$(GO) test -tags e2e_live -count=1 -v -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 10m ./alerts/live/
+	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 10m ./alerts/live/
+
+pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped.
+	$(LIVE) -run '^TestPagesComeInTime$$' -timeout 15m ./alerts/live/
+
+CALM ?= 25m
+calm: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Watch a healthy fleet of every kind, and the demo, for CALM (25m): no alert may fire.
+	LIVE_CALM=$(CALM) $(LIVE) -run '^TestAHealthyFleetIsSilent$$' -timeout 60m ./alerts/live/
 
 check-queries: ## Hold every query of dashboards and rules to the metrics that there are.
 	cd tools/querycheck && $(GO) test -count=1 ./...

@@ -22,7 +22,7 @@ type inhibition struct {
 func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 	t.Helper()
 	for _, m := range matchers {
-		parts := regexp.MustCompile(`^(\w+)(=~|!=|=)"(.*)"$`).FindStringSubmatch(m)
+		parts := regexp.MustCompile(`^(\w+)(=~|!~|!=|=)"(.*)"$`).FindStringSubmatch(m)
 		require.Len(t, parts, 4, m)
 		var met bool
 		switch got := labels[parts[1]]; parts[2] {
@@ -30,6 +30,8 @@ func matches(t *testing.T, matchers []string, labels map[string]string) bool {
 			met = got == parts[3]
 		case "!=":
 			met = got != parts[3]
+		case "!~":
+			met = !regexp.MustCompile("^(?:" + parts[3] + ")$").MatchString(got)
 		default:
 			met = regexp.MustCompile("^(?:" + parts[3] + ")$").MatchString(got)
 		}
@@ -109,21 +111,15 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 		{
 			"an unload of the LLM is one message",
 			[]string{
-				"LLMReplicaUnserved" + r0, "LLMReplicaFailing" + r0, "LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
-				"LLMModelUnavailable model=postprocessing" + r0, "LLMCapabilityLost capability=tokens" + r0, "LLMCapabilityLost capability=kv_cache" + r0,
-				"LLMCanaryFailing" + r0, "LLMCanaryNotRunning" + r0, "LLMSourceAnomaly check=failures_survived_unload" + r0, "LLMExpectationMismatch" + r0,
+				"LLMReplicaBroken state=unserved" + r0, "LLMModelUnavailable model=ensemble" + r0, "LLMModelUnavailable model=tensorrt_llm" + r0,
+				"LLMCapabilityLost capability=tokens" + r0, "LLMCanaryFailing" + r0, "LLMExpectationMismatch" + r0,
 			},
-			[]string{"LLMReplicaUnserved" + r0},
-		},
-		{
-			"an unload that readiness shows is one message",
-			[]string{"LLMReplicaNotReady" + r0, "LLMModelUnavailable" + r0, "LLMCapabilityLost" + r0, "LLMCanaryFailing" + r0},
-			[]string{"LLMReplicaNotReady" + r0},
+			[]string{"LLMReplicaBroken state=unserved" + r0},
 		},
 		{
 			"an unload of one replica mutes nothing of another, nor of a replica of the same name in another cluster",
-			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
-			[]string{"LLMReplicaUnserved" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
+			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
+			[]string{"LLMReplicaBroken" + r0, "LLMModelUnavailable replica_id=r1", "LLMModelUnavailable cluster=b" + r0},
 		},
 		{
 			"a part that is not loaded, where the replica serves",
@@ -131,29 +127,44 @@ func TestACauseMutesItsSymptoms(t *testing.T) {
 			[]string{"LLMModelUnavailable model=bls" + r0},
 		},
 		{
-			"a replica that is down",
-			[]string{"LLMReplicaDown" + r0, "LLMScrapesFailing" + r0, "LLMModelUnavailable" + r0, "LLMPoolDegraded"},
-			[]string{"LLMReplicaDown" + r0, "LLMPoolDegraded"},
+			"a model that no replica has",
+			[]string{"LLMModelDown model_id=b", "LLMModelUnavailable model_id=b replica_id=r0", "LLMModelUnavailable model_id=b replica_id=r1"},
+			[]string{"LLMModelDown model_id=b"},
+		},
+		{
+			"two of three replicas are down",
+			[]string{"LLMPoolDegraded", "LLMReplicasMissing", "LLMReplicaDown" + r0, "LLMReplicaDown replica_id=r1"},
+			[]string{"LLMPoolDegraded"},
 		},
 		{
 			"a pool that is down",
-			[]string{"LLMPoolDown", "LLMPoolDegraded", "LLMReplicaDown" + r0, "LLMReplicaUnserved replica_id=r1", "LLMSLOBurnFast slo=availability"},
+			[]string{"LLMPoolDown", "LLMPoolGone", "LLMDiscovery", "LLMReplicaDown" + r0, "LLMReplicaBroken replica_id=r1", "LLMSLOBurnFast slo=availability"},
 			[]string{"LLMPoolDown"},
 		},
 		{
 			"a pool that is gone",
-			[]string{"LLMPoolGone", "LLMPoolWithoutTargets", "LLMSLOBurnFast slo=availability"},
+			[]string{"LLMPoolGone", "LLMDiscovery", "LLMSLOBlind slo=availability"},
 			[]string{"LLMPoolGone"},
 		},
 		{
-			"replicas that are gone",
-			[]string{"LLMReplicasGone", "LLMReplicasFew", "LLMReplicasFew cluster=b"},
-			[]string{"LLMReplicasGone", "LLMReplicasFew cluster=b"},
+			"a replica that hangs while its pool burns its budget",
+			[]string{"LLMReplicaBroken state=stalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft"},
+			[]string{"LLMReplicaBroken state=stalled" + r0},
 		},
 		{
-			"a replica that hangs",
-			[]string{"LLMReplicaStalled" + r0, "LLMReplicaSuspected" + r0, "LLMGPUIdle" + r0, "LLMKVCacheFull" + r0, "LLMCanaryFailing" + r0},
-			[]string{"LLMReplicaStalled" + r0},
+			"overload is one page and one ticket",
+			[]string{"LLMSLOBurnFast slo=ttft", "LLMSLOBurnSlow slo=ttft", "LLMPoolSaturated", "LLMCanaryFailing" + r0},
+			[]string{"LLMSLOBurnFast slo=ttft", "LLMPoolSaturated"},
+		},
+		{
+			"the only exporter is down",
+			[]string{"LLMExporterDown instance=a", "LLMExporterUnhealthy instance=a", "LLMExporterUnhealthy instance=b"},
+			[]string{"LLMExporterDown instance=a", "LLMExporterUnhealthy instance=b"},
+		},
+		{
+			"a shard is down",
+			[]string{"LLMShardMissing job=j", "LLMExporterUnhealthy job=j instance=b"},
+			[]string{"LLMShardMissing job=j"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -23,7 +23,7 @@ func canary() row {
 				seconds, []query{one("inter_token_latency_max_seconds", "gap"), one("tail_seconds", "tail")})),
 		sideBySide(8, graph("Distinct answers in the pool", "Different answers to the same request among replicas of equal versions. Above 1: another engine somewhere, or unequal load; LLMCanaryOutputsDiffer in the runbook.",
 			"none", []query{{"max by (pool_id) (llm_server_pool_canary_outputs{" + ofPool + "})", "{{pool_id}}"}}, steps, levels("green", 2.0, "orange"), lines),
-			wide(16, table("Answers", "Whether each replica gave the same answer to the same request the last ten times, under the same versions. No: the current batch, or the model was changed without a new version. An old request, or none at all: the reason is on /targets; LLMCanaryNotRunning in the runbook.",
+			wide(16, table("Answers", "Whether each replica gave the same answer to the same request the last ten times, under the same versions. No: the current batch, or the model was changed without a new version. An old request, or none at all: the reason is on /targets; LLMCanaryFailing in the runbook.",
 				[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 				[]column{
 					{"Asked", "none", eachReplica("llm_server_canary_active"), yes},

@@ -13,7 +13,7 @@ func capacity() Dashboard {
 					graph("Replicas: serving and needed",
 						"Replicas that serve, routers left out, and how many the load needs at 80 % each. Needed above serving for long: scale out, or look on Fleet why new replicas do not come up.",
 						"none", []query{
-							{total("pool_id", "max by (pool_id, replica_id) ("+fromEngines(ofReplicas("llm_server_state", `state=~"ready|blind"`))+")"), "{{pool_id}} serving"},
+							{total("pool_id", "max by (pool_id, replica_id) ("+servingEngines()+")"), "{{pool_id}} serving"},
 							{"ceil(" + pool("saturation_ratio:sum") + " / 0.8)", "{{pool_id}} {{model_id}} needed"},
 						}, steps),
 					graph("Saturated share of the time",
@@ -35,7 +35,7 @@ func capacity() Dashboard {
 					"short", []query{{"sum by (pool_id, queue) (max by (pool_id, replica_id, model_id, queue) (" + fromClients(ofModels("llm_server_queue_requests")) + "))", "{{pool_id}} {{queue}}"}}, stacked),
 					graph("Queue by replica", "One long queue next to short ones is imbalance; all long means too little capacity.",
 						"short", extremes(each("llm_server_queue_depth"))),
-					graph("Queue by limit", "Requests that wait for each that may run. Above the red line LLMQueueLong fires: add replicas or limit concurrency at the gateway.",
+					graph("Queue by limit", "Requests that wait for each that may run. Above the red line LLMPoolSaturated fires: add replicas or limit concurrency at the gateway.",
 						ratio, []query{{pool("queue_depth:sum") + " / (" + pool("requests_limit:sum") + " > 0)", "{{pool_id}} {{model_id}}"}}, levels("green", 0.5, "red"), lines),
 					graph("Refused for want of room", "Share of requests that were refused because there was no room (class overload), and those that a router refused. Any line: add replicas, or limit concurrency at the gateway. No failure of the servers: the objectives leave it out.",
 						ratio, []query{
@@ -80,4 +80,11 @@ func room() row {
 				"none", []query{{"sum by (pool_id, resource) (max by (" + series + ", resource) (" + fromEngines(ofModels("llm_server_limited_by")) + "))", "{{pool_id}} {{resource}}"}}, stacked, steps),
 			graph("Hidden in Triton's executor, estimate", "Requests that wait beyond what TensorRT-LLM admits, which Triton exposes nowhere: an estimate from how long requests take. Rough while the load changes; above zero for minutes: add replicas.",
 				"short", []query{{sum("queue_hidden_requests_estimate"), "{{pool_id}} {{model_id}}"}})))
+}
+
+// servingEngines are the replicas that serve, without the frontends of pools whose
+// workers are scraped; a state is no model's.
+func servingEngines() string {
+	state := ofReplicas("llm_server_state", `state=~"ready|blind"`)
+	return state(`tier!="frontend"`) + " or " + state(`tier="frontend"`) + " unless on (pool_id) " + state(`tier="worker"`)
 }

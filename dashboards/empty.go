@@ -30,7 +30,7 @@ func ofWhatIsConfigured() []absence {
 		},
 		{
 			`slo:llm_server_`, "no objective or too new",
-			"No objective: slo of a pool in the exporter's configuration gives it some. If it has some, LLMSLOUnmeasured and /targets say why they are not measured.",
+			"No objective: slo of a pool in the exporter's configuration gives it some. If it has some, LLMSLOBlind and /targets say why they are not measured.",
 		},
 		{
 			`canary_`, "no canary",

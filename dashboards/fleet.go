@@ -58,12 +58,15 @@ func fleetNow() []Panel {
 			request, query{total("", pool("requests:rate")), ""}, trend),
 		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
 			"short", query{total("", pool("queue_depth:sum")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
-		stat("Saturated replicas", "Share of the last minutes in which executors had admitted all the requests they may, mean of the pools; further ones wait in no metric. Red: add replicas or shed load.",
-			ratio, query{"avg(" + pool("saturated:avg") + ")", ""}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
+		stat("Saturated replicas", "Share of the last minutes in which executors had admitted all the requests they may, mean of all that serve; further ones wait in no metric. Red: add replicas or shed load.",
+			ratio, query{
+				"sum(" + pool("saturated:avg") + " * on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + ofPool + "})" +
+					" / sum(0 * " + pool("saturated:avg") + " + on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + ofPool + "})", "",
+			}, levels("green", 0.5, "orange", 0.8, "red"), decimals(0)),
 		stat("Fullest KV cache", "Largest share of a KV cache in use. Red: requests are about to be paused there; see KV cache on Capacity.",
 			ratio, query{"max(" + pool("kv_cache_utilization_ratio:max") + ")", ""}, levels("green", 0.85, "orange", 0.95, "red"), decimals(0)),
 		stat("Skew", "Facts in which replicas of one pool differ: versions, config, buckets, GPUs. Red: equal requests may get unequal answers; see Versions & determinism.",
-			"none", query{counted("max by (pool_id, fact) (llm_server_pool_skew{"+ofPool+"})", "> 0"), ""}, levels("green", 1.0, "red")),
+			"none", query{counted("pool_fact:llm_server_pool_skew:max{"+ofPool+"}", "> 0"), ""}, levels("green", 1.0, "red")),
 	}
 }
 
@@ -87,7 +90,7 @@ func poolTable() Panel {
 			{"Duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(ofModels("llm_server_request_duration_average_seconds")), fromClients(ofModels("llm_server_requests_per_second"))), nil},
 			{"Failed", ratio, notOK("pool_id", "server"), nil},
 			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level(unknown, overspent, "red", 0.1, "orange", 0.5, "green")},
-			{"Skew", "none", "count by (pool_id) (max by (pool_id, fact) (llm_server_pool_skew{" + ofPool + "}) > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
+			{"Skew", "none", "count by (pool_id) (pool_fact:llm_server_pool_skew:max{" + ofPool + "} > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
 	return leading(p, "Pool", "/d/trtllm-latency?${datasource:queryparam}&${cluster:queryparam}&var-pool_id=${__value.raw}&${__url_time_range}")
 }

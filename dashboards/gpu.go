@@ -17,11 +17,11 @@ func gpu() Dashboard {
 		Templating: variables(),
 		rows: []row{
 			section("Now", sideBySide(4,
-				stat("GPUs", "GPUs that servers expose. Fewer than before: LLMGPUMissing in the runbook.", "none", query{"count(" + each("llm_server_gpu_memory_total_bytes") + ")", ""}),
+				stat("GPUs", "GPUs that servers expose. Fewer than before: LLMGPUMissing in the runbook.", "none", query{"count(count by (gpu_uuid) (llm_server_gpu_memory_total_bytes{" + ofReplica + "}))", ""}),
 				stat("Power", "Power that all GPUs draw together.", "watt", query{"sum(pool:llm_server_gpu_power_watts:sum{" + ofPool + "})", ""}, trend),
 				stat("Energy in the time shown", "Energy that all GPUs used together.", "kwatth",
 					query{fmt.Sprintf("sum(sum_over_time(pool:llm_server_gpu_energy_joules:sum{%s}[$__range])) / 3.6e6", ofPool), ""}, decimals(1)),
-				stat("Energy per token", "Of generated tokens, all pools that expose both. Rises at low load and with lost optimisations; LLMEnergyPerTokenHigh in the runbook.", "joule",
+				stat("Energy per token", "Of generated tokens, all pools that expose both. Rises at low load and with lost optimisations.", "joule",
 					query{"sum(" + energy + " and on (pool_id) " + produced + ") / (sum(" + produced + " and on (pool_id) " + energy + ") > 0)", ""}, decimals(2)),
 				stat("Idle GPUs", "GPUs used less than 5 %. Red with requests running: LLMGPUIdle in the runbook; without: fewer replicas would do.", "none",
 					query{counted(each("llm_server_gpu_utilization_ratio"), "< 0.05"), ""}, levels("green", 1.0, "orange")))),

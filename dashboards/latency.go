@@ -48,7 +48,7 @@ func objectives() row {
 	}
 	return section("Objectives",
 		sideBySide(9, wide(8, bars("Error budget left",
-			"Of what the objective allows to be bad in 30 days, what is left. Red: less than a tenth; at 0 the objective is missed. No bar: the pool has no objective (key slo of its configuration), or LLMSLOUnmeasured says why it is not measured.",
+			"Of what the objective allows to be bad in 30 days, what is left. Red: less than a tenth; at 0 the objective is missed. No bar: the pool has no objective (key slo of its configuration), or LLMSLOBlind says why it is not measured.",
 			ratio, recorded("budget_left", ""), levels(unknown, overspent, "red", 0.1, "orange", 0.5, "green"), atMost(1))),
 			wide(16, graph("Good requests of the last hour",
 				"Share of requests that met the objective, at most; \"at least\" is lower where the target lies between two buckets of the server. Below the objective: the phases below show where the time goes.",

@@ -20,7 +20,6 @@ local files = [
   importstr '../alerts/rules/kv.yaml',
   importstr '../alerts/rules/latency.yaml',
   importstr '../alerts/rules/saturation.yaml',
-  importstr '../alerts/rules/stall.yaml',
 ];
 local boards = {
   'trtllm-fleet.json': importstr 'json/trtllm-fleet.json',

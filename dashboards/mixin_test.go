@@ -143,7 +143,7 @@ func TestMixinTakesTagsLinksAndLeavesAlertsOut(t *testing.T) {
 	text, err := json.Marshal(got)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), `"LLMReplicaSuspected"`)
-	require.Contains(t, string(text), `"LLMReplicaStalled"`)
+	require.Contains(t, string(text), `"LLMReplicaBroken"`)
 }
 
 // TestMixinOfTheDocsIsWhatJsonnetReads evaluates the example of docs/install.md with
@@ -163,7 +163,7 @@ func TestMixinOfTheDocsIsWhatJsonnetReads(t *testing.T) {
 	jsonnet(t, strings.ReplaceAll(example, "'"+vendored, "'"+repository), &files)
 	require.Len(t, files, len(dashboards.All())+2)
 	require.Contains(t, string(files["alerts.json"]), "https://grafana.example.com/d/")
-	require.NotContains(t, string(files["alerts.json"]), "LLMRequestsSlow")
+	require.NotContains(t, string(files["alerts.json"]), "LLMFirstTokenSlow")
 	require.Contains(t, string(files["rules.json"]), "k8s_cluster")
 	require.Contains(t, string(files["trtllm-fleet.json"]), `"1m"`)
 }

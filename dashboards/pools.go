@@ -18,15 +18,15 @@ func byClass(name string, matchers ...string) string {
 }
 
 // fromClients makes an expression of what clients see: that of frontends and of
-// replicas without tiers, or else that of workers.
+// replicas without tiers, and that of workers of models that no frontend shows.
 func fromClients(expr func(tier string) string) string {
-	return expr(`tier!="worker"`) + " or on (pool_id) " + expr(`tier="worker"`)
+	return expr(`tier!="worker"`) + " or " + expr(`tier="worker"`) + " unless on (pool_id, model_id) " + expr(`tier="frontend"`)
 }
 
 // fromEngines makes an expression of what executors do: that of workers and of
-// replicas without tiers, or else that of frontends.
+// replicas without tiers, and that of frontends of models that no worker shows.
 func fromEngines(expr func(tier string) string) string {
-	return expr(`tier!="frontend"`) + " or on (pool_id) " + expr(`tier="frontend"`)
+	return expr(`tier!="frontend"`) + " or " + expr(`tier="frontend"`) + " unless on (pool_id, model_id) " + expr(`tier="worker"`)
 }
 
 // rateOfClients is the sum of a counter's rate over the replicas that clients

@@ -59,9 +59,9 @@ func replicaNow() []Panel {
 	yes := mapped([]Outcome{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}})
 	name := "{{pool_id}} / {{replica_id}}"
 	return []Panel{
-		stat("Ready", "What the server itself says. No: LLMReplicaNotReady in the runbook. Triton says yes while it stalls or fails: the state below is right.",
+		stat("Ready", "What the server itself says. No: LLMReplicaNotUp in the runbook. Triton says yes while it stalls or fails: the state below is right.",
 			"none", query{eachReplica("llm_server_ready"), name}, yes, levels("red", 1.0, "green")),
-		stat("Scraped", "Whether its page could be read. No: the reason is on the exporter's /targets; LLMReplicaBlind in the runbook if its API answers.",
+		stat("Scraped", "Whether its page could be read. No: the reason is on the exporter's /targets; LLMReplicaUnreadable in the runbook if its API answers.",
 			"none", query{eachTarget("trtllm_exporter_target_up"), name}, yes, levels("red", 1.0, "green")),
 		stat("Saturation", "Its load as a share of what it can serve. Red: full; requests should go elsewhere.",
 			ratio, query{each("llm_server_saturation_ratio"), name}, levels("green", 0.8, "orange", 1.0, "red"), decimals(0)),
@@ -81,7 +81,7 @@ func replicaRequests() row {
 		return query{each("llm_server_requests_" + name), named(legend)}
 	}
 	return section("Requests",
-		sideBySide(9, graph("In flight", "Admitted, running in prefill and decode, waiting, paused, and the limit. Waiting grows while running stays: full. Running stays and nothing ends: LLMReplicaStalled.",
+		sideBySide(9, graph("In flight", "Admitted, running in prefill and decode, waiting, paused, and the limit. Waiting grows while running stays: full. Running stays and nothing ends: LLMReplicaBroken.",
 			"short", []query{
 				count("active", "admitted"), count("prefill", "prefill"), count("decode", "decode"),
 				count("waiting", "waiting"), count("paused", "paused"), count("limit", "limit"),
@@ -91,7 +91,7 @@ func replicaRequests() row {
 					{rateOfEntries("pool_id, replica_id, class", "llm_server_requests_total"), "{{class}} {{pool_id}} / {{replica_id}}"},
 					{rateOfEntries("pool_id, replica_id, class, reason", "llm_server_requests_failed_total"), "{{class}} {{reason}} {{pool_id}} / {{replica_id}}"},
 				}),
-			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: it does no iterations, or a request does not end; LLMReplicaDrainingLong.",
+			graph("Left to drain", "Requests in flight while it drains or is not ready, else 0. Does not fall: it does no iterations, or a request does not end; LLMReplicaNotUp.",
 				"short", []query{{"sum by (pool_id, replica_id) (" + admitted() + ") * on (pool_id, replica_id) " + eachReplica("llm_server_state", `state=~"draining|not_ready"`), "{{pool_id}} / {{replica_id}}"}})),
 		sideBySide(9, graph("Mean duration", "Mean time of its requests. Far above the others of its pool: LLMReplicaSlow.",
 			seconds, []query{{eachEntry("llm_server_request_duration_average_seconds"), "{{pool_id}} / {{replica_id}}"}}),

@@ -6,9 +6,6 @@ import "fmt"
 // several side by side.
 func sideVersions() row {
 	by := "pool_id, model_id, model, version"
-	sum := func(name string, matchers ...string) string {
-		return fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (%s{%s}))", by, by, name, with(ofModel, matchers))
-	}
 	difference := func(name, bound string) query {
 		return query{
 			fmt.Sprintf("max by (pool_id, replica_id, model, version, than) (%s{%s})", name, with(ofModel, []string{`bound="` + bound + `"`})),
@@ -19,7 +16,7 @@ func sideVersions() row {
 	const legend = "{{pool_id}} {{model}} {{version}}"
 	return section("Versions side by side",
 		sideBySide(8, graph("Requests by version", "Requests that ended a second, by version of the model that clients call. Two lines of a model: an A/B test or a rollout within the server.",
-			"reqps", []query{{sum("llm_server_requests_per_second"), legend}}),
+			"reqps", []query{{fmt.Sprintf("sum by (%s) (max by (replica_id, %s) (%s))", by, by, fromClients(ofModels("llm_server_requests_per_second"))), legend}}),
 			graph("Mean time by version", "Mean time of requests that succeeded, weighted by the requests of each replica. The newer one above the other for long: see the difference below.",
 				"s", []query{{weighted(by, "replica_id, "+by, "llm_server_request_duration_average_seconds{"+ofModel+"}", "llm_server_requests_per_second{"+ofModel+"}"), legend}}),
 			graph("Tokens by version", "Generated tokens a second of each version of the model that computes.",
@@ -53,7 +50,7 @@ func versions() Dashboard {
 					"none", query{counted(info("pool_id, replica_id, fact", "llm_server_expectation_mismatch", ofReplica), "== 1"), ""}, levels("green", 1.0, "red"), filled),
 				stat("Replicas with the whole profile", "Share of replicas that meet every known condition of equal answers. Red matters only for pools that are declared deterministic.",
 					ratio, query{"avg(min by (pool_id, replica_id) (" + info("pool_id, replica_id, check", "llm_server_determinism_profile", ofReplica) + "))", ""}, levels("orange", 1.0, "green"), decimals(0)),
-				stat("Impossible numbers", "Checks that found numbers which cannot be true. Red: the table below says which; values that depend on them are left out. LLMSourceAnomaly in the runbook.",
+				stat("Impossible numbers", "Checks that found numbers which cannot be true. Red: the table below says which; values that depend on them are left out.",
 					"none", query{counted(info("pool_id, replica_id, model_id, check", "llm_server_source_anomaly", ofReplica), "== 1"), ""}, levels("green", 1.0, "orange"), filled))),
 			section("Versions",
 				sideBySide(9, wide(13, table("Replicas", "What runs where. An odd one out in a pool is a rollout that stopped halfway.",
@@ -77,7 +74,7 @@ func versions() Dashboard {
 					table("Capabilities", "What can be known of each pool: share of its replicas that expose it. Red: a flag is missing; /targets and doctor name it.",
 						[][2]string{{"pool_id", "Pool"}, {"capability", "Capability"}},
 						[]column{{"Replicas that expose it", ratio, "avg by (pool_id, capability) (" + info("pool_id, replica_id, capability", "llm_server_capability", ofReplica) + ")", colored("red", 0.01, "orange", 1.0, "green")}}),
-					sorted("Replicas", table("Impossible numbers by check", "Checks of what servers expose. Above 0: see LLMSourceAnomaly in the runbook.",
+					sorted("Replicas", table("Impossible numbers by check", "Checks of what servers expose. Above 0: see",
 						[][2]string{{"pool_id", "Pool"}, {"check", "Check"}},
 						[]column{{"Replicas", "none", "sum by (pool_id, check) (" + info("pool_id, replica_id, check", "llm_server_source_anomaly", ofReplica) + ")", colored("green", 1.0, "orange")}})))),
 			sideVersions(),

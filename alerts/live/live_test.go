@@ -29,8 +29,8 @@ type fault struct {
 func faults() []fault {
 	return []fault{
 		{
-			"a replica goes down", "LLMReplicaDown", "working-day",
-			[]string{"pool_id", "lossy", "replica_id", "lossy-2", "severity", "warning"},
+			"one of three replicas goes down", "LLMPoolDegraded", "working-day",
+			[]string{"pool_id", "lossy", "severity", "warning"},
 			func(f *simulate.Fleet) { f.Replica("lossy", "lossy-2").Stop() },
 		},
 		{
@@ -39,12 +39,12 @@ func faults() []fault {
 			func(f *simulate.Fleet) { f.Replica("lone", "lone-0").Stop() },
 		},
 		{
-			"an executor hangs", "LLMReplicaStalled", "on-call",
+			"an executor hangs", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "stuck", "replica_id", "stuck-0"},
 			func(f *simulate.Fleet) { f.Replica("stuck", "stuck-0").Stall(true) },
 		},
 		{
-			"an engine behind the LLM-API backend hangs", "LLMReplicaStalled", "on-call",
+			"an engine behind the LLM-API backend hangs", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "module-stuck", "replica_id", "module-stuck-0"},
 			func(f *simulate.Fleet) { f.Replica("module-stuck", "module-stuck-0").Stall(true) },
 		},
@@ -56,7 +56,6 @@ func faults() []fault {
 				f.Replica("busy", "busy-1").SetRate(60)
 			},
 		},
-		{"so that a queue forms", "LLMQueueLong", "working-day", []string{"pool_id", "busy"}, nil},
 		{"and first tokens come late", "LLMSLOBurnFast", "on-call", []string{"pool_id", "busy", "slo", "ttft"}, nil},
 		{
 			"half a rollout", "LLMPoolSkew", "working-day",
@@ -64,12 +63,7 @@ func faults() []fault {
 			func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Rollout(time.Second, "2.67.0", "1.2.0") },
 		},
 		{
-			"long contexts fill the KV cache", "LLMKVCacheFull", "working-day",
-			[]string{"pool_id", "tight", "replica_id", "tight-0"},
-			func(f *simulate.Fleet) { f.Replica("tight", "tight-0").SetRate(30) },
-		},
-		{
-			"a stub died", "LLMReplicaFailing", "on-call",
+			"a stub died", "LLMReplicaBroken", "on-call",
 			[]string{"pool_id", "failing", "replica_id", "failing-0"},
 			func(f *simulate.Fleet) { f.Replica("failing", "failing-0").FailRequests(true) },
 		},
@@ -78,7 +72,6 @@ func faults() []fault {
 			[]string{"pool_id", "hung", "replica_id", "hung-0"},
 			func(f *simulate.Fleet) { f.Replica("hung", "hung-0").Stick(1 << 30) },
 		},
-		{"and its pool burns its budget", "LLMSLOBurnFast", "on-call", []string{"pool_id", "failing", "slo", "availability"}, nil},
 	}
 }
 
@@ -131,10 +124,10 @@ func (s *stack) lasting(t *testing.T, interruption string, cause func()) {
 	cause()
 	pause(t, 50*time.Second)
 	for _, f := range [][]string{
-		{"LLMReplicaDown", "pool_id", "lossy"},
+		{"LLMPoolDegraded", "pool_id", "lossy"},
 		{"LLMPoolDown", "pool_id", "lone"},
-		{"LLMReplicaStalled", "pool_id", "stuck"},
-		{"LLMReplicaFailing", "pool_id", "failing"},
+		{"LLMReplicaBroken", "pool_id", "stuck"},
+		{"LLMReplicaBroken", "pool_id", "failing"},
 	} {
 		require.Empty(t, s.hook.came("resolved", f[0], f[1:]...), "%s ended %s", interruption, f[0])
 		within(t, 10*time.Second, f[0]+" after "+interruption, func() bool {
@@ -155,8 +148,8 @@ func (s *stack) inhibited(t *testing.T) {
 		} `json:"status"`
 	}
 	for _, c := range []struct{ name, alert, pool string }{
-		{"a pool that is down mutes its replica", "LLMReplicaDown", "lone"},
-		{"a replica that is down mutes its scrapes", "LLMScrapesFailing", "lossy"},
+		{"a pool that lost replicas mutes which ones", "LLMReplicaDown", "lossy"},
+		{"a broken replica mutes the budget that it burns", "LLMSLOBurnFast", "failing"},
 	} {
 		within(t, 30*time.Second, c.name, func() bool {
 			var all []active

@@ -185,8 +185,6 @@ func values(t *testing.T) alerts.Values {
 		case key == "keep_firing_for":
 			// An exporter that starts again needs its windows to see what hangs.
 			v[key] = "45s"
-		case key == "scrape_failures_for":
-			v[key] = "10s"
 		case strings.HasSuffix(key, "_for"):
 			// Longer than a scrape, so that one that a busy machine delays is none.
 			v[key] = "4s"
@@ -195,6 +193,7 @@ func values(t *testing.T) alerts.Values {
 	for key, value := range map[string]string{
 		"scrape_interval": "2500ms", "saturation_window": "10s", "kv_window": "10s", "gpu_idle_window": "10s",
 		"scrape_failures_window": "15s", "replica_suspected_for": "1m", "energy_rate_window": "15s", "dropped_window": "15s", "skew_window": "5s",
+		"slo_fast_new": "5s", "slo_new_window": "30s", "slo_slow_new": "10s", "slo_crawl_new": "15s", "errors_window": "10s",
 		"slo_fast_short": "5s", "slo_fast_long": "15s", "slo_medium_short": "10s", "slo_medium_long": "20s",
 		"slo_slow_short": "15s", "slo_slow_long": "30s", "slo_crawl_short": "20s", "slo_crawl_long": "40s",
 		"slo_slow_interval": "2s", "slo_budget_interval": "3s", "panel_slow_interval": "2s",

@@ -180,7 +180,7 @@ func demoText(fleet *simulate.Fleet) string {
 			fmt.Fprintf(&b, ", trtllm_version: %q", version)
 		}
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
-		// A worker of Dynamo has no API for the canary's requests, which alert LLMCanaryNotRunning would say.
+		// A worker of Dynamo has no API for the canary's requests, which alert LLMCanaryFailing would say.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
 			b.WriteString("    canary: { enabled: true, interval: 10s }\n")
 		}

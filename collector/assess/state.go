@@ -65,14 +65,14 @@ type consequence struct {
 var consequences = sync.OnceValue(func() []consequence {
 	return []consequence{
 		{Down, Broken, "LLMReplicaDown", true},
-		{Failing, Broken, "LLMReplicaFailing", false},
-		{Stalled, Broken, "LLMReplicaStalled", false},
-		{Unserved, Broken, "LLMReplicaUnserved", true},
-		{NotReady, Broken, "LLMReplicaNotReady", true},
-		{Blind, Look, "LLMReplicaBlind", false},
-		{Draining, Look, "LLMReplicaDrainingLong", true},
-		{Starting, Look, "LLMReplicaStartingLong", true},
-		{Unknown, Look, "LLMReplicaStartingLong", true},
+		{Failing, Broken, "LLMReplicaBroken", false},
+		{Stalled, Broken, "LLMReplicaBroken", false},
+		{Unserved, Broken, "LLMReplicaBroken", true},
+		{NotReady, Broken, "LLMReplicaNotUp", true},
+		{Blind, Look, "LLMReplicaUnreadable", false},
+		{Draining, Look, "LLMReplicaNotUp", true},
+		{Starting, Look, "LLMReplicaNotUp", true},
+		{Unknown, Look, "LLMReplicaNotUp", true},
 		{Ready, OK, "", false},
 		{Silent, OK, "", true},
 	}

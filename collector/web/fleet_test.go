@@ -96,16 +96,16 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 		status                      target.Status
 		serves                      bool
 	}{
-		{"a failing replica", "failing", "llmreplicafailing", "Requests only fail, whatever the API says.", failing(), false},
-		{"a stalled replica", "stalled", "llmreplicastalled", "Requests are in flight and no iteration happens.", stalled(), false},
+		{"a failing replica", "failing", "llmreplicabroken", "Requests only fail, whatever the API says.", failing(), false},
+		{"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.", stalled(), false},
 		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing(), false},
 		{
 			"a replica that is not as expected", "check", "llmexpectationmismatch",
 			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,
 		},
 		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
-		{"a blind exporter", "blind", "llmreplicablind", "The page does not answer.", verdict("blind", "look", "LLMReplicaBlind", "the page does not answer"), true},
-		{"one that loads", "starting", "llmreplicastartinglong", "It loads its engine.", loading(), false},
+		{"a blind exporter", "blind", "llmreplicaunreadable", "The page does not answer.", verdict("blind", "look", "LLMReplicaUnreadable", "the page does not answer"), true},
+		{"one that loads", "starting", "llmreplicanotup", "It loads its engine.", loading(), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFleet(t)
@@ -188,9 +188,9 @@ func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
 			f := newFleet(t)
 			for i := range c.broken + c.look {
 				reason := strings.Repeat("x", i+1)
-				s := verdict("failing", "broken", "LLMReplicaFailing", reason)
+				s := verdict("failing", "broken", "LLMReplicaBroken", reason)
 				if i >= c.broken {
-					s = verdict("blind", "look", "LLMReplicaBlind", reason)
+					s = verdict("blind", "look", "LLMReplicaUnreadable", reason)
 				}
 				f.publish("a", strconv.Itoa(i), s, nil)
 			}

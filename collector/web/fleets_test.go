@@ -30,17 +30,17 @@ func verdict(state, severity, runbook, reason string) target.Status {
 }
 
 func loading() target.Status {
-	return verdict("starting", "look", "LLMReplicaStartingLong", "it loads its engine")
+	return verdict("starting", "look", "LLMReplicaNotUp", "it loads its engine")
 }
 
 func serving() target.Status { return verdict("ready", "ok", "", "the API answers 200") }
 
 func failing() target.Status {
-	return verdict("failing", "broken", "LLMReplicaFailing", "requests only fail, whatever the API says")
+	return verdict("failing", "broken", "LLMReplicaBroken", "requests only fail, whatever the API says")
 }
 
 func stalled() target.Status {
-	return verdict("stalled", "broken", "LLMReplicaStalled", "requests are in flight and no iteration happens")
+	return verdict("stalled", "broken", "LLMReplicaBroken", "requests are in flight and no iteration happens")
 }
 
 func canaryFailing() target.Status {

@@ -47,7 +47,7 @@ func mixedFleet(t *testing.T) *fleet {
 	draining := f.page("llama-70b-prod", "r2", tritonPage(2))
 	status := draining.Status()
 	status.State, status.StateReason = "not_ready", "the server says it is not ready: a model is loading"
-	status.Severity, status.Runbook = "broken", "LLMReplicaNotReady"
+	status.Severity, status.Runbook = "broken", "LLMReplicaNotUp"
 	draining.Publish(snapshot.Snapshot{Status: status})
 	f.slot("mixtral-canary", "r0")
 	return f

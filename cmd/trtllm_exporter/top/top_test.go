@@ -38,7 +38,7 @@ func incident() *web.Fleet {
 		return web.Replica{PoolID: "llama-70b-prod", ReplicaID: name, Severity: severity, State: word, Word: word, Reason: reason, Version: "2.64.0", TRTLLM: "1.1.0"}
 	}
 	failing := llama("llama-70b-0", "broken", "failing", "Requests only fail, whatever the API says.")
-	failing.Runbook = "https://example.org/runbook.md#llmreplicafailing"
+	failing.Runbook = "https://example.org/runbook.md#llmreplicabroken"
 	failing.Tokens, failing.Waiting, failing.Running, failing.Limit = new(0.0), new(16.0), new(0.0), new(48.0)
 	failing.Cache, failing.Failed = new(0.29), new(1.0)
 	add(failing)

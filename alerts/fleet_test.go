@@ -1,0 +1,241 @@
+package alerts_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// minute is the number of steps of a scenario in a minute.
+const minute = 4
+
+// absent is the value of a series that is not there.
+var absent = math.NaN()
+
+// timeline is the value of a series at a step.
+type timeline func(step int) float64
+
+// always has one value all the time.
+func always(v float64) timeline { return func(int) float64 { return v } }
+
+// from changes a value some minutes after the event, before which it is another.
+func from(minutes int, v float64, earlier timeline) timeline {
+	return func(step int) float64 {
+		if step >= minutes*minute {
+			return v
+		}
+		return earlier(step)
+	}
+}
+
+// between has a value from one minute after the event to another, else another.
+func between(start, end int, v float64, otherwise timeline) timeline {
+	return func(step int) float64 {
+		if step >= start*minute && step < end*minute {
+			return v
+		}
+		return otherwise(step)
+	}
+}
+
+// life is the state of a replica at a step; empty where nobody has heard of it.
+type life func(step int) string
+
+// stays is one state all the time.
+func stays(state string) life { return func(int) string { return state } }
+
+// becomes changes the state some minutes after the event.
+func (l life) becomes(minutes int, state string) life {
+	return func(step int) string {
+		if step >= minutes*minute {
+			return state
+		}
+		return l(step)
+	}
+}
+
+// fleet is what a Prometheus scrapes in one scenario, which is a cluster of its own.
+type fleet struct {
+	cluster string
+	// every is how many steps are between two scrapes, first the step at which
+	// Prometheus begins and last the one at which it ends; at step 0 something happens.
+	every, first, last int
+	out                strings.Builder
+}
+
+// write adds a series.
+func (f *fleet) write(name string, labels map[string]string, at timeline) {
+	pairs := []string{fmt.Sprintf("cluster=%q", f.cluster), `job="trtllm_exporter"`}
+	for k, v := range labels {
+		if v != "" {
+			pairs = append(pairs, fmt.Sprintf("%s=%q", k, v))
+		}
+	}
+	slices.Sort(pairs)
+	var values []string
+	there := false
+	for step := f.first; step < f.last; step += f.every {
+		v := at(step)
+		switch {
+		case !math.IsNaN(v):
+			values = append(values, strconv.FormatFloat(v, 'g', -1, 64))
+		case there:
+			values = append(values, "stale")
+		default:
+			values = append(values, "_")
+		}
+		there = !math.IsNaN(v)
+		for range min(f.every, f.last-step) - 1 {
+			values = append(values, "_")
+		}
+	}
+	fmt.Fprintf(&f.out, "      - { series: '%s{%s}', values: '%s' }\n", name, strings.Join(pairs, ","), strings.Join(values, " "))
+}
+
+// exporter is one that Prometheus scrapes.
+type exporter struct {
+	fleet    *fleet
+	instance string
+	up       timeline
+}
+
+// exporter adds one: up is 1, 0 while it cannot be scraped, and absent where it is
+// no target.
+func (f *fleet) exporter(instance string, up timeline) *exporter {
+	f.write("up", map[string]string{"instance": instance}, up)
+	return &exporter{f, instance, up}
+}
+
+// write adds a series of an exporter, which is there while the exporter answers.
+func (e *exporter) write(name string, labels map[string]string, at timeline) {
+	with := map[string]string{"instance": e.instance}
+	for k, v := range labels {
+		with[k] = v
+	}
+	e.fleet.write(name, with, func(step int) float64 {
+		if e.up(step) != 1 {
+			return absent
+		}
+		return at(step)
+	})
+}
+
+// counter adds a series that grows by so much in a second.
+func (e *exporter) counter(name string, labels map[string]string, rate timeline) {
+	sums := make(map[int]float64)
+	var sum float64
+	for step := e.fleet.first; step < e.fleet.last; step++ {
+		if r := rate(step); math.IsNaN(r) {
+			sum = absent
+		} else {
+			if math.IsNaN(sum) {
+				sum = 0
+			}
+			sum += r * 15
+		}
+		sums[step] = sum
+	}
+	e.write(name, labels, func(step int) float64 { return sums[step] })
+}
+
+// has says how many targets the exporter has of a pool; absent where the
+// configuration has no such pool.
+func (e *exporter) has(pool string, targets timeline) {
+	e.write("trtllm_exporter_targets", map[string]string{"pool_id": pool}, targets)
+	e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": pool}, func(step int) float64 {
+		return 0*targets(step) + 1200
+	})
+}
+
+// server is a replica as an exporter shows it.
+type server struct {
+	pool, replica, tier, engine, version string
+}
+
+// labels are those of the series of a server.
+func (s *server) labels(more ...string) map[string]string {
+	l := map[string]string{"pool_id": s.pool, "replica_id": s.replica, "tier": s.tier, "engine": s.engine, "engine_version": s.version}
+	for i := 0; i < len(more); i += 2 {
+		l[more[i]] = more[i+1]
+	}
+	return l
+}
+
+// sees adds the states of a server, as an exporter sees them.
+func (e *exporter) sees(s *server, l life) {
+	states := []string{"ready", "blind", "down", "unknown", "starting", "not_ready", "draining", "failing", "stalled", "unserved"}
+	for _, state := range states {
+		e.write("llm_server_state", s.labels("state", state), func(step int) float64 {
+			switch l(step) {
+			case "":
+				return absent
+			case state:
+				return 1
+			default:
+				return 0
+			}
+		})
+	}
+}
+
+// traffic is what is asked of a server, in requests a second by what becomes of
+// them, and how long their first token takes.
+type traffic struct {
+	ok, failed, refused, late timeline
+	seconds                   timeline
+	objective                 float64
+}
+
+// asked adds the series of the requests of a server; late ones miss the objective
+// for the first token, if there is one.
+func (e *exporter) asked(s *server, t *traffic) {
+	of := func(at timeline) timeline {
+		if at == nil {
+			return always(0)
+		}
+		return at
+	}
+	ok, failed, refused, late := of(t.ok), of(t.failed), of(t.refused), of(t.late)
+	all := func(step int) float64 { return ok(step) + failed(step) + refused(step) }
+	for class, rate := range map[string]timeline{"ok": ok, "server": failed, "overload": refused} {
+		e.counter("llm_server_requests_total", s.labels("model_id", "m", "class", class), rate)
+		if class != "ok" {
+			e.write("llm_server_request_error_ratio", s.labels("model_id", "m", "class", class), func(step int) float64 {
+				if all(step) == 0 {
+					return absent
+				}
+				return rate(step) / all(step)
+			})
+		}
+	}
+	e.write("llm_server_requests_per_second", s.labels("model_id", "m"), all)
+	if t.seconds != nil {
+		e.counter("llm_server_time_to_first_token_seconds_count", s.labels("model_id", "m"), ok)
+		e.counter("llm_server_time_to_first_token_seconds_sum", s.labels("model_id", "m"), func(step int) float64 { return ok(step) * t.seconds(step) })
+	}
+	if t.objective > 0 {
+		e.write("llm_server_slo_objective", map[string]string{"pool_id": s.pool, "slo": "ttft"}, always(t.objective))
+		e.write("llm_server_slo_measured", s.labels("slo", "ttft"), always(1))
+		e.counter("llm_server_slo_requests_total", s.labels("model_id", "m", "slo", "ttft"), ok)
+		e.counter("llm_server_slo_requests_bad_total", s.labels("model_id", "m", "slo", "ttft", "bound", "lower"), late)
+	}
+}
+
+// pool adds a pool of some servers that one exporter sees, all of one life.
+func (e *exporter) pool(name string, n int, l life) []*server {
+	e.has(name, func(step int) float64 {
+		if l(step) == "" {
+			return 0
+		}
+		return float64(n)
+	})
+	var all []*server
+	for i := range n {
+		s := &server{pool: name, replica: fmt.Sprintf("%s-%d", name, i), engine: "vllm", version: "0.32.0"}
+		e.sees(s, l)
+		all = append(all, s)
+	}
+	return all
+}

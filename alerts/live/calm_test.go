@@ -1,0 +1,120 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// rolled is the pool whose replicas get another version, one after the other.
+const rolled = "rolled"
+
+// length is how long the fleet is watched: LIVE_CALM, or 25 minutes.
+func length(t *testing.T) time.Duration {
+	t.Helper()
+	text := os.Getenv("LIVE_CALM")
+	if text == "" {
+		return 25 * time.Minute
+	}
+	d, err := time.ParseDuration(text)
+	require.NoError(t, err, "LIVE_CALM")
+	return d
+}
+
+// TestAHealthyFleetIsSilent runs what is shipped, unchanged: a fleet of every kind
+// of server with a rollout and a restart of the exporter, and the demo.
+func TestAHealthyFleetIsSilent(t *testing.T) {
+	t.Parallel()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	t.Run("a fleet of every kind", func(t *testing.T) {
+		t.Parallel()
+		fleet := healthyFleet()
+		fleet.Pools = append(fleet.Pools, rolledPool())
+		s := startStack(t, setting{fleet: fleet, config: healthyConfig, command: []string{"serve"}, values: v})
+		s.watched(t, length(t),
+			event{0.3, "a rollout", func() { s.rollout(t) }},
+			event{0.7, "a restart of the exporter", func() {
+				s.process.exporter.end(t)
+				s.process.exporter.begin(t)
+			}})
+	})
+	t.Run("the demo", func(t *testing.T) {
+		t.Parallel()
+		s := startStack(t, setting{command: []string{"demo", "--calm", "--mixed"}, values: v})
+		s.watched(t, length(t))
+	})
+}
+
+// rolledPool is a pool of Tritons of an older version.
+func rolledPool() simulate.PoolSpec {
+	pool := simulate.PoolSpec{Name: rolled}
+	for i := range 4 {
+		pool.Replicas = append(pool.Replicas, simulate.Spec{
+			Name: rolled + strconv.Itoa(i), Kind: simulate.KindTriton, Seed: uint64(100 + i), Speed: 1, GPUs: 1, Model: "mistral", Streaming: true,
+			EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Setup: simulate.Setup{Histograms: true},
+			Workload: simulate.Workload{Rate: 2, PromptTokens: 200, OutputTokens: 80, Spread: 0.5},
+			Engine:   simulate.Engine{MaxActive: 32, KVBlocks: 2400, TokensPerBlock: 32},
+		})
+	}
+	return pool
+}
+
+// rollout gives the replicas of a pool another version, each when the one before
+// serves again.
+func (s *stack) rollout(t *testing.T) {
+	t.Helper()
+	for _, pool := range s.fleet.Pools() {
+		for _, r := range pool.Replicas {
+			if pool.Name == rolled {
+				r.Rollout(5*time.Second, "2.65.0", "1.2.0")
+				within(t, 2*time.Minute, r.Name()+" serves again", func() bool { return r.Truth().Phase == simulate.PhaseServing })
+			}
+		}
+	}
+}
+
+// event is something that happens after a share of the time.
+type event struct {
+	after float64
+	name  string
+	do    func()
+}
+
+// watched lets time pass and things happen, and wants nothing to have fired in it
+// and all replicas to be well at its end.
+func (s *stack) watched(t *testing.T, length time.Duration, events ...event) {
+	t.Helper()
+	began := time.Now()
+	for _, e := range events {
+		pause(t, time.Duration(e.after*float64(length))-time.Since(began))
+		t.Logf("%s after %s", e.name, time.Since(began).Round(time.Second))
+		e.do()
+	}
+	pause(t, length-time.Since(began))
+	window := time.Since(began).Round(time.Second).String()
+	seen := func(state string) []string {
+		var all []string
+		for _, a := range s.query(t, `count_over_time(ALERTS{alertstate="`+state+`"}[`+window+`])`) {
+			all = append(all, a["alertname"]+" of "+a["pool_id"]+" "+a["replica_id"])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	t.Logf("%s; pending for a while: %s", window, strings.Join(seen("pending"), ", "))
+	require.Empty(t, seen("firing"))
+	require.Empty(t, s.hook.all())
+	s.healthyRules(t)
+	require.Positive(t, s.one(t, `count(llm_server_state{state="ready"} == 1)`))
+	require.Empty(t, s.query(t, `llm_server_state{state="ready"} == 0`))
+}

@@ -1,0 +1,89 @@
+//go:build e2e_live
+
+package live
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// page is a fault and how long it may take until the webhook has its alert.
+type page struct {
+	fault
+
+	most time.Duration
+}
+
+// pages are faults of pools of the fleet in which all goes wrong, one each.
+func pages() []page {
+	most := map[string]time.Duration{"lone": 90 * time.Second, "stuck": 100 * time.Second, "module-stuck": 100 * time.Second, "failing": time.Minute}
+	var all []page
+	for _, f := range faults() {
+		if limit, timed := most[f.labels[1]]; timed && f.cause != nil {
+			all = append(all, page{f, limit})
+		}
+	}
+	unload := fault{
+		"the LLM of a Triton is unloaded", "LLMReplicaBroken", "on-call",
+		[]string{"pool_id", "mixed", "replica_id", "mixed-1"},
+		func(f *simulate.Fleet) { f.Replica("mixed", "mixed-1").Unload("tensorrt_llm") },
+	}
+	return append(all, page{unload, 175 * time.Second})
+}
+
+// TestPagesComeInTime runs the rules and the Alertmanager's configuration as they
+// are shipped, at scrapes of five seconds, and lists how long each page takes.
+func TestPagesComeInTime(t *testing.T) {
+	t.Parallel()
+	v, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	v["scrape_interval"] = "5s"
+	s := startStack(t, setting{
+		fleet: fleetSpec(), command: []string{"serve"}, values: v, prometheus: []string{"scrape_interval: 15s", "scrape_interval: 5s"},
+		config: func(fleet *simulate.Fleet) string {
+			var b strings.Builder
+			b.WriteString("pools:\n")
+			for _, pool := range fleet.Pools() {
+				fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
+			}
+			return b.String()
+		},
+	})
+	s.awaitReady(t)
+	// Until the rules have seen them serve.
+	pause(t, 20*time.Second)
+
+	began := time.Now()
+	all := pages()
+	require.Len(t, all, 6)
+	for _, p := range all {
+		p.cause(s.fleet)
+	}
+	for _, p := range all {
+		within(t, 4*time.Minute, p.name+": "+p.alert, func() bool { return len(s.hook.firing(p.alert, p.labels...)) > 0 })
+		came := s.hook.firing(p.alert, p.labels...)[0]
+		delay := came.at.Sub(began).Round(100 * time.Millisecond)
+		t.Logf("%-45s %-20s after %s, at most %s", p.name, p.alert, delay, p.most)
+		require.Equal(t, p.receiver, came.receiver, p.name)
+		require.LessOrEqual(t, delay, p.most, p.name)
+	}
+	s.lasting(t, "a restart of the exporter", func() {
+		s.process.exporter.end(t)
+		pause(t, 5*time.Second)
+		s.process.exporter.begin(t)
+	})
+	s.lasting(t, "a gap of Prometheus", func() {
+		s.process.prometheus.signal(t, syscall.SIGSTOP)
+		pause(t, 40*time.Second)
+		s.process.prometheus.signal(t, syscall.SIGCONT)
+	})
+	s.untouched(t)
+}

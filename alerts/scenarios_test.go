@@ -1,0 +1,492 @@
+package alerts_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+)
+
+// scenario is one life of a fleet, and who is called for it.
+type scenario struct {
+	// name says what happens, as an on-call engineer would.
+	name  string
+	build func(f *fleet)
+	// pages are the pages that come, each with the minutes within which it does;
+	// no other may.
+	pages map[string]int
+	// tickets are the tickets that come.
+	tickets []string
+	// requests says that it is about requests, for which windows of an hour are full
+	// before something happens.
+	requests bool
+	// only is the one alert that fires, of any severity, and is over at the end; empty
+	// where pages and tickets say it.
+	only string
+}
+
+// ready is a server that is well.
+var ready = stays("ready")
+
+// scenarios are lives (rollouts, outages, changes, load) of topologies (one exporter,
+// a pair, shards, sidecars, clusters, tiers).
+func scenarios() []scenario {
+	up := always(1)
+	one := func(l life, n int) func(*fleet) {
+		return func(f *fleet) { f.exporter("e", up).pool("p", n, l) }
+	}
+	loaded := func(t *traffic) func(*fleet) {
+		return func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 2, ready) {
+				e.asked(s, t)
+			}
+		}
+	}
+	return []scenario{
+		// Availability.
+		{name: "all replicas crash", build: one(ready.becomes(0, "down"), 3), pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "all replicas fail every request", build: one(ready.becomes(0, "failing"), 3), pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "one of four hangs", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i := range 4 {
+				l := ready
+				if i == 0 {
+					l = ready.becomes(0, "stalled")
+				}
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, l)
+			}
+		}, pages: map[string]int{"LLMReplicaBroken": 2}},
+		{name: "one of four is killed and stays away", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i := range 4 {
+				l := ready
+				if i == 0 {
+					l = ready.becomes(0, "down")
+				}
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, l)
+			}
+		}, tickets: []string{"LLMReplicaDown"}},
+		{name: "a pool of one is down for half of every minute", build: one(func(step int) string {
+			if step >= 0 && step%minute < 2 {
+				return "down"
+			}
+			return "ready"
+		}, 1), pages: map[string]int{"LLMPoolDown": 15}},
+		{name: "a deployment is rolled out, one by one", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			for i := range 3 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(4*i+3, "draining").becomes(4*i+4, ""))
+				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("").becomes(4*i, "unknown").becomes(4*i+3, "ready"))
+			}
+		}},
+		{name: "a stateful set of three is rolled in place, thirteen minutes each", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
+			for i := range 3 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(14*i, "draining").becomes(14*i+1, "down").becomes(14*i+13, "ready"))
+			}
+		}},
+		{name: "spot nodes are killed, and replaced", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(6))
+			for i := range 6 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(10*i, "down").becomes(10*i+4, ""))
+				e.sees(&server{pool: "p", replica: fmt.Sprint("next", i)}, stays("").becomes(10*i+1, "unknown").becomes(10*i+6, "ready"))
+			}
+		}},
+		{name: "scaled to zero, as expect allows", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
+			e.pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
+		}},
+		{name: "scaled to zero without a word, drained", build: func(f *fleet) {
+			f.exporter("e", up).pool("p", 3, ready.becomes(0, "draining").becomes(3, ""))
+		}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
+		{name: "a pool vanishes without draining", build: func(f *fleet) {
+			f.exporter("e", up).pool("p", 3, ready.becomes(0, ""))
+		}, pages: map[string]int{"LLMPoolDown": 5}, tickets: []string{"LLMDiscovery", "LLMPoolGone"}},
+		{name: "scaled from zero", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(0))
+			e.pool("p", 3, stays("").becomes(0, "unknown").becomes(9, "ready"))
+		}},
+		{name: "the configuration takes a pool away", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("other", 2, ready)
+			e.has("p", from(0, absent, always(2)))
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(0, ""))
+			}
+		}, tickets: []string{"LLMPoolGone"}},
+		{name: "a new pool loads for an hour, as its budget allows", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.write("trtllm_exporter_targets", map[string]string{"pool_id": "p"}, always(2))
+			e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": "p"}, always(3600))
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, stays("").becomes(0, "starting").becomes(50, "ready"))
+			}
+		}},
+		{name: "a new replica does not come up in its budget", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.sees(&server{pool: "p", replica: "new"}, stays("").becomes(0, "starting"))
+		}, tickets: []string{"LLMReplicaNotUp"}},
+		{name: "a new pool says for ever that it starts", build: one(stays("").becomes(0, "starting"), 2), pages: map[string]int{"LLMPoolDown": 25}, tickets: []string{"LLMDiscovery", "LLMReplicaNotUp"}},
+		{name: "a pool grows to double, and the new replicas load", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 4, ready)
+			for i := range 4 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("new", i)}, stays("").becomes(0, "unknown").becomes(15, "ready"))
+			}
+		}},
+		{name: "one of three that are expected leaves discovery", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
+			e.pool("p", 2, ready)
+			e.sees(&server{pool: "p", replica: "third"}, ready.becomes(0, ""))
+		}, tickets: []string{"LLMReplicasMissing"}},
+		{name: "an autoscaler halves a pool", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 2, ready)
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint("old", i)}, ready.becomes(0, "draining").becomes(1, ""))
+			}
+		}},
+		{name: "replicas drain for twenty-five minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.pool("p", 3, ready)
+			e.sees(&server{pool: "p", replica: "old"}, ready.becomes(0, "draining").becomes(25, ""))
+		}},
+		// Tiers and models.
+		{name: "the only frontend is down", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(9))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready.becomes(0, "down"))
+			for i := range 8 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i), tier: "worker"}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{}},
+		{name: "all workers are down", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(3))
+			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
+			for i := range 2 {
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i), tier: "worker"}, ready.becomes(0, "down"))
+			}
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "one of two models is gone at all replicas", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for _, s := range e.pool("p", 3, ready) {
+				for _, model := range []string{"a", "b"} {
+					bad := model == "b"
+					for state, v := range map[string]float64{"ready": 1, "unavailable": 0} {
+						at := always(v)
+						if bad {
+							at = from(0, 1-v, at)
+						}
+						e.write("llm_server_model_state", s.labels("model_id", model, "model", model, "state", state), at)
+					}
+				}
+			}
+		}, pages: map[string]int{"LLMModelDown": 5}, tickets: []string{"LLMModelUnavailable"}},
+		// What restarts.
+		{name: "a pool is down, and its exporter restarts", build: func(f *fleet) {
+			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, ready.becomes(0, "down").becomes(20, "unknown").becomes(40, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 2}},
+		{name: "a healthy fleet's exporter restarts", build: func(f *fleet) {
+			f.exporter("e", between(20, 21, 0, up)).pool("p", 3, func(step int) string {
+				if step == 21*minute {
+					return "unknown"
+				}
+				return "ready"
+			})
+		}},
+		{name: "versions differ behind two exporters", build: func(f *fleet) {
+			for i, version := range []string{"2.50.0", "2.51.0"} {
+				e := f.exporter(fmt.Sprint("e", i), up)
+				e.has("p", always(1))
+				s := &server{pool: "p", replica: fmt.Sprint(i), engine: "triton", version: version}
+				e.sees(s, ready)
+				e.write("llm_server_info", s.labels(), from(0, 1, always(absent)))
+			}
+		}, tickets: []string{"LLMPoolSkew"}},
+		// Exporters.
+		{name: "the only exporter is down", build: func(f *fleet) { f.exporter("e", from(0, 0, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterDown": 3}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "the only exporter is deleted, other clusters go on", build: func(f *fleet) { f.exporter("e", from(0, absent, up)).pool("p", 3, ready) }, pages: map[string]int{"LLMExporterAbsent": 15}},
+		{name: "one exporter of a pair is down", build: func(f *fleet) {
+			f.exporter("a", up).pool("p", 3, ready)
+			f.exporter("b", from(0, 0, up)).pool("p", 3, ready)
+		}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "one exporter of a pair is cut off", build: func(f *fleet) {
+			f.exporter("a", up).pool("p", 3, ready)
+			f.exporter("b", up).pool("p", 3, ready.becomes(0, "down"))
+		}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "the exporter loses its network", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 20 {
+				e.pool(fmt.Sprint("p", i), 1, ready.becomes(0, "down"))
+			}
+		}, pages: map[string]int{"LLMExporterBlind": 5}},
+		{name: "the exporter loses its network for two minutes", build: func(f *fleet) {
+			e := f.exporter("e", up)
+			for i := range 10 {
+				e.pool(fmt.Sprint("p", i), 1, ready.becomes(0, "down").becomes(2, "ready"))
+			}
+		}},
+		{name: "a pool is down, and then its exporter", build: func(f *fleet) {
+			f.exporter("e", from(10, 0, up)).pool("p", 3, ready.becomes(0, "down"))
+		}, pages: map[string]int{"LLMPoolDown": 2, "LLMExporterDown": 13}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "an exporter is killed every two minutes", build: func(f *fleet) {
+			e := f.exporter("e", func(step int) float64 {
+				if step >= 0 && step%(2*minute) < 3 {
+					return 0
+				}
+				return 1
+			})
+			e.pool("p", 3, ready)
+			e.write("process_start_time_seconds", nil, func(step int) float64 { return float64(max(0, step) / (2 * minute)) })
+		}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "a shard is down", build: func(f *fleet) {
+			for i := range 3 {
+				at := up
+				if i == 1 {
+					at = from(0, 0, up)
+				}
+				e := f.exporter(fmt.Sprint("s", i), at)
+				e.write("trtllm_exporter_shards", map[string]string{"shard": fmt.Sprint(i)}, always(3))
+				e.has("p", always(2))
+				for j := range 2 {
+					e.sees(&server{pool: "p", replica: fmt.Sprint(i, "-", j)}, ready)
+				}
+			}
+		}, pages: map[string]int{"LLMShardMissing": 5}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "a shard of one of two sets is gone", build: func(f *fleet) {
+			for _, set := range []string{"a", "b"} {
+				for i := range 2 {
+					at := up
+					if set == "a" && i == 1 {
+						at = from(0, absent, up)
+					}
+					e := f.exporter(fmt.Sprint(set, i), at)
+					e.write("trtllm_exporter_shards", map[string]string{"shard": fmt.Sprint(i)}, always(2))
+					e.has(set, always(2))
+					for j := range 2 {
+						e.sees(&server{pool: set, replica: fmt.Sprint(i, "-", j)}, ready)
+					}
+				}
+			}
+		}, pages: map[string]int{"LLMShardMissing": 5}},
+		{name: "all nodes of a pool die with their sidecars", build: func(f *fleet) {
+			f.exporter("other", up).pool("q", 1, ready)
+			for i := range 4 {
+				e := f.exporter(fmt.Sprint("p-", i), from(0, 0, up))
+				e.has("p", always(1))
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready)
+			}
+		}, pages: map[string]int{"LLMPoolUnseen": 10}, tickets: []string{"LLMExporterUnhealthy"}},
+		{name: "three of four nodes die with their sidecars", build: func(f *fleet) {
+			for i := range 4 {
+				at := up
+				if i > 0 {
+					at = from(0, 0, up)
+				}
+				e := f.exporter(fmt.Sprint("p-", i), at)
+				e.has("p", always(1))
+				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready)
+			}
+		}, tickets: []string{"LLMExporterUnhealthy", "LLMPoolDegraded"}},
+		{name: "one of two exporters goes with its pools", build: func(f *fleet) {
+			f.exporter("a", up).pool("p", 3, ready)
+			b := f.exporter("b", from(0, absent, up))
+			for i := range 5 {
+				b.pool(fmt.Sprint("q", i), 2, ready)
+			}
+		}, pages: map[string]int{"LLMExporterAbsent": 5}, tickets: []string{"LLMPoolGone"}},
+		// Requests.
+		{name: "without objectives: 60 of 100 requests fail", requests: true, build: loaded(&traffic{ok: from(0, 0.4, always(1)), failed: from(0, 0.6, always(0)), seconds: always(0.5)}), pages: map[string]int{"LLMPoolErrors": 10}},
+		{name: "without objectives: 3 of 100 requests fail", requests: true, build: loaded(&traffic{ok: always(1), failed: from(0, 0.03, always(0))})},
+		{name: "without objectives: the first token takes 40 seconds", requests: true, build: loaded(&traffic{ok: always(1), seconds: from(0, 40, always(0.5))}), tickets: []string{"LLMFirstTokenSlow"}},
+		{name: "19 of 20 requests are refused", requests: true, build: loaded(&traffic{ok: from(0, 0.05, always(1)), refused: from(0, 0.95, always(0))}), pages: map[string]int{"LLMPoolRefuses": 15}, tickets: []string{"LLMPoolSaturated"}},
+		{name: "objective 0.9, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.95, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.99, all are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 1, always(0)), objective: 0.99}), pages: map[string]int{"LLMSLOBurnFast": 16}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "objective 0.9, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.9}), pages: map[string]int{"LLMSLOBurnFast": 30}},
+		{name: "objective 0.95, half are late", requests: true, build: loaded(&traffic{ok: always(1), late: from(0, 0.5, always(0)), objective: 0.95}), pages: map[string]int{"LLMSLOBurnFast": 30}, tickets: []string{"LLMSLOBurnSlow"}},
+		{name: "a quiet morning: 12 of 40 are late, objective 0.95", requests: true, build: loaded(&traffic{ok: always(0.01), late: between(0, 33, 0.003, always(0)), objective: 0.95})},
+		{name: "a new pool: the first minute is late, objective 0.99", requests: true, build: func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", from(0, 1, always(absent)))
+			s := &server{pool: "p", replica: "new"}
+			e.sees(s, stays("").becomes(0, "ready"))
+			{
+				e.asked(s, &traffic{ok: from(0, 0.5, always(absent)), late: from(1, 0, from(0, 0.5, always(absent))), objective: 0.99})
+			}
+		}},
+	}
+}
+
+// lasts is the first and the last step.
+func (s *scenario) lasts() (first, last int) {
+	if s.requests {
+		return -65 * minute, 50 * minute
+	}
+	return -10 * minute, 65 * minute
+}
+
+// ofFaults are the lives of single faults, which are played once.
+func ofFaults(every int) []scenario {
+	var all []scenario
+	for _, f := range faults() {
+		if every == 1 {
+			all = append(all, f.scenario())
+		}
+	}
+	return all
+}
+
+func TestEveryAlertHasAScenario(t *testing.T) {
+	t.Parallel()
+	fires := make(map[string]bool)
+	for _, s := range slices.Concat(scenarios(), ofFaults(1)) {
+		for name := range s.pages {
+			fires[name] = true
+		}
+		for _, name := range append(s.tickets, s.only) {
+			fires[name] = true
+		}
+	}
+	for _, name := range alertNames(t) {
+		require.True(t, fires[name] || name == "LLMExporterScrapedRarely", name)
+	}
+}
+
+// ofCluster is the cluster that a scenario is alone in.
+func ofCluster(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(" ,:'", r) {
+			return '-'
+		}
+		return r
+	}, name)
+}
+
+// called writes what is wanted of a scenario as queries, and of its absence.
+func (s *scenario) called(all []string) string {
+	var b strings.Builder
+	first, last := s.lasts()
+	at := (last-first)/minute - 1
+	query := func(expr, samples string) {
+		fmt.Fprintf(&b, "      - expr: '%s'\n        eval_time: %dm\n        exp_samples: [%s]\n", expr, at, samples)
+	}
+	want := func(severity string, names []string) {
+		var samples []string
+		for _, name := range names {
+			samples = append(samples, fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", name))
+		}
+		query(fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing",severity=%q}[%dm]))`, ofCluster(s.name), severity, at), strings.Join(samples, ", "))
+	}
+	if s.only != "" {
+		fires := fmt.Sprintf(`group by (alertname) (count_over_time(ALERTS{cluster=%q,alertstate="firing"}`, ofCluster(s.name))
+		query(fires+fmt.Sprintf("[%dm]))", at), fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", s.only))
+		if s.only != "LLMReplicaRestarts" && s.only != "LLMExporterPanics" {
+			query(fires+"[1m]))", "")
+		}
+		return b.String()
+	}
+	var pages []string
+	for _, name := range all {
+		within, paged := s.pages[name]
+		if !paged {
+			continue
+		}
+		pages = append(pages, name)
+		query(fmt.Sprintf(`(min_over_time(timestamp(group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q}))[%dm:15s]) - %d) / 60 <= bool %d`, ofCluster(s.name), name, at, -first*60/minute, within), fmt.Sprintf("{ labels: '{alertname=%q}', value: 1 }", name))
+	}
+	for _, name := range pages {
+		fires := fmt.Sprintf(`group by (alertname) (ALERTS{cluster=%q,alertstate="firing",alertname=%q})`, ofCluster(s.name), name)
+		query(fmt.Sprintf(`(max_over_time(timestamp(%s)[%dm:15s]) - min_over_time(timestamp(%[1]s)[%[2]dm:15s])) / 15 + 1 - count_over_time(%[1]s[%[2]dm:15s])`, fires, at), fmt.Sprintf("{ labels: '{alertname=%q}', value: 0 }", name))
+	}
+	want("critical", pages)
+	want("warning", slices.Sorted(slices.Values(s.tickets)))
+	return b.String()
+}
+
+// alertNames are the names of all alerts.
+func alertNames(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, r := range rules(t) {
+		if r.Alert != "" {
+			names = append(names, r.Alert)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestWhoIsCalledInEveryLifeOfAFleet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		scrape   string
+		every    int
+		requests bool
+	}{{"15s", 1, false}, {"15s", 1, true}, {"1m", minute, false}, {"1m", minute, true}} {
+		t.Run(fmt.Sprintf("scrapes each %s, requests %t", c.scrape, c.requests), func(t *testing.T) {
+			t.Parallel()
+			play(t, c.scrape, c.every, slices.DeleteFunc(slices.Concat(scenarios(), ofFaults(c.every)), func(s scenario) bool { return s.requests != c.requests }))
+		})
+	}
+}
+
+func TestAPrometheusThatScrapesTooRarelyIsSaid(t *testing.T) {
+	t.Parallel()
+	play(t, "1m", 2*minute, []scenario{{
+		name:    "scraped every two minutes, and then all replicas crash",
+		build:   func(f *fleet) { f.exporter("e", always(1)).pool("p", 3, ready.becomes(0, "down")) },
+		pages:   map[string]int{"LLMPoolDown": 4},
+		tickets: []string{"LLMExporterScrapedRarely"},
+	}})
+}
+
+// play has promtool evaluate all rules over scenarios, each in a cluster of its own.
+func play(t *testing.T, scrape string, every int, all []scenario) {
+	t.Helper()
+	promtool := tool(t, "PROMTOOL", "promtool")
+	values, err := alerts.DefaultValues()
+	require.NoError(t, err)
+	// promtool evaluates slow groups as often as all others.
+	values["scrape_interval"], values["slo_slow_interval"], values["slo_budget_interval"] = scrape, "15s", "15s"
+	rules, err := alerts.Render(values)
+	require.NoError(t, err)
+	names := alertNames(t)
+	var series, wanted strings.Builder
+	for _, s := range all {
+		f := &fleet{cluster: ofCluster(s.name), every: every}
+		f.first, f.last = s.lasts()
+		s.build(f)
+		series.WriteString(f.out.String())
+		wanted.WriteString(s.called(names))
+	}
+	check(t, promtool, needed(t, rules, nil), "  - interval: 15s\n    input_series:\n"+series.String()+"    promql_expr_test:\n"+wanted.String())
+}
+
+// check lets promtool evaluate one test.
+func check(t *testing.T, promtool string, rules []byte, test string) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
+	text := "rule_files: [rules.yml]\nevaluation_interval: 15s\nfuzzy_compare: true\ngroup_eval_order: [" + strings.Join(groupNames(t, rules), ", ") + "]\ntests:\n" + test
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "scenarios.yml"), []byte(text), 0o600))
+	run(t, dir, promtool, "test", "rules", "scenarios.yml")
+}
