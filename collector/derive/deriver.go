@@ -181,17 +181,18 @@ func (d *Deriver) begin(before *program, gpus []string, read *engine.Page, left 
 	d.row, d.now = make([]float64, len(d.program.places)), newMoment(d.program)
 }
 
-// make makes the program for pages of a shape, or takes the equal one of other targets,
-// and gives its series the labels of the target; left are those for which there is no
-// room.
+// make takes the program for pages of a shape, which is that of other targets where one
+// has the equal, and gives its series the labels of the target; left are those for which
+// there is no room.
 func (d *Deriver) make(read *engine.Page, numbers *exposition.Block) (left int) {
-	mine := newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape())
-	series := mine.series
-	mine.series = nil
-	d.program, d.gpus = mine, read.Shape().GPUs()
-	if alike, shares := d.opts.likeness(read); shares && mine.unread == 0 { // Which models have most of the traffic is each target's own.
-		d.program = kept.Once(alike, nil, func() *program { return mine })
+	compile := func() *program { return newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape()) }
+	d.gpus = read.Shape().GPUs()
+	if alike, shares := d.opts.likeness(read); shares {
+		d.program = kept.Once(alike, nil, compile)
+	} else {
+		d.program = compile()
 	}
+	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
 	left = boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Less(read.Shape().Cost()))
 	d.out = exposition.NewRelabelled(series, d.opts.Identity.Relabel, read.Shape())
 	return left

@@ -85,8 +85,9 @@ func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan 
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
 		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
-		program: &program{gates: []Gate{func(*Window) bool { return true }}},
+		program: &program{gpus: page.Shape().GPUs(), gates: []Gate{func(*Window) bool { return true }}},
 	}
+	p.identity.Labels = opts.Identity.named()
 	for _, name := range page.Models() {
 		if loaded, _ := page.Loaded(name); loaded {
 			p.loaded++

@@ -2,6 +2,7 @@ package derive
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prometheus/prometheus/model/labels"
 
@@ -14,8 +15,10 @@ import (
 type program struct {
 	intake
 
-	// series are taken from it when they are rendered.
+	// series have the labels that rules made, and gpus are those of the page that they
+	// were made for; see [program.seriesOf].
 	series []exposition.ComputedSeries
+	gpus   []string
 	// gates are the conditions that hold series back; gate 0 lets everything
 	// pass.
 	gates []Gate
@@ -44,6 +47,24 @@ type parts struct {
 	summed     []summedHistogram
 	evals      []computed
 	repeats    []repeated
+}
+
+// seriesOf are the series of the program with the labels and GPUs of a target.
+func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSeries {
+	all := slices.Clone(r.series)
+	others := id.others()
+	b := labels.NewBuilder(others)
+	for i := range all {
+		b.Reset(others)
+		all[i].Labels.Range(func(l labels.Label) {
+			if at := slices.Index(r.gpus, l.Value); at >= 0 && l.Name == exposition.LabelGPU {
+				l.Value = gpus[at]
+			}
+			b.Set(l.Name, l.Value)
+		})
+		all[i].Labels = b.Labels()
+	}
+	return all
 }
 
 // moment is what a program says of the newest page of one target: which gates are

@@ -118,6 +118,8 @@ type endedSince struct {
 type tally struct {
 	once, twice []int
 	again       map[string]*lessened
+	// inOrder are those of again in the order of their reasons.
+	inOrder []*lessened
 	// partial says that the server counts only some requests of the class.
 	partial bool
 }
@@ -145,6 +147,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 		if c := o.classes[class]; c != nil {
 			for _, reason := range sorted(c.again) {
 				c.again[reason] = p.lessen(id, of, string(class)+"\x00"+reason, c.again[reason])
+				c.inOrder = append(c.inOrder, c.again[reason])
 			}
 		}
 	}
@@ -170,8 +173,8 @@ func (p *Plan) repeated(g *group) (columns []int) {
 // the server started.
 func (c *tally) soFar(w *Window) (float64, bool) {
 	columns := slices.Clone(c.once)
-	for _, reason := range sorted(c.again) {
-		columns = append(columns, c.again[reason].column)
+	for _, l := range c.inOrder {
+		columns = append(columns, l.column)
 	}
 	return w.totals(columns)
 }
@@ -283,8 +286,8 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 		return 0
 	}
 	n := w.grown(c.once, row)
-	for _, reason := range sorted(c.again) {
-		n += c.again[reason].from(func(columns []int) float64 { return w.grown(columns, row) })
+	for _, l := range c.inOrder {
+		n += l.from(func(columns []int) float64 { return w.grown(columns, row) })
 	}
 	if len(c.twice) > 0 {
 		whole := w.grown(c.twice, row)
@@ -320,7 +323,7 @@ var classOrder = append(engine.Classes(), engine.ClassUnknown)
 func (o *outcome) ever(w *Window, class engine.Class) bool {
 	c, grew := o.classes[class], func(column int) bool { return w.current[column] > 0 }
 	return c != nil && (slices.ContainsFunc(c.once, grew) || slices.ContainsFunc(c.twice, grew) ||
-		slices.ContainsFunc(sorted(c.again), func(reason string) bool { return grew(c.again[reason].column) }))
+		slices.ContainsFunc(c.inOrder, func(l *lessened) bool { return grew(l.column) }))
 }
 
 // requestRate is how many requests ended a second at the entry.

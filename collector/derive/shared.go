@@ -21,15 +21,18 @@ type likeness struct {
 }
 
 // likeness is that of pages as the one that was read; false where a program is no
-// other's.
+// other's: which models have most of the traffic is each target's own, and so is what a
+// GPU is called that the target has as a label.
 func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	page, ok := read.Shape().Likeness()
+	ok = ok && (o.Budget.Models == 0 || len(read.Seen().Names) <= o.Budget.Models) && !o.Identity.Labels.Has(exposition.LabelGPU)
 	// Rules for labels may show GPUs, and so number them, in another order than that of
 	// their names, by which series are sorted.
 	return likeness{page, fmt.Sprintf(
-		"%s %+v %+v %+v %q %q %q %v %d %t %t %t %s %q",
-		o.Engine.Kind(), read.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.taken(read.Shape()), o.wrong(), o.caches,
-		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, orderOf(read.Shape().GPUs()), o.Identity.named(),
+		"%s %+v %+v %+v %q %q %v %d %t %t %t %s %q %q %q %s",
+		o.Engine.Kind(), read.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.taken(read.Shape()), o.caches,
+		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, orderOf(read.Shape().GPUs()),
+		o.Identity.EngineVersion, o.Identity.TRTLLMVersion, o.Identity.Source, o.Identity.named(),
 	)}, ok
 }
 
@@ -57,18 +60,6 @@ func (o *Options) taken(page *exposition.Shape) string {
 	return all.String()
 }
 
-// wrong are the names that do not mean in the server's version what they mean in others.
-func (o *Options) wrong() string {
-	var all []string
-	for name, meanings := range engine.IndexOf(o.Engine) {
-		if slices.ContainsFunc(meanings, func(m engine.Indexed) bool { return !m.Holds(o.Identity.EngineVersion) }) {
-			all = append(all, name)
-		}
-	}
-	slices.Sort(all)
-	return strings.Join(all, " ")
-}
-
 // aliasNames are the names of all aliases.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
@@ -80,16 +71,12 @@ var aliasNames = sync.OnceValue(func() map[string]bool {
 	return names
 })
 
-// ruleLabels are the names of all labels that rules give series.
+// ruleLabels are the names of all labels that rules give series, or read.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var ruleLabels = sync.OnceValue(func() map[string]bool {
-	names := make(map[string]bool)
-	add := func(_ Scope, all []string) {
-		for _, name := range all {
-			names[name] = true
-		}
-	}
+var ruleLabels = sync.OnceValue(func() []string {
+	names := []string{"engine"}
+	add := func(_ Scope, all []string) { names = append(names, all...) }
 	for _, f := range Catalogue() {
 		add(f.rule.shape())
 	}
@@ -98,20 +85,19 @@ var ruleLabels = sync.OnceValue(func() map[string]bool {
 			add(labelsOf(signal))
 		}
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 })
 
 // named are those labels of the target whose names rules use: they may change the
-// order of series, and what rules read of labels. The versions are none of them:
-// only the info family has both.
-func (id *Identity) named() string {
-	var all strings.Builder
-	id.Labels.Range(func(l labels.Label) {
-		if ruleLabels()[l.Name] && l.Name != "engine_version" && l.Name != "trtllm_version" {
-			all.WriteString(l.Name + "\x00" + l.Value + "\x00")
-		}
-	})
-	return all.String()
+// order of series, and what rules read of labels.
+func (id *Identity) named() labels.Labels {
+	return id.Labels.MatchLabels(true, ruleLabels()...)
+}
+
+// others are those labels of the target of which rules know nothing.
+func (id *Identity) others() labels.Labels {
+	return id.Labels.MatchLabels(false, ruleLabels()...)
 }
 
 // kept are the programs of all targets.

@@ -156,7 +156,7 @@ func TestTargetsThatShareTheirRulesShowWhatEachShowsAlone(t *testing.T) {
 		changes = append(changes, c.change)
 	}
 	var wait sync.WaitGroup
-	for n, own := range [][]string{{"r0"}, {"r1"}, {"a longer name"}, {"r-3"}, {`r"4\`}, {"r5", "node", "n5"}, {"r6", "node", "n6"}, {"r7", "node", "n6"}, {"r8", "model", "mine"}, {"r9", "model", "mine"}, {"r10", "state", "odd"}, {"", "rack", "1"}, {"gpu_uuid"}} {
+	for n, own := range [][]string{{"r0"}, {"r1"}, {"a longer name"}, {"r-3"}, {`r"4\`}, {"r5", "node", "n5"}, {"r6", "node", "n6"}, {"r7", "node", "n6"}, {"r8", "model", "mine"}, {"r9", "model", "mine"}, {"r10", "state", "odd"}, {"", "rack", "1"}, {"gpu_uuid"}, {"r11", "gpu_uuid", "mine"}} {
 		f := newFleetTarget(t, own[0], own[1:], changes...)
 		wait.Go(func() {
 			tick, gpus := 0, n
@@ -223,6 +223,7 @@ func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
 	for says, other := range map[string]*Deriver{
 		"other objectives":                follow(4, asUsual),
 		"a label that rules make as well": follow(5, mine, "model", "m"),
+		"another version":                 follow(10, func(o *Options) { mine(o); o.Identity.EngineVersion = "2.65.0" }),
 		"another vocabulary":              follow(6, func(o *Options) { mine(o); o.Aliases = exposition.AliasSets()[:1] }),
 		"another public id": follow(7, func(o *Options) {
 			mine(o)
