@@ -103,6 +103,26 @@ func (c *Cache) Parse(body []byte, contentType string) (*Block, error) {
 	return b, nil
 }
 
+// Glance reads only the series of a page that are watched, without labels of ours, at
+// half of what Parse takes for a first page: what a page says of its server has to be
+// known before its series can be labelled. The block shows no series, and the next Parse
+// of a page is as if this had not been. A page that Parse refuses may be taken.
+func (c *Cache) Glance(body []byte, contentType string) (*Block, error) {
+	k, err := kindOf(contentType)
+	if err != nil {
+		return nil, err
+	}
+	b := &Block{}
+	opts := c.opts
+	opts.Label = func(labels.Labels) Labelled { return Labelled{} }
+	_, b.shape, err = slowly(b, body, k, &liner{opts: &opts})
+	if err != nil {
+		return nil, err
+	}
+	canonicalise(b)
+	return b, nil
+}
+
 // kindOf reads a content type. Servers say "text/plain" with and without a
 // version, or nothing; HTML and JSON are never a page.
 func kindOf(contentType string) (kind, error) {

@@ -10,17 +10,25 @@ import (
 )
 
 // read parses a page with the labels of now, and reads what it says of its server
-// once for each shape. One that shows its server in a new light, as a first page
-// does, is parsed again with the right labels, so that no page is ever mixed. Errors
-// are of [scrape.Error].
+// once for each shape. What a first page says is read before its series are labelled,
+// and another one that shows its server in a new light is parsed again with the right
+// labels, so that no page is ever mixed. Errors are of [scrape.Error].
 func (r *Replica) read(p *scrape.Fetched) (*exposition.Block, error) {
 	g := &r.page
 	if err := g.whole(&p.Body, r.status.LastReason == string(scrape.ReasonConnect)); err != nil {
 		return nil, err
 	}
 	r.identify(g.last)
+	if g.shape == nil {
+		if failed := p.Body.Secret(); failed != nil {
+			return nil, failed
+		}
+		if glanced, err := g.cache.Glance(p.Body.Body, p.Body.ContentType); err == nil {
+			r.identify(engine.ReadPage(r.server.Engine, glanced))
+		}
+	}
 	raw, err := g.cache.Parse(p.Body.Body, p.Body.ContentType)
-	if err != nil || raw.Shape() != g.shape {
+	if g.shape != nil && (err != nil || raw.Shape() != g.shape) {
 		// The text is new, and may be quoted.
 		if failed := p.Body.Secret(); failed != nil {
 			return nil, failed

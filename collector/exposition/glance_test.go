@@ -1,0 +1,62 @@
+package exposition_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+)
+
+// requireGlance holds what a glance reads of a page to what Parse watches of it, and
+// Parse after a glance to Parse without one.
+func requireGlance(t *testing.T, body, contentType string) {
+	t.Helper()
+	opts := exposition.Options{Watch: func(name string) bool { return len(name)%2 == 0 }}
+	whole, err := parseWith(t, exposition.NewCache(opts), body, contentType)
+	glancing := exposition.NewCache(opts)
+	b, glanced := glancing.Glance([]byte(body), contentType)
+	if err != nil {
+		return
+	}
+	require.NoError(t, glanced)
+	require.Equal(t, watchedOf(whole), watchedOf(b))
+	require.Zero(t, b.Shape().Lines())
+	b, err = glancing.Parse([]byte(body), contentType)
+	require.NoError(t, err)
+	requireSamePage(t, render(t, &exposition.Merger{}, whole), render(t, &exposition.Merger{}, b))
+	require.Equal(t, watchedOf(whole), watchedOf(b))
+}
+
+// watchedOf are the watched series of a block with values, in an order.
+func watchedOf(b *exposition.Block) []string {
+	s := b.Shape()
+	all := make([]string, s.Watched())
+	for i := range all {
+		v, ok := b.WatchedValue(i)
+		all[i] = fmt.Sprintf("%s %q %t %t", s.WatchedLabels(i), b.At(s.Place(i)), ok, v == v)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestAGlanceReadsWhatIsWatched(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		string(simulate.BenchPage(simulate.BenchTRTLLM, 1, 1)),
+		"# TYPE ab histogram\nab_bucket{le=\"1\",gpu_uuid=\"x\"} 1\nab_bucket{le=\"+Inf\",gpu_uuid=\"x\"} NaN\nab_sum{gpu_uuid=\"x\"} 1e3\nabab -Inf\nabab 2\n",
+		"# TYPE abcd counter\n# TYPE abcd gauge\nabcd 1\nab{__ab=\"1\"} 1\nab{x=\"1\",x=\"2\"} 1\n",
+		"",
+	} {
+		requireGlance(t, body, "")
+		requireGlance(t, body+"# EOF\n", openMetrics)
+	}
+	c := exposition.NewCache(exposition.Options{})
+	_, err := c.Glance(nil, "text/html")
+	require.ErrorIs(t, err, exposition.ErrContentType)
+	_, err = c.Glance([]byte("no page\n"), "")
+	require.Error(t, err)
+}
