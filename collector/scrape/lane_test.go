@@ -228,25 +228,29 @@ func TestATargetThatTakesLongHoldsNoOtherUp(t *testing.T) {
 	})
 	quick, mute := serve(t, nil, replies(text)), serve(t, nil, (*peer).wait)
 	b := lane.Batch{Patience: patience}
-	var order []string
-	for _, s := range []struct {
+	all := []struct {
 		name string
-		of   *faultServer
+		lane *lane.Lane
 		ok   bool
-	}{{"slow", slow, false}, {"mute", mute, false}, {"quick", quick, true}} {
-		l := pageLane(t, client, s.of.url, time.Minute)
-		require.True(t, b.Add(l, func(a lane.Answer, ok bool) {
-			order = append(order, s.name)
-			require.Equal(t, s.ok, ok, s.name)
-			require.Equal(t, ok, string(a.Body) == page)
-			_, used := ask(l)
-			require.Equal(t, s.ok, used, "it rests")
-		}))
+	}{{"slow", pageLane(t, client, slow.url, time.Minute), false}, {"mute", pageLane(t, client, mute.url, time.Minute), false}, {"quick", pageLane(t, client, quick.url, time.Minute), true}}
+	for round := range 2 {
+		var order []string
+		for _, s := range all {
+			require.True(t, b.Add(s.lane, func(a lane.Answer, ok bool) {
+				order = append(order, s.name)
+				require.Equal(t, s.ok, ok, s.name)
+				require.Equal(t, ok, string(a.Body) == page)
+				if round == 1 {
+					_, used := ask(s.lane)
+					require.Equal(t, s.ok, used, "it rests")
+				}
+			}), "one late answer alone is no reason to rest")
+		}
+		begun := time.Now()
+		b.Run()
+		require.Less(t, time.Since(begun), ample)
+		require.Equal(t, []string{"quick", "slow", "mute"}, order)
 	}
-	begun := time.Now()
-	b.Run()
-	require.Less(t, time.Since(begun), ample)
-	require.Equal(t, []string{"quick", "slow", "mute"}, order)
 	require.EqualValues(t, 1, shared.Connections().Used, "what took long is not kept")
 }
 

@@ -23,8 +23,8 @@
 // fifth of a second. It then closes the connection and says only that there is no
 // answer: the caller asks again through net/http, which also says what is wrong.
 // The lane rests afterwards, five minutes after an answer that it does not
-// believe and a minute after one that took too long, so that few requests are
-// sent twice. A kept connection that ends just as it is used again is no reason
+// believe and a minute after two in a row that took too long, so that few requests
+// are sent twice. A kept connection that ends just as it is used again is no reason
 // to rest.
 //
 // # Connections

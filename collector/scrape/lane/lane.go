@@ -10,8 +10,9 @@ const (
 	// restUnbelieved is how long a lane is not used after an answer that it does
 	// not believe: servers that compress their pages do so always.
 	restUnbelieved = 5 * time.Minute
-	// restLate is how long it is not used after an answer that took too long: the
-	// server may be as slow the next time, and would be asked twice.
+	// restLate is how long it is not used after the second of two answers in a row that
+	// took too long: the server may be as slow the next time, and would be asked twice.
+	// One alone is late where the machine has too much to do.
 	restLate = time.Minute
 )
 
@@ -49,8 +50,9 @@ type Lane struct {
 	// fd is the connection, -1 for none.
 	fd           int
 	busy, closed bool
-	// until is when its rest ends.
+	// until is when its rest ends; late is true after an answer that took too long.
 	until time.Time
+	late  bool
 	// contentType is that of the answer before.
 	contentType string
 }
@@ -137,18 +139,22 @@ func (l *Lane) reconnect() int {
 func (l *Lane) release(keep bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.busy = false
+	l.busy, l.late = false, false
 	if !keep || !l.opts.Keep || l.closed || l.opts.Connections.Crowded() {
 		l.drop()
 	}
 }
 
-// fail takes the connection back without an answer, and lets the lane rest.
+// fail takes the connection back without an answer, and lets the lane rest, but not for
+// the first answer that is late.
 func (l *Lane) fail(rest time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy = false
 	l.drop()
+	if rest == restLate && !l.late {
+		l.late, rest = true, 0
+	}
 	if rest > 0 {
 		l.until = time.Now().Add(rest)
 	}
