@@ -2,6 +2,7 @@ package alerts_test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -111,9 +112,7 @@ func (f *fleet) exporter(instance string, up timeline) *exporter {
 // write adds a series of an exporter, which is there while the exporter answers.
 func (e *exporter) write(name string, labels map[string]string, at timeline) {
 	with := map[string]string{"instance": e.instance}
-	for k, v := range labels {
-		with[k] = v
-	}
+	maps.Copy(with, labels)
 	e.fleet.write(name, with, func(step int) float64 {
 		if e.up(step) != 1 {
 			return absent

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -61,7 +62,7 @@ func scenarios() []scenario {
 				if i == 0 {
 					l = ready.becomes(0, "stalled")
 				}
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, l)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, l)
 			}
 		}, pages: map[string]int{"LLMReplicaBroken": 2}},
 		{name: "one of four is killed and stays away", build: func(f *fleet) {
@@ -72,7 +73,7 @@ func scenarios() []scenario {
 				if i == 0 {
 					l = ready.becomes(0, "down")
 				}
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, l)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, l)
 			}
 		}, tickets: []string{"LLMReplicaDown"}},
 		{name: "a pool of one is down for half of every minute", build: one(func(step int) string {
@@ -94,14 +95,14 @@ func scenarios() []scenario {
 			e.has("p", always(3))
 			e.write("llm_server_pool_replicas_expected", map[string]string{"pool_id": "p", "bound": "lower"}, always(3))
 			for i := range 3 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(14*i, "draining").becomes(14*i+1, "down").becomes(14*i+13, "ready"))
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(14*i, "draining").becomes(14*i+1, "down").becomes(14*i+13, "ready"))
 			}
 		}},
 		{name: "spot nodes are killed, and replaced", build: func(f *fleet) {
 			e := f.exporter("e", up)
 			e.has("p", always(6))
 			for i := range 6 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(10*i, "down").becomes(10*i+4, ""))
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(10*i, "down").becomes(10*i+4, ""))
 				e.sees(&server{pool: "p", replica: fmt.Sprint("next", i)}, stays("").becomes(10*i+1, "unknown").becomes(10*i+6, "ready"))
 			}
 		}},
@@ -126,7 +127,7 @@ func scenarios() []scenario {
 			e.pool("other", 2, ready)
 			e.has("p", from(0, absent, always(2)))
 			for i := range 2 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready.becomes(0, ""))
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready.becomes(0, ""))
 			}
 		}, tickets: []string{"LLMPoolGone"}},
 		{name: "a new pool loads for an hour, as its budget allows", build: func(f *fleet) {
@@ -134,7 +135,7 @@ func scenarios() []scenario {
 			e.write("trtllm_exporter_targets", map[string]string{"pool_id": "p"}, always(2))
 			e.write("llm_server_pool_start_budget_seconds", map[string]string{"pool_id": "p"}, always(3600))
 			for i := range 2 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, stays("").becomes(0, "starting").becomes(50, "ready"))
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, stays("").becomes(0, "starting").becomes(50, "ready"))
 			}
 		}},
 		{name: "a new replica does not come up in its budget", build: func(f *fleet) {
@@ -174,7 +175,7 @@ func scenarios() []scenario {
 			e.has("p", always(9))
 			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready.becomes(0, "down"))
 			for i := range 8 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i), tier: "worker"}, ready)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}, ready)
 			}
 		}, pages: map[string]int{"LLMPoolDown": 2}, tickets: []string{}},
 		{name: "all workers are down", build: func(f *fleet) {
@@ -182,7 +183,7 @@ func scenarios() []scenario {
 			e.has("p", always(3))
 			e.sees(&server{pool: "p", replica: "front", tier: "frontend"}, ready)
 			for i := range 2 {
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i), tier: "worker"}, ready.becomes(0, "down"))
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i), tier: "worker"}, ready.becomes(0, "down"))
 			}
 		}, pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "one of two models is gone at all replicas", build: func(f *fleet) {
@@ -216,7 +217,7 @@ func scenarios() []scenario {
 			for i, version := range []string{"2.50.0", "2.51.0"} {
 				e := f.exporter(fmt.Sprint("e", i), up)
 				e.has("p", always(1))
-				s := &server{pool: "p", replica: fmt.Sprint(i), engine: "triton", version: version}
+				s := &server{pool: "p", replica: strconv.Itoa(i), engine: "triton", version: version}
 				e.sees(s, ready)
 				e.write("llm_server_info", s.labels(), from(0, 1, always(absent)))
 			}
@@ -264,7 +265,7 @@ func scenarios() []scenario {
 					at = from(0, 0, up)
 				}
 				e := f.exporter(fmt.Sprint("s", i), at)
-				e.write("trtllm_exporter_shards", map[string]string{"shard": fmt.Sprint(i)}, always(3))
+				e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(3))
 				e.has("p", always(2))
 				for j := range 2 {
 					e.sees(&server{pool: "p", replica: fmt.Sprint(i, "-", j)}, ready)
@@ -279,7 +280,7 @@ func scenarios() []scenario {
 						at = from(0, absent, up)
 					}
 					e := f.exporter(fmt.Sprint(set, i), at)
-					e.write("trtllm_exporter_shards", map[string]string{"shard": fmt.Sprint(i)}, always(2))
+					e.write("trtllm_exporter_shards", map[string]string{"shard": strconv.Itoa(i)}, always(2))
 					e.has(set, always(2))
 					for j := range 2 {
 						e.sees(&server{pool: set, replica: fmt.Sprint(i, "-", j)}, ready)
@@ -292,7 +293,7 @@ func scenarios() []scenario {
 			for i := range 4 {
 				e := f.exporter(fmt.Sprint("p-", i), from(0, 0, up))
 				e.has("p", always(1))
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
 			}
 		}, pages: map[string]int{"LLMPoolUnseen": 10}, tickets: []string{"LLMExporterUnhealthy"}},
 		{name: "three of four nodes die with their sidecars", build: func(f *fleet) {
@@ -303,7 +304,7 @@ func scenarios() []scenario {
 				}
 				e := f.exporter(fmt.Sprint("p-", i), at)
 				e.has("p", always(1))
-				e.sees(&server{pool: "p", replica: fmt.Sprint(i)}, ready)
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, ready)
 			}
 		}, tickets: []string{"LLMExporterUnhealthy", "LLMPoolDegraded"}},
 		{name: "one of two exporters goes with its pools", build: func(f *fleet) {
@@ -329,9 +330,7 @@ func scenarios() []scenario {
 			e.has("p", from(0, 1, always(absent)))
 			s := &server{pool: "p", replica: "new"}
 			e.sees(s, stays("").becomes(0, "ready"))
-			{
-				e.asked(s, &traffic{ok: from(0, 0.5, always(absent)), late: from(1, 0, from(0, 0.5, always(absent))), objective: 0.99})
-			}
+			e.asked(s, &traffic{ok: from(0, 0.5, always(absent)), late: from(1, 0, from(0, 0.5, always(absent))), objective: 0.99})
 		}},
 	}
 }

@@ -208,7 +208,8 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 // replaces reports whether a target of a pool takes the place of a replica of the
 // same pool and name, which has to be asked otherwise.
 func (*Collector) replaces(p *pool, t *target.Target, l *running) bool {
-	return l.search.cfg.PoolID == p.cfg.PoolID && !(reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p)))
+	same := reflect.DeepEqual(l.Target(), t) && (l.search == p || l.pool.alike(p))
+	return l.search.cfg.PoolID == p.cfg.PoolID && !same
 }
 
 // keep lets a target's replica go on, replaces it, or starts it.

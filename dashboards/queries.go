@@ -33,6 +33,7 @@ func eachTarget(name string) string { return highest("pool_id, replica_id", name
 func ofModels(name string) func(matcher string) string {
 	return func(matcher string) string { return fmt.Sprintf("%s{%s}", name, with(ofModel, []string{matcher})) }
 }
+
 func ofReplicas(name string, matchers ...string) func(matcher string) string {
 	return func(matcher string) string {
 		return fmt.Sprintf("%s{%s}", name, with(ofReplica, append(matchers, matcher)))

@@ -63,7 +63,7 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rules.yml"), rules, 0o600))
 	var b strings.Builder
 	var groups []string
-	for _, m := range regexp.MustCompile(`(?m)^  - name: (\S+)$`).FindAllStringSubmatch(string(rules), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^ {2}- name: (\S+)$`).FindAllStringSubmatch(string(rules), -1) {
 		groups = append(groups, m[1])
 	}
 	require.NotEmpty(t, groups)

@@ -53,16 +53,17 @@ func (b *Block) take(n uint32, text []byte, v float64) {
 // Number is the number at a place of the block's shape, NaN for what is absent
 // or not finite.
 func (b *Block) Number(p Place) float64 {
-	v, ok := 0.0, true
-	if b.numbers != nil {
-		v = b.numbers[p]
-	} else {
-		v, ok = number(b.At(p))
+	if b.numbers == nil {
+		v, ok := number(b.At(p))
+		if !ok || math.IsInf(v, 0) {
+			return math.NaN()
+		}
+		return v
 	}
-	if !ok || math.IsInf(v, 0) {
-		return math.NaN()
+	if v := b.numbers[p]; !math.IsInf(v, 0) {
+		return v
 	}
-	return v
+	return math.NaN()
 }
 
 // Numbers reads the numbers at places into as long a row.

@@ -305,14 +305,14 @@ func TestEveryLineStays(t *testing.T) {
 // alone, and its readers to take it.
 func requireEveryLine(t *testing.T, blocks []*exposition.Block, format expfmt.Format, page string) {
 	t.Helper()
-	alone, inText := "", ""
+	var alone, inText strings.Builder
 	text := formatOf(expfmt.TypeTextPlain, dialectScheme(format))
 	for _, b := range blocks {
-		alone += pageIn(t, format, b)
-		inText += pageIn(t, text, b)
+		alone.WriteString(pageIn(t, format, b))
+		inText.WriteString(pageIn(t, text, b))
 	}
-	require.Equal(t, sampleLines(alone), sampleLines(page), format)
-	require.Len(t, sampleLines(page), len(sampleLines(inText)), "as many as in text: %s", format)
+	require.Equal(t, sampleLines(alone.String()), sampleLines(page), format)
+	require.Len(t, sampleLines(page), len(sampleLines(inText.String())), "as many as in text: %s", format)
 	requireReaders(t, page, format)
 }
 
@@ -364,6 +364,7 @@ func TestALayoutInAnotherFormatIsMadeOnce(t *testing.T) {
 	require.Same(t, ordinary, ordinary.In(underscores), "nothing to escape")
 	odd := m.Layout(merged(t, "a 1\n", "{\"a.b\"} 1\n"))
 	require.Same(t, odd, odd.In(formatOf(expfmt.TypeTextPlain, model.NoEscaping)))
-	require.NotSame(t, odd, odd.In(underscores))
-	require.Same(t, odd.In(underscores), odd.In(underscores))
+	escaped := odd.In(underscores)
+	require.NotSame(t, odd, escaped)
+	require.Same(t, escaped, odd.In(underscores))
 }

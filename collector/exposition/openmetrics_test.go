@@ -29,7 +29,7 @@ func openMetricsFault(page string) error {
 			return err
 		}
 		var name []byte
-		switch entry {
+		switch entry { //nolint:exhaustive // A page has no others.
 		case textparse.EntryHelp:
 			name, _ = p.Help()
 		case textparse.EntryUnit:
@@ -136,7 +136,7 @@ func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 	}
 	o.begun = true
 	apart := []string{model.MetricNameLabel}
-	switch o.typ {
+	switch o.typ { //nolint:exhaustive // Others have one label set a group.
 	case model.MetricTypeHistogram:
 		apart = append(apart, model.BucketLabel)
 	case model.MetricTypeSummary:
@@ -152,11 +152,11 @@ func (o *openMetricsPage) sample(lset labels.Labels, v float64) error {
 		}
 		o.group, o.groups[group], o.values, o.bound, o.last = group, true, make(map[string]float64), math.Inf(-1), 0
 	}
-	if key := string(lset.Bytes(nil)); o.series[key] {
+	key := string(lset.Bytes(nil))
+	if o.series[key] {
 		return errTwice
-	} else {
-		o.series[key] = true
 	}
+	o.series[key] = true
 	o.values[suffix] = v
 	return o.value(lset, suffix, v)
 }

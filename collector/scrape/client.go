@@ -163,14 +163,14 @@ func (c *Client) scrape(ctx context.Context, url string, page *Page) *Error {
 	if failure != nil {
 		return failure
 	}
-	defer c.begin(scopeOf(req.Context()))()
+	defer c.begin(scopeOf(req.Context()))() //nolint:contextcheck // A scope is a context.
 	resp, failure := c.send(c.rt, req)
 	if failure != nil {
 		return failure
 	}
 	defer closeBody(resp)
 	page.sent, page.open = sentWith(req), c.open
-	return conceal(req, c.read(req.Context(), req, resp, page))
+	return conceal(req, c.read(req.Context(), req, resp, page)) //nolint:contextcheck // The request's is the scope.
 }
 
 // begin notes a request, whose context ends when its connection is taken back; the
@@ -241,7 +241,7 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	if failure != nil {
 		return 0, nil, nil, failure
 	}
-	defer c.begin(scopeOf(req.Context()))()
+	defer c.begin(scopeOf(req.Context()))() //nolint:contextcheck // A scope is a context.
 	resp, failure := c.send(rt, req)
 	if failure != nil {
 		return 0, nil, nil, failure
@@ -249,11 +249,12 @@ func (c *Client) ask(ctx context.Context, rt http.RoundTripper, method, url stri
 	defer closeBody(resp)
 	room := reservation{of: c.resources}
 	defer room.release()
-	answer, failure = c.readBody(req.Context(), resp, &room, nil, limit)
+	answer, failure = c.readBody(req.Context(), resp, &room, nil, limit) //nolint:contextcheck // The request's is the scope.
 	if failure == nil && echoes(sentWith(req), c.open, answer) {
 		failure = echoed()
 	}
-	if failure = conceal(req, failure); failure != nil {
+	failure = conceal(req, failure)
+	if failure != nil {
 		return resp.StatusCode, resp.Header, nil, failure
 	}
 	return resp.StatusCode, resp.Header, answer, nil

@@ -74,7 +74,8 @@ func (c *Client) call(ctx context.Context, method, rawURL string, limit int64) (
 	s := &scope{Context: ctx}
 	defer c.begin(s)()
 	status, answer, failure := c.callers.do(s, method, rawURL, c.most(limit)) //nolint:contextcheck // A scope is a context.
-	if failure = hide(s, c.open, answer, failure); failure != nil {
+	failure = hide(s, c.open, answer, failure)
+	if failure != nil {
 		return 0, nil, nil, failure
 	}
 	return status, http.Header{}, answer, nil

@@ -50,7 +50,7 @@ func (r *requests) page(ctx context.Context, rawURL string) (*http.Request, *Err
 	}
 	req.Header.Set("Accept-Encoding", "gzip")
 	if deadline, ok := ctx.Deadline(); ok {
-		timeout := max(0, time.Until(deadline)+timeoutStep-1) / timeoutStep * timeoutStep
+		timeout := max(0, time.Until(deadline)+timeoutStep-1).Truncate(timeoutStep)
 		if timeout > 0 {
 			req.Header.Set(timeoutHeader, strconv.FormatFloat(timeout.Seconds(), 'f', -1, 64))
 		}

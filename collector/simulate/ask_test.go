@@ -52,10 +52,6 @@ func ask(t *testing.T, method, url, body string) reply {
 
 func get(t *testing.T, url string) reply { t.Helper(); return ask(t, http.MethodGet, url, "") }
 
-func failure(model, reason string) string {
-	return `nv_inference_request_failure{model="` + model + `",reason="` + reason + `",version="1"}`
-}
-
 func success(model string) string {
 	return `nv_inference_request_success{model="` + model + `",version="1"}`
 }

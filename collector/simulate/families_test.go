@@ -1,9 +1,7 @@
 package simulate_test
 
 import (
-	"io"
 	"maps"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -95,18 +93,4 @@ func TestFamiliesOfPythonServersAreThoseOfTheCapturedPages(t *testing.T) {
 			}
 		})
 	}
-}
-
-// accepting is the body of a page for a client that accepts this.
-func accepting(t *testing.T, url, accept string) string {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	require.NoError(t, err)
-	req.Header.Set("Accept", accept)
-	resp, err := client(t).Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return string(body)
 }

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -91,23 +88,4 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 		return p.only(t, "llm_server_canary_success") == 0 && p.only(t, "llm_server_ready") == 1
 	})
 	require.Empty(t, e.page(t).named("llm_server_canary_time_to_first_token_seconds"))
-}
-
-// slowModels are the project's models with a detokenizer that takes longer for
-// a token than the executor and queues no more than one.
-func slowModels(t *testing.T) string {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "models")
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join(repositoryRoot(t), "tools/triton/models"))))
-	change := func(file, before, after string) {
-		path := filepath.Join(dir, "postprocessing", file)
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		require.Contains(t, string(text), before)
-		require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), before, after, 1)), 0o600))
-	}
-	change("config.pbtxt", "instance_group [", "dynamic_batching { default_queue_policy { max_queue_size: 1 } }\ninstance_group [")
-	change("1/model.py", "        return [self", "        time.sleep(0.1)\n        return [self")
-	change("1/model.py", "import numpy", "import time\n\nimport numpy")
-	return dir
 }

@@ -47,11 +47,6 @@ type reply struct {
 	first, ended time.Duration
 }
 
-// plain is all of an answer that does not depend on time.
-func (r reply) plain() string {
-	return http.StatusText(r.status) + "\n" + r.kind + "\n" + string(r.body)
-}
-
 // send asks over HTTP and reads the whole answer.
 func (s *llmapiServer) send(ctx context.Context, q question) (reply, error) {
 	inputs := map[string]any{"text_input": q.prompt, "sampling_param_max_tokens": q.tokens, "streaming": q.streaming, "return_finish_reason": true}
