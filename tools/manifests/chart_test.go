@@ -177,7 +177,7 @@ func TestChartHasEveryFlag(t *testing.T) {
 func TestChartRulesAreThoseOfTheExporter(t *testing.T) {
 	o, err := decode(t, rendered(t, "--set=rules.enabled=true"))
 	require.NoError(t, err)
-	requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), nil)
+	requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, ""))
 }
 
 func TestChartRulesAreSwitchedOneByOne(t *testing.T) {

@@ -154,7 +154,7 @@ func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
 func TestPrometheusRuleHoldsTheRulesOfTheExporter(t *testing.T) {
 	o, err := decode(t, withComponents(t, "central"))
 	require.NoError(t, err)
-	requireRules(t, one[*monitoringv1.PrometheusRule](t, o), nil)
+	requireRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, ""))
 }
 
 func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {

@@ -25,11 +25,9 @@ func TestChartRulesHaveTheOptionsOfTheExporter(t *testing.T) {
 		{"no label of clusters", "clusterLabel=", "cluster_label: ''"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "values.yaml")
-			require.NoError(t, os.WriteFile(path, []byte(c.values), 0o600))
 			o, err := decode(t, rendered(t, "--set=rules.enabled=true", "--set="+c.set))
 			require.NoError(t, err)
-			requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), []string{"--values=" + path})
+			requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, c.values))
 		})
 	}
 }

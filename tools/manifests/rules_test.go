@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
@@ -23,6 +24,18 @@ func rules(t *testing.T, args ...string) []byte {
 	out, err := cmd.Output()
 	require.NoError(t, err)
 	return out
+}
+
+// asMonitored are the arguments by which rules are made for the interval of the
+// monitors, with more values.
+func asMonitored(t *testing.T, more string) []string {
+	t.Helper()
+	if !strings.Contains(more, "scrape_interval") {
+		more = "scrape_interval: 15s\n" + more
+	}
+	path := filepath.Join(t.TempDir(), "values.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(more), 0o600))
+	return []string{"--values=" + path}
 }
 
 // requireRules checks that an object says what the exporter prints.
@@ -52,7 +65,7 @@ func requireFile(t *testing.T, path string, want []byte) {
 
 func TestMadePrometheusRuleIsFresh(t *testing.T) {
 	var spec map[string]any
-	require.NoError(t, yaml.Unmarshal(rules(t), &spec))
+	require.NoError(t, yaml.Unmarshal(rules(t, asMonitored(t, "")...), &spec))
 	text, err := yaml.Marshal(map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule",
 		"metadata": map[string]any{"name": "trtllm-exporter"}, "spec": spec,
