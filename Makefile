@@ -69,7 +69,7 @@ RACE     := $(if $(CC_FOUND),-race)
 
 race: $(TOOLS)/promtool $(TOOLS)/amtool $(TOOLS)/jsonnet ## Run all tests with the race detector (needs a C compiler).
 	@[ -n '$(CC_FOUND)' ] || { echo 'no C compiler: the race detector is off'; [ "$${CI:-}" != true ]; }
-	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -timeout 15m ./...
+	CGO_ENABLED=$(if $(RACE),1,0) $(GO) test $(VET) $(RACE) -shuffle=on -timeout 30m ./...
 
 COVER_MIN   := 90
 COVER_GATED := collector/exposition relabel
