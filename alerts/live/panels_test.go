@@ -111,7 +111,7 @@ func (s *stack) ownNames(t *testing.T) {
 		}
 	}
 	// These appear when something happens for the first time, or in a mode that is not this one.
-	sometimes := regexp.MustCompile(`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived)_left_out)$`)
+	sometimes := regexp.MustCompile(`_(scrape_failures|series_dropped|derived_skipped|discovery_failures|http_requests)_total$|_(shards|target_(series|derived|models)_left_out)$`)
 	var never []string
 	for name := range own {
 		if strings.HasPrefix(name, "trtllm_exporter_") && !sometimes.MatchString(name) && !seen[name] {
