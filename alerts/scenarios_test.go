@@ -42,6 +42,16 @@ func scenarios() []scenario {
 	one := func(l life, n int) func(*fleet) {
 		return func(f *fleet) { f.exporter("e", up).pool("p", n, l) }
 	}
+	oneOfFour := func(l life) func(*fleet) {
+		return func(f *fleet) {
+			e := f.exporter("e", up)
+			e.has("p", always(4))
+			e.sees(&server{pool: "p", replica: "0"}, l)
+			for i := range 3 {
+				e.sees(&server{pool: "p", replica: strconv.Itoa(i + 1)}, ready)
+			}
+		}
+	}
 	loaded := func(t *traffic) func(*fleet) {
 		return func(f *fleet) {
 			e := f.exporter("e", up)
@@ -54,28 +64,8 @@ func scenarios() []scenario {
 		// Availability.
 		{name: "all replicas crash", build: one(ready.becomes(0, "down"), 3), pages: map[string]int{"LLMPoolDown": 2}},
 		{name: "all replicas fail every request", build: one(ready.becomes(0, "failing"), 3), pages: map[string]int{"LLMPoolDown": 2}},
-		{name: "one of four hangs", build: func(f *fleet) {
-			e := f.exporter("e", up)
-			e.has("p", always(4))
-			for i := range 4 {
-				l := ready
-				if i == 0 {
-					l = ready.becomes(0, "stalled")
-				}
-				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, l)
-			}
-		}, pages: map[string]int{"LLMReplicaBroken": 2}},
-		{name: "one of four is killed and stays away", build: func(f *fleet) {
-			e := f.exporter("e", up)
-			e.has("p", always(4))
-			for i := range 4 {
-				l := ready
-				if i == 0 {
-					l = ready.becomes(0, "down")
-				}
-				e.sees(&server{pool: "p", replica: strconv.Itoa(i)}, l)
-			}
-		}, tickets: []string{"LLMReplicaDown"}},
+		{name: "one of four hangs", build: oneOfFour(ready.becomes(0, "stalled")), pages: map[string]int{"LLMReplicaBroken": 2}},
+		{name: "one of four is killed and stays away", build: oneOfFour(ready.becomes(0, "down")), tickets: []string{"LLMReplicaDown"}},
 		{name: "a pool of one is down for half of every minute", build: one(func(step int) string {
 			if step >= 0 && step%minute < 2 {
 				return "down"
