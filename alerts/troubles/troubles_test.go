@@ -106,7 +106,7 @@ func firing(t *testing.T, server *matrix.Server) map[string][]string {
 
 // withoutPanels leaves out the groups that no alert reads.
 func withoutPanels(rules []byte) []byte {
-	return regexp.MustCompile(`(?ms)^ {2}- name: llm-panel-.*?(^ {2}- name: llm-slo-recording$)`).ReplaceAll(rules, []byte("$1"))
+	return regexp.MustCompile(`(?s)\n {2}- name: llm-panel-.*?(\n {2}- name: llm-slo-recording$)`).ReplaceAll(rules, []byte("$1"))
 }
 
 // used are the names of series that rules read.
