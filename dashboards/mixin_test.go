@@ -146,11 +146,11 @@ func TestMixinTakesTagsLinksAndLeavesAlertsOut(t *testing.T) {
 	require.Contains(t, string(text), `"LLMReplicaBroken"`)
 }
 
-// TestMixinOfTheDocsIsWhatJsonnetReads evaluates the example of docs/install.md with
+// TestMixinOfTheDocsIsWhatJsonnetReads evaluates the example of docs/dashboards.md with
 // the repository where jb would put it.
 func TestMixinOfTheDocsIsWhatJsonnetReads(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../docs/install.md")
+	page, err := os.ReadFile("../docs/dashboards.md")
 	require.NoError(t, err)
 	_, example, found := strings.Cut(string(page), "```jsonnet\n")
 	require.True(t, found)
