@@ -17,11 +17,11 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
-var update = flag.Bool("update", false, "write the measured errors into docs/accuracy.md")
+var update = flag.Bool("update", false, "write the measured errors into docs/dev/accuracy.md")
 
 // The file of the measured errors, and the marks between which they are.
 const (
-	accuracyDoc   = "../../docs/accuracy.md"
+	accuracyDoc   = "../../docs/dev/accuracy.md"
 	accuracyBegin = "<!-- simulated: begin -->\n"
 	accuracyEnd   = "<!-- simulated: end -->\n"
 )

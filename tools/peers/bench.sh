@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # bench.sh WAYS 'N...' ALSO: compares the exporter with other ways. WAYS are parts of the names of those to run, between commas, N the
-# numbers of targets, ALSO numbers that are added to the whole. The whole (no WAYS, no N) writes the tables of docs/performance.md: 16
+# numbers of targets, ALSO numbers that are added to the whole. The whole (no WAYS, no N) writes the tables of docs/dev/performance.md: 16
 # minutes of a machine without other work, nine more with 5000 targets. Where the collector cannot be built, its way says so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -19,5 +19,5 @@ done >"$CACHE/peers/results.json"
 if [ -n "$ways$numbers" ]; then
   echo 'A part of it: docs are left as they are, see .cache/peers/results.json.'
 else
-  "$CACHE/peers/peers" -report docs/performance.md "$CACHE/peers/results.json"
+  "$CACHE/peers/peers" -report docs/dev/performance.md "$CACHE/peers/results.json"
 fi

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateDynamo = flag.Bool("update", false, "write what was compared with Dynamo into docs/accuracy.md")
+var updateDynamo = flag.Bool("update", false, "write what was compared with Dynamo into docs/dev/accuracy.md")
 
 // What goes to two workers at once: more than both take in.
 const (

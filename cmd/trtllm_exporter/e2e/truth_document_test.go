@@ -23,7 +23,7 @@ type comparison struct {
 	grade, note      string
 }
 
-// truthMarks are the lines of docs/accuracy.md between which the errors measured
+// truthMarks are the lines of docs/dev/accuracy.md between which the errors measured
 // against a server are.
 func truthMarks(server string) (begin, end string) {
 	return "<!-- " + server + ": begin -->\n", "<!-- " + server + ": end -->\n"
@@ -43,7 +43,7 @@ func (r comparison) row() string {
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
 	truthBegin, truthEnd := truthMarks(server)
-	file := filepath.Join(repositoryRoot(t), "docs/accuracy.md")
+	file := filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	head, rest, ok := strings.Cut(string(text), truthBegin)

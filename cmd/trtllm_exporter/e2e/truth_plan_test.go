@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	updateTruth = flag.Bool("update", false, "write the errors measured against the server into docs/accuracy.md")
+	updateTruth = flag.Bool("update", false, "write the errors measured against the server into docs/dev/accuracy.md")
 	loadFor     = flag.Duration("load", time.Minute, "how long each level of load lasts")
 )
 

@@ -13,12 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// documentStall wants a row of docs/accuracy.md for how long it took until a
+// documentStall wants a row of docs/dev/accuracy.md for how long it took until a
 // server was judged stalled, and with -update writes it; from says from when on.
 func documentStall(t *testing.T, server, stopped, from string, after, allowed time.Duration) {
 	t.Helper()
 	begin, end := truthMarks("stalls")
-	file := filepath.Join(repositoryRoot(t), "docs/accuracy.md")
+	file := filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	head, rest, ok := strings.Cut(string(text), begin)
