@@ -27,13 +27,13 @@ type arrows struct {
 	forTests []string
 }
 
-// readArrows reads the table of section "The arrows". A row whose first cell names no room is that of the tests.
+// readArrows reads the table of section "Imports". A row whose first cell names no room is that of the tests.
 func readArrows(t *testing.T) arrows {
 	t.Helper()
 	page, err := os.ReadFile(architecture)
 	require.NoError(t, err)
-	_, section, found := strings.Cut(string(page), "\n## The arrows\n")
-	require.True(t, found, "%s has no section The arrows", architecture)
+	_, section, found := strings.Cut(string(page), "\n## Imports\n")
+	require.True(t, found, "%s has no section Imports", architecture)
 	section, _, _ = strings.Cut(section, "\n##")
 	row := regexp.MustCompile(`(?m)^\|([^|]*)\|([^|]*)\|$`)
 	name := regexp.MustCompile("`([^`]+)`")
