@@ -94,11 +94,11 @@ FUZZ_NOT ?=
 fuzz: ## Run every fuzz test for FUZZTIME each (20s).
 	@tools/ci/fuzz.sh $(FUZZTIME) '$(FUZZ_NOT)' $(ROOMS)
 
-# The tests that docs/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
+# The tests that docs/dev/faults.md names, and what a process holds after them. `race` runs the short ones of them with the race detector.
 FAULT_ROOMS := collector collector/exposition collector/replica collector/scrape collector/web relabel cmd/trtllm_exporter
 
-faults: $(TOOLS)/promtool ## Run every case of docs/faults.md, alone and in threes, in every format (Linux).
-	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
+faults: $(TOOLS)/promtool ## Run every case of docs/dev/faults.md, alone and in threes, in every format (Linux).
+	@tests=$$(grep -o '`[a-z_]*\.Test[A-Za-z0-9]*`' docs/dev/faults.md | sed 's/.*\.//; s/`//' | sort -u | paste -sd '|' -); \
 	FAULTS=all PROMTOOL=$(TOOLS)/promtool $(GO) test $(VET) -count=1 -timeout 15m -run "^($$tests|TestFaultsLeaveNothingBehind)$$" $(addprefix ./,$(FAULT_ROOMS))
 
 # Half as many open files as targets, and a control group of 256 MiB where one can be made: as root, mostly.

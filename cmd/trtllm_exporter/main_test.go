@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 //	fetch [-m METHOD] [-H HEADER] URL [STATUS]
 //	                          stdout is the answer; STATUS is 200 unless given
 //	send SIGNAL               HUP, INT or TERM to all programs in the background
-//	found CODE RESULT         what came of a case of docs/faults.md
+//	found CODE RESULT         what came of a case of docs/dev/faults.md
 func TestScripts(t *testing.T) {
 	// P05.
 	testscript.Run(t, testscript.Params{
