@@ -31,7 +31,7 @@ func TestTheDocumentOfFlagsIsThatOfTheProgram(t *testing.T) {
 func flagsDocument(app *kingpin.ApplicationModel) string {
 	var b strings.Builder
 	b.WriteString("<!-- Written by `go test ./cmd/trtllm_exporter -run Flags -update`. -->\n# Flags\n\n")
-	b.WriteString("`trtllm_exporter [COMMAND] [FLAGS]`; without a command it is `serve`. `trtllm_exporter --help-long` prints the same.\n\n## Every command\n\n")
+	b.WriteString("Without a command it is `serve`. `trtllm_exporter --help-long` prints the same.\n\n## Every command\n")
 	seen := map[string]bool{"help": true, "help-long": true, "help-man": true}
 	writeFlags(&b, app.Flags, seen)
 	for _, c := range app.Commands {
