@@ -108,7 +108,7 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 		names := make(map[string]bool)
 		for _, v := range d.Templating.List {
 			names[v.Name] = true
-			if v.Type != "datasource" {
+			if v.Type == "query" {
 				require.Equal(t, "${datasource}", v.Datasource.UID)
 			}
 		}

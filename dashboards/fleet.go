@@ -56,8 +56,8 @@ func fleetNow() []Panel {
 			tokens, query{total("", pool("generation_tokens:rate")), ""}, trend),
 		stat("Requests now", "Requests a second that ended at the entry models, all pools.",
 			request, query{total("", pool("requests:rate")), ""}, trend),
-		stat("Waiting", "Requests known to wait, all pools. Red: more wait than a replica can run; see Capacity.",
-			"short", query{total("", pool("queue_depth:sum")), ""}, levels("green", 16.0, "orange", 64.0, "red")),
+		stat("Waiting by replica", "Requests known to wait, all pools, for each replica that serves. Red: the queue is long; see Capacity.",
+			"short", query{total("", pool("queue_depth:sum")) + " / (sum(" + serving() + ") > 0)", ""}, levels("green", 4.0, "orange", 16.0, "red"), decimals(1)),
 		stat("Saturated replicas", "Share of the last minutes in which executors had admitted all the requests they may, mean of all that serve; further ones wait in no metric. Red: add replicas or shed load.",
 			ratio, query{
 				"sum(" + pool("saturated:avg") + " * on (pool_id) group_left () pool:llm_server_replicas_serving:sum{" + ofPool + "})" +
@@ -88,7 +88,7 @@ func poolTable() Panel {
 			{"p95 >", seconds, first.beyond("0.95"), nil},
 			{"TTFT mean", seconds, first.mean, nil},
 			{"Duration", seconds, weighted("pool_id", "pool_id, replica_id, model_id, model, version", fromClients(ofModels("llm_server_request_duration_average_seconds")), fromClients(ofModels("llm_server_requests_per_second"))), nil},
-			{"Failed", ratio, notOK("pool_id", "server"), nil},
+			{"Failed", ratio, notOK("pool_id", "server"), level("green", 0.01, "orange", 0.05, "red")},
 			{"Budget", ratio, "min by (pool_id) (slo:llm_server_budget_left:ratio{" + ofPools + "})", level(unknown, overspent, "red", 0.1, "orange", 0.5, "green")},
 			{"Skew", "none", "count by (pool_id) (pool_fact:llm_server_pool_skew:max{" + ofPool + "} > 0) or (0 * " + known() + ")", level("green", 1.0, "red")},
 		})
@@ -110,7 +110,7 @@ func fleetStates() Panel {
 
 // notReady names the replicas that are not ready, the worst first.
 func notReady() Panel {
-	number := numbered("pool_id, replica_id", "llm_server_state", ofReplica, states())
+	number := numbered("pool_id, replica_id", "llm_server_state", states())
 	p := table("Replicas that are not ready", "The 25 worst; each leads to its own dashboard. Red: the runbook section of its state, down, failing and stalled first. Empty: all replicas are ready.",
 		[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}},
 		[]column{{"State", "none", "topk(25, " + number + " != 1)", valued(states())}})

@@ -1,6 +1,9 @@
 package dashboards
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 const (
 	width  = 24
@@ -52,6 +55,7 @@ func (d *Dashboard) complete() {
 		sayWhy(&p, why)
 		inClusters(&p)
 		if d.UID != replicaUID {
+			d.sayWhatIsIgnored(&p)
 			drillDown(&p)
 		}
 		d.Panels = append(d.Panels, p)
@@ -68,6 +72,23 @@ func (d *Dashboard) complete() {
 			}
 			y += l.height
 		}
+	}
+}
+
+// sayWhatIsIgnored adds to the description of a panel which of the variables engine and
+// replica do not change it: what is recorded for whole pools has neither label.
+func (d *Dashboard) sayWhatIsIgnored(p *Panel) {
+	var ignored []string
+	for _, v := range d.Templating.List {
+		if v.Name != "engine" && v.Name != "replica_id" {
+			continue
+		}
+		if len(p.Targets) > 0 && !slices.ContainsFunc(p.Targets, func(t Target) bool { return strings.Contains(t.Expr, "$"+v.Name) }) {
+			ignored = append(ignored, v.Label)
+		}
+	}
+	if len(ignored) > 0 {
+		p.Description += " Not narrowed by " + strings.Join(ignored, " or ") + "."
 	}
 }
 

@@ -127,10 +127,10 @@ func states() []Outcome {
 // numbered is one number for the state that holds, from families with a series
 // of 0 or 1 for each state. Of two states that two exporters see it is the
 // later one.
-func numbered(by, name, selector string, states []Outcome) string {
+func numbered(by, name string, states []Outcome) string {
 	var parts []string
 	for i, s := range states[1:] {
-		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, selector, s.Text))
+		parts = append(parts, fmt.Sprintf("%d * max by (%s, state) (%s{%s,state=%q})", i+1, by, name, ofReplica, s.Text))
 	}
 	return fmt.Sprintf("max by (%s) (%s)", by, strings.Join(parts, " or "))
 }

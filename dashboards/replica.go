@@ -13,9 +13,9 @@ func replica() Dashboard {
 		rows: []row{
 			section("Health", sideBySide(4, replicaNow()...), sideBySide(7,
 				timeline("State", "What the replica was doing. Anything but green: the runbook section of that state.",
-					query{numbered("pool_id, replica_id", "llm_server_state", ofReplica, states()), "{{pool_id}} / {{replica_id}}"}, states()),
+					query{numbered("pool_id, replica_id", "llm_server_state", states()), "{{pool_id}} / {{replica_id}}"}, states()),
 				timeline("Models", "What its models were doing, as the repository index says. Unavailable in red: requests to it fail; LLMModelUnavailable in the runbook.",
-					query{numbered("pool_id, replica_id, model", "llm_server_model_state", ofReplica, modelStates()), "{{model}} {{pool_id}} / {{replica_id}}"}, modelStates()))),
+					query{numbered("pool_id, replica_id, model", "llm_server_model_state", modelStates()), "{{model}} {{pool_id}} / {{replica_id}}"}, modelStates()))),
 			replicaRequests(),
 			replicaTokens(),
 			replicaBatch(),
@@ -59,8 +59,10 @@ func replicaNow() []Panel {
 	yes := mapped([]Outcome{{Text: "no", Color: "red"}, {Text: "yes", Color: "green"}})
 	name := "{{pool_id}} / {{replica_id}}"
 	return []Panel{
-		stat("Ready", "What the server itself says. No: LLMReplicaNotUp in the runbook. Triton says yes while it stalls or fails: the state below is right.",
-			"none", query{eachReplica("llm_server_ready"), name}, yes, levels("red", 1.0, "green")),
+		wide(5, stat("State now", "What the replica is doing. Anything but green: the runbook section of that state.",
+			"none", query{numbered("pool_id, replica_id", "llm_server_state", states()), name}, mapped(states()), levels(unknown), filled)),
+		stat("Says ready", "What the server itself says. No: LLMReplicaNotUp in the runbook. Triton says yes while it stalls or fails: the state is right.",
+			"none", query{eachReplica("llm_server_ready"), name}, mapped([]Outcome{{Text: "no", Color: "orange"}, {Text: "yes", Color: "text"}})),
 		stat("Scraped", "Whether its page could be read. No: the reason is on the exporter's /targets; LLMReplicaUnreadable in the runbook if its API answers.",
 			"none", query{eachTarget("trtllm_exporter_target_up"), name}, yes, levels("red", 1.0, "green")),
 		stat("Saturation", "Its load as a share of what it can serve. Red: full; requests should go elsewhere.",

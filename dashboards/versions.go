@@ -38,7 +38,6 @@ func signed(p *Panel) { p.FieldConfig.Defaults.Min = nil }
 // versions is whether replicas are what they should be, and the same.
 func versions() Dashboard {
 	info := func(by, name, selector string) string { return highest(by, name, selector) }
-	none := Outcome{Text: "no", Color: "red"}
 	return Dashboard{
 		Heading:    Heading{UID: "trtllm-versions", Title: "LLM servers / Versions & determinism", Description: "Which versions and configs run, where replicas of a pool differ, and which conditions of equal answers hold."},
 		Templating: variables(),
@@ -64,13 +63,13 @@ func versions() Dashboard {
 					table("Configs of models", "Beginning of the hash of each model's config; instance names and devices do not count. Two hashes of one model in a pool: one was edited.",
 						[][2]string{{"pool_id", "Pool"}, {"model", "Model"}, {"sha256", "Config"}},
 						[]column{{"Replicas", "none", "count by (pool_id, model, sha256) (" + info("pool_id, replica_id, model, sha256", "llm_server_model_config_hash_info", ofReplica) + ")", nil}}),
-					table("Expected", "What the expect block of the configuration requires. Empty: no pool has one.",
-						[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"fact", "Fact"}},
-						[]column{{"As expected", "none", info("pool_id, replica_id, fact", "llm_server_expectation_mismatch", ofReplica), flags(Outcome{Text: "yes", Color: "green"}, none)}}))),
+					table("Expected", "What the expect block of the configuration requires; the replicas that differ are on /targets. Empty: no pool has one.",
+						[][2]string{{"pool_id", "Pool"}, {"fact", "Fact"}},
+						[]column{{"Replicas that differ", "none", "sum by (pool_id, fact) (" + info("pool_id, replica_id, fact", "llm_server_expectation_mismatch", ofReplica) + ")", colored("green", 1.0, "red")}}))),
 			section("Determinism and capabilities",
-				sideBySide(10, table("Determinism profile", "Conditions of equal answers to equal requests. No: the reason is on the exporter's /targets. Without the profile, batching alone changes tokens.",
-					[][2]string{{"pool_id", "Pool"}, {"replica_id", "Replica"}, {"check", "Condition"}},
-					[]column{{"Holds", "none", info("pool_id, replica_id, check", "llm_server_determinism_profile", ofReplica), flags(Outcome{Text: "no", Color: "orange"}, Outcome{Text: "yes", Color: "green"})}}),
+				sideBySide(10, table("Determinism profile", "Conditions of equal answers to equal requests. Below 100 %: the reason is on the exporter's /targets. Without the profile, batching alone changes tokens.",
+					[][2]string{{"pool_id", "Pool"}, {"check", "Condition"}},
+					[]column{{"Replicas that meet it", ratio, "avg by (pool_id, check) (" + info("pool_id, replica_id, check", "llm_server_determinism_profile", ofReplica) + ")", colored("orange", 1.0, "green")}}),
 					table("Capabilities", "What can be known of each pool: share of its replicas that expose it. Red: a flag is missing; /targets and doctor name it.",
 						[][2]string{{"pool_id", "Pool"}, {"capability", "Capability"}},
 						[]column{{"Replicas that expose it", ratio, "avg by (pool_id, capability) (" + info("pool_id, replica_id, capability", "llm_server_capability", ofReplica) + ")", colored("red", 0.01, "orange", 1.0, "green")}}),

@@ -74,7 +74,8 @@ func panelValues() []shown {
 	all := []shown{
 		{panel: "trtllm-fleet / Replicas serving / A", of: exactly(1)},
 		{panel: "trtllm-fleet / Requests now / A", of: rateOf(ended)},
-		{panel: "trtllm-fleet / Waiting / A", of: sumOf(queued), within: 1},
+		// Two replicas of each of four pools.
+		{panel: "trtllm-fleet / Waiting by replica / A", of: func(w window) float64 { return w.sum(queued) / 8 }, within: 0.2},
 		{panel: "trtllm-fleet / Fullest KV cache / A", of: func(w window) float64 { return w.highest(inUse) }, within: 0.02},
 		{panel: "trtllm-fleet / Skew / A", of: exactly(0)},
 		{panel: "trtllm-gpu / GPUs / A", of: exactly(4)},
