@@ -48,12 +48,11 @@ func (p *Endpoint) Again(ctx context.Context, before *Health) Health {
 	ctx, cancel := context.WithTimeout(ctx, p.Target.Timeout)
 	defer cancel()
 	start := time.Now()
-	first := &heardOnce{Asker: p.asker(), address: p.ReadyURL()}
-	first.status, first.header, first.body, first.err = first.Asker.Do(ctx, http.MethodGet, first.address, nil, readyLimit)
-	if first.err == nil && first.status == http.StatusOK {
+	ask := engine.Remember(p.asker())
+	if status, _, _, err := ask.Do(ctx, http.MethodGet, p.ReadyURL(), nil, readyLimit); err == nil && status == http.StatusOK {
 		return before.Still(time.Since(start))
 	}
-	h := Health{Health: p.Engine.Health(ctx, first, p.Base)}
+	h := Health{Health: p.Engine.Health(ctx, ask, p.Base)}
 	h.Took = time.Since(start)
 	return h
 }
@@ -67,23 +66,3 @@ func (h *Health) Still(took time.Duration) Health {
 
 // readyLimit bounds the answer to whether a server is ready.
 const readyLimit = 1 << 20
-
-// heardOnce gives the answer to one question that was put already, once.
-type heardOnce struct {
-	engine.Asker
-
-	address string
-	status  int
-	header  http.Header
-	body    []byte
-	err     error
-}
-
-// Do implements engine.Asker.
-func (h *heardOnce) Do(ctx context.Context, method, address string, body []byte, limit int64) (int, http.Header, []byte, error) {
-	if method != http.MethodGet || address != h.address {
-		return h.Asker.Do(ctx, method, address, body, limit)
-	}
-	h.address = ""
-	return h.status, h.header, h.body, h.err
-}

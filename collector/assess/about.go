@@ -64,12 +64,11 @@ func (a *About) Block(now *Situation, before ...*exposition.Shape) *exposition.B
 		for _, s := range States() {
 			add("state", flag(s == now.State), labels.Label{Name: "state", Value: string(s)})
 		}
-		add("suspected", flag(now.Suspected))
 	}
 	for i := range moments() {
 		m := &moments()[i]
 		if v, ok := m.value(now); ok {
-			add(m.name, v)
+			a.values.Add(heads[m.Name], v, now.Own)
 		}
 	}
 	now.Canary.Series(func(family, modelID, result string, v float64) {

@@ -130,7 +130,7 @@ func TestWhatFollowsFromPageAndAnswersIsShownWithEveryBlock(t *testing.T) {
 	var k assess.About
 	now := facts()
 	built := func(version string) *assess.Known {
-		return assess.Know(&assess.Basis{Engine: serve, Facts: &engine.Facts{BuildVersion: version}})
+		return assess.Know(&assess.Basis{Engine: serve, Known: engine.Known{Facts: &engine.Facts{BuildVersion: version}}})
 	}
 	now.Known = built("1.0.0")
 	for range 2 {

@@ -29,7 +29,7 @@ func TestWhatTheCanaryMayAsk(t *testing.T) {
 	}, o)
 	serve, ok := engine.Of("trtllm-serve")
 	require.True(t, ok)
-	b = assess.Basis{Engine: serve, Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}
+	b = assess.Basis{Engine: serve, Known: engine.Known{Facts: &engine.Facts{EngineVersion: "1.1.0", Models: []engine.ModelFacts{{Name: "llama"}}}}}
 	o = assess.CanaryOrder(serve, known(&b), base, "", assess.Failing)
 	require.Equal(t, canary.Question{Base: base, Model: "llama", Usage: true, Seed: true, IgnoreEOS: true}, o.Question, "its one model")
 	b.Facts = nil

@@ -1,6 +1,7 @@
 package assess
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -13,8 +14,12 @@ import (
 type family struct {
 	derive.Family
 
-	series func(k *Known, w *writer)
+	series func(k *Known, add adder)
 }
+
+// adder adds a series with further labels, given as names and values; empty values are
+// no labels.
+type adder func(v float64, pairs ...string)
 
 // hashShown is how much of a hash is in a label; /targets has the whole.
 const hashShown = 12
@@ -46,9 +51,9 @@ var families = sync.OnceValue(func() []family {
 		})},
 		{about("engine_build_info", derive.OfReplica, []string{"version"},
 			"1 with the version of TensorRT-LLM that built the engine; absent unless engine_dir names the folder it is in.",
-			"version in the config.json of engine_dir"), func(k *Known, w *writer) {
+			"version in the config.json of engine_dir"), func(k *Known, add adder) {
 			if v := k.BuildVersion(); v != "" {
-				w.add(1, "version", v)
+				add(1, "version", v)
 			}
 		}},
 		{about("expectation_mismatch", derive.OfReplica, []string{"fact"},
@@ -67,12 +72,17 @@ var families = sync.OnceValue(func() []family {
 })
 
 // checksOf are the series of a list of checks.
-func checksOf(list string) func(*Known, *writer) {
-	return func(k *Known, w *writer) { w.list(k, list) }
+func checksOf(name string) func(*Known, adder) {
+	return func(k *Known, add adder) {
+		list := Lists()[slices.IndexFunc(Lists(), func(l List) bool { return l.Name == name })]
+		for _, c := range k.List(name) {
+			add(flag(c.OK != list.Negated), list.Label, c.Name)
+		}
+	}
 }
 
 // modelsReady is what the repository index says of each model.
-func (k *Known) modelsReady(w *writer) {
+func (k *Known) modelsReady(add adder) {
 	seen := make(map[[2]string]bool)
 	for i, m := range k.Health.Models {
 		row := [2]string{m.Name, m.Version}
@@ -83,37 +93,31 @@ func (k *Known) modelsReady(w *writer) {
 			continue // One that is listed twice is as its first row says, as in describe.
 		}
 		seen[row] = true
-		w.add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", k.modelID(m.Name))
+		add(flag(m.State == engine.ModelReady), "model", m.Name, "version", m.Version, "model_id", k.modelID(m.Name))
 	}
 }
-
-// adder adds a series with further labels.
-type adder func(v float64, pairs ...string)
 
 // eachModel are series of every version of a model that is known.
-func eachModel(series func(m *target.Model, add adder)) func(*Known, *writer) {
-	return func(k *Known, w *writer) {
+func eachModel(series func(m *target.Model, add adder)) func(*Known, adder) {
+	return func(k *Known, add adder) {
 		for i := range k.Models {
-			series(&k.Models[i], w.of(&k.Models[i]))
+			m := &k.Models[i]
+			series(m, func(v float64, pairs ...string) { add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) })
 		}
 	}
 }
 
-// eachConfig are series of every model that is known, whose versions have one config
-// and are next to each other.
-func eachConfig(series func(m *target.Model, add adder)) func(*Known, *writer) {
-	return func(k *Known, w *writer) {
-		for i := range k.Models {
-			if i == 0 || k.Models[i-1].Name != k.Models[i].Name {
-				series(&k.Models[i], w.of(&k.Models[i]))
+// eachConfig are series of every model that is known, whose versions have one config.
+func eachConfig(series func(m *target.Model, add adder)) func(*Known, adder) {
+	return func(k *Known, add adder) {
+		var before string
+		eachModel(func(m *target.Model, add adder) {
+			if m.Name != before {
+				series(m, add)
 			}
-		}
+			before = m.Name
+		})(k, add)
 	}
-}
-
-// of adds series of a model.
-func (w *writer) of(m *target.Model) adder {
-	return func(v float64, pairs ...string) { w.add(v, append(pairs, "model", m.Name, "model_id", m.ModelID)...) }
 }
 
 // stateSeries say what a model does.
@@ -129,8 +133,8 @@ func stateSeries(m *target.Model, add adder) {
 // infoSeries say what a model is.
 func infoSeries(m *target.Model, add adder) {
 	add(1, "version", m.Version, "role", m.Role, "backend", m.Backend, "platform", m.Platform,
-		"max_batch_size", number(m.MaxBatchSize), "instance_count", number(m.Instances),
-		"decoupled", truth(m.Decoupled), "dynamic_batching", truth(m.Batching))
+		"max_batch_size", written(m.MaxBatchSize), "instance_count", written(m.Instances),
+		"decoupled", written(m.Decoupled), "dynamic_batching", written(m.Batching))
 }
 
 // parameterSeries are those of a model's config.

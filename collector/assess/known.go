@@ -13,22 +13,12 @@ type Basis struct {
 	// Engine is the kind of server; Topology the models under their public ids.
 	Engine   engine.Engine
 	Topology *engine.Topology
-	// EngineVersion and TRTLLMVersion are those on the replica's series; Facts
-	// what its server answered, nil before the first answer.
+	engine.Known
+	// EngineVersion and TRTLLMVersion are those on the replica's series.
 	EngineVersion, TRTLLMVersion string
-	Facts                        *engine.Facts
-	// Page is nil while the page fails; PageMissing is true when the server
-	// answers 404 for it.
-	Page        *engine.Page
-	PageMissing bool
-	Health      engine.Health
 	// Objectives say which objectives of the pool are measured at the replica.
 	Objectives []target.Check
-	// Canary is true where requests are sent to the replica, Confirms where one is sent
-	// when the replica seems to hang, Iterations where the statistics of its iterations
-	// are read.
-	Canary, Confirms, Iterations bool
-	Expect                       *Expectations
+	Expect     *Expectations
 	// Declared says which versions the operator gave for the target.
 	Declared engine.Pins
 }
@@ -64,7 +54,7 @@ func Know(b *Basis) *Known {
 // RestsOn says whether a basis would give the same again.
 func (k *Known) RestsOn(b *Basis) bool {
 	return k != nil && k.Topology == b.Topology && k.EngineVersion == b.EngineVersion && k.TRTLLMVersion == b.TRTLLMVersion &&
-		k.Engine == b.Engine && k.Facts == b.Facts && k.Page == b.Page && k.PageMissing == b.PageMissing &&
+		k.Engine == b.Engine && k.Facts == b.Facts && k.Page == b.Page && k.MissingPage == b.MissingPage &&
 		k.Health.API == b.Health.API && k.Health.Detail == b.Health.Detail && slices.Equal(k.Health.Models, b.Health.Models) &&
 		slices.Equal(k.Objectives, b.Objectives)
 }

@@ -44,8 +44,11 @@ func triton(t *testing.T) assess.Basis {
 	}
 	return assess.Basis{
 		Engine: e, Topology: engine.NewTopology(e, page.Seen(), facts.Models, nil),
-		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Facts: facts, Page: page, Expect: &assess.Expectations{},
-		Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
+		EngineVersion: "2.64.0", TRTLLMVersion: "1.1.0", Expect: &assess.Expectations{},
+		Known: engine.Known{
+			Facts: facts, Page: page,
+			Health: engine.Health{API: engine.APIReady, Detail: "the API answers 200", Models: []engine.ModelState{{Name: "llm", Version: "1", State: "READY"}, {Name: "never", State: "LOADING"}}},
+		},
 	}
 }
 
@@ -82,7 +85,7 @@ func TestWhatIsKnownIsSeenAgainOnlyWhenItsBasisChanged(t *testing.T) {
 		"another TensorRT-LLM":     func(b *assess.Basis) { b.TRTLLMVersion = "1.2.0" },
 		"other facts":              func(b *assess.Basis) { b.Facts = &engine.Facts{} },
 		"no page":                  func(b *assess.Basis) { b.Page = nil },
-		"a page that is missing":   func(b *assess.Basis) { b.PageMissing = true },
+		"a page that is missing":   func(b *assess.Basis) { b.MissingPage = true },
 		"an API that fails":        func(b *assess.Basis) { b.Health.API = engine.APIFailed },
 		"another answer of it":     func(b *assess.Basis) { b.Health.Detail = "the API is restricted" },
 		"a model in another state": func(b *assess.Basis) { b.Health.Models = b.Health.Models[:1] },
@@ -115,7 +118,7 @@ func TestTheListsOfChecks(t *testing.T) {
 	require.Empty(t, down.List(assess.Capabilities), "nothing is known of a server that is down")
 	require.Empty(t, down.List(assess.Determinism))
 	require.Empty(t, down.Generation)
-	missing := after(t, func(b *assess.Basis) { b.Page, b.PageMissing = nil, true })
+	missing := after(t, func(b *assess.Basis) { b.Page, b.MissingPage = nil, true })
 	require.Len(t, missing.List(assess.Capabilities), len(engine.CapabilityNames()), "for one without a page there is what would give it one")
 	require.Empty(t, (*assess.Known)(nil).BuildVersion())
 	require.Nil(t, (*assess.Known)(nil).List(assess.Expected))

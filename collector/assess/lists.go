@@ -43,9 +43,7 @@ func Lists() []List {
 
 // capabilities are what can be known of the replica.
 func capabilities(k *Known) []target.Check {
-	return engine.Capabilities(k.Engine, &engine.Known{
-		Page: k.Page, MissingPage: k.PageMissing, Facts: k.Facts, Health: k.Health, Canary: k.Canary, Confirms: k.Confirms, Iterations: k.Iterations,
-	})
+	return engine.Capabilities(k.Engine, &k.Basis.Known)
 }
 
 // determinism are the conditions of equal answers to equal requests; none while

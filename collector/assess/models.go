@@ -12,18 +12,8 @@ import (
 // modelsShown bounds the models of one replica that have series of their own.
 const modelsShown = 256
 
-// The states of a model, as series name them.
-const (
-	modelReady       = "ready"
-	modelLoading     = "loading"
-	modelUnloading   = "unloading"
-	modelUnavailable = "unavailable"
-)
-
-// modelStates lists the states of a model.
-func modelStates() []string {
-	return []string{modelReady, modelLoading, modelUnloading, modelUnavailable}
-}
+// modelStates lists the states of a model, as series name them.
+func modelStates() []string { return []string{"ready", "loading", "unloading", "unavailable"} }
 
 // modelState puts together what the repository index says of a model, in its
 // own word, and whether the page shows it as loaded. A model whose counters of
@@ -32,13 +22,13 @@ func modelStates() []string {
 func modelState(index string, loaded, known bool) string {
 	switch {
 	case index == engine.ModelLoading:
-		return modelLoading
-	case known && !loaded, index == engine.ModelUnavailable:
-		return modelUnavailable
-	case index == engine.ModelUnloading:
-		return modelUnloading
-	case index == engine.ModelReady, known:
-		return modelReady
+	case known && !loaded:
+		index = engine.ModelUnavailable
+	case known && index != engine.ModelUnavailable && index != engine.ModelUnloading:
+		index = engine.ModelReady
+	}
+	if state := strings.ToLower(index); slices.Contains(modelStates(), state) {
+		return state
 	}
 	return ""
 }

@@ -12,14 +12,14 @@ func TestStateOfAModelIsOfIndexAndPage(t *testing.T) {
 		loaded, known bool
 		want          string
 	}{
-		{"index and page agree", "READY", true, true, modelReady},
-		{"the page is not known", "READY", false, false, modelReady},
-		{"the page lost its core series", "READY", false, true, modelUnavailable},
-		{"it loads, so the page has none yet", "LOADING", false, true, modelLoading},
-		{"it unloads, with all its series", "UNLOADING", true, true, modelUnloading},
-		{"it is gone, and a page of before shows it", "UNAVAILABLE", true, true, modelUnavailable},
-		{"only the page speaks", "", true, true, modelReady},
-		{"only the page speaks, of what is left", "", false, true, modelUnavailable},
+		{"index and page agree", "READY", true, true, "ready"},
+		{"the page is not known", "READY", false, false, "ready"},
+		{"the page lost its core series", "READY", false, true, "unavailable"},
+		{"it loads, so the page has none yet", "LOADING", false, true, "loading"},
+		{"it unloads, with all its series", "UNLOADING", true, true, "unloading"},
+		{"it is gone, and a page of before shows it", "UNAVAILABLE", true, true, "unavailable"},
+		{"only the page speaks", "", true, true, "ready"},
+		{"only the page speaks, of what is left", "", false, true, "unavailable"},
 		{"nothing is known", "", false, false, ""},
 	} {
 		t.Run(c.says, func(t *testing.T) {

@@ -15,7 +15,6 @@ import (
 type moment struct {
 	derive.Family
 
-	name  string
 	value func(now *Situation) (float64, bool)
 }
 
@@ -27,7 +26,7 @@ func Catalogue() []derive.Family {
 	for i := range families() {
 		all = append(all, families()[i].Family)
 	}
-	all = append(all, stateFamily(), suspectedFamily())
+	all = append(all, stateFamily())
 	for i := range moments() {
 		all = append(all, moments()[i].Family)
 	}
@@ -43,20 +42,20 @@ func stateFamily() derive.Family {
 	return f
 }
 
-// suspectedFamily is whether one sign speaks against the replica.
-func suspectedFamily() derive.Family {
-	f := derive.AboutReplica("suspected", derive.OfReplica, nil,
-		"1 while requests are said to be in flight and nothing moves, with no second sign that they are: the server hangs, or the gauge is stale. llm_server_state is stalled once a second sign shows it. Else 0.",
-		"gauges of requests in flight, counters of iterations, tokens and ended requests")
-	f.Grade = derive.Sampled
-	return f
-}
-
 // moments are made once for all replicas.
 //
 //nolint:gochecknoglobals // constant data that is made when it is first asked for.
 var moments = sync.OnceValue(func() []moment {
+	one := func(name string, grade derive.Grade, help, formula string, value func(now *Situation) (float64, bool)) moment {
+		m := moment{derive.AboutReplica(name, derive.OfReplica, nil, help, formula), value}
+		m.Grade = grade
+		return m
+	}
 	return []moment{
+		one("suspected", derive.Sampled,
+			"1 while requests are said to be in flight and nothing moves, with no second sign that they are: the server hangs, or the gauge is stale. llm_server_state is stalled once a second sign shows it. Else 0.",
+			"gauges of requests in flight, counters of iterations, tokens and ended requests",
+			func(now *Situation) (float64, bool) { return flag(now.Suspected), now.State != Silent }),
 		health("live",
 			"1 if the server says it is live, 0 if it says it is not; absent when its API says neither.",
 			"GET /v2/health/live and its like", engine.AnswersLive,
@@ -72,12 +71,10 @@ var moments = sync.OnceValue(func() []moment {
 			"measured by the exporter", engine.AnswersHealth,
 			func(h *api.Health) (float64, bool) { return h.Took.Seconds(), h.API != engine.APIUnknown }),
 
-		{
-			derive.AboutReplica("processes", derive.OfReplica, nil,
-				"How many processes answer at the address of the replica, in turn or at random; absent where no more than one is known to. Nothing is derived of the growth of their counters.",
-				"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them"),
-			"processes", func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 },
-		},
+		one("processes", derive.Exact,
+			"How many processes answer at the address of the replica, in turn or at random; absent where no more than one is known to. Nothing is derived of the growth of their counters.",
+			"process_start_time_seconds, dynamo_component_uptime_seconds by worker_id, counters that fall and go on where an earlier page had them",
+			func(now *Situation) (float64, bool) { return float64(now.Processes), now.Processes > 0 }),
 
 		iterations("iteration_stats_failures_total", derive.Exact,
 			"Requests for iteration statistics that had no usable answer. Servers before 1.3.0 do not answer while requests are in flight.",
@@ -121,7 +118,7 @@ var moments = sync.OnceValue(func() []moment {
 // health is a gauge of what the API said of the server's health.
 func health(name, help, formula string, answer engine.Signal, value func(*api.Health) (float64, bool)) moment {
 	f := derive.AboutReplica(name, derive.OfReplica, nil, help, formula, answer)
-	return moment{f, name, func(now *Situation) (float64, bool) {
+	return moment{f, func(now *Situation) (float64, bool) {
 		if now.Answers.Health == nil {
 			return 0, false
 		}
@@ -134,7 +131,7 @@ func health(name, help, formula string, answer engine.Signal, value func(*api.He
 func iterations(name string, grade derive.Grade, help, formula string, value func(*api.Iterations) (float64, bool)) moment {
 	f := derive.AboutReplica(name, derive.OfReplica, nil, help, formula, engine.AnswersIterations)
 	f.Grade, f.Section = grade, "Iterations of a trtllm-serve"
-	return moment{f, name, func(now *Situation) (float64, bool) {
+	return moment{f, func(now *Situation) (float64, bool) {
 		if now.Answers.Iterations == nil {
 			return 0, false
 		}

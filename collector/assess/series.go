@@ -1,7 +1,7 @@
 package assess
 
 import (
-	"strconv"
+	"fmt"
 
 	"github.com/prometheus/prometheus/model/labels"
 )
@@ -27,59 +27,27 @@ func (k *Known) Series(own labels.Labels) []Series {
 	if k == nil {
 		return nil
 	}
-	w := &writer{own: own, b: labels.NewBuilder(own)}
+	var all []Series
+	b := labels.NewBuilder(own)
 	for i := range families() {
 		f := &families()[i]
-		w.family = f.Name
-		f.series(k, w)
+		f.series(k, func(v float64, pairs ...string) {
+			b.Reset(own)
+			for i := 0; i+1 < len(pairs); i += 2 {
+				b.Set(pairs[i], pairs[i+1])
+			}
+			all = append(all, Series{f.Name, b.Labels(), v})
+		})
 	}
-	return w.series
+	return all
 }
 
-// writer collects series that begin with the labels of a replica.
-type writer struct {
-	own    labels.Labels
-	b      *labels.Builder
-	family string
-	series []Series
-}
-
-// add adds a series with further labels, given as names and values; empty
-// values are no labels.
-func (w *writer) add(v float64, pairs ...string) {
-	w.b.Reset(w.own)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		w.b.Set(pairs[i], pairs[i+1])
-	}
-	w.series = append(w.series, Series{w.family, w.b.Labels(), v})
-}
-
-// list adds a list of checks.
-func (w *writer) list(k *Known, name string) {
-	for _, list := range Lists() {
-		if list.Name != name {
-			continue
-		}
-		for _, c := range k.List(name) {
-			w.add(flag(c.OK != list.Negated), list.Label, c.Name)
-		}
-	}
-}
-
-// number writes what is known.
-func number(n *int) string {
-	if n == nil {
+// written is what is known as text, empty for what is not.
+func written[T any](v *T) string {
+	if v == nil {
 		return ""
 	}
-	return strconv.Itoa(*n)
-}
-
-// truth writes what is known.
-func truth(b *bool) string {
-	if b == nil {
-		return ""
-	}
-	return strconv.FormatBool(*b)
+	return fmt.Sprint(*v)
 }
 
 // flag is 1 for true.

@@ -1,9 +1,6 @@
 package derive_test
 
 import (
-	"io"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -23,12 +20,6 @@ const benchPages = 64
 // benchTarget is one target with the usual big page, and its pages.
 func benchTarget(b *testing.B, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
 	b.Helper()
-	return benchTargetOf(b, simulate.BenchTRTLLM, aliases...)
-}
-
-// benchTargetOf is one target with a big page of a kind, and its pages.
-func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*exposition.Cache, *derive.Deriver, [][]byte) {
-	b.Helper()
 	e, ok := engine.Of(string(engine.Triton))
 	require.True(b, ok)
 	models := []string{"ensemble", "postprocessing", "preprocessing", "tensorrt_llm", "tensorrt_llm_bls"}
@@ -42,7 +33,7 @@ func benchTargetOf(b *testing.B, kind simulate.BenchKind, aliases ...string) (*e
 	cache := exposition.NewCache(exposition.Options{Watch: engine.Watch(e)})
 	pages := make([][]byte, benchPages)
 	for i := range pages {
-		pages[i] = simulate.BenchPage(kind, 0, i)
+		pages[i] = simulate.BenchPage(simulate.BenchTRTLLM, 0, i)
 	}
 	return cache, d, pages
 }
@@ -55,66 +46,6 @@ func read(b *testing.B, cache *exposition.Cache, page []byte) *exposition.Block 
 		b.Fatal(err)
 	}
 	return raw
-}
-
-// fetched reads the page into buf as a scrape does, through net/http.
-func fetched(b *testing.B, client *http.Client, url string, buf []byte) []byte {
-	b.Helper()
-	req, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, http.NoBody)
-	require.NoError(b, err)
-	resp, err := client.Do(req)
-	require.NoError(b, err)
-	defer resp.Body.Close()
-	if size := int(resp.ContentLength); cap(buf) < size {
-		buf = make([]byte, 0, size+1)
-	}
-	buf = buf[:resp.ContentLength]
-	_, err = io.ReadFull(resp.Body, buf)
-	require.NoError(b, err)
-	return buf
-}
-
-// canned answers every request with the next page on a port of its own.
-func canned(b *testing.B, pages [][]byte) string {
-	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(b, err)
-	b.Cleanup(func() { listener.Close() })
-	go simulate.ServeCanned(listener, pages)
-	return "http://" + listener.Addr().String() + "/metrics"
-}
-
-// BenchmarkIngest is what a page costs before anything is derived from it:
-// its copy and its parse alone, and with its scrape over the loopback. What
-// deriving adds to a scrape is the last figure less the one before:
-//
-//	go test -run '^$' -bench Ingest -cpu 1 -count 6 ./collector/derive
-func BenchmarkIngest(b *testing.B) {
-	b.Run("parse", func(b *testing.B) {
-		cache, _, pages := benchTarget(b)
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			read(b, cache, pages[n%benchPages])
-		}
-	})
-	for _, name := range []string{"scrape+parse", "scrape+parse+derive"} {
-		b.Run(name, func(b *testing.B) {
-			cache, d, pages := benchTarget(b)
-			url := canned(b, pages)
-			client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
-			defer client.CloseIdleConnections()
-			var body []byte
-			now := time.Duration(0)
-			for b.Loop() {
-				body = fetched(b, client, url, body)
-				raw := read(b, cache, body)
-				if name == "scrape+parse+derive" {
-					now += 5 * time.Second
-					d.Derive(now, raw)
-				}
-			}
-		})
-	}
 }
 
 // BenchmarkDerive is what deriving from a page costs.

@@ -136,9 +136,7 @@ func (f Family) whole(section string) Family {
 	f.Name, f.Section, f.Unit = Prefix+f.Name, section, unitOf(f.Name)
 	f.Scope, f.Labels = f.rule.shape()
 	f.Engines = f.rule.inputs.feeders()
-	if f.InPromQL == (InPromQL{}) {
-		f.InPromQL.Why = f.rule.why
-	}
+	f.InPromQL = InPromQL{f.rule.query, f.rule.why}
 	return f
 }
 

@@ -7,8 +7,7 @@ func cacheFamilies() []Family {
 	return []Family{
 		gauge("kv_cache_utilization_ratio", Sampled, perEntry(cacheUse(), (*Plan).executorGate, without(checkBlocks), without(checkFraction)),
 			"Share of the KV cache's blocks in use, 0 to 1, computed from used and max where the server exposes them (source kv_cache_block_type=used, max; kv_cache_used_blocks, kv_cache_max_blocks; else kv_cache_utilization, gpu_cache_usage_perc). Blocks that hold nothing but reusable content count as free.",
-			"used / max, else the server's own ratio").
-			noQuery(whyByKind),
+			"used / max, else the server's own ratio"),
 		gauge("kv_cache_blocks", Sampled, byState("free", engine.KVBlocksFree, "used", engine.KVBlocksUsed),
 			"Blocks of the KV cache by state, used or free.",
 			"used, free"),
@@ -20,12 +19,10 @@ func cacheFamilies() []Family {
 			"tokens per block"),
 		gauge("kv_cache_capacity_tokens", Exact, tokensOf(cacheTokens()),
 			"Tokens the whole KV cache holds.",
-			"max blocks * tokens per block, or as the server states it").
-			noQuery(whyByKind),
+			"max blocks * tokens per block, or as the server states it"),
 		gauge("kv_cache_free_tokens", Sampled, tokensOf(cacheFree()),
 			"Tokens for which the KV cache has free blocks.",
-			"free blocks * tokens per block").
-			noQuery(whyByKind),
+			"free blocks * tokens per block"),
 		gauge("kv_cache_host_utilization_ratio", Sampled, copyOf(engine.KVHostUtilization),
 			"Share of the blocks of the host's part of the KV cache in use, 0 to 1 (source kv_cache_host_utilization).",
 			exposed),
@@ -41,14 +38,13 @@ func reuseFamilies() []Family {
 		counter("kv_cache_blocks_missed_total", Exact, copyOf(engine.KVBlocksMissed),
 			"Blocks that were looked for in the KV cache and not found (source kv_cache_missed_blocks_total).",
 			counted),
-		gauge("kv_cache_reuse_ratio", Exact, share(engine.KVBlocksReused, engine.KVBlocksReused, engine.KVBlocksMissed),
+		gauge("kv_cache_reuse_ratio", Exact, share(engine.KVBlocksReused, engine.KVBlocksReused, engine.KVBlocksMissed).
+			queried(rateQuery(engine.KVBlocksReused)+" / ("+rateQuery(engine.KVBlocksReused)+" + "+rateQuery(engine.KVBlocksMissed)+")"),
 			"Share of the blocks looked for over the window that were found in the KV cache, 0 to 1.",
-			"rate(reused) / (rate(reused) + rate(missed))").
-			asQuery(rateQuery("kv_cache_blocks_reused_total") + " / (" + rateQuery("kv_cache_blocks_reused_total") + " + " + rateQuery("kv_cache_blocks_missed_total") + ")"),
+			"rate(reused) / (rate(reused) + rate(missed))"),
 		gauge("kv_cache_reuse_ratio_estimate", Rough, reuseEstimate(),
 			"Share of the prompt tokens of the window that were found in the KV cache, 0 to 1, estimated: blocks count when a request begins and tokens when it ends.",
-			"min(1, rate(reused) * tokens per block / rate(prompt_tokens_total))").
-			noQuery("it is absent while several instances write the count of blocks in turn, and next to the count of blocks that were missed"),
+			"min(1, rate(reused) * tokens per block / rate(prompt_tokens_total))"),
 		gauge("kv_cache_hit_ratio", Sampled, copyOf(engine.KVHitRatio),
 			"Share of all blocks looked for since the start that were found (source kv_cache_hit_rate). Before NVIDIA/TensorRT-LLM PR 12132 the PyTorch backend counts its warm-up too.",
 			exposed),

@@ -19,12 +19,10 @@ func executorFamilies() []Family {
 			"iteration_counter"),
 		gauge("engine_iterations_per_second", Exact, rateOf(engine.EngineIterations),
 			"Iterations of the executor a second over the window; 0 while idle.",
-			"rate(engine_iterations_total)").
-			asQuery(rateQuery("engine_iterations_total")),
+			"rate(engine_iterations_total)"),
 		gauge("engine_last_iteration_timestamp_seconds", Rough, lastIteration(),
 			"When the last iteration was, by the clock and the time zone of the server (source general_type=timestamp, microseconds from TensorRT-LLM 0.12 of the C++ backend, else seconds). Compare it with itself only.",
-			"timestamp in seconds").
-			noQuery(whyByKind),
+			"timestamp in seconds"),
 		gauge("engine_iteration_duration_seconds", Sampled, copyOf(engine.IterationDuration),
 			"Time of the last iteration that was read (source iteration_latency_seconds). With the overlap scheduler it spans about two.",
 			exposed),

@@ -44,53 +44,42 @@ func latencyGauges() []Family {
 	above := func(of string, h histograms) Family {
 		return gauge(of+"_above_bound_ratio", Exact, aboveBound(h),
 			"Share of the observations of the window that are above the largest bound of the histogram, 0 to 1: of them it is only known that they took longer.",
-			"1 - rate(bucket of the largest bound) / rate(count) of "+of+"_seconds").
-			asQuery(aboveQuery(of + "_seconds"))
+			"1 - rate(bucket of the largest bound) / rate(count) of "+of+"_seconds")
 	}
 	return []Family{
 		gauge("request_duration_average_seconds", Exact, meanDuration(),
 			"Mean time of the requests that ended over the window, successful ones only at Triton. Absent for decoupled Python models, whose times end when they hand the request over.",
-			"rate(nv_inference_request_duration_us) / rate(nv_inference_request_success) of the entry model, or rate(sum) / rate(count) of the histogram").
-			noQuery(whyModels),
+			"rate(nv_inference_request_duration_us) / rate(nv_inference_request_success) of the entry model, or rate(sum) / rate(count) of the histogram"),
 		gauge("request_duration_percentile_seconds", Sampled, percentiles(wholeRequests(), engine.ModelRequestDuration),
 			"Time within which that percentage of requests ended: 50, 95, 99. From Triton's summary as given, over its last minute; else from the histogram over the window. "+interpolated,
-			"nv_inference_request_summary_us of the entry model, or the histogram's quantile over the window").
-			noQuery("of a Triton it is the quantile of its own summary, where there is no histogram"),
+			"nv_inference_request_summary_us of the entry model, or the histogram's quantile over the window"),
 		above("request_duration", wholeRequests()),
 		gauge("time_to_first_token_average_seconds", Exact, mean(firstTokens()),
 			"Mean time to the first token of the requests of the window.",
-			"rate(sum) / rate(count) of time_to_first_token_seconds").
-			asQuery(meanQuery("time_to_first_token_seconds")),
+			"rate(sum) / rate(count) of time_to_first_token_seconds"),
 		gauge("time_to_first_token_percentile_seconds", Sampled, percentiles(firstTokens()),
 			"Time within which that percentage of requests had its first token: 50, 95, 99, from the histogram over the window. "+interpolated,
-			"quantile of time_to_first_token_seconds over the window").
-			asQuery(quantileQuery("time_to_first_token_seconds")),
+			"quantile of time_to_first_token_seconds over the window"),
 		above("time_to_first_token", firstTokens()),
 		gauge("time_per_output_token_average_seconds", Exact, mean(observed(engine.OutputToken)),
 			"Mean over the requests of the window of their mean time between tokens.",
-			"rate(sum) / rate(count) of time_per_output_token_seconds").
-			asQuery(meanQuery("time_per_output_token_seconds")),
+			"rate(sum) / rate(count) of time_per_output_token_seconds"),
 		gauge("time_per_output_token_percentile_seconds", Sampled, percentiles(observed(engine.OutputToken)),
 			"Mean time between tokens within which that percentage of requests stayed: 50, 95, 99, from the histogram over the window. "+interpolated,
-			"quantile of time_per_output_token_seconds over the window").
-			asQuery(quantileQuery("time_per_output_token_seconds")),
+			"quantile of time_per_output_token_seconds over the window"),
 		above("time_per_output_token", observed(engine.OutputToken)),
 		gauge("inter_token_latency_average_seconds", Exact, mean(observed(engine.InterToken)),
 			"Mean time between two tokens over the window.",
-			"rate(sum) / rate(count) of inter_token_latency_seconds").
-			asQuery(meanQuery("inter_token_latency_seconds")),
+			"rate(sum) / rate(count) of inter_token_latency_seconds"),
 		gauge("inter_token_latency_percentile_seconds", Sampled, percentiles(observed(engine.InterToken)),
 			"Time within which that percentage of tokens came after the one before: 50, 95, 99, from the histogram over the window. "+interpolated,
-			"quantile of inter_token_latency_seconds over the window").
-			asQuery(quantileQuery("inter_token_latency_seconds")),
+			"quantile of inter_token_latency_seconds over the window"),
 		above("inter_token_latency", observed(engine.InterToken)),
 		gauge("time_per_output_token_average_seconds_estimate", Rough, tokenTimeEstimate(),
 			"Mean time between tokens, in seconds, estimated from means: the means are of other requests in part, for the first token is counted when it comes and the rest when the request ends.",
-			"(mean duration - mean time to first token) / (mean output tokens - 1) over the window").
-			noQuery(whyModels),
+			"(mean duration - mean time to first token) / (mean output tokens - 1) over the window"),
 		gauge("request_queue_average_seconds", Exact, mean(observed(engine.RequestQueue)),
 			"Mean time the requests of the window waited for their first iteration.",
-			"rate(sum) / rate(count) of request_queue_seconds").
-			asQuery(meanQuery("request_queue_seconds")),
+			"rate(sum) / rate(count) of request_queue_seconds"),
 	}
 }

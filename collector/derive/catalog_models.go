@@ -20,8 +20,7 @@ func modelFamilies() []Family {
 		one("model_executions_total", engine.ModelExecutions, "Batches each model executed (source nv_inference_exec_count). TensorRT-LLM counts one a request.", "nv_inference_exec_count"),
 		gauge("model_batch_size_average", Exact, executedBatch(),
 			"Mean size of the batches each model executed over the window. Absent for models that batch in flight and for ensembles: see llm_server_batch_size_average.",
-			"rate(nv_inference_count) / rate(nv_inference_exec_count)").
-			noQuery(whyModels),
+			"rate(nv_inference_count) / rate(nv_inference_exec_count)"),
 		gauge("model_requests_pending", Exact, copyOf(engine.ModelPending),
 			"Requests that wait in the model's own queue in Triton (source nv_inference_pending_request_count). Near 0 for models that hand requests over at once: TensorRT-LLM's and decoupled Python ones.",
 			"nv_inference_pending_request_count"),
@@ -32,8 +31,7 @@ func modelFamilies() []Family {
 			"microseconds / 1000000"),
 		gauge("model_queue_compute_ratio", Exact, queueCompute(),
 			"Time in Triton's queue divided by compute time over the window, to scale by where Triton itself queues. Absent for ensembles and for models whose compute time is not exposed."+handsOver,
-			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)").
-			noQuery(whyModels),
+			"rate(nv_inference_queue_duration_us) / rate(nv_inference_compute_{input,infer,output}_duration_us)"),
 		gauge("model_load_duration_seconds", Exact, copyOf(engine.ModelLoadSeconds),
 			"How long the model took to load (source nv_model_load_duration_secs).",
 			"nv_model_load_duration_secs"),
@@ -63,5 +61,43 @@ func modelLatencyFamilies() []Family {
 		one("model_compute_output_duration_seconds", engine.ModelOutputDuration, "Time each model took for its output", "nv_inference_compute_output_summary_us"),
 		one("model_response_cache_hit_duration_seconds", engine.ModelCacheHitTimes, "Time of looking up what was found in the response cache", "nv_cache_hit_summary_per_model"),
 		one("model_response_cache_miss_duration_seconds", engine.ModelCacheMissTimes, "Time of looking up and inserting what was not found", "nv_cache_miss_summary_per_model"),
+	}
+}
+
+// machineFamilies are of the GPUs and the host that Triton sees.
+func machineFamilies() []Family {
+	const twice = " Two servers on one host both expose it: aggregate with max by gpu_uuid."
+	gpu := func(grade Grade, name string, of engine.Signal, help, formula string) Family {
+		return gauge(name, grade, copyOf(of), help+" (source "+formula+")."+twice, formula)
+	}
+	host := func(name string, of engine.Signal, help, formula string) Family {
+		return gauge(name, Sampled, copyOf(of), help+" (source "+formula+").", formula)
+	}
+	return []Family{
+		gpu(Sampled, "gpu_utilization_ratio", engine.GPUUtilization, "Use of the GPU, 0 to 1, by all processes on it", "nv_gpu_utilization"),
+		gpu(Sampled, "gpu_memory_used_bytes", engine.GPUMemoryUsed, "Memory in use on the GPU, by all processes", "nv_gpu_memory_used_bytes"),
+		gpu(Exact, "gpu_memory_total_bytes", engine.GPUMemoryTotal, "Memory the GPU has", "nv_gpu_memory_total_bytes"),
+		gpu(Sampled, "gpu_power_watts", engine.GPUPower, "Power the GPU draws", "nv_gpu_power_usage"),
+		gpu(Exact, "gpu_power_limit_watts", engine.GPUPowerLimit, "Most power the GPU may draw", "nv_gpu_power_limit"),
+		counter("gpu_energy_joules_total", Exact, copyOf(engine.GPUEnergy),
+			"Energy the GPU used since the server started (source nv_energy_consumption)."+twice,
+			"nv_energy_consumption"),
+		host("host_cpu_utilization_ratio", engine.HostCPU, "Use of the host's processors, 0 to 1, by all processes", "nv_cpu_utilization"),
+		host("host_memory_used_bytes", engine.HostMemoryUsed, "Memory in use on the host, by all processes", "nv_cpu_memory_used_bytes"),
+		host("host_memory_total_bytes", engine.HostMemoryTotal, "Memory the host has", "nv_cpu_memory_total_bytes"),
+		host("pinned_memory_used_bytes", engine.PinnedMemoryUsed, "Memory in use of Triton's pinned pool", "nv_pinned_memory_pool_used_bytes"),
+		host("pinned_memory_limit_bytes", engine.PinnedMemoryLimit, "Memory of Triton's pinned pool", "nv_pinned_memory_pool_total_bytes"),
+	}
+}
+
+// replicaFamilies are about the replica and how far its page can be trusted.
+func replicaFamilies() []Family {
+	return []Family{
+		gauge("info", Exact, info(),
+			"1 with the versions of the replica and where the TensorRT-LLM version comes from: config, version_endpoint, model_parameter, compatibility_table or unknown.",
+			"1"),
+		gauge("source_anomaly", Exact, anomalies(),
+			"1 while what the server exposes cannot be true, by check, else 0: decoupled_durations, engine_zero, failures_survived_unload, flapping_gauges, frozen_counters, kv_blocks_mismatch, kv_fraction_mismatch, stale_gauges. Values that are wrong because of it are absent meanwhile.",
+			"see the checks below"),
 	}
 }

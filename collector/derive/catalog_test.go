@@ -276,7 +276,7 @@ func alone(v everything, f *Family) []everything {
 func TestEachFamilySaysWhetherAQueryGivesTheSame(t *testing.T) {
 	t.Parallel()
 	for _, f := range Catalogue() {
-		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", "%s: say asQuery or noQuery", f.Name)
+		require.NotEqual(t, f.InPromQL.Query == "", f.InPromQL.Why == "", "%s: say queried or because", f.Name)
 		if f.InPromQL.Query != "" {
 			require.Equal(t, model.MetricTypeGauge, f.Type, f.Name)
 			require.NotContains(t, f.InPromQL.Query, f.Name+"[", f.Name)

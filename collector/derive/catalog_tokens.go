@@ -40,36 +40,28 @@ func tokenRateFamilies() []Family {
 	return []Family{
 		gauge("prompt_tokens_per_second", Exact, rateOf(engine.PromptTokens),
 			"Prompt tokens a second over the window, from the counter: exact over windows of three request durations and more, bursty over shorter ones.",
-			"rate(prompt_tokens_total)").
-			asQuery(rateQuery("prompt_tokens_total")),
+			"rate(prompt_tokens_total)"),
 		gauge("generation_tokens_per_second", Exact, rateOf(engine.GenerationTokens),
 			"Generated tokens a second over the window, from the counter: exact over windows of three request durations and more, bursty over shorter ones.",
-			"rate(generation_tokens_total)").
-			asQuery(rateQuery("generation_tokens_total")),
+			"rate(generation_tokens_total)"),
 		gauge("prompt_tokens_per_second_estimate", Rough, estimate(engine.ContextTokens),
 			"Prefill tokens computed a second over the window, estimated from the iterations that were seen. Very rough: prefill comes in bursts between samples.",
-			"sum over the window of total_context_tokens * iterations since the page before, by time").
-			noQuery(whyPages),
+			"sum over the window of total_context_tokens * iterations since the page before, by time"),
 		gauge("generation_tokens_per_second_estimate", Rough, estimate(engine.RequestsDecode, engine.StaticGeneration),
 			"Tokens generated a second over the window by requests still in flight too, estimated from the iterations that were seen: one token a decoding request and iteration. Wrong with speculative decoding, beams and pipeline parallelism.",
-			"sum over the window of generation_requests * iterations since the page before, by time").
-			noQuery(whyPages),
+			"sum over the window of generation_requests * iterations since the page before, by time"),
 		gauge("generation_tokens_live_per_second", Sampled, rateOf(engine.GenerationTokensLive),
 			"Tokens decoded a second over the window by requests still in flight too, without the first token of each request, of servers whose other counter moves when requests end.",
-			"rate(generation_tokens_live_total)").
-			asQuery(rateQuery("generation_tokens_live_total")),
+			"rate(generation_tokens_live_total)"),
 		gauge("prompt_cache_hit_ratio", Exact, share(engine.CachedTokens, engine.PromptTokens),
 			"Share of the prompt tokens of the window that were found in the KV cache, 0 to 1.",
-			"rate(prompt_tokens_cached_total) / rate(prompt_tokens_total), at most 1").
-			asQuery(shareQuery("prompt_tokens_cached_total", "prompt_tokens_total")),
+			"rate(prompt_tokens_cached_total) / rate(prompt_tokens_total), at most 1"),
 		gauge("generation_tokens_per_gpu_second", Sampled, tokensPerGPU(),
 			"Generated tokens of all models of the replica a second and GPU over the window. Of the GPUs that Triton exposes: those of other ranks and nodes are missing.",
-			"sum(rate(generation_tokens_total)) / number of GPUs").
-			noQuery("it is absent where one engine of the replica does not count its tokens, and a query would add up the others"),
+			"sum(rate(generation_tokens_total)) / number of GPUs"),
 		gauge("energy_joules_per_token", Sampled, energyPerToken(),
 			"Energy of the replica's GPUs for each generated token over the window. Of the GPUs that Triton exposes: those of other ranks and nodes are missing.",
-			"sum(rate(nv_energy_consumption)) / sum(rate(generation_tokens_total))").
-			noQuery("it is absent where one engine of the replica does not count its tokens, and a query would add up the others"),
+			"sum(rate(nv_energy_consumption)) / sum(rate(generation_tokens_total))"),
 	}
 }
 
@@ -90,8 +82,7 @@ func speculativeFamilies() []Family {
 			counted),
 		gauge("spec_decode_acceptance_ratio", Exact, share(engine.SpecAccepted, engine.SpecDraft),
 			"Share of the tokens drafted over the window that were accepted, 0 to 1.",
-			"rate(spec_decode_accepted_tokens_total) / rate(spec_decode_draft_tokens_total), at most 1").
-			asQuery(shareQuery("spec_decode_accepted_tokens_total", "spec_decode_draft_tokens_total")),
+			"rate(spec_decode_accepted_tokens_total) / rate(spec_decode_draft_tokens_total), at most 1"),
 		gauge("spec_decode_acceptance_length", Sampled, copyOf(engine.SpecLength),
 			"Tokens a request gained in the last iteration with drafts, accepted ones and its own (source spec_decode_acceptance_length).",
 			exposed),

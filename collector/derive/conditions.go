@@ -68,26 +68,8 @@ func (d *Deriver) Conditions() Conditions {
 	}
 	least := cmp.Or(d.opts.FailingMin, DefaultFailingMin)
 	c := Conditions{Failing: d.failing.pages >= failingPages && d.failing.requests >= float64(least), Still: d.still(), Full: d.full()}
-	c.InFlight, c.Counted = d.load.inFlight, d.load.counted
+	c.InFlight, c.Counted = given(d.program.watch.inFlight, d.window)
 	return c
-}
-
-// load is how many requests the server had on the newest page; counted is false
-// where that does not show them.
-type load struct {
-	inFlight float64
-	counted  bool
-}
-
-// watchLoad notes the load of a page. It is asked for while that page may be read,
-// which what it rests on does not allow.
-func (d *Deriver) watchLoad() {
-	d.load = load{}
-	if in := d.program.watch.inFlight; in != nil {
-		if v, ok := in(d.window); ok {
-			d.load = load{v, true}
-		}
-	}
 }
 
 // watchFailures follows successes and failures from page to page. Over pages that

@@ -1,6 +1,7 @@
 package derive
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -36,8 +37,9 @@ type Options struct {
 	// RawHidden says that the server's own series are not shown, so that none of
 	// their names is taken.
 	RawHidden bool
-	// Before is what interrupted windows of the same target that were given up.
-	Before Stats
+	// Stats count what interrupts the target's windows, those of earlier derivers too;
+	// nil begins anew.
+	Stats *Stats
 	// caches are the sizes of the KV caches by model id, as far as they are known.
 	caches map[string]cacheSize
 	// Budget bounds the series, together with those of the page.
@@ -58,11 +60,13 @@ type Deriver struct {
 	out       *exposition.Computed
 	gpus      []string
 	row       []float64
-	now       moment
 	left      LeftOut
 	processes processes
 	failing   failures
-	loads
+	// busy is each work that is in flight, stale how many requests of it are not,
+	// whatever the gauges say.
+	busy  map[string]*flight
+	stale map[string]float64
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
 	born map[column]struct{}
@@ -74,19 +78,10 @@ type failures struct {
 	requests float64
 }
 
-// loads are the work that the server has.
-type loads struct {
-	// busy is each work that is in flight, stale how many requests of it are not,
-	// whatever the gauges say.
-	busy  map[string]*flight
-	stale map[string]float64
-	// load is that of the newest page.
-	load load
-}
-
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
-	return &Deriver{opts: opts, loads: loads{busy: make(map[string]*flight), stale: make(map[string]float64)}, born: make(map[column]struct{})}
+	opts.Stats = cmp.Or(opts.Stats, &Stats{})
+	return &Deriver{opts: opts, busy: make(map[string]*flight), stale: make(map[string]float64), born: make(map[column]struct{})}
 }
 
 // Identify changes what the series carry; the window is kept.
@@ -95,15 +90,8 @@ func (d *Deriver) Identify(identity Identity) {
 	d.read, d.ranks = nil, 0
 }
 
-// Stats counts what interrupted the target's windows so far, this one and those
-// before.
-func (d *Deriver) Stats() Stats {
-	all := d.opts.Before
-	if d.window != nil {
-		all.Add(d.window.stats)
-	}
-	return all
-}
+// Stats returns what interrupted the target's windows so far.
+func (d *Deriver) Stats() Stats { return *d.opts.Stats }
 
 // Objectives say which objectives of the pool are measured by pages as the last
 // one. The slice is shared and only read.
@@ -121,14 +109,13 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 	if read != d.read || read.Ranks() != d.ranks {
 		d.compile(read, page)
 	}
-	d.program.values(page, d.row, &d.now, &d.window.stats)
+	d.program.values(page, d.row, d.opts.Stats)
 	d.window.lessen(d.program.lessened, d.row)
 	seen := d.processes.look(int64(at), d.window.length, page, read)
 	if d.window.push(int64(at), d.row, seen.turn) {
 		d.processes.take(int64(at), d.window.length, &seen, page, read)
 		d.watchFailures()
 		d.watchWork()
-		d.watchLoad()
 		d.sizeCaches(page)
 	}
 }
@@ -136,7 +123,7 @@ func (d *Deriver) Follow(at time.Duration, page *exposition.Block, read *engine.
 // Render returns the derived series of the page that was followed last.
 func (d *Deriver) Render(page *exposition.Block) *exposition.Block {
 	out := d.out.Block()
-	d.program.render(d.window, &d.now, page, out)
+	d.program.render(d.window, page, out)
 	return out
 }
 
@@ -159,43 +146,29 @@ func (d *Deriver) Processes() int {
 	return d.processes.several(d.window.now, d.window.length)
 }
 
-// compile makes a plan for pages of another shape; inputs that both shapes have
-// keep their values.
+// compile takes the program for pages of another shape, which is that of other targets
+// where one has the equal, and gives its series the labels of the target. Inputs that
+// the program before has too keep their values.
 func (d *Deriver) compile(read *engine.Page, numbers *exposition.Block) {
-	before, gpus := d.program, d.gpus
-	d.begin(before, gpus, read, d.make(read, numbers))
-}
-
-// begin follows pages of a shape with the program that was made for it; inputs
-// that the program before has too keep their values.
-func (d *Deriver) begin(before *program, gpus []string, read *engine.Page, left int) {
-	window := d.window
-	d.read, d.ranks = read, read.Ranks()
-	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
-	if window != nil {
-		d.window.adopt(window, d.program.from(before, d.gpus, gpus))
-	}
-	d.window.begin(d.newborn())
-	d.left = LeftOut{d.program.unread, left}
-	d.forgetWork()
-	d.row, d.now = make([]float64, len(d.program.places)), newMoment(d.program)
-}
-
-// make takes the program for pages of a shape, which is that of other targets where one
-// has the equal, and gives its series the labels of the target; left are those for which
-// there is no room.
-func (d *Deriver) make(read *engine.Page, numbers *exposition.Block) (left int) {
+	old, oldGPUs, window := d.program, d.gpus, d.window
+	d.read, d.ranks, d.gpus = read, read.Ranks(), read.Shape().GPUs()
 	compile := func() *program { return newPlan(&d.opts, read, numbers).compile(&d.opts, read.Shape()) }
-	d.gpus = read.Shape().GPUs()
 	if alike, shares := d.opts.likeness(read); shares {
 		d.program = kept.Once(alike, nil, compile)
 	} else {
 		d.program = compile()
 	}
 	series := d.program.seriesOf(&d.opts.Identity, d.gpus)
-	left = boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Less(read.Shape().Cost()))
+	d.left = LeftOut{d.program.unread, boundSeries(series, d.opts.Identity.Topology.Served(), d.opts.Budget.Less(read.Shape().Cost()))}
 	d.out = exposition.NewRelabelled(series, d.opts.Identity.Relabel, read.Shape())
-	return left
+	d.window = newWindow(d.opts.Window, d.opts.Interval, d.program.counter)
+	d.window.results, d.window.stats = make([]any, d.program.results), d.opts.Stats
+	if window != nil {
+		d.window.adopt(window, d.program.from(old, d.gpus, oldGPUs))
+	}
+	d.window.begin(d.newborn())
+	d.forgetWork()
+	d.row = make([]float64, len(d.program.places))
 }
 
 // forgetWork forgets what the page has no more.

@@ -150,18 +150,29 @@ func pairwise(a, b Eval, f func(x, y float64) float64) Eval {
 	}
 }
 
-// once computes a value that several others need once a page.
-func once[T any](p *Plan, e func(*Window) (T, bool)) func(*Window) (T, bool) {
-	if e == nil {
-		return nil
-	}
-	each := newPerPage(p, func(w *Window, into *T) (ok bool) {
-		*into, ok = e(w)
-		return ok
-	})
+// result is what was computed of the page of that time.
+type result[T any] struct {
+	at    int64
+	value T
+	ok    bool
+}
+
+// once computes what several rules need once a page, for each window apart: the rules
+// of one program serve the windows of many targets.
+func once[T any](p *Plan, compute func(*Window) (T, bool)) func(*Window) (T, bool) {
+	number := p.program.results
+	p.program.results++
 	return func(w *Window) (T, bool) {
-		v, ok := each.of(w)
-		return *v, ok
+		r, _ := w.results[number].(*result[T])
+		if r == nil {
+			r = &result[T]{at: -1}
+			w.results[number] = r
+		}
+		if r.at != w.now {
+			r.at = w.now
+			r.value, r.ok = compute(w)
+		}
+		return r.value, r.ok
 	}
 }
 

@@ -1,7 +1,6 @@
 package derive
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -9,20 +8,20 @@ import (
 )
 
 // hold is what may hold a value of a model id back: it gives a gate.
-type hold func(p *Plan, id string) int
+type hold func(p *Plan, id string) Gate
 
 // without holds a value back while a check finds its anomaly.
 func without(check string) hold {
-	return func(p *Plan, id string) int { return p.onlyWithout(check, id) }
+	return func(p *Plan, id string) Gate { return p.onlyWithout(check, id) }
 }
 
 // held is the gate that is open when nothing holds a value back.
-func (p *Plan) held(id string, holds ...hold) int {
-	gate := 0
-	for _, h := range holds {
-		gate = p.and(gate, h(p, id))
+func (p *Plan) held(id string, holds ...hold) Gate {
+	gates := make([]Gate, len(holds))
+	for i, h := range holds {
+		gates[i] = h(p, id)
 	}
-	return gate
+	return every(gates...)
 }
 
 // sorted are the keys of a map in order.
@@ -31,14 +30,14 @@ func sorted[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m))
 // gateOf is what holds a group's value back: gauges of an executor that has
 // not started or is several, durations that cannot be, what Triton counts
 // together with durations and so not at all where durations are off.
-func (p *Plan) gateOf(g *group) int {
+func (p *Plan) gateOf(g *group) Gate {
 	switch g.signal {
 	case engine.SpecDraft, engine.SpecAccepted:
 		if p.sharing == engine.RanksUnsure || p.sharing == engine.RanksApart {
 			// Each rank's row repeats the same, so that only the ratio is right.
-			return p.when("repeats", func(*Window) bool { return false })
+			return func(*Window) bool { return false }
 		}
-		return 0
+		return nil
 	case engine.RequestsActive, engine.RequestsRunning, engine.RequestsWaiting, engine.RequestsPrefill,
 		engine.RequestsDecode, engine.RequestsPaused, engine.RequestsLimit, engine.KVBlocksLimit,
 		engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlockTokens, engine.KVUtilization,
@@ -55,7 +54,7 @@ func (p *Plan) gateOf(g *group) int {
 		if durationSignal(g.signal) {
 			return p.onlyWithout(checkDurations, g.model)
 		}
-		return 0
+		return nil
 	}
 }
 
@@ -63,39 +62,40 @@ func (p *Plan) gateOf(g *group) int {
 // TensorRT-LLM shows all of them as 0, the limit of requests too, from load
 // until then. It holds them back as well while what measures the engine stands
 // still, or they are of a process that is gone.
-func (p *Plan) executorGate(id string) int {
+func (p *Plan) executorGate(id string) Gate {
 	flapping, stale := p.checks[checkFlapping+id].eval, p.checks[checkStale+id].eval
 	limit := p.sum(p.byID[signalOf{engine.RequestsLimit, id}])
 	beats := p.counted(p.byID[signalOf{engine.EngineHeartbeat, id}])
 	if limit == nil && flapping == nil && stale == nil && len(beats) == 0 {
-		return 0
+		return nil
 	}
-	return p.when("executor "+id, func(w *Window) bool {
+	return func(w *Window) bool {
 		most, ok := given(limit, w)
 		return !(ok && most <= 0) && !wrong(flapping, w) && !wrong(stale, w) && (len(beats) == 0 || w.beating(beats))
-	})
+	}
 }
 
 // tokenGate holds the times of tokens back where requests ended and none was ever
 // generated: vLLM's of models that embed or rank are those of whole requests.
-func (p *Plan) tokenGate(id string) int {
+func (p *Plan) tokenGate(id string) Gate {
 	tokens, ended := p.sum(p.byID[signalOf{engine.GenerationTokens, id}]), p.sum(p.byID[signalOf{engine.RequestsFinished, id}])
 	if tokens == nil || ended == nil {
-		return 0
+		return nil
 	}
-	return p.when("tokens "+id, func(w *Window) bool {
+	return func(w *Window) bool {
 		n, known := tokens(w)
 		requests, _ := ended(w)
 		return !known || n > 0 || requests <= 0
-	})
+	}
 }
 
 // gatesOf is what holds any of some groups back.
-func (p *Plan) gatesOf(groups []*group) (gate int) {
-	for _, g := range groups {
-		gate = p.and(gate, p.gateOf(g))
+func (p *Plan) gatesOf(groups []*group) Gate {
+	gates := make([]Gate, len(groups))
+	for i, g := range groups {
+		gates[i] = p.gateOf(g)
 	}
-	return gate
+	return every(gates...)
 }
 
 // beating says whether any of the heartbeats moved lately.
@@ -110,24 +110,21 @@ func (w *Window) beating(beats []int) bool {
 }
 
 // onlyWithout is open while an anomaly is not there.
-func (p *Plan) onlyWithout(check, of string) int {
+func (p *Plan) onlyWithout(check, of string) Gate {
 	a, ok := p.checks[check+of]
 	if !ok {
-		return 0
+		return nil
 	}
-	return p.when("without "+check+" "+of, func(w *Window) bool { return !wrong(a.eval, w) })
+	return func(w *Window) bool { return !wrong(a.eval, w) }
 }
 
-// and is a gate that is open when two are.
-func (p *Plan) and(a, b int) int {
-	if a == 0 || a == b {
-		return b
+// every is a gate that is open when all are; nil where none can be closed.
+func every(gates ...Gate) Gate {
+	gates = slices.DeleteFunc(gates, func(g Gate) bool { return g == nil })
+	if len(gates) < 2 {
+		return append(gates, nil)[0]
 	}
-	if b == 0 {
-		return a
-	}
-	first, second := p.program.gates[a], p.program.gates[b]
-	return p.when(fmt.Sprint(a, " and ", b), func(w *Window) bool { return first(w) && second(w) })
+	return func(w *Window) bool { return !slices.ContainsFunc(gates, func(g Gate) bool { return !g(w) }) }
 }
 
 // wrong says whether a check found its anomaly; nil finds none.

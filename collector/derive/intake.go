@@ -77,7 +77,7 @@ func (p *Plan) judge(in *source) {
 
 // values reads the numbers of one page into row, NaN for what is not there or
 // not finite, and counts what is wrong with them.
-func (r *program) values(page *exposition.Block, row []float64, now *moment, stats *Stats) {
+func (r *program) values(page *exposition.Block, row []float64, stats *Stats) {
 	page.Numbers(r.places, row)
 	if !page.Plain() {
 		r.suspect(page, row, stats)
@@ -90,23 +90,12 @@ func (r *program) values(page *exposition.Block, row []float64, now *moment, sta
 			row[i] = math.NaN()
 		}
 	}
-	stats.BrokenHistograms += r.broken + r.compare(page, now)
-	for _, h := range r.summed {
-		if !h.grows(row) {
+	stats.BrokenHistograms += r.broken
+	for i := range r.histograms {
+		if !r.histograms[i].grows(page) {
 			stats.BrokenHistograms++
 		}
 	}
-}
-
-// compare notes which histograms of a page may be shown, and counts the others.
-func (r *program) compare(page *exposition.Block, now *moment) (broken uint64) {
-	for i := range r.histograms {
-		h := &r.histograms[i]
-		if now.whole[i] = h.grows(page); !now.whole[i] {
-			broken++
-		}
-	}
-	return broken
 }
 
 // suspect counts the values of a page that are not what they may be, and takes

@@ -9,37 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
-
-// TestARequestThatTwoCountersHaveIsOneRequest has a vLLM that rejects requests: one
-// that is not streamed is answered 503, and so is among the failures too.
-func TestARequestThatTwoCountersHaveIsOneRequest(t *testing.T) {
-	page := func(finished, rejected, failed int) []string {
-		return []string{
-			`http_requests_total{handler="/metrics",method="GET",status="2xx"} 5`,
-			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, finished),
-			`vllm:request_success_total{engine="0",finished_reason="abort",model_name="m"} 0`,
-			fmt.Sprintf(`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} %d`, rejected),
-			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, failed),
-		}
-	}
-	b := newBench(t, engine.VLLM, "m")
-	b.page(page(10, 0, 0)...)
-	got := b.page(page(20, 6, 10)...)
-	require.InDelta(t, 6.0/20, got.at(t, `request_error_ratio{class="overload", model_id="m"}`), 1e-9)
-	require.InDelta(t, 4.0/20, got.at(t, `request_error_ratio{class="server", model_id="m"}`), 1e-9, "ten were answered 5xx, six of them for want of room")
-	require.Zero(t, got.at(t, `request_error_ratio{class="client", model_id="m"}`), "its counter comes with the first")
-	got.lacks(t, `request_error_ratio{class="canceled", model_id="m"}`, "who left is not counted")
-	for n := range 5 {
-		b.page(page(20, 6+n, 10+n)...)
-	}
-	require.False(t, b.deriver.Conditions().Failing, "a server that is full does not fail")
-	for n := range 3 {
-		b.page(page(20, 10, 14+3*n)...)
-	}
-	require.True(t, b.deriver.Conditions().Failing)
-}
 
 // TestTheFirstFailureOfAServerIsSeen has servers whose counters come with their
 // first event.
@@ -73,25 +45,6 @@ func TestTheFirstFailureOfAServerIsSeen(t *testing.T) {
 		b.page(idle, fmt.Sprintf(good, 8), fmt.Sprintf(bad, 400)).lacks(t, ratio, "it did not grow by 400")
 		require.False(t, b.deriver.Conditions().Failing)
 	})
-}
-
-// TestAbortedRequestsAreNotAmongThoseThatEndedWell has ten requests that ended, of
-// which SGLang aborted four.
-func TestAbortedRequestsAreNotAmongThoseThatEndedWell(t *testing.T) {
-	page := func(ended, aborted int) []string {
-		return []string{
-			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, ended),
-			fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="m"} %d`, aborted),
-			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 3`,
-		}
-	}
-	b := newBench(t, engine.SGLang, "m")
-	b.page(page(5, 1)...)
-	got := b.page(page(15, 5)...)
-	require.InDelta(t, 2, got.at(t, `requests_per_second{model_id="m"}`), 1e-9)
-	require.InDelta(t, 0.4, got.at(t, `request_error_ratio{class="canceled", model_id="m"}`), 1e-9)
-	require.Equal(t, 10.0, got.at(t, `requests_total{class="ok", model_id="m"}`))
-	require.Equal(t, 5.0, got.at(t, `requests_total{class="canceled", model_id="m"}`))
 }
 
 // TestRequestsAreComparedOverAStretchInWhichAbortsAreCountedToo has a counter of
@@ -228,4 +181,340 @@ func TestTheModuleCountsOnOverALoad(t *testing.T) {
 	got := b.page(tritonCounts(map[string][4]int{"1": {1, 5, 9, 2}})...)
 	require.InDelta(t, 9, got.at(t, `requests_total{class="ok", model="m", model_id="m", version="1"}`), 0)
 	require.InDelta(t, 7, got.at(t, `requests_total{class="server", model="m", model_id="m", version="1"}`), 0)
+}
+
+// TestACounterThatWasGoneDidNotCountAllAgain has servers whose counters come with
+// their first event: one that is not on a single page is not new.
+func TestACounterThatWasGoneDidNotCountAllAgain(t *testing.T) {
+	page := func(n int) []string {
+		lines := []string{`trtllm_prompt_cached_tokens_total{model_name="llama"} 0`}
+		if n > 0 {
+			lines = append(lines, fmt.Sprintf(`trtllm_request_success_total{finished_reason="stop",model_name="llama"} %d`, n))
+		}
+		return lines
+	}
+	b := newBench(t, engine.TRTLLMServe, "llama")
+	b.page(page(1000)...)
+	b.page(page(0)...)
+	got := b.page(page(1010)...)
+	got.lacks(t, `requests_per_second{model_id="llama"}`, "what went on meanwhile is not known")
+	require.InDelta(t, 2, b.page(page(1020)...).at(t, `requests_per_second{model_id="llama"}`), 1e-9)
+}
+
+// TestAnAbortMayBeCountedBeforeTheEnd has more requests aborted over a window
+// than ended.
+func TestAnAbortMayBeCountedBeforeTheEnd(t *testing.T) {
+	page := func(ended, aborted int) []string {
+		return []string{
+			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1`,
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="tiny"} %d`, ended),
+			fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, aborted),
+		}
+	}
+	b := newBench(t, engine.SGLang, "tiny")
+	b.page(page(100, 10)...)
+	got := b.page(page(103, 15)...)
+	require.InDelta(t, 1, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9)
+	require.InDelta(t, 1, got.at(t, `requests_per_second{model_id="tiny"}`), 1e-9)
+	got = b.page(page(110, 15)...)
+	require.InDelta(t, 0.5, got.at(t, `request_error_ratio{class="canceled", model_id="tiny"}`), 1e-9, "5 of the 10 that ended")
+}
+
+// TestClientsThatLeaveAnSGLang holds what became of requests against what clients did
+// to a real one: those that are aborted while they wait are in no other counter, and
+// those that are not streamed are answered 400 too.
+func TestClientsThatLeaveAnSGLang(t *testing.T) {
+	for _, c := range []struct {
+		says                                                     string
+		streamed, unstreamed, aborted, wholeStreams, wholeOthers int
+		badly                                                    int
+		ok, client, canceled                                     float64
+	}{
+		{"nobody left", 8, 4, 0, 8, 4, 2, 12, 2, 0},
+		{"4 ended, 4 streams and 4 others were left, 3 of which waited", 8, 4, 11, 4, 0, 7, 4, 0, 11},
+		{"the same, and 2 requests that were wrong", 8, 4, 11, 4, 0, 9, 4, 2, 11},
+		{"streams that were left take no mistake back", 30, 0, 20, 10, 0, 5, 10, 5, 20},
+		{"an answer of one token is no stream that was left", 11, 0, 0, 10, 0, 3, 11, 3, 0},
+	} {
+		b := newBench(t, engine.SGLang, "tiny")
+		page := []string{
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="tiny"} %d`, c.streamed),
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="false",model_name="tiny"} %d`, c.unstreamed),
+			"# TYPE sglang:request_time_per_output_token_seconds histogram",
+			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="true",model_name="tiny"} %d`, c.wholeStreams),
+			fmt.Sprintf(`sglang:request_time_per_output_token_seconds_count{is_streaming="false",model_name="tiny"} %d`, c.wholeOthers),
+			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="400"} %d`, c.badly),
+		}
+		if c.aborted > 0 {
+			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="tiny"} %d`, c.aborted))
+		}
+		got := b.page(page...)
+		require.Equal(t, c.ok, got.at(t, `requests_total{class="ok", model_id="tiny"}`), c.says)
+		require.Equal(t, c.client, got.at(t, `requests_total{class="client", model_id="tiny"}`), c.says)
+		require.Equal(t, c.canceled, got.at(t, `requests_total{class="canceled", model_id="tiny"}`), c.says)
+		require.Equal(t, c.client, got.at(t, `requests_failed_total{class="client", model_id="tiny", reason="http_400"}`), c.says)
+	}
+}
+
+// TestARefusedRequestCountsOnce has a vLLM that refuses 10 of 20, each of which is
+// among its answers as well, and fails 3 otherwise.
+func TestARefusedRequestCountsOnce(t *testing.T) {
+	got := newBench(t, engine.VLLM, "m").page(
+		`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 10`,
+		`vllm:request_success_total{engine="0",finished_reason="error",model_name="m"} 1`,
+		`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 10`,
+		`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 12`,
+		`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 1`,
+	)
+	for class, want := range map[string]float64{"ok": 10, "overload": 10, "server": 3, "client": 1} {
+		require.Equal(t, want, got.at(t, fmt.Sprintf(`requests_total{class=%q, model_id="m"}`, class)), class)
+	}
+	require.Equal(t, 2.0, got.at(t, `requests_failed_total{class="server", model_id="m", reason="http_5xx"}`))
+	require.Equal(t, 10.0, got.at(t, `requests_failed_total{class="overload", model_id="m", reason="max_num_queued_reqs"}`))
+}
+
+// TestOneOfTwoEntriesFails has two deployments on one Triton: the ratio of the
+// one that fails is its own, and the replica still serves.
+func TestOneOfTwoEntriesFails(t *testing.T) {
+	b := newBench(t, engine.Triton).facts(configured("good", "onnxruntime", false), configured("bad", "onnxruntime", false))
+	for n := range 4 {
+		got := b.page(
+			fmt.Sprintf(`nv_inference_request_success{model="good",version="1"} %d`, 10*n),
+			`nv_inference_request_success{model="bad",version="1"} 0`,
+			`nv_inference_request_failure{model="good",reason="BACKEND",version="1"} 0`,
+			fmt.Sprintf(`nv_inference_request_duration_us{model="good",version="1"} %d`, 1000*n),
+			`nv_inference_request_duration_us{model="bad",version="1"} 0`,
+			fmt.Sprintf(`nv_inference_request_failure{model="bad",reason="BACKEND",version="1"} %d`, 5*n),
+		)
+		if n > 0 {
+			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="server", model="bad", model_id="bad", version="1"}`), 1e-9)
+			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model="good", model_id="good", version="1"}`), 1e-9)
+			require.InDelta(t, 1, got.at(t, `requests_per_second{model="bad", model_id="bad", version="1"}`), 1e-9)
+		}
+	}
+	require.False(t, b.deriver.Conditions().Failing)
+}
+
+// TestRefusalsAreNoFailuresOfTheServer has a vLLM that refuses requests for want
+// of room, which answers with a status of its own and counts it again.
+func TestRefusalsAreNoFailuresOfTheServer(t *testing.T) {
+	page := func(ok, refused, answered5xx int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} %d`, ok),
+			fmt.Sprintf(`vllm:admission_rejections_total{model_name="tiny",reason="max_num_queued_reqs"} %d`, refused),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, answered5xx),
+		}
+	}
+	b := newBench(t, engine.VLLM, "tiny")
+	for n := range 4 {
+		got := b.page(page(7, 8*n, 6*n)...)
+		if n > 0 {
+			require.InDelta(t, 1, got.at(t, `request_error_ratio{class="overload", model_id="tiny"}`), 1e-9)
+			require.InDelta(t, 0, got.at(t, `request_error_ratio{class="server", model_id="tiny"}`), 1e-9)
+		}
+	}
+	require.False(t, b.deriver.Conditions().Failing, "all were refused, none failed")
+	b.page(page(7, 24, 25)...)
+	b.page(page(7, 24, 30)...)
+	require.True(t, b.deriver.Conditions().Failing)
+}
+
+// TestARefusalIsNoFailureWhenItsAnswerCountsLater has a vLLM that only refuses, and
+// on each second page one refusal of which the answer is not counted yet.
+func TestARefusalIsNoFailureWhenItsAnswerCountsLater(t *testing.T) {
+	b := newBench(t, engine.VLLM, "tiny")
+	page := func(refused, failed int) bool {
+		b.page(
+			`vllm:request_success_total{engine="0",finished_reason="stop",model_name="tiny"} 7`,
+			fmt.Sprintf(`vllm:admission_rejections_total{model_name="tiny",reason="max_num_queued_reqs"} %d`, refused),
+			fmt.Sprintf(`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} %d`, failed),
+		)
+		return b.deriver.Conditions().Failing
+	}
+	for n := range 20 {
+		require.False(t, page(100*n, 100*n-n%2), "page %d", n)
+	}
+	require.False(t, page(2050, 2000), "fifty streams were refused within answers of 200")
+	for n := range 13 {
+		require.False(t, page(2050, 2000), "page %d", n)
+	}
+	require.False(t, page(2050, 2002), "one page may be one bad client")
+	require.True(t, page(2050, 2005), "that they were refused is over")
+}
+
+// TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted has a vLLM, which counts
+// those of the requests whose clients left that its engine knew of.
+func TestAClassThatIsCountedInPartHasAShareOnceOneWasCounted(t *testing.T) {
+	page := func(ended, aborted int) []string {
+		return []string{
+			fmt.Sprintf(`vllm:request_success_total{finished_reason="stop",model_name="m"} %d`, ended),
+			fmt.Sprintf(`vllm:request_success_total{finished_reason="abort",model_name="m"} %d`, aborted),
+			`http_requests_total{handler="/v1/completions",method="POST",status="4xx"} 0`,
+			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} 0`,
+		}
+	}
+	const canceled = `request_error_ratio{class="canceled", model_id="m"}`
+	b := newBench(t, engine.VLLM, "m")
+	b.page(page(10, 0)...)
+	got := b.page(page(16, 0)...)
+	require.Zero(t, got.at(t, `request_error_ratio{class="server", model_id="m"}`))
+	got.lacks(t, canceled, "none was ever counted")
+	require.InDelta(t, 1.0/13, b.page(page(22, 1)...).at(t, canceled), 1e-9, "one is enough")
+	require.InDelta(t, 4.0/16, b.page(page(22, 4)...).at(t, canceled), 1e-9)
+}
+
+// TestFailuresOfAnEnsembleCountOnce takes its numbers from what real servers
+// counted for requests of which a client saw how they ended.
+func TestFailuresOfAnEnsembleCountOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		// reason is the label that failures have since 24.07.
+		reason string
+		// ensemble, backend and other are failures that were counted, of the
+		// ensemble, of a step that raised or that is C++, and of a step of old.
+		ensemble, backend, other int
+		failed                   float64
+	}{
+		{"a step that answered with an error is a success, the ensemble counts it twice", `,reason="OTHER"`, 6, 0, 0, 3},
+		{"a step that raised counts once, the ensemble twice", `,reason="OTHER"`, 6, 3, 0, 3},
+		{"an overflow of a step's queue counts twice at the ensemble alone", `,reason="OTHER"`, 12, 0, 0, 6},
+		{"one of each", `,reason="OTHER"`, 8, 1, 0, 4},
+		{"what a step counted happened, even if the ensemble counted it once", `,reason="OTHER"`, 3, 3, 0, 3},
+		{"before there were reasons each counted once", ``, 3, 0, 3, 3},
+		{"before there were reasons a failure without a step counted once", ``, 3, 0, 1, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBench(t, engine.Triton, models()...)
+			page := func(n int) values {
+				step := `nv_inference_request_failure{model="preprocessing"%s,version="1"} %d`
+				return b.page(
+					fmt.Sprintf(`nv_inference_request_success{model="ensemble",version="1"} %d`, 7*n),
+					fmt.Sprintf(`nv_inference_request_success{model="preprocessing",version="1"} %d`, 10*n),
+					fmt.Sprintf(`nv_inference_request_failure{model="ensemble"%s,version="1"} %d`, c.reason, c.ensemble*n),
+					fmt.Sprintf(step, `,reason="BACKEND"`, c.backend*n), fmt.Sprintf(step, c.reason, c.other*n),
+				)
+			}
+			page(0)
+			got := page(1)
+			const series = `request_error_ratio{class="server", model="ensemble", model_id="ensemble", version="1"}`
+			require.InDelta(t, c.failed/(7+c.failed), got.at(t, series), 1e-9)
+			require.InDelta(t, (7+c.failed)/5, got.at(t, `requests_per_second{model="ensemble", model_id="ensemble", version="1"}`), 1e-9)
+		})
+	}
+}
+
+// TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble has an ensemble and a BLS
+// model in front of the same parts: of ten requests to each, four fail in the first
+// part, which the ensemble counts twice.
+func TestWhatPartsCountForAnotherFrontIsNotAddedToAnEnsemble(t *testing.T) {
+	b := newBench(t, engine.Triton, "ensemble", "tensorrt_llm_bls", "preprocessing", "tensorrt_llm").facts(
+		engine.ModelFacts{Name: "ensemble", State: "READY", Configured: true, Platform: "ensemble", Steps: []string{"preprocessing", "tensorrt_llm"}},
+		engine.ModelFacts{Name: "tensorrt_llm_bls", State: "READY", Configured: true, Backend: "python", Calls: []string{"preprocessing", "tensorrt_llm"}},
+		configured("preprocessing", "python", false), configured("tensorrt_llm", "tensorrtllm", false))
+	page := func(n int) values {
+		var lines []string
+		for model, counts := range map[string][2]int{"ensemble": {6, 8}, "tensorrt_llm_bls": {6, 4}, "preprocessing": {12, 8}, "tensorrt_llm": {12, 0}} {
+			lines = append(lines, fmt.Sprintf(`nv_inference_request_success{model=%q,version="1"} %d`, model, n*counts[0]),
+				fmt.Sprintf(`nv_inference_request_failure{model=%q,reason="OTHER",version="1"} %d`, model, n*counts[1]))
+		}
+		slices.Sort(lines)
+		return b.page(lines...)
+	}
+	page(0)
+	got := page(1)
+	for _, front := range []string{"ensemble", "tensorrt_llm_bls"} {
+		require.InDelta(t, 10.0/5, got.at(t, `requests_per_second{model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+		require.InDelta(t, 0.4, got.at(t, `request_error_ratio{class="server", model="`+front+`", model_id="ensemble", version="1"}`), 1e-9, front)
+	}
+}
+
+// TestARefusalWithinAStreamTakesNoFailureBack has a vLLM that refuses streams
+// within answers of 200, which nothing but the refusals counts.
+func TestARefusalWithinAStreamTakesNoFailureBack(t *testing.T) {
+	const least, all = `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`, `slo_requests_total{model_id="m", slo="availability"}`
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
+	for _, c := range []struct {
+		says             string
+		refused, failed  string
+		wantBad, wantAll float64
+	}{
+		{"none was refused", "", "100", 100, 1100},
+		{"three streams were", "3", "100", 100, 1103},
+		{"two more failed", "3", "102", 100, 1103},
+		{"seven more", "3", "109", 106, 1109},
+		{"one was refused and answered 503", "4", "110", 106, 1110},
+		{"a process that began again", "0", "2", 2, 1002},
+		{"and refused a stream", "1", "2", 2, 1003},
+	} {
+		page := []string{
+			`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1000`,
+			`http_requests_total{handler="/v1/completions",method="POST",status="5xx"} ` + c.failed,
+		}
+		if c.refused != "" {
+			page = append(page, `vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} `+c.refused)
+		}
+		got := b.page(page...)
+		require.Equal(t, c.wantBad, got.at(t, least), c.says)
+		require.Equal(t, c.wantAll, got.at(t, all), c.says)
+	}
+	require.Equal(t, derive.Stats{Resets: 2}, b.deriver.Stats(), "what is made of counters is no counter that fell")
+}
+
+// TestAFailureAfterARestartCountsWhateverItsPath has a vLLM that failed at one path,
+// began again, and fails at another.
+func TestAFailureAfterARestartCountsWhateverItsPath(t *testing.T) {
+	b := newBench(t, engine.VLLM, "m").promises(derive.Objective{Name: derive.Availability, Share: 0.995})
+	for _, c := range []struct {
+		path         string
+		good, failed int
+	}{{"completions", 1000, 100}, {"completions", 1100, 110}, {"chat/completions", 10, 2}, {"chat/completions", 20, 5}} {
+		got := b.page(
+			fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, c.good),
+			`vllm:admission_rejections_total{model_name="m",reason="max_num_queued_reqs"} 0`,
+			fmt.Sprintf(`http_requests_total{handler="/v1/%s",method="POST",status="5xx"} %d`, c.path, c.failed),
+		)
+		require.Equal(t, float64(c.failed), got.at(t, `slo_requests_bad_total{bound="lower", model_id="m", slo="availability"}`), c)
+	}
+}
+
+// TestAnAbortTakesNoAnswerBack has an SGLang that counts an abort before the end
+// of the request, and its first at once.
+func TestAnAbortTakesNoAnswerBack(t *testing.T) {
+	b := newBench(t, engine.SGLang, "m")
+	for _, c := range []struct {
+		says           string
+		ended, aborted int
+		want           float64
+	}{
+		{"none was aborted", 100, 0, 100},
+		{"the first is, and has not ended", 100, 1, 100},
+		{"it has", 101, 1, 100},
+		{"two more are", 101, 3, 100},
+		{"they have ended, and one well", 104, 3, 101},
+		{"a process that began again", 5, 1, 4},
+	} {
+		page := []string{
+			`sglang:http_responses_total{endpoint="/metrics",method="GET",status_code="200"} 1`,
+			fmt.Sprintf(`sglang:num_requests_total{is_streaming="true",model_name="m"} %d`, c.ended),
+		}
+		if c.aborted > 0 {
+			page = append(page, fmt.Sprintf(`sglang:num_aborted_requests_total{model_name="m"} %d`, c.aborted))
+		}
+		require.Equal(t, c.want, b.page(page...).at(t, `requests_total{class="ok", model_id="m"}`), c.says)
+	}
+}
+
+// TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt has a trtllm-serve that
+// finds blocks in its cache for the first time when it has missed many.
+func TestACounterThatWasOnThePageIsNotNewToTheRuleThatReadsIt(t *testing.T) {
+	const ratio = `kv_cache_reuse_ratio{model_id="m"}`
+	b := newBench(t, engine.TRTLLMServe, "m")
+	missed := func(n int, more ...string) values {
+		return b.page(append(more, fmt.Sprintf(`trtllm_kv_cache_missed_blocks_total{model_name="m"} %d`, n))...)
+	}
+	missed(90_000)
+	missed(90_010).lacks(t, ratio)
+	missed(90_020, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 30`).lacks(t, ratio, "of the misses of the window only the last is known")
+	got := missed(90_030, `trtllm_kv_cache_reused_blocks_total{model_name="m"} 60`)
+	require.InDelta(t, 0.75, got.at(t, ratio), 1e-9)
 }

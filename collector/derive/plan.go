@@ -13,8 +13,11 @@ import (
 // Eval computes one value from the window; false when there is none.
 type Eval func(w *Window) (float64, bool)
 
-// Gate says whether a value may be shown on a page.
+// Gate reports whether a value may be shown on a page; nil always does.
 type Gate func(w *Window) bool
+
+// open reports what a gate says.
+func (g Gate) open(w *Window) bool { return g == nil || g(w) }
 
 // Identity is what every derived series of a target says of the target.
 type Identity struct {
@@ -33,8 +36,18 @@ type Identity struct {
 // Plan is what the rules make of one shape of a target's page. It is used up
 // when its program is done.
 type Plan struct {
-	nature
-	counts   counts
+	quirks engine.Quirks
+	// sharing says whose requests the batches of the ranks of the page are.
+	sharing engine.Ranks
+	// failures says that requests that failed would be on the page, where models
+	// do not count their own; countedClasses are those for which the server has counters.
+	failures       bool
+	countedClasses []engine.Class
+	// wanted are the objectives of the pool; leave says that families which a query
+	// computes are not shown.
+	wanted []Objective
+	leave  bool
+
 	identity Identity
 	sources  []source
 	// gpus are those of the page.
@@ -44,48 +57,22 @@ type Plan struct {
 	// loaded is how many models the page shows as loaded.
 	loaded  int
 	columns map[int]int
-	gates   map[string]int
 	checks  map[string]anomaly
 	// judging are the places that the program judges.
 	judging map[exposition.Place]bool
 	program *program
-	configured
-}
-
-// nature is how the numbers of the page are.
-type nature struct {
-	quirks engine.Quirks
-	// sharing says whose requests the batches of its ranks are.
-	sharing engine.Ranks
-}
-
-// configured is what the configuration says of the series of a replica.
-type configured struct {
-	// wanted are the objectives of the pool.
-	wanted []Objective
-	// leave says that families which a query computes are not shown.
-	leave bool
-}
-
-// counts are which requests a server counts.
-type counts struct {
-	// failures says that requests that failed would be on the page, where models
-	// do not count their own.
-	failures bool
-	// classes are those for which the server has counters.
-	classes []engine.Class
 }
 
 // newPlan takes in what was read of a page; its numbers, nil for none, say which
 // models have most of the traffic.
 func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan {
 	p := &Plan{
-		nature: nature{opts.Engine.Quirks(page), page.Ranks()}, identity: opts.Identity, configured: configured{wanted: opts.Objectives, leave: opts.NoWindowGauges},
-		gpus: page.Shape().GPUs(), counts: counts{opts.Engine.CountsFailures(page), countedClasses(opts.Engine, page)},
+		quirks: opts.Engine.Quirks(page), sharing: page.Ranks(), failures: opts.Engine.CountsFailures(page), countedClasses: countedClasses(opts.Engine, page),
+		identity: opts.Identity, wanted: opts.Objectives, leave: opts.NoWindowGauges, gpus: page.Shape().GPUs(),
 		groups: make(map[engine.Signal][]*group), byID: make(map[signalOf][]*group),
-		columns: make(map[int]int), gates: make(map[string]int), checks: make(map[string]anomaly),
+		columns: make(map[int]int), checks: make(map[string]anomaly),
 		judging: make(map[exposition.Place]bool),
-		program: &program{gpus: page.Shape().GPUs(), gates: []Gate{func(*Window) bool { return true }}},
+		program: &program{gpus: page.Shape().GPUs()},
 	}
 	p.identity.Labels = opts.Identity.named()
 	for _, name := range page.Models() {
@@ -104,10 +91,7 @@ func newPlan(opts *Options, page *engine.Page, numbers *exposition.Block) *Plan 
 // all, with counters that may come with their first event: what is refused and
 // counted again elsewhere has a counter of its own from the start, or none.
 func countedClasses(e engine.Engine, page *engine.Page) []engine.Class {
-	meanings := e.Counting(page)
-	if meanings == nil {
-		meanings = e.Meanings()
-	}
+	meanings := slices.DeleteFunc(e.Meanings(), func(m engine.Meaning) bool { return m.Inside != "" && m.Inside != page.Seen().Inside })
 	return slices.DeleteFunc(engine.Classes(), func(class engine.Class) bool {
 		return !slices.ContainsFunc(meanings, func(m engine.Meaning) bool {
 			return m.Outcome != nil && m.Outcome.Again == "" && m.Outcome.Counts(class) && !m.Outcome.Misses(class)
@@ -153,7 +137,7 @@ func (p *Plan) of(signal engine.Signal, id string) []*group {
 
 // has says whether the page has a signal.
 func (p *Plan) has(signal engine.Signal) bool {
-	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.counts.failures
+	return len(p.groups[signal]) > 0 || signal == engine.FailuresCounted && p.failures
 }
 
 // ids are the model ids for which the page has what is needed, sorted.
@@ -166,7 +150,7 @@ func (p *Plan) ids(in inputs) []string {
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(set)), func(id string) bool {
 		return !in.met(func(s engine.Signal) bool {
-			return len(p.byID[signalOf{s, id}]) > 0 || s == engine.FailuresCounted && p.counts.failures
+			return len(p.byID[signalOf{s, id}]) > 0 || s == engine.FailuresCounted && p.failures
 		})
 	})
 }

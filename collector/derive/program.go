@@ -19,10 +19,12 @@ type program struct {
 	// were made for; see [program.seriesOf].
 	series []exposition.ComputedSeries
 	gpus   []string
-	// gates are the conditions that hold series back; gate 0 lets everything
-	// pass.
-	gates []Gate
-	parts
+	// copies are text that is passed on as it is, or with its point moved, evals
+	// values that are computed, repeats those that repeat others.
+	copies     []passed
+	histograms []passedHistogram
+	evals      []computed
+	repeats    []repeated
 	// hidden are the series that are computed for their repeats alone.
 	hidden []int
 	watch  watch
@@ -34,19 +36,8 @@ type program struct {
 	broken uint64
 	// unread are how many models the budget leaves out.
 	unread int
-	// results are how many of [perPage] it has.
+	// results are how many values it computes once a page, see [once].
 	results int
-}
-
-// parts are what series are made of: text that is passed on as it is, or with its
-// point moved, histograms that are judged first, values that are computed, values
-// that repeat others. The values of summed histograms are computed.
-type parts struct {
-	copies     []passed
-	histograms []passedHistogram
-	summed     []summedHistogram
-	evals      []computed
-	repeats    []repeated
 }
 
 // seriesOf are the series of the program with the labels and GPUs of a target.
@@ -67,21 +58,12 @@ func (r *program) seriesOf(id *Identity, gpus []string) []exposition.ComputedSer
 	return all
 }
 
-// moment is what a program says of the newest page of one target: which gates are
-// open, and which histograms may be shown.
-type moment struct{ open, whole []bool }
-
-// newMoment makes room.
-func newMoment(p *program) moment {
-	both := make([]bool, len(p.gates)+len(p.histograms))
-	return moment{both[:len(p.gates):len(p.gates)], both[len(p.gates):]}
-}
-
 // passed is a series that is a source's text, its decimal point moved.
 type passed struct {
-	series, gate int32
-	place        exposition.Place
-	shift        uint8
+	series int32
+	place  exposition.Place
+	gate   Gate
+	shift  uint8
 	// counter values may not be below 0; notZero ones are absent when 0.
 	counter, notZero bool
 }
@@ -101,8 +83,9 @@ func (c *passed) copy(page, out *exposition.Block) {
 
 // computed is a series that is computed from the window.
 type computed struct {
-	series, gate int
-	eval         Eval
+	series int
+	gate   Gate
+	eval   Eval
 }
 
 // repeated is a series under another name.
@@ -118,7 +101,7 @@ func (p *Plan) series(f *Family, suffix string, lset labels.Labels) int {
 }
 
 // emit adds a series that is computed; nil adds none.
-func (p *Plan) emit(f *Family, lset labels.Labels, gate int, eval Eval) {
+func (p *Plan) emit(f *Family, lset labels.Labels, gate Gate, eval Eval) {
 	if eval != nil {
 		p.program.evals = append(p.program.evals, computed{series: p.series(f, "", lset), gate: gate, eval: eval})
 	}
@@ -126,7 +109,7 @@ func (p *Plan) emit(f *Family, lset labels.Labels, gate int, eval Eval) {
 
 // pass adds a series that is one part of a group: its text where it is of one
 // source, else their combination.
-func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *group, members []int, shift int) {
+func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate Gate, g *group, members []int, shift int) {
 	n := p.series(f, suffix, lset)
 	if len(members) > 1 {
 		p.program.evals = append(p.program.evals, computed{series: n, gate: gate, eval: combine(p.columnsOf(members), g.meaning.Combine)})
@@ -135,40 +118,26 @@ func (p *Plan) pass(f *Family, suffix string, lset labels.Labels, gate int, g *g
 	in := &p.sources[members[0]]
 	p.judge(in)
 	p.program.copies = append(p.program.copies, passed{
-		series: int32(n), place: in.Place, gate: int32(gate), shift: uint8(shift),
+		series: int32(n), place: in.Place, gate: gate, shift: uint8(shift),
 		counter: in.meaning.Counter, notZero: in.meaning.NotZero,
 	})
 }
 
-// when numbers a gate; gates of one key are the same.
-func (p *Plan) when(key string, gate Gate) int {
-	if n, ok := p.gates[key]; ok {
-		return n
-	}
-	n := len(p.program.gates)
-	p.gates[key] = n
-	p.program.gates = append(p.program.gates, gate)
-	return n
-}
-
 // render gives the block of one page its values.
-func (r *program) render(w *Window, now *moment, page, out *exposition.Block) {
-	for i, gate := range r.gates {
-		now.open[i] = gate(w)
-	}
+func (r *program) render(w *Window, page, out *exposition.Block) {
 	for i := range r.copies {
-		if c := &r.copies[i]; now.open[c.gate] {
+		if c := &r.copies[i]; c.gate.open(w) {
 			c.copy(page, out)
 		}
 	}
 	for i := range r.histograms {
-		if h := &r.histograms[i]; now.whole[i] && now.open[h.gate] {
+		if h := &r.histograms[i]; h.gate.open(w) && h.grows(page) {
 			h.copy(page, out)
 		}
 	}
 	for i := range r.evals {
 		e := &r.evals[i]
-		if !now.open[e.gate] {
+		if !e.gate.open(w) {
 			continue
 		}
 		if v, ok := e.eval(w); ok && finite(v) {

@@ -1,5 +1,7 @@
 package derive
 
+import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
+
 // InPromQL says whether a query has what a family has without the family: one of
 // both is set.
 type InPromQL struct {
@@ -9,18 +11,6 @@ type InPromQL struct {
 	Query string
 	// Why no query does, or none that is true of every server.
 	Why string
-}
-
-// asQuery says by which query Prometheus has the values of a gauge itself.
-func (f Family) asQuery(query string) Family {
-	f.InPromQL.Query = query
-	return f
-}
-
-// noQuery says why none has.
-func (f Family) noQuery(why string) Family {
-	f.InPromQL.Why = why
-	return f
 }
 
 // Reasons for which no query has the values of a family.
@@ -33,23 +23,5 @@ const (
 	whyModels = "of which models it is true is in their configuration, which is on no page"
 )
 
-// The queries of what histograms and counters give over a window.
-func meanQuery(histogram string) string {
-	of := Prefix + histogram
-	return "rate(" + of + "_sum[1m]) / rate(" + of + "_count[1m])"
-}
-
-func quantileQuery(histogram string) string {
-	return "histogram_quantile(0.95, rate(" + Prefix + histogram + "_bucket[1m]))"
-}
-
-func aboveQuery(histogram string) string {
-	of := Prefix + histogram
-	return "1 - max without (le) (rate(" + of + `_bucket{le!="+Inf"}[1m])) / rate(` + of + "_count[1m])"
-}
-
-func rateQuery(counter string) string { return "rate(" + Prefix + counter + "[1m])" }
-
-func shareQuery(part, whole string) string {
-	return "clamp_max(" + rateQuery(part) + " / " + rateQuery(whole) + ", 1)"
-}
+// rateQuery is the query of the growth a second of a counter.
+func rateQuery(signal engine.Signal) string { return "rate(" + Prefix + string(signal) + "[1m])" }

@@ -52,34 +52,32 @@ func (p *Plan) rankOf(source int) rank {
 
 // ofRank are the columns of groups that are of a rank, or of several together.
 func (p *Plan) ofRank(groups []*group, wanted rank) []int {
-	var columns []int
-	for _, g := range groups {
-		for _, m := range g.members {
-			of := p.rankOf(m)
-			if (of.model == wanted.model || of.model == "") && (of.number == wanted.number || of.number == "") {
-				columns = append(columns, p.column(m))
-			}
-		}
-	}
-	return columns
+	return p.columnsIf(groups, func(of rank) bool {
+		return (of.model == wanted.model || of.model == "") && (of.number == wanted.number || of.number == "")
+	})
 }
 
 // movesOf are the columns of groups that move with the work of a rank: those of
 // its own, if it has any, for what several ranks count together goes on while one
 // of them stands still.
 func (p *Plan) movesOf(groups []*group, wanted rank) []int {
-	if wanted.number != "" {
-		var own []int
-		for _, g := range groups {
-			for _, m := range g.members {
-				if of := p.rankOf(m); of.number == wanted.number && (of.model == wanted.model || of.model == "") {
-					own = append(own, p.column(m))
-				}
-			}
-		}
-		if len(own) > 0 {
-			return own
-		}
+	own := p.columnsIf(groups, func(of rank) bool {
+		return wanted.number != "" && of.number == wanted.number && (of.model == wanted.model || of.model == "")
+	})
+	if len(own) > 0 {
+		return own
 	}
 	return p.ofRank(groups, wanted)
+}
+
+// columnsIf are the columns of groups that are of ranks that are wanted.
+func (p *Plan) columnsIf(groups []*group, wanted func(of rank) bool) (columns []int) {
+	for _, g := range groups {
+		for _, m := range g.members {
+			if wanted(p.rankOf(m)) {
+				columns = append(columns, p.column(m))
+			}
+		}
+	}
+	return columns
 }

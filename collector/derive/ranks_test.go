@@ -75,3 +75,140 @@ func TestARankThatStandsStillIsAStall(t *testing.T) {
 		}
 	}
 }
+
+// serveRanks is a page of trtllm-serve whose ranks show these batches: the gauges of
+// iterations are the last rank's, 0 in the queue among them.
+func serveRanks(stages, ended int, batches ...int) []string {
+	const l = `engine_type="pytorch",model_name="m"`
+	last := batches[len(batches)-1]
+	page := []string{
+		fmt.Sprintf(`trtllm_parallel_config_info{%s,pid="9",pipeline_parallel_size="%d",tensor_parallel_size="%d"} 1`, l, stages, len(batches)/stages),
+		fmt.Sprintf(`trtllm_request_success_total{%s,finished_reason="length"} %d`, l, ended),
+		fmt.Sprintf(`trtllm_spec_decode_num_draft_tokens_total{%s} %d`, l, 40*ended), fmt.Sprintf(`trtllm_spec_decode_num_accepted_tokens_total{%s} %d`, l, 10*ended),
+	}
+	for name, v := range map[string]float64{
+		"num_requests_running": float64(batches[0]), "num_scheduled_requests": float64(last), "num_generation_requests": float64(last),
+		"num_requests_waiting": 0, "max_num_active_requests": 8, "kv_cache_max_blocks": 512, "kv_cache_used_blocks": 128, "kv_cache_free_blocks": 384,
+		"kv_cache_tokens_per_block": 32, "kv_cache_utilization": 0.25, "iteration_latency_seconds": 0.04,
+	} {
+		page = append(page, fmt.Sprintf(`trtllm_%s{%s,pid="9"} %g`, name, l, v))
+	}
+	for rank, n := range batches {
+		page = append(page, fmt.Sprintf(`trtllm_scheduled_batch_size{%s,pid="%d",rank="%d"} %d`, l, 10+rank, rank, n))
+	}
+	return page
+}
+
+func TestTheRanksOfTRTLLMServeShareTheirRequestsOrDoNot(t *testing.T) {
+	const id = `{model_id="m"}`
+	shared := map[string]float64{"requests_running": 3, "queue_depth": 0, "requests_limit": 8, "kv_cache_capacity_tokens": 16384, "headroom_requests": 5, "kv_cache_utilization_ratio": 0.25}
+	for _, c := range []struct {
+		says   string
+		stages int
+		pages  [][]int
+		want   map[string]float64
+		lacks  []string
+	}{
+		{
+			"each has requests of its own: they are added up, and so are the limits", 1,
+			[][]int{{5, 7, 6, 4}, {5, 6, 6, 4}, {5, 7, 6, 4}, {5, 7, 6, 3}},
+			map[string]float64{
+				"requests_running": 21, "requests_limit": 32, "headroom_requests": 11, "requests_fill_ratio": 21. / 32, "saturated": 0,
+				"kv_cache_blocks_limit": 2048, "kv_cache_capacity_tokens": 65536, "kv_cache_utilization_ratio": 0.25, "spec_decode_acceptance_ratio": 0.25,
+			},
+			[]string{"queue_depth", "requests_active", "requests_decode", "requests_waiting", "kv_cache_free_tokens", "spec_decode_draft_tokens_total"},
+		},
+		{
+			"that stays known while all are full", 1,
+			[][]int{{5, 7}, {5, 6}, {5, 7}, {8, 8}, {8, 8}, {8, 8}},
+			map[string]float64{"requests_running": 16, "requests_limit": 16, "saturated": 1},
+			[]string{"queue_depth"},
+		},
+		{
+			"seldom do all change alike, if each has its own", 1,
+			[][]int{{8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}, {8, 8}, {8, 7}},
+			map[string]float64{"requests_running": 15},
+			nil,
+		},
+		{
+			"the mean batch is of all of them", 1,
+			[][]int{{6, 4}, {4, 6}, {7, 3}, {6, 4}, {4, 6}, {7, 3}},
+			map[string]float64{"requests_running": 10, "batch_size_average": 10},
+			nil,
+		},
+		{"tensor-parallel ranks show the same over and over", 1, [][]int{{1, 1}, {2, 2}, {1, 1}, {4, 4}, {3, 3}}, shared, nil},
+		{"and are seldom seen on both sides of a change", 1, [][]int{{1, 1}, {2, 1}, {2, 2}, {1, 1}, {2, 2}, {4, 4}, {3, 3}, {2, 2}, {4, 4}, {5, 5}, {3, 3}}, shared, nil},
+		{
+			"what was seen once may be either", 1,
+			[][]int{{8, 8}, {8, 8}, {8, 8}},
+			map[string]float64{"kv_cache_utilization_ratio": 0.25},
+			[]string{"requests_running", "queue_depth", "requests_limit", "headroom_requests", "saturated", "spec_decode_draft_tokens_total"},
+		},
+		{"nothing runs on any", 1, [][]int{{0, 0}, {0, 0}}, map[string]float64{"requests_running": 0}, []string{"queue_depth", "requests_limit"}},
+		{"stages of a pipeline show microbatches", 2, [][]int{{3, 2}, {1, 4}, {3, 2}, {1, 4}, {3, 3}}, shared, nil},
+		{"there is one rank", 1, [][]int{{3}}, shared, nil},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.TRTLLMServe, "m")
+			var got values
+			for i, batches := range c.pages {
+				got = b.page(serveRanks(c.stages, 20+i, batches...)...)
+			}
+			for name, v := range c.want {
+				require.InDelta(t, v, got.at(t, name+id), 1e-9, name)
+			}
+			for _, name := range c.lacks {
+				got.lacks(t, name+id)
+			}
+		})
+	}
+}
+
+func TestRanksThatOtherMachinesShowAreNotLeftOut(t *testing.T) {
+	b := newBench(t, engine.TRTLLMServe, "m")
+	var got values
+	for i := range 6 {
+		page := serveRanks(1, i, 5, 7-i%2)
+		page[0] = `trtllm_parallel_config_info{engine_type="pytorch",model_name="m",pid="9",pipeline_parallel_size="1",tensor_parallel_size="4"} 1`
+		got = b.page(page...)
+	}
+	got.lacks(t, `requests_running{model_id="m"}`, "two of four ranks are on this machine")
+}
+
+func TestAnIdleTRTLLMServeRunsNothing(t *testing.T) {
+	const l, batch = `engine_type="pytorch",model_name="m"`, 8
+	stale := func(ended, running int) []string {
+		return []string{
+			fmt.Sprintf(`trtllm_request_success_total{%s,finished_reason="length"} %d`, l, ended), fmt.Sprintf(`trtllm_num_requests_running{%s,pid="9"} %d`, l, running),
+			fmt.Sprintf(`trtllm_num_scheduled_requests{%s,pid="9"} %d`, l, running), fmt.Sprintf(`trtllm_num_requests_waiting{%s,pid="9"} 0`, l),
+			fmt.Sprintf(`trtllm_max_num_active_requests{%s,pid="9"} 8`, l), fmt.Sprintf(`trtllm_num_generation_requests{%s,pid="9"} %d`, l, running),
+		}
+	}
+	live := func(n int) string { return fmt.Sprintf(`trtllm_scheduled_batch_size{%s,pid="9",rank="0"} %d`, l, n) }
+	for _, c := range []struct {
+		says    string
+		more    []string
+		running int
+		pages   int
+		want    [3]float64 // Running, active, headroom.
+	}{
+		{"the last request that ended is still on its gauges", nil, 1, 15, [3]float64{0, 0, 8}},
+		{"one that ended lately is not known to be the last", nil, 1, 2, [3]float64{1, 1, 7}},
+		{"the batch says at once that nothing runs", []string{live(0)}, 1, 2, [3]float64{0, 0, 8}},
+		{"several that ended together count until none has ended for a while", []string{live(0)}, batch, 2, [3]float64{0, batch, 0}},
+		{"and then no more", []string{live(0)}, batch, 15, [3]float64{0, 0, 8}},
+		{"one long request runs as long as the batch says so", []string{live(1)}, 1, 15, [3]float64{1, 1, 7}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b := newBench(t, engine.TRTLLMServe, "m")
+			b.page(append(stale(4, c.running), c.more...)...)
+			var got values
+			for range c.pages {
+				got = b.page(append(stale(5, c.running), c.more...)...)
+			}
+			for i, name := range []string{"requests_running", "requests_active", "headroom_requests"} {
+				require.InDelta(t, c.want[i], got.at(t, name+`{model_id="m"}`), 1e-9, name)
+			}
+		})
+	}
+}

@@ -17,8 +17,8 @@ type Rule struct {
 	scope  Scope
 	labels []string
 	like   engine.Signal
-	// why no query gives the same, of rules of which none does.
-	why string
+	// query gives the same, see [InPromQL]; why says why none does.
+	query, why string
 	// compile is called when the target's page has a new shape; it adds a series
 	// for every value that the page can give. It is nil for families that the
 	// collector knows from more than the page.
@@ -31,9 +31,15 @@ func (r Rule) by(names ...string) Rule {
 	return r
 }
 
-// shown is of a rule that passes on what servers count, or adds it up.
-func (r Rule) shown() Rule {
-	r.why = whyShown
+// queried says by which query Prometheus has the same itself.
+func (r Rule) queried(query string) Rule {
+	r.query, r.why = query, ""
+	return r
+}
+
+// because says why no query gives the same.
+func (r Rule) because(why string) Rule {
+	r.query, r.why = "", why
 	return r
 }
 
@@ -95,7 +101,7 @@ func copyOr(signal engine.Signal, t term) Rule {
 		exposed.compile(p, f)
 		for _, id := range p.ids(t.inputs) {
 			if len(p.of(signal, id)) == 0 {
-				p.emit(f, p.forModel(id), 0, t.of(p, id))
+				p.emit(f, p.forModel(id), nil, t.of(p, id))
 			}
 		}
 	}}
@@ -128,7 +134,7 @@ func distribution(signal engine.Signal) Rule {
 // eachEntry makes the series of one entry model after the other, of those for which
 // the page has what is needed.
 func eachEntry(in inputs, of func(p *Plan, f *Family, id string)) Rule {
-	return Rule{inputs: in, scope: OfEntry, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: in, scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			of(p, f, id)
 		}
@@ -143,7 +149,7 @@ func perEntry(t term, holds ...hold) Rule {
 }
 
 // rateOf is the growth a second of a counter.
-func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)) }
+func rateOf(signal engine.Signal) Rule { return perEntry(rate(signal)).queried(rateQuery(signal)) }
 
 // share divides the growth of one counter by that of others together. It is 1 at
 // most, for servers may count a part before the whole, as vLLM does tokens that it
@@ -155,16 +161,16 @@ func share(of engine.Signal, by ...engine.Signal) Rule {
 			all = append(all, p.of(s, id)...)
 		}
 		return applied(quotient(p.counted(p.of(of, id)), p.counted(all)), func(v float64) float64 { return min(v, 1) })
-	}})
+	}}).queried("clamp_max(" + rateQuery(of) + " / " + rateQuery(by[0]) + ", 1)")
 }
 
 // info exposes the versions of the replica.
 func info() Rule {
-	return Rule{scope: OfReplica, labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"}, compile: func(p *Plan, f *Family) {
+	return Rule{scope: OfReplica, labels: []string{"engine_version", "trtllm_version", "trtllm_version_source"}, why: whyBeyond, compile: func(p *Plan, f *Family) {
 		b := labels.NewBuilder(p.identity.Labels)
 		b.Set("engine_version", p.identity.EngineVersion)
 		b.Set("trtllm_version", p.identity.TRTLLMVersion)
 		b.Set("trtllm_version_source", string(p.identity.Source))
-		p.emit(f, b.Labels(), 0, constant(1))
+		p.emit(f, b.Labels(), nil, constant(1))
 	}}
 }

@@ -16,28 +16,28 @@ func hiddenQueue() Rule {
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		active := p.single(engine.RequestsActive, id)
 		var times, others []int
-		gate := p.and(p.executorGate(id), p.onlyWithout(checkFrozen, id))
+		gates := []Gate{p.executorGate(id), p.onlyWithout(checkFrozen, id)}
 		for _, front := range p.fronts(id) {
 			if !p.trusted(front.model) {
 				others = append(others, p.counted(p.at(engine.ModelSuccess, id, front))...)
 				continue
 			}
 			times = append(times, p.counted(p.at(engine.ModelRequestSeconds, id, front))...)
-			gate = p.and(gate, p.onlyWithout(checkDurations, front.model))
+			gates = append(gates, p.onlyWithout(checkDurations, front.model))
 		}
 		if len(times) == 0 || active < 0 {
 			return
 		}
 		shown := append(p.counted(p.queues(id)), active)
 		all := slices.Concat(times, shown)
-		p.emit(f, p.forModel(id), gate, func(w *Window) (float64, bool) {
+		p.emit(f, p.forModel(id), every(gates...), func(w *Window) (float64, bool) {
 			row, seconds, ok := w.common(all)
 			if !ok {
 				return 0, false
 			}
 			return max(w.grown(times, row)/seconds-w.mean(shown, row), 0), w.still(others, times)
 		})
-	})
+	}).because(whyPages)
 }
 
 // headroom is how many more requests fit in: free places of the batch, and of
@@ -155,10 +155,10 @@ func coverage() Rule {
 		for _, name := range sorted(measured()) {
 			groups := measured()[name].of(p, id, at)
 			if share := p.covered(groups, id, at); share != nil {
-				p.emit(f, p.forGroups(groups, id, at, "signal", name), p.and(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), share)
+				p.emit(f, p.forGroups(groups, id, at, "signal", name), every(p.gatesOf(groups), p.onlyWithout(checkFrozen, id)), share)
 			}
 		}
-	}).by("signal")
+	}).by("signal").because(whyOnce)
 }
 
 // covered is the share of the requests that ended which histograms measured; nil where

@@ -8,6 +8,8 @@ import (
 
 // histograms are those that a formula reads, for one front: usually one.
 type histograms struct {
+	// signal is what they are of, by which a family passes them on.
+	signal engine.Signal
 	inputs inputs
 	// byModel says that they may be of single models.
 	byModel bool
@@ -16,7 +18,7 @@ type histograms struct {
 
 // observed are the histograms of a signal of an engine.
 func observed(signal engine.Signal) histograms {
-	return histograms{inputs: allOf(signal), of: func(p *Plan, id string, at front) []*group { return p.exposed(signal, id, at) }}
+	return histograms{signal: signal, inputs: allOf(signal), of: func(p *Plan, id string, at front) []*group { return p.exposed(signal, id, at) }}
 }
 
 // rule makes series of the histograms of one front after the other, given the
@@ -77,7 +79,7 @@ func wholeRequests() histograms {
 // orFirstResponse are the histograms of a signal, or else the first responses of
 // models that stream, or of those that do not.
 func orFirstResponse(signal engine.Signal, streaming bool) histograms {
-	return histograms{anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, at front) []*group {
+	return histograms{signal, anyOf(signal, engine.ModelFirstResponse), true, func(p *Plan, id string, at front) []*group {
 		if len(p.of(signal, id)) > 0 {
 			return p.exposed(signal, id, at)
 		}
@@ -94,7 +96,7 @@ func passedOn(h histograms) Rule {
 		for _, g := range groups {
 			p.distribute(f, g, lset)
 		}
-	}).shown()
+	}).because(whyShown)
 }
 
 // streams says whether a model's first response is its first token. Where the
@@ -123,9 +125,10 @@ func (p *Plan) meanOver(groups []*group) Eval {
 
 // mean is the mean of histograms over the window.
 func mean(h histograms) Rule {
+	name := Prefix + string(h.signal)
 	return h.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
 		p.emit(f, lset, p.gatesOf(groups), p.meanOver(groups))
-	})
+	}).queried("rate(" + name + "_sum[1m]) / rate(" + name + "_count[1m])")
 }
 
 // durations are the signals of which [Plan.duration] is made.
@@ -135,15 +138,15 @@ func durations() inputs {
 
 // duration is the mean time of a front's requests over the window, what it is
 // made of, and what holds it back.
-func (p *Plan) duration(id string, at front) (Eval, []*group, int) {
+func (p *Plan) duration(id string, at front) (Eval, []*group, Gate) {
 	if of := p.of(engine.RequestDuration, id); len(of) > 0 {
 		of = p.exposed(engine.RequestDuration, id, at)
-		return p.meanOver(of), of, 0
+		return p.meanOver(of), of, nil
 	}
 	if !p.trusted(at.model) {
-		return nil, nil, 0
+		return nil, nil, nil
 	}
-	gate := p.and(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, at.model))
+	gate := every(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, at.model))
 	times, counts := p.at(engine.ModelRequestSeconds, id, at), p.at(engine.ModelSuccess, id, at)
 	return quotient(p.counted(times), p.counted(counts)), times, gate
 }
@@ -153,7 +156,7 @@ func meanDuration() Rule {
 	return eachFront(durations(), func(p *Plan, f *Family, id string, at front) {
 		e, of, gate := p.duration(id, at)
 		p.emit(f, p.forGroups(of, id, at), gate, e)
-	})
+	}).because(whyModels)
 }
 
 // tokenTimeEstimate is the time between tokens from means alone. The tokens of a
@@ -179,5 +182,5 @@ func tokenTimeEstimate() Rule {
 			}
 			return (e2e - ttft) / (n - 1), true
 		})
-	})
+	}).because(whyModels)
 }

@@ -5,7 +5,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 // executedBatch is the mean batch of models that Triton batches.
 func executedBatch() Rule {
 	in := allOf(engine.ModelInferences, engine.ModelExecutions).with(engine.EngineIterations)
-	return Rule{inputs: in, like: engine.ModelInferences, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {
 		for _, n := range p.all(engine.ModelInferences) {
 			if executions := p.same(engine.ModelExecutions, n); !p.executor(n.model) && !p.ensemble(n.model) {
 				p.emit(f, n.labels, p.onlyWithout(checkFrozen, n.id), quotient(p.columnsOf(n.members), p.counted(executions)))
@@ -24,7 +24,7 @@ func adapters() Rule {
 			latest[i] = p.last(g)
 		}
 		for i, g := range groups {
-			p.emit(f, g.labels, 0, func(w *Window) (float64, bool) {
+			p.emit(f, g.labels, nil, func(w *Window) (float64, bool) {
 				own, ok := latest[i](w)
 				for n, other := range latest {
 					if v, there := other(w); there && g.id == groups[n].id && v > own {
@@ -40,7 +40,7 @@ func adapters() Rule {
 // queueCompute is time in queue by time of computing.
 func queueCompute() Rule {
 	in := allOf(engine.ModelQueueSeconds, engine.ModelComputeSeconds)
-	return Rule{inputs: in, like: engine.ModelQueueSeconds, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: in, like: engine.ModelQueueSeconds, why: whyModels, compile: func(p *Plan, f *Family) {
 		for _, q := range p.all(engine.ModelQueueSeconds) {
 			if phases := p.same(engine.ModelComputeSeconds, q); !p.ensemble(q.model) && !p.handsOver(q.model) {
 				p.emit(f, q.labels, p.onlyWithout(checkDurations, q.model), quotient(p.columnsOf(q.members), p.counted(phases)))

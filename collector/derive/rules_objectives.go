@@ -20,7 +20,7 @@ import (
 type objective struct {
 	name   ObjectiveName
 	labels labels.Labels
-	gate   int
+	gate   Gate
 	// all are the requests, least and most those that were bad.
 	all, least, most Eval
 	reason           string
@@ -68,7 +68,7 @@ const (
 
 // eachObjective makes the series of one objective after the other.
 func eachObjective(of func(p *Plan, f *Family, o *objective)) Rule {
-	return Rule{inputs: objectiveInputs(), scope: OfEntry, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: objectiveInputs(), scope: OfEntry, why: whyByKind, compile: func(p *Plan, f *Family) {
 		for _, want := range p.wanted {
 			measured, _ := p.measure(want)
 			for _, o := range measured {
@@ -220,12 +220,12 @@ func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 		if c == nil {
 			continue
 		}
-		once, ok := c.soFar(w)
-		twice, whole := w.totals(c.twice)
-		if !ok || !whole {
+		counted, ok := c.soFar(w)
+		if !ok {
 			return 0, false
 		}
-		sum += once + twice/2
+		twice, _ := w.totals(c.twice)
+		sum += counted - twice/2
 	}
 	return sum, true
 }

@@ -1,6 +1,8 @@
 package derive
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,20 +30,15 @@ func (p *Plan) fronts(id string) []front {
 	if len(seen) == 0 {
 		return []front{{}}
 	}
-	all := make([]front, 0, len(seen))
-	for f := range seen {
-		all = append(all, f)
-	}
-	slices.SortFunc(all, func(a, b front) int {
-		return strings.Compare(a.model+"\x00"+a.version, b.model+"\x00"+b.version)
+	return slices.SortedFunc(maps.Keys(seen), func(a, b front) int {
+		return cmp.Or(strings.Compare(a.model, b.model), strings.Compare(a.version, b.version))
 	})
-	return all
 }
 
 // countedInside says whether a model counts its own requests when they end: what
 // measures its engine does.
 func (p *Plan) countedInside(id string, of front) bool {
-	return p.counts.failures && slices.ContainsFunc(p.byID[signalOf{engine.EngineHeartbeat, id}], func(g *group) bool {
+	return p.failures && slices.ContainsFunc(p.byID[signalOf{engine.EngineHeartbeat, id}], func(g *group) bool {
 		return slices.ContainsFunc(g.members, func(m int) bool {
 			return p.sources[m].Model == of.model && p.sources[m].Version == of.version
 		})
@@ -103,7 +100,7 @@ type outcome struct {
 	known, inside bool
 	// ended are the requests that ended over the longest stretch in which all
 	// counters are whole; false when there is none.
-	ended perPage[endedSince]
+	ended func(w *Window) (endedSince, bool)
 }
 
 // endedSince is how many requests ended since a row, that many seconds ago.
@@ -126,7 +123,7 @@ type tally struct {
 
 // outcome gathers the counters of a front; nil where it has none.
 func (p *Plan) outcome(id string, of front) *outcome {
-	o := &outcome{classes: make(map[engine.Class]*tally), known: p.counts.failures, inside: p.counts.failures}
+	o := &outcome{classes: make(map[engine.Class]*tally), known: p.failures, inside: p.failures}
 	if of.model != "" {
 		o.inside = p.countedInside(id, of)
 		o.known = o.inside || p.trusted(of.model)
@@ -154,7 +151,7 @@ func (p *Plan) outcome(id string, of front) *outcome {
 	if slices.ContainsFunc(classOrder, func(class engine.Class) bool { return o.classes[class] != nil && len(o.classes[class].twice) > 0 }) {
 		o.bound(p, p.of(engine.ModelFailed, id), of)
 	}
-	o.ended = newPerPage(p, o.count)
+	o.ended = once(p, o.count)
 	return o
 }
 
@@ -169,10 +166,10 @@ func (p *Plan) repeated(g *group) (columns []int) {
 	return columns
 }
 
-// soFar is how many requests of the class were counted once, and in no other, since
-// the server started.
+// soFar is how often requests of the class, and of no other, were counted since the
+// server started.
 func (c *tally) soFar(w *Window) (float64, bool) {
-	columns := slices.Clone(c.once)
+	columns := slices.Concat(c.once, c.twice)
 	for _, l := range c.inOrder {
 		columns = append(columns, l.column)
 	}
@@ -197,13 +194,14 @@ func (o *outcome) bound(p *Plan, failures []*group, of front) {
 // whole did.
 func (o *outcome) abort(p *Plan, id string) {
 	aborted := p.counted(p.of(engine.RequestsAborted, id))
-	ended := o.classes[engine.ClassOK]
-	if ended == nil || len(aborted) == 0 {
+	if len(aborted) == 0 {
 		return
 	}
 	own := p.counted(p.of(engine.RequestsWhole, id))
-	ended.again = map[string]*lessened{"": {of: ended.once, less: aborted, least: own}}
-	ended.once = nil
+	if ended := o.classes[engine.ClassOK]; ended != nil {
+		ended.again = map[string]*lessened{"": {of: ended.once, less: aborted, least: own}}
+		ended.once = nil
+	}
 	o.classes[engine.ClassCanceled] = &tally{once: aborted}
 	o.all = slices.Concat(o.all, aborted, own)
 	o.stream(p, id)
@@ -298,12 +296,11 @@ func (o *outcome) since(w *Window, row int, class engine.Class) float64 {
 
 // count counts how many requests ended over the longest stretch in which all
 // counters are whole; false when there is none.
-func (o *outcome) count(w *Window, into *endedSince) (whole bool) {
-	if into.row, into.seconds, whole = w.common(o.all); !whole {
-		return false
+func (o *outcome) count(w *Window) (ended endedSince, whole bool) {
+	if ended.row, ended.seconds, whole = w.common(o.all); whole {
+		ended.total = o.total(w, ended.row)
 	}
-	into.total = o.total(w, into.row)
-	return true
+	return ended, whole
 }
 
 // total is how many requests ended since a row.
@@ -331,11 +328,11 @@ func requestRate() Rule {
 	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
 		if o := p.outcome(id, at); o != nil {
 			p.emit(f, p.forFront(id, at), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-				ended, ok := o.ended.of(w)
+				ended, ok := o.ended(w)
 				return ended.total / ended.seconds, ok
 			})
 		}
-	})
+	}).because(whyOnce)
 }
 
 // failuresCounted are the counters of requests that ended of servers that count those that
@@ -361,14 +358,14 @@ func errorRatio() Rule {
 			}
 			partial := o.classes[class] != nil && o.classes[class].partial
 			p.emit(f, p.forFront(id, at, labelClass, string(class)), p.onlyWithout(checkFrozen, id), func(w *Window) (float64, bool) {
-				ended, ok := o.ended.of(w)
+				ended, ok := o.ended(w)
 				if !ok || ended.total <= 0 || partial && !o.ever(w, class) {
 					return 0, false
 				}
 				return o.since(w, ended.row, class) / ended.total, true
 			})
 		}
-	}).by(labelClass)
+	}).by(labelClass).because(whyOnce)
 }
 
 // classes are those of which the counters of a front say something: those that
@@ -376,13 +373,10 @@ func errorRatio() Rule {
 // that count all failures, the rest too, which are 0.
 func (p *Plan) classes(o *outcome) []engine.Class {
 	return slices.DeleteFunc(slices.Clone(classOrder), func(class engine.Class) bool {
-		zero := p.quirks.CountersAppear && o.inside && p.countsClass(class)
+		zero := p.quirks.CountersAppear && o.inside && slices.Contains(p.countedClasses, class)
 		return o.classes[class] == nil && !zero
 	})
 }
-
-// counts says whether the server has a counter for a class.
-func (p *Plan) countsClass(class engine.Class) bool { return slices.Contains(p.counts.classes, class) }
 
 // requestsTotal are the requests of entry and single models by class, so that a
 // request to an ensemble counts once. Each of Triton's has a series of its own:
@@ -391,24 +385,14 @@ func (p *Plan) countsClass(class engine.Class) bool { return slices.Contains(p.c
 // they took on is not known.
 func requestsTotal() Rule {
 	return eachFront(ended(), func(p *Plan, f *Family, id string, at front) {
-		gate := p.held(id, without(checkFrozen), without(checkSurvived))
-		byClass := make(map[engine.Class][]*group)
-		for _, signal := range []engine.Signal{engine.ModelSuccess, engine.RequestsFinished, engine.ModelFailed, engine.RequestsFailed} {
-			for _, g := range p.at(signal, id, at) {
-				byClass[g.class] = append(byClass[g.class], g)
-			}
-		}
 		o := p.outcome(id, at)
 		if o == nil {
 			return
 		}
-		byClass[engine.ClassCanceled] = append(byClass[engine.ClassCanceled], p.of(engine.RequestsAborted, id)...)
+		gate := p.held(id, without(checkFrozen), without(checkSurvived))
 		for _, class := range p.classes(o) {
-			e := p.sum(byClass[class])
-			switch c := o.classes[class]; {
-			case e == nil:
-				e = constant(0)
-			case c != nil && len(c.again) > 0:
+			e := constant(0)
+			if c := o.classes[class]; c != nil {
 				e = c.soFar
 			}
 			if class == engine.ClassOK && at.model != "" && !o.known {
@@ -416,7 +400,7 @@ func requestsTotal() Rule {
 			}
 			p.emit(f, p.forFront(id, at, labelClass, string(class)), gate, e)
 		}
-	}).by(labelClass).shown()
+	}).by(labelClass).because(whyShown)
 }
 
 // modelRequests are the requests of each model.
@@ -433,23 +417,19 @@ func modelRequests() Rule {
 func requestsFailed() Rule {
 	in := anyOf(engine.ModelFailed, engine.RequestsFailed).with(ended().all()...)
 	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
-		byReason := make(map[[2]string][]*group)
+		byReason := make(map[string][]*group)
 		for _, g := range slices.Concat(p.at(engine.ModelFailed, id, at), p.at(engine.RequestsFailed, id, at)) {
-			key := [2]string{g.labels.Get("reason"), string(g.class)}
+			key := g.labels.Get("reason") + "\x00" + string(g.class)
 			byReason[key] = append(byReason[key], g)
 		}
-		keys := make([][2]string, 0, len(byReason))
-		for key := range byReason {
-			keys = append(keys, key)
-		}
-		slices.SortFunc(keys, func(a, b [2]string) int { return strings.Compare(a[0]+"\x00"+a[1], b[0]+"\x00"+b[1]) })
 		o := p.outcome(id, at)
-		for _, key := range keys {
+		for _, key := range sorted(byReason) {
 			e := p.sum(byReason[key])
-			if l := o.of(engine.Class(key[1])).again[key[0]]; l != nil {
+			reason, class, _ := strings.Cut(key, "\x00")
+			if l := o.of(engine.Class(class)).again[reason]; l != nil {
 				e = func(w *Window) (float64, bool) { return w.Last(l.column) }
 			}
-			p.emit(f, p.forFront(id, at, "reason", key[0], labelClass, key[1]), p.onlyWithout(checkFrozen, id), e)
+			p.emit(f, p.forFront(id, at, "reason", reason, labelClass, class), p.onlyWithout(checkFrozen, id), e)
 		}
-	}).by(labelClass, "reason").shown()
+	}).by(labelClass, "reason").because(whyShown)
 }

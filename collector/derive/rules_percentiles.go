@@ -23,7 +23,7 @@ func percentages() []percentile { return []percentile{{"50", 0.5}, {"95", 0.95},
 // bucket, which has no end, and none of the highest that is below the mean: a few
 // requests that took far longer than all others may have brought it there.
 func percentiles(of histograms, given ...engine.Signal) Rule {
-	return of.rule(anyOf(given...), func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels) {
+	rule := of.rule(anyOf(given...), func(p *Plan, f *Family, id string, at front, groups []*group, lset labels.Labels) {
 		if h, mean := p.histogramOf(groups); h != nil {
 			highest := percentages()[len(percentages())-1]
 			for _, q := range percentages() {
@@ -41,6 +41,10 @@ func percentiles(of histograms, given ...engine.Signal) Rule {
 			p.given(f, id, at, p.at(signal, id, at))
 		}
 	}).by("percentile")
+	if len(given) > 0 {
+		return rule.because("of a Triton it is the quantile of its own summary, where there is no histogram")
+	}
+	return rule.queried("histogram_quantile(0.95, rate(" + Prefix + string(of.signal) + "_bucket[1m]))")
 }
 
 // histogramOf is the one histogram of some groups with its mean, nil where there
@@ -56,6 +60,7 @@ func (p *Plan) histogramOf(groups []*group) (*windowed, Eval) {
 // aboveBound is the share of the observations of the window that are beyond the
 // largest bound of their histogram, of which no percentile can be known.
 func aboveBound(of histograms) Rule {
+	name := Prefix + string(of.signal)
 	return of.rule(inputs{}, func(p *Plan, f *Family, _ string, _ front, groups []*group, lset labels.Labels) {
 		h, _ := p.histogramOf(groups)
 		if h == nil {
@@ -69,7 +74,7 @@ func aboveBound(of histograms) Rule {
 			}
 			return 1 - grown[last-1]/grown[last], true
 		})
-	})
+	}).queried("1 - max without (le) (rate(" + name + `_bucket{le!="+Inf"}[1m])) / rate(` + name + "_count[1m])")
 }
 
 // given passes the quantiles of a summary on.
@@ -85,13 +90,11 @@ func (p *Plan) given(f *Family, id string, at front, groups []*group) {
 	}
 }
 
-// windowed is a histogram of the observations of the window. It computes the
-// growth of its buckets once a page.
+// windowed is a histogram of the observations of the window: how many there are up to
+// each bound is computed once a page.
 type windowed struct {
-	bounds  []float64
-	columns [][]int
-	all     []int
-	grown   perPage[[]float64]
+	bounds []float64
+	growth func(w *Window) ([]float64, bool)
 }
 
 // windowed reads the buckets of a histogram; nil without its last one.
@@ -100,38 +103,25 @@ func (p *Plan) windowed(g *group) *windowed {
 		return nil
 	}
 	h := &windowed{}
+	var columns [][]int
 	divisor := math.Pow10(g.meaning.Shift)
 	for _, b := range g.buckets {
 		h.bounds = append(h.bounds, b.at/divisor)
-		h.columns = append(h.columns, p.columnsOf(b.members))
+		columns = append(columns, p.columnsOf(b.members))
 	}
-	h.all = slices.Concat(h.columns...)
-	h.grown = newPerPage(p, h.grow)
-	return h
-}
-
-// growth is how many observations the window has up to each bound.
-func (h *windowed) growth(w *Window) ([]float64, bool) {
-	grown, ok := h.grown.of(w)
-	return *grown, ok
-}
-
-// grow computes it, over one stretch in which all buckets are whole.
-func (h *windowed) grow(w *Window, into *[]float64) bool {
-	row, _, ok := w.common(h.all)
-	if !ok {
-		return false
-	}
-	all := (*into)[:0]
-	for i, columns := range h.columns {
-		grown := w.grown(columns, row)
-		if i > 0 && grown < all[i-1] {
-			return false
+	all := slices.Concat(columns...)
+	h.growth = once(p, func(w *Window) ([]float64, bool) {
+		row, _, ok := w.common(all)
+		if !ok {
+			return nil, false
 		}
-		all = append(all, grown)
-	}
-	*into = all
-	return true
+		grown := make([]float64, len(columns))
+		for i := range columns {
+			grown[i] = w.grown(columns[i], row)
+		}
+		return grown, slices.IsSorted(grown)
+	})
+	return h
 }
 
 // quantile interpolates inside the bucket that the quantile falls into, as

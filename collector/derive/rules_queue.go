@@ -23,7 +23,7 @@ func queueDepth() Rule {
 		if waits := inEngine.of(p, id); waits != nil {
 			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
 		} else if p.queuedByCore(id) {
-			p.emit(f, p.forModel(id), 0, core)
+			p.emit(f, p.forModel(id), nil, core)
 		}
 	})
 }
@@ -43,7 +43,7 @@ func (p *Plan) queuedByCore(id string) bool {
 func queueSplit() Rule {
 	inEngine := waiting()
 	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
-		p.emit(f, p.forModel(id, "queue", "core"), 0, p.pending(id))
+		p.emit(f, p.forModel(id, "queue", "core"), nil, p.pending(id))
 		p.emit(f, p.forModel(id, "queue", "engine"), p.executorGate(id), inEngine.of(p, id))
 	}).by("queue")
 }
@@ -74,7 +74,7 @@ func batchSize() Rule {
 			}
 		}
 		return add(means...)
-	}}, (*Plan).executorGate)
+	}}, (*Plan).executorGate).because(whyPages)
 }
 
 // saturation is demand by capacity. Without requests it is 0 whatever the

@@ -2,6 +2,8 @@ package derive_test
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 // facts gives a bench what the server said of its models.
@@ -385,12 +388,6 @@ func TestPercentilesInterpolateInsideTheirBucket(t *testing.T) {
 	got.lacks(t, p50, "without requests there is none")
 }
 
-func TestInterruptionsAddUp(t *testing.T) {
-	s := derive.Stats{Resets: 1, NonFinite: 2}
-	s.Add(derive.Stats{Resets: 1, Restarts: 2, Gaps: 3, ClockJumps: 4, NonFinite: 5, Negative: 6, BrokenHistograms: 7})
-	require.Equal(t, derive.Stats{Resets: 2, Restarts: 2, Gaps: 3, ClockJumps: 4, NonFinite: 7, Negative: 6, BrokenHistograms: 7}, s)
-}
-
 func TestDerivedBlocksAreGoodPages(t *testing.T) {
 	t.Parallel()
 	for _, s := range subjects() {
@@ -454,4 +451,312 @@ func TestBucketsAreComparedOverOneStretch(t *testing.T) {
 	page("10", "NaN", "100")
 	page("10", "100", "100")
 	require.Zero(t, page("10", "110", "110").at(t, `request_duration_above_bound_ratio{model_id="m"}`))
+}
+
+// The edges of rules: one request, none, and just enough of them.
+
+func TestOneRequestHasPercentiles(t *testing.T) {
+	page := func(all int) []string {
+		return []string{
+			"# TYPE trtllm_e2e_request_latency_seconds histogram",
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="1.0"} %d`, all),
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_bucket{model_name="m",le="+Inf"} %d`, all),
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_sum{model_name="m"} %d`, all),
+			fmt.Sprintf(`trtllm_e2e_request_latency_seconds_count{model_name="m"} %d`, all),
+		}
+	}
+	b := newBench(t, engine.TRTLLMServe, "m")
+	b.page(page(7)...)
+	got := b.page(page(8)...)
+	for percentile, want := range map[string]float64{"50": 0.5, "95": 0.95} {
+		require.InDelta(t, want, got.at(t, fmt.Sprintf(`request_duration_percentile_seconds{model_id="m", percentile=%q}`, percentile)), 1e-9)
+	}
+}
+
+// TestTokensFoundBeforeTheirPromptCountsAreAllOfIt has a vLLM that found most of a
+// long prompt in its cache, and is not done with the rest.
+func TestTokensFoundBeforeTheirPromptCountsAreAllOfIt(t *testing.T) {
+	const ratio = `prompt_cache_hit_ratio{model_id="m"}`
+	b := newBench(t, engine.VLLM, "m")
+	page := func(found, prompts int) values {
+		return b.page(
+			fmt.Sprintf(`vllm:prefix_cache_hits_total{engine="0",model_name="m"} %d`, found),
+			fmt.Sprintf(`vllm:prompt_tokens_total{engine="0",model_name="m"} %d`, prompts),
+		)
+	}
+	page(0, 100)
+	require.InDelta(t, 1, page(9000, 200).at(t, ratio), 1e-9)
+	require.InDelta(t, 0.9, page(9000, 10_100).at(t, ratio), 1e-9)
+}
+
+func TestAVersionWithoutRequestsIsNotCompared(t *testing.T) {
+	for name, each := range map[string][2]served{
+		"the older one":  {{"1", 0, 0, 0, 0}, {"2", 100, 50, 1000, 900}},
+		"the newer one":  {{"1", 100, 50, 1000, 900}, {"2", 0, 0, 0, 0}},
+		"both":           {{"1", 0, 0, 0, 0}, {"2", 0, 0, 0, 0}},
+		"but not if one": {{"1", 0, 1, 0, 0}, {"2", 1, 0, 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := newVersions(t)
+			v.serve(0, each[:]...)
+			got := v.serve(1, each[:]...)
+			if name == "but not if one" {
+				got.differs(t, "version_error_ratio_difference", "2", "1")
+				return
+			}
+			none(t, got)
+		})
+	}
+}
+
+// TestWhatShowsThatAnEngineWorks has each thing that may move while a request
+// runs and tokens stand still.
+func TestWhatShowsThatAnEngineWorks(t *testing.T) {
+	for name, moves := range map[string]struct {
+		line    string
+		stalled bool
+	}{
+		"nothing":                         {``, true},
+		"a request that ended well":       {`request_finish_total{finished_reason="stop"} %d`, false},
+		"a request that failed":           {`request_failure_total %d`, false},
+		"a request that its client ended": {`request_finish_total{finished_reason="abort"} %d`, true},
+		"tokens":                          {`generation_tokens_total %d`, false},
+		"prompts":                         {`prompt_tokens_total %d`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, engine.NIM, "m")
+			for n := range 2 + int(derive.DefaultStallAfter/(5*time.Second)) {
+				page := []string{
+					`num_requests_running 3`, `generation_tokens_total 100`, `prompt_tokens_total 100`, `request_failure_total 100`,
+					`request_finish_total{finished_reason="stop"} 100`, `request_finish_total{finished_reason="abort"} 100`,
+				}
+				if moves.line != "" {
+					page = with(page, fmt.Sprintf(moves.line, 100+n))
+				}
+				b.page(page...)
+			}
+			require.Equal(t, moves.stalled, b.deriver.Conditions().Still.For > 0)
+		})
+	}
+}
+
+// TestObjectivesAreInSecondsWhateverThePageCountsIn has buckets in milliseconds.
+func TestObjectivesAreInSecondsWhateverThePageCountsIn(t *testing.T) {
+	page := []string{"# TYPE nv_inference_first_response_histogram_ms histogram", `nv_inference_request_success{model="m",version="1"} 100`}
+	for i, le := range []string{"500", "2000", "5000", "+Inf"} {
+		page = append(page, fmt.Sprintf(`nv_inference_first_response_histogram_ms_bucket{model="m",version="1",le=%q} %d`, le, []int{40, 70, 90, 100}[i]))
+	}
+	page = append(page, `nv_inference_first_response_histogram_ms_sum{model="m",version="1"} 9000`, `nv_inference_first_response_histogram_ms_count{model="m",version="1"} 100`)
+	for within, want := range map[time.Duration]struct {
+		lower, upper float64
+		reason       string
+	}{
+		2 * time.Second: {30, 30, "a bucket of nv_inference_first_response_histogram_ms ends at the target"},
+		time.Second:     {30, 60, "between the buckets of nv_inference_first_response_histogram_ms that end at 0.5 s and 2 s: bad requests are counted as two bounds"},
+	} {
+		b := newBench(t, engine.Triton, "m").promises(derive.Objective{Name: derive.TTFT, Within: within, Share: 0.95}).facts(configured("m", "tensorrtllm", true))
+		got := b.page(page...)
+		require.Equal(t, []target.Check{{Name: "ttft", OK: true, Reason: want.reason}}, b.deriver.Objectives())
+		require.Equal(t, want.lower, got.at(t, `slo_requests_bad_total{bound="lower", model="m", model_id="m", slo="ttft", version="1"}`))
+		require.Equal(t, want.upper, got.at(t, `slo_requests_bad_total{bound="upper", model="m", model_id="m", slo="ttft", version="1"}`))
+	}
+}
+
+// TestRowsOfZeroAreJudgedByThreeRequests has fewer, as many, and more.
+func TestRowsOfZeroAreJudgedByThreeRequests(t *testing.T) {
+	for requests, want := range map[int]float64{0: 0, 2: 0, 3: 1, 4: 1} {
+		b := newBench(t, engine.Triton, "m")
+		b.page(with(soundPage(10, 0), zeroRows()...)...)
+		got := b.page(with(soundPage(10+requests, 0), zeroRows()...)...)
+		require.Equal(t, want, got.at(t, found("engine_zero", "m")), requests)
+	}
+}
+
+// TestCountersThatStayZeroAreJudgedByTwoRequests is the same of frozen counters.
+func TestCountersThatStayZeroAreJudgedByTwoRequests(t *testing.T) {
+	frozen := []string{`nv_inference_request_success{model="m",version="1"} 0`, `nv_inference_request_failure{model="m",version="1",reason="OTHER"} 0`}
+	for requests, want := range map[int]float64{0: 0, 1: 0, 2: 1, 3: 1} {
+		b := newBench(t, engine.Triton, "m")
+		b.page(with(soundPage(10, 0), frozen...)...)
+		got := b.page(with(soundPage(10+requests, 1000), frozen...)...)
+		require.Equal(t, want, got.at(t, found("frozen_counters", "m")), requests)
+	}
+}
+
+// TestTheTimesOfRequestsThatTritonWillShow has the histogram of core pull request 474,
+// which no release has: of a model that hands its requests over it says nothing.
+func TestTheTimesOfRequestsThatTritonWillShow(t *testing.T) {
+	page := func(n int) []string {
+		const l = `{model="m",version="1"`
+		lines := []string{"# TYPE nv_inference_request_duration_histogram_us histogram", fmt.Sprintf(`nv_inference_request_success%s} %d`, l, 10*n)}
+		for i, le := range []string{"100000", "1000000", "5000000", "+Inf"} {
+			lines = append(lines, fmt.Sprintf(`nv_inference_request_duration_histogram_us_bucket%s,le=%q} %d`, l, le, []int{0, 5, 10, 10}[i]*n))
+		}
+		return append(lines, fmt.Sprintf(`nv_inference_request_duration_histogram_us_sum%s} %d`, l, 15_000_000*n), fmt.Sprintf(`nv_inference_request_duration_histogram_us_count%s} %d`, l, 10*n))
+	}
+	for decoupled, shown := range map[bool]bool{false: true, true: false} {
+		b := newBench(t, engine.Triton, "m").facts(configured("m", "python", decoupled))
+		b.page(page(1)...)
+		got := b.page(page(2)...)
+		for series, want := range map[string]float64{
+			`request_duration_seconds_bucket{le="1", model="m", model_id="m", version="1"}`:              10,
+			`request_duration_percentile_seconds{model="m", model_id="m", percentile="50", version="1"}`: 1,
+			`request_duration_above_bound_ratio{model="m", model_id="m", version="1"}`:                   0,
+		} {
+			if !shown {
+				got.lacks(t, series)
+				continue
+			}
+			require.InDelta(t, want, got.at(t, series), 1e-9, series)
+		}
+	}
+}
+
+// TestWhatIsComputedIsFiniteOrAbsent has two ranks of a vLLM whose numbers are as
+// large as numbers can be, so that no sum of both is one.
+func TestWhatIsComputedIsFiniteOrAbsent(t *testing.T) {
+	page := func(n string) []string {
+		var all []string
+		for _, rank := range []string{"0", "1"} {
+			for _, name := range []string{"prompt_tokens_total", "generation_tokens_total", "prefix_cache_hits_total", "num_requests_running", "num_requests_waiting"} {
+				all = append(all, `vllm:`+name+`{engine="`+rank+`",model_name="m"} `+n)
+			}
+			for _, part := range []string{`bucket{le="1.0",`, `bucket{le="+Inf",`, "sum{", "count{"} {
+				all = append(all, `vllm:time_to_first_token_seconds_`+part+`engine="`+rank+`",model_name="m"} `+n)
+			}
+		}
+		return all
+	}
+	b := newBench(t, engine.VLLM, "m")
+	b.page(page("0")...)
+	for series, v := range b.page(page("1.7e308")...) {
+		require.False(t, math.IsNaN(v) || math.IsInf(v, 0), "%s is %v", series, v)
+	}
+}
+
+// TestAHistogramOfSeveralSeriesIsWholeOrAbsent has two ranks of a vLLM, with four
+// observations each.
+func TestAHistogramOfSeveralSeriesIsWholeOrAbsent(t *testing.T) {
+	const name = "vllm:e2e_request_latency_seconds"
+	rank := func(n, one, five, all, sum, count string) []string {
+		return []string{
+			name + `_bucket{engine="` + n + `",le="1.0",model_name="m"} ` + one, name + `_bucket{engine="` + n + `",le="5.0",model_name="m"} ` + five,
+			name + `_bucket{engine="` + n + `",le="+Inf",model_name="m"} ` + all,
+			name + `_sum{engine="` + n + `",model_name="m"} ` + sum, name + `_count{engine="` + n + `",model_name="m"} ` + count,
+		}
+	}
+	good := rank("1", "1", "3", "4", "1.7e308", "4")
+	for _, c := range []struct {
+		says  string
+		other []string
+		shown bool
+	}{
+		{"both are whole", rank("0", "1", "3", "4", "15", "4"), true},
+		{"a sum that is no number", rank("0", "1", "3", "4", "NaN", "4"), false},
+		{"a sum beyond all numbers", rank("0", "1", "3", "4", "1.7e308", "4"), false},
+		{"a sum below 0", rank("0", "1", "3", "4", "-1", "4"), false},
+		{"a last bucket that is no number", rank("0", "1", "3", "NaN", "15", "4"), false},
+		{"buckets that fall", rank("0", "9", "3", "4", "15", "4"), false},
+		{"a bound that the other has not", rank("0", "9", "9", "9", "15", "9")[1:], true},
+		{"a bound that only the other has", append(rank("0", "9", "9", "9", "15", "9")[:1], rank("0", "9", "9", "9", "15", "9")[2:]...), false},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			b, shown, broken := newBench(t, engine.VLLM, "m"), 0, uint64(1)
+			for series := range b.page(append(append([]string{"# TYPE " + name + " histogram"}, good...), c.other...)...) {
+				if strings.HasPrefix(series, "request_duration_seconds") {
+					shown++
+				}
+			}
+			if c.shown {
+				broken = 0
+			}
+			require.Equal(t, c.shown, shown == 5, "%d series", shown)
+			require.Equal(t, c.shown, shown > 0, "all or none")
+			require.Equal(t, broken, b.deriver.Stats().BrokenHistograms)
+		})
+	}
+}
+
+// TestAModelWithoutTokensHasNoTimesOfThem has a vLLM whose model embeds: what it shows
+// as the time to the first token is that of the request.
+func TestAModelWithoutTokensHasNoTimesOfThem(t *testing.T) {
+	times := func(name string, n int) []string {
+		return []string{
+			"# TYPE vllm:" + name + " histogram",
+			fmt.Sprintf(`vllm:%s_bucket{engine="0",le="20",model_name="m"} %d`, name, n), fmt.Sprintf(`vllm:%s_bucket{engine="0",le="+Inf",model_name="m"} %d`, name, n),
+			fmt.Sprintf(`vllm:%s_sum{engine="0",model_name="m"} %d`, name, 17*n), fmt.Sprintf(`vllm:%s_count{engine="0",model_name="m"} %d`, name, n),
+		}
+	}
+	after := func(tokens int) (got values) {
+		b := newBench(t, engine.VLLM, "m")
+		for _, n := range []int{0, 10, 30} {
+			got = b.page(slices.Concat(
+				[]string{
+					fmt.Sprintf(`vllm:generation_tokens_total{engine="0",model_name="m"} %d`, tokens*n),
+					fmt.Sprintf(`vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} %d`, n),
+				},
+				times("time_to_first_token_seconds", n), times("request_time_per_output_token_seconds", n), times("e2e_request_latency_seconds", n),
+			)...)
+		}
+		return got
+	}
+	got, usual := after(0), after(5)
+	for _, of := range []string{"time_to_first_token", "time_per_output_token"} {
+		for _, series := range []string{
+			`_seconds_count{model_id="m"}`, `_average_seconds{model_id="m"}`, `_percentile_seconds{model_id="m", percentile="50"}`, `_above_bound_ratio{model_id="m"}`,
+		} {
+			got.lacks(t, of+series, "it has no tokens")
+			usual.at(t, of+series)
+		}
+	}
+	require.InDelta(t, 17, got.at(t, `request_duration_average_seconds{model_id="m"}`), 1e-9)
+}
+
+// TestKVCacheTransfersHaveOneVocabulary has the pages of servers that compute prompts or
+// decode for one another.
+func TestKVCacheTransfersHaveOneVocabulary(t *testing.T) {
+	const seconds, size, failures = "kv_cache_transfer_seconds_total", "kv_cache_transfer_bytes_total", "kv_cache_transfer_failures_total"
+	for _, c := range []struct {
+		says string
+		kind engine.Kind
+		page []string
+		want map[string]float64
+	}{
+		{"Triton", engine.Triton, []string{
+			`nv_inference_request_success{model="m",version="1"} 1`,
+			`nv_trt_llm_disaggregated_serving_metrics{disaggregated_serving_type="kv_cache_transfer_ms",model="m",version="1"} 1500.25`,
+		}, map[string]float64{seconds: 1.50025}},
+		{"vLLM with NIXL", engine.VLLM, []string{
+			`vllm:nixl_xfer_time_seconds_sum{engine="0",model_name="m"} 2.5`, `vllm:nixl_xfer_time_seconds_sum{engine="1",model_name="m"} 1.5`,
+			`vllm:nixl_bytes_transferred_sum{engine="0",model_name="m"} 3e9`, `vllm:nixl_num_failed_transfers_total{engine="0",model_name="m"} 3`,
+			`vllm:nixl_num_failed_notifications_total{engine="0",model_name="m"} 2`, `vllm:nixl_num_kv_expired_reqs_total{engine="0",model_name="m"} 1`,
+		}, map[string]float64{seconds: 4, size: 3e9, failures + `{reason="transfer"}`: 3, failures + `{reason="notification"}`: 2, failures + `{reason="expired"}`: 1}},
+		{"vLLM with Mooncake", engine.VLLM, []string{
+			`vllm:mooncake_xfer_time_seconds_sum{engine="0",model_name="m"} 2`, `vllm:mooncake_bytes_transferred_sum{engine="0",model_name="m"} 7`,
+			`vllm:mooncake_num_failed_transfers_total{engine="0",model_name="m"} 3`, `vllm:mooncake_num_failed_recvs_total{engine="0",model_name="m"} 4`,
+		}, map[string]float64{seconds: 2, size: 7, failures + `{reason="transfer"}`: 3, failures + `{reason="receive"}`: 4}},
+		{"SGLang, whose ranks of one batch say the same", engine.SGLang, []string{
+			`sglang:kv_transfer_latency_ms_sum{model_name="m",tp_rank="0"} 250`, `sglang:kv_transfer_latency_ms_sum{model_name="m",tp_rank="1"} 250`,
+			`sglang:kv_transfer_total_mb_sum{model_name="m",tp_rank="0"} 3`, `sglang:num_transfer_failed_reqs_total{model_name="m",tp_rank="0"} 5`,
+			`sglang:num_bootstrap_failed_reqs_total{model_name="m",tp_rank="0"} 6`,
+		}, map[string]float64{seconds: 0.25, size: 3 << 20, failures + `{reason="transfer"}`: 5, failures + `{reason="bootstrap"}`: 6}},
+		{"an SGLang that shows its last transfer only", engine.SGLang, []string{
+			`sglang:num_running_reqs{model_name="m",tp_rank="0"} 0`, `sglang:kv_transfer_latency_ms{model_name="m",tp_rank="0"} 250`,
+		}, map[string]float64{}},
+		{"a worker of Dynamo with TensorRT-LLM", engine.Dynamo, []string{
+			`dynamo_component_uptime_seconds{worker_id="1"} 5`,
+			`trtllm_kv_transfer_latency_seconds_sum{engine_type="trtllm",model_name="m"} 9`, `trtllm_kv_transfer_bytes_sum{engine_type="trtllm",model_name="m"} 1e6`,
+		}, map[string]float64{seconds: 9, size: 1e6}},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			got := newBench(t, c.kind, "m").page(c.page...)
+			all := make(map[string]float64)
+			for series, v := range got {
+				if strings.HasPrefix(series, "kv_cache_transfer_") {
+					all[strings.NewReplacer(`model_id="m", `, "", `{model_id="m"}`, "").Replace(series)] = v
+				}
+			}
+			require.Equal(t, c.want, all)
+		})
+	}
 }

@@ -17,7 +17,7 @@ func estimate(gauges ...engine.Signal) Rule {
 			}
 		}
 		return nil
-	}}, (*Plan).executorGate)
+	}}, (*Plan).executorGate).because(whyPages)
 }
 
 // tokensOfAll are the counters of tokens that all models of the replica
@@ -34,8 +34,9 @@ func (p *Plan) tokensOfAll() []int {
 // byTokens is of the replica, with the tokens of all its models.
 func byTokens(in inputs, of func(p *Plan, tokens []int) Eval) Rule {
 	in = in.and(allOf(engine.GenerationTokens)).with(engine.EngineIterations)
-	return Rule{inputs: in, scope: OfReplica, compile: func(p *Plan, f *Family) {
-		p.emit(f, p.identity.Labels, 0, of(p, p.tokensOfAll()))
+	const why = "it is absent where one engine of the replica does not count its tokens, and a query would add up the others"
+	return Rule{inputs: in, scope: OfReplica, why: why, compile: func(p *Plan, f *Family) {
+		p.emit(f, p.identity.Labels, nil, of(p, p.tokensOfAll()))
 	}}
 }
 
@@ -71,7 +72,8 @@ func reuseEstimate() Rule {
 			return nil
 		}
 		return share.of(p, id)
-	}}, without(checkFlapping))
+	}}, without(checkFlapping)).
+		because("it is absent while several instances write the count of blocks in turn, and next to the count of blocks that were missed")
 }
 
 // lastIteration is a timestamp whose unit changed with the release.

@@ -50,7 +50,7 @@ type difference func(w *Window) (interval, bool)
 type comparison struct {
 	inputs inputs
 	// of is the difference of a pair, and what holds it back.
-	of func(p *Plan, id string, of pair) (difference, int)
+	of func(p *Plan, id string, of pair) (difference, Gate)
 }
 
 // comparisons are all of them, by the word of label by.
@@ -61,14 +61,14 @@ func comparisons() map[string]comparison {
 // failedMore compares the shares of requests that failed by the server's fault.
 func failedMore() comparison {
 	in := allOf(engine.ModelSuccess, engine.ModelFailed).with(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted)
-	return comparison{in, func(p *Plan, id string, of pair) (difference, int) {
+	return comparison{in, func(p *Plan, id string, of pair) (difference, Gate) {
 		a, b := p.outcome(id, of.newer), p.outcome(id, of.older)
 		if a == nil || b == nil || !a.known || !b.known {
-			return nil, 0
+			return nil, nil
 		}
 		return func(w *Window) (interval, bool) {
-			newer, okNewer := a.ended.of(w)
-			older, okOlder := b.ended.of(w)
+			newer, okNewer := a.ended(w)
+			older, okOlder := b.ended(w)
 			if !okNewer || !okOlder || newer.total <= 0 || older.total <= 0 {
 				return interval{}, false
 			}
@@ -79,21 +79,21 @@ func failedMore() comparison {
 
 // tookLonger compares the mean times of requests that succeeded.
 func tookLonger() comparison {
-	return comparison{allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, of pair) (difference, int) {
+	return comparison{allOf(engine.ModelSuccess, engine.ModelRequestSeconds), func(p *Plan, id string, of pair) (difference, Gate) {
 		if !p.trusted(of.newer.model) {
-			return nil, 0
+			return nil, nil
 		}
 		times := func(at front) (of, by []int) {
 			return p.counted(p.at(engine.ModelRequestSeconds, id, at)), p.counted(p.at(engine.ModelSuccess, id, at))
 		}
-		gate := p.and(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, of.newer.model))
+		gate := every(p.onlyWithout(checkFrozen, id), p.onlyWithout(checkDurations, of.newer.model))
 		return means(of, times), gate
 	}}
 }
 
 // cameLater compares the mean times to the first token.
 func cameLater() comparison {
-	return comparison{allOf(engine.ModelFirstResponse).with(engine.FirstToken), func(p *Plan, id string, of pair) (difference, int) {
+	return comparison{allOf(engine.ModelFirstResponse).with(engine.FirstToken), func(p *Plan, id string, of pair) (difference, Gate) {
 		return means(of, func(at front) (of, by []int) {
 			for _, g := range firstTokens().of(p, id, at) {
 				if g.meaning.Scope == engine.OfModel {
@@ -101,7 +101,7 @@ func cameLater() comparison {
 				}
 			}
 			return of, by
-		}), 0
+		}), nil
 	}}
 }
 
@@ -125,7 +125,7 @@ func means(of pair, times func(at front) (of, by []int)) difference {
 // compared makes series of each two versions of an entry model, given the pairs of
 // labels that name them.
 func compared(in inputs, of func(p *Plan, f *Family, id string, both pair, named []string)) Rule {
-	return Rule{inputs: in, scope: OfModel, labels: []string{"version", labelThan}, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: in, scope: OfModel, labels: []string{"version", labelThan}, why: whyPages, compile: func(p *Plan, f *Family) {
 		for _, id := range p.ids(in) {
 			for _, both := range p.pairs(id) {
 				of(p, f, id, both, []string{"model", both.newer.model, "version", both.newer.version, labelThan, both.older.version})

@@ -208,34 +208,6 @@ func firstDifference(a, b string) string {
 	return fmt.Sprint(len(x), " lines and ", len(y))
 }
 
-func TestTargetsOfOneShapeHaveOneProgram(t *testing.T) {
-	t.Parallel()
-	follow := func(replica int, change func(*Options), own ...string) *Deriver {
-		return newFleetTarget(t, fmt.Sprint("replica-", replica), own, change).first(t, simulate.BenchPage(simulate.BenchTRTLLM, replica, 3))
-	}
-	mine := func(o *Options) { o.StallAfter, o.Objectives = time.Hour, o.Objectives[:1] }
-	first := follow(1, mine)
-	second := follow(2, mine)
-	require.Same(t, first.program, second.program, "replicas show their series in different orders")
-	require.NotSame(t, first.window, second.window)
-	labelled := follow(3, mine, "node", "n3")
-	require.Same(t, first.program, labelled.program, "a label of the target changes no rule")
-	for says, other := range map[string]*Deriver{
-		"other objectives":                follow(4, asUsual),
-		"a label that rules make as well": follow(5, mine, "model", "m"),
-		"another version":                 follow(10, func(o *Options) { mine(o); o.Identity.EngineVersion = "2.65.0" }),
-		"another vocabulary":              follow(6, func(o *Options) { mine(o); o.Aliases = exposition.AliasSets()[:1] }),
-		"another public id": follow(7, func(o *Options) {
-			mine(o)
-			o.Identity.Topology = engine.NewTopology(o.Engine, engine.Seen{Names: benchModels}, nil, map[string][]string{"m": benchModels})
-		}),
-		"fewer models":                       follow(8, func(o *Options) { mine(o); o.Budget.Models = 1 }),
-		"no gauges that a query can compute": follow(9, func(o *Options) { mine(o); o.NoWindowGauges = true }),
-	} {
-		require.NotSame(t, first.program, other.program, says)
-	}
-}
-
 func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 	t.Parallel()
 	only := func(o *Options) {
@@ -259,14 +231,4 @@ func TestAProgramIsFreedWithTheLastTargetThatHasIt(t *testing.T) {
 		runtime.GC()
 		return all[0].Value() == nil
 	}, time.Minute, 10*time.Millisecond)
-}
-
-// BenchmarkAnotherTarget is the first page of a target whose shape another target has.
-func BenchmarkAnotherTarget(b *testing.B) {
-	f := newFleetTarget(b, "r", nil, asUsual)
-	first := f.first(b, simulate.BenchPage(simulate.BenchTRTLLM, 0, 0))
-	b.ReportAllocs()
-	for b.Loop() {
-		NewDeriver(first.opts).compile(f.last, nil)
-	}
 }

@@ -29,10 +29,9 @@ type Window struct {
 	// changed is when a column's value last changed, fell when it last fell
 	// and fellBefore when it fell the time before; restarts do not count.
 	changed, fell, fellBefore []int64
-	// odd are the columns whose values did not grow or stay on the newest page.
-	odd   []int32
-	stats Stats
-	// results are what rules computed of the newest page, see [perPage].
+
+	stats *Stats
+	// results are what rules computed of the newest page, see [once].
 	results []any
 }
 
@@ -65,17 +64,6 @@ type Stats struct {
 	Negative, BrokenHistograms uint64
 }
 
-// Add adds what interrupted another window.
-func (s *Stats) Add(o Stats) {
-	s.Resets += o.Resets
-	s.Restarts += o.Restarts
-	s.Gaps += o.Gaps
-	s.ClockJumps += o.ClockJumps
-	s.NonFinite += o.NonFinite
-	s.Negative += o.Negative
-	s.BrokenHistograms += o.BrokenHistograms
-}
-
 // lateAfter is how many intervals may pass between two pages before what
 // happened in between counts as unknown: one missed scrape is tolerated.
 const lateAfter = 2.5
@@ -93,10 +81,10 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 	}
 	size += 3
 	w := &Window{
-		ring:   ring{times: make([]int64, size), rows: make([]float64, size*n), columns: n},
-		length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
+		ring:  ring{times: make([]int64, size), rows: make([]float64, size*n), columns: n},
+		stats: &Stats{}, length: int64(length), gap: int64(lateAfter * float64(interval)), counter: counter,
 		current: make([]float64, n), since: make([]int64, n), changed: make([]int64, n),
-		fell: make([]int64, n), fellBefore: make([]int64, n), odd: make([]int32, 0, n),
+		fell: make([]int64, n), fellBefore: make([]int64, n),
 	}
 	for i := range w.current {
 		w.current[i], w.since[i], w.fell[i], w.fellBefore[i] = math.NaN(), never, -1, -1
@@ -108,7 +96,7 @@ func newWindow(length, interval time.Duration, counter []bool) *Window {
 // our columns to its, -1 for new ones.
 func (w *Window) adopt(old *Window, from []int) {
 	rows, columns := w.rows, w.columns
-	w.ring, w.now, w.stats, w.unbroken = old.ring, old.now, old.stats, old.unbroken
+	w.ring, w.now, w.unbroken = old.ring, old.now, old.unbroken
 	w.rows, w.columns = rows, columns
 	for i, o := range from {
 		if o < 0 {
@@ -150,7 +138,6 @@ func (w *Window) push(at int64, row []float64, t turn) bool {
 		w.stats.ClockJumps++
 		return false
 	}
-	falls := w.compare(at, row)
 	whole := w.count > 0 && at-w.now <= w.gap
 	if w.count > 0 && !whole {
 		w.stats.Gaps++
@@ -161,52 +148,25 @@ func (w *Window) push(at int64, row []float64, t turn) bool {
 	if t == restarts {
 		w.stats.Restarts++
 	}
-	if t != breaks {
-		w.stats.Resets += uint64(falls)
-	}
 	if !whole {
 		w.unbroken = at
 	}
-	if whole {
-		for _, i := range w.odd {
-			w.step(int(i), row[i], at, true)
-		}
-	} else {
-		for i, v := range row {
-			w.step(i, v, at, false)
+	for i, v := range row {
+		if w.step(i, v, at, whole) && t != breaks {
+			w.stats.Resets++
 		}
 	}
-	copy(w.current, row)
 	w.now = at
 	w.store(at)
 	w.oldestRow, w.oldestAt = w.oldest(w.now - w.length)
 	return true
 }
 
-// compare holds the values of a page against those before: those that grew
-// have changed, those that fell, came or are not there are odd. It returns how
-// many counters fell.
-func (w *Window) compare(at int64, row []float64) (falls int) {
-	w.odd = w.odd[:0]
-	current, changed := w.current[:len(row)], w.changed[:len(row)]
-	for i, v := range row {
-		switch before := current[i]; {
-		case v > before:
-			changed[i] = at
-		case v != before:
-			w.odd = append(w.odd, int32(i))
-			if v < before && w.counter[i] {
-				falls++
-			}
-		}
-	}
-	return falls
-}
-
-// step judges one column's move to the next page.
-func (w *Window) step(i int, v float64, at int64, whole bool) {
+// step moves one column to the next page, and reports whether it is a counter that
+// fell.
+func (w *Window) step(i int, v float64, at int64, whole bool) (fell bool) {
 	before := w.current[i]
-	fell := w.counter[i] && v < before
+	fell = w.counter[i] && v < before
 	switch {
 	case math.IsNaN(v):
 		w.since[i] = never
@@ -219,6 +179,8 @@ func (w *Window) step(i int, v float64, at int64, whole bool) {
 	if v != before {
 		w.changed[i] = at
 	}
+	w.current[i] = v
+	return fell
 }
 
 // store keeps the current row for looking back, unless the last kept one is
@@ -270,4 +232,130 @@ func (w *Window) Before(column int) float64 {
 		}
 	}
 	return math.NaN()
+}
+
+// Increase is how much counters grew together over the window and over how many
+// seconds: the longest stretch in which all of them are whole, without reset,
+// restart, gap or absence. It has a value only over two pages and more.
+func (w *Window) Increase(columns ...int) (grown, seconds float64, ok bool) {
+	row, seconds, ok := w.common(columns)
+	if !ok {
+		return 0, 0, false
+	}
+	return w.grown(columns, row), seconds, true
+}
+
+// still says whether counters, if there are any, are known not to have grown while
+// others did what [Window.Increase] says of them.
+func (w *Window) still(counters, others []int) bool {
+	if len(counters) == 0 {
+		return true
+	}
+	_, whole, _ := w.Increase(others...)
+	grown, seconds, ok := w.Increase(counters...)
+	return ok && grown == 0 && seconds >= whole
+}
+
+// common is the first kept row of the longest stretch of the window in which
+// all columns are whole, and how many seconds ago it was.
+func (w *Window) common(columns []int) (row int, seconds float64, ok bool) {
+	since := int64(math.MinInt64)
+	for _, c := range columns {
+		since = max(since, w.since[c])
+	}
+	row, at := w.whole(since)
+	return row, float64(w.now-at) / float64(time.Second), at < w.now
+}
+
+// grown is how much counters grew together since a row of a stretch in which
+// they are whole.
+func (w *Window) grown(columns []int, row int) float64 {
+	first, sum := w.rows[row*w.columns:(row+1)*w.columns], 0.0
+	for _, c := range columns {
+		sum += w.current[c] - first[c]
+	}
+	return max(sum, 0)
+}
+
+// Mean is the mean of a gauge over the pages of the window.
+func (w *Window) Mean(column int) (float64, bool) {
+	row, at := w.whole(w.since[column])
+	if at > w.now || math.IsNaN(w.current[column]) {
+		return 0, false
+	}
+	return w.mean([]int{column}, row), true
+}
+
+// mean is the mean of what gauges add up to, over the pages from a row of a stretch
+// on in which they are whole.
+func (w *Window) mean(columns []int, row int) float64 {
+	sum, n := sumOf(w.current, columns), 1
+	for ; row >= 0 && w.times[row] < w.now; row = w.next(row) {
+		sum += w.total(columns, row)
+		n++
+	}
+	return sum / float64(n)
+}
+
+// Product is what a gauge adds up to over the growth of a counter, as tokens
+// an iteration over iterations, and over how many seconds: between two pages
+// the gauge counts with the mean of both.
+func (w *Window) Product(gauge, counter int) (total, seconds float64, ok bool) {
+	row, at := w.whole(max(w.since[gauge], w.since[counter]))
+	if at >= w.now || math.IsNaN(w.current[gauge]) {
+		return 0, 0, false
+	}
+	g, c := w.kept(row, gauge), w.kept(row, counter)
+	for t := at; t < w.now; {
+		row = w.next(row)
+		nextG, nextC := w.current[gauge], w.current[counter]
+		if t = w.now; row >= 0 && w.times[row] < w.now {
+			nextG, nextC, t = w.kept(row, gauge), w.kept(row, counter), w.times[row]
+		}
+		total += (g + nextG) / 2 * (nextC - c)
+		g, c = nextG, nextC
+	}
+	if math.IsNaN(total) || total < 0 {
+		return 0, 0, false
+	}
+	return total, float64(w.now-at) / float64(time.Second), true
+}
+
+// next is the row kept after a row, -1 for the newest.
+func (w *Window) next(row int) int {
+	if last := (w.first + w.count - 1) % len(w.times); row == last {
+		return -1
+	}
+	return (row + 1) % len(w.times)
+}
+
+// whole is the first kept row of a stretch that is whole since then, no further back
+// than the window, and its time; the time is after now when there is none.
+func (w *Window) whole(since int64) (row int, at int64) {
+	if since <= w.oldestAt {
+		return w.oldestRow, w.oldestAt
+	}
+	if since > w.now {
+		return 0, never
+	}
+	return w.oldest(since)
+}
+
+// oldest finds the first kept row that is not before from; its time is never
+// when there is none.
+func (w *Window) oldest(from int64) (row int, at int64) {
+	lo, hi := 0, w.count
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if w.times[(w.first+mid)%len(w.times)] < from {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == w.count {
+		return 0, never
+	}
+	row = (w.first + lo) % len(w.times)
+	return row, w.times[row]
 }

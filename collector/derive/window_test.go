@@ -82,47 +82,19 @@ func TestWindowCountsWhatInterruptedIt(t *testing.T) {
 	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, false})
 	w.push(at(0), []float64{10, 10, 10, 5}, continues)
 	w.push(at(5), []float64{11, 11, 11, 1}, continues)
-	require.Equal(t, Stats{}, w.stats, "a gauge that falls is no reset")
+	require.Equal(t, Stats{}, *w.stats, "a gauge that falls is no reset")
 	w.push(at(10), []float64{1, 12, 12, 1}, continues)
-	require.Equal(t, Stats{Resets: 1}, w.stats)
+	require.Equal(t, Stats{Resets: 1}, *w.stats)
 	_, ok := rateIn(w, 0)
 	require.False(t, ok, "the counter that fell has no rate")
 	_, ok = rateIn(w, 1)
 	require.True(t, ok, "its neighbours keep theirs")
 	w.push(at(15), []float64{0, 0, 0, 0}, restarts)
-	require.Equal(t, Stats{Resets: 4, Restarts: 1}, w.stats)
+	require.Equal(t, Stats{Resets: 4, Restarts: 1}, *w.stats)
 	w.push(at(60), []float64{1, 1, 1, 0}, continues)
 	require.Equal(t, uint64(1), w.stats.Gaps)
 	require.False(t, w.push(at(60), []float64{2, 2, 2, 0}, continues))
 	require.Equal(t, uint64(1), w.stats.ClockJumps)
-}
-
-func TestWindowOfARestartHasNoRateForAnyCounter(t *testing.T) {
-	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true, true})
-	w.push(at(0), []float64{10, 10, 10, 0}, continues)
-	w.push(at(5), []float64{20, 20, 20, 0}, continues)
-	w.push(at(10), []float64{0, 0, 0, 7}, restarts)
-	for column := range 4 {
-		_, ok := rateIn(w, column)
-		require.False(t, ok, "column %d: its growth began in another life", column)
-	}
-}
-
-func TestWindowKeepsThePastOfColumnsThatStay(t *testing.T) {
-	old := newWindow(time.Minute, 5*time.Second, []bool{true, true})
-	old.push(at(0), []float64{0, 100}, continues)
-	old.push(at(5), []float64{50, 200}, continues)
-	w := newWindow(time.Minute, 5*time.Second, []bool{true, true, true})
-	w.adopt(old, []int{-1, 1, 0})
-	w.push(at(10), []float64{7, 300, 100}, continues)
-	_, ok := rateIn(w, 0)
-	require.False(t, ok, "a new column has no values before")
-	v, ok := rateIn(w, 1)
-	require.True(t, ok)
-	require.InDelta(t, 20, v, 1e-9)
-	v, ok = rateIn(w, 2)
-	require.True(t, ok)
-	require.InDelta(t, 10, v, 1e-9)
 }
 
 func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
@@ -140,33 +112,66 @@ func TestWindowThinsOutScrapesThatComeFast(t *testing.T) {
 	require.InDelta(t, 100*seconds, grown, 1e-6)
 }
 
-func FuzzWindowRateStaysWithinWhatHappened(f *testing.F) {
-	f.Add([]byte{1, 5, 1, 9, 1, 2, 200, 3, 1, 4})
-	f.Fuzz(func(t *testing.T, moves []byte) {
-		w := oneCounter()
-		now, value, fastest := int64(0), 0.0, 0.0
-		resetAt := int64(-1)
-		for i := 0; i+1 < len(moves); i += 2 {
-			step := at(float64(moves[i]%20) + 1)
-			grow := float64(moves[i+1])
-			now += step
-			if moves[i+1] == 255 {
-				value, resetAt = 0, now
-			} else {
-				value += grow
-				fastest = max(fastest, grow/(float64(step)/1e9))
-			}
-			fell := w.count > 0 && value < w.current[0]
-			w.push(now, []float64{value}, continues)
-			rate, ok := rateIn(w, 0)
-			require.False(t, ok && fell, "no rate on the page of a reset")
-			if ok {
-				require.GreaterOrEqual(t, rate, 0.0)
-				require.LessOrEqual(t, rate, fastest*(1+1e-9))
-			}
-			if _, seconds, ok := w.Increase(0); ok && resetAt >= 0 && fell {
-				require.GreaterOrEqual(t, now-int64(seconds*1e9), resetAt-1)
-			}
-		}
-	})
+func TestWindowMeanIsOverItsPages(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{false})
+	_, ok := w.Mean(0)
+	require.False(t, ok)
+	for n := range 30 {
+		w.push(at(float64(5*n)), []float64{float64(n)}, continues)
+	}
+	v, ok := w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 23, v, 1e-9, "17 to 29")
+	w.push(at(150), []float64{math.NaN()}, continues)
+	_, ok = w.Mean(0)
+	require.False(t, ok)
+	w.push(at(155), []float64{4}, continues)
+	v, ok = w.Mean(0)
+	require.True(t, ok)
+	require.InDelta(t, 4, v, 1e-9, "what was before the hole does not count")
+}
+
+func TestWindowProductWeighsByTheCounter(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
+	w.push(at(0), []float64{10, 0}, continues)
+	_, _, ok := w.Product(0, 1)
+	require.False(t, ok, "one page gives none")
+	w.push(at(5), []float64{20, 100}, continues)
+	w.push(at(10), []float64{0, 100}, continues)
+	total, seconds, ok := w.Product(0, 1)
+	require.True(t, ok)
+	require.InDelta(t, 1500, total, 1e-9, "15 in each of 100; idle time adds nothing")
+	require.InDelta(t, 10, seconds, 1e-9)
+	w.push(at(15), []float64{5, 40}, continues)
+	_, _, ok = w.Product(0, 1)
+	require.False(t, ok, "nor does a reset")
+}
+
+func TestWindowProductBeginsWithTheLaterOfBoth(t *testing.T) {
+	nan := math.NaN()
+	for says, first := range map[string][]float64{"a gauge that came later": {nan, 0}, "a counter that came later": {10, nan}} {
+		w := newWindow(time.Minute, 5*time.Second, []bool{false, true})
+		w.push(at(0), first, continues)
+		w.push(at(5), []float64{10, 100}, continues)
+		w.push(at(10), []float64{20, 200}, continues)
+		total, seconds, ok := w.Product(0, 1)
+		require.True(t, ok, says)
+		require.InDelta(t, 1500, total, 1e-9, says)
+		require.InDelta(t, 5, seconds, 1e-9, says)
+	}
+}
+
+func TestWindowOfSeveralCountersIsTheirCommonStretch(t *testing.T) {
+	w := newWindow(time.Minute, 5*time.Second, []bool{true, true})
+	w.push(at(0), []float64{0, 100}, continues)
+	w.push(at(5), []float64{50, 150}, continues)
+	w.push(at(10), []float64{100, 3}, continues)
+	_, _, ok := w.Increase(0, 1)
+	require.False(t, ok)
+	w.push(at(15), []float64{200, 13}, continues)
+	grown, seconds, ok := w.Increase(0, 1)
+	require.True(t, ok)
+	require.InDelta(t, 110, grown, 1e-9, "100 and 10 since the reset of one")
+	require.InDelta(t, 5, seconds, 1e-9)
+	require.InDelta(t, 3, w.Before(1), 1e-9)
 }

@@ -142,10 +142,10 @@ func (p *Plan) inFlight() Eval {
 			waiting = nil
 		}
 		if one := add(taken, waiting); one != nil {
-			open := p.program.gates[p.executorGate(id)]
+			gate := p.executorGate(id)
 			all = append(all, func(w *Window) (float64, bool) {
 				v, ok := one(w)
-				return v, ok && open(w)
+				return v, ok && gate.open(w)
 			})
 		}
 	}

@@ -92,7 +92,6 @@ func (*base) StockVersion(*Facts, *Page) (version, none string) { return "", "" 
 func (*base) Unserved(*Page, *Facts, []ModelState) string       { return "" }
 func (*base) CountsFailures(p *Page) bool                       { return p.Has(RequestsFailed) }
 func (*base) NotShown() []NotShown                              { return nil }
-func (*base) Counting(*Page) []Meaning                          { return nil }
 func (*base) Tier(*Page) Tier                                   { return "" }
 func (*base) Meanings() []Meaning                               { return nil }
 func (*base) Generation(*Page, *Facts) (Generation, string)     { return "", "" }

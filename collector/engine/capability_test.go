@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -12,192 +14,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
-
-// capabilities are those of a simulated server that is asked and read.
-func capabilities(t *testing.T, kind engine.Kind, spec simulate.Spec, worked time.Duration) []target.Check {
-	t.Helper()
-	r := listening(t, replica(t, spec, worked))
-	e := of(t, kind)
-	base := r.APIURL()
-	if kind == engine.Dynamo {
-		base = "http://" + r.MetricsAddr()
-	}
-	facts := e.Ask(t.Context(), newNetwork(t), base, nil)
-	page := r.Page()
-	all := engine.Capabilities(e, &engine.Known{
-		Page: readPage(t, kind, page), Facts: &facts, Health: e.Health(t.Context(), newNetwork(t), base), Confirms: true,
-	})
-	bearOut(t, all, page)
-	return all
-}
-
-func TestCapabilitiesOfEveryServer(t *testing.T) {
-	busy := simulate.Workload{Rate: 5, OutputTokens: 20}
-	for _, c := range []struct {
-		says string
-		kind engine.Kind
-		spec simulate.Spec
-		idle bool
-		has  string
-		// What turns some of the missing ones on.
-		cures map[string]string
-	}{
-		{
-			says: "C++ backend of 25.12 as it starts by default", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, GPUs: 1},
-			has: "tokens live_tokens queue running e2e outcomes stall cancel kv_cache kv_reuse gpu health config",
-			cures: map[string]string{
-				engine.CanTTFT:      "--metrics-config histogram_latencies=true and decoupled: true",
-				engine.CanQuantiles: "--metrics-config histogram_latencies=true --metrics-config summary_latencies=true",
-				engine.CanTPOT:      "measure it at the client",
-			},
-		},
-		{
-			says: "C++ backend with everything on, no GPU metrics", kind: engine.Triton,
-			spec:  simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{Histograms: true, Summaries: true}, Streaming: true},
-			has:   "tokens live_tokens queue running ttft e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
-			cures: map[string]string{engine.CanGPU: "--allow-gpu-metrics=true"},
-		},
-		{
-			says: "C++ backend of 24.08", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, EngineVersion: "2.49.0"},
-			has: "live_tokens queue running e2e outcomes stall cancel kv_cache health config",
-			cures: map[string]string{
-				engine.CanTokens: "Triton 24.12", engine.CanKVReuse: "Triton 24.10", engine.CanTTFT: "Triton 24.11",
-			},
-		},
-		{
-			says: "counters frozen", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTriton, Setup: simulate.Setup{CountersFrozen: true}},
-			has:   "tokens live_tokens queue running stall cancel kv_cache kv_reuse health config",
-			cures: map[string]string{engine.CanE2E: "--metrics-config counter_latencies=true"},
-		},
-		{
-			says: "Python executor", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython},
-			has:   "tokens live_tokens queue running e2e outcomes stall cancel kv_cache health config",
-			cures: map[string]string{engine.CanKVReuse: "C++ backend"},
-		},
-		{
-			says: "Python executor of 24.06", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonPython, EngineVersion: "2.47.0"},
-			has:   "e2e outcomes stall health config",
-			cures: map[string]string{engine.CanTokens: "Triton 24.07"},
-		},
-		{
-			says: "LLM-API model", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPI},
-			has: "health config",
-			cures: map[string]string{
-				engine.CanTokens: "deploy/triton/llmapi", engine.CanQueue: "deploy/triton/llmapi", engine.CanKVCache: "deploy/triton/llmapi",
-				engine.CanE2E: "deploy/triton/llmapi", engine.CanTPOT: "deploy/triton/llmapi",
-				engine.CanOutcomes: "deploy/triton/llmapi", engine.CanStall: "deploy/triton/llmapi",
-			},
-		},
-		{
-			says: "LLM-API model with the metrics module", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonLLMAPIModule, GPUs: 1},
-			has: "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse gpu health config",
-		},
-		{
-			says: "no LLM", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonCore},
-			has: "queue e2e outcomes stall health config",
-		},
-		{
-			says: "vLLM backend", kind: engine.Triton, spec: simulate.Spec{Kind: simulate.KindTritonVLLM},
-			has: "tokens live_tokens ttft tpot e2e quantiles health config",
-		},
-		{
-			says: "OpenAI frontend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAI},
-			has: "tokens live_tokens queue running e2e outcomes stall cancel kv_cache kv_reuse health",
-			cures: map[string]string{
-				engine.CanTTFT: "measure it at the client", engine.CanConfig: "--enable-kserve-frontends",
-			},
-		},
-		{
-			says: "OpenAI frontend before the vLLM backend", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAIVLLM},
-			has:   "tokens live_tokens ttft tpot e2e quantiles health",
-			cures: map[string]string{engine.CanOutcomes: "canary", engine.CanStall: "canary", engine.CanKVCache: "vLLM's own server"},
-		},
-		{
-			says: "OpenAI frontend before an LLM-API model", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAILLMAPI},
-			has: "health",
-			cures: map[string]string{
-				engine.CanTokens: "deploy/triton/llmapi", engine.CanQueue: "deploy/triton/llmapi", engine.CanTTFT: "deploy/triton/llmapi",
-				engine.CanE2E: "deploy/triton/llmapi", engine.CanQuantiles: "deploy/triton/llmapi", engine.CanOutcomes: "deploy/triton/llmapi",
-			},
-		},
-		{
-			says: "OpenAI frontend before an LLM-API model with the metrics module", kind: engine.TritonOpenAI, spec: simulate.Spec{Kind: simulate.KindTritonOpenAILLMAPIModule, GPUs: 1},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse gpu health",
-			cures: map[string]string{engine.CanConfig: "--enable-kserve-frontends"},
-		},
-		{
-			says: "vLLM", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache kv_reuse health config",
-			cures: map[string]string{engine.CanGPU: "DCGM"},
-		},
-		{
-			says: "vLLM without statistics", kind: engine.VLLM, spec: simulate.Spec{Kind: simulate.KindVLLM, Setup: simulate.Setup{NoPerfMetrics: true}},
-			has:   "outcomes health",
-			cures: map[string]string{engine.CanTokens: "without --disable-log-stats", engine.CanQueue: "without --disable-log-stats"},
-		},
-		{
-			says: "SGLang", kind: engine.SGLang, spec: simulate.Spec{Kind: simulate.KindSGLang},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache health",
-			cures: map[string]string{engine.CanGPU: "DCGM"},
-		},
-		{
-			says: "trtllm-serve 1.3", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe},
-			has:   "tokens queue running ttft tpot e2e quantiles outcomes stall kv_cache kv_reuse gpu health config",
-			cures: map[string]string{engine.CanLiveTokens: "iteration_stats: true"},
-		},
-		{
-			says: "trtllm-serve 1.3 without iteration statistics", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoIterationStats: true}},
-			has: "tokens ttft tpot e2e quantiles outcomes kv_reuse health config",
-			cures: map[string]string{
-				engine.CanQueue: "enable_iter_perf_stats: true", engine.CanRunning: "enable_iter_perf_stats: true", engine.CanStall: "enable_iter_perf_stats: true", engine.CanKVCache: "enable_iter_perf_stats: true",
-			},
-		},
-		{
-			says: "trtllm-serve 1.3 before its first request", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServe}, idle: true,
-			has: "outcomes health config",
-		},
-		{
-			says: "trtllm-serve 1.3.0rc5", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeGen2},
-			has:   "ttft tpot e2e quantiles kv_cache kv_reuse health",
-			cures: map[string]string{engine.CanTokens: "a later TensorRT-LLM 1.3"},
-		},
-		{
-			says: "trtllm-serve 1.1", kind: engine.TRTLLMServe, spec: simulate.Spec{Kind: simulate.KindServeOld},
-			has:   "ttft tpot e2e quantiles health",
-			cures: map[string]string{engine.CanTokens: "TensorRT-LLM 1.3 or later", engine.CanQueue: "TensorRT-LLM 1.3 or later", engine.CanOutcomes: "TensorRT-LLM 1.3 or later"},
-		},
-		{
-			says: "NIM", kind: engine.NIM, spec: simulate.Spec{Kind: simulate.KindNIM},
-			has:   "tokens live_tokens queue running ttft tpot e2e quantiles outcomes stall cancel kv_cache health",
-			cures: map[string]string{engine.CanGPU: "DCGM exporter"},
-		},
-		{
-			says: "Dynamo worker", kind: engine.Dynamo, spec: simulate.Spec{Kind: simulate.KindDynamo},
-			has:   "ttft tpot e2e quantiles health",
-			cures: map[string]string{engine.CanLiveTokens: "scrape the frontend too", engine.CanOutcomes: "scrape the frontend too"},
-		},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			if c.spec.Workload = busy; c.idle {
-				c.spec.Workload = simulate.Workload{}
-			}
-			all := capabilities(t, c.kind, c.spec, 30*time.Second)
-			var names, has []string
-			for _, one := range all {
-				names = append(names, one.Name)
-				require.NotEmpty(t, one.Reason, one.Name)
-				if one.OK {
-					has = append(has, one.Name)
-					require.Empty(t, one.Cure, one.Name)
-				} else {
-					require.Contains(t, one.Cure, c.cures[one.Name], "%s: %s", one.Name, one.Reason)
-				}
-			}
-			require.Equal(t, engine.CapabilityNames(), names)
-			require.ElementsMatch(t, strings.Fields(c.has), has)
-		})
-	}
-}
 
 func TestNothingIsKnownOfAServerThatIsDown(t *testing.T) {
 	require.Nil(t, engine.Capabilities(of(t, engine.Triton), &engine.Known{}))
@@ -262,5 +78,225 @@ func TestEveryKindSaysWhyAPageOfNothingShowsNothing(t *testing.T) {
 				require.NotEmpty(t, c.Reason, c.Name)
 			}
 		})
+	}
+}
+
+// told writes down all checks of a replica, one a line.
+func told(t *testing.T, kind engine.Kind, k *engine.Known) string {
+	t.Helper()
+	var all []string
+	for _, c := range engine.Capabilities(of(t, kind), k) {
+		line := fmt.Sprintf("%s: %v, %s", c.Name, c.OK, c.Reason)
+		if c.Cure != "" {
+			line += " [" + c.Cure + "]"
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+// capability is what is said of one.
+func capability(t *testing.T, kind engine.Kind, name string, k *engine.Known) string {
+	t.Helper()
+	for line := range strings.Lines(told(t, kind, k) + "\n") {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), name+": "); ok {
+			return rest
+		}
+	}
+	return ""
+}
+
+func TestReasonsOfCapabilities(t *testing.T) {
+	const (
+		core     = "nv_inference_request_success{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"m\"} 1\n"
+		executor = "nv_inference_request_success{model=\"tensorrt_llm\"} 1\nnv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"active\"} 1\n"
+		duration = "nv_inference_request_duration_us{model=\"tensorrt_llm\"} 1\nnv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n"
+		serve    = "trtllm_request_success_total 1\n"
+		full     = "trtllm_prompt_tokens_total 1\n"
+		front    = "dynamo_frontend_requests_total{status=\"success\"} 1\n"
+		worker   = "dynamo_component_uptime_seconds 1\n"
+		engines  = "--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, --enable-metrics at one with SGLang; or scrape the frontend"
+	)
+	llm := func(backend, state string) *engine.Facts {
+		return &engine.Facts{EngineVersion: "2.64.0", Models: []engine.ModelFacts{{Name: "tensorrt_llm", Configured: true, Backend: backend, State: state}}}
+	}
+	version := func(v string) *engine.Facts { return &engine.Facts{EngineVersion: v} }
+	for _, c := range []struct {
+		kind engine.Kind
+		name string
+		page string
+		// facts are what was answered.
+		facts *engine.Facts
+		want  string
+	}{
+		{engine.Triton, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
+		{engine.Triton, engine.CanTokens, executor, nil, "false, token counts came with TensorRT-LLM 0.16 [Triton 24.12 (2.53.0) or later]"},
+		{engine.Triton, engine.CanLiveTokens, executor + "nv_llm_output_token_len_sum{model=\"tensorrt_llm\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
+		{
+			engine.Triton, engine.CanLiveTokens,
+			executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\nnv_trt_llm_inflight_batcher_metrics{model=\"tensorrt_llm\",inflight_batcher_specific_metric=\"generation_requests\"} 1\n",
+			nil, "true, an estimate from iteration_counter and generation_requests",
+		},
+		{engine.Triton, engine.CanLiveTokens, executor + "nv_trt_llm_general_metrics{model=\"tensorrt_llm\",general_type=\"iteration_counter\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
+		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", &engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true}}}, "true, nv_inference_pending_request_count: Triton's own queues"},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
+			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [use trtllm-serve, or measure it at the client]",
+		},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\nvllm:x 1\n",
+			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
+			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [vLLM's own server, whose page has it]",
+		},
+		{engine.Triton, engine.CanQueue, core, nil, "false, no model of TensorRT-LLM is on the page"},
+		{engine.Triton, engine.CanQueue, executor, nil, "false, the executor does not publish it"},
+		{
+			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
+			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows",
+		},
+		{
+			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
+			&engine.Facts{EngineVersion: "2.39.0"}, "true, waiting in the executor; what is beyond the executor's limit no metric shows",
+		},
+		{
+			engine.Triton, engine.CanQueue, core + "nv_inference_pending_request_count{model=\"m\"} 0\n",
+			&engine.Facts{EngineVersion: "2.39.0", Models: []engine.ModelFacts{{Name: "m", Configured: true}}},
+			"false, this release keeps requests that could not be queued in nv_inference_pending_request_count for ever [Triton 23.11 (2.40.0) or later]",
+		},
+		{engine.Triton, engine.CanRunning, executor, nil, "false, the executor does not publish it"},
+		{engine.Triton, engine.CanRunning, core + "vllm:x 1\n", nil, "false, Triton's vLLM backend does not publish it [vLLM's own server, whose page has it]"},
+		{engine.Triton, engine.CanRunning, core, llm("python", "READY"), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.Triton, engine.CanRunning, core, llm("python", "UNAVAILABLE"), "false, model tensorrt_llm is not loaded [load the model]"},
+		{engine.Triton, engine.CanRunning, core, llm("python", ""), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.Triton, engine.CanRunning, executor, llm("tensorrtllm", "LOADING"), "false, the executor does not publish it"},
+		{engine.Triton, engine.CanKVCache, executor, nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"used\"} 1\n", nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVCache, executor + "nv_trt_llm_kv_cache_block_metrics{model=\"tensorrt_llm\",kv_cache_block_type=\"max\"} 1\n", nil, "false, the executor publishes no KV cache"},
+		{engine.Triton, engine.CanKVReuse, executor, nil, "false, reused blocks came with TensorRT-LLM 0.13 [Triton 24.10 (2.51.0) or later]"},
+		{engine.Triton, engine.CanKVReuse, executor, llm("python", "READY"), "false, the Python executor never publishes reused blocks [the C++ backend: triton_backend tensorrtllm]"},
+		{engine.Triton, engine.CanTTFT, core, nil, "false, the first response histogram is off, or the release is older than it [--metrics-config histogram_latencies=true with Triton 24.11 (2.52.0) or later]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.40.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true, or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.41.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.51.0"), "false, this release has no first response histogram [Triton 24.11 (2.52.0) or later with --metrics-config histogram_latencies=true; or canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.52.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.64.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
+		{engine.Triton, engine.CanTTFT, core, version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
+		{engine.Triton, engine.CanTPOT, core, nil, "false, Triton has no time per output token [use trtllm-serve, or measure it at the client]"},
+		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
+		{engine.Triton, engine.CanE2E, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, core, llm("python", "READY"), "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
+		{engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
+		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model is loaded [load the model]"},
+		{engine.TritonOpenAI, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
+		{engine.Triton, engine.CanStall, core + "nv_inference_pending_request_count{model=\"m\"} 0\n", nil, "false, nothing on the page shows requests in flight of what clients call [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanStall, core + "vllm:generation_tokens_total 1\n", nil, "false, tokens move, and nothing shows how many requests run [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.Triton, engine.CanE2E, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core, version("2.51.0"), "false, summaries are off, and this release has no histograms [--metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core, version("2.52.0"), "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanQuantiles, core, nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
+		{engine.Triton, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
+		{engine.Triton, engine.CanConfig, core, nil, "false, the API answered with no config of a model [set api_port]"},
+		{engine.Triton, engine.CanConfig, core, &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}, "false, GET /v2: nothing listens [set api_port if the API is elsewhere]"},
+		{
+			engine.Triton, engine.CanConfig, core,
+			&engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}, {Question: "POST /x", Reason: "restricted", Restricted: true}}},
+			"false, POST /x: restricted [authorization or http_headers with what the API wants]",
+		},
+		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
+		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
+		{engine.TritonOpenAI, engine.CanTTFT, core, nil, "false, the OpenAI frontend takes no metric options [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
+		{engine.TritonOpenAI, engine.CanQuantiles, core, nil, "false, the OpenAI frontend takes no metric options [use trtllm-serve, or measure it at the client]"},
+		{engine.TritonOpenAI, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
+		{engine.TritonOpenAI, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
+
+		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTokens, serve, nil, "false, this release has no iteration gauges and no token counters [a later TensorRT-LLM 1.3 with enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanTokens, "request_success_total 1\n", nil, "false, this release has five families: requests, E2E, TTFT, TPOT and queue time [TensorRT-LLM 1.3 or later with enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil, "false, this release has no token counters [TensorRT-LLM 1.3 or later]"},
+		{engine.TRTLLMServe, engine.CanLiveTokens, full + "trtllm_generation_tokens_total 1\n", nil, "false, iterations are on the JSON page /metrics only, and reading it takes them from other readers [iteration_stats: true in the pool, if nobody else reads it]"},
+		{
+			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
+			"true, num_requests_waiting: gauges of the last iteration, read when a request ends; 2 processes left gauges, the one that changed last counts, for the page does not say which of them live",
+		},
+		{engine.TRTLLMServe, engine.CanQueue, full, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanKVCache, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanKVReuse, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
+		{engine.TRTLLMServe, engine.CanGPU, "request_success_total 1\n", nil, "false, this release exposes nothing of its GPUs [run the DCGM exporter next to it]"},
+		{engine.TRTLLMServe, engine.CanTTFT, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
+		{engine.TRTLLMServe, engine.CanE2E, serve, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanQuantiles, serve, nil, "false, no request has ended yet; the family comes with the first"},
+		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
+
+		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
+		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families come with the first request"},
+		{engine.NIM, engine.CanKVReuse, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it"},
+		{engine.NIM, engine.CanGPU, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it [run the DCGM exporter next to it]"},
+		{engine.NIM, engine.CanConfig, "gpu_cache_usage_perc 1\n", nil, "false, this kind of server does not expose its config"},
+
+		{engine.Dynamo, engine.CanTokens, front, nil, "false, not on the page yet; families come with the first worker and request"},
+		{engine.Dynamo, engine.CanTokens, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
+		{engine.Dynamo, engine.CanLiveTokens, worker + "trtllm_generation_tokens_total 1\n", nil, "false, a worker with TensorRT-LLM counts tokens when a request ends [scrape the frontend too]"},
+		{engine.Dynamo, engine.CanQueue, front + "dynamo_frontend_queued_requests 1\n", nil, "false, queued_requests holds prompts that are being worked on, and only the KV router shows for how many requests there are workers [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanOutcomes, front + "dynamo_frontend_requests_total{status=\"error\"} 1\n", nil, "false, requests_total of this release does not say the type of an error: mistakes of clients and failures are one [a later Dynamo]"},
+		{engine.Dynamo, engine.CanOutcomes, worker + "vllm:request_success_total 1\n", nil, "false, a worker counts requests that its engine finished; its own errors_total counts clients that left as errors [scrape the frontend too]"},
+		{engine.Dynamo, engine.CanQuantiles, worker + "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
+		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
+		{engine.Dynamo, engine.CanRunning, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVCache, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVReuse, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
+		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
+		{engine.Dynamo, engine.CanGPU, front, nil, "false, Dynamo does not expose it [run the DCGM exporter next to it]"},
+		{engine.Dynamo, engine.CanConfig, front, nil, "false, this kind of server does not expose its config"},
+	} {
+		known := &engine.Known{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
+		require.Equal(t, c.want, capability(t, c.kind, c.name, known), "%s of %s with %q", c.name, c.kind, c.page)
+	}
+}
+
+func TestCapabilitiesOfServersWhosePageIsMissing(t *testing.T) {
+	for kind, want := range map[engine.Kind]string{
+		engine.Triton:              "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TritonOpenAI:        "false, the page answers 404 [metrics_path: /metrics]",
+		engine.TRTLLMServe:         "false, /prometheus/metrics answers 404: it is there only with return_perf_metrics [return_perf_metrics: true]",
+		engine.TRTLLMDisaggregated: "false, /prometheus/metrics answers 404",
+		engine.NIM:                 "false, /v1/metrics answers 404",
+		engine.VLLM:                "false, /metrics answers 404",
+		engine.SGLang:              "false, /metrics answers 404: it is there only with --enable-metrics [--enable-metrics]",
+		engine.Dynamo:              "false, /metrics answers 404 [DYN_SYSTEM_PORT for a worker's page]",
+	} {
+		missing := &engine.Known{MissingPage: true}
+		for _, name := range engine.CapabilityNames() {
+			if name != engine.CanHealth && name != engine.CanConfig {
+				require.Equal(t, want, capability(t, kind, name, missing), "%s of %s", name, kind)
+			}
+		}
+	}
+}
+
+func TestWhatAnAPISaysOfItsHealth(t *testing.T) {
+	for _, c := range []struct {
+		kind   engine.Kind
+		health engine.Health
+		want   string
+	}{
+		{engine.Triton, engine.Health{API: engine.APIReady}, "true, the API says whether it is ready"},
+		{engine.Triton, engine.Health{API: engine.APINotReady}, "true, the API says whether it is ready"},
+		{engine.Dynamo, engine.Health{API: engine.APIReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+		{engine.Dynamo, engine.Health{API: engine.APINotReady}, "true, the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+		{engine.Dynamo, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
+		{engine.NIM, engine.Health{}, "false, the API was not asked yet, or its address is not known [set api_port or api_path if the API is elsewhere]"},
+		{engine.TRTLLMServe, engine.Health{API: engine.APIRefused}, "false, nothing listens on the API's address [set api_port or api_path if the API is elsewhere; a server with its HTTP API off says nothing]"},
+		{engine.TritonOpenAI, engine.Health{API: engine.APIFailed, Detail: "it hangs"}, "false, it hangs [set api_port or api_path if the API is elsewhere]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusForbidden, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
+		{engine.Triton, engine.Health{API: engine.APIFailed, Status: http.StatusUnauthorized, Detail: "restricted"}, "false, restricted [authorization or http_headers with what the API wants]"},
+	} {
+		known := &engine.Known{MissingPage: true, Health: c.health}
+		require.Equal(t, c.want, capability(t, c.kind, engine.CanHealth, known))
 	}
 }

@@ -76,7 +76,7 @@ func Marked(body []byte) Found {
 // Recognise finds the kind of server by its page; kinds that may have the page
 // of another are known by what else the address answers.
 func Recognise(ctx context.Context, ask Asker, address string, body []byte) Found {
-	return recognise(ctx, &questions{ask: remember(ask), base: address}, body)
+	return recognise(ctx, &questions{ask: Remember(ask), base: address}, body)
 }
 
 // recognise is Recognise with questions that are remembered.
@@ -126,7 +126,7 @@ func FromAPI(ctx context.Context, ask Asker, address string) Found {
 // detect goes through the kinds by priority, with their pages or without. A kind without marks
 // shows only next to the page that it has.
 func detect(ctx context.Context, ask Asker, address string, pages bool) Found {
-	q := &questions{ask: remember(ask), base: address}
+	q := &questions{ask: Remember(ask), base: address}
 	seen := make(map[string]bool)
 	kinds := All()
 	slices.SortStableFunc(kinds, func(a, b Engine) int { return cmp.Compare(b.data().priority, a.data().priority) })
@@ -202,7 +202,7 @@ func FromEmptyPage(ctx context.Context, ask Asker, address, path string) Found {
 // loaded (collector.py, trtllm_model_config_info).
 func ModelLabels() []string { return []string{"model_name", "model"} }
 
-// memory puts each question once: several kinds are known by the same answer.
+// memory puts each question once: one answer may serve several.
 type memory struct {
 	Asker
 
@@ -217,8 +217,8 @@ type answer struct {
 	err    error
 }
 
-// remember gives an asker that puts each question once.
-func remember(ask Asker) Asker { return &memory{ask, make(map[string]answer)} }
+// Remember returns an asker that puts each question once.
+func Remember(ask Asker) Asker { return &memory{ask, make(map[string]answer)} }
 
 // Do implements Asker.
 func (m *memory) Do(ctx context.Context, method, url string, body []byte, limit int64) (int, http.Header, []byte, error) {

@@ -163,27 +163,17 @@ func TestTheHeaviestMarkOnAPageDecides(t *testing.T) {
 		want       engine.Kind
 	}{
 		{"Triton", "nv_inference_count 1\n", engine.Triton},
-		{"Triton with vLLM inside", "vllm:prompt_tokens_total 1\nnv_inference_count 1\n", engine.Triton},
 		{"a name in the first line", "trtllm_request_success_total 1\n", engine.TRTLLMServe},
 		{"a name in a later line", "x 1\nrequest_success_total{engine_type=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"a name that anybody may have", "x 1\nrequest_success_total{code=\"200\"} 1\n", engine.Unknown},
 		{"a family without samples", "# TYPE trtllm_request_queue_time_seconds histogram\n", engine.TRTLLMServe},
 		{"the first release", "e2e_request_latency_seconds_sum{engine_type=\"undefined\",model_name=\"undefined\"} 1\n", engine.TRTLLMServe},
 		{"its names without its labels", "e2e_request_latency_seconds_sum 1\nrequest_queue_time_seconds_sum 1\n", engine.Unknown},
-		{"NIM shows names of trtllm-serve's too", "e2e_request_latency_seconds_sum 1\nnum_request_max 1\n", engine.NIM},
-		{"NIM once requests have ended", "e2e_request_latency_seconds_sum 1\nrequest_finish_total 1\n", engine.NIM},
-		{"a worker of Dynamo shows the engine inside", "trtllm_request_success_total 1\ndynamo_component_uptime_seconds 1\n", engine.Dynamo},
 		{"a worker of Dynamo before its own series", "trtllm_request_success_total{engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"its label behind others", "trtllm_request_success_total{model_name=\"m\",engine_type=\"trtllm\"} 1\n", engine.Dynamo},
 		{"a tag of Triton that is called alike", "nv_inference_count{_engine_type=\"trtllm\",model=\"m\"} 1\n", engine.Triton},
 		{"trtllm-serve says another type", "trtllm_request_success_total{engine_type=\"pytorch\"} 1\n", engine.TRTLLMServe},
 		{"a worker of an older Dynamo", "trtllm:request_success_total 1\n", engine.Dynamo},
-		{"its names in front of unprefixed ones", "e2e_request_latency_seconds_sum 1\ntrtllm:request_success_total 1\n", engine.Dynamo},
-		{"Dynamo in front of NIM", "dynamo_x 1\nnum_request_max 1\nrequest_finish_total 1\n", engine.Dynamo},
-		{"NIM and Triton", "num_request_max 1\nnv_inference_count 1\n", engine.NIM},
-		{"NIM and Triton, by its requests", "request_finish_total 1\nnv_inference_count 1\n", engine.NIM},
-		{"Triton and trtllm-serve", "trtllm_x 1\nnv_inference_count 1\n", engine.Triton},
-		{"trtllm-serve and an older Dynamo", "trtllm:x 1\ntrtllm_x 1\n", engine.TRTLLMServe},
 		{"vLLM", "vllm:num_requests_running 1\n", engine.VLLM},
 		{"vLLM with several API processes before the first request", "# TYPE vllm:num_requests_running gauge\n", engine.VLLM},
 		{"SGLang", "# TYPE sglang:num_running_reqs gauge\n", engine.SGLang},
@@ -253,4 +243,71 @@ func TestAPageThatTwoKindsShareIsRecognisedByTheAPI(t *testing.T) {
 	require.Equal(t, engine.Triton, recognised(answers{}, page))
 	require.Equal(t, engine.Dynamo, recognised(models, "dynamo_x 1\n"))
 	require.Equal(t, engine.Unknown, recognised(models, "x 1\n"))
+}
+
+// marksByWeight are marks of which each weighs more than those in later rows.
+var marksByWeight = [][]struct {
+	line string
+	kind engine.Kind
+}{
+	{{`x{engine_type="trtllm"} 1`, engine.Dynamo}},
+	{{"dynamo_x 1", engine.Dynamo}},
+	{{"num_request_max 1", engine.NIM}, {"request_finish_total 1", engine.NIM}},
+	{{"nv_x 1", engine.Triton}},
+	{{"ctx_total_requests_total 1", engine.TRTLLMDisaggregated}, {"gen_total_requests_total 1", engine.TRTLLMDisaggregated}},
+	{{"trtllm_x 1", engine.TRTLLMServe}},
+	{{"trtllm:x 1", engine.Dynamo}},
+	{{`request_success_total{engine_type="x"} 1`, engine.TRTLLMServe}, {`e2e_request_latency_seconds_sum{engine_type="x"} 1`, engine.TRTLLMServe}},
+	{{"vllm:x 1", engine.VLLM}, {"sglang:x 1", engine.SGLang}},
+}
+
+func TestOfEveryTwoMarksTheHeavierDecidesWhereverItIs(t *testing.T) {
+	for i, row := range marksByWeight {
+		for _, heavy := range row {
+			require.Equal(t, heavy.kind, engine.FromPage([]byte(heavy.line+"\n")), heavy.line)
+			for _, light := range slices.Concat(marksByWeight[i+1:]...) {
+				for _, page := range []string{heavy.line + "\n" + light.line + "\n", light.line + "\n" + heavy.line + "\n"} {
+					require.Equal(t, heavy.kind, engine.FromPage([]byte(page)), page)
+				}
+			}
+		}
+	}
+}
+
+func TestProgramsNextToServersAreNone(t *testing.T) {
+	vllm := answers{"/version": `{"version":"0.1.12"}`, "/v1/models": `{"data":[{"id":"m","owned_by":"vllm"}]}`, "/health": ""}
+	for _, c := range []struct {
+		says, page string
+		companion  string
+		kind       engine.Kind
+	}{
+		{"a router with the gauges of each engine", "vllm:num_requests_running{server=\"http://10.0.0.1:8000\"} 5\n", "the router of vLLM's production stack", engine.Unknown},
+		{"the same before it has an engine", "# TYPE vllm:healthy_pods_total gauge\nrouter_cpu_usage_percent 3\n", "the router of vLLM's production stack", engine.Unknown},
+		{"an engine", "vllm:num_requests_running{engine=\"0\",model_name=\"m\"} 5\n", "", engine.VLLM},
+		{"a router that passes names of engines on", "sglang:num_running_reqs 1\nsmg_worker_health{worker=\"a\"} 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
+		{"its older name", "sgl_router_requests_total 1\n", "the router smg, or that of SGLang it comes from", engine.Unknown},
+		{"another router", "vllm_router_running_requests 1\n", "vllm-router", engine.Unknown},
+		{"a picker", "# TYPE llm_d_epp_request_total counter\n", "the endpoint picker of an inference gateway", engine.Unknown},
+		{"a picker of the gateway API", "inference_pool_ready_pods{name=\"p\"} 2\n", "the endpoint picker of an inference gateway", engine.Unknown},
+		{"a planner", "dynamo_planner_num_p_workers 1\n", "Dynamo's planner", engine.Unknown},
+		{"a manager of blocks", "kvbm_matched_tokens 1\n", "Dynamo's manager of KV blocks, kvbm", engine.Unknown},
+		{"a worker that shows its manager of blocks too", "kvbm_matched_tokens 1\ndynamo_component_uptime_seconds 1\n", "", engine.Dynamo},
+		{"transfers alone", "agent_xfer_time{agent_name=\"a\"} 1\n", "the exporter of NIXL", engine.Unknown},
+	} {
+		t.Run(c.says, func(t *testing.T) {
+			found := engine.Marked([]byte(c.page))
+			require.Equal(t, c.companion, found.Companion)
+			require.Equal(t, c.kind, found.Kind)
+			server := answers{"/metrics": c.page}
+			for path, body := range vllm {
+				if c.kind != engine.Dynamo {
+					server[path] = body
+				}
+			}
+			found = engine.Detect(t.Context(), server, "http://server")
+			require.Equal(t, c.kind, found.Kind, "what its API answers makes it no server")
+			require.Equal(t, c.companion, found.Companion)
+			require.Equal(t, "/metrics", found.Path)
+		})
+	}
 }

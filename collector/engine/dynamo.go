@@ -89,14 +89,6 @@ func (*dynamo) CountsFailures(p *Page) bool {
 	return in != nil && in.Kind() == Triton && in.CountsFailures(p)
 }
 
-// Counting implements Engine.
-func (*dynamo) Counting(p *Page) []Meaning {
-	if in := p.Inside(); in != nil {
-		return append(dynamoMeanings(), in.Meanings()...)
-	}
-	return dynamoMeanings()
-}
-
 // Tier implements Engine.
 func (*dynamo) Tier(p *Page) Tier {
 	if dynamoFront(p) != "" {

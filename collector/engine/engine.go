@@ -72,9 +72,6 @@ type Engine interface {
 	// CountsFailures says whether a request that failed would be counted on the
 	// page; where each model counts its own, that is known of the model.
 	CountsFailures(p *Page) bool
-	// Counting are the meanings of which counters of ended requests may come to a
-	// page; nil for all of Meanings. The page is not nil.
-	Counting(p *Page) []Meaning
 	// Tier is the server's place in a pool with a router; empty for most. The page
 	// is not nil.
 	Tier(p *Page) Tier

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"cmp"
-	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -174,24 +174,8 @@ func (f *Facts) answeredAgain(before *Facts) bool {
 	})
 }
 
-// Equal says whether both are the same.
-func (f *Facts) Equal(o *Facts) bool {
-	if f == nil || o == nil {
-		return f == o
-	}
-	return f.EngineVersion == o.EngineVersion && f.Shown == o.Shown && f.TRTLLMVersion == o.TRTLLMVersion &&
-		f.TRTLLMSource == o.TRTLLMSource && f.BuildVersion == o.BuildVersion && f.Listed == o.Listed &&
-		slices.EqualFunc(f.Models, o.Models, func(a, b ModelFacts) bool { return a.equal(&b) }) &&
-		slices.Equal(f.Problems, o.Problems)
-}
-
-// equal says whether both are the same. Everything that a config says is in its
-// hash.
-func (m *ModelFacts) equal(o *ModelFacts) bool {
-	return m.Name == o.Name && m.Version == o.Version && m.State == o.State && m.Configured == o.Configured &&
-		m.ConfigHash == o.ConfigHash && m.InstanceCount() == o.InstanceCount() &&
-		maps.Equal(m.Parameters, o.Parameters) && slices.Equal(m.Steps, o.Steps) && slices.Equal(m.Calls, o.Calls)
-}
+// Equal reports whether both are the same.
+func (f *Facts) Equal(o *Facts) bool { return reflect.DeepEqual(f, o) }
 
 // ResolveVersion chooses the TensorRT-LLM version of a replica: what the
 // operator declared, then what the server said, then what its stock image has,

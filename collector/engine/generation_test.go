@@ -150,23 +150,16 @@ func TestGenerationsOfOtherServers(t *testing.T) {
 		want  engine.Generation
 		why   string
 	}{
-		{engine.TRTLLMServe, "trtllm_model_config_info 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
 		{engine.TRTLLMServe, "trtllm_prompt_tokens_total 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
 		{engine.TRTLLMServe, "trtllm_num_requests_running 1\n", nil, serveFull, "the page has config info, token counters or iteration gauges"},
-		{engine.TRTLLMServe, "trtllm_request_success_total 1\n", nil, servePrefixed, "the names have the prefix trtllm_ and there is no config info"},
-		{engine.TRTLLMServe, "request_success_total 1\n", nil, servePlain, "the names have no prefix"},
 		{engine.TRTLLMServe, "e2e_request_latency_seconds_bucket{le=\"+Inf\"} 1\n", nil, servePlain, "the names have no prefix"},
 		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.1.0"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
 		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.2.0rc1"}, servePlain, "the page is empty; versions 1.1 and 1.2 have five families without prefix"},
 		{engine.TRTLLMServe, "", &engine.Facts{EngineVersion: "1.3.0"}, serveIdle, "the page is empty: families come with their first sample"},
 		{engine.TRTLLMServe, "", nil, serveIdle, "the page is empty: families come with their first sample"},
-		{engine.NIM, "num_request_max 1\n", nil, nimFirst, "the page has the names of NIM 1.x"},
-		{engine.Dynamo, "dynamo_frontend_x 1\n", nil, dynamoFrontend, "the page has dynamo_frontend_*"},
-		{engine.Dynamo, "dynamo_component_x 1\n", nil, dynamoWorker, "the page has no names of a frontend and none of an engine inside"},
 		{engine.Dynamo, "nv_llm_http_service_x 1\n", nil, dynamoFrontend, "the page has nv_llm_http_service_*"},
 		{engine.Dynamo, "dynamo_component_x 1\nvllm:x 1\n", nil, "worker like vllm: names of the KV cache", "the page has no gpu_cache_usage_perc and no prompt_tokens_cached_total"},
 		{engine.Dynamo, "dynamo_component_x 1\nnv_inference_count 1\nvllm:x 1\n", nil, "worker like triton: metric set D", "the page has vllm:* and no nv_trt_llm_*"},
-		{engine.TritonOpenAI, "nv_inference_count 1\n", nil, "metric set D", "the page has Triton's core series only"},
 	} {
 		got, why := of(t, c.kind).Generation(readPage(t, c.kind, []byte(c.page)), c.facts)
 		require.Equal(t, c.want, got, c.page)

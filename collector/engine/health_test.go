@@ -196,17 +196,6 @@ func TestAServerThatLoadsItsEngineSaysSo(t *testing.T) {
 	require.False(t, of(t, engine.NIM).Health(t.Context(), said{status: 503, state: "starting"}, "http://server").Starting, "nobody else says it so")
 }
 
-func TestWhereHealthIsAskedFor(t *testing.T) {
-	for kind, want := range map[engine.Kind]string{
-		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
-		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
-	} {
-		asked := &listener{answers: answers{"*": "{}"}}
-		of(t, kind).Health(t.Context(), asked, "http://server")
-		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
-	}
-}
-
 func TestModelsOfTheIndex(t *testing.T) {
 	server := answers{"/v2/health/ready": "", "/v2/health/live": "", "/v2/repository/index": `[
 		{"name":"a","version":"1","state":"READY"},{"name":"b","version":"2","state":"UNAVAILABLE","reason":"no memory"},
@@ -216,4 +205,15 @@ func TestModelsOfTheIndex(t *testing.T) {
 		{Name: "a", Version: "1", State: "READY"}, {Name: "b", Version: "2", State: "UNAVAILABLE", Reason: "no memory"},
 	}, h.Models)
 	require.Equal(t, "the API answers 200; not loaded: b (no memory)", h.Detail)
+}
+
+func TestWhereHealthIsAskedFor(t *testing.T) {
+	for kind, want := range map[engine.Kind]string{
+		engine.Triton: "/v2/health/ready /v2/health/live /v2/repository/index", engine.TritonOpenAI: "/health/ready",
+		engine.TRTLLMServe: "/health", engine.NIM: "/v1/health/ready /v1/health/live", engine.Dynamo: "/health",
+	} {
+		asked := &listener{answers: answers{"*": "{}"}}
+		of(t, kind).Health(t.Context(), asked, "http://server")
+		require.Equal(t, want, strings.Join(asked.paths, " "), kind)
+	}
 }

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"testing"
@@ -198,33 +197,5 @@ func TestCountsOfIterations(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestRowsAreForgottenWhenTheyAreTooOldToMatter(t *testing.T) {
-	from := &engine.IterationStats{Keeps: math.MaxInt, Read: func(text []byte) (rows []engine.Iteration, err error) {
-		var first, last uint64
-		_, err = fmt.Sscan(string(text), &first, &last)
-		for i := first; i <= last; i++ {
-			rows = append(rows, engine.Iteration{Number: i})
-		}
-		return rows, err
-	}}
-	var book engine.Iterations
-	for _, c := range []struct {
-		rows string
-		want uint64
-	}{
-		{"1 9000", 9000},
-		{"8900 9000", 9000}, // All known.
-		{"9001 9001", 9001},
-		{"8930 8940", 9001}, // Late, and known again.
-		{"1 10", 9011},      // So old that a server began again.
-		{"11 11", 9012},
-	} {
-		sums, err := book.Add(from, []byte(c.rows), true)
-		require.NoError(t, err)
-		require.Equal(t, c.want, sums.Iterations, c.rows)
-		require.Zero(t, sums.Missing, c.rows)
 	}
 }

@@ -56,14 +56,6 @@ type metadata struct {
 	LicenseInfo json.RawMessage `json:"licenseInfo"`
 }
 
-// Counting implements Engine.
-func (*nim) Counting(p *Page) []Meaning {
-	if e := p.Inside(); e != nil {
-		return e.Meanings()
-	}
-	return nimFirstMeanings()
-}
-
 // Stream implements Engine. The vLLM of 1.x refused keys that it did not know.
 func (n *nim) Stream(_ string, p *Page) (s Stream, why string) {
 	if e := p.Inside(); e != nil {

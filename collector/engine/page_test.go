@@ -3,6 +3,7 @@ package engine_test
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,25 +136,6 @@ func TestAPageMayStateTheVersionOfTensorRTLLM(t *testing.T) {
 	}
 }
 
-func TestAPageThatIsNotKnownSaysNothing(t *testing.T) {
-	var page *engine.Page
-	require.Nil(t, page.Seen().Names)
-	require.Nil(t, page.Models())
-	require.Nil(t, page.Buckets())
-	require.False(t, page.Has(engine.RequestsActive))
-	require.False(t, page.Shows(""))
-	require.False(t, page.Begins(""))
-	require.False(t, page.Unrouted())
-	for _, ask := range []func() (float64, bool){page.KVBlockTokens, page.RequestsLimit} {
-		_, ok := ask()
-		require.False(t, ok)
-	}
-	_, ok := page.GPU()
-	require.False(t, ok)
-	_, ok = page.Loaded("m")
-	require.False(t, ok)
-}
-
 func TestValuesOfAPageThatSaySomething(t *testing.T) {
 	parse := pages(t, engine.Triton)
 	lines := func(limit, tokens, stamp, waiting string) []string {
@@ -265,5 +247,83 @@ func TestASeriesWithTwoLabelsForModelsIsOfTheOneThatIsServed(t *testing.T) {
 	require.Equal(t, []string{"llama"}, page.Seen().Names, "the other is where it was loaded from")
 	for _, s := range page.Sources() {
 		require.Equal(t, "llama", s.Model, s.Meaning.Name)
+	}
+}
+
+func TestWhatOneModelSaysBetterTakesNothingFromAnother(t *testing.T) {
+	page := readPage(t, engine.Triton, []byte(`nv_inference_request_success{model="cpp",version="1"} 1
+nv_inference_request_success{model="api",version="1"} 1
+nv_trt_llm_request_metrics{model="cpp",request_type="active",version="1"} 3
+nv_trt_llm_request_metrics{model="api",request_type="active",version="1"} 5
+nv_llmapi_requests_in_flight{model="api",model_instance="0",version="1"} 7
+`))
+	active := make(map[string][]string)
+	for _, s := range page.Sources() {
+		if s.Meaning.Signal == engine.RequestsActive {
+			active[s.Model] = append(active[s.Model], s.Meaning.Name)
+		}
+	}
+	require.Equal(t, map[string][]string{"cpp": {"nv_trt_llm_request_metrics"}, "api": {"nv_llmapi_requests_in_flight"}}, active)
+}
+
+func TestAWorkersOwnCountGivesWayToItsEnginesWhateverBothCallTheModel(t *testing.T) {
+	page := readPage(t, engine.Dynamo, []byte(`dynamo_component_inflight_requests{dynamo_endpoint="generate",model="org/llama",model_name="org/llama"} 24
+vllm:num_requests_running{engine="0",model_name="llama"} 16
+`))
+	var active []string
+	for _, s := range page.Sources() {
+		if s.Meaning.Signal == engine.RequestsActive {
+			active = append(active, s.Meaning.Name)
+		}
+	}
+	require.Empty(t, active)
+}
+
+func TestMeaningsNameNothingTwice(t *testing.T) {
+	for _, e := range engine.All() {
+		seen := make(map[string]bool)
+		for _, m := range e.Meanings() {
+			key := strings.Join(append([]string{m.Name, string(m.Signal), m.Const, string(m.Inside), strconv.Itoa(int(m.Combine))}, m.Where...), "|")
+			require.False(t, seen[key], "%s: %s", e.Kind(), key)
+			seen[key] = true
+			require.NotEmpty(t, m.Signal, m.Name)
+			for _, where := range m.Where {
+				label, _, ok := strings.Cut(where, "=")
+				require.True(t, ok && label != "", "%s: %s", m.Name, where)
+			}
+		}
+	}
+}
+
+func TestModelsNobodyServesAreNoModels(t *testing.T) {
+	const series = "dynamo_frontend_requests_total{model=%q,status=\"success\"} 1\n"
+	body := fmt.Sprintf(series, "llama") + fmt.Sprintf(series, "unknown_model")
+	models := func(page *engine.Page) (names []string) {
+		for _, s := range page.Sources() {
+			names = append(names, s.Model)
+		}
+		return names
+	}
+	require.Equal(t, []string{"llama"}, models(readPage(t, engine.Dynamo, []byte(body))))
+	const other = "nv_inference_request_success{model=\"unknown_model\"} 1\n"
+	require.Equal(t, []string{"unknown_model"}, models(readPage(t, engine.Triton, []byte(other))), "elsewhere it is a name as any")
+}
+
+func TestTheTimeBetweenTokensOfAVLLMInsideHasTwoNames(t *testing.T) {
+	const old, now = "vllm:time_per_output_token_seconds", "vllm:inter_token_latency_seconds"
+	for _, kind := range []engine.Kind{engine.Dynamo, engine.Triton, engine.TritonOpenAI} {
+		for shown, want := range map[string]string{old: old, now: now, old + " " + now: now} {
+			var body strings.Builder
+			for name := range strings.FieldsSeq(shown) {
+				fmt.Fprintf(&body, "# TYPE %[1]s histogram\n%[1]s_bucket{model_name=\"m\",le=\"+Inf\"} 2\n%[1]s_sum{model_name=\"m\"} 1\n%[1]s_count{model_name=\"m\"} 2\n", name)
+			}
+			page := readPage(t, kind, []byte(body.String()))
+			require.Len(t, page.Sources(), 3, "%s with %s", kind, shown)
+			for _, s := range page.Sources() {
+				require.Equal(t, engine.InterToken, s.Meaning.Signal)
+				require.True(t, strings.HasPrefix(s.Meaning.Name, want), "%s with %s", kind, shown)
+			}
+		}
+		require.True(t, readPage(t, kind, []byte("vllm:num_preemptions_total 1\n")).Has(engine.Preemptions))
 	}
 }

@@ -15,33 +15,6 @@ func TestWhatPagesOfSGLangMean(t *testing.T) {
 		want       map[string]float64
 	}{
 		{
-			"data-parallel ranks add up, ranks of one batch say the same",
-			`sglang:num_running_reqs{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 4
-sglang:num_running_reqs{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 4
-sglang:num_running_reqs{dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 3
-sglang:num_running_reqs{dp_rank="1",moe_ep_rank="0",pp_rank="1",tp_rank="1"} 3
-sglang:token_usage{dp_rank="0",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.25
-sglang:token_usage{dp_rank="1",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 0.75
-sglang:realtime_tokens_total{dp_rank="0",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 10
-sglang:realtime_tokens_total{dp_rank="0",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="1"} 10
-sglang:realtime_tokens_total{dp_rank="1",mode="decode",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 20
-sglang:realtime_tokens_total{dp_rank="0",mode="prefill_compute",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 5
-sglang:realtime_tokens_total{dp_rank="0",mode="prefill_cache",moe_ep_rank="0",pp_rank="0",tp_rank="0"} 2
-`,
-			map[string]float64{
-				"requests_running": 7, "kv_cache_utilization_ratio": 0.75, "generation_tokens_live_total": 30, "prompt_tokens_live_total": 7,
-			},
-		},
-		{
-			"with priorities the series without one is the whole",
-			`sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="",tp_rank="0"} 5
-sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="0",tp_rank="0"} 2
-sglang:num_queue_reqs{moe_ep_rank="0",pp_rank="0",priority="1",tp_rank="0"} 3
-sglang:num_grammar_queue_reqs{moe_ep_rank="0",pp_rank="0",tp_rank="0"} 1
-`,
-			map[string]float64{"requests_waiting": 6},
-		},
-		{
 			"requests with and without a stream add up, first tokens are of streams",
 			`sglang:num_requests_total{is_streaming="false"} 2
 sglang:num_requests_total{is_streaming="true"} 5

@@ -3,7 +3,7 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -272,10 +272,5 @@ func (t *Topology) inRole(role Role) []string {
 	return slices.DeleteFunc(sorted(t.roles), func(n string) bool { return t.roles[n] != role })
 }
 
-// Equal says whether both topologies say the same of every model.
-func (t *Topology) Equal(o *Topology) bool {
-	if t == nil || o == nil {
-		return t == o
-	}
-	return t.fallback == o.fallback && t.first == o.first && maps.Equal(t.ids, o.ids) && maps.Equal(t.roles, o.roles) && maps.Equal(t.models, o.models) && maps.Equal(t.served, o.served)
-}
+// Equal reports whether both topologies say the same of every model.
+func (t *Topology) Equal(o *Topology) bool { return reflect.DeepEqual(t, o) }

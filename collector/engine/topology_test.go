@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,48 +148,6 @@ func TestHowModelsTreatTheirRequests(t *testing.T) {
 	}
 }
 
-func TestTopologiesAreEqualWhenTheySayTheSame(t *testing.T) {
-	facts := func(change func(f []engine.ModelFacts)) []engine.ModelFacts {
-		f := []engine.ModelFacts{
-			{Name: "ensemble", Configured: true, Platform: "ensemble", Steps: []string{"pre", "llm", "post"}},
-			{Name: "pre", Configured: true, Backend: "python"},
-			{Name: "llm", Configured: true, Backend: "python"},
-			{Name: "post", Configured: true, Backend: "python"},
-		}
-		change(f)
-		return f
-	}
-	topology := func(kind engine.Kind, f []engine.ModelFacts, ids map[string][]string) *engine.Topology {
-		return engine.NewTopology(of(t, kind), engine.Seen{}, f, ids)
-	}
-	same := func([]engine.ModelFacts) {}
-	one := topology(engine.Triton, facts(same), nil)
-	require.True(t, one.Equal(topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].MaxBatchSize = 4 }), nil)), "no rule asks for it")
-	for says, other := range map[string]*engine.Topology{
-		"a model streams":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[3].Decoupled = true }), nil),
-		"the LLM streams":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Decoupled = true }), nil),
-		"another backend":               topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[2].Backend = "vllm" }), nil),
-		"a config is not known":         topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[1].Configured = false }), nil),
-		"a step more":                   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Steps = f[0].Steps[:2] }), nil),
-		"no ensemble":                   topology(engine.Triton, facts(func(f []engine.ModelFacts) { f[0].Platform = "" }), nil),
-		"a model less":                  topology(engine.Triton, facts(same)[:3], nil),
-		"an id that the operator chose": topology(engine.Triton, facts(same), map[string][]string{"id": {"llm"}}),
-		"nothing":                       nil,
-	} {
-		require.False(t, one.Equal(other), says)
-		if other != nil {
-			require.False(t, other.Equal(one), says)
-		}
-	}
-	var none *engine.Topology
-	require.True(t, none.Equal(nil))
-	require.False(t, none.Equal(one))
-	listed := []engine.ModelFacts{{Name: "a"}, {Name: "b"}}
-	require.True(t, topology(engine.NIM, listed, nil).Equal(topology(engine.NIM, listed, nil)))
-	require.False(t, topology(engine.NIM, listed, nil).Equal(topology(engine.NIM, []engine.ModelFacts{{Name: "b"}, {Name: "a"}}, nil)), "clients call the first")
-	require.False(t, topology(engine.NIM, listed[:1], nil).Equal(topology(engine.NIM, listed, nil)))
-}
-
 func TestModelsThatWereNeverSeen(t *testing.T) {
 	got := engine.NewTopology(of(t, engine.NIM), engine.Seen{}, []engine.ModelFacts{{Name: "a"}, {Name: "b"}}, nil)
 	require.Equal(t, "other", got.ModelID("other"))
@@ -329,5 +288,163 @@ func TestWhatIsNotKnownOfAModelIsShownByItsNameOrItsExecutor(t *testing.T) {
 		} {
 			require.Equal(t, want, got.HandsOver(name), "%s of %s", name, kind)
 		}
+	}
+}
+
+// TestWhatAListOfTheOperatorMakesOfAModel covers every role that a model has
+// without a list, in a list of its own and in one with a model that is gone.
+func TestWhatAListOfTheOperatorMakesOfAModel(t *testing.T) {
+	const entry, part, single, draft, unknown = engine.RoleEntry, engine.RolePart, engine.RoleSingle, engine.RoleDraft, engine.RoleUnknown
+	seen := engine.Seen{
+		Names:     []string{"ensemble", "preprocessing", "tensorrt_llm", "bls", "target", "little", "configured", "front", "back"},
+		Executors: []string{"tensorrt_llm", "target", "little", "front"},
+	}
+	facts := []engine.ModelFacts{
+		{Name: "bls", Configured: true, Backend: "python", Calls: []string{"target", "little"}, Draft: "little"},
+		{Name: "target", Configured: true, Backend: "tensorrtllm"},
+		{Name: "little", Configured: true, Backend: "tensorrtllm"},
+		{Name: "configured", Configured: true, Backend: "onnxruntime"},
+	}
+	for _, c := range []struct {
+		model                     string
+		unlisted, alone, withGone engine.Role
+	}{
+		{"ensemble", entry, entry, entry},
+		{"preprocessing", part, part, entry},
+		{"configured", single, single, entry},
+		{"little", draft, draft, entry},
+		{"front", unknown, single, entry},
+		{"back", unknown, single, entry},
+		{"never seen", single, single, part},
+	} {
+		for says, listed := range map[string]struct {
+			ids  map[string][]string
+			want engine.Role
+		}{
+			"no list":             {nil, c.unlisted},
+			"an empty list":       {map[string][]string{"id": {}}, c.unlisted},
+			"the list of another": {map[string][]string{"id": {"gone"}}, c.unlisted},
+			"alone":               {map[string][]string{"id": {c.model}}, c.alone},
+			"behind one gone":     {map[string][]string{"id": {"gone", c.model}}, c.withGone},
+		} {
+			got := engine.NewTopology(of(t, engine.Triton), seen, facts, listed.ids)
+			require.Equal(t, listed.want, got.Role(c.model), "%s: %s", c.model, says)
+		}
+	}
+}
+
+// TestModelsThatAreNotLoadedAreInNobodysWay has a repository with more models than
+// the server loaded, as with --model-control-mode=explicit.
+func TestModelsThatAreNotLoadedAreInNobodysWay(t *testing.T) {
+	rest := []engine.ModelFacts{{Name: "never loaded"}, {Name: "unloaded", State: engine.ModelUnavailable}}
+	for says, c := range map[string]struct {
+		state, called string
+		role          engine.Role
+		more          []engine.ModelFacts
+	}{
+		"one that is loaded, and its config is not known": {engine.ModelReady, "tensorrt_llm", engine.RoleSingle, nil},
+		"one that is about to be":                         {engine.ModelLoading, "tensorrt_llm", engine.RoleSingle, nil},
+		"another that is loaded":                          {engine.ModelReady, "", engine.RoleUnknown, []engine.ModelFacts{{Name: "other", State: engine.ModelReady}}},
+		"none that is loaded":                             {engine.ModelUnavailable, "", engine.RoleSingle, nil},
+	} {
+		facts := append(append(c.more, rest...), engine.ModelFacts{Name: "tensorrt_llm", State: c.state})
+		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"tensorrt_llm"}, Executors: []string{"tensorrt_llm"}}, facts, nil)
+		called, _ := got.EntryModel()
+		require.Equal(t, c.called, called, says)
+		require.Equal(t, c.role, got.Role("tensorrt_llm"), says)
+	}
+}
+
+// TestAModelThatWasNotLoadedAgainIsInNobodysWay has a server that began again with
+// another model, of whose former one the config is still known.
+func TestAModelThatWasNotLoadedAgainIsInNobodysWay(t *testing.T) {
+	llm := func(name string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, State: engine.ModelReady, Configured: true, Backend: "tensorrtllm"}
+	}
+	before := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("a"), {Name: "b"}}}
+	now := engine.Facts{Listed: true, Models: []engine.ModelFacts{llm("b"), {Name: "a"}}}.Over(&before)
+	name, why := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: []string{"b"}}, now.Models, nil).EntryModel()
+	require.Equal(t, "b", name, why)
+}
+
+// TestAnEntryThatIsNotLoadedIsNoEntry has a server that loaded some of the models
+// of TensorRT-LLM's own repository, which lists them all.
+func TestAnEntryThatIsNotLoadedIsNoEntry(t *testing.T) {
+	all := []string{"ensemble", "preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls", "x_ensemble", "x_tensorrt_llm"}
+	for called, loaded := range map[string][]string{
+		"tensorrt_llm":     {"tensorrt_llm"},
+		"x_tensorrt_llm":   {"x_tensorrt_llm"},
+		"tensorrt_llm_bls": {"preprocessing", "postprocessing", "tensorrt_llm", "tensorrt_llm_bls"},
+		"ensemble":         {"ensemble", "preprocessing", "postprocessing", "tensorrt_llm"},
+	} {
+		var facts []engine.ModelFacts
+		for _, name := range all {
+			f := engine.ModelFacts{Name: name}
+			if slices.Contains(loaded, name) {
+				f.State = engine.ModelReady
+			}
+			facts = append(facts, f)
+		}
+		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{Names: loaded}, facts, nil)
+		name, why := got.EntryModel()
+		require.Equal(t, called, name, why)
+		for _, name := range loaded {
+			require.Equal(t, name == called, got.Role(name).Front(), "%s of %s", name, called)
+			require.Equal(t, called, got.ModelID(name))
+		}
+	}
+}
+
+// TestPartsThatHavePartsThemselves covers ensembles within ensembles, and steps
+// that call other models.
+func TestPartsThatHavePartsThemselves(t *testing.T) {
+	const entry, part, single = engine.RoleEntry, engine.RolePart, engine.RoleSingle
+	ensemble := func(name string, steps ...string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Configured: true, Platform: "ensemble", Steps: steps}
+	}
+	calls := func(name string, models ...string) engine.ModelFacts {
+		return engine.ModelFacts{Name: name, Configured: true, Backend: "python", Calls: models}
+	}
+	llm := engine.ModelFacts{Name: "llm", Configured: true, Backend: "tensorrtllm"}
+	for says, c := range map[string]struct {
+		facts []engine.ModelFacts
+		entry string
+		want  map[string]engine.Role
+	}{
+		"an ensemble that is a step of another, with steps of its own": {
+			[]engine.ModelFacts{ensemble("outer", "rerank", "inner"), ensemble("inner", "tok", "z"), ensemble("z", "llm"), {Name: "tok"}, {Name: "rerank"}, llm},
+			"outer",
+			map[string]engine.Role{"outer": entry, "rerank": part, "inner": part, "tok": part, "z": part, "llm": part},
+		},
+		"steps that call other models, of which one is not here": {
+			[]engine.ModelFacts{ensemble("chat", "pre", "work"), calls("pre", "elsewhere"), calls("work", "llm"), llm},
+			"chat",
+			map[string]engine.Role{"chat": entry, "pre": part, "work": part, "llm": part},
+		},
+		"a BLS model over the steps of an ensemble": {
+			[]engine.ModelFacts{ensemble("chat", "llm"), calls("bls", "llm"), llm},
+			"chat",
+			map[string]engine.Role{"chat": entry, "bls": entry, "llm": part},
+		},
+		"a BLS model that calls another, which comes before it by name": {
+			[]engine.ModelFacts{calls("outer", "inner"), calls("inner", "llm"), llm},
+			"outer",
+			map[string]engine.Role{"outer": entry, "inner": part, "llm": part},
+		},
+		"ensembles that are made of each other, which Triton does not load": {
+			[]engine.ModelFacts{ensemble("a", "b"), ensemble("b", "a", "b")},
+			"",
+			map[string]engine.Role{"a": single, "b": single},
+		},
+	} {
+		got := engine.NewTopology(of(t, engine.Triton), engine.Seen{}, c.facts, nil)
+		for name, role := range c.want {
+			require.Equal(t, role, got.Role(name), "%s: %s", says, name)
+			if c.entry != "" {
+				require.Equal(t, c.entry, got.ModelID(name), "%s: %s", says, name)
+			}
+		}
+		called, _ := got.EntryModel()
+		require.Equal(t, c.entry, called, says)
 	}
 }

@@ -96,7 +96,7 @@ func tritonLLM(f *Facts, p *Page) *ModelFacts {
 
 // executorSet is A or B, by the page of an executor.
 func executorSet(p *Page, f *Facts) (metricSet, string) {
-	unit := timeUnit(p.values[EngineLastIter])
+	unit := p.values[EngineLastIter]
 	minor, known := tritonMinor(f.version())
 	switch {
 	case tritonOldNames(p):

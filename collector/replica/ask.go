@@ -44,7 +44,7 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 		return
 	}
 	server := r.api()
-	if server == nil || r.seat.ReadyURL == "" || r.jobs.health.running || !r.isReady() || !r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval) {
+	if server == nil || server.ReadyURL() == "" || r.jobs.health.running || !r.isReady() || !r.steady.HealthHolds(before, r.signs(), r.pool.IdentityInterval) {
 		r.askHealth(ctx)
 		return
 	}
@@ -53,7 +53,7 @@ func (r *Replica) checkHealth(ctx context.Context, b *lane.Batch) {
 		ask(p, "health", func(ctx context.Context) api.Health { return server.Again(ctx, before) },
 			func(h api.Health, failed error) { r.heard(server, h, failed) })
 	}
-	l := r.readyLane.to(r.seat.ReadyURL, func() *lane.Lane { return r.pool.Scraper.QuestionLane(r.seat.ReadyURL, r.seat.Kept) })
+	l := r.readyLane.to(server.ReadyURL(), func() *lane.Lane { return r.pool.Scraper.QuestionLane(server.ReadyURL(), server.Kept()) })
 	if b == nil || l == nil || !b.Add(l, func(answer lane.Answer, ok bool) {
 		if ok {
 			p.answer(func() { r.heard(server, before.Still(answer.Took), nil) })
@@ -82,7 +82,7 @@ func (r *Replica) askIdentity(ctx context.Context) {
 		}
 		if said.From.Base != r.api().Base {
 			// It was found elsewhere.
-			r.seat.Move(said.From)
+			r.seat.At = said.From
 			r.answers = api.Answers{Iterations: r.answers.Iterations}
 			r.answers.Remember(r.past.api, said.From)
 			r.jobs.health.want(ctx, time.Now(), r.askHealth)

@@ -69,7 +69,10 @@ func (r *Replica) basis(failed error) assess.Basis {
 	id, expect := r.page.identity, &r.pool.Expect
 	b := assess.Basis{
 		Engine: r.server.Engine, Topology: id.Topology, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Facts: r.answers.Facts, PageMissing: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats, Expect: expect,
+		Known: engine.Known{
+			Facts: r.answers.Facts, MissingPage: pageMissing(failed), Canary: r.pool.Canary.Enabled, Confirms: r.pool.Canary.Confirm, Iterations: r.pool.IterationStats,
+		},
+		Expect: expect,
 		Declared: engine.Pins{
 			EngineVersion: r.target.EngineVersion != "" || expect.EngineVersion != "",
 			TRTLLMVersion: r.target.TRTLLMVersion != "" || expect.TRTLLMVersion != "",

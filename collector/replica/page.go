@@ -27,21 +27,19 @@ type page struct {
 // numbers are the windows that derived series are computed from.
 type numbers struct {
 	deriver *derive.Deriver
+	// stats are what interrupted them, of other kinds of servers too.
+	stats derive.Stats
 	// restarts are those that were seen so far.
 	restarts uint64
 }
 
 // reset makes cache and windows for the replica's kind of server.
 func (r *Replica) reset() {
-	var before derive.Stats
-	if r.numbers.deriver != nil {
-		before = r.numbers.deriver.Stats()
-	}
 	r.numbers.deriver = derive.NewDeriver(derive.Options{
 		Window: r.pool.Window, Interval: r.target.Interval, Engine: r.server.Engine,
 		StallAfter: r.pool.StallAfter, FailingMin: r.pool.FailingMin, Objectives: r.pool.Objectives,
 		Aliases: r.pool.Page.Aliases, AliasesOnly: !r.pool.Page.Normalised, NoWindowGauges: !r.pool.Page.WindowGauges, RawHidden: !r.pool.Page.Raw,
-		Budget: r.pool.Output, Before: before,
+		Budget: r.pool.Output, Stats: &r.numbers.stats,
 	})
 	r.page = page{cache: exposition.NewCache(exposition.Options{
 		Limits:     r.pool.limits(),

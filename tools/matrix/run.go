@@ -163,7 +163,7 @@ func (r *run) seen(p *Page, out *exposition.Block) Seen {
 	}
 	s.Conditions = r.deriver.Conditions()
 	c := &s.Conditions
-	known := assess.Know(&assess.Basis{Engine: r.engine, Page: r.read, Facts: r.facts, Health: r.health, Topology: r.topology, Canary: r.canary, Expect: &assess.Expectations{}})
+	known := assess.Know(&assess.Basis{Engine: r.engine, Topology: r.topology, Known: engine.Known{Page: r.read, Facts: r.facts, Health: r.health, Canary: r.canary}, Expect: &assess.Expectations{}})
 	for _, c := range known.List(assess.Capabilities) {
 		s.Capabilities[c.Name] = Answer{c.OK, c.Reason, c.Cure}
 	}
