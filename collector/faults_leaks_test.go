@@ -41,8 +41,7 @@ func settle(before *footprint) (now footprint) {
 func TestFaultsLeaveNothingBehind(t *testing.T) { //nolint:paralleltest // It measures the process.
 	faults := []simulate.Fault{
 		simulate.FaultHang, simulate.FaultHangBody, simulate.FaultTrickle, simulate.FaultReset, simulate.FaultResetBody,
-		simulate.FaultTruncated, simulate.FaultCut, simulate.FaultHTML, simulate.Fault503, simulate.FaultEmpty, simulate.FaultGzipBomb,
-		simulate.FaultBadGzip, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary, simulate.FaultDuplicate,
+		simulate.FaultTruncated, simulate.FaultGzipBomb, simulate.FaultRedirect, simulate.FaultLongLine, simulate.FaultBinary,
 	}
 	var pools []config.Pool
 	var stages []*stage

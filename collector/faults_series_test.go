@@ -35,7 +35,6 @@ func TestFaultsOfSeries(t *testing.T) {
 			name: "S01 a series twice", play: body(more(`nv_s01{a="1"} 1`, `nv_s01{a="1"} 2`)), dropped: exposition.DropDuplicate,
 			shows: []string{`nv_s01{a="1",engine="triton",engine_version="unknown",pool_id="S01",replica_id="bad",trtllm_version="unknown"} 1`}, hides: []string{`nv_s01{a="1",engine="triton",engine_version="unknown",pool_id="S01",replica_id="bad",trtllm_version="unknown"} 2`},
 		},
-		{name: "S01-duplicate", play: faulty(simulate.FaultDuplicate), dropped: exposition.DropDuplicate},
 		{name: "S02 a series twice, labels in other order", play: body(more(`nv_s02{a="1",b="2"} 1`, `nv_s02{b="2",a="1"} 2`)), dropped: exposition.DropDuplicate},
 		{name: "S03 a family in two places", play: body(more(`# TYPE nv_s03 gauge`, `nv_s03{a="1"} 1`, `nv_other 1`, `nv_s03{a="2"} 2`)), shows: []string{
 			"# TYPE nv_s03 gauge\n" + `nv_s03{a="1",engine="triton",engine_version="unknown",pool_id="S03",replica_id="bad",trtllm_version="unknown"} 1` + "\n" +

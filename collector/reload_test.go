@@ -21,6 +21,7 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
 
 // steady is a page that never loses a line of the pool's own series.
@@ -419,54 +420,6 @@ func TestReplicasWaitForTheSourcesOfANewSearch(t *testing.T) {
 	l.scrapes(check, "p", "b", n)
 }
 
-// A source that answers again and again does not answer for one that has not.
-func TestReplicasWaitForEverySourceNotForAsManyAnswers(t *testing.T) {
-	t.Parallel()
-	a, b := newStage(t), newStage(t)
-	before, busy, never := newStage(t), newStage(t), newStage(t)
-	before.enter(nil, listing("b="+b.host()))
-	never.enter(nil, status(http.StatusServiceUnavailable))
-	busy.enter(nil, listing("a="+a.host()))
-	l := startLine(t, listedBy(listedBy(staged("p"), busy), before))
-	l.whole(2, "p")
-	l.apply(listedBy(listedBy(staged("p"), busy), never))
-	for i := range 4 {
-		name := fmt.Sprintf("a%d", i)
-		busy.enter(nil, listing(name+"="+a.host()))
-		l.until("The busy source changes", func(page string) {
-			require.InDelta(t, 1, value(page, own("target_up", "p", "b")), 0)
-		}, func(page string) string {
-			if want := own("target_up", "p", name) + " 1"; !strings.Contains(page, want) {
-				return want
-			}
-			return ""
-		})
-	}
-}
-
-// Sources that answer at one time have all answered.
-func TestReplicasDoNotWaitForSourcesThatAnsweredTogether(t *testing.T) {
-	t.Parallel()
-	a, b, c := newStage(t), newStage(t), newStage(t)
-	one, two := newStage(t), newStage(t)
-	one.enter(nil, listing("a="+a.host(), "c="+c.host()))
-	two.enter(nil, listing("b="+b.host()))
-	l := startLine(t, listedBy(listedBy(staged("p"), one), two))
-	l.whole(3, "p")
-	one.enter(nil, listing("a="+a.host()))
-	changed := listedBy(listedBy(staged("p"), one), two)
-	changed.Discovery.HTTPSDConfigs[0].RefreshInterval = model.Duration(60 * time.Millisecond)
-	l.apply(changed)
-	start := time.Now()
-	l.until("What no source names leaves", nil, func(page string) string {
-		if strings.Contains(page, `replica_id="c"`) {
-			return "absence of c"
-		}
-		return ""
-	})
-	require.Less(t, time.Since(start), 20*time.Second, "long before the grace is over")
-}
-
 // A source that never answers keeps what it once named for a while only.
 func TestReplicasDoNotWaitForEver(t *testing.T) {
 	t.Parallel()
@@ -492,7 +445,7 @@ func TestReplicasDoNotWaitForEver(t *testing.T) {
 func TestP04RunEndsWithFiftyHangingTargets(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.play(silent(false))
+	s.play(faulty(simulate.FaultHang))
 	address := s.host()
 	targets := make([]string, 50)
 	for i := range targets {

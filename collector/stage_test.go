@@ -168,17 +168,6 @@ func wire(text string) http.HandlerFunc {
 	}
 }
 
-// silent sends what it has and then nothing until the client gives up.
-func silent(headers bool) http.HandlerFunc {
-	return func(w http.ResponseWriter, req *http.Request) {
-		if headers {
-			w.WriteHeader(http.StatusOK)
-			_ = http.NewResponseController(w).Flush()
-		}
-		<-req.Context().Done()
-	}
-}
-
 // slow answers with the good page after a while.
 func slow(d time.Duration) http.HandlerFunc {
 	return func(w http.ResponseWriter, req *http.Request) {
@@ -192,9 +181,7 @@ func slow(d time.Duration) http.HandlerFunc {
 
 // faulty answers with one of the simulator's faults.
 func faulty(fault simulate.Fault) http.HandlerFunc {
-	f := &simulate.Faulty{Page: func() []byte { return []byte(tritonPage) }, TrickleEvery: 20 * time.Millisecond}
-	f.Set(fault)
-	return f.ServeHTTP
+	return func(w http.ResponseWriter, req *http.Request) { simulate.Faulty(fault, tritonPage, w, req) }
 }
 
 // listing answers as an HTTP service that lists targets, "name=host:port|host:port".

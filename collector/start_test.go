@@ -71,25 +71,3 @@ func TestManyReplicasBeginAFewAtATime(t *testing.T) {
 		require.GreaterOrEqual(t, int(most.Load()), min(atOnce, 20))
 	})
 }
-
-// A turn ends with the first page, also when that says which kind of server it is of.
-func TestATurnEndsWithTheFirstPage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const all = 1000
-		p := &puppet{takes: func(string, int) time.Duration { return 5 * time.Millisecond }}
-		var targets []string
-		for i := range all {
-			targets = append(targets, fmt.Sprintf("r%d=10.0.%d.%d:1|10.0.%d.%d:2", i, i/100, i%100, i/100, i%100))
-		}
-		l := led(t, p, everySeconds("p", 60, targets...))
-		// They are due within a second.
-		time.Sleep(1500 * time.Millisecond)
-		synctest.Wait()
-		scraped := 0
-		for _, slot := range l.store.Slots() {
-			scraped += int(min(1, slot.Status().Scrapes))
-		}
-		require.Equal(t, all, scraped)
-	})
-}

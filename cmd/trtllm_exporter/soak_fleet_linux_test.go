@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,7 +32,7 @@ const (
 // soakFleet are the servers of a soak, by pool.
 type soakFleet struct {
 	pools  map[string][]string
-	faults []*simulate.Faulty
+	faults []*atomic.Value
 }
 
 // pageAt answers with the page of the handler, and 404 on every other path.
@@ -65,9 +64,12 @@ func newSoakFleet(t *testing.T) *soakFleet {
 		{"huge", soakHuge, served(t, soakPage("nv_huge_%d{model=\"m%d\",padding=\"%0260d\"} @%d\n", 45_000))},
 		{"churn", soakChurning, served(t, soakPage("nv_churn_%d{model=\"m%d\",request=\"@%d\"} %d\n", 2000))},
 		{"faulty", soakFaulty, func() string {
-			fault := &simulate.Faulty{Page: func() []byte { return []byte("nv_inference_count{model=\"m\"} 1\n") }, TrickleEvery: 20 * time.Millisecond}
-			f.faults = append(f.faults, fault)
-			return pageAt(t, fault.ServeHTTP)
+			var now atomic.Value
+			f.faults = append(f.faults, &now)
+			return pageAt(t, func(w http.ResponseWriter, r *http.Request) {
+				fault, _ := now.Load().(simulate.Fault)
+				simulate.Faulty(fault, "nv_inference_count{model=\"m\"} 1\n", w, r)
+			})
 		}},
 		{"hanging", soakHanging, served(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })},
 		{"dead", soakDead, func() string { return freeAddress(t, "127.0.0.1") }},
@@ -146,13 +148,13 @@ func soakFaults() []simulate.Fault {
 func (f *soakFleet) play(moment int) {
 	faults := soakFaults()
 	for i, one := range f.faults {
-		one.Set(faults[(moment+i)%len(faults)])
+		one.Store(faults[(moment+i)%len(faults)])
 	}
 }
 
 // heal ends all faults.
 func (f *soakFleet) heal() {
 	for _, one := range f.faults {
-		one.Set("")
+		one.Store(simulate.Fault(""))
 	}
 }

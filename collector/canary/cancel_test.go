@@ -86,7 +86,6 @@ func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
 		reason          string
 	}{
 		{"nothing", 4000, nothing, canary.Freed, canary.Held, "after"},
-		{"the server heeds nobody", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Sight) { r.Heedless(true) }, canary.Held, canary.Held, "in flight"},
 		{"the answer is too short to be left", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
 		{"others were there before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
 		{"others come meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},

@@ -26,7 +26,7 @@ func (r *Replica) asgiPage(srv server, w http.ResponseWriter, req *http.Request)
 	var body []byte
 	r.locked(srv, func() {
 		// A restricted registry knows nothing in multiprocess mode.
-		if !r.w.emptyPage && !req.URL.Query().Has("name[]") {
+		if !req.URL.Query().Has("name[]") {
 			body = srv.page()
 		}
 	})

@@ -41,15 +41,8 @@ func (r *Replica) FailRequests(on bool) {
 	})
 }
 
-// SetEmptyPage makes the metrics page 200 without a body.
-func (r *Replica) SetEmptyPage(on bool) { r.do(func(r *Replica) { r.w.emptyPage = on }) }
-
 // Stick makes the next n requests get all their tokens and never their end.
 func (r *Replica) Stick(n int) { r.do(func(r *Replica) { r.w.stick += n }) }
-
-// Heedless has the server go on with requests whose client leaves, whatever its
-// kind does.
-func (r *Replica) Heedless(on bool) { r.do(func(r *Replica) { r.w.heedless = on }) }
 
 // Unsteady makes the same prompt get another answer each time, as a server does
 // whose choice of kernels depends on the batch.
@@ -75,22 +68,6 @@ func (r *Replica) Stop() {
 	r.do(func(r *Replica) {
 		r.stop(PhaseDown)
 		r.upAt = never
-	})
-}
-
-// Drain is a SIGTERM: the API port closes at once, work in flight finishes, the
-// page shrinks model by model, then the metrics port closes too. A server with
-// one port closes it at once.
-func (r *Replica) Drain() {
-	r.do(func(r *Replica) {
-		if r.w.phase != PhaseServing {
-			return
-		}
-		r.w.phase = PhaseDraining
-		r.w.server.drain()
-		if r.w.server.gone() {
-			r.stop(PhaseDown)
-		}
 	})
 }
 

@@ -18,7 +18,7 @@
 //	page, truth := r.Observe() // The page shows work in flight; truth.Iterations no longer grows.
 //
 // Replica.Listen opens real ports, which refuse connections while the server
-// loads, restarts or drains. [StartFleet] runs many replicas, for instance those
+// loads or restarts. [StartFleet] runs many replicas, for instance those
 // of [DemoFleet]. [Faulty] is a page that goes wrong in a named way, and
 // [BenchPage] gives pages of a fixed shape for benchmarks.
 //

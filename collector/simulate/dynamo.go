@@ -128,7 +128,7 @@ func (d *dynamo) frontend() []byte {
 
 func (d *dynamo) handlers(r *Replica) []http.Handler {
 	front := r.routes(d, map[string]answer{
-		"GET /metrics": d.w.shown(plainText, d.frontend),
+		"GET /metrics": shown(plainText, d.frontend),
 		// Healthy always, whatever the worker does.
 		"GET /health": ok(func() any {
 			return object{"status": "healthy", "endpoints": []string{"dyn://dynamo.backend.generate"}, "instances": []object{
@@ -145,7 +145,7 @@ func (d *dynamo) handlers(r *Replica) []http.Handler {
 			`{"status":"notready","uptime":{"secs":%d,"nanos":%d},"endpoints":{"generate":"ready"}}`, up/time.Second, up%time.Second)}
 	}
 	worker := r.routes(d, map[string]answer{
-		"GET /metrics": d.w.shown(plainText, d.page), "GET /health": notReady, "GET /live": notReady,
+		"GET /metrics": shown(plainText, d.page), "GET /health": notReady, "GET /live": notReady,
 	})
 	return []http.Handler{front, worker}
 }

@@ -49,7 +49,6 @@ type iteration struct {
 	active, queued int
 	batch
 	newActive, completed int
-	queueTime            time.Duration // Sum over newActive.
 	kvUsed, kvFree       int
 	kv                   kvStats
 }

@@ -30,14 +30,9 @@ func ok(body func() any) answer {
 	return func(*http.Request) (int, any) { return http.StatusOK, body() }
 }
 
-// shown is a page of the process, or nothing while the page is to be empty.
-func (w *world) shown(contentType string, page func() []byte) answer {
-	return ok(func() any {
-		if w.emptyPage {
-			return text{kind: contentType}
-		}
-		return text{contentType, page()}
-	})
+// shown is a page of the process.
+func shown(contentType string, page func() []byte) answer {
+	return ok(func() any { return text{contentType, page()} })
 }
 
 // routes answers for a process; once it has ended, connections are aborted.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -37,9 +36,6 @@ func TestTritonsMetricsPortAnswersEveryPathAndGetAlone(t *testing.T) {
 	for _, method := range []string{http.MethodHead, http.MethodPost} {
 		require.Equal(t, http.StatusMethodNotAllowed, ask(t, method, base+"/metrics", "").status)
 	}
-	r.SetEmptyPage(true)
-	require.Empty(t, get(t, base+"/metrics").body)
-	require.Equal(t, http.StatusOK, get(t, base+"/metrics").status)
 }
 
 func TestTritonsAPIPort(t *testing.T) {
@@ -144,48 +140,6 @@ func TestServesOtherRoutes(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(t, old.APIURL()+"/health").status, "the old server is always healthy")
 }
 
-func TestAServerWithoutACollectorHandsOutItsRecordsToo(t *testing.T) {
-	t.Parallel()
-	r := listening(t, simulate.Spec{Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 5}})
-	r.Advance(time.Minute)
-	var records []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(get(t, r.APIURL()+"/metrics").body), &records))
-	require.Greater(t, len(records), 100)
-	require.JSONEq(t, `[]`, get(t, r.APIURL()+"/metrics").body)
-}
-
-func TestStreamsAreAnsweredTokenByToken(t *testing.T) {
-	for _, c := range []struct {
-		name         string
-		spec         simulate.Spec
-		path, body   string
-		frames, last string
-	}{
-		{"Triton", simulate.Spec{Streaming: true}, "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, `"text_output":"`, "}"},
-		{"trtllm-serve chat", simulate.Spec{Kind: simulate.KindServe}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true,"stream_options":{"include_usage":true}}`, `"content":"`, "data: [DONE]"},
-		{"Triton's OpenAI frontend", simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
-		{"vLLM", simulate.Spec{Kind: simulate.KindVLLM}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
-		{"SGLang", simulate.Spec{Kind: simulate.KindSGLang}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
-		{"Dynamo", simulate.Spec{Kind: simulate.KindDynamo}, "/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":6,"stream":true}`, `"content":"`, "data: [DONE]"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.spec.Speed = 20
-			fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{c.spec}}}})
-			require.NoError(t, err)
-			defer fleet.Close()
-			url := fleet.Pools()[0].Replicas[0].APIURL() + c.path
-			first := ask(t, http.MethodPost, url, c.body)
-			require.NoError(t, first.err)
-			require.Equal(t, http.StatusOK, first.status)
-			require.Contains(t, first.header.Get("Content-Type"), "text/event-stream")
-			require.Equal(t, 6, strings.Count(first.body, c.frames))
-			ends := strings.HasSuffix(strings.TrimSpace(first.body), c.last)
-			require.True(t, ends, first.body)
-			require.Equal(t, uint64(1), fleet.Pools()[0].Replicas[0].Truth().Finished)
-		})
-	}
-}
-
 func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
 	t.Parallel()
 	nim := listening(t, simulate.Spec{Kind: simulate.KindNIM, Workload: simulate.Workload{Rate: 3}})
@@ -205,59 +159,6 @@ func TestNIMAndDynamoAnswerAsTheyWereSeen(t *testing.T) {
 	require.Equal(t, float64(dynamo.Truth().GeneratedTokensSoFar), front[`dynamo_frontend_output_tokens_total{model="tiny-llama"}`])
 	worker, _ := parsePage(t, []byte(get(t, dynamo.MetricsURL()).body))
 	require.Contains(t, worker, `trtllm_e2e_request_latency_seconds_count{engine_type="trtllm",model_name="tiny-llama"}`)
-}
-
-func TestTritonsOpenAIFrontendHasOnePort(t *testing.T) {
-	t.Parallel()
-	r := listening(t, simulate.Spec{Kind: simulate.KindTritonOpenAI, Workload: simulate.Workload{Rate: 3}})
-	r.Advance(time.Minute)
-	require.Equal(t, r.APIAddr(), r.MetricsAddr())
-	require.Contains(t, get(t, r.MetricsURL()).body, "nv_trt_llm_request_metrics")
-	require.Equal(t, http.StatusOK, get(t, r.APIURL()+"/health/ready").status)
-	require.Contains(t, get(t, r.APIURL()+"/v1/models").body, `"id":"tensorrt_llm_bls"`)
-	require.Equal(t, http.StatusNotFound, get(t, r.APIURL()+"/v2").status)
-}
-
-func TestTheSamePromptGetsTheSameAnswerOfTheSameVersions(t *testing.T) {
-	for _, c := range []struct {
-		name, path, body string
-		spec             simulate.Spec
-	}{
-		{"Triton", "/v2/models/ensemble/generate_stream", `{"text_input":"hello","max_tokens":6}`, simulate.Spec{Streaming: true}},
-		{"Triton's llmapi", "/v2/models/tensorrt_llm/generate_stream", `{"text_input":"hello","sampling_param_max_tokens":6}`, simulate.Spec{Kind: simulate.KindTritonLLMAPI}},
-		{"Triton's vLLM", "/v2/models/vllm_model/generate_stream", `{"text_input":"hello","sampling_parameters":"{\"max_tokens\":6}"}`, simulate.Spec{Kind: simulate.KindTritonVLLM}},
-		{"trtllm-serve", "/v1/chat/completions", `{"messages":[{"content":"hello"}],"max_tokens":6,"stream":true}`, simulate.Spec{Kind: simulate.KindServe}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.spec.Speed, c.spec.Workload.Rate = 20, 0.00001
-			fleet, err := simulate.StartFleet(t.Context(), simulate.FleetSpec{Pools: []simulate.PoolSpec{{Name: "p", Replicas: []simulate.Spec{c.spec}}}})
-			require.NoError(t, err)
-			defer fleet.Close()
-			r := fleet.Pools()[0].Replicas[0]
-			words := func() string {
-				t.Helper()
-				answer := ask(t, http.MethodPost, r.APIURL()+c.path, c.body)
-				require.NoError(t, answer.err)
-				found := regexp.MustCompile(`"(?:text_output|content)":"([^"]*)"`).FindAllStringSubmatch(answer.body, -1)
-				require.Len(t, found, 6, answer.body)
-				var text strings.Builder
-				for _, f := range found {
-					text.WriteString(f[1])
-				}
-				return text.String()
-			}
-			first := words()
-			require.Equal(t, first, words())
-			r.Unsteady(true)
-			before := words()
-			require.NotEqual(t, before, words())
-			r.Unsteady(false)
-			require.Equal(t, first, words())
-			r.Rollout(0, "", "9.9.9")
-			require.Eventually(t, func() bool { return ask(t, http.MethodGet, r.APIURL()+"/", "").err == nil }, 10*time.Second, 10*time.Millisecond)
-			require.NotEqual(t, first, words())
-		})
-	}
 }
 
 func TestTritonSaysWhatItsModelsTake(t *testing.T) {

@@ -69,9 +69,6 @@ type server interface {
 	tick()
 	// The method control begins to load or unload a model.
 	control(model string, load bool)
-	// The method drain begins the shutdown, gone says that it is over.
-	drain()
-	gone() bool
 	// The method page renders the metrics page of this moment.
 	page() []byte
 	// The method handlers answers the ports: the API's, then that of the page where
@@ -80,8 +77,7 @@ type server interface {
 }
 
 // plain is the part of servers that take every request, book none that never ends,
-// have no work of their own between requests and no models to load, and end at
-// once.
+// have no work of their own between requests and no models to load.
 type plain struct{ w *world }
 
 func (p plain) admit(*request) bool { return !p.w.failing }
@@ -89,5 +85,3 @@ func (plain) stuck(*request)        {}
 func (plain) next() time.Duration   { return never }
 func (plain) tick()                 {}
 func (plain) control(string, bool)  {}
-func (plain) drain()                {}
-func (plain) gone() bool            { return true }

@@ -14,8 +14,8 @@ type kvCache struct {
 // kvStats are what the executor's statistics say of blocks: since the start, and
 // of the running iteration.
 type kvStats struct {
-	reused, missed, allocated, allocatedNew uint64
-	iterReused, iterMissed, iterGenAlloc    int
+	reused, missed                       uint64
+	iterReused, iterMissed, iterGenAlloc int
 }
 
 // prefix is one shared prompt beginning.
@@ -83,7 +83,6 @@ func (k *kvCache) begin(r *request) bool {
 	r.cached = min(r.context, r.prompt)
 	k.reused += uint64(g.blocks)
 	k.iterReused += g.blocks
-	k.allocated += uint64(g.blocks)
 	k.miss(r.blocks)
 	return true
 }
@@ -91,8 +90,6 @@ func (k *kvCache) begin(r *request) bool {
 func (k *kvCache) miss(n int) {
 	k.missed += uint64(n)
 	k.iterMissed += n
-	k.allocated += uint64(n)
-	k.allocatedNew += uint64(n)
 }
 
 func (k *kvCache) groupOf(r *request) *prefix {
@@ -119,8 +116,6 @@ func (k *kvCache) grow(r *request) bool {
 		return false
 	}
 	r.blocks++
-	k.allocated++
-	k.allocatedNew++
 	k.iterGenAlloc++
 	return true
 }

@@ -104,7 +104,7 @@ func (n *network) follow(r *Replica) error {
 	r.mu.Unlock()
 	var errs []error
 	for i, p := range n.ports {
-		open := phase == PhaseServing || phase == PhaseDraining && i == 1
+		open := phase == PhaseServing
 		if p.srv != nil && (!open || p.epoch != epoch) {
 			p.shut()
 		}

@@ -73,7 +73,7 @@ func (s *nim) handlers(r *Replica) []http.Handler {
 		return ok(func() any { return object{"object": "health." + of, "message": "Service is " + of + "."} })
 	}
 	mux := r.routes(s, map[string]answer{
-		"GET /v1/metrics": s.w.shown(prometheusText, s.page),
+		"GET /v1/metrics": shown(prometheusText, s.page),
 		"GET /v1/version": ok(func() any {
 			version := s.w.spec.EngineVersion
 			return struct {

@@ -32,9 +32,6 @@ func (r *Replica) step() {
 		w.engine.finish(w.now, w)
 	case w.server != nil && w.server.next() <= w.now:
 		w.server.tick()
-		if w.phase == PhaseDraining && w.server.gone() {
-			r.stop(PhaseDown)
-		}
 	case r.clients.next <= w.now:
 		r.arrive(r.clients.arrive())
 	}
@@ -44,14 +41,12 @@ func (r *Replica) step() {
 func (r *Replica) arrive(req *request) bool {
 	w := r.w
 	if w.phase != PhaseServing {
-		r.refused++
 		return false
 	}
 	w.truth.Arrived++
 	w.engine.clamp(req)
 	if !w.server.admit(req) {
 		w.truth.Failed++
-		w.truth.Rejected++
 		return false
 	}
 	if w.stick > 0 {

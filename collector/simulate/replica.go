@@ -12,10 +12,9 @@ type Phase string
 
 // The phases. Both ports refuse while loading and while down.
 const (
-	PhaseLoading  Phase = "loading"
-	PhaseServing  Phase = "serving"
-	PhaseDraining Phase = "draining" // The API port refuses, the metrics port answers.
-	PhaseDown     Phase = "down"
+	PhaseLoading Phase = "loading"
+	PhaseServing Phase = "serving"
+	PhaseDown    Phase = "down"
 )
 
 // Replica is one simulated server: its clients, its executor, its page and, once
@@ -30,7 +29,6 @@ type Replica struct {
 	timeline Scenario
 	began    time.Time // Real time at simulated time 0, when Speed is set.
 	upAt     time.Duration
-	refused  uint64
 
 	net network
 }
@@ -51,12 +49,10 @@ type world struct {
 
 // switches are the faults of a process.
 type switches struct {
-	failing   bool // Stubs dead: every request fails.
-	emptyPage bool // The page is 200 without a body.
-	stick     int  // So many next requests never end.
-	stalled   bool
-	unsteady  bool // Answers differ from request to request.
-	heedless  bool // Requests whose client left go on.
+	failing  bool // Stubs dead: every request fails.
+	stick    int  // So many next requests never end.
+	stalled  bool
+	unsteady bool // Answers differ from request to request.
 }
 
 // NewReplica makes a replica at simulated time 0. Without LoadDuration it serves
@@ -143,7 +139,7 @@ func (r *Replica) Observe() ([]byte, Truth) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.catchUp()
-	if r.w.server == nil || r.w.emptyPage {
+	if r.w.server == nil {
 		return nil, r.readTruth()
 	}
 	return r.w.server.page(), r.readTruth()
@@ -151,6 +147,6 @@ func (r *Replica) Observe() ([]byte, Truth) {
 
 func (r *Replica) readTruth() Truth {
 	t := r.w.truth.read(r.w.engine)
-	t.At, t.Phase, t.Refused = r.w.now, r.w.phase, r.refused
+	t.At, t.Phase = r.w.now, r.w.phase
 	return t
 }

@@ -13,7 +13,6 @@ func (e *engine) begin(now time.Duration) {
 		r := e.queue[0]
 		e.queue = e.queue[1:]
 		it.newActive++
-		it.queueTime += now - r.arrived
 		e.active = append(e.active, r)
 	}
 	it.active, it.queued = len(e.active), len(e.queue)

@@ -1,9 +1,6 @@
 package simulate
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
 func (s *serve) handlers(r *Replica) []http.Handler {
 	return r.fastAPI(r.routes(s, map[string]answer{
@@ -37,37 +34,13 @@ func (s *serve) statistics() any {
 	return records
 }
 
-// gpuMemUsage is what every iteration reports.
-const gpuMemUsage = 123456789012
-
-// record is one iteration as the PyTorch backend's JSON has it.
+// record is of an iteration in the PyTorch backend's JSON what is read of it.
 func (s *serve) record(it *iteration) object {
-	milliseconds := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
-	cfg := s.w.spec.Engine
 	return object{
-		"timestamp":      s.w.start.Add(it.at).Format("01-02-2006 15:04:05.000000"),
-		"iter":           it.n,
-		"iterLatencyMS":  milliseconds(it.latency),
-		"gpuMemUsage":    gpuMemUsage,
-		"cpuMemUsage":    0,
-		"pinnedMemUsage": 0, "crossKvCacheStats": nil, "specDecodingStats": nil, "staticBatchingStats": nil,
-		"newActiveRequestsQueueLatencyMS": milliseconds(it.queueTime),
-		"numNewActiveRequests":            it.newActive,
-		"numActiveRequests":               it.active,
-		"numQueuedRequests":               it.queued,
-		"numCompletedRequests":            it.completed,
-		"maxNumActiveRequests":            cfg.MaxActive,
-		"maxBatchSizeStatic":              0, "maxBatchSizeTunerRecommended": 0, "maxBatchSizeRuntime": 0,
-		"maxNumTokensStatic": 0, "maxNumTokensTunerRecommended": 0, "maxNumTokensRuntime": 0,
-		"kvCacheStats": object{
-			"maxNumBlocks": it.kvUsed + it.kvFree, "freeNumBlocks": it.kvFree, "usedNumBlocks": it.kvUsed,
-			"tokensPerBlock": cfg.TokensPerBlock, "allocTotalBlocks": it.kv.allocated, "allocNewBlocks": it.kv.allocatedNew,
-			"reusedBlocks": it.kv.reused, "missedBlocks": it.kv.missed,
-			"cacheHitRate": float64(it.kv.reused) / float64(max(1, it.kv.reused+it.kv.missed)),
-		},
+		"iter": it.n, "specDecodingStats": nil,
+		"numNewActiveRequests": it.newActive, "numActiveRequests": it.active, "numQueuedRequests": it.queued, "numCompletedRequests": it.completed,
 		"inflightBatchingStats": object{
-			"numScheduledRequests": it.scheduled, "numContextRequests": it.context, "numGenRequests": it.decoding,
-			"numPausedRequests": it.paused, "numCtxTokens": it.contextTokens, "microBatchId": 0, "avgNumDecodedTokensPerIter": 0.0,
+			"numGenRequests": it.decoding, "numCtxTokens": it.contextTokens, "avgNumDecodedTokensPerIter": 0.0,
 		},
 	}
 }

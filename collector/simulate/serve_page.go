@@ -95,7 +95,7 @@ func (s *serve) writeIteration(p *page) {
 	count("num_requests_waiting", "Number of queued requests", it.queued)
 	count("max_num_active_requests", "Maximum number of active requests", cfg.MaxActive)
 	s.gauge(p, "iteration_latency_seconds", "Iteration latency in seconds", float64(it.latency.Microseconds())/1e6)
-	count("gpu_memory_usage_bytes", "GPU memory usage in bytes", gpuMemUsage)
+	count("gpu_memory_usage_bytes", "GPU memory usage in bytes", 123456789012)
 	// The PyTorch path reports these five as 0.
 	count("cpu_memory_usage_bytes", "CPU memory usage in bytes", 0)
 	count("pinned_memory_usage_bytes", "Pinned memory usage in bytes", 0)

@@ -1,9 +1,6 @@
 package simulate
 
-import (
-	"net/http"
-	"time"
-)
+import "net/http"
 
 // KindSGLang is SGLang's own server, with one rank.
 const KindSGLang Kind = "sglang"
@@ -106,37 +103,7 @@ func (s *sglang) handlers(r *Replica) []http.Handler {
 	})
 	mux := r.routes(s, map[string]answer{
 		"GET /model_info": info, "GET /get_model_info": info, "GET /server_info": version, "GET /get_server_info": version,
-		"GET /ping":      ok(func() any { return nil }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "sglang", s.w.spec.Model) }),
 	})
-	for _, path := range []string{"GET /health", "GET /health_generate"} {
-		mux.HandleFunc(path, func(w http.ResponseWriter, req *http.Request) { s.generateHealth(r, w, req) })
-	}
 	return r.fastAPI(mux, s, s.w.spec.NoPerfMetrics)
-}
-
-// generateHealth sends a request of one token through the engine, and answers
-// when it is done, or 503 after a while. The real server leaves it out of what it
-// books requests with.
-func (s *sglang) generateHealth(r *Replica, w http.ResponseWriter, req *http.Request) {
-	const patience = 20 * time.Second
-	x, ok := r.enter(s, "health", 1)
-	status := http.StatusServiceUnavailable
-	late := time.NewTimer(patience)
-	defer late.Stop()
-	for ok {
-		select {
-		case <-req.Context().Done():
-			x.leave()
-			return
-		case <-late.C:
-			ok = false
-		case e := <-x.events:
-			if e.done && !e.failed {
-				status = http.StatusOK
-			}
-			ok = !e.done
-		}
-	}
-	write(w, status, nil)
 }

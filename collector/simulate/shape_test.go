@@ -118,19 +118,6 @@ func TestPagesHaveTheShapeOfTheCapturedOnes(t *testing.T) {
 	}
 }
 
-func TestOldServeSaysNothingBeforeTheFirstRequest(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []simulate.Kind{simulate.KindServeOld, simulate.KindServeGen2} {
-		r, err := simulate.NewReplica(simulate.Spec{Kind: kind})
-		require.NoError(t, err)
-		r.Advance(time.Minute)
-		require.Empty(t, r.Page())
-		r.SetRate(5)
-		r.Advance(time.Minute)
-		require.NotEmpty(t, r.Page())
-	}
-}
-
 func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 	const trt = "nv_trt_llm_"
 	for _, c := range []struct {
@@ -171,29 +158,6 @@ func TestTritonReleasesDifferAsTheirSourcesDo(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestTimestampChangesItsUnitWith2408(t *testing.T) {
-	t.Parallel()
-	const series = `nv_trt_llm_general_metrics{general_type="timestamp",model="tensorrt_llm",version="1"}`
-	for version, most := range map[string]float64{"2.48.0": 1e10, "2.49.0": 1e16} {
-		r, err := simulate.NewReplica(simulate.Spec{EngineVersion: version, Workload: simulate.Workload{Rate: 3}})
-		require.NoError(t, err)
-		r.Advance(20 * time.Second)
-		samples, _ := parsePage(t, r.Page())
-		require.Less(t, samples[series], most)
-		require.Greater(t, samples[series], most/10)
-	}
-}
-
-func TestBaseCountersOfTheLLMStayZeroUpTo2311(t *testing.T) {
-	t.Parallel()
-	r, err := simulate.NewReplica(simulate.Spec{EngineVersion: "2.40.0", Workload: simulate.Workload{Rate: 3}})
-	require.NoError(t, err)
-	r.Advance(time.Minute)
-	samples, _ := parsePage(t, r.Page())
-	require.Zero(t, samples[`nv_inference_request_success{model="tensorrt_llm",version="1"}`])
-	require.Positive(t, samples[`nv_inference_request_success{model="ensemble",version="1"}`])
 }
 
 func TestCoreFamiliesAreThoseOfRealTritons(t *testing.T) {

@@ -38,7 +38,7 @@ func (r *Replica) enter(srv server, prompt string, output int) (x exchange, ok b
 // token, as the kind of server has it.
 func (r *Replica) leave(req *request) {
 	req.abandoned = true
-	if r.kind.abortsAbandoned && !r.w.heedless && req.output > 0 {
+	if r.kind.abortsAbandoned && req.output > 0 {
 		req.output = req.generated + 1
 	}
 }

@@ -75,14 +75,13 @@ type triton struct {
 	models  []*model
 	backend backend
 	host    hostGauges
-	began   time.Duration // Of draining.
 	at      time.Duration // Of the next tick.
 	seed    uint64
 }
 
 const (
 	tritonTick  = 100 * time.Millisecond // The TRT-LLM backend's stats_check_period_ms, and the simulator's own.
-	exitTimeout = 30 * time.Second       // Triton's --exit-timeout-secs.
+	exitTimeout = 30 * time.Second       // For which an unload waits for requests in flight.
 )
 
 func newTriton(w *world, f flavour) *triton {

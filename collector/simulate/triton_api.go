@@ -22,7 +22,7 @@ func dateless(h http.Handler) http.Handler {
 
 // metrics is port 8002: every path answers, one has the page, GET only.
 func (t *triton) metrics(r *Replica) http.Handler {
-	page := t.w.shown(plainText, t.page)
+	page := shown(plainText, t.page)
 	return r.routes(t, map[string]answer{"/": func(req *http.Request) (int, any) {
 		switch {
 		case req.Method != http.MethodGet:

@@ -17,7 +17,7 @@ func tritonCore() software {
 		queues: true,
 		configure: func(_ Spec, config object) []string {
 			config["platform"] = "onnxruntime_onnx"
-			config["instance_group"] = instances("resnet50", "KIND_GPU", 1)
+			config["instance_group"] = instances("KIND_GPU", 1)
 			return nil
 		},
 	}.software()

@@ -48,41 +48,25 @@ func (h *hostGauges) tick(w *world) {
 }
 
 func (h *hostGauges) writeEnergy(p *page) {
-	writeEnergy(p, h.gpus, func(string) float64 { return h.joules })
+	h.eachGPU(p, "counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started", h.joules)
 }
 
+// write writes the gauges of each GPU and then those of the machine.
 func (h *hostGauges) write(p *page) {
-	writeHost(p, h.gpus, func(i int, _ string) float64 {
-		return [...]float64{h.utilization, 85520809984, 73014444032, h.power, powerLimit, h.cpu, 1081827856384, 58720256000}[i]
-	})
+	h.eachGPU(p, "gauge", "nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)", h.utilization)
+	h.eachGPU(p, "gauge", "nv_gpu_memory_total_bytes", "GPU total memory, in bytes", 85520809984)
+	h.eachGPU(p, "gauge", "nv_gpu_memory_used_bytes", "GPU used memory, in bytes", 73014444032)
+	h.eachGPU(p, "gauge", "nv_gpu_power_usage", "GPU power usage in watts", h.power)
+	h.eachGPU(p, "gauge", "nv_gpu_power_limit", "GPU power management limit in watts", powerLimit)
+	p.one("gauge", "nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]", "", h.cpu)
+	p.one("gauge", "nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes", "", 1081827856384)
+	p.one("gauge", "nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes", "", 58720256000)
 }
 
-func writeEnergy(p *page, gpus []string, value func(labels string) float64) {
-	p.family("counter", "nv_energy_consumption", "GPU energy consumption in joules since the Triton Server started")
-	for _, labels := range gpus {
-		p.add(labels, value(labels))
-	}
-}
-
-// writeHost writes the gauges of each GPU and then those of the machine; value
-// gives the number of a family by its place and labels.
-func writeHost(p *page, gpus []string, value func(i int, labels string) float64) {
-	for i, f := range [][2]string{
-		{"nv_gpu_utilization", "GPU utilization rate [0.0 - 1.0)"},
-		{"nv_gpu_memory_total_bytes", "GPU total memory, in bytes"},
-		{"nv_gpu_memory_used_bytes", "GPU used memory, in bytes"},
-		{"nv_gpu_power_usage", "GPU power usage in watts"},
-		{"nv_gpu_power_limit", "GPU power management limit in watts"},
-		{"nv_cpu_utilization", "CPU utilization rate [0.0 - 1.0]"},
-		{"nv_cpu_memory_total_bytes", "CPU total memory (RAM), in bytes"},
-		{"nv_cpu_memory_used_bytes", "CPU used memory (RAM), in bytes"},
-	} {
-		if i == 5 {
-			gpus = []string{""}
-		}
-		p.family("gauge", f[0], f[1])
-		for _, labels := range gpus {
-			p.add(labels, value(i, labels))
-		}
+// eachGPU writes a family of one sample a GPU.
+func (h *hostGauges) eachGPU(p *page, kind, name, help string, v float64) {
+	p.family(kind, name, help)
+	for _, labels := range h.gpus {
+		p.add(labels, v)
 	}
 }

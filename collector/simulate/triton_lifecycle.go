@@ -1,7 +1,5 @@
 package simulate
 
-import "time"
-
 // control begins an unload or a load of a model.
 func (t *triton) control(name string, load bool) {
 	m := t.byName(name)
@@ -14,16 +12,14 @@ func (t *triton) control(name string, load bool) {
 	}
 }
 
-// lifecycle ends loads and unloads that are due. A shutdown stops waiting for
-// work when the exit timeout is over.
+// lifecycle ends loads and unloads that are due.
 func (t *triton) lifecycle() {
-	late := t.w.phase == PhaseDraining && t.w.now-t.began >= exitTimeout
 	for _, m := range t.models {
 		due := t.w.now >= m.until
 		switch {
 		case m.state == modelLoading && due:
 			t.loaded(m)
-		case m.state == modelUnloading && (late || due && (!t.holdsWork(m) || t.w.now-m.until > exitTimeout)):
+		case m.state == modelUnloading && due && (!t.holdsWork(m) || t.w.now-m.until > exitTimeout):
 			t.unloaded(m)
 		}
 	}
@@ -69,16 +65,3 @@ func (t *triton) unloaded(m *model) {
 func (t *triton) ready() bool {
 	return t.find(func(m *model) bool { return m.state == modelLoading || m.state == modelUnloading }) == nil
 }
-
-// drain begins the shutdown: models go one after another, about a second apart.
-func (t *triton) drain() {
-	t.began = t.w.now
-	for i, m := range t.models {
-		if m.state == modelReady {
-			m.state, m.until = modelUnloading, t.w.now+time.Duration(1+i)*time.Second
-		}
-	}
-}
-
-// gone says that no model of a shutdown is left.
-func (t *triton) gone() bool { return t.ready() }

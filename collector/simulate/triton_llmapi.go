@@ -13,8 +13,6 @@ func llmapiFlavour() flavour {
 		}},
 		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 64
-			config["input"] = []object{tensor("text_input", "TYPE_STRING", 1), tensor("streaming", "TYPE_BOOL", 1)}
-			config["output"] = []object{tensor("text_output", "TYPE_STRING", -1)}
 			return nil
 		},
 	}

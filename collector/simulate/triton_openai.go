@@ -20,7 +20,7 @@ func (f flavour) behindOpenAI() software {
 // openAI has the page and the health of a Triton without any /v2 route.
 func (t *triton) openAI(r *Replica) http.Handler {
 	mux := r.routes(t, map[string]answer{
-		"GET /metrics":      t.w.shown(plainText, t.page),
+		"GET /metrics":      shown(plainText, t.page),
 		"GET /health/ready": t.readiness(object{"detail": "Attached inference engine is not ready for inference requests."}),
 		"GET /v1/models": ok(func() any {
 			var names []string

@@ -75,15 +75,10 @@ func (t *triton) writeGauges(p *page) {
 		t.each(func(m *model, labels string) { p.add(labels, m.loadSeconds) })
 	}
 	if t.version >= triton2401 {
-		writePinned(p, func() float64 { return 0 })
+		// Triton's default is a pool of 256 MiB.
+		p.one("gauge", "nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", "", 256<<20)
+		p.one("gauge", "nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes", "", 0)
 	}
-}
-
-// writePinned writes Triton's default pinned memory pool (256 MiB).
-func writePinned(p *page, used func() float64) {
-	p.one("gauge", "nv_pinned_memory_pool_total_bytes", "Pinned memory pool total memory size, in bytes", "", 256<<20)
-	p.family("gauge", "nv_pinned_memory_pool_used_bytes", "Pinned memory pool used memory size, in bytes")
-	p.add("", used())
 }
 
 // pending is Triton's own queue: 0 for LLM models, whose backend takes every

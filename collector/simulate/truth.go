@@ -23,13 +23,11 @@ type Truth struct {
 	latencies []Latency
 }
 
-// Requests counts requests by what became of them. Arrived reached the server;
-// Refused found no open port and are in none of the other numbers. Rejected is the
-// part of Failed that was turned away before any work, Abandoned the part of
-// Finished whose client had left. Stuck requests got all their tokens and never
-// their end.
+// Requests counts the requests that reached the server by what became of them.
+// Abandoned is the part of Finished whose client had left. Stuck requests got all
+// their tokens and never their end.
 type Requests struct {
-	Arrived, Refused, Finished, Failed, Rejected, Stuck, Abandoned uint64
+	Arrived, Finished, Failed, Stuck, Abandoned uint64
 }
 
 // Present is what the executor has at this moment. Queued are requests that it has

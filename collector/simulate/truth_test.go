@@ -1,9 +1,6 @@
 package simulate_test
 
 import (
-	"context"
-	"io"
-	"net/http"
 	"strconv"
 	"strings"
 	"testing"
@@ -129,29 +126,6 @@ func TestServeBooksWhatFinishedAndNothingElse(t *testing.T) {
 	require.Len(t, r.Latencies(), int(truth.Finished))
 }
 
-func TestServeGaugesFreezeUntilARequestEnds(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, simulate.Spec{Kind: simulate.KindServe, Workload: simulate.Workload{Rate: 6}})
-	r.Advance(time.Minute)
-	r.SetRate(0)
-	r.Advance(time.Minute)
-	require.Zero(t, r.Truth().InFlight)
-	page := r.Page()
-	r.Advance(time.Hour)
-	require.Equal(t, string(page), string(r.Page()), "an idle server keeps the gauges of its last iteration")
-}
-
-func TestOldServeDropsQueueTimesOfZero(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, simulate.Spec{Kind: simulate.KindServeOld, Workload: simulate.Workload{Rate: 1}})
-	r.Advance(5 * time.Minute)
-	page, truth := r.Observe()
-	s, _ := parsePage(t, page)
-	const labels = `{engine_type="undefined",model_name="undefined"}`
-	require.Equal(t, float64(truth.Finished), s["e2e_request_latency_seconds_count"+labels])
-	require.Less(t, s["request_queue_time_seconds_count"+labels], float64(truth.Finished))
-}
-
 func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
 	t.Parallel()
 	r := newReplica(t, simulate.Spec{Workload: simulate.Workload{Rate: 4}})
@@ -172,42 +146,4 @@ func TestSeriesOrderIsStableInAProcessAndNewInTheNext(t *testing.T) {
 	r.Advance(time.Minute)
 	require.NotEqual(t, first, order())
 	require.Len(t, order(), len(first))
-}
-
-func TestAClientThatLeavesEndsItsRequestAtServeAndNotAtTriton(t *testing.T) {
-	t.Parallel()
-	for kind, path := range map[simulate.Kind]string{
-		simulate.KindTriton: "/v2/models/ensemble/generate_stream", simulate.KindServe: "/v1/chat/completions",
-	} {
-		r := listening(t, simulate.Spec{Kind: kind, Streaming: true})
-		ctx, cancel := context.WithCancel(t.Context())
-		body := `{"text_input":"hi","messages":[{"content":"hi"}],"max_tokens":500,"stream":true}`
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.APIURL()+path, strings.NewReader(body))
-		require.NoError(t, err)
-		gone := make(chan struct{})
-		go func() {
-			defer close(gone)
-			if resp, err := client(t).Do(req); err == nil {
-				_, _ = io.Copy(io.Discard, resp.Body)
-				_ = resp.Body.Close()
-			}
-		}()
-		require.Eventually(t, func() bool { return r.Truth().InFlight == 1 }, 5*time.Second, time.Millisecond)
-		r.Advance(time.Second)
-		require.Positive(t, r.Truth().GeneratedTokensSoFar)
-		cancel()
-		<-gone
-		if kind == simulate.KindServe {
-			require.Eventually(t, func() bool {
-				r.Advance(50 * time.Millisecond)
-				return r.Truth().InFlight == 0
-			}, 5*time.Second, time.Millisecond)
-			require.Less(t, r.Truth().GeneratedTokensSoFar, uint64(500))
-			require.NotContains(t, string(r.Page()), "request_success_total", "never booked")
-			continue
-		}
-		r.Advance(time.Minute)
-		require.Equal(t, uint64(500), r.Truth().GenerationTokens)
-		require.Equal(t, 1.0, samplesOf(t, r)[success("ensemble")])
-	}
 }

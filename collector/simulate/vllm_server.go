@@ -98,10 +98,9 @@ func (s *vllmServer) iterated(it *iteration) {
 func (s *vllmServer) handlers(r *Replica) []http.Handler {
 	return r.fastAPI(r.routes(s, map[string]answer{
 		// The page takes no notice of Accept, unlike whatever else begins so.
-		"GET /metrics": s.w.shown("text/plain; version=1.0.0; charset=utf-8", s.page),
+		"GET /metrics": shown("text/plain; version=1.0.0; charset=utf-8", s.page),
 		// It is 200 for as long as the process is there, whatever the engine does.
 		"GET /health":    ok(func() any { return nil }),
-		"GET /ping":      ok(func() any { return nil }),
 		"GET /version":   ok(func() any { return object{"version": s.w.spec.EngineVersion} }),
 		"GET /v1/models": ok(func() any { return modelList(s.w.start.Add(s.w.now), "vllm", s.w.spec.Model) }),
 	}), s, false)
