@@ -35,17 +35,12 @@ pools:
 	s.becomes(t, "f0", "ready")
 	warm(t)
 	s.spread(t)
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	play(t, []step{
 		{"what waits is counted once", s.waitsOnce},
 		{"clients' mistakes are those that the client made", s.mistakes},
 		{"without workers what fails is what the client saw fail", func(t *testing.T) { t.Helper(); s.workless(t, second) }},
 		{"a frontend that ends drains", s.ends},
-	} {
-		require.True(t, t.Run(step.name, step.run), "the next steps need this one")
-	}
+	})
 }
 
 func (s *scene) waitsOnce(t *testing.T) {
@@ -54,7 +49,7 @@ func (s *scene) waitsOnce(t *testing.T) {
 	var full page
 	within(t, 15*time.Second, "the load is seen", func() bool {
 		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_running", "worker") == bothRun && full.sum("llm_server_queue_depth", "frontend") == bothWait
+		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun && full.sum("llm_server_queue_depth", "tier", "frontend") == bothWait
 	})
 	var fleet struct {
 		Pools []struct {
@@ -66,7 +61,7 @@ func (s *scene) waitsOnce(t *testing.T) {
 		return fleet.Pools[0].Waiting != nil && *fleet.Pools[0].Waiting == bothWait
 	})
 	require.Empty(t, full.named("llm_server_kv_cache_utilization_ratio", "replica_id", "f0"), "its router knows blocks of prompts only")
-	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "worker"))
+	require.Positive(t, full.sum("llm_server_kv_cache_utilization_ratio", "tier", "worker"))
 	require.NotEmpty(t, full.named("llm_server_inter_token_latency_seconds_count", "replica_id", "w0"))
 	require.Equal(t, (bothRun+bothWait)*2*bothTokens, load.wait(t))
 }
@@ -86,7 +81,7 @@ func post(t *testing.T, path, kind, body string) int {
 // ended is how many requests of a class ended, as the frontend has it.
 func (s *scene) ended(t *testing.T, class string) float64 {
 	t.Helper()
-	return s.exporter.page(t).sum("llm_server_requests_total", "frontend", "class", class)
+	return s.exporter.page(t).sum("llm_server_requests_total", "tier", "frontend", "class", class)
 }
 
 func (s *scene) mistakes(t *testing.T) {
@@ -134,7 +129,7 @@ func (s *scene) workless(t *testing.T, second *process) {
 	before, stop := s.ended(t, "server"), s.states(t, "f0")
 	open := startStreams(t, 4, 2000)
 	within(t, 10*time.Second, "the streams run", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 4
+		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == 4
 	})
 	s.worker.kill(t)
 	second.kill(t)
@@ -168,7 +163,7 @@ func (s *scene) ends(t *testing.T) {
 	s.becomes(t, "f0", "ready")
 	startStreams(t, 1, 3000)
 	within(t, 10*time.Second, "the stream runs", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 1
+		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == 1
 	})
 	stop := s.states(t, "f0")
 	s.frontend.signal(t, syscall.SIGTERM)

@@ -82,13 +82,7 @@ func requireHealthy(t *testing.T) {
 // one is a word.
 func complete(ctx context.Context, tokens int) (words int, err error) {
 	body := fmt.Sprintf(`{"model":%q,"prompt":"w1 w2 w3","max_tokens":%d,"stream":true}`, dynamoModel, tokens)
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, fmt.Sprintf("http://127.0.0.1:%d/v1/completions", frontendPort), strings.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := postJSON(ctx, fmt.Sprintf("http://127.0.0.1:%d/v1/completions", frontendPort), body)
 	if err != nil {
 		return 0, err
 	}

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"syscall"
@@ -47,10 +46,7 @@ pools:
 		"f0": startProbe(t, s.exporter, "/-/replicas/frontends/f0/ready"), "w0": startProbe(t, s.exporter, "/-/replicas/workers/w0/ready"),
 		"w1": startProbe(t, s.exporter, "/-/replicas/workers/w1/ready"),
 	}
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
+	play(t, []step{
 		{"an empty frontend is not ready though it says healthy", s.empty},
 		{"a worker that says notready while it serves is ready", s.serves},
 		{"tokens are what the client counted", s.tokens},
@@ -60,9 +56,7 @@ pools:
 		{"a worker that comes back is ready", s.back},
 		{"a frozen worker is down and its frontend not ready", s.frozen},
 		{"a killed frontend is down", s.gone},
-	} {
-		require.True(t, t.Run(step.name, step.run), "the next steps need this one")
-	}
+	})
 }
 
 // becomes waits until a replica is in a state, and gives the reason for it.
@@ -73,15 +67,8 @@ func (s *scene) becomes(t *testing.T, replica, state string) string {
 		found := s.exporter.page(t).named("llm_server_state", "replica_id", replica, "state", state)
 		return len(found) == 1 && found[0].value == 1
 	})
-	var answer struct {
-		Targets []struct {
-			Replica string `json:"replica_id"`
-			Reason  string `json:"state_reason"`
-		} `json:"targets"`
-	}
 	s.ready[replica].turns(t, probeOf(state), replica+" is "+state, began)
-	require.NoError(t, json.Unmarshal(s.exporter.body(t, "/targets?format=json"), &answer))
-	for _, target := range answer.Targets {
+	for _, target := range s.exporter.reports(t) {
 		if target.Replica == replica {
 			return target.Reason
 		}

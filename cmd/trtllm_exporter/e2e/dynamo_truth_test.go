@@ -20,14 +20,6 @@ const (
 	leave             = 4
 )
 
-// sum adds up a family over the replicas of one tier.
-func (p page) sum(name, tier string, pairs ...string) (sum float64) {
-	for _, series := range p.named(name, append(pairs, "tier", tier)...) {
-		sum += series.value
-	}
-	return sum
-}
-
 // both has a second worker for a while: each quantity is of one tier, and adds up
 // to what the client sent.
 func (s *scene) both(t *testing.T) {
@@ -40,30 +32,32 @@ func (s *scene) both(t *testing.T) {
 	var full page
 	within(t, 15*time.Second, "the load is seen", func() bool {
 		full = s.exporter.page(t)
-		return full.sum("llm_server_requests_running", "worker") == bothRun && full.sum("llm_server_queue_depth", "worker") == bothWait
+		return full.sum("llm_server_requests_running", "tier", "worker") == bothRun && full.sum("llm_server_queue_depth", "tier", "worker") == bothWait
 	})
 	require.Equal(t, (bothRun+bothWait)*bothTokens, load.wait(t))
 	leaving := startStreams(t, leave, 8*bothTokens)
 	within(t, 10*time.Second, "the streams run", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == leave
+		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == leave
 	})
 	leaving.stop()
 	leaving.under.Wait()
 	ended := func(p page, class string) float64 {
-		return p.sum("llm_server_requests_total", "frontend", "class", class)
+		return p.sum("llm_server_requests_total", "tier", "frontend", "class", class)
 	}
 	var after page
 	within(t, 10*time.Second, "all that ended is counted", func() bool {
 		after = s.exporter.page(t)
 		return ended(after, "ok")-ended(before, "ok") == bothRun+bothWait && ended(after, "canceled")-ended(before, "canceled") == leave
 	})
-	grown := func(name string) float64 { return after.sum(name, "frontend") - before.sum(name, "frontend") }
+	grown := func(name string) float64 {
+		return after.sum(name, "tier", "frontend") - before.sum(name, "tier", "frontend")
+	}
 	require.Zero(t, ended(after, "server")-ended(before, "server"))
 	// The tokens of the streams that were left are counted as far as they came.
 	require.GreaterOrEqual(t, grown("llm_server_generation_tokens_total"), float64((bothRun+bothWait)*bothTokens))
 	requireDocumented(t, "dynamo", []comparison{
-		exactly("requests in the batches of both workers", bothRun, full.sum("llm_server_requests_running", "worker"), "sum over tier worker"),
-		exactly("requests that wait", bothWait, full.sum("llm_server_queue_depth", "worker"), "sum over tier worker"),
+		exactly("requests in the batches of both workers", bothRun, full.sum("llm_server_requests_running", "tier", "worker"), "sum over tier worker"),
+		exactly("requests that wait", bothWait, full.sum("llm_server_queue_depth", "tier", "worker"), "sum over tier worker"),
 		exactly("requests that ended well", bothRun+bothWait, ended(after, "ok")-ended(before, "ok"), "class ok, tier frontend"),
 		exactly("requests of clients that left", leave, ended(after, "canceled")-ended(before, "canceled"), "class canceled, tier frontend"),
 		exactly("requests that failed", 0, ended(after, "server")-ended(before, "server"), "class server, tier frontend"),
@@ -92,7 +86,7 @@ func (s *scene) spread(t *testing.T) {
 			len(p.named("llm_server_requests_running", "replica_id", "w1")) == 1 && p.only(t, "llm_server_requests_running", "replica_id", "w1") > 0
 	})
 	within(t, 20*time.Second, "nothing is in flight", func() bool {
-		return s.exporter.page(t).sum("llm_server_requests_running", "worker") == 0
+		return s.exporter.page(t).sum("llm_server_requests_running", "tier", "worker") == 0
 	})
 	pause(t.Context(), 2*dynamoInterval) // Until the frontend has counted them.
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,16 +47,7 @@ func exporterBinary(t *testing.T) string {
 // pages, not until the target is up.
 func startExporter(t *testing.T, binary, target string) *exporter {
 	t.Helper()
-	e := &exporter{port: freePorts(t, 1)}
-	e.process = startProcess(t, "exporter", nil, binary, "--target", target,
-		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port),
-		"--scrape.interval", scrapeInterval.String(), "--log.level", "debug")
-	within(t, 20*time.Second, "the exporter serves", func() bool {
-		require.False(t, e.ended(), "the exporter ended by itself")
-		status, _, err := get(t.Context(), e.url("/-/ready"))
-		return err == nil && status == http.StatusOK
-	})
-	return e
+	return startServing(t, binary, "--target", target, "--scrape.interval", scrapeInterval.String())
 }
 
 // startConfigured starts the exporter with a configuration and waits until it
@@ -64,9 +56,15 @@ func startConfigured(t *testing.T, binary, config string) *exporter {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yml")
 	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
+	return startServing(t, binary, "--config.file", file)
+}
+
+// startServing starts the exporter with flags and waits until it serves pages.
+func startServing(t *testing.T, binary string, flags ...string) *exporter {
+	t.Helper()
 	e := &exporter{port: freePorts(t, 1)}
-	e.process = startProcess(t, "exporter", nil, binary, "--config.file", file,
-		"--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port), "--log.level", "debug")
+	flags = append(flags, "--web.listen-address", fmt.Sprintf("127.0.0.1:%d", e.port), "--log.level", "debug")
+	e.process = startProcess(t, "exporter", nil, binary, flags...)
 	within(t, 20*time.Second, "the exporter serves", func() bool {
 		require.False(t, e.ended(), "the exporter ended by itself")
 		status, _, err := get(t.Context(), e.url("/-/ready"))
@@ -103,21 +101,45 @@ func (e *exporter) waitUp(t *testing.T, up bool) {
 	})
 }
 
-// targetState is what the exporter says about a target.
-type targetState struct {
-	Health string `json:"health"`
-	Reason string `json:"last_failure_reason"`
+// replicaReport is what /targets says of a replica.
+type replicaReport struct {
+	Replica   string    `json:"replica_id"`
+	Health    string    `json:"health"`
+	Failure   string    `json:"last_failure_reason"`
+	State     string    `json:"state"`
+	Reason    string    `json:"state_reason"`
+	Since     time.Time `json:"state_since"`
+	Suspected bool      `json:"suspected"`
+	Engine    string    `json:"detected_engine"`
+	Version   string    `json:"engine_version"`
+	Evidence  string    `json:"engine_evidence"`
+	Caps      []struct {
+		Name   string `json:"name"`
+		OK     bool   `json:"ok"`
+		Reason string `json:"reason"`
+	} `json:"capabilities"`
+	Canary struct {
+		Result string `json:"result"`
+		Reason string `json:"reason"`
+	} `json:"canary"`
 }
 
-// target is the state of the only target.
-func (e *exporter) target(t *testing.T) targetState {
+// reports are what /targets says.
+func (e *exporter) reports(t *testing.T) []replicaReport {
 	t.Helper()
 	var answer struct {
-		Targets []targetState `json:"targets"`
+		Targets []replicaReport `json:"targets"`
 	}
 	require.NoError(t, json.Unmarshal(e.body(t, "/targets?format=json"), &answer))
-	require.Len(t, answer.Targets, 1)
-	return answer.Targets[0]
+	return answer.Targets
+}
+
+// report is what it says of the only replica.
+func (e *exporter) report(t *testing.T) replicaReport {
+	t.Helper()
+	all := e.reports(t)
+	require.Len(t, all, 1)
+	return all[0]
 }
 
 // history are all states of the replica in their order, from the log.
@@ -130,6 +152,16 @@ func (e *exporter) history(t *testing.T) []string {
 		states = append(states, string(found[1]))
 	}
 	return states
+}
+
+// postJSON sends a body of JSON, or none, over a connection of its own.
+func postJSON(ctx context.Context, url, body string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }
 
 // get reads an address within five seconds.

@@ -111,6 +111,14 @@ func (p page) only(t *testing.T, name string, pairs ...string) float64 {
 	return found[0].value
 }
 
+// sum adds up the series of a name.
+func (p page) sum(name string, pairs ...string) (sum float64) {
+	for _, s := range p.named(name, pairs...) {
+		sum += s.value
+	}
+	return sum
+}
+
 // family is the name that HELP and TYPE of a series have.
 func (p page) family(series string) string {
 	if _, own := p.types[series]; own {

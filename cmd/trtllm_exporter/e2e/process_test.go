@@ -137,6 +137,20 @@ func within(t *testing.T, limit time.Duration, what string, check func() bool) {
 	}
 }
 
+// step is one step of a life, each on top of the one before.
+type step struct {
+	name string
+	run  func(t *testing.T)
+}
+
+// play plays steps.
+func play(t *testing.T, steps []step) {
+	t.Helper()
+	for _, s := range steps {
+		require.True(t, t.Run(s.name, s.run), "the next steps need this one")
+	}
+}
+
 // repositoryRoot is the folder of go.mod.
 func repositoryRoot(t *testing.T) string {
 	t.Helper()

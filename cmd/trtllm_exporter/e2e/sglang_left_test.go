@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -27,7 +26,7 @@ func TestClientsThatLeaveAnSGLang(t *testing.T) {
 	before := l.page(t)
 	grown := func(name string, want int, pairs ...string) {
 		t.Helper()
-		l.shows(t, total(before, name, pairs...)+float64(want), name, pairs...)
+		l.shows(t, before.sum(name, pairs...)+float64(want), name, pairs...)
 	}
 
 	const ended, wrong, longest = 5, 2, 3000
@@ -65,13 +64,8 @@ func (s *engineServer) unstreamed(t *testing.T, n, tokens int) (gone <-chan stru
 	for i := range n {
 		go func() {
 			defer func() { one <- struct{}{} }()
-			body := fmt.Appendf(nil, `{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, i, tokens)
-			request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address()+"/v1/completions", bytes.NewReader(body))
-			if err != nil {
-				return
-			}
-			request.Header.Set("Content-Type", "application/json")
-			response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+			body := fmt.Sprintf(`{"model":%q,"prompt":"left %d","max_tokens":%d,"ignore_eos":true}`, engineModel, i, tokens)
+			response, err := postJSON(ctx, "http://"+s.address()+"/v1/completions", body)
 			if err != nil {
 				return // Its client left.
 			}

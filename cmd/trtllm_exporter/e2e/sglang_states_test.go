@@ -68,17 +68,9 @@ func (l sglangLife) load(t *testing.T) {
 	l.showsAtOnce(t, map[string]float64{"llm_server_requests_running": slots, "llm_server_queue_depth": waiting})
 	c.whole(t)
 	l.shows(t, 0, "llm_server_requests_running")
-	l.shows(t, total(before, "llm_server_generation_tokens_total")+(slots+waiting)*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
-	l.shows(t, total(before, "llm_server_prompt_tokens_total")+(slots+waiting)*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
-	l.shows(t, total(before, "llm_server_requests_total", "class", "ok")+slots+waiting, "llm_server_requests_total", "class", "ok")
-}
-
-// total is the value of a counter that may not be there yet.
-func total(p page, name string, pairs ...string) (sum float64) {
-	for _, s := range p.named(name, pairs...) {
-		sum += s.value
-	}
-	return sum
+	l.shows(t, before.sum("llm_server_generation_tokens_total")+(slots+waiting)*tokens, "llm_server_generation_tokens_total", "model_id", engineModel)
+	l.shows(t, before.sum("llm_server_prompt_tokens_total")+(slots+waiting)*20, "llm_server_prompt_tokens_total", "model_id", engineModel)
+	l.shows(t, before.sum("llm_server_requests_total", "class", "ok")+slots+waiting, "llm_server_requests_total", "class", "ok")
 }
 
 func (l sglangLife) hangs(t *testing.T) {

@@ -44,12 +44,7 @@ func (s *tritonServer) generateStream(ctx context.Context, model, prompt string,
 	if err != nil {
 		return 0, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url("/v2/models/"+model+"/generate_stream"), bytes.NewReader(body))
-	if err != nil {
-		return 0, err
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := postJSON(ctx, s.url("/v2/models/"+model+"/generate_stream"), string(body))
 	if err != nil {
 		return 0, err
 	}

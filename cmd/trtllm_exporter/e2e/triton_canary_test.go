@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"testing"
@@ -28,31 +27,6 @@ pools:
 `, canaryTokens, s.metricsAddress()))
 }
 
-// canaryResult is the result of the last request and its reason.
-func (e *exporter) canaryResult(t *testing.T) (result, reason string) {
-	t.Helper()
-	var doc struct {
-		Targets []struct {
-			Canary struct {
-				Result string `json:"result"`
-				Reason string `json:"reason"`
-			} `json:"canary"`
-		} `json:"targets"`
-	}
-	require.NoError(t, json.Unmarshal(e.body(t, "/targets?format=json"), &doc))
-	require.Len(t, doc.Targets, 1)
-	return doc.Targets[0].Canary.Result, doc.Targets[0].Canary.Reason
-}
-
-// all is the sum of a page's series of a name.
-func all(p page, name string) float64 {
-	sum := 0.0
-	for _, s := range p.named(name) {
-		sum += s.value
-	}
-	return sum
-}
-
 func TestCanaryInFrontOfTriton(t *testing.T) {
 	binary := exporterBinary(t)
 	s := startTriton(t, releases()[0])
@@ -60,7 +34,7 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 
 	within(t, 40*time.Second, "two good requests", func() bool {
 		p := e.page(t)
-		return all(p, "llm_server_canary_requests_total") >= 2 && all(p, "llm_server_canary_success") == 1
+		return p.sum("llm_server_canary_requests_total") >= 2 && p.sum("llm_server_canary_success") == 1
 	})
 	p := e.page(t)
 	require.Equal(t, float64(canaryTokens), p.only(t, "llm_server_canary_tokens"))
@@ -70,16 +44,13 @@ func TestCanaryInFrontOfTriton(t *testing.T) {
 	require.Greater(t, p.only(t, "llm_server_canary_inter_token_latency_max_seconds"), 0.005)
 	require.Greater(t, p.only(t, "llm_server_canary_duration_seconds"), 0.01*(canaryTokens-1))
 	asked := p.only(t, "llm_server_canary_requests_total")
-	require.GreaterOrEqual(t, all(s.page(t), "nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the canary")
+	require.GreaterOrEqual(t, s.page(t).sum("nv_llm_output_token_len_sum"), canaryTokens*asked, "the server counts the canary")
 
 	s.killStubs(t, modelProcesses)
-	within(t, 40*time.Second, "the canary fails", func() bool {
-		result, _ := e.canaryResult(t)
-		return result != "ok"
-	})
-	result, reason := e.canaryResult(t)
-	require.Equal(t, "http_error", result, reason)
-	require.Contains(t, reason, "is not healthy")
+	within(t, 40*time.Second, "the canary fails", func() bool { return e.report(t).Canary.Result != "ok" })
+	canary := e.report(t).Canary
+	require.Equal(t, "http_error", canary.Result, canary.Reason)
+	require.Contains(t, canary.Reason, "is not healthy")
 	status, _, err := get(t.Context(), s.url("/v2/health/ready"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, status, "the server says it is ready")

@@ -20,8 +20,8 @@ func testWrongPath(t *testing.T, s *tritonServer, binary string) {
 	t.Helper()
 	e := startExporter(t, binary, "http://"+s.metricsAddress()+"/wrong")
 	// Before its first scrape a target is neither up nor down.
-	within(t, 10*time.Second, "the target is down", func() bool { return e.target(t).Health == "down" })
-	require.Equal(t, s.release.wrongPath, e.target(t).Reason)
+	within(t, 10*time.Second, "the target is down", func() bool { return e.report(t).Health == "down" })
+	require.Equal(t, s.release.wrongPath, e.report(t).Failure)
 	e.waitUp(t, false)
 	require.Empty(t, e.page(t).raw())
 }

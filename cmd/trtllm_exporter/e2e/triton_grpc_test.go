@@ -14,9 +14,7 @@ import (
 // TestTritonWithoutHTTP shows that a Triton that speaks gRPC alone is known as
 // well as one with an HTTP API, and that the end of that API is seen.
 func TestTritonWithoutHTTP(t *testing.T) {
-	s := &tritonServer{release: releases()[0], port: freePorts(t, 3)}
-	s.dir = s.release.install(t)
-	t.Cleanup(func() { s.forgetMemory(t) })
+	s := newTriton(t, releases()[0])
 	s.startWithoutHTTP(t)
 
 	e := startConfigured(t, exporterBinary(t), fmt.Sprintf(`

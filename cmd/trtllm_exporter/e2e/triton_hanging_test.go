@@ -60,7 +60,7 @@ pools:
 		require.NoError(t, err)
 		require.Equal(t, 5, tokens)
 	}
-	within(t, longest, "it is ready", func() bool { return sum(e.page(t), "llm_server_state", "state", "ready") == 1 })
+	within(t, longest, "it is ready", func() bool { return e.page(t).sum("llm_server_state", "state", "ready") == 1 })
 	sent, ended := hangs(t, s)
 	within(t, time.Minute, "many were sent", func() bool { return sent.Load() >= 15 })
 	if !s.answers(t) {
@@ -69,8 +69,8 @@ pools:
 	p := e.page(t)
 	t.Logf("%d sent, %d ended, queue %v", sent.Load(), ended.Load(), p.named("llm_server_queue_requests"))
 	require.LessOrEqual(t, ended.Load(), int64(1), "none but the first, which fails, has an answer")
-	require.InDelta(t, float64(sent.Load()), sum(p, "llm_server_queue_requests", "queue", "core"), 3, "all but those wait")
-	require.InDelta(t, 3, sum(p, "llm_server_requests_total"), 1, "none has ended")
+	require.InDelta(t, float64(sent.Load()), p.sum("llm_server_queue_requests", "queue", "core"), 3, "all but those wait")
+	require.InDelta(t, 3, p.sum("llm_server_requests_total"), 1, "none has ended")
 	require.Equal(t, http.StatusOK, s.status(t, "/v2/health/ready"), "readiness is wrong")
-	within(t, time.Minute, "it stalls", func() bool { return sum(e.page(t), "llm_server_state", "state", "stalled") == 1 })
+	within(t, time.Minute, "it stalls", func() bool { return e.page(t).sum("llm_server_state", "state", "stalled") == 1 })
 }

@@ -4,13 +4,11 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -68,13 +66,10 @@ func (s *llmapiServer) send(ctx context.Context, q question) (reply, error) {
 	if q.streaming {
 		path += "_stream"
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url(path), bytes.NewReader(body))
-	if err != nil {
-		return reply{}, err
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	begun := time.Now()
-	response, err := client.Do(request)
+	response, err := postJSON(ctx, s.url(path), string(body))
 	if err != nil {
 		return reply{}, err
 	}

@@ -49,13 +49,13 @@ pools:
 	within(t, 10*time.Second, "four run, eight wait, tokens come", func() bool {
 		p := e.page(t)
 		live := p.named("llm_server_generation_tokens_per_second")
-		return sum(p, "llm_server_requests_running") == 4 && sum(p, "llm_server_queue_depth") == 8 &&
-			sum(p, "llm_server_requests_active") == 12 && len(live) == 1 && live[0].value > 0
+		return p.sum("llm_server_requests_running") == 4 && p.sum("llm_server_queue_depth") == 8 &&
+			p.sum("llm_server_requests_active") == 12 && len(live) == 1 && live[0].value > 0
 	})
 	require.NoError(t, <-over)
 	within(t, 10*time.Second, "all is counted", func() bool {
 		p := e.page(t)
-		return sum(p, "llm_server_generation_tokens_total") == 722 && sum(p, "llm_server_requests_total", "class", "ok") == 13
+		return p.sum("llm_server_generation_tokens_total") == 722 && p.sum("llm_server_requests_total", "class", "ok") == 13
 	})
 	p := e.page(t)
 	require.Equal(t, 123.0, p.only(t, "llm_server_prompt_tokens_total"))
@@ -69,7 +69,7 @@ pools:
 	within(t, 20*time.Second, "it fails", inState("failing"))
 	ready.turns(t, http.StatusServiceUnavailable, "every request fails", began)
 	live.turns(t, http.StatusServiceUnavailable, "every request fails", began)
-	require.Greater(t, sum(e.page(t), "llm_server_request_error_ratio", "class", "server"), 0.0)
+	require.Greater(t, e.page(t).sum("llm_server_request_error_ratio", "class", "server"), 0.0)
 	stop()
 	s.sendAll(t, ask(5, 5, true))
 	within(t, 20*time.Second, "it serves again", inState("ready"))
@@ -115,15 +115,6 @@ func missing(found findings) (names []string) {
 		}
 	}
 	return names
-}
-
-// sum adds up a page's series of a name.
-func sum(p page, name string, pairs ...string) float64 {
-	total := 0.0
-	for _, s := range p.named(name, pairs...) {
-		total += s.value
-	}
-	return total
 }
 
 // failing sends requests that fail until it is stopped.

@@ -32,7 +32,7 @@ pools:
 `, s.metricsAddress()))
 			counts := func(class, version string, want float64) func() bool {
 				return func() bool {
-					return sum(e.page(t), "llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") == want
+					return e.page(t).sum("llm_server_requests_total", "class", class, "version", version, "model", "tensorrt_llm") == want
 				}
 			}
 			s.sendVersion(t, "1", 10)
@@ -40,7 +40,7 @@ pools:
 			within(t, 10*time.Second, "the first version has 10", counts("ok", "1", 10))
 			within(t, 10*time.Second, "the second version has 30", counts("ok", "2", 30))
 			p := e.page(t)
-			require.Equal(t, 40.0, sum(p, "llm_server_requests_total"), "none is counted twice")
+			require.Equal(t, 40.0, p.sum("llm_server_requests_total"), "none is counted twice")
 			require.Equal(t, 40.0, p.only(t, "llm_server_request_duration_seconds_count"))
 			require.Greater(t, p.only(t, "llm_server_request_duration_average_seconds"), 0.1, "the server's own times say milliseconds")
 
@@ -48,8 +48,8 @@ pools:
 			require.Equal(t, 25, s.sendVersion(t, "2", 25), "clients are answered that the process is not there")
 			within(t, 10*time.Second, "all 25 failed", counts("server", "2", 25))
 			p = e.page(t)
-			require.Equal(t, 25.0, sum(p, "llm_server_requests_failed_total", "class", "server"))
-			require.Equal(t, 65.0, sum(p, "llm_server_requests_total"))
+			require.Equal(t, 25.0, p.sum("llm_server_requests_failed_total", "class", "server"))
+			require.Equal(t, 65.0, p.sum("llm_server_requests_total"))
 			require.Equal(t, 25.0, p.only(t, "llm_server_requests_failed_total", "reason", "backend", "version", "2"))
 			within(t, longest, "nothing is made of gauges that are frozen", func() bool { return len(e.page(t).named("llm_server_requests_running")) == 0 })
 		})

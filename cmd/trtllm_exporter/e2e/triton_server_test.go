@@ -94,8 +94,7 @@ type tritonServer struct {
 // startTriton starts a server on free ports and waits until it is ready.
 func startTriton(t *testing.T, r release) *tritonServer {
 	t.Helper()
-	s := &tritonServer{release: r, dir: r.install(t), port: freePorts(t, 3)}
-	t.Cleanup(func() { s.forgetMemory(t) }) // Last of all, after the kill.
+	s := newTriton(t, r)
 	s.start(t)
 	return s
 }

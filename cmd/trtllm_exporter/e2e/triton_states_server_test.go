@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -52,10 +53,9 @@ func (s *tritonServer) answers(t *testing.T) bool {
 // post asks for something without a body and wants it done.
 func (s *tritonServer) post(t *testing.T, path string) []byte {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url(path), http.NoBody)
-	require.NoError(t, err)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
-	response, err := client.Do(request)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	response, err := postJSON(ctx, s.url(path), "")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)

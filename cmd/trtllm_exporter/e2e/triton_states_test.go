@@ -72,7 +72,7 @@ func testStubsDie(t *testing.T, s *tritonServer, w *watched) {
 	s.waitIdle(t)
 	s.startLoad(t, &load{streams: 1, promptWords: 5, maxTokens: 2000})
 	s.waitBusy(t, 1)
-	within(t, longest, "it runs", func() bool { return sum(w.see(t), "llm_server_requests_running") == 1 })
+	within(t, longest, "it runs", func() bool { return w.see(t).sum("llm_server_requests_running") == 1 })
 	s.killStubs(t, modelProcesses)
 	_, err := s.stream(t.Context(), "ensemble", 3, 2)
 	require.ErrorContains(t, err, "is not healthy")

@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -44,29 +43,6 @@ pools:
     static_configs: [{ targets: [%[3]q], labels: { replica_id: r0 } }]
 `, scrapeInterval, questionInterval, s.metricsAddress()))
 	return &watched{exporter: e, ready: startProbe(t, e, "/-/replica/ready")}
-}
-
-// replicaReport is what /targets says about the replica's state.
-type replicaReport struct {
-	State  string    `json:"state"`
-	Reason string    `json:"state_reason"`
-	Since  time.Time `json:"state_since"`
-	Caps   []struct {
-		Name   string `json:"name"`
-		OK     bool   `json:"ok"`
-		Reason string `json:"reason"`
-	} `json:"capabilities"`
-}
-
-// report reads /targets.
-func (w *watched) report(t *testing.T) replicaReport {
-	t.Helper()
-	var answer struct {
-		Targets []replicaReport `json:"targets"`
-	}
-	require.NoError(t, json.Unmarshal(w.body(t, "/targets?format=json"), &answer))
-	require.Len(t, answer.Targets, 1)
-	return answer.Targets[0]
 }
 
 // see reads a page, wants it sane and notes what has to add up.

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,13 +45,8 @@ func (s *tritonServer) send(ctx context.Context, a arrival) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url("/v2/models/ensemble/generate_stream"), bytes.NewReader(body))
-	if err != nil {
-		return outcome{}, err
-	}
 	seen := outcome{plan: a, sent: time.Now()}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	response, err := client.Do(request)
+	response, err := postJSON(ctx, s.url("/v2/models/ensemble/generate_stream"), string(body))
 	if err != nil {
 		return seen, err
 	}

@@ -84,11 +84,7 @@ func burst(t *testing.T, n int, send func(context.Context) error) (served, refus
 // preprocess calls the first step by itself.
 func (s *tritonServer) preprocess(ctx context.Context) error {
 	const body = `{"inputs":[{"name":"QUERY","datatype":"BYTES","shape":[1,1],"data":["a b"]},{"name":"REQUEST_OUTPUT_LEN","datatype":"INT32","shape":[1,1],"data":[2]}]}`
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url("/v2/models/preprocessing/infer"), strings.NewReader(body))
-	if err != nil {
-		return err
-	}
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	response, err := postJSON(ctx, s.url("/v2/models/preprocessing/infer"), body)
 	if err != nil {
 		return err
 	}

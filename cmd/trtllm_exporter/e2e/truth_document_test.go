@@ -23,10 +23,19 @@ type comparison struct {
 	grade, note      string
 }
 
-// truthMarks are the lines of docs/dev/accuracy.md between which the errors measured
-// against a server are.
-func truthMarks(server string) (begin, end string) {
-	return "<!-- " + server + ": begin -->\n", "<!-- " + server + ": end -->\n"
+// documented is docs/dev/accuracy.md, in parts: before, within and behind the table of
+// the errors measured against a server.
+func documented(t *testing.T, server string) (file, head, table, tail string) {
+	t.Helper()
+	file = filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	begin, end := "<!-- "+server+": begin -->\n", "<!-- "+server+": end -->\n"
+	head, rest, ok := strings.Cut(string(text), begin)
+	require.True(t, ok, "%s has no %s", file, begin)
+	table, tail, ok = strings.Cut(rest, end)
+	require.True(t, ok, "%s has no %s", file, end)
+	return file, head + begin, table, end + tail
 }
 
 // head is the beginning of a row, which has the same words every time.
@@ -42,21 +51,14 @@ func (r comparison) row() string {
 // with update writes them.
 func requireDocumented(t *testing.T, server string, rows []comparison, update bool) {
 	t.Helper()
-	truthBegin, truthEnd := truthMarks(server)
-	file := filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(text), truthBegin)
-	require.True(t, ok, "%s has no %s", file, truthBegin)
-	table, tail, ok := strings.Cut(rest, truthEnd)
-	require.True(t, ok, "%s has no %s", file, truthEnd)
+	file, head, table, tail := documented(t, server)
 	if update {
 		lines := []string{"| load | quantity | client | exporter | worst error | allowed | grade | note |", "| --- | --- | --- | --- | --- | --- | --- | --- |"}
 		for _, r := range rows {
 			lines = append(lines, r.row())
 		}
 		table = strings.Join(lines, "\n") + "\n"
-		require.NoError(t, os.WriteFile(file, []byte(head+truthBegin+table+truthEnd+tail), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(head+table+tail), 0o600))
 	}
 	for _, r := range rows {
 		require.Contains(t, table, r.head(), "%s: run this test with -update", file)

@@ -27,7 +27,7 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	c := s.startCrowd(t, 3*slots, arrival{words: 20, tokens: 1500})
 	l.shows(t, 0, "llm_server_canary_success")
 	refusals := func(p page) float64 {
-		return total(p, "llm_server_canary_requests_total", "result", "error_frame") + total(p, "llm_server_canary_requests_total", "result", "http_error")
+		return p.sum("llm_server_canary_requests_total", "result", "error_frame") + p.sum("llm_server_canary_requests_total", "result", "http_error")
 	}
 	require.Positive(t, refusals(l.page(t)))
 	require.Contains(t, string(l.body(t, "/targets?format=json")), "currently busy")
@@ -51,8 +51,8 @@ func TestCanaryInFrontOfVLLM(t *testing.T) {
 	t.Logf("%g of %d requests were refused, %d of them inside a stream", rejected, 3*slots, within200)
 	l.shows(t, 1, "llm_server_canary_success")
 	last := l.page(t)
-	require.Equal(t, rejected+refusals(last), total(last, "llm_server_requests_total", "class", "overload"), "the crowd's and the canary's")
-	require.Zero(t, total(last, "llm_server_request_error_ratio", "class", "server"), "what was refused is no failure")
+	require.Equal(t, rejected+refusals(last), last.sum("llm_server_requests_total", "class", "overload"), "the crowd's and the canary's")
+	require.Zero(t, last.sum("llm_server_request_error_ratio", "class", "server"), "what was refused is no failure")
 	require.NotContains(t, l.history(t), "failing")
 }
 
@@ -64,5 +64,5 @@ func TestCanaryInFrontOfSGLang(t *testing.T) {
 	l.shows(t, 1, "llm_server_canary_success", "model_id", engineModel)
 	leftAndFreed(t, l.exporter)
 	// The server counts all of them among its requests, those that were left too.
-	require.Positive(t, total(l.page(t), "sglang:num_aborted_requests_total"))
+	require.Positive(t, l.page(t).sum("sglang:num_aborted_requests_total"))
 }

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -62,14 +61,9 @@ func (s *engineServer) complete(ctx context.Context, number int, a arrival) (see
 	if err != nil {
 		return seen, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.address()+"/v1/completions", bytes.NewReader(body))
-	if err != nil {
-		return seen, err
-	}
-	request.Header.Set("Content-Type", "application/json")
 	seen.plan, seen.sent = a, time.Now()
 	defer func() { seen.ended = time.Now() }()
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	response, err := postJSON(ctx, "http://"+s.address()+"/v1/completions", string(body))
 	if err != nil {
 		return seen, err
 	}

@@ -30,7 +30,7 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	const tokens = 2400 // The other rank has to work on while the stall is seen.
 	c := s.startCrowd(t, 2*slots, arrival{words: 20, tokens: tokens})
 	running := func(rank string) float64 {
-		return total(l.page(t), "vllm:num_requests_running", "exported_engine", rank)
+		return l.page(t).sum("vllm:num_requests_running", "exported_engine", rank)
 	}
 	within(t, engineLongest, "both engines work", func() bool { return running("0") > 0 && running("1") > 0 })
 	l.shows(t, 2*slots, "llm_server_requests_running")
@@ -42,10 +42,10 @@ func TestOneStoppedRankOfVLLM(t *testing.T) {
 	require.Equal(t, "ready", r.State, "requests need not reach that rank, so that its gauge is one sign")
 	require.Contains(t, r.Reason, "nothing has moved since")
 	t.Logf("suspected %s after its counts moved last", time.Since(moved).Round(time.Millisecond))
-	before := total(l.page(t), "llm_server_generation_tokens_total")
+	before := l.page(t).sum("llm_server_generation_tokens_total")
 	require.Positive(t, running("0"), "the other engine has requests yet: give them more tokens")
 	within(t, engineLongest, "tokens come from the other engine", func() bool {
-		return total(l.page(t), "llm_server_generation_tokens_total") > before
+		return l.page(t).sum("llm_server_generation_tokens_total") > before
 	})
 	require.True(t, l.report(t).Suspected)
 	require.Equal(t, http.StatusOK, s.status(t, "/health"))

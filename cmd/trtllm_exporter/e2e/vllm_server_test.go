@@ -89,9 +89,7 @@ func (s *engineServer) status(t *testing.T, path string) int {
 // post sends an empty request to the server's own administration.
 func (s *engineServer) post(t *testing.T, path string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+s.address()+path, http.NoBody)
-	require.NoError(t, err)
-	response, err := http.DefaultClient.Do(request)
+	response, err := postJSON(t.Context(), "http://"+s.address()+path, "")
 	require.NoError(t, err)
 	defer response.Body.Close()
 	require.Equal(t, http.StatusOK, response.StatusCode, path)

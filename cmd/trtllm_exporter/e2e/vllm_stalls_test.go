@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -17,14 +16,7 @@ import (
 // server was judged stalled, and with -update writes it; from says from when on.
 func documentStall(t *testing.T, server, stopped, from string, after, allowed time.Duration) {
 	t.Helper()
-	begin, end := truthMarks("stalls")
-	file := filepath.Join(repositoryRoot(t), "docs/dev/accuracy.md")
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(text), begin)
-	require.True(t, ok, "%s has no %s", file, begin)
-	table, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok, "%s has no %s", file, end)
+	file, head, table, tail := documented(t, "stalls")
 	key := fmt.Sprintf("| %s | %s | %s |", server, stopped, from)
 	if *updateTruth {
 		row := fmt.Sprintf("%s %.1f s | %.1f s |\n", key, after.Seconds(), allowed.Seconds())
@@ -36,7 +28,7 @@ func documentStall(t *testing.T, server, stopped, from string, after, allowed ti
 			lines = append(lines, line)
 		}
 		table = strings.Join(lines, "") + row
-		require.NoError(t, os.WriteFile(file, []byte(head+begin+table+end+tail), 0o600))
+		require.NoError(t, os.WriteFile(file, []byte(head+table+tail), 0o600))
 	}
 	require.Contains(t, table, key, "%s: run this test with -update", file)
 }

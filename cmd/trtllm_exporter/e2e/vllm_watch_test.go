@@ -3,7 +3,6 @@
 package e2e
 
 import (
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
@@ -48,35 +47,12 @@ pools:
 `, engineInterval, stallAfter, s.address(), more))}
 }
 
-// engineReport is what /targets says of the replica.
-type engineReport struct {
-	State    string    `json:"state"`
-	Reason   string    `json:"state_reason"`
-	Since    time.Time `json:"state_since"`
-	Engine   string    `json:"detected_engine"`
-	Version  string    `json:"engine_version"`
-	Evidence string    `json:"engine_evidence"`
-	// Suspected says that one sign speaks against it.
-	Suspected bool `json:"suspected"`
-}
-
-// report reads /targets.
-func (l *life) report(t *testing.T) engineReport {
-	t.Helper()
-	var answer struct {
-		Targets []engineReport `json:"targets"`
-	}
-	require.NoError(t, json.Unmarshal(l.body(t, "/targets?format=json"), &answer))
-	require.Len(t, answer.Targets, 1)
-	return answer.Targets[0]
-}
-
 // turns waits until page and /targets show a state, and wants that it was judged
 // within a time from the moment it began. The exporter says itself when it
 // judged, so that a late look does not count.
-func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Duration) engineReport {
+func (l *life) turns(t *testing.T, state string, began time.Time, limit time.Duration) replicaReport {
 	t.Helper()
-	var r engineReport
+	var r replicaReport
 	within(t, limit+engineLongest, "state "+state, func() bool {
 		r = l.report(t)
 		shown := l.page(t).named("llm_server_state", "state", state)
@@ -123,18 +99,4 @@ func (l *life) showsAtOnce(t *testing.T, want map[string]float64) {
 func (l *life) absent(t *testing.T, name string, pairs ...string) {
 	t.Helper()
 	require.Empty(t, l.page(t).named(name, pairs...), "%s %v", name, pairs)
-}
-
-// step is one step of a life, each on top of the one before.
-type step struct {
-	name string
-	run  func(t *testing.T)
-}
-
-// play plays steps.
-func play(t *testing.T, steps []step) {
-	t.Helper()
-	for _, s := range steps {
-		require.True(t, t.Run(s.name, s.run), "the next steps need this one")
-	}
 }
