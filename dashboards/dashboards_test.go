@@ -135,17 +135,6 @@ func TestQueriesTakeTheirSourceAndIntervalFromGrafana(t *testing.T) {
 	}
 }
 
-func TestDashboardsLeadToEachOther(t *testing.T) {
-	t.Parallel()
-	for _, d := range dashboards.All() {
-		require.Len(t, d.Links, 1)
-		require.Equal(t, "dashboards", d.Links[0].Type)
-		require.Subset(t, d.Tags, d.Links[0].Tags)
-		require.True(t, d.Links[0].IncludeVars && d.Links[0].KeepTime)
-		require.GreaterOrEqual(t, d.Schema, 39)
-	}
-}
-
 func TestRowsBelowTheFoldAreCollapsedAndKeepTheirPanels(t *testing.T) {
 	t.Parallel()
 	for _, d := range dashboards.All() {
@@ -182,17 +171,5 @@ func TestLinesOfAReplicaLeadToItAtTheSameTime(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestDashboardsMarkWhatHappened(t *testing.T) {
-	t.Parallel()
-	for _, d := range dashboards.All() {
-		var names []string
-		for _, m := range d.Annotations.List {
-			names = append(names, m.Name)
-			require.Contains(t, m.Expr, `cluster=~"$cluster"`, d.Title)
-		}
-		require.Equal(t, []string{"Restarts", "Rollouts", "Reloads"}, names, d.Title)
 	}
 }

@@ -31,10 +31,6 @@ func Names() []string {
 	}
 }
 
-// DefaultModelLabels lists the labels in which servers name a model: Triton
-// writes "model", trtllm-serve "model_name".
-func DefaultModelLabels() []string { return []string{"model", "model_name"} }
-
 // VersionsMode says where engine_version and trtllm_version are written.
 type VersionsMode string
 
@@ -66,7 +62,7 @@ type Identity struct {
 	// Labels. Identity labels are never given up.
 	HonorLabels bool
 	// ModelLabels are the server's labels that name a model, the first that a
-	// series has winning; [DefaultModelLabels] when nil.
+	// series has winning.
 	ModelLabels []string
 }
 

@@ -51,7 +51,7 @@ type Relabeler struct {
 // New returns the Relabeler of a target. The rules are those of
 // metric_relabel_configs; they are only read.
 func New(rules Rules, id Identity) *Relabeler {
-	r := &Relabeler{
+	return &Relabeler{
 		rules:     rules,
 		owned:     id.owned(),
 		modelID:   id.ModelID,
@@ -61,10 +61,6 @@ func New(rules Rules, id Identity) *Relabeler {
 		replicaID: clean(cmp.Or(id.ReplicaID, Unknown)),
 		builder:   labels.NewBuilder(labels.EmptyLabels()),
 	}
-	if id.ModelLabels == nil {
-		r.models = DefaultModelLabels()
-	}
-	return r
 }
 
 // Series attaches the identity, then applies the rules.

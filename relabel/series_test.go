@@ -16,6 +16,7 @@ func llama() relabel.Identity {
 		ModelID: func(name string) string {
 			return map[string]string{"ensemble": "llama-70b", "tensorrt_llm": "llama-70b", "bad": "\xff"}[name]
 		},
+		ModelLabels: []string{"model", "model_name"},
 	}
 }
 
@@ -53,7 +54,7 @@ func TestSeriesCarryTheIdentityOfTheirTarget(t *testing.T) {
 			in:     []string{"__name__", "a", "model", "ensemble", "model_name", "x"}, out: ours("__name__", "a", "model", "ensemble", "model_name", "x", "model_id", "llama-70b"),
 		},
 		"no label names a model": {
-			change: func(id *relabel.Identity) { id.ModelLabels = []string{} },
+			change: func(id *relabel.Identity) { id.ModelLabels = nil },
 			in:     []string{"__name__", "a", "model", "ensemble"}, out: ours("__name__", "a", "model", "ensemble"),
 		},
 		"a model without an id": {

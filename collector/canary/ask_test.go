@@ -181,12 +181,6 @@ func TestEveryResult(t *testing.T) {
 	}
 }
 
-func TestEveryResultHasACase(t *testing.T) {
-	source := canary.Results()
-	require.Len(t, source, 12)
-	require.Len(t, slices.Compact(slices.Sorted(slices.Values(source))), 12)
-}
-
 func TestNoConnection(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package canary
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,23 +86,27 @@ func (c *Config) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal((*plain)(c)); err != nil {
 		return err
 	}
-	for _, t := range []struct {
-		value           *model.Duration
-		standard, bound model.Duration
-	}{
-		{&c.Timeout, DefaultConfig.Timeout, c.Interval},
-		{&c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout, 0},
-		{&c.GapTimeout, DefaultConfig.GapTimeout, 0},
-		{&c.EndTimeout, DefaultConfig.EndTimeout, 0},
-	} {
-		if t.bound == 0 {
-			t.bound = c.Timeout
-		}
-		if *t.value == 0 {
-			*t.value = min(t.standard, t.bound)
-		}
+	c.Timeout = cmp.Or(c.Timeout, min(DefaultConfig.Timeout, c.Interval))
+	for _, s := range c.stages() {
+		*s.timeout = cmp.Or(*s.timeout, min(s.standard, c.Timeout))
 	}
 	return nil
+}
+
+// stage is a part of a request that has a timeout of its own.
+type stage struct {
+	key      string
+	timeout  *model.Duration
+	standard model.Duration
+}
+
+// stages are those of a request, in order.
+func (c *Config) stages() []stage {
+	return []stage{
+		{"first_token_timeout", &c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout},
+		{"gap_timeout", &c.GapTimeout, DefaultConfig.GapTimeout},
+		{"end_timeout", &c.EndTimeout, DefaultConfig.EndTimeout},
+	}
 }
 
 // Validate says which keys are wrong and what they may be.
@@ -115,16 +120,9 @@ func (c *Config) Validate() error {
 	when(time.Duration(c.Interval) < shortestInterval, "interval: %s is too short, the canary counts in the server's own metrics; use %s or more", c.Interval, model.Duration(shortestInterval))
 	when(c.Timeout <= 0, "timeout: must be longer than 0; the default is %s", DefaultConfig.Timeout)
 	when(c.Timeout > c.Interval, "timeout: %s is longer than interval %s; lower the timeout or raise the interval", c.Timeout, c.Interval)
-	for _, t := range []struct {
-		key             string
-		value, standard model.Duration
-	}{
-		{"first_token_timeout", c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout},
-		{"gap_timeout", c.GapTimeout, DefaultConfig.GapTimeout},
-		{"end_timeout", c.EndTimeout, DefaultConfig.EndTimeout},
-	} {
-		when(t.value <= 0, "%s: must be longer than 0; the default is %s", t.key, t.standard)
-		when(t.value > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", t.key, t.value, c.Timeout)
+	for _, s := range c.stages() {
+		when(*s.timeout <= 0, "%s: must be longer than 0; the default is %s", s.key, s.standard)
+		when(*s.timeout > c.Timeout && c.Timeout > 0, "%s: %s is longer than timeout %s, which bounds the whole request; lower it or raise the timeout", s.key, *s.timeout, c.Timeout)
 	}
 	when(strings.ContainsFunc(c.Model, unicode.IsControl) || strings.TrimSpace(c.Model) != c.Model,
 		"model: %q has control characters, or spaces at its start or end; write the name as the server lists it", c.Model)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -32,15 +33,11 @@ func (a *attempt) generateRequest(ctx context.Context) (address string, body []b
 	if failed != nil {
 		return "", nil, failed
 	}
-	if !has(textInput) {
+	if !slices.Contains(has, textInput) {
 		return "", nil, &failure{Unsupported, fmt.Sprintf("model %s has no input %s; set model to the one that clients call", a.question.Model, textInput)}
 	}
-	request := make(map[string]any)
-	for name, value := range a.known() {
-		if has(name) {
-			request[name] = value
-		}
-	}
+	request := a.known()
+	maps.DeleteFunc(request, func(name string, _ any) bool { return !slices.Contains(has, name) })
 	// Text and numbers can always be written.
 	body, _ = json.Marshal(request)
 	return a.question.Base + path + "/generate_stream", body, nil
@@ -73,9 +70,9 @@ func (a *attempt) samplingParameters() string {
 	return fmt.Sprintf(`{"max_tokens":%d,"temperature":0,"seed":%d%s}`, a.tokens, seed, more)
 }
 
-// inputs asks what the model takes. A server that keeps its metadata to itself
-// is taken for one with the inputs of the README.
-func (a *attempt) inputs(ctx context.Context, address string) (has func(name string) bool, failed *failure) {
+// inputs asks what the model takes, and gives the names. A server that keeps its
+// metadata to itself is taken for one with the inputs of the README.
+func (a *attempt) inputs(ctx context.Context, address string) (names []string, failed *failure) {
 	resp, err := a.open.Open(a.traced(ctx), http.MethodGet, address, nil)
 	if err != nil {
 		return nil, a.unanswered(ctx, err)
@@ -84,9 +81,7 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return func(name string) bool {
-			return slices.Contains([]string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, name)
-		}, nil
+		return []string{textInput, "max_tokens", "bad_words", "stop_words", "stream"}, nil
 	default:
 		return nil, &failure{HTTPError, fmt.Sprintf("GET %s answers %d: %s", modelPath(a.question.Model), resp.StatusCode, words(resp.Body))}
 	}
@@ -103,11 +98,10 @@ func (a *attempt) inputs(ctx context.Context, address string) (has func(name str
 	case err != nil:
 		return nil, &failure{Malformed, "the model's metadata cannot be read: " + err.Error()}
 	}
-	names := make(map[string]bool, len(m.Inputs))
 	for _, input := range m.Inputs {
-		names[input.Name] = true
+		names = append(names, input.Name)
 	}
-	return func(name string) bool { return names[name] }, nil
+	return names, nil
 }
 
 // response is one frame of generate_stream: outputs and parameters, flat.
