@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -58,56 +57,6 @@ func TestWhatOnlyTheCanarySees(t *testing.T) {
 	}
 }
 
-func TestAReplicaThatEndsIsLeftAlone(t *testing.T) {
-	t.Parallel()
-	// A request that runs keeps the server from ending at once.
-	long := simulate.Spec{Kind: simulate.KindTriton, Streaming: true, Workload: simulate.Workload{Rate: 1, OutputTokens: 4000, MaxOutput: 4000}}
-	c := fly(t, nil, long)
-	c.well(0, 1)
-	c.server(0).Drain()
-	s := c.until("nothing is asked", 0, func(s map[string]float64) bool {
-		active, there := s["active"]
-		return there && active == 0
-	})
-	require.NotContains(t, s, "success")
-	require.NotContains(t, s, "time_to_first_token_seconds")
-	require.Contains(t, s, "age_seconds")
-	require.Regexp(t, "^the replica is (not ready|draining|down)$", c.status(0).Canary.Hold)
-	asked := s["requests_total ok"]
-	age := s["age_seconds"]
-	s = c.until("time goes on", 0, func(s map[string]float64) bool { return s["age_seconds"] > age+0.5 })
-	require.Equal(t, asked, s["requests_total ok"])
-	require.NotContains(t, c.status(0).StateReason, "canary")
-}
-
-func TestAnswersAreComparedUnderTheSameVersionsOnly(t *testing.T) {
-	t.Parallel()
-	stream := simulate.Spec{Kind: simulate.KindServe, TRTLLMVersion: "1.3.0rc14"}
-	c := fly(t, nil, stream, stream)
-	outputs := func(n string) string { return `llm_server_pool_canary_outputs{pool_id="p"} ` + n }
-	c.well(0, 2)
-	c.well(1, 2)
-	c.eventually(outputs("1"))
-
-	c.server(0).Rollout(0, "", "1.3.0")
-	c.until("answers of the new version", 0, func(s map[string]float64) bool {
-		return s["deterministic"] == 1 && strings.Contains(c.page(), `trtllm_version="1.3.0"`)
-	})
-	require.Zero(t, c.series(0)["output_changes_total"], "another version may answer otherwise")
-	c.eventuallyWithout("llm_server_pool_canary_outputs{")
-
-	c.server(1).Rollout(0, "", "1.3.0")
-	c.eventually(outputs("1"))
-	c.server(1).Unsteady(true)
-	c.until("a change", 1, func(s map[string]float64) bool {
-		deterministic, there := s["deterministic"]
-		return s["output_changes_total"] > 0 && there && deterministic == 0
-	})
-	c.eventually(outputs("2"))
-	require.Equal(t, 1.0, c.well(0, 1)["deterministic"])
-	require.Equal(t, 1.0, c.series(1)["success"], "another answer is no failure")
-}
-
 func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 	t.Parallel()
 	c := fly(t, nil, simulate.Spec{Kind: simulate.KindServe})
@@ -119,19 +68,6 @@ func TestAReloadKeepsWhatTheCanaryKnowsUnlessItChanges(t *testing.T) {
 	c.apply(c.config)
 	s := c.until("a canary that begins again", 0, func(s map[string]float64) bool { return s["tokens"] == 4 })
 	require.LessOrEqual(t, s["requests_total ok"]+before, float64(c.server(0).Truth().Arrived), "what was counted before")
-}
-
-func TestTheCanaryIsTheSourceOfFirstTokensThatTheServerDoesNotTell(t *testing.T) {
-	t.Parallel()
-	c := fly(t, nil, simulate.Spec{Kind: simulate.KindTritonOpenAI, Streaming: true})
-	c.eventually(`llm_server_capability{capability="ttft",engine="triton-openai",engine_version="unknown",pool_id="p",replica_id="r0",trtllm_version="unknown"} 1`)
-	for _, v := range target.ListOf(c.status(0).Checks, assess.Capabilities) {
-		if v.Name == "ttft" {
-			require.Contains(t, v.Reason, "of its own requests only")
-		}
-	}
-	c.well(0, 1)
-	requireNoText(t, c.page(), "llm_server_time_to_first_token")
 }
 
 func TestACanaryThatHangsIsInNobodysWay(t *testing.T) {

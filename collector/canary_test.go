@@ -156,36 +156,3 @@ func TestAHealthyServerOfEveryKind(t *testing.T) {
 		})
 	}
 }
-
-func TestOfDynamoTheFrontendIsAsked(t *testing.T) {
-	t.Parallel()
-	r := worked(t, simulate.Spec{Name: "r1", Kind: simulate.KindDynamo, Speed: speed})
-	p := pool("p", "r0="+r.APIAddr()+"|"+r.APIAddr(), "r1="+r.MetricsAddr()+"|"+r.MetricsAddr())
-	withCanary(&p)
-	stop := paced(r)
-	defer stop()
-	c := &cage{line: startLine(t, p)}
-	require.Equal(t, 8.0, c.well(0, 2)["tokens"])
-	s := c.until("a worker that is left alone", 1, func(s map[string]float64) bool { return len(s) == 1 })
-	require.Equal(t, map[string]float64{"active": 0}, s)
-	require.Contains(t, c.status(1).Canary.Hold, "turn the canary on for its frontend")
-}
-
-// paced lets a replica live by the clock until stop is called.
-func paced(r *simulate.Replica) (stop func()) {
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-done:
-				return
-			case <-tick.C:
-				r.Truth() // Brings it up with the clock.
-			}
-		}
-	}()
-	return func() { close(done); <-ended }
-}

@@ -103,20 +103,3 @@ func TestAConfigurationThatAnotherOneOvertakesIsGivenUp(t *testing.T) {
 	l.apply(everySeconds("p", 5, "a=10.0.0.1:1|10.0.0.1:2"))
 	require.Equal(t, []bool{true, false}, made.closed())
 }
-
-// Of two configurations that come at nearly one time the second may run when the sign
-// that it is there is seen.
-func TestAConfigurationThatIsComeToTwiceKeepsItsClient(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var made clients
-		l := newLine(t)
-		l.UseScrapers(made.next)
-		l.apply(everySeconds("p", 5))
-		l.start()
-		synctest.Wait()
-		l.Sign()
-		synctest.Wait()
-		require.Equal(t, []bool{false}, made.closed())
-	})
-}

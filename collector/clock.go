@@ -1,7 +1,6 @@
 package collector
 
 import (
-	"container/heap"
 	"context"
 	"hash/fnv"
 	"runtime"
@@ -28,8 +27,10 @@ type clock struct {
 	running sync.WaitGroup
 	batches sync.Pool
 
-	mu    sync.Mutex
-	queue alarms
+	mu  sync.Mutex
+	all []*alarm
+	// next is the moment that the goroutine waits for.
+	next time.Duration
 }
 
 // newClock returns a clock that does not run; its moments are counted from origin.
@@ -51,10 +52,10 @@ func (c *clock) add(key string, every, soon time.Duration, due due) *alarm {
 		due:  due,
 	}
 	c.mu.Lock()
-	heap.Push(&c.queue, a)
-	first := a.place == 0
+	c.all = append(c.all, a)
+	earlier := a.next < c.next
 	c.mu.Unlock()
-	if first {
+	if earlier {
 		select {
 		case c.changed <- struct{}{}:
 		default:
@@ -67,22 +68,20 @@ func (c *clock) add(key string, every, soon time.Duration, due due) *alarm {
 func (c *clock) remove(a *alarm) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if a.place >= 0 {
-		heap.Remove(&c.queue, a.place)
+	if i := slices.Index(c.all, a); i >= 0 {
+		last := len(c.all) - 1
+		c.all[i], c.all[last] = c.all[last], nil
+		c.all = c.all[:last]
 	}
 }
 
 // run begins what is due until ctx ends, and waits for what was begun.
 func (c *clock) run(ctx context.Context) {
 	defer c.running.Wait()
-	timer := time.NewTimer(time.Hour)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		if wait, waits := c.tick(); waits {
-			timer.Reset(wait)
-		} else {
-			timer.Stop()
-		}
+		timer.Reset(c.tick())
 		select {
 		case <-ctx.Done():
 			return
@@ -92,23 +91,22 @@ func (c *clock) run(ctx context.Context) {
 	}
 }
 
-// tick begins everything that is due and says how long it is to the next
-// moment; false when there is none.
-func (c *clock) tick() (wait time.Duration, waits bool) {
+// tick begins everything that is due and says how long it is to the next moment.
+// It looks at all work, which is a few times a second, for moments are in slots.
+func (c *clock) tick() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var now []beginning
-	defer func() { c.begin(now) }()
-	for len(c.queue) > 0 {
-		a, at := c.queue[0], time.Since(c.origin)
-		if a.next > at {
-			return a.next - at, true
+	at := time.Since(c.origin)
+	c.next = at + time.Hour
+	for _, a := range c.all {
+		if a.next <= at {
+			now = append(now, beginning{a, a.advance(at)})
 		}
-		missed := a.advance(at)
-		heap.Fix(&c.queue, 0)
-		now = append(now, beginning{a, missed})
+		c.next = min(c.next, a.next)
 	}
-	return 0, false
+	c.begin(now)
+	return c.next - at
 }
 
 // beginning is work that is due, and how many moments of it have passed.
@@ -142,10 +140,8 @@ const slotLength = 200 * time.Millisecond
 // alarm is work with its next moment. Its fields belong to the clock.
 type alarm struct {
 	every, phase time.Duration
-	// next is the next moment, since the clock's origin; place is the alarm's in
-	// the queue, -1 when it is taken out.
-	next  time.Duration
-	place int
+	// next is the next moment, since the clock's origin.
+	next time.Duration
 	// begun is true when the work was begun once.
 	begun bool
 	due   due
@@ -183,35 +179,4 @@ func offset(key string, period time.Duration) time.Duration {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
 	return time.Duration(h.Sum64() % uint64(period))
-}
-
-// alarms are a heap by their next moment.
-type alarms []*alarm
-
-// Len implements heap.Interface.
-func (q alarms) Len() int { return len(q) }
-
-// Less implements heap.Interface.
-func (q alarms) Less(i, j int) bool { return q[i].next < q[j].next }
-
-// Swap implements heap.Interface.
-func (q alarms) Swap(i, j int) {
-	q[i], q[j] = q[j], q[i]
-	q[i].place, q[j].place = i, j
-}
-
-// Push implements heap.Interface.
-func (q *alarms) Push(x any) {
-	a, _ := x.(*alarm)
-	a.place = len(*q)
-	*q = append(*q, a)
-}
-
-// Pop implements heap.Interface.
-func (q *alarms) Pop() any {
-	last := len(*q) - 1
-	a := (*q)[last]
-	(*q)[last], *q = nil, (*q)[:last]
-	a.place = -1
-	return a
 }

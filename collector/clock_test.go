@@ -2,7 +2,6 @@ package collector
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,52 +11,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape/lane"
 )
-
-func TestAnAlarmAdvances(t *testing.T) {
-	t.Parallel()
-	const s = time.Second
-	for _, c := range []struct {
-		says string
-		// next is when the alarm was due, now when that was seen, after when it
-		// is due then.
-		begun            bool
-		next, now, after time.Duration
-		missed           uint64
-	}{
-		{"from its first moment to its phase", false, 1 * s, 1 * s, 3 * s, 0},
-		{"from its first moment late, which misses nothing", false, 1 * s, 27 * s, 33 * s, 0},
-		{"from a moment to the next", true, 13 * s, 13 * s, 23 * s, 0},
-		{"a little late, without leaving its phase", true, 13 * s, 13*s + 9*s/10, 23 * s, 0},
-		{"just before the next moment", true, 13 * s, 23*s - 1, 23 * s, 0},
-		{"in the next moment, having missed one", true, 13 * s, 23 * s, 33 * s, 1},
-		{"after a machine that slept, having missed all since", true, 13 * s, 13*s + 1000*s + 1, 1023 * s, 100},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			a := &alarm{every: 10 * s, phase: 3 * s, next: c.next, begun: c.begun}
-			require.Equal(t, c.missed, a.advance(c.now))
-			require.Equal(t, c.after, a.next)
-			require.True(t, a.begun)
-		})
-	}
-}
-
-func TestOffsetsSpreadKeysOverAPeriod(t *testing.T) {
-	t.Parallel()
-	require.Zero(t, offset("p/a", 0))
-	require.Zero(t, offset("p/a", -time.Second))
-	parts := make(map[time.Duration]int)
-	for i := range 1000 {
-		at := offset("p/r"+string(rune(i)), 10*time.Second)
-		require.GreaterOrEqual(t, at, time.Duration(0))
-		require.Less(t, at, 10*time.Second)
-		parts[at/time.Second]++
-	}
-	require.Len(t, parts, 10)
-	for part, n := range parts {
-		require.InDelta(t, 100, n, 50, "keys in second %d", part)
-	}
-}
 
 // beats are the moments at which the work of an alarm was begun, since the
 // bubble's beginning, and what each missed.
@@ -126,18 +79,6 @@ func TestTheFirstMomentIsSoonAndTheOthersKeepTheirPhase(t *testing.T) {
 	})
 }
 
-func TestTheFirstMomentIsWithinTheIntervalWhereThatIsShorter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := ticking(t)
-		var b beats
-		added(c, "p/a", 100*time.Millisecond, time.Hour, &b)
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		require.NotZero(t, b.count())
-	})
-}
-
 func TestWorkThatComesEarlierWakesTheClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,26 +123,6 @@ func TestWorkThatIsTakenOutIsNotBegun(t *testing.T) {
 	})
 }
 
-func TestAClockWithNothingToDoWaitsForNothing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newClock(time.Now())
-		wait, waits := c.tick()
-		require.False(t, waits)
-		require.Zero(t, wait)
-		var b beats
-		a := added(c, "p/a", time.Minute, time.Minute, &b)
-		wait, waits = c.tick()
-		require.True(t, waits)
-		require.Equal(t, slotted(offset("p/a", time.Minute), time.Minute), wait)
-		c.remove(a)
-		_, waits = c.tick()
-		require.False(t, waits)
-		synctest.Wait()
-		require.Zero(t, b.count())
-	})
-}
-
 func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,36 +140,5 @@ func TestMomentsThatPassWhileNobodyLooksAreCounted(t *testing.T) {
 		look(10 * time.Second)
 		require.Equal(t, []uint64{0, 0, 9, 0}, b.missed)
 		require.Len(t, b.at, 4, "what was missed is not made up for")
-	})
-}
-
-func TestWorkThatTakesLongHoldsNoOtherUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := ticking(t)
-		var b beats
-		c.add("p/slow", time.Second, 1, func(uint64, *lane.Batch) { <-t.Context().Done() })
-		added(c, "p/a", time.Second, time.Second, &b)
-		time.Sleep(10 * time.Second)
-		synctest.Wait()
-		require.InDelta(t, 10, b.count(), 1)
-	})
-}
-
-func TestAllThatIsDueInOneMomentIsBegun(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := ticking(t)
-		all := make([]beats, 100)
-		for i := range all {
-			added(c, "p/same", 10*time.Second, 10*time.Second, &all[i])
-		}
-		time.Sleep(35 * time.Second)
-		synctest.Wait()
-		first := all[0].at
-		require.Len(t, first, 3)
-		for i := range all {
-			require.True(t, slices.Equal(first, all[i].at), "alarm %d", i)
-		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +41,6 @@ type Collector struct {
 	// all is what the replicas of all pools have in common.
 	all     replica.Pool
 	metrics *metrics
-	changed chan struct{}
 	clock   *clock
 	// pools counts the changes of the pools that run, renewed says so.
 	pools   atomic.Uint64
@@ -50,15 +51,22 @@ type Collector struct {
 	// while not all of its sources have answered.
 	grace time.Duration
 
+	// waiting has the pools of the last configuration until they are begun to be run.
+	waiting chan []*pool
+
 	mu sync.Mutex
-	// wanted are the pools of the last configuration, taken says that they were begun
-	// to be run.
+	// wanted are the pools of the last configuration.
 	wanted   []*pool
-	taken    bool
 	running  map[string]*pool
 	replicas map[string]*running
-	tidy     tidy
+	// tidy gives memory back to the system, tidyAfter the last change of the fleet.
+	tidy *time.Timer
 }
+
+// tidyAfter is how long it takes until new replicas have their first pages and their
+// answers. What it takes to get to know a server is more than what is kept of it,
+// and an exporter that then makes next to no garbage would have it for minutes more.
+const tidyAfter = 45 * time.Second
 
 // startsAtOnce is how many replicas may start at a time for each processor, which is
 // more than it can work on.
@@ -69,7 +77,7 @@ func New(opts Options) (*Collector, error) {
 	shared := scrape.NewResources()
 	c := &Collector{
 		opts:    opts,
-		changed: make(chan struct{}, 1), renewed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
+		waiting: make(chan []*pool, 1), renewed: make(chan struct{}, 1), scraper: newScraper(shared), grace: handover,
 		running: make(map[string]*pool), replicas: make(map[string]*running),
 	}
 	id := rand.Text()
@@ -82,6 +90,8 @@ func New(opts Options) (*Collector, error) {
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.clock = m, newClock(c.all.Origin)
+	c.tidy = time.AfterFunc(tidyAfter, debug.FreeOSMemory)
+	c.tidy.Stop()
 	return c, nil
 }
 
@@ -107,11 +117,17 @@ func (c *Collector) ApplyConfig(cfg *config.File) error {
 		built = append(built, p)
 	}
 	c.metrics.part(part)
-	c.want(built)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	select {
-	case c.changed <- struct{}{}:
+	case overtaken := <-c.waiting:
+		for _, p := range overtaken {
+			p.release()
+		}
 	default:
 	}
+	c.wanted = built
+	c.waiting <- built
 	return nil
 }
 
@@ -129,10 +145,8 @@ func (c *Collector) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			c.stopAll()
 			return nil
-		case <-c.changed:
-			if wanted, ok := c.take(); ok {
-				c.swap(ctx, wanted)
-			}
+		case wanted := <-c.waiting:
+			c.swap(ctx, wanted)
 		}
 	}
 }
@@ -158,41 +172,30 @@ func (c *Collector) Ready() bool {
 	return true
 }
 
-// ScrapeOnce tries every static target of the configuration once, without
-// starting loops, and joins what failed. The snapshots stay in the store.
+// ScrapeOnce tries every target of the configuration once, without starting loops,
+// and joins what failed. The snapshots stay in the store.
 func (c *Collector) ScrapeOnce(ctx context.Context) error {
-	c.mu.Lock()
-	wanted := c.wanted
-	c.mu.Unlock()
-	var errs []error
-	for _, p := range wanted {
-		looking, cancel := context.WithCancel(ctx)
-		p.sources.Run(looking, func(groups []*targetgroup.Group) {
-			if looking.Err() != nil {
-				return
-			}
-			cancel()
-			found, _ := p.targets(groups, c.opts.Logger)
-			for _, t := range found {
-				errs = append(errs, c.once(ctx, p, t))
-			}
-		})
-		cancel()
-	}
-	return errors.Join(errs...)
+	_, err := c.walk(ctx, handover)
+	return err
 }
-
-// atOnce is how many targets are tried at once by a walk.
-const atOnce = 16
 
 // Walk looks for the targets of every pool, for at most the given time where a
 // source does not answer, and tries each of them once. It says what was found; the
 // snapshots stay in the store. Nothing goes on running.
 func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.Search {
+	all, _ := c.walk(ctx, patience)
+	return all
+}
+
+// atOnce is how many targets are tried at once by a walk.
+const atOnce = 16
+
+// walk gives what was found of each pool, and what failed.
+func (c *Collector) walk(ctx context.Context, patience time.Duration) ([]target.Search, error) {
 	c.mu.Lock()
 	wanted := c.wanted
 	c.mu.Unlock()
-	all := make([]target.Search, len(wanted))
+	all, failed := make([]target.Search, len(wanted)), make([][]error, len(wanted))
 	slots := make(chan struct{}, atOnce)
 	var walks sync.WaitGroup
 	for i, p := range wanted {
@@ -200,18 +203,18 @@ func (c *Collector) Walk(ctx context.Context, patience time.Duration) []target.S
 			groups, answered := p.lookOnce(ctx, patience)
 			found, became := p.targets(groups, c.opts.Logger)
 			became.Answered, became.Sources, became.Targets = answered, p.sources.Sources(), len(found)
-			all[i] = became
-			for _, t := range found {
+			all[i], failed[i] = became, make([]error, len(found))
+			for j, t := range found {
 				slots <- struct{}{}
 				walks.Go(func() {
 					defer func() { <-slots }()
-					_ = c.once(ctx, p, t) // Its status says how it failed.
+					failed[i][j] = c.once(ctx, p, t)
 				})
 			}
 		})
 	}
 	walks.Wait()
-	return all
+	return all, errors.Join(slices.Concat(failed...)...)
 }
 
 // lookOnce runs the sources of a pool until each has answered, and gives what

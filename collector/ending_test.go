@@ -16,7 +16,6 @@ import (
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
@@ -91,72 +90,6 @@ func TestAnAPIThatNoLongerListensIsDrainingThoughItAnswersOldConnections(t *test
 	l.comes("a", "ready", "200")
 	require.NoError(t, api.Listener.Close())
 	l.comes("a", "draining", "the server is ending")
-}
-
-// justBefore sleeps until a moment before the next scrape of the only target,
-// in a bubble of synctest.
-func justBefore(t *testing.T, p *puppet, interval time.Duration) {
-	t.Helper()
-	at := p.times("http://10.0.0.1:1/metrics")
-	require.NotEmpty(t, at)
-	time.Sleep(time.Until(at[len(at)-1].Add(interval)) - time.Millisecond)
-}
-
-func TestAServerWhosePortsBothBeginToRefuseIsDownAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		says string
-		// api is what the API does when the page refuses.
-		api    func(ctx context.Context, u *url.URL) (int, string, error)
-		state  string
-		within time.Duration
-	}{
-		{"both refuse", func(context.Context, *url.URL) (int, string, error) { return 0, "", errRefused }, "down", 0},
-		{"the API goes on", tritonAPI, "blind", 0},
-		{"the API hangs", func(ctx context.Context, _ *url.URL) (int, string, error) {
-			<-ctx.Done()
-			return 0, "", ctx.Err()
-		}, "blind", time.Second},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				var ended atomic.Bool
-				p := &puppet{
-					page: func(string) (string, error) {
-						if ended.Load() {
-							return "", &scrape.Error{Reason: scrape.ReasonConnect, Err: errRefused}
-						}
-						return tritonPage, nil
-					},
-					api: func(ctx context.Context, u *url.URL) (int, string, error) {
-						if ended.Load() {
-							return c.api(ctx, u)
-						}
-						return tritonAPI(ctx, u)
-					},
-				}
-				l := led(t, p, everySeconds("p", 10, "a=10.0.0.1:1|10.0.0.1:2"))
-				time.Sleep(45*time.Second + 50*time.Millisecond) // Between two slots.
-				require.Equal(t, "ready", l.only().State)
-
-				justBefore(t, p, 10*time.Second)
-				before := p.count("/v2/health/ready")
-				ended.Store(true)
-				time.Sleep(2*time.Millisecond + c.within)
-				synctest.Wait()
-				require.Equal(t, "down", string(l.only().Health))
-				require.Equal(t, c.state, l.only().State, l.only().StateReason)
-				require.Equal(t, before+1, p.count("/v2/health/ready"), "asked once more, at once")
-
-				scrapes := len(p.times("http://10.0.0.1:1/metrics"))
-				time.Sleep(100 * time.Second)
-				synctest.Wait()
-				require.Len(t, p.times("http://10.0.0.1:1/metrics"), scrapes+10, "the page is asked for as ever")
-				require.InDelta(t, before+11, p.count("/v2/health/ready"), 1, "and its health once an interval")
-			})
-		})
-	}
 }
 
 func TestAConfigThatHangsCostsNeitherVersionsNorHealth(t *testing.T) {

@@ -32,6 +32,3 @@ func (c *Collector) UseScrapers(next func() scrape.Scraper) {
 
 // SetGrace sets how long replicas wait for sources that have not answered.
 func (c *Collector) SetGrace(d time.Duration) { c.grace = d }
-
-// Sign says once more that a configuration is there to be run.
-func (c *Collector) Sign() { c.changed <- struct{}{} }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -120,59 +119,6 @@ func TestBadAnswersOfTheAPINeverCostTheScrape(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAVersionIsKeptThroughShortFaultsOnly(t *testing.T) {
-	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: time.Second}})
-	var closed atomic.Bool
-	api := apiInFront(t, r, func(w http.ResponseWriter, _ *http.Request) bool {
-		if !closed.Load() {
-			return false
-		}
-		w.WriteHeader(http.StatusForbidden)
-		return true
-	})
-	l := startLine(t, pool("p", "r0="+r.MetricsAddr()+"|"+api))
-	l.eventually(`engine_version="2.64.0"`, `llm_server_ready{engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 1`)
-	closed.Store(true)
-	l.eventually(`llm_server_capability{capability="health",engine="triton",engine_version="2.64.0",pool_id="p",replica_id="r0",trtllm_version="1.1.0"} 0`)
-	l.scrapes(func(page string) {
-		requireText(t, page, `engine_version="2.64.0"`, "the same process has the same version")
-	}, "p", "r0", 0)
-	r.Restart(0)
-	r.Advance(500 * time.Millisecond)
-	l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r0"} 0`)
-	r.Advance(10 * time.Second)
-	l.eventually(`trtllm_exporter_target_up{pool_id="p",replica_id="r0"} 1`)
-	l.eventually(`llm_server_state{engine="triton",engine_version="unknown",pool_id="p",replica_id="r0",state="ready",trtllm_version="unknown"} 1`)
-}
-
-func TestAServerOfAnotherKindThanConfiguredIsSeen(t *testing.T) {
-	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindNIM})
-	p := pool("p", "r0="+r.MetricsAddr())
-	p.Engine, p.MetricsPath = "trtllm-serve", "/v1/metrics"
-	status, page := scrapedOnce(t, p)
-	require.Equal(t, "nim", status.DetectedEngine)
-	require.Contains(t, status.StateReason, "the page looks like that of nim, engine says trtllm-serve")
-	requireText(t, page, `engine="trtllm-serve"`, "what is configured counts")
-
-	p.Engine = "nim"
-	status, _ = scrapedOnce(t, p)
-	require.Equal(t, "nim", status.DetectedEngine)
-	require.NotContains(t, status.StateReason, "looks like")
-}
-
-func TestTheFrontendsPageAtAPathOfTheOperatorsIsRecognised(t *testing.T) {
-	t.Parallel()
-	r := worked(t, simulate.Spec{Kind: simulate.KindTritonOpenAI})
-	p := pool("p", "r0="+r.MetricsAddr())
-	p.MetricsPath = "/metrics"
-	status, _ := scrapedOnce(t, p)
-	require.Equal(t, "triton-openai", status.DetectedEngine)
-	require.Equal(t, "ready", status.State)
-	require.Len(t, status.Models, 5)
 }
 
 func TestRanksThatBindNoPortAreExpectedToBeSilent(t *testing.T) {

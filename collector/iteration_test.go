@@ -13,13 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
 )
-
-// readsIterations turns iteration statistics on.
-func readsIterations(c *config.File) { c.Pools[0].IterationStats = true }
 
 // iterating is pool p of one server whose iterations are read, which lives by the
 // clock of a bubble of synctest and is asked without a network.
@@ -167,44 +163,4 @@ func TestIterationsAddUpToWhatTheServerDid(t *testing.T) {
 		require.InEpsilon(t, truth, s.number("llm_server_iteration_stats_generation_tokens_estimated_total")-tokens, 0.01)
 		require.Equal(t, -1.0, s.number("llm_server_iteration_stats_active_requests"), "no iteration is new")
 	})
-}
-
-func TestAnotherReaderOfIterationsIsNoticed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := iterating(t)
-		s.rest()
-		require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
-		s.subject.SetRate(4)
-		s.until("a hole", func() bool {
-			s.take()
-			return s.number("llm_server_iteration_stats_gaps_total") > 0
-		})
-		s.until("the warning", func() bool { return s.number("llm_server_iteration_stats_foreign_reader") == 1 })
-		s.comes("subject", "ready", "")
-	})
-}
-
-func TestARestartIsNoHoleInTheIterations(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := iterating(t)
-		s.rest()
-		read := s.number("llm_server_iteration_stats_read_total")
-		gaps := s.number("llm_server_iteration_stats_gaps_total")
-		s.subject.Restart(5 * time.Second)
-		s.subject.SetRate(4)
-		s.until("iterations of the new process", func() bool { return s.number("llm_server_iteration_stats_read_total") > read })
-		require.Equal(t, gaps, s.number("llm_server_iteration_stats_gaps_total"))
-		require.Zero(t, s.number("llm_server_iteration_stats_foreign_reader"))
-	})
-}
-
-func TestAServerWithoutIterationStatisticsLosesOnlyThem(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindServe, Setup: simulate.Setup{NoIterationStats: true}}, readsIterations)
-	s.turns("ready")
-	s.until("an answer", func() bool { return s.number("llm_server_iteration_stats_failures_total") == 0 })
-	require.Equal(t, -1.0, s.number("llm_server_iteration_stats_read_total"))
-	require.NotEmpty(t, s.value("llm_server_capability", `capability="queue"`))
 }

@@ -15,44 +15,6 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
-func TestWhatStandsAtAnAddressIsFoundOut(t *testing.T) {
-	t.Parallel()
-	html, mistaken := newStage(t), newStage(t)
-	html.enter(nil, faulty("html"))
-	mistaken.enter(map[string]http.HandlerFunc{
-		"/v2": typed("application/json", `{"name":"triton","version":"2.64.0","extensions":["statistics"]}`),
-	}, http.NotFound)
-	triton, serve, json := newStage(t), newStage(t), newStage(t)
-	triton.triton()
-	serve.serve()
-	json.enter(nil, faulty("json"))
-	wrongPath := pool("wrong-path", "r="+triton.host())
-	wrongPath.MetricsPath = "/metric"
-	jsonPath := pool("json-path", "r="+serve.host())
-	jsonPath.MetricsPath = "/metrics"
-	l := startLine(t,
-		pool("triton", "r="+triton.host()), pool("serve", "r="+serve.host()), pool("html", "r="+html.host()),
-		pool("json", "r="+json.host()), pool("api-port", "r="+mistaken.host()), wrongPath, jsonPath,
-	)
-	l.eventually(
-		`nv_inference_count{engine="triton",engine_version="unknown",model="ensemble",model_id="ensemble",pool_id="triton"`,
-		`trtllm_request_success_total{engine="trtllm-serve",engine_type="undefined",engine_version="1.1.0",model_id="llama",model_name="llama",pool_id="serve"`,
-		reasoned("target_scrape_failures_total", "html", "content_type", "r"),
-		reasoned("target_scrape_failures_total", "json", "content_type", "r"),
-		reasoned("target_scrape_failures_total", "api-port", "http_status", "r"),
-		reasoned("target_scrape_failures_total", "wrong-path", "empty", "r"),
-		reasoned("target_scrape_failures_total", "json-path", "content_type", "r"),
-	)
-	for _, s := range l.store.Slots() {
-		switch s.Target().PoolID {
-		case "wrong-path":
-			require.Contains(t, s.Status().LastError, "check the path")
-		case "api-port":
-			require.Contains(t, s.Status().LastError, "8002")
-		}
-	}
-}
-
 // A target that is down when the exporter starts is recognised when it comes,
 // and one that another kind of server replaces is recognised again.
 func TestAServerOfAnotherKindIsRecognised(t *testing.T) {
@@ -115,20 +77,6 @@ func TestT05ARefusedTargetComesLater(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	l.eventually(own("target_up", "p", "r")+" 1", `nv_inference_count{engine="triton"`)
-}
-
-func TestAnAPIThatWasNeverFoundIsNoSignOfAnEnd(t *testing.T) {
-	t.Parallel()
-	s := newStage(t)
-	l := startLine(t, staged("p", "r="+s.address()+"|"+closedPort(t)))
-	l.eventually(`pool_id="p",replica_id="r",state="ready",trtllm_version="unknown"} 1`)
-	l.until("The API was asked", nil, func(string) string {
-		if !strings.Contains(l.store.Slots()[0].Status().StateReason, "set api_port") {
-			return "a reason that names api_port: " + l.store.Slots()[0].Status().StateReason
-		}
-		return ""
-	})
-	requireText(t, l.page(), `pool_id="p",replica_id="r",state="draining",trtllm_version="unknown"} 0`)
 }
 
 func TestT14T16TargetsOfTheWrongScheme(t *testing.T) {

@@ -30,36 +30,21 @@ func newMetrics(reg prometheus.Registerer, id string, shared *scrape.Resources) 
 	}
 	instance := own.InstanceInfo.MakeGaugeVec()
 	instance.WithLabelValues(id).Set(1)
-	for _, c := range []prometheus.Collector{m.targets, m.dropped, m.empty, m.refused, m.shards, m.panics, instance, resources{shared}} {
+	for _, c := range []prometheus.Collector{
+		m.targets, m.dropped, m.empty, m.refused, m.shards, m.panics, instance,
+		own.BodyMemory.MakeFunc(func() float64 { return float64(shared.Memory().Used) }),
+		own.BodyMemoryLimit.MakeFunc(func() float64 { return float64(shared.Memory().Limit) }),
+		own.BodyMemoryWaits.MakeFunc(func() float64 { return float64(shared.Memory().Waits) }),
+		own.Connections.MakeFunc(func() float64 { return float64(shared.Connections().Used) }),
+		own.ConnectionsLimit.MakeFunc(func() float64 { return float64(shared.Connections().Limit) }),
+		own.ConnectionsWaits.MakeFunc(func() float64 { return float64(shared.Connections().Waits) }),
+		own.ConnectionsTaken.MakeFunc(func() float64 { return float64(shared.Connections().Taken) }),
+	} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
 	}
 	return m, nil
-}
-
-// resources are what all pools share, as metrics.
-type resources struct{ *scrape.Resources }
-
-// Describe implements prometheus.Collector.
-func (resources) Describe(ch chan<- *prometheus.Desc) {
-	for _, m := range []*own.Metric{
-		own.BodyMemory, own.BodyMemoryLimit, own.BodyMemoryWaits, own.Connections, own.ConnectionsLimit, own.ConnectionsWaits, own.ConnectionsTaken,
-	} {
-		m.Describe(ch)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (r resources) Collect(ch chan<- prometheus.Metric) {
-	memory, connections := r.Memory(), r.Connections()
-	own.BodyMemory.Send(ch, float64(memory.Used))
-	own.BodyMemoryLimit.Send(ch, float64(memory.Limit))
-	own.BodyMemoryWaits.Send(ch, float64(memory.Waits))
-	own.Connections.Send(ch, float64(connections.Used))
-	own.ConnectionsLimit.Send(ch, float64(connections.Limit))
-	own.ConnectionsWaits.Send(ch, float64(connections.Waits))
-	own.ConnectionsTaken.Send(ch, float64(connections.Taken))
 }
 
 // part says which part of the targets is ours.

@@ -97,27 +97,6 @@ func (p *pool) unanswered() bool {
 // awaits reports whether some source has not answered yet, and is waited for.
 func (p *pool) awaits() bool { return !p.late && p.unanswered() }
 
-// want has pools run from now on, instead of those that were to run before.
-func (c *Collector) want(built []*pool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.taken {
-		for _, p := range c.wanted {
-			p.release()
-		}
-	}
-	c.wanted, c.taken = built, false
-}
-
-// take gives the pools that are wanted to be run, once: false when they run already,
-// for they may have come before what was said of those they overtook was heard.
-func (c *Collector) take() (wanted []*pool, ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ok, c.taken = !c.taken, true
-	return c.wanted, ok
-}
-
 // release says that one user less asks with the scraper, and closes it after the
 // last: a replica that goes on over a reload has that of the pool that began it.
 func (p *pool) release() {

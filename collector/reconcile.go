@@ -195,7 +195,7 @@ func (c *Collector) drop(ctx context.Context, p *pool) {
 	if len(ending) == 0 {
 		return
 	}
-	c.tidy.later()
+	c.tidy.Reset(tidyAfter)
 	for id, other := range c.running {
 		for key, t := range other.wanted {
 			if id != p.cfg.PoolID && c.replicas[key] == nil {
@@ -253,7 +253,7 @@ func (c *Collector) launch(ctx context.Context, p *pool, t *target.Target, slot 
 	l := &running{Replica: replica.New(t, p.shared, slot, c.opts.Logger), slot: slot, pool: p, search: p, cancel: cancel}
 	c.replicas[t.Key()] = l
 	p.users++
-	c.tidy.later()
+	c.tidy.Reset(tidyAfter)
 	l.Remember(past)
 	if t.Silent {
 		l.Present()
@@ -271,7 +271,7 @@ func (c *Collector) stopAll() {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.tidy.stop()
+	c.tidy.Stop()
 	for _, l := range c.replicas {
 		c.end(l)
 	}

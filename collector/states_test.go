@@ -148,34 +148,6 @@ func (s *scene) value(name string, labels ...string) string {
 	return ""
 }
 
-func TestNamesOfPythonServersStayTheirOwn(t *testing.T) {
-	t.Parallel()
-	for kind, names := range map[simulate.Kind][]string{
-		simulate.KindVLLM:   {`vllm:generation_tokens_total{engine="vllm"`, `exported_engine="0"`, `# TYPE vllm:generation_tokens_total counter`},
-		simulate.KindSGLang: {`sglang:generation_tokens_total{engine="sglang"`, `# TYPE sglang:generation_tokens_total counter`},
-	} {
-		t.Run(string(kind), func(t *testing.T) {
-			t.Parallel()
-			s := play(t, simulate.Spec{Kind: kind}, nil)
-			s.turns("ready")
-			s.until("load, tokens, latencies and cache in our words", func() bool {
-				for _, name := range []string{"requests_running", "requests_waiting", "generation_tokens_total", "time_to_first_token_seconds_count", "kv_cache_utilization_ratio"} {
-					if s.value("llm_server_"+name, `model_id="tiny-llama"`) == "" {
-						return false
-					}
-				}
-				return true
-			})
-			page := s.page()
-			for _, text := range names {
-				requireText(t, page, text)
-			}
-			requireNoText(t, page, "sglang_", "colons stay colons")
-			requireNoText(t, page, "vllm_generation", "colons stay colons")
-		})
-	}
-}
-
 func TestAReloadOfAModel(t *testing.T) {
 	t.Parallel()
 	s := play(t, simulate.Spec{Kind: simulate.KindTritonPython, Loading: simulate.Loading{UnloadDuration: long, ModelLoad: long}}, nil)
@@ -212,19 +184,6 @@ func TestAReloadOfAModel(t *testing.T) {
 	s.until("model ready again", llm("ready"))
 	s.until("tokens again", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
 	requireSame(t, s.calm, s.still(s.page()))
-}
-
-func TestARestartIsSeenAndAskedAbout(t *testing.T) {
-	t.Parallel()
-	s := play(t, simulate.Spec{Kind: simulate.KindTriton, Loading: simulate.Loading{LoadDuration: time.Second}}, nil)
-	s.turns("ready")
-	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
-	s.subject.Restart(long)
-	s.turns("down")
-	require.Empty(t, s.value("nv_inference_request_success"))
-	s.subject.Advance(long)
-	s.turns("ready")
-	s.until("tokens", func() bool { return s.value("llm_server_generation_tokens_total") != "" })
 }
 
 func TestARolloutChangesLabelsAtOnceAndMixesNothing(t *testing.T) {

@@ -37,6 +37,14 @@ func (m *Metric) MakeHistogram(bounds ...float64) prometheus.Histogram {
 	return prometheus.NewHistogram(opts)
 }
 
+// MakeFunc makes the metric, whose one series has the value that f gives.
+func (m *Metric) MakeFunc(f func() float64) prometheus.Collector {
+	if m.Type == model.MetricTypeCounter {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts(m.opts()), f)
+	}
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts(m.opts()), f)
+}
+
 // Describe describes the metric for those who collect it themselves.
 func (m *Metric) Describe(ch chan<- *prometheus.Desc) { ch <- m.desc() }
 
