@@ -92,12 +92,7 @@ func FuzzParse(f *testing.F) {
 		require.NoError(t, openMetricsFault(inOpenMetrics), inOpenMetrics)
 		again, err := readings([]byte(inOpenMetrics), openMetrics)
 		require.NoError(t, err, inOpenMetrics)
-		for _, one := range again {
-			require.Contains(t, got, one)
-		}
-		if !strings.Contains(body, "histogram") && !strings.Contains(body, "summary") && !strings.Contains(body, "counter") {
-			require.Equal(t, got, again, "the samples in OpenMetrics")
-		}
+		require.Equal(t, got, again, "the samples in OpenMetrics")
 	})
 }
 
