@@ -19,6 +19,9 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
+// MostReaders is how many connections readers may have, so that targets have theirs.
+func MostReaders() int { return scrape.ReadersBound() }
+
 // newScraper makes clients that ask over the network, and share resources.
 func newScraper(shared *scrape.Resources) func(scrape.Config, *slog.Logger) (scrape.Scraper, error) {
 	return func(cfg scrape.Config, log *slog.Logger) (scrape.Scraper, error) { return shared.Client(cfg, log) }

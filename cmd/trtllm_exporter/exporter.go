@@ -80,7 +80,7 @@ func (e *exporter) webOptions(flags *webFlags, registry *prometheus.Registry, ru
 	return web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
 		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: e.collector.Readiness},
-		MaxInFlight: flags.inFlight, Version: version.Version, Runbook: runbook,
+		MaxInFlight: flags.inFlight, MaxConnections: collector.MostReaders(), Version: version.Version, Runbook: runbook,
 		Store: e.store, Registry: registry, Logger: e.logger,
 		Configuration: web.Configuration{
 			Exposition: func() exposition.Config { return e.current.Load().Exposition },

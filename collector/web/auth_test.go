@@ -66,6 +66,22 @@ func TestBasicAuthGuardsEveryPath(t *testing.T) {
 	}
 }
 
+func TestAFileThatBecomesEmptyOpensNothing(t *testing.T) {
+	opts := threeReplicas(t).options()
+	opts.WebConfigFile = webConfig(t, users)
+	base := start(t, opts)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, text := range []string{"", "{}\n", "basic_auth_users: {}\n", "# " + users} {
+		require.NoError(t, os.WriteFile(opts.WebConfigFile, []byte(text), 0o600))
+		for _, user := range []string{"", "alice", "mallory"} {
+			require.Equal(t, http.StatusInternalServerError, login(t, client, base+"/metrics", user, "guess"), text)
+		}
+	}
+	require.NoError(t, os.WriteFile(opts.WebConfigFile, []byte(users), 0o600))
+	require.Equal(t, http.StatusOK, login(t, client, base+"/metrics", "alice", "secret"))
+	require.Equal(t, http.StatusUnauthorized, login(t, client, base+"/metrics", "", ""))
+}
+
 func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown key":     "tls_config: {}\n",
@@ -73,6 +89,7 @@ func TestBrokenWebConfigurationIsRefusedAtStart(t *testing.T) {
 		"not a bcrypt":    "basic_auth_users:\n  alice: secret\n",
 		"unknown file":    "tls_server_config:\n  cert_file: /nonexistent.pem\n  key_file: /nonexistent.key\n",
 		"not even a YAML": "{",
+		"nothing yet":     "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := newFleet(t).options()

@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -32,6 +33,8 @@ const (
 // that readers who take their time cannot shut the others out.
 type gate struct {
 	slots chan struct{}
+	// waiting is how many wait for one.
+	waiting atomic.Int64
 
 	mu sync.Mutex
 	// writers are the answers of which only writing is left, the oldest first.
@@ -52,13 +55,14 @@ type pass struct {
 	slow    *time.Timer
 }
 
-// enter waits for a slot; nil when there is none for longestWait, or too many answers
-// are being written.
+// enter waits for a slot; nil when there is none for longestWait, too many wait, or too
+// many answers are being written.
 func (g *gate) enter(ctx context.Context) *pass {
 	g.mu.Lock()
 	full := len(g.writers) >= writersPerSlot*cap(g.slots) && !g.cutOldest(grace)
 	g.mu.Unlock()
-	if full {
+	defer g.waiting.Add(-1)
+	if waiting := g.waiting.Add(1); full || waiting > int64(connectionsPerSlot*cap(g.slots)) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestWait)

@@ -11,7 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -22,12 +21,11 @@ import (
 
 // The bounds of the gRPC health protocol.
 const (
-	healthConnections = 100
-	healthStreams     = 16
-	healthWatches     = 200
-	healthMessage     = 4 << 10
-	healthIdle        = 2 * time.Minute
-	watchEvery        = time.Second
+	healthStreams = 16
+	healthWatches = 200
+	healthMessage = 4 << 10
+	healthIdle    = 2 * time.Minute
+	watchEvery    = time.Second
 )
 
 // healthServer serves the probes in the gRPC health protocol. The name of a
@@ -45,7 +43,7 @@ type healthServer struct {
 }
 
 func newHealthServer(s *Server, l net.Listener) *healthServer {
-	h := &healthServer{web: s, listener: netutil.LimitListener(l, healthConnections)}
+	h := &healthServer{web: s, listener: listener{l, s.readers}}
 	h.ending, h.end = context.WithCancel(context.Background())
 	h.grpc = grpc.NewServer(
 		grpc.MaxRecvMsgSize(healthMessage), grpc.MaxHeaderListSize(maxHeaderBytes), grpc.MaxConcurrentStreams(healthStreams),

@@ -2,8 +2,12 @@ package web_test
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -83,6 +87,30 @@ func TestTheGRPCHealthProtocolSaysWhatTheProbesSay(t *testing.T) {
 	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus(), "of several replicas, the empty name is the exporter")
 }
 
+func TestIdleConnectionsShutNoProbeOut(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.publish("a", "r0", serving(), nil)
+	opts := f.options()
+	opts.GRPCHealthAddress, opts.MaxConnections = "127.0.0.1:0", 20
+	s, err := web.New(t.Context(), opts)
+	require.NoError(t, err)
+	run(t, s)
+	for range 5 * opts.MaxConnections {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.GRPCHealthAddr())
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+	}
+	conn, err := grpc.NewClient(s.GRPCHealthAddr(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer func() { _ = conn.Close() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	got, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{Service: "replica/ready"})
+	require.NoError(t, err)
+	require.Equal(t, healthpb.HealthCheckResponse_SERVING, got.GetStatus())
+}
+
 func TestAWatchOfHealthSaysWhatChanges(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
@@ -127,6 +155,33 @@ func TestACanaryThatFailsMayBeLeftToAlerts(t *testing.T) {
 	require.Equal(t, http.StatusOK, get(h, "/-/replica/ready").Code)
 	f.publish("a", "r0", stalled(), nil)
 	require.Equal(t, http.StatusServiceUnavailable, get(h, "/-/replica/ready").Code, "what else is wrong is not ignored")
+}
+
+func TestProbesOfAReplicaThatIsNotJudgedShareOneQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		unread := verdict("blind", "look", "", "the API answers")
+		unread.Unread, unread.LastReason = true, "timeout"
+		f.publish("a", "r0", unread, nil)
+		opts := f.options()
+		var asked atomic.Int64
+		opts.Readiness = func(context.Context, string) (ready, known bool) {
+			asked.Add(1)
+			time.Sleep(time.Second / 2)
+			return false, true
+		}
+		h := handler(t, opts)
+		var probes sync.WaitGroup
+		for range 500 {
+			probes.Go(func() {
+				if code := get(h, "/-/replica/ready").Code; code != http.StatusServiceUnavailable {
+					t.Errorf("the server says that it is not ready, the probe %d", code)
+				}
+			})
+		}
+		probes.Wait()
+		require.EqualValues(t, 1, asked.Load())
+	})
 }
 
 func TestOfAReplicaThatIsNotJudgedTheServerItselfIsAsked(t *testing.T) {

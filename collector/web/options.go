@@ -22,6 +22,9 @@ type Options struct {
 	EnableLifecycle bool
 	// MaxInFlight bounds the requests at work; 0 is DefaultMaxInFlight.
 	MaxInFlight int
+	// MaxConnections bounds the connections of readers, as far as MaxInFlight does not;
+	// 0 leaves it to that.
+	MaxConnections int
 	// Version is shown to people.
 	Version string
 	// Runbook is the address whose sections say what to do; empty links to none.

@@ -98,9 +98,7 @@ func (s *Server) unjudged(ctx context.Context, r *replica, question, why string)
 	case s.opts.Unjudged == UnjudgedReady || r.Target.Silent:
 		return http.StatusOK, why
 	}
-	ctx, cancel := context.WithTimeout(ctx, askingTime)
-	defer cancel()
-	ready, known := s.opts.Readiness(ctx, r.Key())
+	ready, known := s.askServer(ctx, r.Key())
 	switch {
 	case !known:
 		return http.StatusOK, why
@@ -108,6 +106,20 @@ func (s *Server) unjudged(ctx context.Context, r *replica, question, why string)
 		return http.StatusOK, why + " Its server says that it is ready."
 	}
 	return http.StatusServiceUnavailable, why + " Its server says that it is not ready."
+}
+
+// askServer asks the server of a replica whether it is ready. All probes that want to
+// know it at a time put one question.
+func (s *Server) askServer(ctx context.Context, key string) (ready, known bool) {
+	type answer struct{ ready, known bool }
+	asked, _, _ := s.asking.Do(key, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askingTime)
+		defer cancel()
+		ready, known := s.opts.Readiness(ctx, key)
+		return answer{ready, known}, nil
+	})
+	said, _ := asked.(answer)
+	return said.ready, said.known
 }
 
 // probed is the replica that a path names, with what is asked; problem says why

@@ -140,6 +140,97 @@ func TestTheOldestSlowReadersAreCutWhenTheyHoldTooMuch(t *testing.T) {
 	}
 }
 
+func TestIdleReadersAreClosedBeforeTheyAreTooMany(t *testing.T) {
+	for name, begins := range map[string]string{"that ask nothing": "", "that were answered": "GET /-/healthy HTTP/1.1\r\nHost: exporter\r\n\r\n", "that stop in the middle": "GET /metrics HTTP/1.1\r\nX-Half: "} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFleet(t)
+				f.page("a", "r0", tritonPage(1))
+				opts := f.options()
+				opts.MaxConnections = 50
+				l := overWire(t, opts)
+				var closed atomic.Int64
+				var gone sync.WaitGroup
+				for range 1000 {
+					conn := l.connect(t, begins)
+					gone.Go(func() {
+						_, _ = io.Copy(io.Discard, conn)
+						closed.Add(1)
+						_ = conn.Close()
+					})
+				}
+				synctest.Wait()
+				require.EqualValues(t, 950, closed.Load())
+				for range 10 {
+					response, err := l.client(t).Get("http://exporter/metrics")
+					require.NoError(t, err)
+					require.Equal(t, http.StatusOK, response.StatusCode)
+					require.Contains(t, samples(t, read(t, response.Body)), pending0)
+					require.NoError(t, response.Body.Close())
+				}
+				time.Sleep(3 * time.Minute)
+				gone.Wait()
+			})
+		})
+	}
+}
+
+// A request that waits for its answer keeps its connection, whoever connects meanwhile.
+func TestIdleReadersGoBeforeThoseWhoWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t)
+		f.page("a", "r0", tritonPage(1))
+		opts := f.options()
+		opts.MaxConnections = 50
+		opts.Exposition = func() exposition.Config {
+			time.Sleep(2 * time.Second)
+			return exposition.DefaultConfig
+		}
+		l := overWire(t, opts)
+		var waits sync.WaitGroup
+		waits.Go(func() {
+			response, err := l.client(t).Get("http://exporter/metrics")
+			if err != nil || response.StatusCode != http.StatusOK {
+				t.Errorf("the one who waited: %v, %v", response, err)
+				return
+			}
+			_ = response.Body.Close()
+		})
+		time.Sleep(time.Second)
+		for range 200 {
+			conn := l.connect(t, "")
+			t.Cleanup(func() { _ = conn.Close() })
+		}
+		waits.Wait()
+	})
+}
+
+func TestThoseWhoWaitForASlotAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		opts := newFleet(t).options()
+		opts.MaxInFlight = 1
+		held := make(chan struct{})
+		opts.Exposition = func() exposition.Config {
+			<-held
+			return exposition.DefaultConfig
+		}
+		h := handler(t, opts)
+		var readers sync.WaitGroup
+		var refused atomic.Int64
+		for range 1000 {
+			readers.Go(func() {
+				if get(h, "/metrics").Code == http.StatusServiceUnavailable {
+					refused.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		require.Greater(t, refused.Load(), int64(900), "at once")
+		close(held)
+		readers.Wait()
+	})
+}
+
 func TestReaderWhoLeavesCostsOneCountAndOneDebugLine(t *testing.T) {
 	// X03.
 	synctest.Test(t, func(t *testing.T) {

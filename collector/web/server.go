@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	toolkit "github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
@@ -26,6 +28,8 @@ const (
 	idleTimeout       = 120 * time.Second
 	maxHeaderBytes    = 16 << 10
 	drainTimeout      = 9 * time.Second
+	// maxStreams bounds the requests of one connection of HTTP/2.
+	maxStreams = 16
 )
 
 // DefaultMaxInFlight is how many requests are at work at once unless Options
@@ -34,23 +38,29 @@ const DefaultMaxInFlight = 40
 
 // Server answers HTTP requests about the snapshots of a store.
 type Server struct {
-	opts      Options
-	logger    *slog.Logger
-	metrics   *metrics
-	pages     *pages
-	gate      *gate
+	opts    Options
+	logger  *slog.Logger
+	metrics *metrics
+	pages   *pages
+	gate    *gate
+	readers *readers
+	// asking are the questions of probes to servers.
+	asking    singleflight.Group
 	history   *history.History
 	templates *template.Template
 	listeners []net.Listener
 	health    *healthServer
-	draining  atomic.Bool
-	wasReady  atomic.Bool
+	// users says that there were some at the start.
+	users    bool
+	draining atomic.Bool
+	wasReady atomic.Bool
 }
 
 // New checks the options, binds every address and registers the server's own
 // metrics; nothing is answered before Run. Who does not call Run calls Close.
 func New(ctx context.Context, opts Options) (*Server, error) {
-	if err := toolkit.Validate(opts.WebConfigFile); err != nil {
+	users, err := readUsers(opts.WebConfigFile)
+	if err := cmp.Or(toolkit.Validate(opts.WebConfigFile), err); err != nil {
 		// The YAML package spreads its errors over lines.
 		reason := strings.Join(strings.Fields(err.Error()), " ")
 		return nil, fmt.Errorf("web configuration %s: %s", opts.WebConfigFile, reason)
@@ -67,12 +77,18 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("templates of the pages: %w", err)
 	}
+	most := connectionsPerSlot * opts.MaxInFlight
+	if opts.MaxConnections > 0 {
+		most = min(most, opts.MaxConnections)
+	}
 	logger := opts.Logger.With("component", "web")
 	s := &Server{
 		opts:      opts,
+		users:     users,
 		logger:    logger,
 		metrics:   m,
 		gate:      newGate(opts.MaxInFlight),
+		readers:   newReaders(most),
 		pages:     newPages(opts.Store, newOwnPage(opts.Registry, logger), opts.Exposition, m),
 		history:   history.New(opts.Store),
 		templates: templates,
@@ -146,7 +162,7 @@ func (s *Server) Close() {
 // finish; Run returns when all of them have.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.Close()
-	file, handler := s.opts.WebConfigFile, s.Handler()
+	file, handler := s.opts.WebConfigFile, s.shut(s.Handler())
 	flags := &toolkit.FlagConfig{WebConfigFile: &file}
 	failed := make(chan error, len(s.listeners)+1)
 	servers := make([]*http.Server, len(s.listeners))
@@ -166,7 +182,7 @@ func (s *Server) Run(ctx context.Context) error {
 		server := s.newHTTPServer(handler)
 		servers[i] = server
 		running.Go(func() {
-			if err := toolkit.Serve(l, server, flags, s.logger); !errors.Is(err, http.ErrServerClosed) {
+			if err := toolkit.Serve(listener{l, s.readers}, server, flags, s.logger); !errors.Is(err, http.ErrServerClosed) {
 				failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 			}
 		})
@@ -192,6 +208,7 @@ func (s *Server) newHTTPServer(handler http.Handler) *http.Server {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams},
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
 	}
 }
