@@ -3,21 +3,29 @@ package web_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 )
 
 const (
@@ -248,6 +256,48 @@ func TestManySelectionsKeepWorking(t *testing.T) {
 			require.Len(t, samples(t, decode(t, "gzip", w.Body)), 3)
 		}
 	}
+}
+
+// What readers select is kept in bytes: neither pages nor the pages of servers that
+// they were made of pile up with selections.
+func TestSelectionsKeepLittle(t *testing.T) {
+	const limit, bodies, each = 64 << 20, 24, 2 << 20
+	before := debug.SetMemoryLimit(limit)
+	defer debug.SetMemoryLimit(before)
+	f := newFleet(t)
+	opts := f.options()
+	opts.Exposition = func() exposition.Config {
+		c := exposition.DefaultConfig
+		c.PageMaxAge = model.Duration(time.Hour)
+		return c
+	}
+	h := handler(t, opts)
+	random := rand.NewChaCha8([32]byte{})
+	inUse := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	var first uint64
+	for i := range bodies {
+		var page strings.Builder
+		for line := range each / 2048 {
+			text := make([]byte, 1024)
+			_, _ = random.Read(text)
+			fmt.Fprintf(&page, "x{of=\"%d\",line=\"%d\",text=\"%x\"} 1\n", i, line, text)
+		}
+		f.page("a", "r0", page.String())
+		if i == 2 {
+			first = inUse() // What is used again and again is there.
+		}
+		for _, encoding := range []string{"gzip", "zstd", ""} {
+			w := get(h, fmt.Sprintf("/metrics?target=a/r0&name[]=x&name[]=%d", i), "Accept-Encoding", encoding)
+			require.Equal(t, http.StatusOK, w.Code)
+		}
+	}
+	require.Less(t, int64(inUse())-int64(first), int64(limit/8+4*each))
+	runtime.KeepAlive(h)
 }
 
 func TestProcessMetricsOfTargetsAndOursShareOneFamily(t *testing.T) {

@@ -5,17 +5,17 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 )
-
-// maxSelections bounds how many selections keep a plan and encoded pages.
-const maxSelections = 16
 
 // errUnfinished is what the readers of a page see whose maker met a bug.
 var errUnfinished = errors.New("the page could not be built")
@@ -28,11 +28,16 @@ type pages struct {
 	metrics *metrics
 
 	scratch sync.Pool
+	// building bounds the pages that are made at once, shared the bytes of those that
+	// are kept for others who want the same.
+	building chan struct{}
+	shared   *semaphore.Weighted
+	// plan is that of all replicas.
+	plan planner
 
-	whole *selection
 	mu    sync.Mutex
-	// recent are the other selections, the last one asked for first.
-	recent []*selection
+	made  map[wanted]*page
+	sizes map[offer]int
 	// conflicts are those of the last whole page.
 	conflicts   exposition.MergeStats
 	differences differences
@@ -58,7 +63,8 @@ func (o *offer) format(l *exposition.Layout) *exposition.Format {
 func newPages(store *snapshot.Store, own *ownPage, config func() exposition.Config, m *metrics) *pages {
 	return &pages{
 		store: store, own: own, config: config, metrics: m,
-		whole: newSelection(query{}, ""),
+		building: make(chan struct{}, runtime.GOMAXPROCS(0)), shared: semaphore.NewWeighted(heldOf(debug.SetMemoryLimit(-1))),
+		made: make(map[wanted]*page), sizes: make(map[offer]int),
 	}
 }
 
@@ -72,46 +78,22 @@ func (p *pages) negotiate(header http.Header) offer {
 	}
 }
 
-// selection returns the one of a query, kept while it is among the last asked
-// for.
-func (p *pages) selection(q query) *selection {
-	if q.whole() && len(q.names) == 0 {
-		return p.whole
-	}
-	id := q.key()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	at := slices.IndexFunc(p.recent, func(s *selection) bool { return s.id == id })
-	if at < 0 {
-		at = len(p.recent)
-		p.recent = append(p.recent, newSelection(q, id))
-	}
-	s := p.recent[at]
-	copy(p.recent[1:at+1], p.recent[:at])
-	p.recent[0] = s
-	if len(p.recent) > maxSelections {
-		p.recent[maxSelections] = nil
-		p.recent = p.recent[:maxSelections]
-	}
-	return s
-}
-
 // encoded returns the page in the offered encoding, made now or shared with
 // readers who asked shortly before. A page that is being made is shared by all
 // who ask meanwhile.
 func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, error) {
-	maxAge := time.Duration(p.config().PageMaxAge)
-	s.mu.Lock()
-	pg := s.made[*o]
+	maxAge, w := time.Duration(p.config().PageMaxAge), wanted{s.key(), *o}
+	p.mu.Lock()
+	pg := p.made[w]
 	if pg == nil || pg.stale(maxAge) {
 		pg = &page{done: make(chan struct{}), err: errUnfinished}
-		s.made[*o] = pg
-		s.mu.Unlock()
-		defer time.AfterFunc(maxAge, func() { s.forget(o, pg) })
+		p.made[w] = pg
+		p.mu.Unlock()
+		defer p.keep(w, pg, maxAge)
 		p.build(pg, s, o)
 		return pg, pg.err
 	}
-	s.mu.Unlock()
+	p.mu.Unlock()
 	select {
 	case <-pg.done:
 		return pg, pg.err
@@ -123,13 +105,15 @@ func (p *pages) encoded(ctx context.Context, s *selection, o *offer) (*page, err
 // build fills a page and lets its readers go on, also when it fails.
 func (p *pages) build(pg *page, s *selection, o *offer) {
 	defer close(pg.done)
+	p.building <- struct{}{}
+	defer func() { <-p.building }()
 	begin := time.Now()
 	sheet := p.lay(s)
 	pg.pinned = begin
 	format := o.format(sheet.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = sheet.layout.In(format.Expfmt).Compress(o.encoding, sheet.blocks, sheet.only, s.size(o))
-	s.grew(o, len(pg.body))
+	pg.body, pg.err = sheet.layout.In(format.Expfmt).Compress(o.encoding, sheet.blocks, sheet.only, p.size(s, o))
+	p.grew(s, o, len(pg.body))
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 

@@ -43,6 +43,9 @@ func (q *query) key() string {
 // whole reports whether every replica is asked for.
 func (q *query) whole() bool { return len(q.targets) == 0 && len(q.pools) == 0 }
 
+// all reports whether the whole page is asked for.
+func (q *query) all() bool { return q.whole() && len(q.names) == 0 }
+
 // own reports whether the exporter's own series are asked for. A page of one
 // replica or pool leaves them out, for they would be on every such page.
 func (q *query) own() bool { return q.whole() || slices.Contains(q.targets, selfTarget) }

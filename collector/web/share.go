@@ -10,17 +10,29 @@ import (
 // selection is one part of the page that was asked for.
 type selection struct {
 	query
-	id string
 
-	mu     sync.Mutex
-	merger exposition.Merger
-	// made are the pages that new readers may have, sizes those of the last pages.
-	made  map[offer]*page
-	sizes map[offer]int
+	plan *planner
 }
 
-func newSelection(q query, id string) *selection {
-	return &selection{query: q, id: id, made: make(map[offer]*page), sizes: make(map[offer]int)}
+// planner plans pages of the same replicas one after the other.
+type planner struct {
+	mu     sync.Mutex
+	merger exposition.Merger
+}
+
+// selection returns the one of a query. The plan of all replicas is kept; that of
+// some of them would keep their pages for as long as nobody asks for the same.
+func (p *pages) selection(q query) *selection {
+	if q.whole() {
+		return &selection{q, &p.plan}
+	}
+	return &selection{q, new(planner)}
+}
+
+// wanted is a page by the key of its selection, and how it is to be written.
+type wanted struct {
+	key string
+	offer
 }
 
 // page is one compressed page, which all its readers share. Everything but done is
@@ -44,25 +56,46 @@ func (pg *page) stale(maxAge time.Duration) bool {
 }
 
 // size returns how much memory the next page is likely to take.
-func (s *selection) size(o *offer) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.sizes[*o]
+func (p *pages) size(s *selection, o *offer) int {
+	if !s.all() {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sizes[*o]
 }
 
 // grew notes how long a page became, with an eighth more for the next.
-func (s *selection) grew(o *offer, size int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sizes[*o] = size + size/8
+func (p *pages) grew(s *selection, o *offer, size int) {
+	if s.all() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.sizes[*o] = size + size/8
+	}
 }
 
-// forget lets go of a page that is too old to be shared: only its readers hold it
-// from then on, so that pages which nobody reads take no memory.
-func (s *selection) forget(o *offer, pg *page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.made[*o] == pg {
-		delete(s.made, *o)
+// pageRoom is about what a page takes besides its text.
+const pageRoom = 1 << 10
+
+// keep has a page shared until it is too old, if there is room for it. From then on
+// only its readers hold it, so that pages which nobody reads take no memory.
+func (p *pages) keep(w wanted, pg *page, maxAge time.Duration) {
+	size := int64(len(pg.body) + len(w.key) + pageRoom)
+	if !p.shared.TryAcquire(size) {
+		p.forget(w, pg)
+		return
+	}
+	time.AfterFunc(maxAge, func() {
+		p.forget(w, pg)
+		p.shared.Release(size)
+	})
+}
+
+// forget has a page shared no longer.
+func (p *pages) forget(w wanted, pg *page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.made[w] == pg {
+		delete(p.made, w)
 	}
 }

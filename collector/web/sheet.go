@@ -21,7 +21,7 @@ func (p *pages) lay(s *selection) *sheet {
 		sh.own = p.own.block()
 	}
 	sh.plan(s)
-	if s != p.whole {
+	if !s.all() {
 		return sh
 	}
 	p.metrics.pageBytes.Set(float64(sh.layout.TextLength(sh.blocks, nil)))
@@ -40,9 +40,9 @@ func (sh *sheet) plan(s *selection) {
 	if sh.own != nil {
 		sh.blocks = append([]*exposition.Block{sh.own}, sh.targets...)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sh.layout = s.merger.Layout(sh.blocks)
+	s.plan.mu.Lock()
+	defer s.plan.mu.Unlock()
+	sh.layout = s.plan.merger.Layout(sh.blocks)
 }
 
 // conflictsChanged notes the conflicts of a page and reports whether they are
