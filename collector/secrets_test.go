@@ -48,6 +48,14 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 	line.play(func(w http.ResponseWriter, req *http.Request) {
 		_, _ = io.WriteString(w, "no sample at all "+req.Header.Get("Authorization")+"\n")
 	})
+	whole := newStage(t)
+	whole.play(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprintf(w, "nv_inference_count{handler=%q} 1\n", req.URL.String())
+	})
+	lost := newStage(t)
+	lost.play(func(w http.ResponseWriter, req *http.Request) {
+		http.Error(w, "there is no "+req.URL.String(), http.StatusNotFound)
+	})
 	api := newStage(t)
 	var asked atomic.Value
 	api.enter(map[string]http.HandlerFunc{
@@ -59,7 +67,7 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 			fmt.Fprintf(w, `{"name":"triton","version":%q,"extensions":[]}`, req.Header.Get("Authorization"))
 		},
 	}, http.NotFound)
-	p := staged("echo", "label="+label.host(), "line="+line.host(), "api="+api.host(), "none=127.0.0.1:1", "none=127.0.0.1:2")
+	p := staged("echo", "label="+label.host(), "line="+line.host(), "url="+whole.host(), "lost="+lost.host(), "api="+api.host(), "none=127.0.0.1:1", "none=127.0.0.1:2")
 	p.HTTP.Authorization = &promconfig.Authorization{Type: "Bearer", Credentials: token}
 	for _, g := range p.Discovery.StaticConfigs {
 		g.Labels["__param_key"] = param
@@ -69,9 +77,10 @@ func TestCredentialsThatATargetRepeatsAreNowhere(t *testing.T) {
 	l.apply(p)
 	l.start()
 	var page string
-	for _, name := range []string{"label", "line"} {
+	for _, name := range []string{"label", "line", "url"} {
 		page = l.eventually(reasoned("target_scrape_failures_total", "echo", "secret", name))
 	}
+	page += l.eventually(reasoned("target_scrape_failures_total", "echo", "http_status", "lost"))
 	page += l.eventually(own("target_up", "echo", "api")+" 1", reasoned("target_scrape_failures_total", "echo", "connect", "none"))
 	seen := []string{page}
 	for _, slot := range l.store.Slots() {

@@ -35,8 +35,9 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 			before := p.labels(g.Labels, lset)
 			switch t, err := p.target(before); {
 			case err != nil:
-				log.Warn("Target left out", "pool_id", p.PoolID, "source", g.Source, "err", err)
-				search.LeftOut++
+				if search.LeftOut++; search.LeftOut <= mostNamed {
+					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", err)
+				}
 				search.Error = cmp.Or(search.Error, err.Error())
 			case t == nil:
 				p.dropped(&search, g.Source, before)
@@ -66,7 +67,7 @@ func (p targetMaker) dropped(s *target.Search, source string, lset labels.Labels
 		// A rule about the address quotes it.
 		rule = strings.ReplaceAll(rule, strings.Trim(strconv.Quote(address), `"`), public)
 	}
-	s.Drops = append(s.Drops, target.Drop{Source: source, Address: public, Rule: rule})
+	s.Drops = append(s.Drops, target.Drop{Source: target.Scrub(source), Address: public, Rule: rule})
 }
 
 // labels are a target's labels before relabeling.

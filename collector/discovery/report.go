@@ -79,15 +79,17 @@ func (w *witness) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle notes an error and passes the record on, unless it is no news.
 func (w *witness) Handle(ctx context.Context, r slog.Record) error {
+	said, err := slog.NewRecord(r.Time, r.Level, target.Scrub(r.Message), r.PC), ""
+	r.Attrs(func(a slog.Attr) bool {
+		a = scrubbed(a)
+		said.AddAttrs(a)
+		if a.Key == "err" || a.Key == "error" {
+			err = a.Value.String()
+		}
+		return true
+	})
 	if r.Level >= slog.LevelWarn {
-		err := ""
-		r.Attrs(func(a slog.Attr) bool {
-			if a.Key == "err" || a.Key == "error" {
-				err = a.Value.String()
-			}
-			return true
-		})
-		text := strings.TrimSuffix(r.Message+": "+err, ": ")
+		text := strings.TrimSuffix(said.Message+": "+err, ": ")
 		// This says of every failed refresh the same.
 		text = strings.TrimPrefix(text, "Unable to refresh target groups: ")
 		if !w.note(strings.Join(strings.Fields(text), " ")) {
@@ -97,12 +99,24 @@ func (w *witness) Handle(ctx context.Context, r slog.Record) error {
 	if !w.Handler.Enabled(ctx, r.Level) {
 		return nil
 	}
-	return w.Handler.Handle(ctx, r)
+	return w.Handler.Handle(ctx, said)
+}
+
+// scrubbed is an attribute without what URLs in it may hold of secrets.
+func scrubbed(a slog.Attr) slog.Attr {
+	if kind := a.Value.Kind(); kind == slog.KindString || kind == slog.KindAny {
+		return slog.String(a.Key, target.Scrub(a.Value.String()))
+	}
+	return a
 }
 
 // WithAttrs implements slog.Handler.
 func (w *witness) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &witness{w.Handler.WithAttrs(attrs), w.note}
+	all := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		all[i] = scrubbed(a)
+	}
+	return &witness{w.Handler.WithAttrs(all), w.note}
 }
 
 // WithGroup implements slog.Handler.

@@ -49,6 +49,8 @@ func TestAFailingSourceIsOneLineOfTheLog(t *testing.T) {
 		fails("timeout", 3)
 		said("timeout")
 		require.Equal(t, "timeout", m.Sources()[0].LastError, "the pages have the last one in any case")
+		fails(`Get "http://user:hunter2@sd.example/list?token=hunter3": EOF`, 1)
+		said(`Get \"http://sd.example/list\": EOF`)
 		source.says <- []*targetgroup.Group{group("0", "a:1")}
 		said("Source of targets answers again")
 		source.says <- []*targetgroup.Group{group("0", "b:1")}

@@ -73,6 +73,7 @@ type Fetcher struct {
 func (f *Fetcher) Fetch(ctx context.Context, answer *lane.Answer) *Fetched {
 	if answer != nil {
 		f.Body, f.Err = LanePage(*answer)
+		f.Body.sent = queryIn(f.Server.URL)
 		f.Took, f.Came = answer.Took, answer.Came
 		return &f.Fetched
 	}

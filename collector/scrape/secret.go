@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,10 +27,53 @@ type witness struct{ http.RoundTripper }
 // RoundTrip implements http.RoundTripper.
 func (w witness) RoundTrip(req *http.Request) (*http.Response, error) {
 	if scope := scopeOf(req.Context()); scope != nil {
-		scope.sent = req.Header
+		scope.sent = secretHeaders(req)
 	}
 	return w.RoundTripper.RoundTrip(req)
 }
+
+// queryOf is the name under which the query of a URL is next to the headers; no header
+// has it.
+const queryOf = "?"
+
+// secretHeaders are the headers of a request, with its query.
+func secretHeaders(req *http.Request) http.Header {
+	header := req.Header
+	if req.URL != nil && req.URL.RawQuery != "" {
+		header = header.Clone()
+		header[queryOf] = []string{req.URL.RawQuery}
+	}
+	return header
+}
+
+// queryIn is the query of a URL as a header, nil for none.
+func queryIn(rawURL string) http.Header {
+	if _, query, some := strings.Cut(rawURL, "?"); some {
+		return http.Header{queryOf: {query}}
+	}
+	return nil
+}
+
+// secretsOf are what must not be shown of a query: each parameter with its value, and
+// the value alone unless it may be a word that pages have anyway, as a name[] or a
+// format.
+func secretsOf(query string) (secrets []string) {
+	secrets = strings.Split(query, "&")
+	values, _ := url.ParseQuery(query) // What can be read of it.
+	for name, list := range values {
+		for _, value := range list {
+			pair := name + "=" + value
+			secrets = append(secrets, pair, url.QueryEscape(pair))
+			if len(value) >= minEchoed && strings.Trim(value, wordly) != "" {
+				secrets = append(secrets, value, url.QueryEscape(value))
+			}
+		}
+	}
+	return secrets
+}
+
+// wordly are the characters of words.
+const wordly = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_:.-/"
 
 // secretsIn lists what of a request must not be shown, longest first: the values
 // of all headers that the configuration added, but for those that are written
@@ -50,6 +94,12 @@ func secretsIn(header http.Header, least int, open map[string]bool) []string {
 			continue
 		}
 		for _, value := range values {
+			if name == queryOf {
+				for _, text := range secretsOf(value) {
+					add(text)
+				}
+				continue
+			}
 			add(value)
 			_, credential, _ := strings.Cut(value, " ")
 			add(credential)
@@ -130,7 +180,7 @@ func withoutSecrets(resp *http.Response, text string) string {
 	if resp.Request == nil {
 		return text
 	}
-	return without(secretsIn(resp.Request.Header, minSecret, nil), text)
+	return without(secretsIn(secretHeaders(resp.Request), minSecret, nil), text)
 }
 
 // without is a text with its secrets blanked.

@@ -58,6 +58,43 @@ func TestSecretsThatAServerRepeatsAreBlanked(t *testing.T) {
 	}
 }
 
+// What is asked with is in no failure and on no page, but for words that pages have
+// anyway.
+func TestTheQueryOfAPageIsShownNowhere(t *testing.T) {
+	t.Parallel()
+	const query = "?token=hunter2hunter2&pin=a%26b12&format=prometheus&name[]=vllm:num_requests_running"
+	for says, c := range map[string]struct {
+		reply  string
+		reason scrape.Reason
+	}{
+		"as a text":         {answer("404 Not Found", "", "no page at /metrics"+query), scrape.ReasonHTTPStatus},
+		"decoded":           {answer("404 Not Found", "", "no pin=a&b12, no hunter2hunter2"), scrape.ReasonHTTPStatus},
+		"as a redirect":     {answer("302 Found", "Location: /login?next=%2Fmetrics%3Ftoken%3Dhunter2hunter2%26pin%3Da%2526b12\r\n", ""), scrape.ReasonRedirect},
+		"as a type":         {answer("200 OK", "Content-Type: text/html; from=/metrics"+query+"\r\n", page), scrape.ReasonContentType},
+		"in a label":        {answer("200 OK", "", "a{of=\"/metrics"+query+"\"} 1\n"), scrape.ReasonSecret},
+		"alone":             {answer("200 OK", "", "a{token=\"hunter2hunter2\"} 1\n"), scrape.ReasonSecret},
+		"nothing but words": {answer("200 OK", "", "vllm:num_requests_running 1\nprometheus_x 1\n"), ""},
+	} {
+		t.Run(says, func(t *testing.T) {
+			t.Parallel()
+			server := serve(t, nil, once(c.reply))
+			got, err := scrapeWithin(t, newClient(t), server.url+query, ample)
+			if err == nil {
+				err = got.Secret()
+			}
+			if c.reason == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			require.Equal(t, c.reason, scrape.ReasonOf(err))
+			for _, secret := range []string{"hunter2", "b12"} {
+				require.NotContains(t, err.Error(), secret)
+			}
+		})
+	}
+}
+
 // A secret with characters that are escaped is blanked as it is repeated.
 func TestSecretsThatAServerRepeatsInQuotesAreBlanked(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func quoteBody(resp *http.Response) string {
 	text := string(window[:n])
 	var secrets []string
 	if resp.Request != nil {
-		secrets = secretsIn(resp.Request.Header, minSecret, nil)
+		secrets = secretsIn(secretHeaders(resp.Request), minSecret, nil)
 	}
 	for _, secret := range secrets {
 		text = strings.ReplaceAll(text, secret, "<secret>")

@@ -3,6 +3,7 @@
 package target
 
 import (
+	"regexp"
 	"strings"
 	"time"
 )
@@ -51,6 +52,21 @@ func (t *Target) Key() string { return t.PoolID + "/" + t.ReplicaID }
 func Public(pageURL string) string {
 	page, _, _ := strings.Cut(pageURL, "?")
 	return page
+}
+
+// urlUser is what is between scheme and host of a URL, which may have an @ itself,
+// urlQuery what is behind its path. Errors of net/http quote whole URLs.
+var (
+	urlUser  = regexp.MustCompile(`(://)[^/\s"?#]*@`)
+	urlQuery = regexp.MustCompile(`(\bhttps?://[^\s"?#]+)\?[^\s"]*`)
+)
+
+// Scrub returns a text without users, passwords and queries of URLs.
+func Scrub(s string) string {
+	if !strings.Contains(s, "://") {
+		return s
+	}
+	return urlQuery.ReplaceAllString(urlUser.ReplaceAllString(s, "$1"), "$1")
 }
 
 // Health says how the last scrape of a target ended.

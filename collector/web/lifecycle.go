@@ -4,6 +4,8 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
 
 const textType = "text/plain; charset=utf-8"
@@ -67,7 +69,7 @@ func (s *Server) serveReload(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := s.opts.Reload(); err != nil {
-		say(w, http.StatusInternalServerError, "Reload failed, the old configuration stays in force: "+scrub(err.Error()))
+		say(w, http.StatusInternalServerError, "Reload failed, the old configuration stays in force: "+target.Scrub(err.Error()))
 		return
 	}
 	say(w, http.StatusOK, "Reloaded.")

@@ -139,7 +139,7 @@ func changes(past []history.Change, now time.Time) []Change {
 		severity := severityOf(&target.Verdict{Severity: c.Severity})
 		all = append(all, Change{
 			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(c.State, severity), Severity: severity,
-			Reason: sentence(scrub(c.Reason)),
+			Reason: sentence(target.Scrub(c.Reason)),
 		})
 		until = c.At
 	}
@@ -153,7 +153,7 @@ func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
 		return &Failure{At: v.Ago(s.LastScrape), Reason: s.LastReason, Text: s.LastError}
 	}
 	if f := &recent.Failure; f.Text != "" {
-		return &Failure{At: v.Ago(f.At), Reason: f.Reason, Text: scrub(f.Text), Over: true}
+		return &Failure{At: v.Ago(f.At), Reason: f.Reason, Text: target.Scrub(f.Text), Over: true}
 	}
 	return nil
 }

@@ -16,11 +16,11 @@ func (s *Server) searches(dropped bool) []*target.Search {
 	all := make([]*target.Search, len(found))
 	for i := range found {
 		search := &found[i]
-		if search.Error = scrub(search.Error); !dropped {
+		if search.Error = target.Scrub(search.Error); !dropped {
 			search.Drops = nil
 		}
 		for j := range search.Sources {
-			search.Sources[j].LastError = scrub(search.Sources[j].LastError)
+			search.Sources[j].LastError = target.Scrub(search.Sources[j].LastError)
 		}
 		all[i] = search
 	}
