@@ -37,6 +37,7 @@ func (c *Client) most(limit int64) int64 {
 func (c *Client) readBody(ctx context.Context, resp *http.Response, room *reservation, buf []byte, limit int64) ([]byte, *Error) {
 	limit = c.most(limit)
 	room.most = limit
+	defer room.settled()
 	switch encoding := encodingOf(resp); encoding {
 	case plainly:
 		return c.readPlain(ctx, resp, room, buf, limit)
@@ -114,6 +115,7 @@ func appendAll(ctx context.Context, room *reservation, buf []byte, r io.Reader, 
 		}
 		n, err := r.Read(free)
 		buf = buf[:len(buf)+n]
+		room.moved(n)
 		if limit > 0 && int64(len(buf)-start) > limit {
 			return buf, errLimit
 		}

@@ -149,7 +149,7 @@ func (c *Client) Scrape(ctx context.Context, url string, buf []byte) (Page, erro
 	page.Duration = page.Came.Sub(start)
 	if failure != nil {
 		page.Body = page.Body[:0]
-		if page.room.large > 0 {
+		if page.room.large.bytes > 0 {
 			page.Body = nil
 			page.Release()
 		}

@@ -24,9 +24,6 @@ const (
 	leastFiles   = 16
 	// usualFiles is the limit where the system has none to read.
 	usualFiles = 4096
-	// lookAgain is how often connections that others do not need are looked for
-	// while somebody waits.
-	lookAgain = 100 * time.Millisecond
 	// longUse is how long a request keeps its connection in any case while others
 	// wait; it is less where it is more than this part of the time that it has.
 	longUse  = time.Second
@@ -41,11 +38,8 @@ const (
 type connections struct {
 	*budget
 
-	mu    sync.Mutex
-	idle  map[closer]struct{}
-	uses  map[*use]struct{}
-	swept time.Time
-	taken uint64
+	mu   sync.Mutex
+	idle map[closer]struct{}
 }
 
 // closer keeps connections between requests.
@@ -54,24 +48,20 @@ type closer interface {
 	CloseIdle()
 }
 
-// use is one request, from its begin to the end of its answer. Its fields are
-// guarded by the connections.
-type use struct {
-	// since is when it got its connection, zero while it waits for one.
-	since time.Time
-	// long is how long it keeps that in any case.
-	long   time.Duration
-	taken  bool
-	cancel context.CancelCauseFunc
-}
-
 func newConnections(bound int) *connections {
-	return &connections{budget: newBudget(int64(bound)), idle: make(map[closer]struct{}), uses: make(map[*use]struct{})}
+	return &connections{budget: newBudget(int64(bound)), idle: make(map[closer]struct{})}
 }
 
 // filesBound returns how many connections targets may have of so many open files.
 func filesBound(limit int) int {
 	return max(limit-max(limit/filesReserve, leastReserve), leastFiles)
+}
+
+// ReadersBound returns how many connections readers may have of the files that this
+// process may open: half of what those to targets leave.
+func ReadersBound() int {
+	limit := openFiles()
+	return max(limit-filesBound(limit), leastFiles) / 2
 }
 
 // begin notes the request of a scope, whose context ends when its connection is
@@ -83,14 +73,10 @@ func (c *connections) begin(s *scope) (end func()) {
 	}
 	s.Context, u.cancel = context.WithCancelCause(s.Context)
 	s.use = u
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.uses[u] = struct{}{}
+	c.join(u)
 	return func() {
 		u.cancel(nil)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.uses, u)
+		c.leave(u)
 	}
 }
 
@@ -129,7 +115,7 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	go c.relieve(ctx)
+	go c.relieve(ctx, shortage("the answer took long, and others waited while all %d connections that targets may have were in use", c.bound), c.closeIdle)
 	if !c.acquire(ctx, 1) {
 		return c.short()
 	}
@@ -137,62 +123,6 @@ func (c *connections) wait(ctx context.Context) error {
 		c.since(s.use, time.Now())
 	}
 	return nil
-}
-
-// since notes when a request got its connection, or that it waits for one.
-func (c *connections) since(u *use, at time.Time) {
-	if u != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		u.since = at
-	}
-}
-
-// relieve frees connections for those that wait until ctx ends: those without a
-// request at once, then those of long requests too.
-func (c *connections) relieve(ctx context.Context) {
-	again := time.NewTicker(lookAgain)
-	defer again.Stop()
-	c.closeIdle()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-again.C:
-			if c.takeBack() {
-				c.closeIdle()
-			}
-		}
-	}
-}
-
-// takeBack ends as many long requests as there are waiting ones; it reports
-// whether it looked, which it does once for all that wait.
-func (c *connections) takeBack() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	now := time.Now()
-	if now.Sub(c.swept) < lookAgain/2 {
-		return false
-	}
-	c.swept = now
-	wanted := c.waiting.Load()
-	var long []*use
-	for u := range c.uses {
-		switch {
-		case u.taken:
-			wanted-- // It is not closed yet.
-		case !u.since.IsZero() && now.Sub(u.since) >= u.long:
-			long = append(long, u)
-		}
-	}
-	slices.SortFunc(long, func(a, b *use) int { return a.since.Compare(b.since) })
-	for _, u := range long[:max(0, min(len(long), int(wanted)))] {
-		u.taken = true
-		c.taken++
-		u.cancel(shortage("the answer took long, and others waited while all %d connections that targets may have were in use", c.bound))
-	}
-	return true
 }
 
 // closeIdle closes the connections that no request uses at the moment.
@@ -241,8 +171,8 @@ func (c *connections) short() *Error {
 // missed is that failure for a request that still waits for its connection, nil
 // for any other.
 func (c *connections) missed(u *use) *Error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
 	if u.since.IsZero() {
 		return c.short()
 	}

@@ -100,7 +100,8 @@ func (c *crowd) scrape(all *sync.WaitGroup, kind string, hosts, rounds int, take
 			for round := range rounds {
 				begun := time.Now()
 				ctx, cancel := context.WithTimeout(c.t.Context(), crowdTimeout)
-				_, err := c.client.Scrape(ctx, fmt.Sprintf("http://%s-%d/metrics", kind, i), nil)
+				got, err := c.client.Scrape(ctx, fmt.Sprintf("http://%s-%d/metrics", kind, i), nil)
+				got.Release()
 				cancel()
 				c.count(kind, round, err)
 				time.Sleep(time.Until(begun.Add(crowdInterval)))

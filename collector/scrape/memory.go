@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime/debug"
+	"time"
 )
 
 const (
@@ -24,6 +25,10 @@ const (
 	anyway     = 24 << 20
 	aloneShare = 6
 	leastAlone = 1 << 20
+	// While others wait for memory, a body has to come on by moves within stillFor to
+	// keep what it has.
+	moves    = 256 << 10
+	stillFor = 200 * time.Millisecond
 )
 
 // memoryBound returns what large bodies may have under the memory limit of the
@@ -52,7 +57,16 @@ type reservation struct {
 	of *Resources
 	// most is how large the body may become, 0 for any size.
 	most        int64
-	large, huge int64
+	large, huge loan
+	// came is how much of the body has come since it moved.
+	came int
+}
+
+// loan is what a body has of one budget.
+type loan struct {
+	bytes int64
+	// use is nil where it is not taken back.
+	use *use
 }
 
 // cover waits until the body may have so many bytes in all. A body takes all that
@@ -62,37 +76,78 @@ func (r *reservation) cover(ctx context.Context, size int) *Error {
 	if r.of == nil || size <= freeBody {
 		return nil
 	}
-	if r.large == 0 && !r.take(ctx, r.of.large, &r.large, largeBody) {
+	if r.large.bytes == 0 && !r.take(ctx, r.of.large, &r.large, largeBody) {
 		return crowded(r.of.large)
 	}
-	if size > largeBody && r.huge == 0 && !r.take(ctx, r.of.huge, &r.huge, math.MaxInt64) {
+	if size > largeBody && r.huge.bytes == 0 && !r.take(ctx, r.of.huge, &r.huge, math.MaxInt64) {
 		return crowded(r.of.huge)
 	}
 	return nil
 }
 
 // take takes what the body may come to, but no more than there is.
-func (r *reservation) take(ctx context.Context, from *budget, held *int64, most int64) bool {
+func (r *reservation) take(ctx context.Context, from *budget, l *loan, most int64) bool {
 	if r.most > 0 {
 		most = min(most, r.most)
 	}
 	most = min(most, from.bound)
-	if !from.acquire(ctx, most) {
+	r.since(time.Time{})
+	if !from.try(most) && !from.lend(ctx, most) {
 		return false
 	}
-	*held = most
+	l.bytes = most
+	if s := scopeOf(ctx); s != nil && s.use != nil {
+		l.use = &use{long: stillFor, cancel: s.use.cancel}
+		from.join(l.use)
+	}
+	r.since(time.Now())
 	return true
+}
+
+// lend waits for memory; who has some and does not move gives it back meanwhile.
+func (b *budget) lend(ctx context.Context, n int64) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go b.relieve(ctx, failf(ReasonMemory, "", "the body stopped coming, and others waited while large responses used the whole %s budget; look at what the server does while it answers", Size(b.bound)), func() {})
+	return b.acquire(ctx, n)
+}
+
+// moved notes that so much more of the body is there.
+func (r *reservation) moved(bytes int) {
+	if r.came += bytes; r.came >= moves && r.large.bytes > 0 {
+		r.since(time.Now())
+	}
+}
+
+// settled says that nothing of the body is waited for any more.
+func (r *reservation) settled() { r.since(time.Time{}) }
+
+// since notes when the body moved, or that it is not expected to.
+func (r *reservation) since(at time.Time) {
+	r.came = 0
+	if r.large.bytes > 0 {
+		r.of.large.since(r.large.use, at)
+	}
+	if r.huge.bytes > 0 {
+		r.of.huge.since(r.huge.use, at)
+	}
 }
 
 // release gives back what the body has.
 func (r *reservation) release() {
-	if r.large > 0 {
-		r.of.large.release(r.large)
+	if r.of != nil {
+		r.large.end(r.of.large)
+		r.huge.end(r.of.huge)
 	}
-	if r.huge > 0 {
-		r.of.huge.release(r.huge)
+}
+
+// end gives a loan back.
+func (l *loan) end(to *budget) {
+	if l.bytes > 0 {
+		to.release(l.bytes)
+		to.leave(l.use)
 	}
-	r.large, r.huge = 0, 0
+	*l = loan{}
 }
 
 // crowded is the failure of a body for which no memory became free in time.

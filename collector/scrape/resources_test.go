@@ -1,8 +1,11 @@
 package scrape_test
 
 import (
+	"bufio"
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -10,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -161,6 +165,55 @@ func TestBodiesThatAllWaitForEachOtherEndBeforeTheirDeadline(t *testing.T) {
 	require.Less(t, time.Since(start), 50*time.Second)
 	require.LessOrEqual(t, most.Load(), int64(17<<20), "but for one body alone")
 	require.Zero(t, shared.Memory().Used)
+}
+
+// Who has memory and does not move gives it back to those who wait.
+func TestBodiesThatStopComingKeepNoMemoryFromOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const rounds, mib = 4, 1 << 20
+		c := newCrowd(t, 1000)
+		c.shared = scrape.Bounded(32*mib/5, 1000)
+		client, err := scrape.BoundedClient(c.shared, scrape.DefaultConfig, quiet(), c.dial)
+		require.NoError(t, err)
+		c.client = client
+		some := strings.Repeat("a 1\n", mib/4)
+		c.streams = func(conn net.Conn) {
+			defer conn.Close()
+			in := bufio.NewReader(conn)
+			for {
+				req, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				whole := !strings.Contains(req.Host, "stops")
+				size, came := 10, 9
+				if whole {
+					size, came = 2, 2
+				}
+				fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n", size*mib)
+				for range came {
+					if _, err := io.WriteString(conn, some); err != nil {
+						return
+					}
+				}
+				if !whole {
+					io.Copy(io.Discard, in)
+					return
+				}
+			}
+		}
+		var all sync.WaitGroup
+		c.scrape(&all, "streams-stops", 10, rounds, 0)
+		c.scrape(&all, "streams-large", 1, rounds, 0)
+		c.end(&all)
+		for round := range rounds {
+			require.Equal(t, map[string]int{"good": 1}, c.results["streams-large"][round], "round %d", round)
+			require.Zero(t, c.results["streams-stops"][round]["good"])
+		}
+		require.Positive(t, c.results["streams-stops"][0]["memory"])
+		require.Zero(t, c.shared.Memory().Used)
+	})
 }
 
 func TestAConnectionIsWaitedForAndIdleOnesAreClosedFirst(t *testing.T) {
