@@ -20,7 +20,27 @@ type attempt struct {
 func (a *attempt) dial(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := a.options.Dial(ctx, "tcp", address)
 	a.note(err)
-	return conn, err
+	if err != nil {
+		return nil, err
+	}
+	return &bounded{conn, a.Conn}, nil
+}
+
+// bounded is a connection over which no more comes than was asked for. Frames that
+// answer nothing would keep a processor busy for as long as the connection lasts.
+type bounded struct {
+	net.Conn
+
+	of *Conn
+}
+
+// Read implements net.Conn.
+func (b *bounded) Read(into []byte) (int, error) {
+	n, err := b.Conn.Read(into)
+	if b.of.room.Add(int64(-n)) < 0 && err == nil {
+		return n, errEndless
+	}
+	return n, err
 }
 
 // note keeps the outcome of an attempt to connect, unless there is a later one.

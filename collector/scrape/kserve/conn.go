@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -45,6 +46,8 @@ var (
 	ErrLost = errors.New("the connection ended before the answer")
 	// ErrTooLarge: the answer is over its limit.
 	ErrTooLarge = errors.New("the answer is over its limit")
+	// errEndless: the server sends more than it was asked for.
+	errEndless = errors.New("the server sends without end")
 	// errReply: the answer is not the message that the method answers with.
 	errReply = errors.New("the answer is no such message")
 )
@@ -70,6 +73,8 @@ type Conn struct {
 	// did not succeed.
 	made   int
 	failed error
+	// room is how much more the server may send.
+	room atomic.Int64
 }
 
 // Open prepares a connection without making it.
@@ -173,6 +178,7 @@ func (c *Conn) invoke(ctx context.Context, asked call, limit int64) error {
 	if limit <= 0 {
 		limit = math.MaxInt32
 	}
+	c.expect(limit)
 	err = client.Invoke(ctx, "/"+service+"/"+string(asked.rpc), asked.request, asked.reply, grpc.MaxCallRecvMsgSize(int(limit)))
 	why, unread := strings.CutPrefix(status.Convert(err).Message(), unreadable)
 	switch {
@@ -184,6 +190,12 @@ func (c *Conn) invoke(ctx context.Context, asked call, limit int64) error {
 		return fmt.Errorf("%s: %w: %s", asked.rpc, errReply, why)
 	}
 	return c.explain(client, err)
+}
+
+// expect lets the server send so much for a question, besides what the protocol takes.
+func (c *Conn) expect(bytes int64) {
+	const protocol = 256 << 10
+	c.room.Store(max(c.room.Load(), bytes+protocol+int64(c.options.HeaderLimit)))
 }
 
 // connection is the connection, made when there is none, for one question, which

@@ -3,6 +3,7 @@ package kserve_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -91,6 +92,34 @@ func TestAnswersAreThoseOfTheHTTPAPI(t *testing.T) {
 			require.Equal(t, join(c.request), join(s.asked()[0].request))
 		})
 	}
+}
+
+// A server whose frames answer nothing and never end is left.
+func TestAServerThatSendsWithoutEndIsCutOff(t *testing.T) {
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	sent := make(chan int, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		const settings, pong = "\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x00\x08\x06\x01\x00\x00\x00\x0012345678"
+		_, err = io.WriteString(conn, settings)
+		pongs, n := strings.Repeat(pong, 1000), 0
+		for err == nil {
+			n += len(pongs)
+			_, err = io.WriteString(conn, pongs)
+		}
+		sent <- n
+	}()
+	t.Cleanup(func() { _ = listener.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, _, err = open(t, kserve.Options{Address: listener.Addr().String()}).Do(ctx, http.MethodGet, "/v2/health/ready", 1<<20)
+	require.ErrorIs(t, err, kserve.ErrLost)
+	require.Less(t, <-sent, 64<<20)
 }
 
 func TestQuestionsWithoutATwinAreNotFound(t *testing.T) {

@@ -149,6 +149,7 @@ func (s *stream) open(ctx context.Context, method protoreflect.MethodDescriptor,
 		return err
 	}
 	s.free = sync.OnceFunc(s.conn.over)
+	s.conn.expect(messageLimit)
 	s.grpc, err = s.client.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true},
 		"/"+service+"/"+string(method.Name()), grpc.MaxCallRecvMsgSize(messageLimit))
 	if err != nil {
@@ -180,6 +181,7 @@ func (s *stream) explain(err error) error {
 // end is [io.EOF].
 func (s *stream) receive() error {
 	for len(s.frames) == 0 && s.ended == nil {
+		s.conn.expect(messageLimit)
 		m := dynamicpb.NewMessage(s.reply)
 		if err := s.grpc.RecvMsg(m); err != nil {
 			s.ended = err
