@@ -10,10 +10,12 @@ import (
 
 // watch asks for a reload when the content of a file is another than before, which is
 // of what was read last, until ctx ends. It looks at the content: a ConfigMap is mounted through links
-// that are exchanged, and its times say little.
+// that are exchanged, and its times say little. A file that cannot be read twice in a row
+// is gone, and its reload fails.
 func watch(ctx context.Context, file string, before content, every time.Duration, reload chan<- os.Signal) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+	last := before
 	for {
 		select {
 		case <-ctx.Done():
@@ -21,8 +23,9 @@ func watch(ctx context.Context, file string, before content, every time.Duration
 		case <-ticker.C:
 		}
 		now := contentOf(file)
-		if now == before || now == (content{}) {
-			continue // A file that cannot be read for a moment is no change.
+		moment := now == (content{}) && now != last
+		if last = now; now == before || moment {
+			continue
 		}
 		before = now
 		select {

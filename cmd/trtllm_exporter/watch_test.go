@@ -12,6 +12,29 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestAFileThatCannotBeReadForAMomentIsNoChange(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "exporter.yml")
+	require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
+	before := contentOf(file)
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan os.Signal, 5)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go watch(ctx, file, before, time.Minute, asked)
+		require.NoError(t, os.Remove(file))
+		time.Sleep(90 * time.Second)
+		require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
+		time.Sleep(5 * time.Minute)
+		require.Empty(t, asked)
+		require.NoError(t, os.Remove(file))
+		time.Sleep(5 * time.Minute)
+		require.Len(t, asked, 1, "it is gone")
+		require.NoError(t, os.WriteFile(file, []byte("a"), 0o600))
+		time.Sleep(5 * time.Minute)
+		require.Len(t, asked, 2, "it is back")
+	})
+}
+
 func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
 	for says, c := range map[string]struct {
 		write func(file string) error
@@ -19,7 +42,7 @@ func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
 	}{
 		"it is as it was":   {func(string) error { return nil }, 0},
 		"it is another":     {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
-		"it cannot be read": {os.Remove, 0},
+		"it is gone":        {os.Remove, 1},
 	} {
 		t.Run(says, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "exporter.yml")
