@@ -148,12 +148,12 @@ func (c *Collector) sync(ctx context.Context, p *pool, groups []*targetgroup.Gro
 	found, became := p.targets(groups, c.opts.Logger)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p.synced = true
+	p.synced, c.named = true, 0
 	p.wanted, p.refused = make(map[string]*target.Target, len(found)), nil
 	for _, t := range found {
 		if other, taken := p.wanted[t.Key()]; taken {
 			p.refused = append(p.refused, t)
-			c.refuse(t, target.Public(other.MetricsURL))
+			c.refuse(t, hasName(other))
 			continue
 		}
 		p.wanted[t.Key()] = t
@@ -217,7 +217,7 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	l, runs := c.replicas[t.Key()]
 	switch {
 	case runs && l.search.cfg.PoolID != p.cfg.PoolID:
-		c.refuse(t, target.Public(l.Target().MetricsURL))
+		c.refuse(t, hasName(l.Target()))
 		return
 	case runs && !c.replaces(p, t, l):
 		l.search = p
@@ -241,10 +241,19 @@ func (c *Collector) keep(ctx context.Context, p *pool, t *target.Target) {
 	c.launch(ctx, p, t, slot, replica.Past{})
 }
 
-// refuse leaves a target out whose pool_id and replica_id another has.
-func (c *Collector) refuse(t *target.Target, other string) {
-	c.opts.Logger.Warn("Target refused, another has its pool_id and replica_id",
-		"pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "other", other)
+// mostNamed is how many targets that are left out the log names of one change.
+const mostNamed = 10
+
+// hasName says that a target has the name of another.
+func hasName(t *target.Target) string {
+	return "another has its pool_id and replica_id: " + target.Public(t.MetricsURL)
+}
+
+// refuse leaves a target out.
+func (c *Collector) refuse(t *target.Target, why string) {
+	if c.named++; c.named <= mostNamed {
+		c.opts.Logger.Warn("Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "reason", why)
+	}
 }
 
 // launch starts a replica on the clock, with the past of one before it.

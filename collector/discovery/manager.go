@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	promconfig "github.com/prometheus/common/config"
 	promdiscovery "github.com/prometheus/prometheus/discovery"
+	"github.com/prometheus/prometheus/discovery/http"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
 )
 
@@ -93,12 +94,17 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 			}
 		}
 		i := m.reports.add(b.key)
+		// A connection a minute is cheap, and none is left behind by a
+		// discovery that has ended.
+		options := []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()}
+		if _, asks := b.config.(*http.SDConfig); asks {
+			options = append(options, promconfig.WithDialContextFunc(bounded(answerBound())))
+		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
 			Logger:  m.loggerOf(i, b.key),
 			Metrics: mechanisms[name],
-			// A connection a minute is cheap, and none is left behind by a
-			// discovery that has ended.
-			HTTPClientOptions: []promconfig.HTTPClientOption{promconfig.WithKeepAlivesDisabled()},
+
+			HTTPClientOptions: options,
 			SetName:           b.key,
 		})
 		if err != nil {

@@ -115,12 +115,12 @@ http_sd_configs:
 	for _, fault := range []struct {
 		code int
 		body string
-	}{{500, "oops"}, {200, "[{"}, {200, `[null]`}, {200, `{"targets": []}`}, {404, ""}} {
+	}{{500, "oops"}, {200, "[{"}, {200, `[null]`}, {200, `{"targets": []}`}, {404, ""}, {200, "[" + strings.Repeat(" ", 17<<20) + "]"}} {
 		srv.answer(fault.code, fault.body)
 		before := failures(t, reg, "http")
 		srv.again(t)
-		require.Greater(t, failures(t, reg, "http"), before, "%d %s", fault.code, fault.body)
-		require.Equal(t, all, s.last(), "%d %s", fault.code, fault.body)
+		require.Greater(t, failures(t, reg, "http"), before, "%d %.20s", fault.code, fault.body)
+		require.Equal(t, all, s.last(), "%d %.20s", fault.code, fault.body)
 	}
 	good.answer(http.StatusOK, `[{"targets": ["h:1"]}]`)
 	s.wait(t, `a:1{tier="gold"}`, `b:1{tier="gold"}`, "c:1{}", "h:1{}")

@@ -55,7 +55,7 @@ var (
 	Shards                 = gauge("shards", "Exporters that share the targets, by which of them this one is; absent where there is one.", "shard")
 	Targets                = gauge("targets", "Targets of the pool after discovery and relabeling.", "pool_id")
 	TargetsDropped         = gauge("targets_dropped", "Targets of the pool that relabel_configs dropped; /targets?dropped says by which rule.", "pool_id")
-	TargetsRefused         = gauge("targets_refused", "Targets that are left out now because another target has the same pool_id and replica_id.", "pool_id")
+	TargetsRefused         = gauge("targets_refused", "Targets that are left out now because another target has the same pool_id and replica_id, or because the memory limit has no room for more.", "pool_id")
 )
 
 // The metrics about one target each.

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -46,14 +47,20 @@ func (s *Store) Occupied() <-chan struct{} {
 // times of failures that go on.
 func (s *Store) News() uint64 { return s.news.Load() }
 
+// leastReplica is less memory than any replica takes.
+const leastReplica = 32 << 10
+
 // Add makes a slot for the target. A second target of the same pool_id and
-// replica_id is refused.
+// replica_id is refused, and so is one for which the memory limit has no room.
 func (s *Store) Add(t *target.Target) (*Slot, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, taken := s.find(t.Key())
 	if taken {
 		return nil, fmt.Errorf("replica %s is known already at %s: give one of them another replica_id", t.Key(), target.Public(s.slots[at].Target().MetricsURL))
+	}
+	if most := debug.SetMemoryLimit(-1) / leastReplica; int64(len(s.slots)) >= most {
+		return nil, fmt.Errorf("there are %d replicas, and the memory limit has no room for more: raise it, or share the targets between several exporters", most)
 	}
 	slot := &Slot{store: s, key: t.Key()}
 	slot.target.Store(t)

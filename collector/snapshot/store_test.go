@@ -1,6 +1,8 @@
 package snapshot_test
 
 import (
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -307,4 +309,20 @@ func TestNewsIsWhatIsMoreThanNumbers(t *testing.T) {
 	store.Remove(slot)
 	require.NotEqual(t, seen, store.News(), "a replica left")
 	require.NotEqual(t, occupied, store.Occupied())
+}
+
+func TestThereAreNoMoreReplicasThanMemoryHasRoomFor(t *testing.T) {
+	before := debug.SetMemoryLimit(64 << 20)
+	defer debug.SetMemoryLimit(before)
+	s := snapshot.NewStore()
+	var refused error
+	n := 0
+	for ; refused == nil && n < 10_000; n++ {
+		_, refused = s.Add(&target.Target{PoolID: "p", ReplicaID: strconv.Itoa(n)})
+	}
+	require.ErrorContains(t, refused, "there are 2048 replicas, and the memory limit has no room for more")
+	require.Len(t, s.Slots(), 2048)
+	s.Remove(s.Slots()[0])
+	_, err := s.Add(&target.Target{PoolID: "p", ReplicaID: "later"})
+	require.NoError(t, err)
 }
