@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
@@ -107,7 +106,7 @@ func TestAPanicEndsOnePieceOfWorkOnly(t *testing.T) {
 func TestAFewStartAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		starts := semaphore.NewWeighted(1)
+		starts := NewStarts(1)
 		slow := tritonAnswers()
 		slow.pageTakes = never
 		limit := func(_ *target.Target, p *Pool) { p.Starts = starts }
