@@ -15,7 +15,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/prometheus/discovery/targetgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/own"
@@ -61,6 +60,8 @@ type Collector struct {
 	replicas map[string]*running
 	// tidy gives memory back to the system, tidyAfter the last change of the fleet.
 	tidy *time.Timer
+	// named is how many targets were refused by the last change.
+	named int
 }
 
 // tidyAfter is how long it takes until new replicas have their first pages and their
@@ -86,7 +87,7 @@ func New(opts Options) (*Collector, error) {
 		return nil, fmt.Errorf("registering the collector's metrics: %w", err)
 	}
 	c.all = replica.Pool{
-		Starts: semaphore.NewWeighted(int64(startsAtOnce * runtime.GOMAXPROCS(0))), Origin: time.Now(),
+		Starts: replica.NewStarts(startsAtOnce * runtime.GOMAXPROCS(0)), Resources: shared, Origin: time.Now(),
 		Marker: fmt.Sprintf("%sinstance_info{instance_id=%q}", own.Prefix, id), Panicked: m.panics.Inc,
 	}
 	c.metrics, c.clock = m, newClock(c.all.Origin)
@@ -246,7 +247,7 @@ func (c *Collector) once(ctx context.Context, p *pool, t *target.Target) error {
 	case status.Health == target.HealthUp || t.Silent:
 		return nil
 	case status.LastError == "":
-		return fmt.Errorf("%s: given up: %w", t.MetricsURL, ctx.Err())
+		return fmt.Errorf("%s: given up: %w", target.Public(t.MetricsURL), ctx.Err())
 	}
-	return fmt.Errorf("%s: %s", t.MetricsURL, status.LastError)
+	return fmt.Errorf("%s: %s", target.Public(t.MetricsURL), status.LastError)
 }

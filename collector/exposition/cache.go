@@ -36,6 +36,10 @@ type Options struct {
 	// SelfMarker is a series text (name and labels) by which this process
 	// knows its own page; a target that shows it is refused. Empty is off.
 	SelfMarker string
+	// Room is asked for the memory that a page will take before that is spent, when
+	// its series are others than before; its error refuses the page. Nil has room for
+	// all.
+	Room func(Cost) error
 }
 
 // Cache reads the pages of one target and remembers their shape. It is not

@@ -69,6 +69,11 @@ func slowly(b *Block, body []byte, k kind, lines *liner) (*pageReader, *Shape, e
 	if err := r.read(); err != nil {
 		return nil, nil, err
 	}
+	if lines.opts.Room != nil {
+		if err := lines.opts.Room(r.cost()); err != nil {
+			return nil, nil, err
+		}
+	}
 	shape, err := r.shape(lines)
 	if err != nil {
 		return nil, nil, err

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"fmt"
+
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
@@ -46,8 +48,17 @@ func (r *Replica) reset() {
 		Reserved:   []string{own.Prefix, derive.Prefix},
 		SelfMarker: r.pool.Marker,
 		Watch:      engine.Watch(r.server.Engine),
+		Room:       r.room,
 	})}
 	r.shown.known = nil
+}
+
+// room has the replica's page take so much memory, if there is so much.
+func (r *Replica) room(c exposition.Cost) error {
+	if err := r.pages.Hold(c.Bytes()); err != nil {
+		return fmt.Errorf("%w; it has %d series of %d names", err, c.Series, c.Names)
+	}
+	return nil
 }
 
 // identify brings the labels up to date with what is known now, given what the

@@ -3,8 +3,6 @@ package replica
 import (
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/canary"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/derive"
@@ -21,7 +19,10 @@ type Pool struct {
 	// lets all start together. Of a thousand each would hold several connections while
 	// none gets on, and pages would not wait for the answers that their labels are made
 	// of.
-	Starts *semaphore.Weighted
+	Starts *Starts
+	// Resources are what the replicas of all pools share of the process; nil bounds
+	// nothing of what is kept of pages.
+	Resources *scrape.Resources
 	// Origin is the moment from which pages are timed, by the monotonic clock.
 	Origin time.Time
 	// Marker is text that only the exporter's own page has.

@@ -78,6 +78,8 @@ func empty(s *exposition.Shape) bool {
 func failure(err error) error {
 	reason := scrape.ReasonParse
 	switch {
+	case errors.Is(err, scrape.ErrNoRoom):
+		reason = scrape.ReasonMemory
 	case errors.Is(err, exposition.ErrSampleLimit):
 		reason = scrape.ReasonSampleLimit
 	case errors.Is(err, exposition.ErrLabelLimit):

@@ -39,6 +39,7 @@ type Replica struct {
 	answers             api.Answers
 	held                *held
 	page                page
+	pages               scrape.Pages
 	numbers             numbers
 	shown               shown
 	record
@@ -76,6 +77,9 @@ func New(t *target.Target, p *Pool, slot *snapshot.Slot, log *slog.Logger) *Repl
 		server: scrape.NewServer(t.Engine),
 		shown:  shown{about: assess.NewAbout(label)},
 		record: record{status: target.Status{Scraping: target.Scraping{Health: target.HealthUnknown}}, tally: newTally(t, label)},
+	}
+	if p.Resources != nil {
+		r.pages = p.Resources.Pages()
 	}
 	r.reset()
 	return r
@@ -153,6 +157,7 @@ func (r *Replica) Close() {
 		r.closed = true
 		r.pageLane.close()
 		r.readyLane.close()
+		r.pages.Release()
 		base = r.api().URL()
 	})
 	r.pieces.Wait()
@@ -161,9 +166,6 @@ func (r *Replica) Close() {
 	}
 }
 
-// longestStart is how long a replica that starts may keep others from it.
-const longestStart = 200 * time.Millisecond
-
 // dueInTurn begins what it is time for, the first time when few others start.
 func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
 	switch {
@@ -171,12 +173,7 @@ func (r *Replica) dueInTurn(ctx context.Context, missed uint64, b *lane.Batch) {
 		r.due(ctx, missed, b)
 	case !r.jobs.start.running:
 		ask(r.begin(ctx, &r.jobs.start), "start", func(ctx context.Context) (end func()) {
-			if r.pool.Starts.Acquire(ctx, 1) != nil {
-				return nil // The context has ended.
-			}
-			end = sync.OnceFunc(func() { r.pool.Starts.Release(1) })
-			time.AfterFunc(longestStart, end)
-			return end
+			return r.pool.Starts.begin(ctx, r.target.Interval)
 		}, func(end func(), _ error) {
 			r.jobs.endStart = end
 			r.due(ctx, 0, nil)

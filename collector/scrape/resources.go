@@ -1,9 +1,16 @@
 package scrape
 
+import (
+	"math"
+	"runtime/debug"
+)
+
 // Resources are what the clients of all pools share: memory for large bodies,
 // and connections. Safe for concurrent use.
 type Resources struct {
 	large, huge *budget
+	// pages is the memory for what is kept of pages, nil without a limit.
+	pages       *budget
 	connections *connections
 	// alone is the most that one body may have, 0 for any size.
 	alone int64
@@ -12,7 +19,11 @@ type Resources struct {
 // NewResources returns what this process has by its limits: a tenth of its memory
 // limit, and of its open files those that nothing else needs.
 func NewResources() *Resources {
-	return newResources(memoryBound(), aloneBound(), filesBound(openFiles()))
+	r := newResources(memoryBound(), aloneBound(), filesBound(openFiles()))
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		r.pages = newBudget(max((limit-anyway)/pagesShare, leastAlone))
+	}
+	return r
 }
 
 func newResources(memory, alone int64, connections int) *Resources {
@@ -46,7 +57,7 @@ type Connections struct {
 // Connections returns those to targets at the moment.
 func (r *Resources) Connections() Connections {
 	c := r.connections
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.budget.mu.Lock()
+	defer c.budget.mu.Unlock()
 	return Connections{Usage{Used: c.used.Load(), Limit: c.bound, Waits: c.waits.Load()}, c.taken}
 }
