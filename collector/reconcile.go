@@ -251,7 +251,8 @@ func hasName(t *target.Target) string {
 
 // refuse leaves a target out.
 func (c *Collector) refuse(t *target.Target, why string) {
-	if c.named++; c.named <= mostNamed {
+	c.named++
+	if c.named <= mostNamed {
 		c.opts.Logger.Warn("Target refused", "pool_id", t.PoolID, "replica_id", t.ReplicaID, "url", target.Public(t.MetricsURL), "reason", why)
 	}
 }

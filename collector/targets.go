@@ -35,7 +35,8 @@ func targetsOf(cfg *config.Pool, part shard, groups []*targetgroup.Group, log *s
 			before := p.labels(g.Labels, lset)
 			switch t, err := p.target(before); {
 			case err != nil:
-				if search.LeftOut++; search.LeftOut <= mostNamed {
+				search.LeftOut++
+				if search.LeftOut <= mostNamed {
 					log.Warn("Target left out", "pool_id", p.PoolID, "source", target.Scrub(g.Source), "err", err)
 				}
 				search.Error = cmp.Or(search.Error, err.Error())

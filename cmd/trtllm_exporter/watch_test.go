@@ -40,9 +40,9 @@ func TestAFileThatIsWrittenWhileTheExporterStartsIsReadAgain(t *testing.T) {
 		write func(file string) error
 		asks  int
 	}{
-		"it is as it was":   {func(string) error { return nil }, 0},
-		"it is another":     {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
-		"it is gone":        {os.Remove, 1},
+		"it is as it was": {func(string) error { return nil }, 0},
+		"it is another":   {func(file string) error { return os.WriteFile(file, []byte("b"), 0o600) }, 1},
+		"it is gone":      {os.Remove, 1},
 	} {
 		t.Run(says, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "exporter.yml")
