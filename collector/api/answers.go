@@ -14,7 +14,18 @@ type Answers struct {
 	Health     *Health
 	Facts      *engine.Facts
 	Iterations *Iterations
-	claim
+	// told and heard are all that the address answered of facts and health, from the
+	// last answer about health that counted.
+	told        *engine.Facts
+	heard, from *Health
+	// Foreign says that the address is not known to be the server's API.
+	Foreign bool
+	// agreed is what page and answers said last of whether they are of one server,
+	// against how often in a row answers said otherwise since; news is true while
+	// answers have not been compared with the page.
+	agreed  engine.Trust
+	against int
+	news    bool
 	// earlier is what another replica heard of the server's health, nil for nothing.
 	earlier *Health
 	// uncertain is since when the server may be another process than the one that
@@ -89,48 +100,32 @@ func (a *Answers) Remember(p Past, of *Endpoint) {
 	}
 }
 
-// claim is all that an address answered, and whether it is the API of the server
-// that shows the page.
-type claim struct {
-	told *engine.Facts
-	// heard is the last answer about health, from the one that counted last.
-	heard, from *Health
-	// Foreign says that the address is not known to be the server's API.
-	Foreign bool
-	// agreed is what page and answers said last of whether they are of one server,
-	// against how often in a row answers said otherwise since; news is true while
-	// answers have not been compared with the page.
-	agreed  engine.Trust
-	against int
-	news    bool
-}
-
 // contradictions is how many rounds of answers in a row have to be of other models
 // than the page until an API that agreed with it is another's: models come and go
 // between two questions.
 const contradictions = 2
 
 // compare compares the answers with a page.
-func (c *claim) compare(e engine.Engine, page *engine.Page) {
-	now := engine.Agree(e, page, c.told)
+func (a *Answers) compare(e engine.Engine, page *engine.Page) {
+	now := engine.Agree(e, page, a.told)
 	switch {
 	case page == nil:
 		return // There is nothing to compare.
 	case now == engine.TrustYes:
-		c.agreed, c.against = now, 0
-	case now == engine.TrustNo && c.news:
-		c.against++
-		if c.agreed != engine.TrustYes || c.against >= contradictions {
-			c.agreed = now
+		a.agreed, a.against = now, 0
+	case now == engine.TrustNo && a.news:
+		a.against++
+		if a.agreed != engine.TrustYes || a.against >= contradictions {
+			a.agreed = now
 		}
 	}
-	c.news = false
+	a.news = false
 }
 
 // counts reports whether what the address answers is the server's word.
-func (c *claim) counts(of *Endpoint, page *engine.Page) bool {
-	return c.agreed == engine.TrustYes || c.agreed == engine.TrustUnknown &&
-		(of.Given || page == nil && engine.Agree(of.Engine, nil, c.told) == engine.TrustYes)
+func (a *Answers) counts(of *Endpoint, page *engine.Page) bool {
+	return a.agreed == engine.TrustYes || a.agreed == engine.TrustUnknown &&
+		(of.Given || page == nil && engine.Agree(of.Engine, nil, a.told) == engine.TrustYes)
 }
 
 // Heard takes an answer about health.

@@ -29,12 +29,9 @@ const LabelTier = "tier"
 // Identity is who a replica is, as far as is known. But for Page and Facts it is
 // immutable.
 type Identity struct {
-	Kind                         engine.Kind
-	EngineVersion, TRTLLMVersion string
-	Source                       engine.VersionSource
-	Topology                     *engine.Topology
-	// Own are the labels of our series about the replica.
-	Own labels.Labels
+	Kind engine.Kind
+	// Identity is what our series about the replica carry.
+	derive.Identity
 
 	// Page and Facts are what it was made of last, nil for none.
 	Page  *engine.Page
@@ -66,14 +63,14 @@ func NewIdentity(t *target.Target, how *Labels, e engine.Engine, page *engine.Pa
 			b.Set(LabelTier, string(tier))
 		}
 	}
-	id.Own = b.Labels()
+	id.Labels, id.Relabel = b.Labels(), OwnLabeler(t, how)
 	return id
 }
 
 // Equal says whether both give every series the same labels.
 func (id *Identity) Equal(o *Identity) bool {
 	return o != nil && id.Kind == o.Kind && id.EngineVersion == o.EngineVersion &&
-		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Own, o.Own)
+		id.TRTLLMVersion == o.TRTLLMVersion && id.Source == o.Source && id.Topology.Equal(o.Topology) && labels.Equal(id.Labels, o.Labels)
 }
 
 // OwnLabeler gives our series about a target their labels, which have the
@@ -107,12 +104,4 @@ func (id *Identity) Labeler() exposition.Labeler {
 		ModelLabels:   engine.ModelLabels(),
 	})
 	return func(in labels.Labels) exposition.Labelled { return labelled(rules.Series(in)) }
-}
-
-// Derived is what the replica's derived series carry.
-func (id *Identity) Derived() derive.Identity {
-	return derive.Identity{
-		Labels: id.Own, EngineVersion: id.EngineVersion, TRTLLMVersion: id.TRTLLMVersion,
-		Source: id.Source, Topology: id.Topology, Relabel: OwnLabeler(id.target, id.how),
-	}
 }

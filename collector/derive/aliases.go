@@ -136,10 +136,7 @@ func otelAliases() []Alias {
 func (p *Plan) alias(opts *Options, shape *exposition.Shape) {
 	own := len(p.program.series)
 	if len(opts.Aliases) > 0 {
-		taken := make(map[string]bool)
-		for _, f := range shape.Families() {
-			taken[f.Name] = !opts.RawHidden
-		}
+		taken := opts.taken(shape)
 		for _, a := range Aliases() {
 			if slices.Contains(opts.Aliases, a.Set) && !taken[a.Name] {
 				p.repeat(&a, own)

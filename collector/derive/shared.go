@@ -29,7 +29,7 @@ func (o *Options) likeness(read *engine.Page) (likeness, bool) {
 	// Rules for labels may show GPUs, and so number them, in another order than that of
 	// their names, by which series are sorted.
 	return likeness{page, fmt.Sprintf(
-		"%s %+v %+v %+v %q %q %v %d %t %t %t %s %q %q %q %s",
+		"%s %+v %+v %+v %q %v %v %d %t %t %t %s %q %q %q %s",
 		o.Engine.Kind(), read.Ranks(), o.Identity.Topology, o.Objectives, o.Aliases, o.taken(read.Shape()), o.caches,
 		o.Budget.Models, o.NoWindowGauges, o.AliasesOnly, o.RawHidden, orderOf(read.Shape().GPUs()),
 		o.Identity.EngineVersion, o.Identity.TRTLLMVersion, o.Identity.Source, o.Identity.named(),
@@ -46,30 +46,23 @@ func orderOf(names []string) string {
 	return fmt.Sprint(places)
 }
 
-// taken are the names of aliases that a page has itself.
-func (o *Options) taken(page *exposition.Shape) string {
-	if len(o.Aliases) == 0 {
-		return ""
+// taken are the names of aliases that a page has itself, and that stay the server's if
+// its page is shown.
+func (o *Options) taken(page *exposition.Shape) map[string]bool {
+	if o.RawHidden || len(o.Aliases) == 0 {
+		return nil
 	}
-	var all strings.Builder
+	names := map[string]bool{cacheConfig: false}
+	for _, a := range Aliases() {
+		names[a.Name] = false
+	}
 	for _, f := range page.Families() {
-		if aliasNames()[f.Name] {
-			all.WriteString(f.Name + "\x00")
+		if _, alias := names[f.Name]; alias {
+			names[f.Name] = true
 		}
 	}
-	return all.String()
-}
-
-// aliasNames are the names of all aliases.
-//
-//nolint:gochecknoglobals // constant data that is made when it is first asked for.
-var aliasNames = sync.OnceValue(func() map[string]bool {
-	names := map[string]bool{cacheConfig: true}
-	for _, a := range Aliases() {
-		names[a.Name] = true
-	}
 	return names
-})
+}
 
 // ruleLabels are the names of all labels that rules give series, or read.
 //

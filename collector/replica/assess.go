@@ -179,7 +179,7 @@ func (r *Replica) publish(next snapshot.Snapshot) {
 // about renders what is known of the replica besides its page.
 func (r *Replica) about(page *snapshot.Snapshot) *exposition.Block {
 	return r.shown.about.Block(&assess.Situation{
-		Own: r.page.identity.Own, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
+		Own: r.page.identity.Labels, State: assess.State(r.status.State), Suspected: r.status.Suspected, Known: r.shown.known, Answers: &r.answers, Canary: &r.canary,
 		Processes: r.shown.processes,
 	}, shape(page.Raw), shape(page.Derived))
 }

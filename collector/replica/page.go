@@ -78,8 +78,8 @@ func (r *Replica) identify(page *engine.Page) bool {
 	r.page.identity = next
 	r.status.DetectedEngine = string(r.server.PageOf())
 	r.status.EngineVersion, r.status.TRTLLMVersion = next.EngineVersion, next.TRTLLMVersion
-	r.status.VersionSource, r.status.Worker = string(next.Source), next.Own.Get(assess.LabelTier) == string(engine.TierWorker)
+	r.status.VersionSource, r.status.Worker = string(next.Source), next.Labels.Get(assess.LabelTier) == string(engine.TierWorker)
 	r.page.cache.Relabel(next.Labeler())
-	r.numbers.deriver.Identify(next.Derived())
+	r.numbers.deriver.Identify(next.Identity)
 	return true
 }
