@@ -32,13 +32,13 @@ type check struct {
 func checks() []check {
 	const loaded, failed = engine.ModelSuccess, engine.ModelFailed
 	return []check{
-		{checkFrozen, term{allOf(loaded).with(engine.ModelRequestSeconds, engine.ModelRequestDuration, engine.RequestOutputTokens), (*Plan).frozen}},
+		{checkFrozen, term{allOf(loaded), (*Plan).frozen}},
 		{checkZero, term{allOf(engine.RequestsLimit, engine.EngineIterations, loaded), (*Plan).zero}},
 		{checkBlocks, term{allOf(engine.KVBlocksUsed, engine.KVBlocksFree, engine.KVBlocksLimit), (*Plan).blocksDiffer}},
 		{checkFraction, term{allOf(engine.KVBlocksUsed, engine.KVBlocksLimit, engine.KVUtilization), (*Plan).fractionDiffers}},
 		{checkSurvived, term{allOf(failed, loaded).or(allOf(unloadedFailures)), (*Plan).survived}},
 		{checkFlapping, term{allOf(engine.EngineIterations), (*Plan).flapping}},
-		{checkStale, term{allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)).with(loaded), (*Plan).stale}},
+		{checkStale, term{allOf(engine.EngineIterations, failed).and(anyOf(engine.RequestsActive, engine.RequestsRunning)), (*Plan).stale}},
 	}
 }
 

@@ -184,25 +184,6 @@ func TestNothingIsHiddenWhereAnotherFrontMayHaveHadRequests(t *testing.T) {
 	}
 }
 
-// TestALatencyThatMeasuresFewRequestsSaysSo has 200 requests that ended, of which
-// 50 were streamed.
-func TestALatencyThatMeasuresFewRequestsSaysSo(t *testing.T) {
-	page := func(n int) []string {
-		return []string{
-			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="true"} %d`, 50*n),
-			fmt.Sprintf(`sglang:num_requests_total{model_name="m",is_streaming="false"} %d`, 150*n),
-			fmt.Sprintf(`sglang:time_to_first_token_seconds_bucket{model_name="m",is_streaming="true",le="+Inf"} %d`, 50*n),
-			fmt.Sprintf(`sglang:time_to_first_token_seconds_sum{model_name="m",is_streaming="true"} %d`, 50*n),
-			fmt.Sprintf(`sglang:time_to_first_token_seconds_count{model_name="m",is_streaming="true"} %d`, 50*n),
-			fmt.Sprintf(`sglang:http_requests_total{endpoint="/v1/completions",method="POST"} %d`, 200*n),
-			fmt.Sprintf(`sglang:http_responses_total{endpoint="/v1/completions",method="POST",status_code="200"} %d`, 200*n),
-		}
-	}
-	b := newBench(t, engine.SGLang, "m")
-	b.page(page(1)...)
-	require.InDelta(t, 0.25, b.page(page(2)...).at(t, `signal_coverage_ratio{model_id="m", signal="time_to_first_token"}`), 1e-9)
-}
-
 // TestALatencyIsComparedWithTheRequestsOfItsOwnStretch has a vLLM all of whose
 // requests are measured, by a histogram that was no number on one page.
 func TestALatencyIsComparedWithTheRequestsOfItsOwnStretch(t *testing.T) {
@@ -302,33 +283,6 @@ func TestNothingIsSaidOfLimitsThatAreNotKnown(t *testing.T) {
 				}
 			}
 			require.Equal(t, c.known, said > 0)
-		})
-	}
-}
-
-// TestNothingIsSaidOfLimitsThatAreNoNumbers is the same of a page that has the
-// gauges, without numbers.
-func TestNothingIsSaidOfLimitsThatAreNoNumbers(t *testing.T) {
-	for _, c := range []struct {
-		says, active, waiting string
-		known                 bool
-	}{
-		{"both are numbers", "8", "2", true},
-		{"how much it has is no number", "NaN", "2", false},
-		{"how much waits is no number", "8", "NaN", false},
-		{"neither is a number", "NaN", "NaN", false},
-	} {
-		t.Run(c.says, func(t *testing.T) {
-			got := newBench(t, engine.Triton, "llm").facts(configured("llm", "tensorrtllm", false)).page(
-				`nv_inference_request_success{model="llm",version="1"} 5`,
-				`nv_trt_llm_request_metrics{model="llm",request_type="active",version="1"} `+c.active,
-				`nv_trt_llm_request_metrics{model="llm",request_type="waiting",version="1"} `+c.waiting,
-				`nv_trt_llm_request_metrics{model="llm",request_type="max",version="1"} 8`,
-			)
-			for _, resource := range []string{"slots", "kv_cache", "prefill", "core_queue", "none", "unknown"} {
-				_, said := got[fmt.Sprintf(`limited_by{model_id="llm", resource=%q}`, resource)]
-				require.Equal(t, c.known, said, resource)
-			}
 		})
 	}
 }

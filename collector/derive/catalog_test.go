@@ -253,7 +253,7 @@ func TestServersFeedTheFamiliesThatTheCatalogueSaysTheyFeed(t *testing.T) {
 // that has them. Success stays, for without it a model is not loaded.
 func alone(v everything, f *Family) []everything {
 	var all []everything
-	for _, set := range f.rule.inputs.enough {
+	for _, set := range f.rule.inputs {
 		if v.nth > 0 || f.rule.compile == nil {
 			break
 		}

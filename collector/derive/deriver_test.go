@@ -124,20 +124,6 @@ func TestDeriveDoesNotCountTokensOfRunningRequestsAsWaiting(t *testing.T) {
 	require.InDelta(t, 17, got.at(t, `model_requests_pending{model="postprocessing", model_id="ensemble", role="part", version="1"}`), 0)
 }
 
-func TestDeriveTokensPerSecondFromCounters(t *testing.T) {
-	const rate = `generation_tokens_per_second{model_id="ensemble"}`
-	b := newBench(t, engine.Triton, models()...)
-	got := b.page(trtllm(1, 1, 0, 64, 1, 120, 1000)...)
-	got.lacks(t, rate, "one page gives no rate")
-	require.InDelta(t, 1000, got.at(t, `generation_tokens_total{model_id="ensemble"}`), 0)
-	require.InDelta(t, 100, b.page(trtllm(1, 1, 0, 64, 1, 120, 1500)...).at(t, rate), 1e-9)
-	require.InDelta(t, 150, b.page(trtllm(1, 1, 0, 64, 1, 120, 2500)...).at(t, rate), 1e-9)
-	got = b.page(trtllm(1, 1, 0, 64, 1, 120, 20)...)
-	got.lacks(t, rate, "a reset gives no rate")
-	require.InDelta(t, 20, got.at(t, `generation_tokens_total{model_id="ensemble"}`), 0, "the counter goes on as the server counts")
-	require.InDelta(t, 6, b.page(trtllm(1, 1, 0, 64, 1, 120, 50)...).at(t, rate), 1e-9)
-}
-
 func TestDeriveWaitingBeforeTheServerToldIt(t *testing.T) {
 	page := trtllm(12, 8, 0, 64, 1, 120, 0)
 	page = append(page[:9], page[10:]...)

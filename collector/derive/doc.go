@@ -4,7 +4,7 @@
 // themselves.
 //
 // Rules are functions of the values in the window alone, and declare which
-// signals they read; what servers can feed a family follows from that. Time
+// signals they need; what servers can feed a family follows from that. Time
 // comes in with each page; the package reads no clock, does no I/O and knows no
 // kind of server and no name that servers use: these are in package engine.
 //

@@ -65,14 +65,14 @@ func apply(f func(float64) float64, t term) term {
 // running ones where the server exposes no more.
 func admitted() term {
 	t := known(total(engine.RequestsActive), total(engine.RequestsRunning))
-	return term{idle(t.inputs), func(p *Plan, id string) Eval { return p.orIdle(id, t.of(p, id)) }}
+	return term{t.inputs, func(p *Plan, id string) Eval { return p.orIdle(id, t.of(p, id)) }}
 }
 
 // waiting is what waits in the engine, for another server too: as exposed, or, before
 // TensorRT-LLM 0.18 exposed it, admitted less scheduled, or what is known to wait before
 // a router.
 func waiting() term {
-	exposed := term{allOf(engine.RequestsWaiting).with(engine.RequestsTransfer), func(p *Plan, id string) Eval {
+	exposed := term{allOf(engine.RequestsWaiting), func(p *Plan, id string) Eval {
 		return p.sum(slices.Concat(p.of(engine.RequestsWaiting, id), p.of(engine.RequestsTransfer, id)))
 	}}
 	inEngine := known(exposed, both(total(engine.RequestsActive), total(engine.RequestsRunning), excess))
@@ -84,7 +84,7 @@ func waiting() term {
 // router holds back itself. Others without a token may have their prompt worked on.
 func unplaced() term {
 	places := requestsLimit()
-	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(places.inputs).with(engine.RequestsRouting)
+	in := allOf(engine.RequestsActive, engine.RequestsUnanswered).and(places.inputs)
 	return term{in, func(p *Plan, id string) Eval {
 		beyond := excess(p.total(engine.RequestsActive, id), places.of(p, id))
 		least := pairwise(beyond, p.total(engine.RequestsUnanswered, id), math.Min)

@@ -8,58 +8,40 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 )
 
-// inputs are the signals that a formula reads.
-type inputs struct {
-	// enough are sets of signals, each of which is enough for a value; without
-	// any, every server can give one.
-	enough [][]engine.Signal
-	// more are signals that count where they are there.
-	more []engine.Signal
-}
+// inputs are sets of signals, each of which is enough for a formula to give a value;
+// without any, every server can give one.
+type inputs [][]engine.Signal
 
 // allOf are inputs all of which are needed.
-func allOf(signals ...engine.Signal) inputs { return inputs{enough: [][]engine.Signal{signals}} }
+func allOf(signals ...engine.Signal) inputs { return inputs{signals} }
 
 // anyOf are inputs each of which is enough.
-func anyOf(signals ...engine.Signal) inputs {
-	var in inputs
+func anyOf(signals ...engine.Signal) (in inputs) {
 	for _, s := range signals {
-		in.enough = append(in.enough, []engine.Signal{s})
+		in = append(in, []engine.Signal{s})
 	}
 	return in
 }
 
 // or are inputs either of which are enough.
-func (in inputs) or(o inputs) inputs {
-	return inputs{slices.Concat(in.enough, o.enough), slices.Concat(in.more, o.more)}
-}
+func (in inputs) or(o inputs) inputs { return slices.Concat(in, o) }
 
 // and are inputs both of which are needed.
-func (in inputs) and(o inputs) inputs {
-	both := inputs{more: slices.Concat(in.more, o.more)}
-	for _, a := range in.enough {
-		for _, b := range o.enough {
-			both.enough = append(both.enough, slices.Concat(a, b))
+func (in inputs) and(o inputs) (both inputs) {
+	for _, a := range in {
+		for _, b := range o {
+			both = append(both, slices.Concat(a, b))
 		}
 	}
 	return both
 }
 
-// with adds signals that count where they are there.
-func (in inputs) with(signals ...engine.Signal) inputs {
-	in.more = slices.Concat(in.more, signals)
-	return in
-}
-
-// met says whether the inputs are there, given which signals are.
+// met reports whether the inputs are there, given which signals are.
 func (in inputs) met(has func(engine.Signal) bool) bool {
 	lacks := func(s engine.Signal) bool { return !has(s) }
 	enough := func(set []engine.Signal) bool { return !slices.ContainsFunc(set, lacks) }
-	return len(in.enough) == 0 || slices.ContainsFunc(in.enough, enough)
+	return len(in) == 0 || slices.ContainsFunc(in, enough)
 }
-
-// all are the signals of the inputs, in no order.
-func (in inputs) all() []engine.Signal { return slices.Concat(append(in.enough, in.more)...) }
 
 // feeders are the kinds of servers that have what the inputs need, from their
 // pages and their APIs.

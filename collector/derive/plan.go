@@ -143,7 +143,7 @@ func (p *Plan) has(signal engine.Signal) bool {
 // ids are the model ids for which the page has what is needed, sorted.
 func (p *Plan) ids(in inputs) []string {
 	set := make(map[string]bool)
-	for _, signals := range in.enough {
+	for _, signals := range in {
 		for _, g := range p.groups[signals[0]] {
 			set[g.id] = true
 		}

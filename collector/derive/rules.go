@@ -82,7 +82,7 @@ func copyOf(signal engine.Signal) Rule {
 // idle.
 func inFlight(signal engine.Signal) Rule {
 	exposed := copyOf(signal)
-	return Rule{inputs: idle(exposed.inputs), like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: exposed.inputs, like: signal, why: whyShown, compile: func(p *Plan, f *Family) {
 		if !p.quirks.GaugesWhenRequestsEnd {
 			exposed.compile(p, f)
 			return

@@ -12,7 +12,7 @@ import (
 // adds up all fronts of an executor; one whose times are not those of whole
 // requests must have had none over the window.
 func hiddenQueue() Rule {
-	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive).with(engine.ModelPending, engine.ModelSuccess)
+	in := allOf(engine.ModelRequestSeconds, engine.RequestsActive)
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		active := p.single(engine.RequestsActive, id)
 		var times, others []int
@@ -44,9 +44,7 @@ func hiddenQueue() Rule {
 // the KV cache as many as its free tokens hold of the mean request.
 func headroom() Rule {
 	free, limit := cacheFree(), requestsLimit()
-	in := admitted().inputs.and(limit.inputs).with(engine.RequestPromptTokens, engine.RequestOutputTokens).
-		with(engine.KVBlocksFree, engine.KVBlockTokens, engine.KVTokensFree)
-	return eachEntry(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(admitted().inputs.and(limit.inputs), func(p *Plan, f *Family, id string) {
 		busy, most, tokens := admitted().of(p, id), limit.of(p, id), free.of(p, id)
 		prompt, output := p.meanOver(p.of(engine.RequestPromptTokens, id)), p.meanOver(p.of(engine.RequestOutputTokens, id))
 		p.emit(f, p.forModel(id), p.held(id, (*Plan).executorGate, without(checkBlocks)), func(w *Window) (float64, bool) {
@@ -116,9 +114,7 @@ func (l *limits) by(w *Window) (string, bool) {
 // limitedBy is 1 for the resource that limits the engine now.
 func limitedBy() Rule {
 	waits, cache := waiting(), cacheUse()
-	in := admitted().inputs.and(waits.inputs).with(engine.ModelPending, engine.RequestsPaused, engine.RequestsPreempted, engine.RequestsPrefill).
-		with(requestsLimit().inputs.all()...).with(cache.inputs.all()...)
-	return eachEntry(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(admitted().inputs.and(waits.inputs), func(p *Plan, f *Family, id string) {
 		l := &limits{
 			admitted: admitted().of(p, id), most: requestsLimit().of(p, id), waits: waits.of(p, id), core: orNone(p.pending(id)),
 			cache: cache.of(p, id), paused: p.sum(slices.Concat(p.of(engine.RequestsPaused, id), p.of(engine.RequestsPreempted, id))),

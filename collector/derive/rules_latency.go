@@ -162,7 +162,7 @@ func meanDuration() Rule {
 // tokenTimeEstimate is the time between tokens from means alone. The tokens of a
 // request are those of all fronts, so that it takes a sole one.
 func tokenTimeEstimate() Rule {
-	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens)).with(engine.FirstToken)
+	in := durations().and(allOf(engine.ModelFirstResponse, engine.RequestOutputTokens))
 	return eachEntry(in, func(p *Plan, f *Family, id string) {
 		fronts := p.fronts(id)
 		if len(fronts) != 1 {

@@ -4,7 +4,7 @@ import "github.com/trtllm-exporter/trtllm_exporter/collector/engine"
 
 // executedBatch is the mean batch of models that Triton batches.
 func executedBatch() Rule {
-	in := allOf(engine.ModelInferences, engine.ModelExecutions).with(engine.EngineIterations)
+	in := allOf(engine.ModelInferences, engine.ModelExecutions)
 	return Rule{inputs: in, like: engine.ModelInferences, why: whyModels, compile: func(p *Plan, f *Family) {
 		for _, n := range p.all(engine.ModelInferences) {
 			if executions := p.same(engine.ModelExecutions, n); !p.executor(n.model) && !p.ensemble(n.model) {

@@ -32,8 +32,7 @@ func objectiveInputs() inputs {
 	for _, h := range objectiveHistograms() {
 		in = in.or(h.inputs)
 	}
-	return in.or(allOf(engine.ModelSuccess, engine.ModelFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted)).
-		with(engine.RequestsFailed).with(aborts()...)
+	return in.or(allOf(engine.ModelSuccess, engine.ModelFailed)).or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
 // objectiveHistograms are the histograms of the objectives of time.

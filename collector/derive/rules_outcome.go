@@ -79,12 +79,7 @@ func eachFront(in inputs, of func(p *Plan, f *Family, id string, at front)) Rule
 
 // ended are the counters of requests that ended, well or not.
 func ended() inputs {
-	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed).with(aborts()...).with(engine.ModelFailed)
-}
-
-// aborts are the requests that were given up, and what bounds how many there were.
-func aborts() []engine.Signal {
-	return []engine.Signal{engine.RequestsAborted, engine.RequestsWhole, engine.RequestsStreamed, engine.StreamsWhole}
+	return anyOf(engine.ModelSuccess, engine.RequestsFinished, engine.RequestsFailed)
 }
 
 // outcome is what became of the requests of one front: the counters of those that
@@ -339,7 +334,7 @@ func requestRate() Rule {
 // failed.
 func failuresCounted() inputs {
 	return allOf(engine.ModelSuccess, engine.ModelFailed).or(allOf(engine.RequestsFailed, engine.FailuresCounted)).
-		or(allOf(engine.RequestsFinished, engine.FailuresCounted)).with(aborts()...)
+		or(allOf(engine.RequestsFinished, engine.FailuresCounted))
 }
 
 // errorRatio is the share of the requests that ended otherwise than well, by
@@ -405,7 +400,7 @@ func requestsTotal() Rule {
 
 // modelRequests are the requests of each model.
 func modelRequests() Rule {
-	return Rule{inputs: allOf(engine.ModelSuccess).with(engine.ModelFailed), like: engine.ModelSuccess, why: whyShown, compile: func(p *Plan, f *Family) {
+	return Rule{inputs: allOf(engine.ModelSuccess), like: engine.ModelSuccess, why: whyShown, compile: func(p *Plan, f *Family) {
 		for _, s := range p.all(engine.ModelSuccess) {
 			failures := p.same(engine.ModelFailed, s)
 			p.emit(f, s.labels, p.held(s.id, without(checkFrozen), without(checkSurvived)), add(p.last(s), p.sum(failures)))
@@ -415,8 +410,7 @@ func modelRequests() Rule {
 
 // requestsFailed are the failures at the entry by class and reason.
 func requestsFailed() Rule {
-	in := anyOf(engine.ModelFailed, engine.RequestsFailed).with(ended().all()...)
-	return eachFront(in, func(p *Plan, f *Family, id string, at front) {
+	return eachFront(anyOf(engine.ModelFailed, engine.RequestsFailed), func(p *Plan, f *Family, id string, at front) {
 		byReason := make(map[string][]*group)
 		for _, g := range slices.Concat(p.at(engine.ModelFailed, id, at), p.at(engine.RequestsFailed, id, at)) {
 			key := g.labels.Get("reason") + "\x00" + string(g.class)

@@ -17,8 +17,7 @@ func (p *Plan) queues(id string) []*group {
 // empty for models that hand over at once, and say nothing.
 func queueDepth() Rule {
 	inEngine := waiting()
-	in := inEngine.inputs.or(anyOf(engine.ModelPending)).with(engine.EngineIterations)
-	return eachEntry(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(inEngine.inputs.or(anyOf(engine.ModelPending)), func(p *Plan, f *Family, id string) {
 		core := p.pending(id)
 		if waits := inEngine.of(p, id); waits != nil {
 			p.emit(f, p.forModel(id), p.executorGate(id), add(core, waits))
@@ -83,9 +82,7 @@ func batchSize() Rule {
 // at once is as full as its KV cache, until requests wait in it.
 func saturation() Rule {
 	cacheUse, limit := cacheUse(), requestsLimit()
-	in := admitted().inputs.and(limit.inputs).or(unlimited()).with(engine.ModelPending, engine.RequestsWaiting, engine.RequestsFinished).
-		with(cacheUse.inputs.all()...)
-	return eachEntry(in, func(p *Plan, f *Family, id string) {
+	return eachEntry(admitted().inputs.and(limit.inputs).or(unlimited()), func(p *Plan, f *Family, id string) {
 		demand, most, cache := p.demand(id), limit.of(p, id), cacheUse.of(p, id)
 		stated := most != nil
 		if !stated {
@@ -137,9 +134,6 @@ func (p *Plan) demand(id string) Eval {
 	}
 	return p.orIdle(id, add(admitted, p.total(engine.RequestsWaiting, id)))
 }
-
-// idle are inputs, and those by which an idle server is known.
-func idle(in inputs) inputs { return in.with(engine.RequestsFinished, engine.RequestsRunning) }
 
 // orIdle takes a server for idle when no request ended over the window and its
 // gauges show one at most: they are read only when requests end, and

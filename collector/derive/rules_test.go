@@ -282,26 +282,6 @@ func TestSaturationOfAnIdleServeWhoseGaugesStandStill(t *testing.T) {
 	require.Equal(t, 3.0/64, b.page(page(3, 6)...).at(t, name), "several in flight are")
 }
 
-func TestSetCHasNothingThatItsServerCannotKnow(t *testing.T) {
-	r := newRig(t, simulate.Spec{
-		Kind: simulate.KindTritonLLMAPI, Setup: simulate.Setup{Histograms: true, Summaries: true}, Workload: simulate.Workload{Rate: 4, ErrorRate: 0.1},
-	}, scrapeEvery)
-	unknowable := []string{"tokens", "queue_depth", "saturat", "requests_running", "requests_active", "kv_cache", "error_ratio", "request_duration_average", "request_duration_percentile", "model_request_seconds", "model_compute", "engine_iter", "engine_mem"}
-	for range 30 {
-		r.replica.Advance(scrapeEvery)
-		got, _ := r.scrape()
-		for series := range got {
-			for _, part := range unknowable {
-				require.NotContains(t, series, part)
-			}
-		}
-		got.at(t, `requests_total{class="unknown", model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`)
-	}
-	got, _ := r.scrape()
-	require.Equal(t, 1.0, got.at(t, `source_anomaly{check="decoupled_durations", model="tensorrt_llm", model_id="tensorrt_llm"}`))
-	got.at(t, `time_to_first_token_average_seconds{model="tensorrt_llm", model_id="tensorrt_llm", version="1"}`, "the first response of a stream is known")
-}
-
 func TestPoolOfEnsemblesCountsEachRequestOnce(t *testing.T) {
 	t.Parallel()
 	total, rate, want := 0.0, 0.0, 0.0

@@ -33,7 +33,7 @@ func (p *Plan) tokensOfAll() []int {
 
 // byTokens is of the replica, with the tokens of all its models.
 func byTokens(in inputs, of func(p *Plan, tokens []int) Eval) Rule {
-	in = in.and(allOf(engine.GenerationTokens)).with(engine.EngineIterations)
+	in = in.and(allOf(engine.GenerationTokens))
 	const why = "it is absent where one engine of the replica does not count its tokens, and a query would add up the others"
 	return Rule{inputs: in, scope: OfReplica, why: why, compile: func(p *Plan, f *Family) {
 		p.emit(f, p.identity.Labels, nil, of(p, p.tokensOfAll()))
@@ -66,8 +66,7 @@ func tokensOf(tokens term) Rule { return perEntry(tokens, (*Plan).executorGate, 
 func reuseEstimate() Rule {
 	reused := both(rate(engine.KVBlocksReused), total(engine.KVBlockTokens), times)
 	share := apply(func(v float64) float64 { return min(v, 1) }, both(reused, rate(engine.PromptTokens), ratio))
-	in := share.inputs.with(engine.KVBlocksMissed)
-	return perEntry(term{in, func(p *Plan, id string) Eval {
+	return perEntry(term{share.inputs, func(p *Plan, id string) Eval {
 		if len(p.of(engine.KVBlocksMissed, id)) > 0 {
 			return nil
 		}

@@ -60,8 +60,7 @@ func comparisons() map[string]comparison {
 
 // failedMore compares the shares of requests that failed by the server's fault.
 func failedMore() comparison {
-	in := allOf(engine.ModelSuccess, engine.ModelFailed).with(engine.RequestsFinished, engine.RequestsFailed, engine.RequestsAborted)
-	return comparison{in, func(p *Plan, id string, of pair) (difference, Gate) {
+	return comparison{allOf(engine.ModelSuccess, engine.ModelFailed), func(p *Plan, id string, of pair) (difference, Gate) {
 		a, b := p.outcome(id, of.newer), p.outcome(id, of.older)
 		if a == nil || b == nil || !a.known || !b.known {
 			return nil, nil
@@ -93,7 +92,7 @@ func tookLonger() comparison {
 
 // cameLater compares the mean times to the first token.
 func cameLater() comparison {
-	return comparison{allOf(engine.ModelFirstResponse).with(engine.FirstToken), func(p *Plan, id string, of pair) (difference, Gate) {
+	return comparison{allOf(engine.ModelFirstResponse), func(p *Plan, id string, of pair) (difference, Gate) {
 		return means(of, func(at front) (of, by []int) {
 			for _, g := range firstTokens().of(p, id, at) {
 				if g.meaning.Scope == engine.OfModel {

@@ -129,7 +129,6 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		facts *engine.Facts
 		want  string
 	}{
-		{engine.Triton, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
 		{engine.Triton, engine.CanTokens, executor, nil, "false, token counts came with TensorRT-LLM 0.16 [Triton 24.12 (2.53.0) or later]"},
 		{engine.Triton, engine.CanLiveTokens, executor + "nv_llm_output_token_len_sum{model=\"tensorrt_llm\"} 1\n", nil, "false, static batching (V1) counts no decoding requests [gpt_model_type: inflight_fused_batching]"},
 		{
@@ -150,8 +149,6 @@ func TestReasonsOfCapabilities(t *testing.T) {
 			&engine.Facts{Models: []engine.ModelFacts{{Name: "m", Configured: true, Decoupled: true}}},
 			"false, Triton's own queues are empty for models that hand their requests over, and what these queue is not on the page [vLLM's own server, whose page has it]",
 		},
-		{engine.Triton, engine.CanQueue, core, nil, "false, no model of TensorRT-LLM is on the page"},
-		{engine.Triton, engine.CanQueue, executor, nil, "false, the executor does not publish it"},
 		{
 			engine.Triton, engine.CanQueue, executor + "nv_trt_llm_request_metrics{model=\"tensorrt_llm\",request_type=\"waiting\"} 1\nnv_inference_pending_request_count{model=\"tensorrt_llm\"} 0\n",
 			&engine.Facts{EngineVersion: "2.40.0"}, "true, pending in Triton and waiting in the executor; what is beyond the executor's limit no metric shows",
@@ -165,7 +162,6 @@ func TestReasonsOfCapabilities(t *testing.T) {
 			&engine.Facts{EngineVersion: "2.39.0", Models: []engine.ModelFacts{{Name: "m", Configured: true}}},
 			"false, this release keeps requests that could not be queued in nv_inference_pending_request_count for ever [Triton 23.11 (2.40.0) or later]",
 		},
-		{engine.Triton, engine.CanRunning, executor, nil, "false, the executor does not publish it"},
 		{engine.Triton, engine.CanRunning, core + "vllm:x 1\n", nil, "false, Triton's vLLM backend does not publish it [vLLM's own server, whose page has it]"},
 		{engine.Triton, engine.CanRunning, core, llm("python", "READY"), "false, the LLM-API backend publishes no LLM metrics [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
 		{engine.Triton, engine.CanRunning, core, llm("python", "UNAVAILABLE"), "false, model tensorrt_llm is not loaded [load the model]"},
@@ -183,10 +179,7 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanTTFT, core, version("2.52.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.64.0"), "false, the histogram is off, or no model is decoupled: before 26.01 only those have one [--metrics-config histogram_latencies=true and decoupled: true]"},
 		{engine.Triton, engine.CanTTFT, core, version("2.65.0"), "false, the first response histogram is off [--metrics-config histogram_latencies=true]"},
-		{engine.Triton, engine.CanTPOT, core, nil, "false, Triton has no time per output token [use trtllm-serve, or measure it at the client]"},
 		{engine.Triton, engine.CanE2E, core, llm("python", "READY"), "false, durations of decoupled Python models end when the request was handed over, not at its last token [the metrics module of deploy/triton/llmapi, three lines in the model's folder]"},
-		{engine.Triton, engine.CanE2E, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
-		{engine.Triton, engine.CanOutcomes, core, nil, "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
 		{engine.Triton, engine.CanOutcomes, core, llm("python", "READY"), "false, the config of model m is not known, and requests of decoupled models count as done once they were taken on [set api_port]"},
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, the counters of durations are off, and with them every other counter stops [--metrics-config counter_latencies=true]"},
 		{engine.Triton, engine.CanOutcomes, "nv_inference_request_failure{model=\"m\"} 1\nnv_inference_request_duration_us{model=\"n\"} 1\n", nil, "false, no model is loaded [load the model]"},
@@ -197,7 +190,6 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		{engine.Triton, engine.CanQuantiles, core, version("2.51.0"), "false, summaries are off, and this release has no histograms [--metrics-config summary_latencies=true]"},
 		{engine.Triton, engine.CanQuantiles, core, version("2.52.0"), "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
 		{engine.Triton, engine.CanQuantiles, core, nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
-		{engine.Triton, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [--allow-gpu-metrics=true with DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
 		{engine.Triton, engine.CanConfig, core, nil, "false, the API answered with no config of a model [set api_port]"},
 		{engine.Triton, engine.CanConfig, core, &engine.Facts{Problems: []engine.Problem{{Question: "GET /v2", Reason: "nothing listens"}}}, "false, GET /v2: nothing listens [set api_port if the API is elsewhere]"},
 		{
@@ -207,52 +199,27 @@ func TestReasonsOfCapabilities(t *testing.T) {
 		},
 		{engine.Triton, engine.CanConfig, core, llm("python", "READY"), "true, the configs of its models"},
 		{engine.TritonOpenAI, engine.CanConfig, core, nil, "false, the OpenAI frontend does not expose configs [--enable-kserve-frontends, then engine: triton and api_port of the pool: the page stays where it is]"},
-		{engine.TritonOpenAI, engine.CanTTFT, core, nil, "false, the OpenAI frontend takes no metric options [canary: { enabled: true } in the pool, for requests of its own; or measure it at the client]"},
-		{engine.TritonOpenAI, engine.CanQuantiles, core, nil, "false, the OpenAI frontend takes no metric options [use trtllm-serve, or measure it at the client]"},
-		{engine.TritonOpenAI, engine.CanGPU, core, nil, "false, the page has no nv_gpu_* [DCGM in the image, and no TRITON_SERVER_CPU_ONLY]"},
-		{engine.TritonOpenAI, engine.CanTokens, core, nil, "false, no model of TensorRT-LLM is on the page"},
 
 		{engine.TRTLLMServe, engine.CanTokens, "", nil, "false, no request has ended yet; the family comes with the first"},
-		{engine.TRTLLMServe, engine.CanTokens, serve, nil, "false, this release has no iteration gauges and no token counters [a later TensorRT-LLM 1.3 with enable_iter_perf_stats: true]"},
-		{engine.TRTLLMServe, engine.CanTokens, "request_success_total 1\n", nil, "false, this release has five families: requests, E2E, TTFT, TPOT and queue time [TensorRT-LLM 1.3 or later with enable_iter_perf_stats: true]"},
 		{engine.TRTLLMServe, engine.CanTokens, serve + "trtllm_num_requests_running 1\n", nil, "false, this release has no token counters [TensorRT-LLM 1.3 or later]"},
-		{engine.TRTLLMServe, engine.CanLiveTokens, full + "trtllm_generation_tokens_total 1\n", nil, "false, iterations are on the JSON page /metrics only, and reading it takes them from other readers [iteration_stats: true in the pool, if nobody else reads it]"},
 		{
 			engine.TRTLLMServe, engine.CanQueue, full + "trtllm_num_requests_waiting{pid=\"7\"} 1\ntrtllm_num_requests_waiting{pid=\"8\"} 1\n", nil,
 			"true, num_requests_waiting: gauges of the last iteration, read when a request ends; 2 processes left gauges, the one that changed last counts, for the page does not say which of them live",
 		},
-		{engine.TRTLLMServe, engine.CanQueue, full, nil, "false, no request has ended yet; the family comes with the first"},
 		{engine.TRTLLMServe, engine.CanQueue, full + serve, nil, "false, requests have ended and no iteration is on the page: their statistics are off [enable_iter_perf_stats: true]"},
-		{engine.TRTLLMServe, engine.CanKVCache, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
-		{engine.TRTLLMServe, engine.CanKVReuse, serve, nil, "false, no iteration was read yet, or their statistics are off [enable_iter_perf_stats: true]"},
-		{engine.TRTLLMServe, engine.CanGPU, "request_success_total 1\n", nil, "false, this release exposes nothing of its GPUs [run the DCGM exporter next to it]"},
-		{engine.TRTLLMServe, engine.CanTTFT, "", nil, "false, no request has ended yet; the family comes with the first"},
 		{engine.TRTLLMServe, engine.CanTPOT, "", nil, "false, no request has ended yet; the family comes with the first"},
 		{engine.TRTLLMServe, engine.CanTPOT, serve, nil, "false, no request had more than one token yet"},
-		{engine.TRTLLMServe, engine.CanE2E, serve, nil, "false, no request has ended yet; the family comes with the first"},
-		{engine.TRTLLMServe, engine.CanQuantiles, serve, nil, "false, no request has ended yet; the family comes with the first"},
 		{engine.TRTLLMServe, engine.CanConfig, serve, nil, "false, this release has no config info on its page [TensorRT-LLM 1.3 or later]"},
 
 		{engine.NIM, engine.CanTokens, "", nil, "false, the page has no names of NIM 1.x, vLLM or SGLang"},
 		{engine.NIM, engine.CanTokens, "num_request_max 1\n", nil, "false, not on the page yet; families come with the first request"},
-		{engine.NIM, engine.CanKVReuse, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it"},
-		{engine.NIM, engine.CanGPU, "gpu_cache_usage_perc 1\n", nil, "false, NIM 1.x does not expose it [run the DCGM exporter next to it]"},
-		{engine.NIM, engine.CanConfig, "gpu_cache_usage_perc 1\n", nil, "false, this kind of server does not expose its config"},
 
-		{engine.Dynamo, engine.CanTokens, front, nil, "false, not on the page yet; families come with the first worker and request"},
 		{engine.Dynamo, engine.CanTokens, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
-		{engine.Dynamo, engine.CanLiveTokens, worker + "trtllm_generation_tokens_total 1\n", nil, "false, a worker with TensorRT-LLM counts tokens when a request ends [scrape the frontend too]"},
-		{engine.Dynamo, engine.CanQueue, front + "dynamo_frontend_queued_requests 1\n", nil, "false, queued_requests holds prompts that are being worked on, and only the KV router shows for how many requests there are workers [scrape the worker's DYN_SYSTEM_PORT too]"},
 		{engine.Dynamo, engine.CanOutcomes, front + "dynamo_frontend_requests_total{status=\"error\"} 1\n", nil, "false, requests_total of this release does not say the type of an error: mistakes of clients and failures are one [a later Dynamo]"},
 		{engine.Dynamo, engine.CanOutcomes, worker + "vllm:request_success_total 1\n", nil, "false, a worker counts requests that its engine finished; its own errors_total counts clients that left as errors [scrape the frontend too]"},
 		{engine.Dynamo, engine.CanQuantiles, worker + "nv_inference_request_success{model=\"m\"} 1\n", nil, "false, histograms and summaries are off [--metrics-config histogram_latencies=true --metrics-config summary_latencies=true]"},
 		{engine.Dynamo, engine.CanQueue, worker + "trtllm_request_success_total 1\n", nil, "false, this release has no iteration gauges and no token counters [--publish-metrics at a worker with TensorRT-LLM, --publish-kv-events before Dynamo 1.6, with a TensorRT-LLM that has it]"},
-		{engine.Dynamo, engine.CanRunning, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
-		{engine.Dynamo, engine.CanKVCache, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
-		{engine.Dynamo, engine.CanKVReuse, front, nil, "false, only the worker's page has it [scrape the worker's DYN_SYSTEM_PORT too]"},
 		{engine.Dynamo, engine.CanKVReuse, worker, nil, "false, the page has no families of an engine: they come with its first request, if they are on [" + engines + "]"},
-		{engine.Dynamo, engine.CanGPU, front, nil, "false, Dynamo does not expose it [run the DCGM exporter next to it]"},
-		{engine.Dynamo, engine.CanConfig, front, nil, "false, this kind of server does not expose its config"},
 	} {
 		known := &engine.Known{Page: readPage(t, c.kind, []byte(c.page)), Facts: c.facts}
 		require.Equal(t, c.want, capability(t, c.kind, c.name, known), "%s of %s with %q", c.name, c.kind, c.page)

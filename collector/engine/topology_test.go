@@ -201,34 +201,6 @@ func TestWhichModelsClientsCall(t *testing.T) {
 		want       map[string]engine.Role
 	}{
 		{
-			"without an ensemble the first of the list is called",
-			engine.Seen{Names: []string{"my_llm_bls", "pre", "engine", "post"}},
-			nil,
-			map[string][]string{"llama": {"my_llm_bls", "pre", "engine", "post"}},
-			map[string]engine.Role{"my_llm_bls": entry, "pre": part, "engine": part, "post": part},
-		},
-		{
-			"the first that the server has",
-			engine.Seen{Names: []string{"pre", "engine"}},
-			nil,
-			map[string][]string{"llama": {"gone", "engine", "pre"}},
-			map[string]engine.Role{"engine": entry, "pre": part, "gone": part},
-		},
-		{
-			"an ensemble of the list is called wherever it is there",
-			engine.Seen{Names: []string{"ensemble", "tensorrt_llm", "other"}},
-			nil,
-			map[string][]string{"llama": {"other", "ensemble"}},
-			map[string]engine.Role{"ensemble": entry, "tensorrt_llm": part, "other": part},
-		},
-		{
-			"a list of one leaves the others alone",
-			engine.Seen{Names: []string{"a", "b"}},
-			nil,
-			map[string][]string{"llama": {"a"}},
-			map[string]engine.Role{"a": single, "b": single},
-		},
-		{
 			"two deployments whose names have an affix, of which no config is known",
 			engine.Seen{
 				Names:     []string{"ensemble_a", "preprocessing_a", "tensorrt_llm_a", "postprocessing_a", "b_tensorrt_llm_bls", "b_tensorrt_llm", "b_preprocessing"},
