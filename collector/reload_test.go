@@ -384,7 +384,7 @@ func TestP03AHundredReloadsWithReadersRunning(t *testing.T) {
 // listedBy adds a service to the pool's sources.
 func listedBy(p config.Pool, service *stage) config.Pool {
 	p.Discovery.HTTPSDConfigs = append(slices.Clone(p.Discovery.HTTPSDConfigs), &promhttp.SDConfig{
-		URL: service.URL, RefreshInterval: model.Duration(50 * time.Millisecond), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
+		URL: service.URL, RefreshInterval: model.Duration(time.Second), HTTPClientConfig: promconfig.DefaultHTTPClientConfig,
 	})
 	return p
 }

@@ -56,13 +56,6 @@ func success(model string) string {
 	return `nv_inference_request_success{model="` + model + `",version="1"}`
 }
 
-func trt(family, label, value string) string {
-	if label < "model" {
-		return "nv_trt_llm_" + family + "_metrics{" + label + `="` + value + `",model="tensorrt_llm",version="1"}`
-	}
-	return "nv_trt_llm_" + family + `_metrics{model="tensorrt_llm",` + label + `="` + value + `",version="1"}`
-}
-
 func samplesOf(t *testing.T, r *simulate.Replica) map[string]float64 {
 	t.Helper()
 	s, _ := parsePage(t, r.Page())

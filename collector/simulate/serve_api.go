@@ -35,7 +35,7 @@ func (s *serve) statistics() any {
 }
 
 // record is of an iteration in the PyTorch backend's JSON what is read of it.
-func (s *serve) record(it *iteration) object {
+func (*serve) record(it *iteration) object {
 	return object{
 		"iter": it.n, "specDecodingStats": nil,
 		"numNewActiveRequests": it.newActive, "numActiveRequests": it.active, "numQueuedRequests": it.queued, "numCompletedRequests": it.completed,
