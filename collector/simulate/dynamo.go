@@ -21,20 +21,24 @@ func dynamoSoftware() software {
 // TRT-LLM worker (the metrics port): two pages of one request stream.
 type dynamo struct {
 	*serve
-	workerID                                                 uint64
-	requests, errors, outputTokens, requestBytes, replyBytes uint64
-	ttft, itl, duration, input, output, component            *histogram
+	workerID                       uint64
+	requests, errors, requestBytes uint64
+	front                          booked
+	component                      *histogram
 }
 
 func newDynamo(w *world) *dynamo {
 	length := []float64{0, 50, 100, 200, 500, 1000, 2000, 4000, 8000}
 	return &dynamo{
-		serve:     newServe(w, generation{engine: "trtllm"}),
-		ttft:      newHistogram(0, 0.0022, 0.0047, 0.01, 0.022, 0.047, 0.1, 0.22, 0.47, 1, 2.2, 4.7, 10, 22, 48, 100, 220, 480),
-		itl:       newHistogram(0, 0.0018, 0.0033, 0.0059, 0.011, 0.02, 0.035, 0.064, 0.12, 0.21, 0.38, 0.69, 1.2, 2.3, 4.1, 7.4, 13, 24, 44, 80),
-		duration:  newHistogram(0, 2, 4, 8, 16, 32, 64, 130, 260, 510),
-		input:     newHistogram(length...),
-		output:    newHistogram(length...),
+		serve: newServe(w, generation{engine: "trtllm"}),
+		front: booked{
+			requestTimings: requestTimings{
+				ttft: newHistogram(0, 0.0022, 0.0047, 0.01, 0.022, 0.047, 0.1, 0.22, 0.47, 1, 2.2, 4.7, 10, 22, 48, 100, 220, 480),
+				itl:  newHistogram(0, 0.0018, 0.0033, 0.0059, 0.011, 0.02, 0.035, 0.064, 0.12, 0.21, 0.38, 0.69, 1.2, 2.3, 4.1, 7.4, 13, 24, 44, 80),
+				e2e:  newHistogram(0, 2, 4, 8, 16, 32, 64, 130, 260, 510),
+			},
+			requestSizes: requestSizes{promptEach: newHistogram(length...), generationEach: newHistogram(length...)},
+		},
 		component: newHistogram(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600),
 		workerID:  mix(w.spec.Seed+uint64(w.truth.Epoch), "worker"),
 	}
@@ -49,27 +53,22 @@ func (d *dynamo) admit(r *request) bool {
 	return true
 }
 
-func (d *dynamo) started(r *request) { d.ttft.observe(seconds(r.arrived, r.firstToken)) }
+func (d *dynamo) started(r *request) { d.front.started(r) }
 
 func (d *dynamo) failed(r *request) {
 	d.errors++
-	d.duration.observe(seconds(r.arrived, d.w.now))
+	d.front.e2e.observe(seconds(r.arrived, d.w.now))
 }
 
 func (d *dynamo) finished(r *request) {
 	d.serve.finished(r)
-	total := seconds(r.arrived, r.lastToken)
-	d.duration.observe(total)
-	d.component.observe(total)
-	d.input.observe(float64(r.prompt))
-	d.output.observe(float64(r.generated))
-	d.replyBytes += uint64(r.generated) * 40
+	d.front.finished(r)
+	d.component.observe(seconds(r.arrived, r.lastToken))
 }
 
 func (d *dynamo) iterated(it *iteration) {
 	d.serve.iterated(it)
-	d.outputTokens += uint64(it.tokens)
-	d.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
+	d.front.iterated(it)
 }
 
 // page is the worker's: Dynamo's component families, then the engine's.
@@ -82,7 +81,7 @@ func (d *dynamo) page() []byte {
 	counter("request_bytes_total", "Total number of bytes received in requests by work handler", d.requestBytes)
 	p.histogram(prefix+"request_duration_seconds", "Time spent processing requests by work handler", labels, d.component)
 	counter("requests_total", "Total number of requests processed by work handler", d.requests)
-	counter("response_bytes_total", "Total number of bytes sent in responses by work handler", d.replyBytes)
+	counter("response_bytes_total", "Total number of bytes sent in responses by work handler", d.front.ended.generation*40)
 	p.one("gauge", prefix+"uptime_seconds", "Total uptime of the DistributedRuntime in seconds", pairs("worker_id", id), seconds(d.w.up, d.w.now))
 	engine := &page{dialect: pythonDialect()}
 	d.writeBasics(engine, "trtllm_")
@@ -98,8 +97,8 @@ func (d *dynamo) frontend() []byte {
 	each := func(name, help string, h *histogram) { p.histogram(prefix+name, help, labels, h) }
 	p.one("gauge", prefix+"disconnected_clients", "Number of disconnected clients", "", 0)
 	gauge("inflight_requests", "Number of inflight requests", d.w.engine.inFlight())
-	each("input_sequence_tokens", "Input sequence length in tokens", d.input)
-	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.itl)
+	each("input_sequence_tokens", "Input sequence length in tokens", d.front.promptEach)
+	each("inter_token_latency_seconds", "Inter-token latency in seconds", d.front.itl)
 	gauge("model_context_length", "Maximum context length in tokens for a worker serving the model", 0)
 	gauge("model_kv_cache_block_size", "KV cache block size in tokens for a worker serving the model", cfg.TokensPerBlock)
 	gauge("model_max_num_batched_tokens", "Maximum number of batched tokens for a worker serving the model", maxTokens)
@@ -107,10 +106,10 @@ func (d *dynamo) frontend() []byte {
 	gauge("model_migration_limit", "Maximum number of request migrations allowed for the model", 0)
 	gauge("model_ready", "Whether the frontend can route at least one inference request for the model (1 = ready, 0 = not ready)", 1)
 	gauge("model_total_kv_blocks", "Total KV cache blocks available for a worker serving the model", cfg.KVBlocks)
-	each("output_sequence_tokens", "Output sequence length in tokens", d.output)
-	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels, float64(d.outputTokens))
+	each("output_sequence_tokens", "Output sequence length in tokens", d.front.generationEach)
+	p.one("counter", prefix+"output_tokens_total", "Total number of output tokens generated (updates in real-time)", labels, float64(d.front.generated))
 	gauge("queued_requests", "Number of requests in HTTP processing queue", len(d.w.engine.queue))
-	each("request_duration_seconds", "Duration of LLM requests", d.duration)
+	each("request_duration_seconds", "Duration of LLM requests", d.front.e2e)
 	p.one("counter", prefix+"requests_started_total", "Total number of LLM requests accepted by the frontend handler",
 		pairs("endpoint", "chat_completions", "model", d.w.spec.Model, "request_type", "stream"), float64(d.requests))
 	p.family("counter", prefix+"requests_total", "Total number of LLM requests processed")
@@ -120,9 +119,9 @@ func (d *dynamo) frontend() []byte {
 				"request_type", "stream", "status", status), float64(n))
 		}
 	}
-	ended("", "success", d.output.n)
+	ended("", "success", d.front.generationEach.n)
 	ended("internal", "error", d.errors)
-	each("time_to_first_token_seconds", "Time to first token in seconds", d.ttft)
+	each("time_to_first_token_seconds", "Time to first token in seconds", d.front.ttft)
 	return p.bytes()
 }
 

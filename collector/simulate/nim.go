@@ -16,31 +16,18 @@ func nimSoftware() software {
 // per-token times that move every iteration.
 type nim struct {
 	plain
-	vllm
-	promptEach, generationEach *histogram
-	success                    reasonCounts
-	failures                   uint64
-	last                       iteration
+	booked
+	failures uint64
 }
 
 func newNIM(w *world) *nim {
 	tokens := []float64{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000}
-	return &nim{plain: plain{w}, vllm: newVLLM(), promptEach: newHistogram(tokens...), generationEach: newHistogram(tokens...)}
+	s := &nim{plain: plain{w}, booked: newVLLM()}
+	s.promptEach, s.generationEach = newHistogram(tokens...), newHistogram(tokens...)
+	return s
 }
 
 func (s *nim) failed(*request) { s.failures++ }
-
-func (s *nim) finished(r *request) {
-	s.vllm.finished(r)
-	s.success.add(r.reason)
-	s.promptEach.observe(float64(r.prompt))
-	s.generationEach.observe(float64(r.generated))
-}
-
-func (s *nim) iterated(it *iteration) {
-	s.vllm.iterated(it)
-	s.last = *it
-}
 
 func (s *nim) page() []byte {
 	p := &page{dialect: dialect{number: appendPythonOld, parts: "bcs", sorted: true, sparse: true}}
@@ -58,7 +45,7 @@ func (s *nim) page() []byte {
 	p.histogram("request_prompt_tokens", "Number of prefill tokens processed.", labels, s.promptEach)
 	p.histogram("request_generation_tokens", "Number of generation tokens processed.", labels, s.generationEach)
 	p.family("counter", "request_finish_total", "Count of finished requests, differentiated by finish reason as label.")
-	for _, c := range s.success {
+	for _, c := range s.reasons {
 		p.add(with(labels, "finished_reason", c.reason), c.n)
 	}
 	counter("request_success_total", "Count of successful requests.", s.e2e.n)

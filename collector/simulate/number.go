@@ -67,8 +67,11 @@ func requestTimes() *histogram {
 
 func (h *histogram) observe(v float64) { h.observeN(v, 1) }
 
-// observeN books n observations of the same value.
+// observeN books n observations of the same value, where there is a histogram.
 func (h *histogram) observeN(v float64, n uint64) {
+	if h == nil {
+		return
+	}
 	i, _ := slices.BinarySearch(h.bounds, v)
 	h.counts[i] += n
 	h.sum += v * float64(n)

@@ -63,7 +63,8 @@ type serve struct {
 	generation
 	pid       string
 	collected iterationCounters
-	booked    requestCounters
+	booked    booked
+	failures  uint64
 
 	undrained  []iteration // Statistics nobody has taken yet, newest last.
 	drainUntil time.Duration
@@ -79,14 +80,6 @@ type iterationCounters struct {
 	moved     bool // Some iteration moved KV blocks; then reuseRate is set and stays.
 	reuseRate float64
 	batch     *histogram // Context tokens per iteration.
-}
-
-// requestCounters are what the collector books when a request ends.
-type requestCounters struct {
-	success                                reasonCounts
-	e2e, ttft, tpot, queue                 *histogram
-	prefill, decode, inference, cachedEach *histogram
-	prompt, generation, cached, failed     uint64
 }
 
 // reasonCounts counts ends by their reason, in order of first use.
@@ -115,11 +108,14 @@ func newServe(w *world, g generation) *serve {
 		plain: plain{w}, generation: g,
 		pid:       strconv.Itoa(1000 + int(mix(w.spec.Seed, "pid")%30000) + w.truth.Epoch*17),
 		collected: iterationCounters{batch: newHistogram(64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)},
-		booked: requestCounters{
-			e2e: requestTimes(), queue: requestTimes(), decode: requestTimes(), inference: requestTimes(),
-			ttft: firstTokenTimes(), tpot: tokenTimes(),
-			prefill:    newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
-			cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192),
+		booked: booked{
+			zeroWaits: g.keepsZero,
+			requestTimings: requestTimings{
+				e2e: requestTimes(), queue: requestTimes(), decode: requestTimes(), inference: requestTimes(),
+				ttft: firstTokenTimes(), tpot: tokenTimes(),
+				prefill: newHistogram(0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 640, 2560),
+			},
+			requestSizes: requestSizes{cachedEach: newHistogram(0, 64, 128, 256, 512, 1024, 2048, 4096, 8192)},
 		},
 	}
 }
@@ -128,7 +124,7 @@ func (*serve) started(*request) {}
 
 // failed books an error of the executor, which clients see as status 500.
 func (s *serve) failed(*request) {
-	s.booked.failed++
+	s.failures++
 	s.wake()
 }
 
@@ -137,26 +133,8 @@ func (s *serve) finished(r *request) {
 	if r.abandoned {
 		return
 	}
-	b, l := &s.booked, latencyOf(r)
-	b.success.add(r.reason)
-	nonZero := func(h *histogram, d time.Duration) {
-		if d > 0 {
-			h.observe(d.Seconds())
-		}
-	}
-	nonZero(b.e2e, l.E2E)
-	nonZero(b.ttft, l.TTFT)
-	nonZero(b.tpot, l.TPOT)
-	if l.Queue > 0 || s.keepsZero {
-		b.queue.observe(l.Queue.Seconds())
-	}
-	nonZero(b.prefill, r.firstToken-r.scheduled)
-	nonZero(b.decode, r.lastToken-r.firstToken)
-	nonZero(b.inference, r.lastToken-r.scheduled)
-	b.prompt += uint64(r.prompt)
-	b.generation += uint64(r.generated)
-	b.cached += uint64(r.cached)
-	b.cachedEach.observe(float64(r.cached))
+	s.booked.started(r)
+	s.booked.finished(r)
 	s.wake()
 }
 

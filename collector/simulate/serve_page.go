@@ -33,7 +33,7 @@ func (s *serve) labels() string {
 
 func (s *serve) writeSuccess(p *page, prefix string) {
 	p.family("counter", prefix+"request_success_total", "Count of successfully processed requests.")
-	for _, c := range s.booked.success {
+	for _, c := range s.booked.reasons {
 		p.add(with(s.labels(), "finished_reason", c.reason), c.n)
 	}
 }
@@ -124,15 +124,15 @@ func (s *serve) writeCounters(p *page) {
 	b, c, labels := &s.booked, &s.collected, s.labels()
 	counter := func(name, help string, v uint64) { p.one("counter", "trtllm_"+name, help, labels, float64(v)) }
 	counter("prompt_cached_tokens_total", "Process-lifetime total prompt tokens served from KV cache. "+
-		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.cached)
-	if b.failed > 0 {
+		"Resets only when the serving process restarts, not when the KV cache is flushed or evicted.", b.ended.cached)
+	if s.failures > 0 {
 		p.one("counter", "trtllm_request_error_total", "Total request errors, labeled by HTTP status code.",
-			with(labels, "http_code", "500"), float64(b.failed))
+			with(labels, "http_code", "500"), float64(s.failures))
 	}
-	if len(b.success) > 0 {
+	if len(b.reasons) > 0 {
 		s.writeSuccess(p, "trtllm_")
-		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.prompt)
-		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.generation)
+		counter("prompt_tokens_total", "Cumulative number of prompt (input) tokens processed.", b.ended.prompt)
+		counter("generation_tokens_total", "Cumulative number of generation (output) tokens produced.", b.ended.generation)
 	}
 	if c.last.n == 0 {
 		return

@@ -17,16 +17,11 @@ func sglangSoftware() software {
 // their own, all but the first of each request.
 type sglang struct {
 	plain
-	requests, aborted, prompt, generation, cached uint64
-	computed, decoded, prefills, decodes          uint64
-	responses                                     map[int]uint64 // To chat completions, by status.
-	last                                          iteration
-	promptEach, generationEach                    *histogram
-	sglangTimes
+	booked
+	requests, aborted, prefills, decodes uint64
+	responses                            map[int]uint64 // To chat completions, by status.
+	waited                               *histogram
 }
-
-// sglangTimes are the histograms of times.
-type sglangTimes struct{ ttft, itl, tpot, e2e, queue *histogram }
 
 func newSGLang(w *world) *sglang {
 	between := func() *histogram {
@@ -37,14 +32,14 @@ func newSGLang(w *world) *sglang {
 			27500, 30000, 35000, 40000, 60000, 80000, 100000, 200000, 300000, 400000, 600000, 800000, 1e6, 1.1e6)
 	}
 	return &sglang{
-		plain: plain{w}, responses: map[int]uint64{}, promptEach: tokens(), generationEach: tokens(),
-		sglangTimes: sglangTimes{
+		plain: plain{w}, responses: map[int]uint64{},
+		booked: booked{requestSizes: requestSizes{promptEach: tokens(), generationEach: tokens()}, requestTimings: requestTimings{
 			ttft: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400),
 			itl:  between(), tpot: between(),
 			e2e: newHistogram(0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400, 600, 1200, 1800, 2400),
-			queue: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600,
-				700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
-		},
+		}},
+		waited: newHistogram(0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.5, 1, 2, 3, 4, 5, 10, 15, 20, 30, 40, 50, 60, 70, 80, 90, 100, 200, 300, 400, 500, 600,
+			700, 800, 900, 1000, 1200, 1400, 1600, 1800, 2000, 2500, 3000),
 	}
 }
 
@@ -57,8 +52,8 @@ func (s *sglang) admit(r *request) bool {
 }
 
 func (s *sglang) started(r *request) {
-	s.ttft.observe(seconds(r.arrived, r.firstToken))
-	s.queue.observe(seconds(r.arrived, r.scheduled))
+	s.booked.started(r)
+	s.waited.observe(seconds(r.arrived, r.scheduled))
 }
 
 func (s *sglang) failed(*request) { s.responses[http.StatusInternalServerError]++ }
@@ -69,29 +64,17 @@ func (s *sglang) finished(r *request) {
 	if r.abandoned {
 		s.aborted++
 	}
-	s.prompt += uint64(r.prompt)
-	s.cached += uint64(r.cached)
-	s.generation += uint64(r.generated)
-	s.promptEach.observe(float64(r.prompt))
-	s.generationEach.observe(float64(r.generated))
-	l := latencyOf(r)
-	s.e2e.observe(l.E2E.Seconds())
-	if r.generated > 1 {
-		s.tpot.observe(l.TPOT.Seconds())
-	}
+	s.booked.finished(r)
 }
 
 func (s *sglang) iterated(it *iteration) {
-	s.computed += uint64(it.contextTokens)
-	s.decoded += uint64(it.decoding)
+	s.booked.iterated(it)
 	if it.contextTokens > 0 {
 		s.prefills++
 	}
 	if it.decoding > 0 {
 		s.decodes++
 	}
-	s.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
-	s.last = *it
 }
 
 func (s *sglang) handlers(r *Replica) []http.Handler {

@@ -87,8 +87,8 @@ func (s *sglang) writeSteps(p *page) {
 	}
 	modes("cuda_graph_passes_total", "Total number of forward passes categorized by CUDA graph.", []string{"prefill_none", "decode_none"}, s.prefills, s.decodes)
 	modes("realtime_tokens_total", "Total number of tokens processed (updated on each log interval). mode: prefill_compute, prefill_cache, decode.",
-		[]string{"prefill_compute", "decode"}, s.computed, s.decoded)
-	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.queue)
+		[]string{"prefill_compute", "decode"}, s.context, s.decoded)
+	p.histogram("sglang:queue_time_seconds", "Histogram of queueing time in seconds.", s.ofRank(), s.waited)
 	p.histogram("sglang:inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.labels(), s.itl)
 	p.histogram("sglang:time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ofRequests(), s.ttft)
 }
@@ -98,15 +98,15 @@ func (s *sglang) writeRequests(p *page) {
 	if s.requests == 0 {
 		return
 	}
-	p.one("counter", "sglang:prompt_tokens_total", "Number of prefill tokens processed.", s.ofRequests(), float64(s.prompt))
-	p.one("counter", "sglang:generation_tokens_total", "Number of generation tokens processed.", s.ofRequests(), float64(s.generation))
+	p.one("counter", "sglang:prompt_tokens_total", "Number of prefill tokens processed.", s.ofRequests(), float64(s.ended.prompt))
+	p.one("counter", "sglang:generation_tokens_total", "Number of generation tokens processed.", s.ofRequests(), float64(s.ended.generation))
 	p.one("counter", "sglang:num_requests_total", "Number of requests processed.", s.ofRequests(), float64(s.requests))
 	if s.aborted > 0 {
 		p.one("counter", "sglang:num_aborted_requests_total", "Number of requests aborted.", s.labels(), float64(s.aborted))
 	}
-	if s.cached > 0 {
+	if s.ended.cached > 0 {
 		p.one("counter", "sglang:cached_tokens_total", "Number of cached prompt tokens by source (device/host/storage).",
-			with(s.labels(), "cache_source", "device"), float64(s.cached))
+			with(s.labels(), "cache_source", "device"), float64(s.ended.cached))
 	}
 	p.histogram("sglang:e2e_request_latency_seconds", "Histogram of End-to-end request latency in seconds", s.ofRequests(), s.e2e)
 	p.histogram("sglang:request_time_per_output_token_seconds",

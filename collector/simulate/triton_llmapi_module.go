@@ -10,8 +10,8 @@ func moduleFlavour() flavour {
 	f.backend = func(t *triton) backend {
 		b := &llmapiModule{trtllm: trtllm{t: t, python: true, module: true}}
 		b.reset()
-		b.ttft, b.e2e = firstTokenTimes(), requestTimes()
-		b.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20, 40, 80)
+		b.llm.ttft, b.llm.e2e = firstTokenTimes(), requestTimes()
+		b.llm.itl = newHistogram(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, 5, 10, 20, 40, 80)
 		return b
 	}
 	return f
@@ -21,25 +21,18 @@ func moduleFlavour() flavour {
 // C++ backend, and its own for what these never had.
 type llmapiModule struct {
 	trtllm
-	iterations, prompt, generation, prefill, preempted uint64
-	reused, missed                                     uint64
-	ended                                              reasonCounts
-	failures                                           uint64
-	ttft, itl, e2e                                     *histogram
+	llm      booked
+	failures uint64
 }
 
-func (b *llmapiModule) started(r *request) {
-	b.prompt += uint64(r.prompt)
-	b.ttft.observe(seconds(r.arrived, r.firstToken))
-}
+func (b *llmapiModule) started(r *request) { b.llm.started(r) }
 
 func (b *llmapiModule) finished(r *request) {
 	if r.stuck {
 		return
 	}
 	b.trtllm.finished(r)
-	b.ended.add(r.reason)
-	b.e2e.observe(seconds(r.arrived, r.lastToken))
+	b.llm.finished(r)
 }
 
 func (b *llmapiModule) failed(r *request) {
@@ -47,14 +40,7 @@ func (b *llmapiModule) failed(r *request) {
 	b.failures++
 }
 
-func (b *llmapiModule) iterated(it *iteration) {
-	b.iterations++
-	b.generation += uint64(it.tokens)
-	b.prefill += uint64(it.contextTokens)
-	b.preempted += uint64(it.paused)
-	b.reused, b.missed = it.kv.reused, it.kv.missed
-	b.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
-}
+func (b *llmapiModule) iterated(it *iteration) { b.llm.iterated(it) }
 
 func (b *llmapiModule) counters(p *page) {
 	if !b.printed() {
@@ -62,27 +48,27 @@ func (b *llmapiModule) counters(p *page) {
 	}
 	own := modelLabels("tensorrt_llm")
 	counter := func(name, help string, v uint64) { p.one("counter", "nv_llmapi_"+name, help, own, float64(v)) }
-	counter("iterations_total", "Iterations of the engine whose statistics were read.", b.iterations)
-	counter("generation_tokens_total", "Generated tokens, counted as they come.", b.generation)
-	counter("prompt_tokens_total", "Tokens of prompts, counted with a request's first output.", b.prompt)
-	counter("prefill_tokens_total", "Tokens that context requests computed, added up over iterations.", b.prefill)
-	counter("requests_preempted_total", "Requests that an iteration paused, added up over iterations.", b.preempted)
-	counter("kv_cache_reused_blocks_total", "KV cache blocks that were found in the cache.", b.reused)
-	counter("kv_cache_missed_blocks_total", "KV cache blocks that were looked for and not found.", b.missed)
+	counter("iterations_total", "Iterations of the engine whose statistics were read.", b.llm.steps)
+	counter("generation_tokens_total", "Generated tokens, counted as they come.", b.llm.generated)
+	counter("prompt_tokens_total", "Tokens of prompts, counted with a request's first output.", b.llm.begun.prompt)
+	counter("prefill_tokens_total", "Tokens that context requests computed, added up over iterations.", b.llm.context)
+	counter("requests_preempted_total", "Requests that an iteration paused, added up over iterations.", b.llm.paused)
+	counter("kv_cache_reused_blocks_total", "KV cache blocks that were found in the cache.", b.llm.last.kv.reused)
+	counter("kv_cache_missed_blocks_total", "KV cache blocks that were looked for and not found.", b.llm.last.kv.missed)
 	counter("module_errors_total", "Errors inside the metrics module; each kind is in Triton's log once.", 0)
 	p.family("counter", "nv_llmapi_requests_ended_total", "Requests that ended, by class and by the engine's finish reason.")
 	class := func(class, reason string, n float64) {
 		p.add(pairs("class", class, "finish_reason", reason, "model", "tensorrt_llm", "version", "1"), n)
 	}
-	for _, e := range b.ended {
+	for _, e := range b.llm.reasons {
 		class("ok", e.reason, e.n)
 	}
 	if b.failures > 0 {
 		class("server", "error", float64(b.failures))
 	}
-	b.latency(p, "nv_llmapi_time_to_first_token_seconds", b.ttft)
-	b.latency(p, "nv_llmapi_inter_token_latency_seconds", b.itl)
-	b.latency(p, "nv_llmapi_request_duration_seconds", b.e2e)
+	b.latency(p, "nv_llmapi_time_to_first_token_seconds", b.llm.ttft)
+	b.latency(p, "nv_llmapi_inter_token_latency_seconds", b.llm.itl)
+	b.latency(p, "nv_llmapi_request_duration_seconds", b.llm.e2e)
 }
 
 // latency writes a histogram as the module does: as counters, for Triton's own

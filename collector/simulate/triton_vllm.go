@@ -11,7 +11,7 @@ func vllmFlavour() flavour {
 			name: "vllm_model", role: roleLLM, backend: "vllm", decoupled: true, loadSeconds: 38.007213551,
 			inputs: []string{"text_input BYTES", "stream BOOL", "sampling_parameters BYTES"},
 		}},
-		backend: func(*triton) backend { return &vllmBackend{vllm: newVLLM()} },
+		backend: func(*triton) backend { return &vllmBackend{booked: newVLLM()} },
 		configure: func(_ Spec, config object) []string {
 			config["max_batch_size"] = 0
 			return []string{"REPORT_CUSTOM_METRICS", "yes"}
@@ -22,12 +22,12 @@ func vllmFlavour() flavour {
 // vllmBackend publishes what vLLM's engine does.
 type vllmBackend struct {
 	silent
-	vllm
+	booked
 }
 
-func (b *vllmBackend) started(r *request)     { b.vllm.started(r) }
-func (b *vllmBackend) finished(r *request)    { b.vllm.finished(r) }
-func (b *vllmBackend) iterated(it *iteration) { b.vllm.iterated(it) }
+func (b *vllmBackend) started(r *request)     { b.booked.started(r) }
+func (b *vllmBackend) finished(r *request)    { b.booked.finished(r) }
+func (b *vllmBackend) iterated(it *iteration) { b.booked.iterated(it) }
 func (b *vllmBackend) counters(p *page)       { b.writeTokens(p, "vllm:", b.labels()) }
 func (b *vllmBackend) histograms(p *page)     { b.writeTimes(p, "vllm:", b.labels()) }
 func (*vllmBackend) labels() string           { return pairs("model", "vllm_model", "version", "1") }

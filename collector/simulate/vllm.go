@@ -2,30 +2,15 @@ package simulate
 
 import "time"
 
-// vllm is what vLLM's engine publishes: token counters per iteration, latencies
-// per token and per request. Triton's vLLM backend has it (README of
-// vllm_backend), and NIM 1.x without the prefix.
-type vllm struct {
-	prompt, generation uint64
-	ttft, tpot, e2e    *histogram
-}
-
-func newVLLM() vllm {
-	return vllm{
+// newVLLM has the histograms of vLLM's engine in Triton's vLLM backend (README of
+// vllm_backend), and in NIM 1.x without the prefix: times between tokens have the
+// name of those of requests.
+func newVLLM() booked {
+	return booked{requestTimings: requestTimings{
 		ttft: newHistogram(0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10),
-		tpot: newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5),
+		itl:  newHistogram(0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5),
 		e2e:  newHistogram(1, 2.5, 5, 10, 15, 20, 30, 40, 50, 60),
-	}
-}
-
-func (v *vllm) started(r *request) { v.ttft.observe(seconds(r.arrived, r.firstToken)) }
-
-func (v *vllm) finished(r *request) { v.e2e.observe(seconds(r.arrived, r.lastToken)) }
-
-func (v *vllm) iterated(it *iteration) {
-	v.prompt += uint64(it.contextTokens)
-	v.generation += uint64(it.tokens)
-	v.tpot.observeN(it.latency.Seconds(), uint64(it.decoding))
+	}}
 }
 
 func seconds(from, to time.Duration) float64 { return (to - from).Seconds() }
@@ -40,13 +25,13 @@ func (w *world) writePython(p *page, minor, patch string) {
 	p.one("gauge", "process_start_time_seconds", "Start time of the process since unix epoch in seconds.", "", w.born())
 }
 
-func (v *vllm) writeTokens(p *page, prefix, labels string) {
-	p.one("counter", prefix+"prompt_tokens_total", "Number of prefill tokens processed.", labels, float64(v.prompt))
-	p.one("counter", prefix+"generation_tokens_total", "Number of generation tokens processed.", labels, float64(v.generation))
+func (b *booked) writeTokens(p *page, prefix, labels string) {
+	p.one("counter", prefix+"prompt_tokens_total", "Number of prefill tokens processed.", labels, float64(b.context))
+	p.one("counter", prefix+"generation_tokens_total", "Number of generation tokens processed.", labels, float64(b.generated))
 }
 
-func (v *vllm) writeTimes(p *page, prefix, labels string) {
-	p.histogram(prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", labels, v.ttft)
-	p.histogram(prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", labels, v.tpot)
-	p.histogram(prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", labels, v.e2e)
+func (b *booked) writeTimes(p *page, prefix, labels string) {
+	p.histogram(prefix+"time_to_first_token_seconds", "Histogram of time to first token in seconds.", labels, b.ttft)
+	p.histogram(prefix+"time_per_output_token_seconds", "Histogram of time per output token in seconds.", labels, b.itl)
+	p.histogram(prefix+"e2e_request_latency_seconds", "Histogram of end to end request latency in seconds.", labels, b.e2e)
 }

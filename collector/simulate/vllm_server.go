@@ -17,19 +17,11 @@ func vllmServerSoftware() software {
 // One whose client has left is counted nowhere but by its tokens and its 2xx.
 type vllmServer struct {
 	plain
-	prompt, cached, generation, preempted uint64
-	finishedBy                            map[string]uint64
-	answered                              map[string]uint64 // By class of the HTTP status.
-	last                                  iteration
-	vllmTimes
-	vllmSizes
+	booked
+	finishedBy                   map[string]uint64
+	answered                     map[string]uint64 // By class of the HTTP status.
+	stepped, params, preemptions *histogram
 }
-
-// vllmTimes are the histograms of times, vllmSizes those of tokens and counts.
-type (
-	vllmTimes struct{ ttft, itl, tpot, e2e, queue, prefill, decode, inference *histogram }
-	vllmSizes struct{ steps, promptEach, generationEach, computedEach, params, preemptedEach *histogram }
-)
 
 func newVLLMServer(w *world) *vllmServer {
 	// The bounds go by 1, 2 and 5 up to the longest context, here of 32768 tokens.
@@ -38,15 +30,16 @@ func newVLLMServer(w *world) *vllmServer {
 	}
 	return &vllmServer{
 		plain: plain{w}, finishedBy: map[string]uint64{}, answered: map[string]uint64{},
-		vllmTimes: vllmTimes{
-			ttft: firstTokenTimes(), itl: tokenTimes(), tpot: tokenTimes(),
-			e2e: requestTimes(), queue: requestTimes(), prefill: requestTimes(), decode: requestTimes(), inference: requestTimes(),
+		booked: booked{
+			zeros: true, zeroWaits: true,
+			requestTimings: requestTimings{
+				ttft: firstTokenTimes(), itl: tokenTimes(), tpot: tokenTimes(),
+				e2e: requestTimes(), queue: requestTimes(), prefill: requestTimes(), decode: requestTimes(), inference: requestTimes(),
+			},
+			requestSizes: requestSizes{promptEach: tokens(), generationEach: tokens(), computedEach: tokens()},
 		},
-		vllmSizes: vllmSizes{
-			steps:      newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
-			promptEach: tokens(), generationEach: tokens(), computedEach: tokens(),
-			params: newHistogram(1, 2, 5, 10, 20), preemptedEach: newHistogram(1, 2, 3, 4, 5, 10, 20),
-		},
+		stepped: newHistogram(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384),
+		params:  newHistogram(1, 2, 5, 10, 20), preemptions: newHistogram(1, 2, 3, 4, 5, 10, 20),
 	}
 }
 
@@ -58,12 +51,6 @@ func (s *vllmServer) admit(r *request) bool {
 	return ok
 }
 
-func (s *vllmServer) started(r *request) {
-	s.prompt += uint64(r.prompt)
-	s.cached += uint64(r.cached)
-	s.ttft.observe(seconds(r.arrived, r.firstToken))
-}
-
 func (s *vllmServer) failed(*request) { s.answered["5xx"]++ }
 
 func (s *vllmServer) finished(r *request) {
@@ -71,28 +58,15 @@ func (s *vllmServer) finished(r *request) {
 	if r.abandoned {
 		return
 	}
-	l := latencyOf(r)
+	s.booked.finished(r)
 	s.finishedBy[r.reason]++
-	s.e2e.observe(l.E2E.Seconds())
-	s.queue.observe(l.Queue.Seconds())
-	// A request of one token counts as 0.
-	s.tpot.observe(l.TPOT.Seconds())
-	s.prefill.observe(seconds(r.scheduled, r.firstToken))
-	s.decode.observe(seconds(r.firstToken, r.lastToken))
-	s.inference.observe(seconds(r.scheduled, r.lastToken))
-	s.promptEach.observe(float64(r.prompt))
-	s.computedEach.observe(float64(r.prompt - r.cached))
-	s.generationEach.observe(float64(r.generated))
 	s.params.observe(1)
-	s.preemptedEach.observe(0)
+	s.preemptions.observe(0)
 }
 
 func (s *vllmServer) iterated(it *iteration) {
-	s.generation += uint64(it.tokens)
-	s.preempted += uint64(it.paused)
-	s.itl.observeN(it.latency.Seconds(), uint64(it.decoding))
-	s.steps.observe(float64(it.contextTokens + it.tokens))
-	s.last = *it
+	s.booked.iterated(it)
+	s.stepped.observe(float64(it.contextTokens + it.tokens))
 }
 
 func (s *vllmServer) handlers(r *Replica) []http.Handler {

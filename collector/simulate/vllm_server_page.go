@@ -76,20 +76,20 @@ func (p *vllmWriter) load() {
 
 func (p *vllmWriter) tokens() {
 	s := p.s
-	p.count("prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", s.prompt)
-	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.cached)
-	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.preempted)
-	p.count("prompt_tokens", "Number of prefill tokens processed.", s.prompt)
+	p.count("prefix_cache_queries", "Prefix cache queries, in terms of number of queried tokens.", s.begun.prompt)
+	p.count("prefix_cache_hits", "Prefix cache hits, in terms of number of cached tokens.", s.begun.cached)
+	p.count("num_preemptions", "Cumulative number of preemption from the engine.", s.paused)
+	p.count("prompt_tokens", "Number of prefill tokens processed.", s.begun.prompt)
 	p.counter("prompt_tokens_by_source", "Number of prompt tokens by source.", p.of(), "source",
 		[]string{"local_compute", "local_cache_hit", "external_kv_transfer"}, func(source string) uint64 {
-			return map[string]uint64{"local_compute": s.prompt - s.cached, "local_cache_hit": s.cached}[source]
+			return map[string]uint64{"local_compute": s.begun.prompt - s.begun.cached, "local_cache_hit": s.begun.cached}[source]
 		})
-	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.cached)
+	p.count("prompt_tokens_cached", "Number of cached prompt tokens (local + external).", s.begun.cached)
 	p.counter("prompt_tokens_cached_by_source", "Prefix-cache hit tokens by the cache tier that supplied them.", p.of(), "source",
 		[]string{"device", "host", "p2p", "disk", "external_unspecified"}, func(source string) uint64 {
-			return map[string]uint64{"device": s.cached}[source]
+			return map[string]uint64{"device": s.begun.cached}[source]
 		})
-	p.count("generation_tokens", "Number of generation tokens processed.", s.generation)
+	p.count("generation_tokens", "Number of generation tokens processed.", s.generated)
 }
 
 func (p *vllmWriter) requests() {
@@ -100,7 +100,7 @@ func (p *vllmWriter) requests() {
 		[]string{"max_num_queued_reqs", "max_num_queued_tokens"}, func(string) uint64 { return 0 })
 	p.each("request_prompt_tokens", "Number of prefill tokens processed.", s.promptEach)
 	p.each("request_generation_tokens", "Number of generation tokens processed.", s.generationEach)
-	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.steps)
+	p.each("iteration_tokens_total", "Histogram of number of tokens per engine_step.", s.stepped)
 	p.each("request_params_n", "Histogram of the n request parameter.", s.params)
 	p.each("time_to_first_token_seconds", "Histogram of time to first token in seconds.", s.ttft)
 	p.each("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", s.itl)
@@ -110,7 +110,7 @@ func (p *vllmWriter) requests() {
 	p.each("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", s.inference)
 	p.each("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", s.prefill)
 	p.each("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", s.decode)
-	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptedEach)
+	p.each("request_num_preemptions", "Histogram of the number of times a request was preempted.", s.preemptions)
 	p.each("request_prefill_kv_computed_tokens", "Histogram of new KV tokens computed during prefill (excluding cached tokens).", s.computedEach)
 }
 
