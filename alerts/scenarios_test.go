@@ -430,7 +430,7 @@ func TestWhoIsCalledInEveryLifeOfAFleet(t *testing.T) {
 		scrape   string
 		every    int
 		requests bool
-	}{{"15s", 1, false}, {"15s", 1, true}, {"1m", minute, false}, {"1m", minute, true}} {
+	}{{"15s", 1, false}, {"15s", 1, true}, {"30s", 2, false}, {"1m", minute, false}, {"1m", minute, true}} {
 		t.Run(fmt.Sprintf("scrapes each %s, requests %t", c.scrape, c.requests), func(t *testing.T) {
 			t.Parallel()
 			play(t, c.scrape, c.every, slices.DeleteFunc(slices.Concat(scenarios(), ofFaults(c.every)), func(s scenario) bool { return s.requests != c.requests }))
