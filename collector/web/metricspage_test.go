@@ -296,7 +296,7 @@ func TestSelectionsKeepLittle(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code)
 		}
 	}
-	require.Less(t, int64(inUse())-int64(first), int64(limit/8+4*each))
+	require.Less(t, int64(inUse())-int64(first), int64(limit/2))
 	runtime.KeepAlive(h)
 }
 
