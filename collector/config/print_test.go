@@ -50,18 +50,6 @@ func TestAPrintedDocumentIsIndentedAsTheDocumentationIs(t *testing.T) {
 	require.Contains(t, f.String(), "global:\n  scrape_interval: 5s\n")
 }
 
-func TestUserinfoOfDiscoveryURLsIsNotPrinted(t *testing.T) {
-	f, err := config.Parse("config.yml", []byte(`
-pools:
-  - pool_id: llama
-    http_sd_configs: [ { url: "http://me:sd-secret@inventory.example/targets?token=sd-token" } ]
-`))
-	require.NoError(t, err)
-	require.NotContains(t, f.String(), "sd-secret")
-	require.NotContains(t, f.String(), "sd-token")
-	require.Contains(t, f.String(), "inventory.example/targets")
-}
-
 // TestWhatAPrintedDocumentShows has for each key that may hold a secret what is
 // printed of it.
 func TestWhatAPrintedDocumentShows(t *testing.T) {
@@ -79,6 +67,7 @@ func TestWhatAPrintedDocumentShows(t *testing.T) {
 		client + "claims: { auth_token: hush, sub: me } }":                                   "claims: {auth_token: <secret>, sub: me}",
 		client + "claims: { auth: { sub: me, url: 'http://u:hush@a' } } }":                   "claims: {auth: {sub: me, url: 'http://xxxxx@a'}}",
 		client + "scopes: [ read ] }":                                                        "token_url: 'http://xxxxx@login/x?xxxxx'",
+		"http_sd_configs: [ { url: 'http://me:hush@list/targets?token=hush' } ]":             "url: 'http://xxxxx@list/targets?xxxxx'",
 		"relabel_configs: [ { regex: 'http://a@b.*', target_label: x } ]":                    "regex: 'http://a@b.*'",
 		"relabel_configs: [ { target_label: __param_key, replacement: hush } ]":              "target_label: __param_key, replacement: <secret>",
 		"relabel_configs: [ { source_labels: [ zone ], target_label: __param_zone } ]":       "target_label: __param_zone, replacement: $1",
