@@ -174,12 +174,6 @@ func TestChartHasEveryFlag(t *testing.T) {
 	}
 }
 
-func TestChartRulesAreThoseOfTheExporter(t *testing.T) {
-	o, err := decode(t, rendered(t, "--set=rules.enabled=true"))
-	require.NoError(t, err)
-	requireSameRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, ""))
-}
-
 func TestChartRulesAreSwitchedOneByOne(t *testing.T) {
 	o, err := decode(t, rendered(t, "--values=ci/operator-values.yaml"))
 	require.NoError(t, err)
@@ -192,21 +186,6 @@ func TestChartRulesAreSwitchedOneByOne(t *testing.T) {
 	require.NotContains(t, string(text), `"alert":"LLMGPUIdle"`)
 	require.Contains(t, string(text), `job=\"llm\"`)
 	require.NotContains(t, string(text), "${")
-}
-
-// requireSameRules compares rules whatever the order of their groups.
-func requireSameRules(t *testing.T, rule *monitoringv1.PrometheusRule, args []string) {
-	t.Helper()
-	var want monitoringv1.PrometheusRuleSpec
-	require.NoError(t, yaml.UnmarshalStrict(rules(t, args...), &want))
-	byName := func(a, b monitoringv1.RuleGroup) int { return strings.Compare(a.Name, b.Name) }
-	slices.SortFunc(want.Groups, byName)
-	slices.SortFunc(rule.Spec.Groups, byName)
-	wanted, err := json.MarshalIndent(want.Groups, "", " ")
-	require.NoError(t, err)
-	got, err := json.MarshalIndent(rule.Spec.Groups, "", " ")
-	require.NoError(t, err)
-	require.Equal(t, string(wanted), string(got))
 }
 
 func TestChartScalesWhatItIsTold(t *testing.T) {

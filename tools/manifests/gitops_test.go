@@ -2,6 +2,7 @@ package manifests_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,74 +10,13 @@ import (
 	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
-)
-
-// What the examples use of the kinds of Argo CD (v1alpha1), and of Flux
-// (OCIRepository v1, HelmRelease v2).
-type (
-	application struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-
-		Spec struct {
-			Project string `json:"project"`
-			Source  struct {
-				RepoURL        string `json:"repoURL"`
-				Chart          string `json:"chart"`
-				TargetRevision string `json:"targetRevision"`
-				Helm           struct {
-					ValuesObject map[string]any `json:"valuesObject"`
-				} `json:"helm"`
-			} `json:"source"`
-			Destination struct {
-				Server    string `json:"server"`
-				Namespace string `json:"namespace"`
-			} `json:"destination"`
-			SyncPolicy struct {
-				Automated struct {
-					Prune    bool `json:"prune"`
-					SelfHeal bool `json:"selfHeal"`
-				} `json:"automated"`
-				SyncOptions []string `json:"syncOptions"`
-			} `json:"syncPolicy"`
-		} `json:"spec"`
-	}
-	ociRepository struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-
-		Spec struct {
-			Interval string `json:"interval"`
-			URL      string `json:"url"`
-			Ref      struct {
-				Semver string `json:"semver"`
-			} `json:"ref"`
-			LayerSelector struct {
-				MediaType string `json:"mediaType"`
-				Operation string `json:"operation"`
-			} `json:"layerSelector"`
-		} `json:"spec"`
-	}
-	helmRelease struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-
-		Spec struct {
-			Interval string `json:"interval"`
-			ChartRef struct {
-				Kind string `json:"kind"`
-				Name string `json:"name"`
-			} `json:"chartRef"`
-			Values map[string]any `json:"values"`
-		} `json:"spec"`
-	}
 )
 
 // requireWholeRelease wants values with which the chart makes an exporter that
 // is scraped, with rules and dashboards.
-func requireWholeRelease(t *testing.T, values map[string]any) {
+func requireWholeRelease(t *testing.T, values any) {
 	t.Helper()
 	text, err := yaml.Marshal(values)
 	require.NoError(t, err)
@@ -91,27 +31,35 @@ func requireWholeRelease(t *testing.T, values map[string]any) {
 	require.Len(t, all[*corev1.ConfigMap](o), 8, "the configuration and seven dashboards")
 }
 
+// object reads one object of a kind that has no types here.
+func object(t *testing.T, text []byte, kind string) (read func(path ...string) any) {
+	t.Helper()
+	var o map[string]any
+	require.NoError(t, yaml.UnmarshalStrict(text, &o))
+	require.Equal(t, kind, fmt.Sprint(o["apiVersion"], " ", o["kind"]))
+	return func(path ...string) any {
+		value, found, err := unstructured.NestedFieldNoCopy(o, path...)
+		require.NoError(t, err)
+		require.True(t, found, "%s", path)
+		return value
+	}
+}
+
 func TestArgoCDGetsTheWholeRelease(t *testing.T) {
-	var app application
-	require.NoError(t, yaml.UnmarshalStrict(read(t, "deploy/gitops/argocd.yaml"), &app))
-	require.Equal(t, "argoproj.io/v1alpha1 Application", app.APIVersion+" "+app.Kind)
-	require.Equal(t, "trtllm-exporter", app.Spec.Source.Chart)
-	require.NotContains(t, app.Spec.Source.RepoURL, "oci://", "Argo CD writes registries without it")
-	require.Contains(t, app.Spec.SyncPolicy.SyncOptions, "ServerSideApply=true")
-	requireWholeRelease(t, app.Spec.Source.Helm.ValuesObject)
+	app := object(t, read(t, "deploy/gitops/argocd.yaml"), "argoproj.io/v1alpha1 Application")
+	require.Equal(t, "trtllm-exporter", app("spec", "source", "chart"))
+	require.NotContains(t, app("spec", "source", "repoURL"), "oci://", "Argo CD writes registries without it")
+	require.Contains(t, app("spec", "syncPolicy", "syncOptions"), "ServerSideApply=true")
+	requireWholeRelease(t, app("spec", "source", "helm", "valuesObject"))
 }
 
 func TestFluxGetsTheWholeRelease(t *testing.T) {
 	first, second, found := bytes.Cut(read(t, "deploy/gitops/flux.yaml"), []byte("\n---\n"))
 	require.True(t, found)
-	var from ociRepository
-	require.NoError(t, yaml.UnmarshalStrict(first, &from))
-	var release helmRelease
-	require.NoError(t, yaml.UnmarshalStrict(second, &release))
-	require.Equal(t, "source.toolkit.fluxcd.io/v1 OCIRepository", from.APIVersion+" "+from.Kind)
-	require.Equal(t, "helm.toolkit.fluxcd.io/v2 HelmRelease", release.APIVersion+" "+release.Kind)
+	from := object(t, first, "source.toolkit.fluxcd.io/v1 OCIRepository")
+	release := object(t, second, "helm.toolkit.fluxcd.io/v2 HelmRelease")
 	require.Contains(t, string(read(t, ".github/workflows/release.yml")), `"oci://ghcr.io/$OWNER/charts"`, "where releases put the chart")
-	require.Equal(t, "oci://ghcr.io/trtllm-exporter/charts/trtllm-exporter", from.Spec.URL)
-	require.Equal(t, []string{from.Kind, from.Name}, []string{release.Spec.ChartRef.Kind, release.Spec.ChartRef.Name})
-	requireWholeRelease(t, release.Spec.Values)
+	require.Equal(t, "oci://ghcr.io/trtllm-exporter/charts/trtllm-exporter", from("spec", "url"))
+	require.Equal(t, map[string]any{"kind": "OCIRepository", "name": from("metadata", "name")}, release("spec", "chartRef"))
+	requireWholeRelease(t, release("spec", "values"))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -149,12 +148,6 @@ func TestShardsAreAsManyAsTheConfigurationSays(t *testing.T) {
 	config := one[*corev1.ConfigMap](t, o).Data["config.yml"]
 	require.Contains(t, config, "sharding: { total: "+strconv.Itoa(int(*set.Spec.Replicas))+" }")
 	require.Contains(t, exporter(&set.Spec.Template).Args, "--sharding.index=$(POD_NAME)")
-}
-
-func TestPrometheusRuleHoldsTheRulesOfTheExporter(t *testing.T) {
-	o, err := decode(t, withComponents(t, "central"))
-	require.NoError(t, err)
-	requireRules(t, one[*monitoringv1.PrometheusRule](t, o), asMonitored(t, ""))
 }
 
 func TestDiscoveryInKubernetesHasLeastRights(t *testing.T) {
