@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 
 //go:generate go run ../tools/alertrules rules.yml
 
-//go:embed rules/*.yaml values.yaml
+//go:embed rules/*.yaml runbook.md values.yaml
 var files embed.FS
 
 // Values are the numbers that rules depend on, by key, as text.
@@ -103,7 +104,7 @@ func Groups(v Values) ([]Group, error) {
 		if err != nil {
 			return nil, err
 		}
-		filled, err := fill(string(text), v)
+		filled, err := fill(v.linked(string(text)), v)
 		if err != nil {
 			return nil, fmt.Errorf("rules/%s: %w", e.Name(), err)
 		}
@@ -113,6 +114,16 @@ func Groups(v Values) ([]Group, error) {
 		return rank(a) - rank(b)
 	})
 	return groups, nil
+}
+
+// linked leaves links out of alerts to what has no address.
+func (v Values) linked(text string) string {
+	for key, link := range map[string]string{"grafana": "dashboard_url", "exporter": "status_url"} {
+		if address, given := v[key]; given && address == "" {
+			text = regexp.MustCompile("(?m)^ *"+link+": .*\n").ReplaceAllString(text, "")
+		}
+	}
+	return text
 }
 
 // rank puts what others read in front.

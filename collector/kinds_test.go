@@ -189,3 +189,13 @@ func identityOf(page string) string {
 	}
 	return "no series of a model"
 }
+
+// An address that the exporter refuses to ask is no server that may still load.
+func TestADeniedAddressIsDownAtOnceAndSaysSo(t *testing.T) {
+	t.Parallel()
+	f, err := config.FromTargets([]string{"http://169.254.169.254"}, config.DefaultPool)
+	require.NoError(t, err)
+	status, _ := scrapedOnce(t, f.Pools[0])
+	require.Equal(t, "down", status.State)
+	require.Contains(t, status.StateReason, "is in dial.deny")
+}

@@ -16,6 +16,8 @@ type Choices struct {
 	// opened, as "now-1h".
 	Refresh  string `json:"refresh"`
 	TimeFrom string `json:"timeFrom"`
+	// Runbook is the address of the runbook, that of `trtllm_exporter rules` too.
+	Runbook string `json:"runbook"`
 }
 
 // With is the dashboard with what was chosen; the dashboard itself is not changed.
@@ -25,6 +27,7 @@ func (d *Dashboard) With(c *Choices) *Dashboard {
 	if len(c.Tags) > 0 {
 		chosen.Tags, chosen.Links[0].Tags = c.Tags, c.Tags[:1]
 	}
+	chosen.runbook = c.Runbook
 	chosen.Refresh, chosen.Time.From = cmp.Or(c.Refresh, d.Refresh), cmp.Or(c.TimeFrom, d.Time.From)
 	return &chosen
 }

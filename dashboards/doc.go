@@ -8,7 +8,12 @@ package dashboards
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 )
 
 //go:generate go run ../tools/dashboards json
@@ -35,5 +40,19 @@ func Encode(d *Dashboard, clusterLabel string) ([]byte, error) {
 	if err := e.Encode(d.folded().choosing(clusterLabel)); err != nil {
 		return nil, err
 	}
-	return []byte(labelled(out.String(), clusterLabel)), nil
+	return []byte(strings.ReplaceAll(labelled(out.String(), clusterLabel), runbook+"#", cmp.Or(d.runbook, runbook)+"#")), nil
+}
+
+// Write writes every dashboard into a folder, with what is chosen otherwise.
+func Write(folder, clusterLabel string, chosen *Choices) error {
+	for _, d := range All() {
+		text, err := Encode(d.With(chosen), clusterLabel)
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.UID, err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, d.UID+".json"), text, 0o644); err != nil { //nolint:gosec // Grafana reads it as another user.
+			return err
+		}
+	}
+	return nil
 }

@@ -16,6 +16,8 @@ type Dashboard struct {
 	Version      int        `json:"version"`
 	// rows are what panels are laid out from.
 	rows []row
+	// runbook is the address of another runbook; empty for ours.
+	runbook string
 }
 
 // Heading is by what a dashboard is known and found.

@@ -50,10 +50,12 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
     scrapeInterval: written.scrape_interval,
     // The label of clusters, '' for none.
     clusterLabel: written.cluster_label,
-    // The address of the runbook, to which # and the alert's name are added.
+    // The address of the runbook, to which # and the alert's name are added, of alerts and dashboards.
     runbookURL: written.runbook,
-    // The address of Grafana, for the dashboard that each alert links to.
+    // The address of Grafana, for the dashboard that each alert links to; '' for no links.
     grafanaURL: written.grafana,
+    // The address of the exporter, for its page about each alert; '' for no links.
+    exporterURL: written.exporter,
     // Any of the other keys of alerts/values.yaml: windows and thresholds, as text.
     values: {},
     // Names of alerts to leave out.
@@ -74,6 +76,7 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       cluster_label: config.clusterLabel,
       runbook: config.runbookURL,
       grafana: config.grafanaURL,
+      exporter: config.exporterURL,
     },
   ),
   local scrape = seconds(known.scrape_interval),
@@ -85,8 +88,15 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       evaluation_seconds: '%d' % evaluation,
       cluster: if known.cluster_label == '' then '' else known.cluster_label + ', ',
     },
+  // Links to what has no address are left out.
+  local absent = [link[1] for link in [['grafana', 'dashboard_url: '], ['exporter', 'status_url: ']] if known[link[0]] == ''],
+  local linked(text) = std.join('\n', [
+    line
+    for line in std.split(text, '\n')
+    if !std.any([std.startsWith(std.lstripChars(line, ' '), link) for link in absent])
+  ]),
   local groups = std.flattenArrays([
-    std.parseYaml(replaced(file, [['${%s}' % key, '%s' % values[key]] for key in std.objectFields(values)])).groups
+    std.parseYaml(replaced(linked(file), [['${%s}' % key, '%s' % values[key]] for key in std.objectFields(values)])).groups
     for file in files
   ]),
   local only(kind) = {
@@ -115,7 +125,7 @@ local replaced(text, pairs) = std.foldl(function(t, pair) std.strReplace(t, pair
       ['"cluster": ', '"' + label + '": '],
     ]),
   local dashboard(text) =
-    local d = std.parseJson(labelled(text));
+    local d = std.parseJson(std.strReplace(labelled(text), written.runbook + '#', config.runbookURL + '#'));
     d {
       tags: config.dashboardTags,
       links: [d.links[0] { tags: [config.dashboardTags[0]] }] + config.dashboardLinks,

@@ -84,7 +84,11 @@ func TestMixinIsWhatTheGeneratorsMake(t *testing.T) {
 		{says: "no label of clusters", config: "{clusterLabel: ''}", values: "cluster_label: ''"},
 		{
 			says: "another job, another runbook and another threshold", config: "{exporterJob: 'llm', runbookURL: 'https://wiki/llm', values: {kv_full_for: '9m'}}",
-			values: "exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", label: "cluster",
+			values: "exporter_job: llm\nrunbook: https://wiki/llm\nkv_full_for: 9m", label: "cluster", chosen: dashboards.Choices{Runbook: "https://wiki/llm"},
+		},
+		{
+			says: "links to a Grafana and an exporter", config: "{grafanaURL: 'https://grafana', exporterURL: 'http://exporter:9802'}",
+			values: "grafana: https://grafana\nexporter: http://exporter:9802", label: "cluster",
 		},
 		{
 			says: "other tags, a link and another time", values: "{}", label: "cluster",

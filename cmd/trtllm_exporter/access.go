@@ -69,6 +69,9 @@ func (f *accessFlags) check() error {
 
 // apply puts what the flags say into the pool.
 func (f *accessFlags) apply(pool *config.Pool) {
+	if f.tls() {
+		pool.Scheme = "https"
+	}
 	pool.HTTP.TLS = promconfig.TLSConfig{
 		CAFile: f.ca, CertFile: f.cert, KeyFile: f.key, ServerName: f.serverName, InsecureSkipVerify: f.insecure,
 	}

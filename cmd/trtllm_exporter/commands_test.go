@@ -67,6 +67,8 @@ func (p *placed) put(args []string) []string {
 			value = "http://" + p.exporter + exporters.FindStringSubmatch(value)[2]
 		case files.MatchString(value):
 			value = file
+		case value == "FOLDER":
+			value = filepath.Dir(file)
 		}
 		if args[i] = value; flag != "" {
 			args[i] = flag + "=" + value

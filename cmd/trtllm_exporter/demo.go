@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/model"
-	"github.com/prometheus/common/promslog"
 
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
@@ -57,7 +55,7 @@ func declareDemo(app *kingpin.Application, out *output) (string, func() error) {
 }
 
 // maxReplicas bounds the fleet of the demo; each replica opens two ports.
-const maxReplicas = 500
+const maxReplicas = 1000
 
 // check says which flags contradict each other.
 func (f *demoFlags) check() error {
@@ -89,7 +87,9 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 	defer fleet.Close()
 	text := demoText(fleet)
 	screen := newScreen(out.stdout, out.stderr)
-	logger := f.logger(out, screen)
+	onScreen := *out // The story says what the log would, unless a level is asked for.
+	onScreen.log.Writer = screen
+	logger := onScreen.quiet()
 	takeStandardLog(logger)
 	e, err := newExporter(ctx, logger, flags, func() (*config.File, error) { return config.Parse("demo", []byte(text)) })
 	if err != nil {
@@ -105,19 +105,6 @@ func (f *demoFlags) run(ctx context.Context, out *output, flags *webFlags) error
 		story.Go(func() { newStory(fleet, e, screen, f).tell(telling) })
 	}
 	return e.run(ctx, nil)
-}
-
-// logger is that of the exporter: without a level that was asked for it says
-// only what is wrong, for the story says the rest.
-func (*demoFlags) logger(out *output, screen *screen) *slog.Logger {
-	log := out.log
-	if log.Level == nil || log.Level.String() == "info" {
-		level := promslog.NewLevel()
-		_ = level.Set("warn") // It is a level.
-		log.Level = level
-	}
-	log.Writer = screen
-	return promslog.New(&log)
 }
 
 // fleet is the simulated fleet that was asked for.
@@ -182,7 +169,8 @@ func demoText(fleet *simulate.Fleet) string {
 		b.WriteString(" }\n    slo: { ttft: { le: 5s, objective: 0.9 } }\n")
 		// A worker of Dynamo has no API for the canary's requests, which alert LLMCanaryFailing would say.
 		if !slices.ContainsFunc(pool.Replicas, func(r *simulate.Replica) bool { return r.Spec().Kind == simulate.KindDynamo }) {
-			b.WriteString("    canary: { enabled: true, interval: 10s }\n")
+			// It may wait longer than requests do in a queue of the demo: overload is no failure.
+			b.WriteString("    canary: { enabled: true, interval: 30s, first_token_timeout: 30s }\n")
 		}
 		b.WriteString("    static_configs:\n")
 		for _, r := range pool.Replicas {
@@ -220,7 +208,7 @@ func guide(addr string, fleet *simulate.Fleet, f *demoFlags) string {
 	case len(f.faults) > 0:
 		b.WriteString("\nThis will go wrong in a moment: " + strings.Join(f.faults, ", ") + ".\n")
 	default:
-		b.WriteString("\nAll is well for half a minute; then one thing after another goes wrong.\n")
+		b.WriteString("\nEverything is healthy for the first 30 seconds; then one thing after another\nfails, and is seen sooner than by default: stall_after is 5s here, window 15s.\n")
 	}
 	return b.String()
 }

@@ -90,14 +90,7 @@ func (f *doctorFlags) load() (*config.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	urls := make([]string, len(f.urls))
-	for i, u := range f.urls {
-		if !strings.Contains(u, "://") {
-			u = pool.Scheme + "://" + u
-		}
-		urls[i] = u
-	}
-	file, err := onceOf(urls, f.timeout, pool)
+	file, err := onceOf(schemed(f.urls, pool.Scheme), f.timeout, pool)
 	if err != nil {
 		return nil, usageError{errors.New(asArgument.Replace(err.Error()))}
 	}
@@ -121,9 +114,6 @@ func (f *doctorFlags) pool() (config.Pool, error) {
 		}
 	} else {
 		f.access.apply(&pool)
-		if f.access.tls() {
-			pool.Scheme = "https"
-		}
 	}
 	if f.apiPort != 0 {
 		pool.APIPort = f.apiPort

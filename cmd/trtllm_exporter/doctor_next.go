@@ -14,11 +14,12 @@ func (r *report) conclude(f *doctorFlags) {
 		return
 	}
 	var all, failing, flags []string
+	elsewhere := false
 	for i := range r.Servers {
 		s := &r.Servers[i]
 		all = append(all, s.URL)
-		if s.unreachable {
-			failing = append(failing, s.elsewhere())
+		if s.pageless {
+			failing, elsewhere = append(failing, s.elsewhere()), elsewhere || s.elsewhere() != s.URL
 			if f.file == "" && s.Problem != nil && s.Problem.Flags != "" && !slices.Contains(flags, s.Problem.Flags) {
 				flags = append(flags, s.Problem.Flags)
 			}
@@ -27,6 +28,7 @@ func (r *report) conclude(f *doctorFlags) {
 	switch {
 	case len(failing) > 0:
 		r.Next = []string{f.again(append(flags, failing...))}
+		r.again = len(flags) == 0 && !elsewhere
 	case f.file != "":
 		r.Next = []string{program + " --config.file " + f.file}
 	case f.access.given() && len(all) == 1:
@@ -37,7 +39,7 @@ func (r *report) conclude(f *doctorFlags) {
 	default:
 		r.Next = []string{program + " --target " + strings.Join(all, " --target ")}
 	}
-	if r.missing > 0 && r.unreachable == 0 {
+	if r.missing > 0 && r.pageless == 0 {
 		r.Next = append(r.Next, f.again(all))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,6 @@ import (
 	versioncollector "github.com/prometheus/client_golang/prometheus/collectors/version"
 	"github.com/prometheus/common/version"
 
-	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
@@ -51,10 +51,6 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	if err != nil {
 		return nil, err
 	}
-	values, err := alerts.DefaultValues()
-	if err != nil {
-		return nil, fmt.Errorf("address of the runbook: %w", err)
-	}
 	store := snapshot.NewStore()
 	if limit := limitMemory(); limit > 0 {
 		logger.Info("Memory limit taken from the control group", "bytes", limit, "room_for_targets", roomFor(limit))
@@ -64,9 +60,13 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 		return nil, err
 	}
 	e := &exporter{logger: logger, load: load, store: store, collector: c, reloads: reloads}
-	e.server, err = web.New(ctx, e.webOptions(flags, registry, values["runbook"]))
+	e.server, err = web.New(ctx, e.webOptions(flags, registry))
 	if err != nil {
-		return nil, fmt.Errorf("%w; see --web.listen-address and --web.config.file", err)
+		flag := "--web.listen-address"
+		if strings.HasPrefix(err.Error(), "web configuration") {
+			flag = "--web.config.file"
+		}
+		return nil, fmt.Errorf("%w; see %s", err, flag)
 	}
 	if err := e.apply(first); err != nil {
 		e.server.Close()
@@ -75,12 +75,13 @@ func newExporter(ctx context.Context, logger *slog.Logger, flags *webFlags, load
 	return e, nil
 }
 
-// webOptions are what the server needs; runbook is the address of the runbook.
-func (e *exporter) webOptions(flags *webFlags, registry *prometheus.Registry, runbook string) web.Options {
+// webOptions are what the server needs.
+func (e *exporter) webOptions(flags *webFlags, registry *prometheus.Registry) web.Options {
 	return web.Options{
 		ListenAddresses: flags.addresses, WebConfigFile: flags.configFile, EnableLifecycle: flags.lifecycle,
 		Probes:      web.Probes{GRPCHealthAddress: flags.health, Unjudged: web.Unjudged(flags.unjudged), IgnoreCanary: !flags.canary, Readiness: e.collector.Readiness},
-		MaxInFlight: flags.inFlight, MaxConnections: collector.MostReaders(), Version: version.Version, Runbook: runbook,
+		MaxInFlight: flags.inFlight, MaxConnections: collector.MostReaders(), Version: version.Version,
+		Runbook: flags.runbook, Grafana: strings.TrimRight(flags.grafana, "/"), ConfigFile: flags.config,
 		Store: e.store, Registry: registry, Logger: e.logger,
 		Configuration: web.Configuration{
 			Exposition: func() exposition.Config { return e.current.Load().Exposition },

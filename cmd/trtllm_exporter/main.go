@@ -8,12 +8,16 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kingpin/v2"
 	"github.com/prometheus/common/promslog"
 	promslogflag "github.com/prometheus/common/promslog/flag"
 	"github.com/prometheus/common/version"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/config"
 )
 
 const program = "trtllm_exporter"
@@ -43,7 +47,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitOK
 	}
 	if err != nil {
-		err = usageError{fmt.Errorf("%w, try --help", err)}
+		err = usageError{fmt.Errorf("%w%s, try --help", err, meant(app, err))}
 	} else {
 		err = actions[chosen]()
 	}
@@ -62,6 +66,30 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	return exitFailure
+}
+
+// slip is the word that kingpin does not know.
+var slip = regexp.MustCompile(`^(?:unknown long flag '|unexpected )([^']+)`)
+
+// meant says of which flag or command a word that is not known is likely a slip; empty
+// for none.
+func meant(app *kingpin.Application, err error) string {
+	found := slip.FindStringSubmatch(err.Error())
+	if found == nil {
+		return ""
+	}
+	var words []string
+	model := app.Model()
+	for _, c := range model.Commands {
+		words = append(words, c.Name)
+		for _, f := range slices.Concat(model.Flags, c.Flags) {
+			words = append(words, "--"+f.Name)
+		}
+	}
+	if near := config.Nearest(found[1], words); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // complain writes an error, folded where a terminal reads it.
@@ -84,7 +112,7 @@ type output struct {
 
 // commandLine declares flags and subcommands; the actions are by subcommand.
 func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]func() error, *output) {
-	app := kingpin.New(program, "Metrics of NVIDIA Triton and TensorRT-LLM servers, many replicas on one /metrics for Prometheus.")
+	app := kingpin.New(program, "Metrics of LLM servers (TensorRT-LLM, Triton, NIM, Dynamo, vLLM, SGLang), many replicas on one /metrics for Prometheus.")
 	app.UsageWriter(stdout).ErrorWriter(stderr)
 	app.HelpFlag.Short('h')
 	app.Version(version.Print(program)).VersionFlag.Help("Show the version.")
@@ -94,7 +122,7 @@ func commandLine(stdout, stderr io.Writer) (*kingpin.Application, map[string]fun
 
 	actions := make(map[string]func() error)
 	for _, declare := range []func(*kingpin.Application, *output) (string, func() error){
-		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareHealthcheck,
+		declareServe, declareCheckConfig, declareScrape, declareDoctor, declareTop, declareDemo, declareRules, declareDashboards, declareHealthcheck,
 	} {
 		name, action := declare(app, out)
 		actions[name] = action

@@ -75,7 +75,6 @@ func wrongLines() []mistake {
 		{name: "the same server twice", command: "trtllm_exporter doctor HOST:8002 http://HOST:8002"},
 		{name: "nothing to scrape", command: "trtllm_exporter"},
 		{name: "a flag with a typing error", command: "trtllm_exporter --taget http://HOST:8002"},
-		{name: "a target without scheme", command: "trtllm_exporter --target HOST:8002"},
 		{name: "a file and targets", command: "trtllm_exporter --config.file good.yml --target http://HOST:8002"},
 		{name: "a port that is taken", command: "trtllm_exporter --target http://HOST:8002 --web.listen-address HOST:8002", there: answers(http.StatusOK, "text/plain", "")},
 		{name: "a file that is missing", command: "trtllm_exporter --config.file missing.yml"},

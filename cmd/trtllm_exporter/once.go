@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,6 +28,17 @@ func onceOf(urls []string, timeout time.Duration, pool config.Pool) (*config.Fil
 		return nil, usageError{err}
 	}
 	return f, nil
+}
+
+// schemed are addresses of servers as URLs: host:port gets the scheme.
+func schemed(addresses []string, scheme string) []string {
+	urls := slices.Clone(addresses)
+	for i, address := range urls {
+		if !strings.Contains(address, "://") {
+			urls[i] = scheme + "://" + address
+		}
+	}
+	return urls
 }
 
 // once is a collector for a command that asks servers once, and its store.

@@ -21,7 +21,10 @@ type report struct {
 	Next []string `json:"next"`
 	File string   `json:"file,omitempty"`
 
-	unreachable, missing, unwell, empty int
+	// again is true where the first of them is what was just run.
+	again bool
+
+	unreachable, pageless, missing, unwell, empty int
 }
 
 // serverReport is what doctor found out about one server.
@@ -39,8 +42,8 @@ type serverReport struct {
 	Models    []target.Model            `json:"models,omitempty"`
 	Checks    map[string][]target.Check `json:"checks,omitempty"`
 
-	// unreachable is true when there is no page where it was looked for.
-	unreachable bool
+	// pageless is true when there is no page where it was looked for.
+	pageless bool
 }
 
 // serverFacts are what a server is.
@@ -70,9 +73,12 @@ func (r *report) add(t *target.Target, s *target.Status, problem *diagnose.Findi
 		State:       s.State, Severity: s.Severity, Reason: s.StateReason, LastError: s.LastError,
 	}
 	capabilities := target.ListOf(s.Checks, assess.Capabilities)
-	one.unreachable = s.Health != target.HealthUp && !t.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")
-	if one.unreachable {
-		r.unreachable++
+	one.pageless = s.Health != target.HealthUp && !t.Silent && (len(capabilities) == 0 || problem != nil && problem.Page != "")
+	if one.pageless {
+		r.pageless++
+		if problem != nil && problem.Unreachable && problem.Page == "" {
+			r.unreachable++
+		}
 		r.Servers = append(r.Servers, one)
 		return
 	}
@@ -101,8 +107,10 @@ func (r *report) wrong() error {
 	switch {
 	case r.empty > 0:
 		return findings{fmt.Errorf("%d of %d pools have no targets", r.empty, len(r.Pools)), exitUnreachable}
-	case r.unreachable > 0:
+	case r.pageless > 0 && r.pageless == r.unreachable:
 		return findings{fmt.Errorf("%d of %d servers cannot be reached", r.unreachable, len(r.Servers)), exitUnreachable}
+	case r.pageless > 0:
+		return findings{fmt.Errorf("no page of metrics at %d of %d servers", r.pageless, len(r.Servers)), exitUnreachable}
 	case r.missing == 1:
 		return findings{errors.New("1 capability is missing"), exitMissing}
 	case r.missing > 0:

@@ -33,12 +33,12 @@ func (r *report) text(width int) string {
 		p.verbatim("  " + r.Next[0] + "\n")
 		return p.String()
 	}
-	words := []string{"Next:"}
-	if len(r.Next) > 1 {
-		words = []string{"Next:", "And again when the server has the flags above:"}
+	words := []string{"Next:", "And again when the server has the flags above:"}
+	if r.again {
+		words[0] = "When that is done, again:"
 	}
 	for i, command := range r.Next {
-		p.line(words[min(i, len(words)-1)])
+		p.line(words[i])
 		p.verbatim("  " + command + "\n")
 	}
 	return p.String()
@@ -51,7 +51,7 @@ func (s *serverReport) print(p *sheet) {
 		s.printProblem(p)
 	}
 	switch {
-	case !s.unreachable:
+	case !s.pageless:
 		s.printFacts(p)
 	case s.Problem == nil || s.Problem.Page == "":
 		p.row("page", s.LastError)
@@ -117,7 +117,15 @@ func (s *serverReport) printFacts(p *sheet) {
 	}
 	p.row("engine version", cmp.Or(s.EngineVersion, unknown))
 	p.row("TensorRT-LLM", cmp.Or(s.TRTLLMVersion, unknown)+" (source: "+cmp.Or(s.VersionSource, unknown)+")")
-	p.row("state", s.State+": "+s.Reason)
+	p.row("state", s.State+": "+s.Reason+s.unseen())
+}
+
+// unseen says what one look at a server that is ready does not show.
+func (s *serverReport) unseen() string {
+	if s.State != string(assess.Ready) || s.Severity == string(assess.Broken) {
+		return ""
+	}
+	return "; this one look cannot tell whether its requests fail or stand still, as an exporter does that goes on asking"
 }
 
 // checks writes a table of reasons, of what turns a no into a yes, and of what
@@ -142,7 +150,7 @@ func (p *sheet) checks(list *assess.List, all []target.Check) {
 		case v.Cure != "":
 			p.row("", "", "turn on: "+v.Cure)
 		case !v.OK && list.Name == assess.Capabilities:
-			p.row("", "", "impossible: this server has no flag for it")
+			p.row("", "", "no flag of the server turns it on")
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/alecthomas/kingpin/v2"
 
 	"github.com/trtllm-exporter/trtllm_exporter/alerts"
+	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
 
 // declareRules declares the subcommand that prints rules for Prometheus.
@@ -46,4 +47,20 @@ func printRules(out *output, file string) error {
 	}
 	_, err = out.stdout.Write(rules)
 	return err
+}
+
+// declareDashboards declares the subcommand that writes dashboards for Grafana.
+func declareDashboards(app *kingpin.Application, out *output) (string, func() error) {
+	cmd := app.Command("dashboards", "Write the dashboards for Grafana into a folder, a JSON file each.")
+	folder := cmd.Arg("folder", "Folder that is there.").Required().ExistingDir()
+	label := cmd.Flag("cluster-label", "Label of the cluster in their queries; empty where no series has one.").Default(dashboards.ClusterLabel).String()
+	var chosen dashboards.Choices
+	cmd.Flag("runbook-url", "Address of your own runbook, as value runbook of the rules.").PlaceHolder("URL").StringVar(&chosen.Runbook)
+	return cmd.FullCommand(), func() error {
+		if err := dashboards.Write(*folder, *label, &chosen); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(out.stdout, "%s written to %s\n", count(len(dashboards.All()), "dashboard"), *folder)
+		return err
+	}
 }

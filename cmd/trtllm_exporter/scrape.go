@@ -16,10 +16,10 @@ import (
 // declareScrape declares the subcommand that scrapes once.
 func declareScrape(app *kingpin.Application, out *output) (string, func() error) {
 	cmd := app.Command("scrape", "Scrape one server once and print its metrics as the exporter would serve them.")
-	url := cmd.Arg("url", "URL of the server, as http://host:8002.").Required().String()
+	url := cmd.Arg("url", "Server, as host:port or http://host:8002.").Required().String()
 	timeout := cmd.Flag("scrape.timeout", "Time the scrape may take.").Default("4s").Duration()
 	return cmd.FullCommand(), func() error {
-		f, err := onceOf([]string{*url}, *timeout, config.DefaultPool)
+		f, err := onceOf(schemed([]string{*url}, config.DefaultPool.Scheme), *timeout, config.DefaultPool)
 		if err != nil {
 			return err
 		}

@@ -34,6 +34,8 @@ type webFlags struct {
 	health     string
 	unjudged   string
 	canary     bool
+	// runbook and grafana are where pages lead, config is what the commands on them name.
+	runbook, grafana, config string
 }
 
 // declare adds the flags to a subcommand.
@@ -46,6 +48,10 @@ func (f *webFlags) declare(cmd *kingpin.CmdClause) {
 		Default(strconv.Itoa(web.DefaultMaxInFlight)).IntVar(&f.inFlight)
 	cmd.Flag("web.grpc-health-address", "Address of the probes in the gRPC health protocol as host:port, without TLS; not served unless given.").
 		PlaceHolder("HOST:PORT").StringVar(&f.health)
+	cmd.Flag("web.runbook-url", "Address of your own runbook, to which # and the name of an alert are added; the pages lead to /runbook unless given.").
+		PlaceHolder("URL").StringVar(&f.runbook)
+	cmd.Flag("web.grafana-url", "Address of the Grafana that has the dashboards; the page of a replica leads there if given.").
+		PlaceHolder("URL").StringVar(&f.grafana)
 	answers := []string{string(web.UnjudgedServer), string(web.UnjudgedReady), string(web.UnjudgedUnready)}
 	cmd.Flag("probe.unjudged", "Readiness answer for replicas that are not judged yet: what the server says when it is asked then, ready, or unready.").
 		Default(answers[0]).EnumVar(&f.unjudged, answers...)
@@ -79,7 +85,7 @@ func declareServe(app *kingpin.Application, out *output) (string, func() error) 
 	cmd.Flag("config.file", "Configuration file; SIGHUP reads it again.").PlaceHolder("FILE").StringVar(&source.file)
 	cmd.Flag("config.reload-interval", "How often to look whether the configuration file has another content, and read it again if so; 0 is never.").
 		Default("0s").DurationVar(&source.reload)
-	cmd.Flag("target", "URL of a server, for use without a file; repeatable.").PlaceHolder("URL").StringsVar(&source.targets)
+	cmd.Flag("target", "Server as host:port or URL, for use without a file; repeatable.").PlaceHolder("SERVER").StringsVar(&source.targets)
 	cmd.Flag("scrape.interval", "Time between two scrapes of a --target (default 5s).").PlaceHolder("5s").DurationVar(&source.interval)
 	cmd.Flag("scrape.timeout", "Time one scrape of a --target may take (default 4s, or the interval if that is shorter).").
 		PlaceHolder("4s").DurationVar(&source.timeout)
@@ -141,7 +147,7 @@ func (s *sourceFlags) read() (*config.File, error) {
 	}
 	pool := config.DefaultPool
 	pool.ScrapeInterval, pool.ScrapeTimeout = model.Duration(s.interval), model.Duration(s.timeout)
-	return config.FromTargets(s.targets, pool)
+	return config.FromTargets(schemed(s.targets, pool.Scheme), pool)
 }
 
 // serve runs the exporter until ctx ends.
@@ -153,6 +159,7 @@ func serve(ctx context.Context, out *output, flags *webFlags, source *sourceFlag
 	takeKubernetesLog(logger)
 	takeStandardLog(logger)
 	var before content
+	flags.config = source.file
 	if source.reload > 0 {
 		before = contentOf(source.file) // What is written while it starts is another.
 	}

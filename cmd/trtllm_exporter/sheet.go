@@ -65,18 +65,15 @@ func (p *sheet) row(cells ...string) {
 // line ends the block and writes a line of its own, folded under its indent.
 func (p *sheet) line(text string) {
 	p.end()
-	text = top.Plain(text)
-	indent := len(text) - len(strings.TrimLeft(text, " "))
-	p.folded(strings.Repeat(" ", indent), text[indent:], indent)
+	words := strings.TrimLeft(text, " ")
+	p.folded(text[:len(text)-len(words)], words)
 }
 
 // hanging ends the block and writes a line of its own, whose further lines are
 // indented.
 func (p *sheet) hanging(text string) {
 	p.end()
-	first, rest, _ := strings.Cut(top.Plain(text), " ")
-	p.text.WriteString(first)
-	p.fill(utf8.RuneCountInString(first), rest, 2)
+	p.text.WriteString(strings.Join(top.Hang("", text, max(p.width-2, 0)), "\n  ") + "\n")
 }
 
 // verbatim ends the block and writes text to be copied, as it is.
@@ -104,13 +101,10 @@ func (p *sheet) end() {
 	}
 	for _, row := range rows {
 		var front strings.Builder
-		at := 0
 		for i, cell := range row[:len(row)-1] {
-			cell = cut(cell, widths[i]-gap)
-			front.WriteString(cell + strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)))
-			at += widths[i]
+			front.WriteString(top.Fit(cell, widths[i]-gap, false) + "  ")
 		}
-		p.folded(front.String(), row[len(row)-1], at)
+		p.folded(front.String(), row[len(row)-1])
 	}
 }
 
@@ -137,42 +131,11 @@ func shrink(widths []int, width int) {
 	}
 }
 
-// cut shortens a text that is longer than its column; --json has all of it.
-func cut(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
-		return text
+// folded writes a text behind a front, under which its further lines begin.
+func (p *sheet) folded(front, text string) {
+	for _, line := range top.Hang(front, text, p.width) {
+		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
-	return string([]rune(text)[:most-1]) + "…"
-}
-
-// folded writes front and then text, whose further lines begin at a column.
-func (p *sheet) folded(front, text string, at int) {
-	if text == "" {
-		p.text.WriteString(strings.TrimRight(front, " ") + "\n")
-		return
-	}
-	p.text.WriteString(strings.TrimSuffix(front, " "))
-	p.fill(max(at-1, 0), text, at)
-}
-
-// fill goes on with a line of which some columns are used; further lines begin
-// at a column. A word that is longer than a line is left whole: it may be an
-// address to copy.
-func (p *sheet) fill(used int, text string, at int) {
-	for word := range strings.SplitSeq(text, " ") {
-		size := utf8.RuneCountInString(word)
-		switch {
-		case p.width > 0 && used+1+size > p.width && used >= at:
-			p.text.WriteString("\n" + strings.Repeat(" ", at))
-			used = at
-		case used > 0:
-			p.text.WriteByte(' ')
-			used++
-		}
-		p.text.WriteString(word)
-		used += size
-	}
-	p.text.WriteByte('\n')
 }
 
 // String is all that was written.

@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/cmd/trtllm_exporter/top"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/simulate"
-	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
 )
 
 // The times of the story. A fault is shown for a while after it is seen, so that
@@ -72,7 +70,7 @@ func (s *story) tell(ctx context.Context) {
 		s.happen(ctx, f, r)
 		wait(ctx, holdTime)
 		f.end(r)
-		if s.until(ctx, r, func(now *target.Status) bool { return now.Severity == string(assess.OK) && !s.tooMany(ctx, f, r) }) {
+		if s.until(ctx, r, func(now *web.Replica) bool { return now.Severity == string(assess.OK) && !tooMany(now) }) {
 			s.say("%s recovered.", r.Name())
 		}
 		wait(ctx, restTime)
@@ -84,30 +82,23 @@ func (s *story) happen(ctx context.Context, f *fault, r *simulate.Replica) {
 	s.say("%s: %s.", r.Name(), f.what)
 	f.begin(r)
 	began := time.Now()
-	var seen target.Status
-	found := s.until(ctx, r, func(now *target.Status) bool {
-		seen = *now
-		if f.waits {
-			return s.tooMany(ctx, f, r)
-		}
-		if f.differs {
+	said := ""
+	found := s.until(ctx, r, func(now *web.Replica) bool {
+		said = now.Word
+		switch {
+		case f.waits && tooMany(now):
+			said = fmt.Sprintf("%.0f requests wait", *now.Waiting)
+			return true
+		case f.waits:
+			return false
+		case f.differs:
 			return now.Severity == string(assess.Look) && now.State == string(assess.Ready)
 		}
 		return now.Severity == string(assess.Broken)
 	})
-	if !found {
-		return
+	if found {
+		s.say("  after %.0f s the exporter: %s; its readiness: %s.", time.Since(began).Seconds(), said, readinessOf(ctx, r))
 	}
-	said := strings.ReplaceAll(seen.State, "_", " ")
-	switch {
-	case f.waits:
-		said = fmt.Sprintf("%.0f requests wait", s.waiting(ctx, r))
-	case f.differs:
-		said = "not as its pool expects"
-	case seen.State == string(assess.Ready):
-		said = "the canary fails"
-	}
-	s.say("  after %.0f s the exporter: %s; its readiness: %s.", time.Since(began).Seconds(), said, readinessOf(ctx, r))
 }
 
 // say writes a line with the time since the start.
@@ -116,17 +107,13 @@ func (s *story) say(format string, args ...any) {
 	s.screen.say(fmt.Sprintf("%d:%02d %s", int(since.Minutes()), int(since.Seconds())%60, fmt.Sprintf(format, args...)))
 }
 
-// until waits until the status of a replica is as wanted; false when it does not
-// become so in time.
-func (s *story) until(ctx context.Context, r *simulate.Replica, wanted func(*target.Status) bool) bool {
+// until waits until a replica is as wanted; false when it does not become so in time.
+func (s *story) until(ctx context.Context, r *simulate.Replica, wanted func(*web.Replica) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for wait(ctx, lookEvery) {
-		for _, slot := range s.exporter.store.Slots() {
-			if slot.Target().ReplicaID != r.Name() {
-				continue
-			}
-			if now := slot.Status(); wanted(&now) {
+		for _, now := range s.exporter.server.Fleet().Replicas {
+			if now.ReplicaID == r.Name() && wanted(&now) {
 				return ctx.Err() == nil
 			}
 		}
@@ -134,25 +121,8 @@ func (s *story) until(ctx context.Context, r *simulate.Replica, wanted func(*tar
 	return false
 }
 
-// tooMany reports whether a replica that gets too many requests lets them wait.
-func (s *story) tooMany(ctx context.Context, f *fault, r *simulate.Replica) bool {
-	return f.waits && s.waiting(ctx, r) >= manyWait
-}
-
-// waiting is how many requests wait at a replica, as the page has it.
-func (s *story) waiting(ctx context.Context, r *simulate.Replica) float64 {
-	client := top.Client{HTTP: unkept(), URL: "http://" + s.exporter.server.Addr()}
-	fleet, _, err := client.Fleet(ctx)
-	if err != nil {
-		return 0
-	}
-	for i := range fleet.Replicas {
-		if one := &fleet.Replicas[i]; one.ReplicaID == r.Name() && one.Waiting != nil {
-			return *one.Waiting
-		}
-	}
-	return 0
-}
+// tooMany reports whether a replica lets many requests wait.
+func tooMany(r *web.Replica) bool { return r.Waiting != nil && *r.Waiting >= manyWait }
 
 // readinessOf is what a server says of itself, under the path that it has.
 func readinessOf(ctx context.Context, r *simulate.Replica) string {
@@ -175,12 +145,8 @@ func get(ctx context.Context, url string) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return unkept().Do(request)
-}
-
-// unkept is a client that keeps no connection.
-func unkept() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
+	return client.Do(request)
 }
 
 // wait waits; false when ctx ends before.

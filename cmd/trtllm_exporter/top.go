@@ -147,13 +147,7 @@ func (f *topFlags) load() (*config.File, error) {
 	pool := config.DefaultPool
 	f.access.apply(&pool)
 	pool.ScrapeInterval = model.Duration(max(f.every, time.Second))
-	urls := make([]string, len(f.targets))
-	for i, u := range f.targets {
-		if urls[i] = u; !strings.Contains(u, "://") && f.access.tls() {
-			urls[i] = "https://" + u
-		}
-	}
-	return config.FromTargets(urls, pool)
+	return config.FromTargets(schemed(f.targets, pool.Scheme), pool)
 }
 
 // loadFile is a file as it is looked at: what servers give out once is left to the

@@ -48,7 +48,7 @@ func (r *report) walked(pools []target.Search, warnings []string) {
 func (f *doctorFlags) nextOfWalk(r *report) string {
 	for i := range r.Servers {
 		s := &r.Servers[i]
-		if s.unreachable || s.Problem != nil {
+		if s.pageless || s.Problem != nil {
 			return fmt.Sprintf("%s doctor --config.file %s --pool-id %s %s", program, f.file, s.PoolID, s.elsewhere())
 		}
 	}

@@ -54,7 +54,8 @@ func Judge(e *Evidence) Verdict {
 		{e.suspected(), Look, suspectedRunbook},
 		e.canary(),
 	} {
-		if more.wrong == "" {
+		// What is known to fail needs no sign that it may.
+		if more.wrong == "" || more.runbook == suspectedRunbook && state != Ready {
 			continue
 		}
 		v.Reason += "; " + more.wrong

@@ -153,6 +153,7 @@ func TestEveryResult(t *testing.T) {
 		{"an error object in a chat", openAI(), stream(script{`data: {"object":"error","message":"bad"}` + "\n\n"}), canary.ErrorFrame, "an error in the stream: bad", 0},
 		{"an error event of Dynamo", openAI(), stream(script{"event: error\n: worker lost\n\n"}), canary.ErrorFrame, "worker lost", 0},
 
+		{"a dead stub, as the text of a JSON string", triton(), answer(400, "application/json", `"data: {\"error\":\"Stub process 'x' is not healthy.\"}\n\n"`), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
 		{"a dead stub", triton(), answer(400, "text/event-stream", `data: {"error":"Stub process 'x' is not healthy."}`+"\n\n"), canary.HTTPError, "answers 400: Stub process 'x' is not healthy.", 0},
 		{"a full queue", triton(), answer(503, "application/json", `{"error":"Exceeds maximum queue size"}`), canary.HTTPError, "answers 503: Exceeds maximum queue size", 0},
 		{"a model that Dynamo does not have", openAI(), answer(404, "application/json", `{"message":"Model not found","type":"Not Found","code":404}`), canary.HTTPError, "answers 404: Model not found", 0},

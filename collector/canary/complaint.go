@@ -6,11 +6,16 @@ import (
 )
 
 // complaint is what a server says to be wrong, without the JSON around it. Triton
-// answers {"error": text}, also as an event under a status that is an error;
+// answers {"error": text}, under a status that is an error also as an event, which may be
+// the text of a JSON string;
 // OpenAI's servers {"error": {"message": text}} or {"object": "error",
 // "message": text}, Dynamo {"message": text}, FastAPI {"detail": text}. Any other
 // text is returned as it is.
 func complaint(text string) string {
+	var quoted string
+	if json.Unmarshal([]byte(text), &quoted) == nil {
+		text = quoted
+	}
 	body, event := strings.CutPrefix(strings.TrimSpace(text), "data:")
 	if event {
 		body, _, _ = strings.Cut(body, "\n")

@@ -32,7 +32,7 @@ func hint(key, path string, keys *keySet) string {
 	if other := elsewhere[key]; other != "" {
 		return "; use " + other
 	}
-	if near := nearest(key, keys.order); near != "" {
+	if near := Nearest(key, keys.order); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	if homes := places(key); len(homes) > 0 && homes[0] != path {
@@ -55,8 +55,8 @@ func knownKeys(keys *keySet) string {
 	return strings.Join(keys.order, ", ")
 }
 
-// nearest is the known key that an unknown one is likely a slip of, or "".
-func nearest(key string, known []string) string {
+// Nearest returns the known word that an unknown one is likely a slip of, or "".
+func Nearest(key string, known []string) string {
 	key = strings.ToLower(key)
 	best, bestAt := "", max(1, len(key)/3)+1
 	for _, k := range known {

@@ -123,6 +123,9 @@ func (c *cause) byReason(at *url.URL) (what, do string) {
 		case "401", "403":
 			return "the server wants credentials (status " + c.class + ")", "give --user and --password-file, --token-file, or --config.file with the credentials of the pool"
 		case "404":
+			if strings.Trim(at.Path, "/") == "" {
+				return "no page of metrics is at any path that servers have (status 404)", "name the port of the metrics, or turn them on at the server"
+			}
 			return "there is no page at " + at.RequestURI() + " (status 404)", "check the path, or leave it out: it is found out then"
 		}
 	}

@@ -21,6 +21,8 @@ type Finding struct {
 	What  string `json:"what"`
 	Where string `json:"where"`
 	Do    string `json:"do"`
+	// Unreachable says that nobody answers at the address.
+	Unreachable bool `json:"unreachable,omitempty"`
 	// Page is the address of the page that was found elsewhere; empty for none.
 	Page string `json:"page,omitempty"`
 	// Try is another address to try, Flags are what to add to the command, with
@@ -90,6 +92,7 @@ func (d *Doctor) Look(ctx context.Context, t *target.Target, s *target.Status) *
 	}
 	c := causeOf(s)
 	here := d.speaks(ctx, at, &c)
+	f.Unreachable = here == unknown && (c.reason.Unanswered() || c.reason == scrape.ReasonDNS)
 	c.explain(f, public, here)
 	if c.nobodyAnswers() {
 		return f

@@ -103,7 +103,9 @@ func (r *Replica) evidence(failed error) assess.Evidence {
 	}
 	if failed != nil {
 		reason := scrape.ReasonOf(failed)
-		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered(), reason == scrape.ReasonConnect
+		why, _ := errors.AsType[*scrape.Error](failed)
+		denied := why != nil && why.Class == scrape.ClassDenied // Nobody was asked.
+		e.Scrape.Error, e.Scrape.Unanswered, e.Scrape.Refused = failed.Error(), reason.Unanswered(), reason == scrape.ReasonConnect && !denied
 		e.Scrape.Hint = r.pageHint(failed)
 		return e
 	}

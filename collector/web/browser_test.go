@@ -78,8 +78,8 @@ func sizesOfFleets(t *testing.T) []opened {
 		}
 		base := start(t, f.options())
 		said := map[int]string{
-			0: "No replica is known.", 1: "The one replica serves.", 6: "3 of 6 replicas do not serve. 1 needs a look. 1 was not tried yet.",
-			200: "12 of 200 replicas do not serve.", 1000: "60 of 1 000 replicas do not serve.",
+			0: "No replica is known.", 1: "The one replica serves.", 6: "2 of 6 replicas serve: 1 is down, 1 is failing, 1 fails its canary, 1 differs, 1 was not tried yet.",
+			200: "184 of 200 replicas serve: ", 1000: "920 of 1 000 replicas serve: ",
 		}[size]
 		fleet := opened{
 			Name: fmt.Sprintf("fleet-%d", size), URL: base + "/", Contains: []string{said}, First: []string{said},
@@ -104,7 +104,7 @@ func troublesOfFleets(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
 	for name, status := range map[string]target.Status{
-		"failing": failing(), "stalled": stalled(), "canary failing": canaryFailing(), "check": mismatching(), "down": unreachable("10.0.0.1:8002"),
+		"failing": failing(), "stalled": stalled(), "canary failing": canaryFailing(), "differs": mismatching(), "down": unreachable("10.0.0.1:8002"),
 	} {
 		f := newFleet(t)
 		f.publish("llama-70b-prod", "r1", serving(), busy(900))
@@ -112,7 +112,7 @@ func troublesOfFleets(t *testing.T) []opened {
 		f.publish("llama-70b-prod", "r3", serving(), busy(1000))
 		base := start(t, f.options())
 		serves := "2 of 3 serving"
-		if name == "check" {
+		if name == "differs" {
 			serves = "3 of 3 serving"
 		}
 		pages = append(pages,
@@ -151,7 +151,7 @@ func hostileFleet(t *testing.T) []opened {
 func changingFleet(t *testing.T) []opened {
 	t.Helper()
 	var pages []opened
-	for path, becomes := range map[string]string{"/": "The one replica does not serve.", "/replica?target=llama%2Fr1": "Runbook →"} {
+	for path, becomes := range map[string]string{"/": "The one replica is failing.", "/replica?target=llama%2Fr1": "Runbook →"} {
 		f := newFleet(t)
 		f.publish("llama", "r1", serving(), busy(10))
 		poke := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {

@@ -1,9 +1,6 @@
 package web
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // Fleet is what / says, for programs: /?format=json. What is not known is nil
 // and left out of the JSON, never 0.
@@ -19,17 +16,23 @@ type Fleet struct {
 	Replicas []Replica `json:"replicas"`
 }
 
-// writeFleet answers with the fleet as far as the filter takes it.
-func (s *Server) writeFleet(w http.ResponseWriter, f filter, now time.Time) {
-	all, byPool := s.readFleet()
-	v := s.newFleetView(f, all, now)
+// Fleet is what is known now of all replicas.
+func (s *Server) Fleet() *Fleet { return s.fleet(filter{}) }
+
+// fleet is what is known now of the replicas that a filter takes; the verdict is on all.
+func (s *Server) fleet(f filter) *Fleet {
+	now := time.Now()
+	all, byPool := s.readFleet(now)
+	doc := &Fleet{
+		At: moment(now), Version: s.opts.Version, Verdict: judgeFleet(all, byPool, now), Searches: s.searchProblems(), Pools: []Pool{}, Replicas: []Replica{},
+	}
 	all = f.take(all)
-	doc := &Fleet{At: moment(now), Version: v.Version, Verdict: v.Verdict, Searches: v.Searches, Pools: []Pool{}, Replicas: make([]Replica, len(all))}
+	f.sort(all)
 	for _, p := range poolViews(all, byPool) {
 		doc.Pools = append(doc.Pools, p.Pool)
 	}
-	for i, r := range all {
-		doc.Replicas[i] = r.Replica
+	for _, r := range all {
+		doc.Replicas = append(doc.Replicas, r.Replica)
 	}
-	writeJSON(w, doc)
+	return doc
 }

@@ -1,9 +1,13 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
 // filter is what a reader of the fleet wants to see of it.
@@ -11,21 +15,40 @@ type filter struct {
 	// State is a state or a severity, Pool the name of a pool, Text a part of what
 	// is known of a replica.
 	State, Pool, Text string
+	// Sort is the name of the column whose largest numbers come first.
+	Sort string
 	// From is the number of the first row.
 	From int
 }
 
-// readFilter reads a query; what cannot be read counts as not asked for.
-func readFilter(values url.Values) filter {
-	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q")}
+// readFilter reads a query; a number that cannot be read counts as not asked for.
+func readFilter(values url.Values) (filter, error) {
+	f := filter{State: values.Get("state"), Pool: values.Get("pool"), Text: values.Get("q"), Sort: values.Get("sort")}
 	if from, err := strconv.Atoi(values.Get("from")); err == nil && from > 0 {
 		f.From = from
 	}
-	return f
+	if f.State != "" && !slices.Contains(f.States(), f.State) {
+		return f, fmt.Errorf("state: there is no %q; use %s", f.State, strings.Join(f.States(), ", "))
+	}
+	if f.Sort != "" && Largest(f.Sort) == nil {
+		return f, fmt.Errorf("sort: there is no column %q", f.Sort)
+	}
+	return f, nil
+}
+
+// States are what a filter can ask for: severities, then states.
+func (filter) States() []string {
+	words := severities()
+	for _, s := range assess.States() {
+		if !slices.Contains(words, string(s)) {
+			words = append(words, string(s))
+		}
+	}
+	return words
 }
 
 // Active reports whether less than the whole fleet is asked for.
-func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" }
+func (f filter) Active() bool { return f.State != "" || f.Pool != "" || f.Text != "" || f.Sort != "" }
 
 // take is what the filter takes of all replicas.
 func (f *filter) take(all []*replica) []*replica {
@@ -35,10 +58,17 @@ func (f *filter) take(all []*replica) []*replica {
 	return slices.DeleteFunc(all, func(r *replica) bool { return !r.matches(f) })
 }
 
+// sort puts replicas into the order that is asked for.
+func (f *filter) sort(all []*replica) {
+	if order := Largest(f.Sort); order != nil {
+		slices.SortStableFunc(all, func(a, b *replica) int { return order(&a.Replica, &b.Replica) })
+	}
+}
+
 // link is the address of a filter, relative to the page.
 func (f filter) link() string {
 	values := url.Values{}
-	for name, value := range map[string]string{"state": f.State, "pool": f.Pool, "q": f.Text} {
+	for name, value := range map[string]string{"state": f.State, "pool": f.Pool, "q": f.Text, "sort": f.Sort} {
 		if value != "" {
 			values.Set(name, value)
 		}
@@ -46,7 +76,13 @@ func (f filter) link() string {
 	if f.From > 0 {
 		values.Set("from", strconv.Itoa(f.From))
 	}
-	return "./?" + values.Encode()
+	return "?" + values.Encode()
+}
+
+// By is the address of the same in the order of another column.
+func (f filter) By(column string) string {
+	f.Sort, f.From = column, 0
+	return f.link()
 }
 
 // at is the address of another part of what the filter takes.

@@ -3,10 +3,9 @@ package web
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
-	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/web/history"
 )
 
@@ -34,6 +33,8 @@ type fleetView struct {
 	frame
 
 	Verdict Verdict
+	// LoadRunbook is the address of what to do about full replicas.
+	LoadRunbook string
 	// Searches are sentences about pools that have no targets, or wait for them.
 	Searches []string
 	Problems []*problem
@@ -49,79 +50,75 @@ type fleetView struct {
 	// Rest are pools of which only the sums are shown.
 	Rest     []*poolView
 	RestMore int
-	turns
-	Refresh int
+	// Before and After are the addresses of the other rows.
+	Before, After string
+	Refresh       int
+	// Sources are what discovery found, for /targets, which has columns about the scrapes.
+	Scrapes bool
+	Sources []*target.Search
 }
-
-// turns are the addresses of the other rows.
-type turns struct{ Before, After string }
 
 // serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
 func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	f, now := readFilter(r.URL.Query()), time.Now()
-	if wantsJSON(r) {
-		s.writeFleet(w, f, now)
-		return
+	f, err := readFilter(r.URL.Query())
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	case wantsJSON(r):
+		writeJSON(w, s.fleet(f))
+	default:
+		s.render(w, http.StatusOK, "fleet.html", s.fleetView(f, time.Now()))
 	}
-	s.render(w, "fleet.html", s.fleetView(f, now))
 }
 
 // readFleet copies what is known of all replicas, the worst first.
-func (s *Server) readFleet() (all []*replica, byPool map[string][]*replica) {
+func (s *Server) readFleet(now time.Time) (all []*replica, byPool map[string][]*replica) {
 	slots := s.opts.Store.Slots()
 	all, byPool = make([]*replica, 0, len(slots)), map[string][]*replica{}
 	for _, slot := range slots {
 		r := s.readReplica(slot)
-		r.Figures = s.history.Figures(slot)
+		if r.Figures = s.history.Figures(slot); !r.Since.IsZero() {
+			r.For = age(now.Sub(r.Since))
+		}
 		all = append(all, r)
+	}
+	slices.SortFunc(all, compareReplicas)
+	for _, r := range all {
 		byPool[r.PoolID] = append(byPool[r.PoolID], r)
 	}
 	for _, pool := range byPool {
 		markMixed(pool)
 		markOdd(pool)
 	}
-	slices.SortFunc(all, compareReplicas)
 	return all, byPool
 }
 
 // fleetView is the fleet at that moment, as far as the filter takes it.
 func (s *Server) fleetView(f filter, now time.Time) *fleetView {
-	all, byPool := s.readFleet()
-	v := s.newFleetView(f, all, now)
+	all, byPool := s.readFleet(now)
+	v := &fleetView{
+		frame: s.frame("", now), Verdict: judgeFleet(all, byPool, now), Filter: f, Total: len(all),
+		Searchable: len(all) > searchableFrom || f.Active(), Searches: s.searchProblems(), Refresh: int(history.Every.Seconds()),
+	}
+	v.Title, v.Tone, v.LoadRunbook = v.Verdict.Headline+" – trtllm_exporter", v.Verdict.Severity, s.runbook("LLMPoolSaturated")
 	all = f.take(all)
 	v.Found = len(all)
-	problems, more := problems(all, now)
+	problems, more := problems(all)
 	if v.Problems, v.MoreProblems = problems, len(more); len(more) > 0 {
 		v.MoreLink = filter{State: more[0].Severity}.link()
 	}
+	f.sort(all)
 	v.fill(poolViews(all, byPool), s.history)
 	return v
 }
 
-// newFleetView is what is said of the whole fleet.
-func (s *Server) newFleetView(f filter, all []*replica, now time.Time) *fleetView {
-	v := &fleetView{
-		frame: s.frame("trtllm_exporter", now), Verdict: judgeFleet(all, now), Filter: f, Total: len(all),
-		Searchable: len(all) > searchableFrom || f.Active(), Refresh: int(history.Every.Seconds()),
-	}
-	v.Searches = s.searchProblems()
-	v.Title = v.Verdict.Headline + " – trtllm_exporter"
-	return v
-}
-
-// States are what a filter can ask for: severities, then states.
-func (*fleetView) States() []string {
-	words := severities()
-	for _, s := range assess.States() {
-		words = append(words, string(s))
-	}
-	return words
-}
+// Columns are the numbers of a row.
+func (*fleetView) Columns() []Column { return Columns() }
 
 // FoundText is how many replicas the filter takes.
 func (v *fleetView) FoundText() string {
-	return inGroups(strconv.Itoa(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
+	return grouped(float64(v.Found)) + " of " + plural(v.Total, "replica", "replicas")
 }
 
 // fill takes the rows that there is room for.

@@ -66,13 +66,14 @@ func TestTheVerdictIsOneSentenceInWords(t *testing.T) {
 	}{
 		{"No replica is known.", "unknown", nil},
 		{"The one replica serves.", "ok", []target.Status{serving()}},
-		{"The one replica does not serve.", "broken", []target.Status{stalled()}},
+		{"The one replica is stalled.", "broken", []target.Status{stalled()}},
+		{"The one replica differs.", "look", []target.Status{mismatching()}},
 		{"All 3 replicas serve.", "ok", []target.Status{serving(), serving(), serving()}},
-		{"1 of 3 replicas does not serve. 1 needs a look.", "broken", []target.Status{mismatching(), serving(), failing()}},
-		{"2 of 3 replicas do not serve. 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
-		{"2 of 5 replicas do not serve. 3 are starting or ending.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
-		{"2 of 3 replicas need a look.", "look", []target.Status{mismatching(), serving(), mismatching()}},
-		{"1 of 2 replicas was not tried yet.", "unknown", []target.Status{{}, serving()}},
+		{"2 of 3 replicas serve: 1 is failing, 1 differs.", "broken", []target.Status{mismatching(), serving(), failing()}},
+		{"0 of 3 replicas serve: 1 is stalled, 1 fails its canary, 1 was not tried yet.", "broken", []target.Status{{}, canaryFailing(), stalled()}},
+		{"0 of 5 replicas serve: 1 is failing, 1 is stalled, 3 are starting.", "broken", []target.Status{stalled(), failing(), loading(), loading(), loading()}},
+		{"3 of 3 replicas serve: 2 differ.", "look", []target.Status{mismatching(), serving(), mismatching()}},
+		{"1 of 2 replicas serve: 1 was not tried yet.", "unknown", []target.Status{{}, serving()}},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			f := newFleet(t)
@@ -100,7 +101,7 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 		{"a stalled replica", "stalled", "llmreplicabroken", "Requests are in flight and no iteration happens.", stalled(), false},
 		{"a replica whose canary fails", "canary failing", "llmcanaryfailing", "Its canary fails: never_ended", canaryFailing(), false},
 		{
-			"a replica that is not as expected", "check", "llmexpectationmismatch",
+			"a replica that is not as expected", "differs", "llmexpectationmismatch",
 			"It is not what its pool expects: trtllm_version (it is 1.2.0, expected is 1.1.0).", mismatching(), true,
 		},
 		{"a replica that is down", "down", "llmreplicadown", "connection refused.", unreachable("10.0.0.1:8002"), false},
@@ -126,9 +127,9 @@ func TestWhatIsWrongIsNamedFirst(t *testing.T) {
 				require.NotContains(t, problems, "for 3 min", "it is ready for so long, not wrong")
 			}
 			if c.serves {
-				require.Contains(t, page, "2 of 2 serving, 1 needs a look")
+				require.Contains(t, page, "2 of 2 serving: 1 ")
 			} else {
-				require.Contains(t, page, "1 of 2 serving, 1 ")
+				require.Contains(t, page, "1 of 2 serving: 1 ")
 			}
 			require.Equal(t, 1, strings.Count(page, `"pill ok"`), "only the good one is green")
 			require.Less(t, strings.Index(page, ">bad<"), strings.Index(page, ">good<"), "the worst comes first")
@@ -142,7 +143,7 @@ func TestUnknownNumbersAreNeitherZeroNorGreen(t *testing.T) {
 	page := get(handler(t, f.options()), "/").Body.String()
 
 	require.NotContains(t, page, `"pill ok"`)
-	require.Contains(t, page, "0 of 1 serving, 1 not tried yet · – tokens/s · – waiting")
+	require.Contains(t, page, "0 of 1 serving: 1 was not tried yet · – tokens/s · – waiting")
 	row := part(t, page, "<tbody>", "</tbody>")
 	require.Equal(t, 8, strings.Count(row, "–"), "seven numbers and the version")
 	require.NotContains(t, row, ">0")
@@ -171,7 +172,7 @@ func TestEqualErrorsAreOneProblem(t *testing.T) {
 
 	require.Equal(t, 2, strings.Count(problems, "<li>"))
 	require.Contains(t, plainText(problems), "a / r0, a / r1 and 28 more")
-	require.Contains(t, problems, `<a href="./?state=down">and 28 more</a>`)
+	require.Contains(t, problems, `<a href="?state=down">and 28 more</a>`)
 }
 
 func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
@@ -181,8 +182,8 @@ func TestProblemsForWhichThereIsNoRoomAreALinkAway(t *testing.T) {
 		says, link   string
 	}{
 		{"all have room", 10, 2, "", ""},
-		{"of those that do not serve", 14, 1, "and 3 more with other reasons", "./?state=broken"},
-		{"of those that need a look", 12, 2, "and 2 more with other reasons", "./?state=look"},
+		{"of those that do not serve", 14, 1, "and 3 more with other reasons", "?state=broken"},
+		{"of those that need a look", 12, 2, "and 2 more with other reasons", "?state=look"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFleet(t)
@@ -270,6 +271,9 @@ func TestAFilterTakesAPartOfTheFleet(t *testing.T) {
 		"state=unknown":                 {"r4"},
 		"q=WHATEVER":                    {"r1"},
 		"q=zone%3Deu":                   {"r1", "r2", "r0", "r3", "r4"},
+		"q=trtllm_version%3D1.2.0":      {"r3"},
+		"q=engine%3Dtriton&pool=qwen":   {"r3"},
+		"q=pool_id%3Dqwen":              {"r3", "r4"},
 		"q=1.2.0":                       {"r3"},
 		"pool=llama&state=broken&q=r2":  {"r2"},
 		"q=nothing":                     nil,
@@ -283,7 +287,7 @@ func TestAFilterTakesAPartOfTheFleet(t *testing.T) {
 			require.Equal(t, http.StatusOK, w.Code)
 			page := w.Body.String()
 			require.Equal(t, want, names(page))
-			require.Contains(t, plainText(page), "2 of 5 replicas do not serve.", "the verdict is on the whole fleet")
+			require.Contains(t, plainText(page), "2 of 5 replicas serve: ", "the verdict is on the whole fleet")
 			require.NotContains(t, page, "<script>")
 		})
 	}

@@ -2,10 +2,10 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -18,7 +18,14 @@ type frame struct {
 	Version   string
 	Lifecycle bool
 	Ready     bool
-	now       time.Time
+	// Tone is the severity of what the page is about; empty where it is about none.
+	Tone string
+	now  time.Time
+}
+
+// Dot is the colour of the page's icon.
+func (v *frame) Dot() string {
+	return cmp.Or(map[string]string{broken: "crimson", look: "goldenrod", fine: "seagreen"}[v.Tone], "gray")
 }
 
 // frame is that of a page at that moment.
@@ -41,7 +48,7 @@ func serveAsset(name, contentType string) func(http.ResponseWriter, *http.Reques
 
 // render writes a page only when all of it could be made. Every value goes
 // through html/template, for names and errors come from the targets.
-func (s *Server) render(w http.ResponseWriter, name string, view any) {
+func (s *Server) render(w http.ResponseWriter, status int, name string, view any) {
 	var out bytes.Buffer
 	if err := s.templates.ExecuteTemplate(&out, name, view); err != nil {
 		s.logger.Error("HTML page could not be rendered", "page", name, "err", err)
@@ -51,6 +58,7 @@ func (s *Server) render(w http.ResponseWriter, name string, view any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(out.Len()))
 	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
 }
 
@@ -67,9 +75,4 @@ func (v *frame) Ago(t time.Time) string {
 		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s ago"
 	}
 	return age(d) + " ago"
-}
-
-// Since says how long something has lasted.
-func (v *frame) Since(t time.Time) string {
-	return strings.TrimSuffix(v.Ago(t), " ago")
 }

@@ -58,16 +58,3 @@ func TestTargetsTellWhatIsKnownOfAServer(t *testing.T) {
 	require.Len(t, got.Unanswered, 1)
 	require.NotContains(t, w.Body.String(), "hunter2")
 }
-
-func TestTargetsSayInHTMLWhatIsMissingAndWhy(t *testing.T) {
-	text := get(handler(t, knownFleet(t).options()), "/targets", "Accept", "text/html").Body.String()
-	for _, want := range []string{
-		"not as expected: trtllm_version;", "not exposed: ttft;", "answers may differ: one_instance;",
-		"<dt>ttft</dt><dd>the histogram is off<br>turn on: <code>--metrics-config histogram_latencies=true</code></dd>",
-		"model &lt;b&gt;x&lt;/b&gt; has 2 instances",
-	} {
-		require.Contains(t, text, want)
-	}
-	require.NotContains(t, text, "hunter2")
-	require.NotContains(t, text, "<dt>tokens</dt>", "what it exposes needs no reason")
-}

@@ -338,16 +338,16 @@ func TestPageTellsOfItsOwnConflicts(t *testing.T) {
 	require.Equal(t, []any{
 		map[string]any{"family": "x", "in": "type", "says": "gauge"}, map[string]any{"family": "x", "in": "help", "says": "another text"},
 	}, document.Targets[1].Differs)
-	targets := get(h, "/targets").Body.String()
-	require.Contains(t, targets, "Differs from other targets in 2 families")
-	require.Contains(t, targets, "<dt>x</dt><dd>type: gauge</dd>")
-	require.NotContains(t, targets, "secret")
+	replica := plainText(get(h, "/replica?target=a/r1").Body.String())
+	require.Contains(t, replica, "Families that other targets describe otherwise")
+	require.Contains(t, replica, "type: gauge")
+	require.NotContains(t, replica, "secret")
 
 	require.Contains(t, page, "trtllm_exporter_metadata_conflicts{kind=\"type\"} 1\n")
 	require.Contains(t, page, "# HELP x one\n# TYPE x untyped\nx{pool_id=\"a\",replica_id=\"r0\"} 1\nx{pool_id=\"a\",replica_id=\"r1\"} 2\n")
 	f.page("a", "r1", "# HELP x one\n# TYPE x counter\nx 2\n")
 	require.Contains(t, get(h, "/metrics").Body.String(), "trtllm_exporter_metadata_conflicts{kind=\"type\"} 0\n")
-	require.NotContains(t, get(h, "/targets").Body.String(), "Differs")
+	require.NotContains(t, get(h, "/replica?target=a/r1").Body.String(), "describe otherwise")
 }
 
 func TestDeadReplicaLeavesThePageAndTouchesNoOther(t *testing.T) {

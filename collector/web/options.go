@@ -27,8 +27,11 @@ type Options struct {
 	MaxConnections int
 	// Version is shown to people.
 	Version string
-	// Runbook is the address whose sections say what to do; empty links to none.
-	Runbook string
+	// Runbook is the address of another runbook than the one that is served, Grafana that
+	// of the dashboards; empty where there is none.
+	Runbook, Grafana string
+	// ConfigFile is the configuration, for commands that are shown; empty for none.
+	ConfigFile string
 
 	// Store holds the snapshots to serve.
 	Store *snapshot.Store

@@ -3,6 +3,7 @@ package web
 import (
 	"cmp"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,7 +81,7 @@ func libraryOrigin(r *replica) Origin {
 }
 
 // commands repeat the scrape, without anything secret.
-func commands(r *replica) []Command {
+func (s *Server) commands(r *replica) []Command {
 	if r.Target.Silent {
 		return nil
 	}
@@ -90,13 +91,35 @@ func commands(r *replica) []Command {
 	if page != raw {
 		what += " (the configuration adds a user or a query, which is left out here)"
 	}
+	doctor := []string{"trtllm_exporter doctor"}
+	if s.opts.ConfigFile != "" {
+		doctor = append(doctor, "--config.file", quoted(s.opts.ConfigFile), "--pool-id", quoted(r.PoolID))
+	}
+	if api, err := url.Parse(cmp.Or(r.Status.APIURL, r.Target.APIURL)); err == nil && api.Port() != "" {
+		doctor = append(doctor, "--api-port", api.Port())
+		if api.Path != "" {
+			doctor = append(doctor, "--api-path", quoted(api.Path))
+		}
+	}
 	return []Command{
 		{what, "curl -sS --max-time " + strconv.FormatFloat(r.Target.Timeout.Seconds(), 'f', -1, 64) + " " + quoted(page)},
-		{"What the server exposes, and what would make it expose more", "trtllm_exporter doctor " + quoted(page)},
+		{"What the server exposes, and what would make it expose more", strings.Join(append(doctor, quoted(page)), " ")},
 	}
 }
 
 // quoted is a word of a shell's command line.
 func quoted(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// plain is a word that means nothing to a shell but itself.
+var plain = regexp.MustCompile(`^[\w.:/@-]*$`)
+
+// harmless is a word of a command line that is shown, escaped as in a URL where it would
+// mean something to a shell.
+func harmless(word string) string {
+	if plain.MatchString(word) {
+		return word
+	}
+	return url.QueryEscape(word)
 }

@@ -16,9 +16,8 @@ type Pool struct {
 	Tally    string `json:"tally"`
 	Replicas int    `json:"replicas"`
 	Serving  int    `json:"serving"`
-	Broken   int    `json:"broken"`
-	Look     int    `json:"look"`
-	Unknown  int    `json:"unknown"`
+	// Saturated are the replicas that have as many requests as they may.
+	Saturated int `json:"saturated"`
 	// Tokens are generated tokens a second, Waiting requests. A sum of which parts
 	// are not known is Partly.
 	Tokens  *float64 `json:"tokens_per_second,omitempty"`
@@ -53,25 +52,27 @@ func poolViews(taken []*replica, byPool map[string][]*replica) []*poolView {
 		p.Rows = append(p.Rows, r)
 	}
 	slices.SortFunc(pools, func(a, b *poolView) int {
-		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(b.shareBroken(), a.shareBroken()), CompareNames(a.PoolID, b.PoolID))
+		return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(a.shareServing(), b.shareServing()), CompareNames(a.PoolID, b.PoolID))
 	})
 	return pools
 }
 
-// newPoolView sums a pool up.
+// newPoolView sums a pool up, whose replicas come the worst first.
 func newPoolView(name string, all []*replica) *poolView {
 	count := tallyOf(all)
-	tokens := seenByClients(all, func(f *history.Figures) *float64 { return f.Tokens })
-	waiting := seenByClients(all, func(f *history.Figures) *float64 { return f.Waiting })
+	tokens, wait := seenByClients(all, func(f *history.Figures) *float64 { return f.Tokens }), seenByClients(all, waiting)
 	return &poolView{
 		Pool: Pool{
-			PoolID: name, Severity: count.worst(), Tally: count.text(), Replicas: count.total(), Serving: count.serving(),
-			Broken: count.by[broken], Look: count.by[look] + count.changing, Unknown: count.by[unknown],
-			Tokens: tokens.value, Waiting: waiting.value, Partly: tokens.partly || waiting.partly,
+			PoolID: name, Severity: count.worst, Tally: count.head("serving") + count.others(),
+			Replicas: count.total, Serving: count.serving, Saturated: count.saturated,
+			Tokens: tokens.value, Waiting: wait.value, Partly: tokens.partly || wait.partly,
 		},
-		Link: filter{Pool: name}.link(), TokensText: tokens.String(), WaitingText: waiting.String(),
+		Link: filter{Pool: name}.link(), TokensText: tokens.String(), WaitingText: wait.String(),
 	}
 }
+
+// waiting is the figure of the requests that wait.
+func waiting(f *history.Figures) *float64 { return f.Waiting }
 
 // seenByClients adds a figure up over one tier of a pool, for a router and the engines
 // behind it both count what passes through them: over its routers, or over its workers
@@ -91,8 +92,8 @@ func seenByClients(all []*replica, figure func(f *history.Figures) *float64) sum
 	return first
 }
 
-// shareBroken is the share of replicas that do not serve.
-func (p *poolView) shareBroken() float64 { return float64(p.Broken) / float64(max(p.Replicas, 1)) }
+// shareServing is the share of replicas that serve.
+func (p *poolView) shareServing() float64 { return float64(p.Serving) / float64(max(p.Replicas, 1)) }
 
 // fold leaves most of the rows away that need nobody's attention, but for so
 // many, and those beyond the bound.

@@ -1,11 +1,15 @@
 package web
 
 import (
+	"cmp"
+	"html/template"
+	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
 )
@@ -20,8 +24,6 @@ const (
 type problem struct {
 	*replica
 
-	// For is how long it has been so, of the first one.
-	For string
 	// Others are further replicas with the same problem, More how many are not
 	// named, at Link.
 	Others []*replica
@@ -31,7 +33,7 @@ type problem struct {
 
 // problems are those of replicas that come the worst first, with equal ones
 // together; more are the replicas whose problems are beyond the bound.
-func problems(all []*replica, now time.Time) (shown []*problem, more []*replica) {
+func problems(all []*replica) (shown []*problem, more []*replica) {
 	byKind := map[string]*problem{}
 	for _, r := range all {
 		if r.Severity != broken && r.Severity != look {
@@ -47,9 +49,6 @@ func problems(all []*replica, now time.Time) (shown []*problem, more []*replica)
 			continue
 		}
 		p := &problem{replica: r, Link: filter{State: stateOf(r)}.link()}
-		if !r.Since.IsZero() {
-			p.For = age(now.Sub(r.Since))
-		}
 		byKind[key] = p
 		shown = append(shown, p)
 	}
@@ -106,10 +105,42 @@ func anonymous(r *replica) string {
 	return ipv4.ReplaceAllString(reason, "*")
 }
 
-// runbook is the address of an entry; empty where there is none.
+// runbook is the address of an entry, relative to the pages where it is our own; empty
+// where there is none.
 func (s *Server) runbook(entry string) string {
-	if entry == "" || s.opts.Runbook == "" {
+	if entry == "" {
 		return ""
 	}
-	return s.opts.Runbook + "#" + strings.ToLower(entry)
+	return cmp.Or(s.opts.Runbook, "runbook") + "#" + strings.ToLower(entry)
+}
+
+// runbookView is the page of the runbook.
+type runbookView struct {
+	frame
+
+	Entries []alerts.Entry
+}
+
+// serveRunbook shows the runbook of this version.
+func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
+	s.render(w, http.StatusOK, "runbook.html", &runbookView{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
+}
+
+// spans are what Markdown of the runbook marks in a line: code, emphasis and links to
+// files, which are not served.
+var spans = regexp.MustCompile("`([^`]*)`|\\*\\*?([^*]+)\\*\\*?|\\[([^\\]]*)\\]\\([^)]*\\)")
+
+// marked is a line of the runbook as HTML; names of alerts lead to their sections.
+func marked(text string) template.HTML {
+	out := spans.ReplaceAllStringFunc(template.HTMLEscapeString(text), func(span string) string {
+		m := spans.FindStringSubmatch(span)
+		switch {
+		case alerts.EntryOf(m[1]) != nil:
+			return `<a href="runbook#` + strings.ToLower(m[1]) + `"><code>` + m[1] + `</code></a>`
+		case m[1] != "":
+			return "<code>" + m[1] + "</code>"
+		}
+		return "<em>" + m[2] + m[3] + "</em>"
+	})
+	return template.HTML(out) //nolint:gosec // All but the tags above is escaped.
 }

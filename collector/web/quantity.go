@@ -120,19 +120,8 @@ func age(d time.Duration) string {
 
 // plural is a count with its noun.
 func plural(n int, one, many string) string {
-	return inGroups(strconv.Itoa(n)) + " " + verb(n, one, many)
-}
-
-// gauge is a bar of a share.
-type gauge struct {
-	Text string
-	// Width is in percent; Hot when next to nothing is left.
-	Width int
-	Hot   bool
-	Known bool
-}
-
-// share makes a bar.
-func share(of float64, text string) gauge {
-	return gauge{Text: text, Width: int(math.Round(100 * min(max(of, 0), 1))), Hot: of >= 0.95, Known: true}
+	if n == 1 {
+		return "1 " + one
+	}
+	return grouped(float64(n)) + " " + many
 }

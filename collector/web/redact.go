@@ -40,11 +40,11 @@ func scrubbed(s target.Status) target.Status {
 }
 
 // mapped returns what f makes of each element.
-func mapped[E any](list []E, f func(E) E) []E {
+func mapped[E, F any](list []E, f func(E) F) []F {
 	if list == nil {
 		return nil
 	}
-	out := make([]E, len(list))
+	out := make([]F, len(list))
 	for i, e := range list {
 		out[i] = f(e)
 	}

@@ -23,8 +23,9 @@ type Replica struct {
 	// is not called ready.
 	Word   string `json:"word"`
 	Reason string `json:"reason,omitempty"`
-	// Since is when the verdict began.
+	// Since is when the verdict began, For how long ago that is, for people.
 	Since   time.Time `json:"since,omitzero"`
+	For     string    `json:"for,omitempty"`
 	Runbook string    `json:"runbook,omitempty"`
 	Engine  string    `json:"engine,omitempty"`
 	// Version is that of the server, TRTLLM that of TensorRT-LLM where it has one of
@@ -42,24 +43,23 @@ type replica struct {
 	Target *target.Target
 	// Status is without secrets.
 	Status target.Status
-	// mixed says that its pool has other kinds of servers too.
+	// mixed says that its pool has other kinds of servers too, name sorts by pool and replica.
 	mixed bool
+	name  string
 	// TokensDrawn and WaitingDrawn are there for the rows that are shown only.
 	TokensDrawn, WaitingDrawn *spark
-	// Differing are the families of which the page says something else; for /targets only.
-	Differing []difference
 }
 
 // readReplica copies what is known of a replica, without its numbers.
 func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 	r := &replica{Target: slot.Target(), Status: scrubbed(slot.Status())}
-	severity := severityOf(&r.Status.Verdict)
 	r.Replica = Replica{
 		PoolID: r.Target.PoolID, ReplicaID: r.Target.ReplicaID,
-		Severity: severity, State: r.Status.State, Word: stateWord(r.Status.State, severity),
+		Severity: severityOf(&r.Status.Verdict), State: r.Status.State, Word: wordOf(&r.Status.Verdict),
 		Reason: brief(sentence(wrong(&r.Status))), Since: s.since(r), Runbook: s.runbook(r.Status.Runbook),
 		Engine: known(r.Status.DetectedEngine), Version: cmp.Or(known(r.Status.EngineVersion), known(r.Status.TRTLLMVersion)),
 	}
+	r.name = natural(r.PoolID) + "\x00" + natural(r.ReplicaID) + "\x00" + r.Key()
 	if !r.Target.Auto() {
 		r.Engine = r.Target.Engine
 	}
@@ -67,16 +67,6 @@ func (s *Server) readReplica(slot *snapshot.Slot) *replica {
 		r.TRTLLM = library
 	}
 	return r
-}
-
-// readReplicas copies what is known of all replicas, in the order of their keys.
-func (s *Server) readReplicas() []*replica {
-	slots := s.opts.Store.Slots()
-	all := make([]*replica, len(slots))
-	for i, slot := range slots {
-		all[i] = s.readReplica(slot)
-	}
-	return all
 }
 
 // since is when the verdict on a replica began, zero when that is not known. A
@@ -92,13 +82,9 @@ func (s *Server) since(r *replica) time.Time {
 // Key names the replica in a query.
 func (r *replica) Key() string { return r.Target.Key() }
 
-// counted reports whether the replica is among those that serve or do not: neither is
-// said of what has no state of its own.
-func (r *replica) counted() bool { return r.State != string(assess.Silent) }
-
-// serves reports whether it answers requests: it is ready, or its API is and its page
+// Serves reports whether it answers requests: it is ready, or its API is and its page
 // cannot be read, and no request of the canary says otherwise.
-func (r *replica) serves() bool {
+func (r *replica) Serves() bool {
 	state := assess.State(r.State)
 	return r.Severity != broken && (state == assess.Ready || state == assess.Blind)
 }
@@ -106,21 +92,16 @@ func (r *replica) serves() bool {
 // Page is the address of the replica's own page.
 func (r *replica) Page() string { return "replica?target=" + url.QueryEscape(r.Key()) }
 
-// RunningBar is the requests that run, of those that may.
-func (r *replica) RunningBar() gauge {
-	text := Count(r.Running)
-	if r.Running == nil || r.Limit == nil {
-		return gauge{Text: text}
-	}
-	return share(*r.Running/max(*r.Limit, 1), text+" / "+grouped(*r.Limit))
-}
+// Full reports whether the replica has as many requests as it may.
+func (r *Replica) Full() bool { return r.Saturated != nil && *r.Saturated > 0 }
 
-// CacheBar is the use of the KV cache.
-func (r *replica) CacheBar() gauge {
-	if r.Cache == nil {
-		return gauge{Text: Nothing}
+// Held are the requests that take one of the places there are: those that run, and of a
+// replica that is full those that wait in one.
+func (r *Replica) Held() *float64 {
+	if r.Full() && r.Running != nil && r.Waiting != nil && r.Limit != nil {
+		return new(max(*r.Running, min(*r.Running+*r.Waiting, *r.Limit)))
 	}
-	return share(*r.Cache, Percent(r.Cache))
+	return r.Running
 }
 
 // Fails reports whether the share of requests that the server failed is worth a colour.
@@ -151,18 +132,21 @@ func (r *replica) matches(f *filter) bool {
 	if f.Pool != "" && r.PoolID != f.Pool || f.State != "" && f.State != r.Severity && f.State != r.State {
 		return false
 	}
-	word := strings.ToLower(f.Text)
-	texts := []string{r.PoolID, r.ReplicaID, r.Word, r.release(), r.Status.StateReason, r.Status.DetectedEngine, address(r.Target.MetricsURL)}
-	for name, value := range r.Target.Labels {
-		texts = append(texts, name+"="+value)
+	if f.Text == "" {
+		return true
 	}
+	texts := []string{r.PoolID + "/" + r.ReplicaID, r.Word, r.release(), r.Status.StateReason, address(r.Target.MetricsURL)}
+	for _, l := range origins(r) {
+		texts = append(texts, l.Name+"="+l.Value)
+	}
+	word := strings.ToLower(f.Text)
 	return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(strings.ToLower(text), word) })
 }
 
 // compareReplicas orders the worst first, and by name what is as bad.
 func compareReplicas(a, b *replica) int {
 	return cmp.Or(cmp.Compare(severityRank(a.Severity), severityRank(b.Severity)), cmp.Compare(stateRank(a.State), stateRank(b.State)),
-		CompareNames(a.PoolID, b.PoolID), CompareNames(a.ReplicaID, b.ReplicaID))
+		strings.Compare(a.name, b.name))
 }
 
 // markMixed marks the replicas of a pool that has several kinds of servers.
@@ -199,6 +183,25 @@ func markOdd(pool []*replica) {
 		n := byKind[r.Engine][r.release()]
 		r.Differs = n > 0 && len(byKind[r.Engine]) > 1 && 2*n <= all
 	}
+}
+
+// MetricsURL is where its page is looked for, without secrets.
+func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
+
+// Took is the duration of the last scrape.
+func (r *replica) Took() string {
+	if r.Status.LastScrape.IsZero() {
+		return ""
+	}
+	return Seconds(new(r.Status.LastDuration.Seconds()))
+}
+
+// Samples is the number of samples of the last page; empty where it could not be read.
+func (r *replica) Samples() string {
+	if r.Status.Health != target.HealthUp {
+		return ""
+	}
+	return grouped(float64(r.Status.Samples))
 }
 
 // late reports whether the replica should have been asked again by now.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trtllm-exporter/trtllm_exporter/alerts"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
 	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
@@ -30,7 +31,9 @@ type Detail struct {
 	// Failure is the last scrape that failed; nil when none did.
 	Failure *Failure `json:"last_failure,omitempty"`
 	// Lists are what the server does not expose, what is not as expected, and so on.
-	Lists    []Checks  `json:"lists,omitempty"`
+	Lists []Checks `json:"lists,omitempty"`
+	// Steps are what the runbook says to look at first, with the names of the replica.
+	Steps    []string  `json:"first_checks,omitempty"`
 	Commands []Command `json:"commands,omitempty"`
 }
 
@@ -79,9 +82,16 @@ type replicaView struct {
 	Detail
 
 	Row *replica
-	// For is how long the verdict has lasted; empty where that is not known.
-	For     string
+	// Grafana is its address; empty where none was given.
+	Grafana string
 	Refresh int
+}
+
+// goneView is the page about a replica that is not there: Pool is the front of its name.
+type goneView struct {
+	frame
+
+	Key, Pool string
 }
 
 // serveReplica shows all that is known of the one replica that target names, as
@@ -89,17 +99,22 @@ type replicaView struct {
 func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	key := r.URL.Query().Get("target")
 	slot := s.slot(key)
-	if slot == nil {
+	w.Header().Set("Vary", "Accept")
+	switch {
+	case slot == nil && strings.Contains(r.Header.Get("Accept"), "text/html"):
+		pool, _, _ := strings.Cut(key, "/")
+		s.render(w, http.StatusNotFound, "gone.html", &goneView{s.frame("No such replica", time.Now()), key, pool})
+		return
+	case slot == nil:
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)
 		return
 	}
-	w.Header().Set("Vary", "Accept")
 	v := s.replicaView(slot, time.Now())
 	if wantsJSON(r) {
 		writeJSON(w, &v.Detail)
 		return
 	}
-	s.render(w, "replica.html", v)
+	s.render(w, http.StatusOK, "replica.html", v)
 }
 
 // slot finds a replica by its key; nil when there is none.
@@ -114,19 +129,16 @@ func (s *Server) slot(key string) *snapshot.Slot {
 
 // replicaView is what is known of a replica at that moment.
 func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
-	r := s.readReplica(slot)
-	r.Figures, r.Reason = s.history.Figures(slot), sentence(r.Status.StateReason)
-	pool := slices.DeleteFunc(s.readReplicas(), func(o *replica) bool { return o.PoolID != r.PoolID || o.ReplicaID == r.ReplicaID })
-	markOdd(append(pool, r))
+	all, _ := s.readFleet(now) // What differs is known by the others of its pool.
+	r := all[slices.IndexFunc(all, func(o *replica) bool { return o.Target == slot.Target() })]
+	r.Reason = sentence(r.Status.StateReason)
 	recent := drawAll([]*replica{r}, s.history)[0]
-	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Refresh: int(history.Every.Seconds())}
-	if !r.Since.IsZero() {
-		v.For = age(now.Sub(r.Since))
-	}
+	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(history.Every.Seconds())}
+	v.Tone = r.Severity
 	v.Detail = Detail{
 		Replica: r.Replica, Scraped: v.scraped(), Page: address(r.Status.PageURL),
 		Labels: origins(r), Changes: changes(recent.Changes, now), Failure: v.lastFailure(&recent),
-		Lists: notMet(r.Status.Checks), Commands: commands(r),
+		Lists: s.notMet(r), Steps: r.steps(), Commands: s.commands(r),
 	}
 	return v
 }
@@ -136,9 +148,9 @@ func changes(past []history.Change, now time.Time) []Change {
 	all := make([]Change, 0, len(past))
 	until := now
 	for _, c := range slices.Backward(past) {
-		severity := severityOf(&target.Verdict{Severity: c.Severity})
+		was := &target.Verdict{State: c.State, Severity: c.Severity, Runbook: c.Runbook}
 		all = append(all, Change{
-			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: stateWord(c.State, severity), Severity: severity,
+			At: stamp(c.At), Lasted: age(until.Sub(c.At)), Word: wordOf(was), Severity: severityOf(was),
 			Reason: sentence(target.Scrub(c.Reason)),
 		})
 		until = c.At
@@ -158,8 +170,9 @@ func (v *replicaView) lastFailure(recent *history.Recent) *Failure {
 	return nil
 }
 
-// notMet are the lists with what is not met in them.
-func notMet(lists []target.CheckList) []Checks {
+// notMet are the lists with what is not met in them, what is left off the page, and how
+// the replica's page differs from those of others.
+func (s *Server) notMet(r *replica) []Checks {
 	titles := map[string][3]string{
 		assess.Expected:     {"Not as its pool expects", "other is as expected", "others are as expected"},
 		assess.Capabilities: {"What the server does not expose", "other is exposed", "others are exposed"},
@@ -167,7 +180,7 @@ func notMet(lists []target.CheckList) []Checks {
 		assess.Unanswered:   {"What the server did not answer", "", ""},
 	}
 	var all []Checks
-	for _, list := range lists {
+	for _, list := range r.Status.Checks {
 		title := titles[list.Name]
 		c := Checks{Title: cmp.Or(title[0], list.Name)}
 		for _, one := range list.Checks {
@@ -182,14 +195,37 @@ func notMet(lists []target.CheckList) []Checks {
 			all = append(all, c)
 		}
 	}
+	if left := r.Status.LeftOut; len(left) > 0 {
+		all = append(all, Checks{Title: "Left off /metrics", NotOK: mapped(left, func(text string) target.Check { return target.No("series", text, "") })})
+	}
+	if differs := s.pages.differences.ofTarget(r.Key()); len(differs) > 0 {
+		all = append(all, Checks{
+			Title: "Families that other targets describe otherwise",
+			NotOK: mapped(differs, func(d difference) target.Check { return target.No(d.Family, d.In+": "+d.Says, "") }),
+		})
+	}
 	return all
+}
+
+// steps are the first checks of the runbook, with the names of the replica in place of
+// those that stand for them.
+func (r *replica) steps() []string {
+	entry := alerts.EntryOf(r.Status.Runbook)
+	if entry == nil {
+		return nil
+	}
+	names := strings.NewReplacer(mapped([]string{
+		"POOL_ID", r.PoolID, "REPLICA_ID", r.ReplicaID,
+		"REPLICA_PAGE", address(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)), "REPLICA_API", address(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
+	}, harmless)...)
+	return mapped(entry.Checks, names.Replace)
 }
 
 // stamp is a moment in UTC.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
 // PoolLink is the address of the pool.
-func (v *replicaView) PoolLink() string { return filter{Pool: v.PoolID}.link() }
+func (v *replicaView) PoolLink() string { return "./" + filter{Pool: v.PoolID}.link() }
 
 // scraped says how the scrapes of the replica went.
 func (v *replicaView) scraped() string {

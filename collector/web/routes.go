@@ -33,6 +33,7 @@ func (s *Server) routes() map[string]route {
 	return map[string]route{
 		"/":          {methods: read, gated: true, serve: s.serveFleet},
 		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
+		"/runbook":   {methods: read, gated: true, serve: s.serveRunbook},
 		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
 		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
@@ -42,8 +43,13 @@ func (s *Server) routes() map[string]route {
 		"/-/healthy": {methods: read, serve: s.serveHealthy},
 		"/-/ready":   {methods: read, serve: s.serveReady},
 		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
-		otherPath:    {serve: http.NotFound, methods: nil},
+		otherPath:    {serve: serveNothing, methods: nil},
 	}
+}
+
+// serveNothing says where to begin.
+func serveNothing(w http.ResponseWriter, _ *http.Request) {
+	say(w, http.StatusNotFound, "There is no such page; the fleet is at /, with links to all others.")
 }
 
 // otherPath is the route of every path that does not exist.

@@ -72,7 +72,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbers := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "lacking": lacking}
+	numbers := template.FuncMap{"count": Count, "seconds": Seconds, "percent": Percent, "lacking": lacking, "marked": marked, "brief": brief}
 	templates, err := template.New("pages").Funcs(numbers).ParseFS(assets, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("templates of the pages: %w", err)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -34,18 +35,37 @@ func severityOf(v *target.Verdict) string {
 	return unknown
 }
 
-// stateWord is what a replica is doing, in a word or two. One that is ready and
-// yet has something wrong is not called ready.
-func stateWord(state, severity string) string {
+// wordOf is what a replica is doing, in a word or two. One that is ready and yet has
+// something wrong is not called ready.
+func wordOf(v *target.Verdict) string {
+	severity := severityOf(v)
 	switch {
 	case severity == unknown:
 		return "not tried yet"
-	case state == stateReady && severity == broken:
+	case v.State == string(assess.Unknown):
+		return "never seen"
+	case v.State != stateReady || severity == fine:
+		return strings.ReplaceAll(v.State, "_", " ")
+	case severity == broken:
 		return "canary failing"
-	case state == stateReady && severity == look:
-		return "check"
 	}
-	return strings.ReplaceAll(state, "_", " ")
+	return cmp.Or(map[string]string{"LLMExpectationMismatch": "differs", "LLMReplicaSuspected": "suspected", "LLMCanaryFailing": "slow"}[v.Runbook], "check")
+}
+
+// said is what so many replicas are doing, by the word for it.
+func said(n int, word string) string {
+	one, many := "is "+word, "are "+word
+	switch word {
+	case "never seen", "not tried yet":
+		one, many = "was "+word, "were "+word
+	case "canary failing":
+		one, many = "fails its canary", "fail their canary"
+	case "differs":
+		one, many = "differs", "differ"
+	case "check":
+		one, many = "needs a look", "need a look"
+	}
+	return plural(n, one, many)
 }
 
 // stateReady is the state of a replica that serves.
@@ -83,26 +103,15 @@ func brief(text string) string {
 
 // CompareNames compares names as people sort them: r2 before r10.
 func CompareNames(a, b string) int {
-	x, y := a, b
-	for x != "" && y != "" {
-		if isDigit(x[0]) && isDigit(y[0]) {
-			m, n := digits(x), digits(y)
-			p, q := strings.TrimLeft(x[:m], "0"), strings.TrimLeft(y[:n], "0")
-			if c := cmp.Or(cmp.Compare(len(p), len(q)), strings.Compare(p, q)); c != 0 {
-				return c
-			}
-			x, y = x[m:], y[n:]
-			continue
-		}
-		if x[0] != y[0] {
-			return cmp.Compare(x[0], y[0])
-		}
-		x, y = x[1:], y[1:]
-	}
-	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+	return cmp.Or(strings.Compare(natural(a), natural(b)), strings.Compare(a, b))
 }
 
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+var digits = regexp.MustCompile(`\d+`)
 
-// digits is how many digits a text begins with.
-func digits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
+// natural is a name with the length of each number before it, so that they sort by size.
+func natural(name string) string {
+	return digits.ReplaceAllStringFunc(name, func(n string) string {
+		n = strings.TrimLeft(n, "0")
+		return string(rune(len(n))) + n
+	})
+}

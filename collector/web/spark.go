@@ -11,10 +11,10 @@ import (
 
 // spark is a small drawing of the last minutes of one number.
 type spark struct {
-	// Line and Area are paths in a box of Width by sparkHeight.
-	Line, Area string
-	Width      int
-	Label      string
+	// Line is a path in a box of Width by sparkHeight.
+	Line  string
+	Width int
+	Label string
 }
 
 // The size of the box in which a spark is drawn; the page stretches it.
@@ -41,9 +41,10 @@ func draw(samples []float64, longest int, of string) *spark {
 		return nil
 	}
 	width := (longest+step-1)/step - 1
-	s := &spark{Width: width, Label: of + ", last " + age(time.Duration(len(samples))*history.Every) + ": highest " + grouped(top)}
-	s.trace(points, width-len(points)+1, top)
-	return s
+	return &spark{
+		Line: trace(points, width-len(points)+1, top), Width: width,
+		Label: of + ", last " + age(time.Duration(len(samples))*history.Every) + ": highest " + grouped(top),
+	}
 }
 
 // thin takes the mean of each so many samples, counted from the newest.
@@ -70,33 +71,24 @@ func mean(values []float64) float64 {
 	return sum / float64(n)
 }
 
-// trace draws the points from x on, with a gap where a number is not known.
-func (s *spark) trace(points []float64, x int, top float64) {
-	var line, area strings.Builder
+// trace is a line through the points from x on, with a gap where a number is not known.
+func trace(points []float64, x int, top float64) string {
+	var line strings.Builder
 	before := -1
-	closeArea := func() {
-		if before >= 0 {
-			fmt.Fprintf(&area, "v%dz", sparkHeight-before)
-		}
-		before = -1
-	}
 	for i, v := range points {
 		if math.IsNaN(v) {
-			closeArea()
+			before = -1
 			continue
 		}
 		y := level(v, top)
 		if before < 0 {
 			fmt.Fprintf(&line, "M%d %d", x+i, y)
-			fmt.Fprintf(&area, "M%d %dL%d %d", x+i, sparkHeight, x+i, y)
 		} else {
 			fmt.Fprintf(&line, "l1 %d", y-before)
-			fmt.Fprintf(&area, "l1 %d", y-before)
 		}
 		before = y
 	}
-	closeArea()
-	s.Line, s.Area = line.String(), area.String()
+	return line.String()
 }
 
 // level is how far from the top of the box a value is drawn; the line keeps off

@@ -1,9 +1,10 @@
 package web
 
 import (
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/assess"
 )
 
 // Verdict is what is said of the whole fleet.
@@ -11,18 +12,21 @@ type Verdict struct {
 	// Severity is that of the worst replica: broken, look, unknown or ok.
 	Severity string `json:"severity"`
 	Sentence string `json:"sentence"`
+	// Load says how many replicas are full, and what waits; empty where none is.
+	Load string `json:"load,omitempty"`
 	// Age says how old the data is, Late that it is older than it should be.
 	Age  string `json:"age,omitempty"`
 	Late bool   `json:"late,omitempty"`
-	// Headline is the front of the sentence, the worst that is true; Rest what else is
-	// not fine.
+	// Headline is the front of the sentence, Rest what is said of those that are not fine.
 	Headline string `json:"-"`
 	Rest     string `json:"-"`
 }
 
-// judgeFleet sums the verdicts on all replicas up.
-func judgeFleet(all []*replica, now time.Time) Verdict {
-	var v Verdict
+// Said is all that is said of the fleet.
+func (v *Verdict) Said() string { return strings.TrimSpace(v.Sentence + " " + v.Load) }
+
+// judgeFleet sums the verdicts on all replicas up, which come the worst first.
+func judgeFleet(all []*replica, byPool map[string][]*replica, now time.Time) Verdict {
 	var oldest time.Time
 	late := 0
 	for _, r := range all {
@@ -33,103 +37,87 @@ func judgeFleet(all []*replica, now time.Time) Verdict {
 			late++
 		}
 	}
+	count := tallyOf(all)
+	rest := count.others()
+	v := Verdict{Severity: count.worst, Late: late > 0, Headline: count.head("replicas serve")}
 	if !oldest.IsZero() {
 		v.Age = "Data " + age(now.Sub(oldest)) + " old"
 	}
-	if v.Late = late > 0; v.Late {
+	if v.Late {
 		v.Age += ": " + plural(late, "replica was", "replicas were") + " not asked in time"
 	}
-	v.speak(tallyOf(all))
+	switch {
+	case count.total == 0:
+		v.Severity, v.Headline = unknown, "No replica is known"
+	case count.total == 1 && rest == "":
+		v.Headline = "The one replica serves"
+	case count.total == 1:
+		v.Headline, rest = "The one replica"+strings.TrimPrefix(rest, ": 1"), ""
+	case rest == "":
+		v.Headline = "All " + grouped(float64(count.total)) + " replicas serve"
+	}
+	if count.saturated > 0 {
+		var wait sum
+		for _, pool := range byPool {
+			wait.add(seenByClients(pool, waiting).value)
+		}
+		v.Load = plural(count.saturated, "replica is", "replicas are") + " full, " + wait.String() + " requests wait."
+	}
+	v.Rest = rest + "."
+	v.Sentence = v.Headline + v.Rest
 	return v
 }
 
-// speak puts counts into words.
-func (v *Verdict) speak(count *tally) {
-	total := count.total()
-	said := count.others([4][2]string{
-		{" does not serve.", " do not serve."},
-		{" is starting or ending.", " are starting or ending."},
-		{" needs a look.", " need a look."},
-		{" was not tried yet.", " were not tried yet."},
-	})
-	v.Severity = count.worst()
-	switch {
-	case total == 0:
-		said, v.Severity = []string{"No replica is known."}, unknown
-	case len(said) == 0 && total == 1:
-		said = []string{"The one replica serves."}
-	case len(said) == 0:
-		said = []string{"All " + inGroups(strconv.Itoa(total)) + " replicas serve."}
-	case total == 1:
-		said[0] = "The one replica" + strings.TrimPrefix(said[0], "1")
-	default:
-		worst, is, _ := strings.Cut(said[0], " ")
-		said[0] = worst + " of " + plural(total, "replica", "replicas") + " " + is
-	}
-	v.Headline, v.Rest = said[0], strings.Join(said[1:], " ")
-	v.Sentence = strings.Join(said, " ")
-}
-
-// tally counts replicas: by severity, and apart from these those that need a look and
-// serve nothing, for they start or end.
+// tally counts replicas that have a state of their own.
 type tally struct {
-	by       map[string]int
-	changing int
+	total, serving, saturated int
+	worst                     string
+	// words are those for what is not fine, the worst first, each with how many are so.
+	words []string
+	by    map[string]int
 }
 
-// tallyOf counts replicas that have a state of their own.
+// tallyOf counts replicas, which come the worst first.
 func tallyOf(all []*replica) *tally {
-	t := &tally{by: map[string]int{}}
+	t := &tally{by: map[string]int{}, worst: fine}
 	for _, r := range all {
-		switch {
-		case !r.counted():
-		case r.Severity == look && !r.serves():
-			t.changing++
-		default:
-			t.by[r.Severity]++
+		if r.State == string(assess.Silent) {
+			continue
+		}
+		t.total++
+		if r.Serves() {
+			t.serving++
+		}
+		if r.Full() {
+			t.saturated++
+		}
+		if r.Severity == fine {
+			continue
+		}
+		t.by[r.Word]++
+		if t.by[r.Word] == 1 {
+			t.words = append(t.words, r.Word)
+		}
+		if severityRank(r.Severity) < severityRank(t.worst) {
+			t.worst = r.Severity
 		}
 	}
 	return t
 }
 
-// total is how many were counted, serving how many of them answer requests.
-func (t *tally) total() int   { return t.changing + t.by[broken] + t.by[unknown] + t.serving() }
-func (t *tally) serving() int { return t.by[look] + t.by[fine] }
-
-// worst is the severity of the worst replica.
-func (t *tally) worst() string {
-	for _, s := range severities() {
-		if t.by[s] > 0 || s == look && t.changing > 0 {
-			return s
-		}
-	}
-	return fine
+// head says how many serve.
+func (t *tally) head(serve string) string {
+	return grouped(float64(t.serving)) + " of " + grouped(float64(t.total)) + " " + serve
 }
 
-// text says how many serve, and of all that are not fine why.
-func (t *tally) text() string {
-	serving := inGroups(strconv.Itoa(t.serving())) + " of " + inGroups(strconv.Itoa(t.total())) + " serving"
-	return strings.Join(append([]string{serving}, t.others([4][2]string{
-		{" does not", " do not"}, {" starting or ending", " starting or ending"}, {" needs a look", " need a look"}, {" not tried yet", " not tried yet"},
-	})...), ", ")
-}
-
-// others are how many replicas are anything but fine, the worst first, with the words
-// for one and for many.
-func (t *tally) others(words [4][2]string) []string {
-	var said []string
-	for i, n := range []int{t.by[broken], t.changing, t.by[look], t.by[unknown]} {
-		if n > 0 {
-			said = append(said, inGroups(strconv.Itoa(n))+verb(n, words[i][0], words[i][1]))
-		}
+// others says of all that are not fine what they do; empty where all are.
+func (t *tally) others() string {
+	all := make([]string, len(t.words))
+	for i, word := range t.words {
+		all[i] = said(t.by[word], word)
 	}
-	return said
-}
-
-// verb agrees with a number.
-func verb(n int, one, many string) string {
-	if n == 1 {
-		return one
+	if len(all) == 0 {
+		return ""
 	}
-	return many
+	return ": " + strings.Join(all, ", ")
 }

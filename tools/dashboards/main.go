@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/trtllm-exporter/trtllm_exporter/dashboards"
 )
@@ -32,14 +31,5 @@ func write(args []string) error {
 			return fmt.Errorf("choices are no JSON of tags, links, refresh and timeFrom: %w", err)
 		}
 	}
-	for _, d := range dashboards.All() {
-		text, err := dashboards.Encode(d.With(&chosen), label)
-		if err != nil {
-			return fmt.Errorf("%s: %w", d.UID, err)
-		}
-		if err := os.WriteFile(filepath.Join(args[0], d.UID+".json"), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return dashboards.Write(args[0], label, &chosen)
 }

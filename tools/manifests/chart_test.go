@@ -164,7 +164,7 @@ func TestChartPassesEveryOptionThrough(t *testing.T) {
 func TestChartHasEveryFlag(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), binary(t), "serve", "--help").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	given := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml")) + string(rendered(t, "--set=mode=sidecar"))
+	given := string(rendered(t, "--values=ci/sharded-values.yaml", "--values=ci/secure-values.yaml", "--set=rules.values.runbook=https://wiki.example,rules.values.grafana=https://grafana.example")) + string(rendered(t, "--set=mode=sidecar"))
 	// These are for use without a file; a pool's name is in the file, or in extraArgs.
 	without := []string{"help", "version", "target", "scrape.interval", "scrape.timeout", "pool-id"}
 	flags := regexp.MustCompile(`(?m)^ +--(?:\[no-\])?([a-z.-]+)`).FindAllStringSubmatch(string(out), -1)

@@ -35,6 +35,7 @@ func groups(t *testing.T) []rulefmt.RuleGroup {
 	t.Helper()
 	v, err := alerts.DefaultValues()
 	require.NoError(t, err)
+	v["grafana"], v["exporter"] = "https://grafana.example", "http://exporter.example:9802"
 	text, err := alerts.Render(v)
 	require.NoError(t, err)
 	all, errs := rulefmt.Parse(text, false, model.UTF8Validation, parser.NewParser(parser.Options{}), promslog.NewNopLogger())
@@ -68,7 +69,7 @@ func TestRulesUseOnlyWhatTheExporterServes(t *testing.T) {
 			v.Record(r.Record, result)
 			continue
 		}
-		for _, field := range []string{"summary", "description", "runbook_url", "dashboard_url"} {
+		for _, field := range []string{"summary", "description", "runbook_url", "dashboard_url", "status_url"} {
 			require.NotEmpty(t, r.Annotations[field], "%s has no %s", r.Alert, field)
 			for _, used := range regexp.MustCompile(`\$labels\.(\w+)`).FindAllStringSubmatch(r.Annotations[field], -1) {
 				require.Contains(t, result, used[1], "%s of %s names a label that its expression does not keep", field, r.Alert)

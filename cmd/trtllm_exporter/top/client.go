@@ -31,13 +31,25 @@ func (c *Client) Fleet(ctx context.Context) (fleet *web.Fleet, raw []byte, err e
 	if err == nil && fleet.Verdict.Sentence == "" {
 		err = fmt.Errorf("%s is no trtllm_exporter, or one without %s/?format=json; for a server itself use --target", c.URL, c.URL)
 	}
+	for i := range fleet.Replicas {
+		c.complete(&fleet.Replicas[i])
+	}
 	return fleet, raw, err
+}
+
+// complete makes an address of the runbook one that can be copied: that of the exporter's
+// own is relative.
+func (c *Client) complete(r *web.Replica) {
+	if strings.HasPrefix(r.Runbook, "runbook#") {
+		r.Runbook = c.URL + "/" + r.Runbook
+	}
 }
 
 // Detail is what the exporter knows of one replica, named as "pool/replica".
 func (c *Client) Detail(ctx context.Context, key string) (*web.Detail, error) {
 	detail := &web.Detail{}
 	_, err := c.get(ctx, "/replica?format=json&target="+url.QueryEscape(key), detail)
+	c.complete(&detail.Replica)
 	return detail, err
 }
 

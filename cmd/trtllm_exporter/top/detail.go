@@ -1,6 +1,7 @@
 package top
 
 import (
+	"strconv"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -60,11 +61,17 @@ func (d *detailView) lines(width int) []string {
 	t := &page{width: width}
 	r := d.detail
 	t.verdict(r, d.err)
+	if len(r.Steps) > 0 {
+		t.head("First checks")
+	}
+	for i, step := range r.Steps {
+		t.text(strconv.Itoa(i+1)+". ", step)
+	}
 	t.past(r)
 	t.lists(r.Lists)
 	t.head("Labels, and where each comes from")
 	for _, l := range r.Labels {
-		t.text(fit(Plain(l.Name), 16, false)+" ", l.Value+" ("+l.From+")")
+		t.text(Fit(Plain(l.Name), 16, false)+" ", l.Value+" ("+l.From+")")
 	}
 	t.head("See for yourself")
 	for _, c := range r.Commands {
@@ -85,19 +92,8 @@ func (p *page) head(text string) { p.lines = append(p.lines, "", style(bold, Pla
 
 // text writes a text, folded behind a front; nothing of an empty text.
 func (p *page) text(front, text string) {
-	if text == "" {
-		return
-	}
-	indent := len([]rune(front))
-	if indent > p.width/2 {
-		p.lines = append(p.lines, front)
-		front, indent = strings.Repeat(" ", 4), 4
-	}
-	for i, l := range folded(text, max(p.width-indent, 10)) {
-		if i > 0 {
-			front = strings.Repeat(" ", indent)
-		}
-		p.lines = append(p.lines, front+l)
+	if text != "" {
+		p.lines = append(p.lines, Hang(front, text, p.width)...)
 	}
 }
 
@@ -113,7 +109,7 @@ func (p *page) verdict(r *web.Detail, failed error) {
 	p.text("page     ", r.Page)
 	p.lines = append(p.lines, "")
 	for _, c := range columns() {
-		p.text(fit(strings.ToLower(c.head), 9, false), c.text(&r.Replica))
+		p.text(Fit(strings.ToLower(c.head), 9, false), c.text(&r.Replica))
 	}
 }
 
@@ -131,7 +127,7 @@ func (p *page) past(r *web.Detail) {
 		p.head("States, the newest first")
 	}
 	for _, c := range r.Changes {
-		p.text(Plain(c.At)+"  "+fit(Plain(c.Word), stateWidth, false)+" "+fit(Plain(c.Lasted), 7, false)+" ", c.Reason)
+		p.text(Plain(c.At)+"  "+Fit(Plain(c.Word), stateWidth, false)+" "+Fit(Plain(c.Lasted), 7, false)+" ", c.Reason)
 	}
 }
 
@@ -148,7 +144,7 @@ func (p *page) lists(lists []web.Checks) {
 			if c.Cure != "" {
 				text += "; to change it: " + c.Cure
 			}
-			p.text(fit(Plain(c.Name), 16, false)+" ", text)
+			p.text(Fit(Plain(c.Name), 16, false)+" ", text)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func Once(fleet *web.Fleet, choice Choice, width int) string {
 			b.WriteString(strings.TrimRight(l, " ") + "\n")
 		}
 	}
-	write(folded(strings.TrimSpace(fleet.Verdict.Sentence+" "+fleet.Verdict.Age), width)...)
+	write(folded(strings.TrimSpace(fleet.Verdict.Said()+" "+fleet.Verdict.Age), width)...)
 	for _, s := range fleet.Searches {
 		write(folded(s, width)...)
 	}
@@ -60,7 +60,6 @@ func ofPool(rows []web.Replica, pool string) []web.Replica {
 // problemLines are what is wrong with replicas, in a sentence each, with where
 // the runbook is.
 func problemLines(rows []web.Replica, width int) []string {
-	const indent = 2
 	var lines []string
 	for i := range rows {
 		r := &rows[i]
@@ -68,12 +67,9 @@ func problemLines(rows []web.Replica, width int) []string {
 			continue
 		}
 		lines = append(lines, folded(r.Word+": "+nameOf(r, true), width)...)
-		texts := folded(r.Reason, max(width-indent, 0))
+		lines = append(lines, Hang("  ", r.Reason, width)...)
 		if r.Runbook != "" {
-			texts = append(texts, r.Runbook)
-		}
-		for _, text := range texts {
-			lines = append(lines, strings.Repeat(" ", indent)+text)
+			lines = append(lines, "  "+r.Runbook)
 		}
 	}
 	return lines

@@ -2,7 +2,6 @@ package top
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strings"
 
@@ -21,28 +20,27 @@ type column struct {
 	keep  int
 	right bool
 	text  func(r *web.Replica) string
-	// value is what is sorted by, the largest first; nil is last.
-	value func(r *web.Replica) *float64
 }
 
 // columns are all of the table, but for the name of the replica.
 func columns() []column {
 	return []column{
-		{"tokens", "TOK/S", 6, 9, true, func(r *web.Replica) string { return count(r.Tokens) }, func(r *web.Replica) *float64 { return r.Tokens }},
-		{"waiting", "WAIT", 5, 8, true, func(r *web.Replica) string { return count(r.Waiting) }, func(r *web.Replica) *float64 { return r.Waiting }},
-		{"running", "RUNNING", 8, 5, true, func(r *web.Replica) string { return of(r.Running, r.Limit) }, func(r *web.Replica) *float64 { return r.Running }},
-		{"kv", "KV", 5, 6, true, func(r *web.Replica) string { return percent(r.Cache) }, func(r *web.Replica) *float64 { return r.Cache }},
-		{"first-token", "FIRST", 6, 4, true, func(r *web.Replica) string { return seconds(r.FirstToken) }, func(r *web.Replica) *float64 { return r.FirstToken }},
-		{"request", "REQUEST", 7, 3, true, func(r *web.Replica) string { return seconds(r.Duration) }, func(r *web.Replica) *float64 { return r.Duration }},
-		{"failed", "FAILED", 6, 7, true, func(r *web.Replica) string { return percent(r.Failed) }, func(r *web.Replica) *float64 { return r.Failed }},
-		{"", "VERSION", 14, 2, false, version, nil},
+		{"tokens", "TOK/S", 6, 9, true, func(r *web.Replica) string { return count(r.Tokens) }},
+		{"waiting", "WAIT", 5, 8, true, func(r *web.Replica) string { return count(r.Waiting) }},
+		{"running", "RUNNING", 8, 5, true, func(r *web.Replica) string { return of(r.Held(), r.Limit) }},
+		{"kv", "KV", 5, 6, true, func(r *web.Replica) string { return percent(r.Cache) }},
+		{"first-token", "FIRST", 6, 4, true, func(r *web.Replica) string { return seconds(r.FirstToken) }},
+		{"request", "REQUEST", 7, 3, true, func(r *web.Replica) string { return seconds(r.Duration) }},
+		{"failed", "FAILED", 6, 7, true, func(r *web.Replica) string { return percent(r.Failed) }},
+		{"", "SINCE", 6, 1, true, func(r *web.Replica) string { return tight(cmp.Or(r.For, web.Nothing)) }},
+		{"", "VERSION", 14, 2, false, version},
 	}
 }
 
-// version is that of the server; one that most of the pool does not have is
-// marked.
+// version is the kind and the version of the server; one that most of the pool does not
+// have is marked.
 func version(r *web.Replica) string {
-	text := cmp.Or(r.Version, web.Nothing)
+	text := strings.TrimSpace(r.Engine + " " + cmp.Or(r.Version, web.Nothing))
 	if r.TRTLLM != "" {
 		text += " trtllm " + r.TRTLLM
 	}
@@ -61,10 +59,8 @@ const (
 // Orders are what --sort takes, in the order in which a key goes through them.
 func Orders() []string {
 	orders := []string{worstFirst, byName}
-	for _, c := range columns() {
-		if c.name != "" {
-			orders = append(orders, c.name)
-		}
+	for _, c := range web.Columns() {
+		orders = append(orders, c.Name)
 	}
 	return orders
 }
@@ -94,20 +90,14 @@ func (c *Choice) take(all []web.Replica) []web.Replica {
 		}
 		taken = append(taken, *r)
 	}
-	switch i := slices.IndexFunc(columns(), func(col column) bool { return col.name == c.order() }); {
-	case i >= 0:
-		value := columns()[i].value
-		slices.SortStableFunc(taken, func(a, b web.Replica) int { return compare(value(&a), value(&b)) })
-	case c.Order == byName:
-		slices.SortStableFunc(taken, func(a, b web.Replica) int { return web.CompareNames(key(&a), key(&b)) })
+	compare := web.Largest(c.order())
+	if c.Order == byName {
+		compare = func(a, b *web.Replica) int { return web.CompareNames(key(a), key(b)) }
+	}
+	if compare != nil {
+		slices.SortStableFunc(taken, func(a, b web.Replica) int { return compare(&a, &b) })
 	}
 	return taken
-}
-
-// compare puts the largest first, and what is not known last.
-func compare(a, b *float64) int {
-	least := math.Inf(-1)
-	return cmp.Compare(*cmp.Or(b, &least), *cmp.Or(a, &least))
 }
 
 // contains reports whether a word in lower case is in what is known of a replica.
@@ -178,26 +168,26 @@ func nameOf(r *web.Replica, whole bool) string {
 
 // head is the line above the rows; order is marked.
 func (l *layout) head(order string) string {
-	cells := []string{fit("STATE", stateWidth, false), fit("REPLICA", l.name, false)}
+	cells := []string{Fit("STATE", stateWidth, false), Fit("REPLICA", l.name, false)}
 	for _, c := range l.columns {
 		text := c.head
 		if c.name == order && order != "" {
 			text += "↓"
 		}
-		cells = append(cells, fit(text, c.width, c.right))
+		cells = append(cells, Fit(text, c.width, c.right))
 	}
 	return strings.Join(cells, " ")
 }
 
 // row is a line of a replica; styled has colours.
 func (l *layout) row(r *web.Replica, whole, styled bool) string {
-	state := fit(Plain(r.Word), stateWidth, false)
+	state := Fit(Plain(r.Word), stateWidth, false)
 	if styled {
 		state = tone(r.Severity, state)
 	}
-	cells := []string{state, fit(Plain(nameOf(r, whole)), l.name, false)}
+	cells := []string{state, Fit(Plain(nameOf(r, whole)), l.name, false)}
 	for _, c := range l.columns {
-		cells = append(cells, fit(Plain(c.text(r)), c.width, c.right))
+		cells = append(cells, Fit(Plain(c.text(r)), c.width, c.right))
 	}
 	return strings.TrimRight(strings.Join(cells, " "), " ")
 }

@@ -23,8 +23,8 @@ func Plain(text string) string {
 	}, text)
 }
 
-// fit cuts a text to a width and fills it up to that, on its left if right.
-func fit(text string, width int, right bool) string {
+// Fit cuts a text to a width and fills it up to that, on its left if right.
+func Fit(text string, width int, right bool) string {
 	text = ansi.Truncate(text, width, "…")
 	gap := strings.Repeat(" ", max(width-ansi.StringWidth(text), 0))
 	if right {
@@ -33,8 +33,24 @@ func fit(text string, width int, right bool) string {
 	return text + gap
 }
 
+// Hang returns the lines of a text at a width that begins behind a front, with its further
+// lines below its first; a width of 0 does not fold it.
+func Hang(front, text string, width int) []string {
+	const least = 10
+	indent := ansi.StringWidth(front)
+	if width > 0 {
+		width = max(width-indent, least)
+	}
+	lines := folded(text, width)
+	for i := range lines {
+		lines[i] = front + lines[i]
+		front = strings.Repeat(" ", indent)
+	}
+	return lines
+}
+
 // folded are the lines of a text at a width, broken between words where that is
-// possible; 0 does not fold it.
+// possible; 0 does not fold it. An address is left whole, to be copied.
 func folded(text string, width int) []string {
 	text = Plain(text)
 	if width <= 0 {
@@ -51,7 +67,7 @@ func folded(text string, width int) []string {
 			line += " "
 		}
 		line += word
-		for ansi.StringWidth(line) > width {
+		for ansi.StringWidth(line) > width && !strings.Contains(word, "://") {
 			front := ansi.Truncate(line, width, "")
 			lines = append(lines, front)
 			if line = line[len(front):]; front == "" {

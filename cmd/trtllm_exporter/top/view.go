@@ -2,6 +2,7 @@ package top
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,7 @@ func (m *model) verdictLines() []string {
 		return lines
 	}
 	v := &m.fleet.Verdict
-	lines := toned(v.Severity, folded(v.Sentence, m.width))
+	lines := toned(v.Severity, folded(v.Said(), m.width))
 	switch {
 	case m.failure != nil:
 		lines = append(lines, toned("broken", folded("No answer since "+m.last.Format("15:04:05")+", this is what was said then: "+m.failure.Error(), m.width))...)
@@ -105,13 +106,17 @@ func (m *model) tableLines(room int) []string {
 		line := l.row(r, !m.grouped(), true)
 		if key(r) == m.chosen {
 			at = len(all)
-			line = style(reverse, fit(l.row(r, !m.grouped(), false), m.width, false))
+			line = style(reverse, Fit(l.row(r, !m.grouped(), false), m.width, false))
 		}
 		all = append(all, line)
 	}
 	room = max(room-1, 1)
 	m.from = scroll(m.from, at, room, len(all))
-	return append([]string{style(faint, l.head(m.choice.Order))}, all[m.from:min(m.from+room, len(all))]...)
+	end, head := min(m.from+room, len(all)), l.head(m.choice.Order)
+	if end-m.from < len(all) {
+		head = fmt.Sprintf("%s  lines %d-%d of %d", Fit(head, m.width-24, false), m.from+1, end, len(all))
+	}
+	return append([]string{style(faint, head)}, all[m.from:end]...)
 }
 
 // poolOf is the line of a pool.
@@ -135,7 +140,7 @@ func scroll(from, at, room, total int) int {
 func (m *model) bottomLines() []string {
 	var lines []string
 	if i := m.place(); len(m.rows) > 0 {
-		const most = 3
+		most := max(m.height/3, 3)
 		r := &m.rows[i]
 		text := folded(nameOf(r, true)+": "+r.Reason, m.width)
 		if len(text) > most {

@@ -19,6 +19,8 @@ type Figures struct {
 	Waiting *float64 `json:"waiting,omitempty"`
 	Running *float64 `json:"running,omitempty"`
 	Limit   *float64 `json:"running_limit,omitempty"`
+	// Saturated is 1 while a model has as many requests as it may.
+	Saturated *float64 `json:"saturated,omitempty"`
 	// Cache is the share of the KV cache in use, FirstToken and Duration are mean
 	// seconds to the first token and of a whole request, Failed is the share of
 	// requests that fail; of several models each is the worst.
@@ -48,6 +50,7 @@ func readings() []reading {
 		{"llm_server_queue_depth", func(f *Figures) **float64 { return &f.Waiting }, add},
 		{"llm_server_requests_running", func(f *Figures) **float64 { return &f.Running }, add},
 		{"llm_server_requests_limit", func(f *Figures) **float64 { return &f.Limit }, add},
+		{"llm_server_saturated", func(f *Figures) **float64 { return &f.Saturated }, math.Max},
 		{"llm_server_kv_cache_utilization_ratio", func(f *Figures) **float64 { return &f.Cache }, math.Max},
 		{"llm_server_time_to_first_token_average_seconds", func(f *Figures) **float64 { return &f.FirstToken }, math.Max},
 		{"llm_server_request_duration_average_seconds", func(f *Figures) **float64 { return &f.Duration }, math.Max},

@@ -28,8 +28,8 @@ const (
 
 // Change is a replica's state from a moment on.
 type Change struct {
-	At                      time.Time
-	State, Severity, Reason string
+	At                               time.Time
+	State, Severity, Runbook, Reason string
 }
 
 // Failure is a scrape that failed.
@@ -239,7 +239,7 @@ func (t *track) note(s *target.Status) {
 	if s.State == "" {
 		return
 	}
-	next := Change{At: s.StateSince, State: s.State, Severity: s.Severity, Reason: cut(s.StateReason)}
+	next := Change{At: s.StateSince, State: s.State, Severity: s.Severity, Runbook: s.Runbook, Reason: cut(s.StateReason)}
 	if n := len(t.changes); n > 0 && s.StateSince.Equal(t.since) {
 		if t.changes[n-1].Severity == next.Severity {
 			return

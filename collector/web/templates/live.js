@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const every = Number(document.currentScript.dataset.every) * 1000;
-  const parts = ["verdict", "numbers", "problems", "failure", "changes", "fleet"];
+  const parts = ["verdict", "steps", "numbers", "problems", "failure", "changes", "fleet"];
   const opened = new Date();
   let last = opened;
 
@@ -33,6 +33,7 @@
       }
     }
     document.title = page.title;
+    document.querySelector("link[rel=icon]").href = page.querySelector("link[rel=icon]").href;
   };
 
   const lost = () => {

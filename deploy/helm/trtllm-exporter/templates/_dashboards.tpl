@@ -1,6 +1,9 @@
 {{/* A dashboard as it is deployed: its text, unless something is chosen otherwise. */}}
 {{- define "trtllm-exporter.dashboard.chosen" -}}
 {{- $text := include "trtllm-exporter.dashboard" . }}
+{{- with index . 3 }}
+{{- $text = $text | replace "https://github.com/trtllm-exporter/trtllm_exporter/blob/main/alerts/runbook.md#" (printf "%s#" .) }}
+{{- end }}
 {{- $chosen := index . 2 }}
 {{- $dashboard := $text | fromJson }}
 {{- if and (eq (toJson $dashboard.tags) (toJson $chosen.tags)) (not $chosen.links) (eq $dashboard.refresh $chosen.refresh) (eq $dashboard.time.from $chosen.timeFrom) }}

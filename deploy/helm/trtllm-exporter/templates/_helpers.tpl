@@ -93,6 +93,12 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with int .Values.web.grpcHealthPort }}
 - --web.grpc-health-address=:{{ . }}
 {{- end }}
+{{- with .Values.rules.values.runbook }}
+- --web.runbook-url={{ . }}
+{{- end }}
+{{- with .Values.rules.values.grafana }}
+- --web.grafana-url={{ . }}
+{{- end }}
 - --log.level={{ .Values.log.level }}
 - --log.format={{ .Values.log.format }}
 {{- if .Values.web.lifecycle }}

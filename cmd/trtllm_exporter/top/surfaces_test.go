@@ -1,0 +1,119 @@
+package top
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/snapshot"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/target"
+	"github.com/trtllm-exporter/trtllm_exporter/collector/web"
+	"github.com/trtllm-exporter/trtllm_exporter/tools/matrix"
+)
+
+// TestEverySurfaceSaysTheSame has a fleet of every kind of server go through each trouble,
+// and compares what pages, JSON, probes and terminal say of it.
+func TestEverySurfaceSaysTheSame(t *testing.T) {
+	for _, trouble := range matrix.Troubles() {
+		t.Run(trouble.Name, func(t *testing.T) {
+			base := served(t, inTrouble(t, &trouble))
+			fleet, _, err := (&Client{HTTP: http.DefaultClient, URL: base}).Fleet(t.Context())
+			require.NoError(t, err)
+
+			_, targets := asked(t, base+"/targets")
+			serving := 0
+			for i := range fleet.Replicas {
+				r := &fleet.Replicas[i]
+				// By the rules, which read the state and the canary.
+				serves := (r.State == "ready" || r.State == "blind") && r.Severity != "broken"
+				if serves {
+					serving++
+				}
+				code, _ := asked(t, base+"/-/replicas/"+url.PathEscape(r.PoolID)+"/"+url.PathEscape(r.ReplicaID)+"/ready")
+				require.Equal(t, serves, code == http.StatusOK, "%s: %s, and its probe says %d", r.ReplicaID, r.Word, code)
+				_, page := asked(t, base+"/replica?target="+url.QueryEscape(key(r)))
+				require.Contains(t, page, r.ReplicaID+" "+r.Word, "its own page has the same word")
+				require.Contains(t, targets, " "+r.ReplicaID+" http://gpu:8002/metrics "+r.Word+" ")
+			}
+			require.Equal(t, serving, fleet.Pools[0].Serving)
+			count := fmt.Sprintf("%d of %d ", serving, len(fleet.Replicas))
+			if serving < len(fleet.Replicas) {
+				require.True(t, strings.HasPrefix(fleet.Verdict.Sentence, count+"replicas serve: "), fleet.Verdict.Sentence)
+			}
+			for name, text := range map[string]string{"/": "", "/targets": "", "top": Once(fleet, Choice{}, 0)} {
+				if text == "" {
+					_, text = asked(t, base+name)
+				}
+				require.Contains(t, text, fleet.Verdict.Sentence, name)
+				require.Contains(t, text, count+"serving", name)
+			}
+		})
+	}
+}
+
+// inTrouble is a store with a replica of every kind of server, as it is judged at the end
+// of a trouble.
+func inTrouble(t *testing.T, trouble *matrix.Trouble) *snapshot.Store {
+	t.Helper()
+	store, now := snapshot.NewStore(), time.Now()
+	for _, server := range matrix.Servers() {
+		seen, err := matrix.Play(&server, trouble)
+		require.NoError(t, err)
+		last := &seen[len(seen)-1]
+		slot, err := store.Add(&target.Target{PoolID: "pool", ReplicaID: strings.ReplaceAll(server.Name, " ", "-"), Engine: string(server.Kind), MetricsURL: "http://gpu:8002/metrics", Interval: time.Minute, Timeout: time.Second})
+		require.NoError(t, err)
+		slot.Publish(snapshot.Snapshot{Status: target.Status{
+			Scraping: target.Scraping{Health: target.HealthUp, LastScrape: now, LastSuccess: now},
+			Verdict: target.Verdict{
+				State: string(last.State), StateReason: last.Reason, Severity: string(last.Severity), Runbook: last.Runbook,
+				Suspected: last.Suspected, Unread: last.Unread, StateSince: now,
+			},
+		}})
+	}
+	return store
+}
+
+// served is the address of the pages about a store.
+func served(t *testing.T, store *snapshot.Store) string {
+	t.Helper()
+	s, err := web.New(t.Context(), web.Options{
+		ListenAddresses: []string{"127.0.0.1:0"}, Store: store, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Configuration: web.Configuration{Exposition: func() exposition.Config { return exposition.DefaultConfig }, Pools: func() []string { return nil }},
+		Probes:        web.Probes{Readiness: func(context.Context, string) (ready, known bool) { return false, false }},
+		Searches:      func() []target.Search { return nil },
+		Ready:         func() bool { return true },
+	})
+	require.NoError(t, err)
+	s.Close()
+	server := httptest.NewServer(s.Handler())
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// asked is an answer as a reader sees it, without markup.
+func asked(t *testing.T, address string) (code int, text string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, http.NoBody)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	page := regexp.MustCompile(`</?(?:td|th|small|p|h2|div|li)[^>]*>`).ReplaceAllString(string(body), " ")
+	page = regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")
+	return response.StatusCode, strings.Join(strings.Fields(html.UnescapeString(page)), " ")
+}
