@@ -89,12 +89,7 @@ func (p *Plan) frozen(id string) Eval {
 	success := p.total(engine.ModelSuccess, id)
 	left := len(p.of(engine.ModelRequestSeconds, id)) == 0
 	all := p.counted(p.of(engine.ModelSuccess, id))
-	var counts []int
-	for _, s := range []engine.Signal{engine.ModelRequestDuration, engine.RequestOutputTokens} {
-		for _, g := range p.of(s, id) {
-			counts = append(counts, p.columnsOf(g.count)...)
-		}
-	}
+	_, counts := p.observations(slices.Concat(p.of(engine.ModelRequestDuration, id), p.of(engine.RequestOutputTokens, id)))
 	if len(counts) == 0 && !left {
 		return nil
 	}

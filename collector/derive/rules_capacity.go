@@ -160,10 +160,7 @@ func coverage() Rule {
 // covered is the share of the requests that ended which histograms measured; nil where
 // not all that ended are known.
 func (p *Plan) covered(groups []*group, id string, at front) Eval {
-	var counts []int
-	for _, g := range groups {
-		counts = append(counts, p.columnsOf(g.count)...)
-	}
+	_, counts := p.observations(groups)
 	all, outcomes := slices.Clone(counts), p.outcomesOf(groups, id, at)
 	for _, o := range outcomes {
 		all = append(all, o.all...)

@@ -114,13 +114,16 @@ func (p *Plan) streams(model string) (streams, known bool) {
 }
 
 // meanOver is the mean of a histogram's observations over the window.
-func (p *Plan) meanOver(groups []*group) Eval {
-	var sums, counts []int
+func (p *Plan) meanOver(groups []*group) Eval { return quotient(p.observations(groups)) }
+
+// observations are the columns of histograms that have the sum and the number of what
+// was observed.
+func (p *Plan) observations(groups []*group) (sums, counts []int) {
 	for _, g := range groups {
 		sums = append(sums, p.columnsOf(g.sum)...)
 		counts = append(counts, p.columnsOf(g.count)...)
 	}
-	return quotient(sums, counts)
+	return sums, counts
 }
 
 // mean is the mean of histograms over the window.

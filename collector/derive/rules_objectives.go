@@ -231,13 +231,6 @@ func (o *outcome) soFar(w *Window, classes ...engine.Class) (float64, bool) {
 
 // totals are the newest values of columns together, all of which must be there.
 func (w *Window) totals(columns []int) (float64, bool) {
-	sum := 0.0
-	for _, c := range columns {
-		v, ok := w.Last(c)
-		if !ok {
-			return 0, false
-		}
-		sum += v
-	}
-	return sum, true
+	sum := sumOf(w.current, columns)
+	return sum, !math.IsNaN(sum)
 }

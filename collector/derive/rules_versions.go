@@ -94,12 +94,7 @@ func tookLonger() comparison {
 func cameLater() comparison {
 	return comparison{allOf(engine.ModelFirstResponse), func(p *Plan, id string, of pair) (difference, Gate) {
 		return means(of, func(at front) (of, by []int) {
-			for _, g := range firstTokens().of(p, id, at) {
-				if g.meaning.Scope == engine.OfModel {
-					of, by = append(of, p.columnsOf(g.sum)...), append(by, p.columnsOf(g.count)...)
-				}
-			}
-			return of, by
+			return p.observations(selected(firstTokens().of(p, id, at), func(g *group) bool { return g.meaning.Scope == engine.OfModel }))
 		}), nil
 	}}
 }

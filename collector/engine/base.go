@@ -12,13 +12,33 @@ import (
 type base struct {
 	kind Kind
 	path string
-	asking
-	ports
-	emptyPage bool
+	// api and grpc are how far the ports of the APIs are from that of the page; 0 is the
+	// same port, and for grpc none.
+	api, grpc int
+	// ready is the path of the API that answers 200 while the server is ready, live that
+	// for whether it lives: ready again where any answer says so, empty for none.
+	ready, live string
+	// versionAt is the path and versionKey the key under which it says its version.
+	versionAt, versionKey string
+	// owner is who owns the models that it lists, by which it is known; empty for a
+	// kind that says its version as no other does.
+	owner string
+	// mute says why it cannot be asked for a streamed answer.
+	mute string
+	// healthSays is what its word on its health is worth, for people, where it is not
+	// just whether the server is ready.
+	healthSays string
+	emptyPage  bool
 	// noPage says why a server may have no page.
 	noPage string
 
-	detection
+	// marks show the kind on a page; pageOf are the kinds whose pages it may
+	// have instead, and is then known by its API.
+	marks  []mark
+	pageOf []Kind
+	// Detection asks for what kinds of a higher priority have before that of others.
+	priority int
+
 	answers []Signal
 	quirks  Quirks
 	stream  Stream
@@ -38,37 +58,6 @@ type base struct {
 	// nobody is the model under which a server counts requests for models that
 	// it does not serve.
 	nobody string
-}
-
-// asking is how its API is asked about the server.
-type asking struct {
-	// ready is the path that answers 200 while the server is ready, live that for
-	// whether it lives: ready again where any answer says so, empty for none.
-	ready, live string
-	// versionAt is the path and versionKey the key under which it says its version.
-	versionAt, versionKey string
-	// owner is who owns the models that it lists, by which it is known; empty for a
-	// kind that says its version as no other does.
-	owner string
-	// mute says why it cannot be asked for a streamed answer.
-	mute string
-	// healthSays is what its word on its health is worth, for people, where it is not
-	// just whether the server is ready.
-	healthSays string
-}
-
-// ports are how far those of the APIs are from that of the page; 0 is the same
-// port, and for grpc none.
-type ports struct{ api, grpc int }
-
-// detection is by what a kind is known.
-type detection struct {
-	// marks show the kind on a page; pageOf are the kinds whose pages it may
-	// have instead, and is then known by its API.
-	marks  []mark
-	pageOf []Kind
-	// Detection asks for what kinds of a higher priority have before that of others.
-	priority int
 }
 
 func (b *base) data() *base { return b }
@@ -154,5 +143,5 @@ func (*base) arrange(t *Topology, seen Seen, facts []ModelFacts) {
 // None returns the engine of servers that were not recognised: their page is passed
 // on, nothing is asked and nothing derived.
 func None() Engine {
-	return &base{kind: Unknown, path: "/metrics", asking: asking{mute: "the server was not recognised yet"}}
+	return &base{kind: Unknown, path: "/metrics", mute: "the server was not recognised yet"}
 }

@@ -25,19 +25,19 @@ const dynamoComponent = "dynamo_component_"
 // are counted under one made-up name.
 var _ = register(&dynamo{shell{base{
 	kind: Dynamo, path: "/metrics", around: []Kind{Triton, SGLang, VLLM, TRTLLMServe},
-	detection: detection{marks: []mark{
+	marks: []mark{
 		{text: `{engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: `,engine_type="trtllm"`, anywhere: true, weight: 9},
 		{text: "dynamo_", weight: 8},
 		{text: dynamoFronts()[1], weight: 8},
 		{text: dynamoMock, weight: 4},
-	}},
+	},
 	answers:  []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	stream:   Stream{Usage: true},
 	prefixes: append(dynamoFronts(), dynamoComponent, vllmPrefix),
 	nobody:   "unknown_model",
 	quirks:   Quirks{CountersAppear: true},
-	asking:   asking{owner: "nvidia", healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves"},
+	owner:    "nvidia", healthSays: "the API answers, though a frontend is healthy whatever its workers do and a worker may say notready while it serves",
 }}})
 
 // dynamo is NVIDIA Dynamo: a frontend, or a worker around an engine. Neither says a

@@ -17,11 +17,9 @@ const nimSilent Generation = "without engine statistics"
 
 var _ = register(&nim{shell{base{
 	kind: NIM, path: "/v1/metrics", around: nimAround(),
-	asking: asking{ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease},
-	detection: detection{
-		pageOf: nimAround(),
-		marks:  []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
-	},
+	ready: "/v1/health/ready", live: "/v1/health/live", versionAt: nimVersion, versionKey: nimRelease,
+	pageOf:  nimAround(),
+	marks:   []mark{{text: "num_request_max", weight: 7}, {text: "request_finish_total", weight: 7}},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
 	quirks:  Quirks{CountersAppear: true},
 }}})

@@ -15,13 +15,14 @@ const sglangPrefix = "sglang:"
 
 var _ = register(&sglang{base{
 	kind: SGLang, path: "/metrics",
-	noPage:    "SGLang has the page only with --enable-metrics; the router smg answers as it does, and has its page on a port of its own (--prometheus-port, 29000)",
-	asking:    asking{owner: "sglang", healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked"},
-	detection: detection{priority: -1, marks: []mark{{text: sglangPrefix, weight: 2}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:   true,
-	quirks:    Quirks{CountersAppear: true},
+	noPage:     "SGLang has the page only with --enable-metrics; the router smg answers as it does, and has its page on a port of its own (--prometheus-port, 29000)",
+	owner:      "sglang",
+	healthSays: "the API lists its models, whatever the engine does; /health costs a request each time and is not asked",
+	priority:   -1, marks: []mark{{text: sglangPrefix, weight: 2}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign: true,
+	quirks:  Quirks{CountersAppear: true},
 }})
 
 // sglang is SGLang's own server.

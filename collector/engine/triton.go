@@ -14,9 +14,9 @@ const Triton Kind = "triton"
 // path of its metrics port (server src/http_server.cc,
 // HTTPMetricsServer::Handle), so that an empty page is no good one.
 var _ = register(&triton{newTritonPage(base{
-	kind: Triton, path: "/metrics", asking: asking{ready: tritonReady}, ports: ports{api: -2, grpc: -1},
-	detection: detection{marks: []mark{{text: "nv_", weight: 6}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
+	kind: Triton, path: "/metrics", ready: tritonReady, api: -2, grpc: -1,
+	marks:   []mark{{text: "nv_", weight: 6}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersIndex, AnswersConfig, AnswersModels, AnswersStream},
 })})
 
 // tritonReady is the path of Triton's readiness.

@@ -11,10 +11,10 @@ import (
 const TritonOpenAI Kind = "triton-openai"
 
 var _ = register(&tritonOpenAI{newTritonPage(base{
-	kind: TritonOpenAI, path: "/metrics", asking: asking{owner: "Triton Inference Server", ready: "/health/ready"},
-	detection: detection{pageOf: []Kind{Triton}},
-	answers:   []Signal{AnswersHealth, AnswersModels, AnswersStream},
-	stream:    Stream{Usage: true},
+	kind: TritonOpenAI, path: "/metrics", owner: "Triton Inference Server", ready: "/health/ready",
+	pageOf:  []Kind{Triton},
+	answers: []Signal{AnswersHealth, AnswersModels, AnswersStream},
+	stream:  Stream{Usage: true},
 })})
 
 // tritonOpenAI is Triton behind its OpenAI frontend. The frontend says no

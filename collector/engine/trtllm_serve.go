@@ -32,15 +32,15 @@ const (
 // that a fresh server answers 200 with an empty body.
 var _ = register(&trtllmServe{base{
 	kind: TRTLLMServe, path: "/prometheus/metrics",
-	asking:    asking{owner: "tensorrt_llm", ready: "/health", versionAt: versionPath, versionKey: versionKey},
+	owner: "tensorrt_llm", ready: "/health", versionAt: versionPath, versionKey: versionKey,
 	emptyPage: true,
 	noPage:    "trtllm-serve has the page only with return_perf_metrics: true",
-	detection: detection{priority: 1, marks: []mark{
+	priority:  1, marks: []mark{
 		{text: servePrefix, weight: 5},
 		// Others have its names without prefix, as MindIE does, but not with its labels.
 		{text: `request_success_total{engine_type=`, weight: 3},
 		{text: `e2e_request_latency_seconds_sum{engine_type=`, weight: 3},
-	}},
+	},
 	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, AnswersIterations, FailuresCounted},
 	quirks:  Quirks{GaugesWhenRequestsEnd: true, CountersAppear: true},
 	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},

@@ -12,13 +12,11 @@ const TRTLLMDisaggregated Kind = "trtllm-serve-disaggregated"
 // its page alone.
 var _ = register(&trtllmDisaggregated{base{
 	kind: TRTLLMDisaggregated, path: "/prometheus/metrics",
-	asking: asking{
-		ready: "/health", versionAt: versionPath, versionKey: versionKey,
-		healthSays: "the API is ready while a prefill and a decode server are",
-	},
-	detection: detection{marks: []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
-	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	ready: "/health", versionAt: versionPath, versionKey: versionKey,
+	healthSays: "the API is ready while a prefill and a decode server are",
+	marks:      []mark{{text: "ctx_total_requests", weight: 6}, {text: "gen_total_requests", weight: 6}},
+	answers:    []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream},
+	stream:     Stream{Usage: true, Seed: true, IgnoreEOS: true},
 }})
 
 // trtllmDisaggregated is the orchestrator.

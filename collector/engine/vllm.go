@@ -16,15 +16,13 @@ const vllmSilent Generation = "without engine statistics"
 // their own, which weigh more.
 var _ = register(&vllm{base{
 	kind: VLLM, path: "/metrics",
-	asking: asking{
-		owner: "vllm", ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
-		healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
-	},
-	detection: detection{priority: -1, marks: []mark{{text: vllmPrefix, weight: 2}}},
-	answers:   []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
-	stream:    Stream{Usage: true, Seed: true, IgnoreEOS: true},
-	foreign:   true,
-	quirks:    Quirks{CountersAppear: true},
+	owner: "vllm", ready: vllmHealth, live: vllmHealth, versionAt: versionPath, versionKey: versionKey,
+	healthSays: "the API answers; it says ready for up to 301 s while the engine hangs, which the page shows",
+	priority:   -1, marks: []mark{{text: vllmPrefix, weight: 2}},
+	answers: []Signal{AnswersHealth, AnswersLive, AnswersModels, AnswersStream, FailuresCounted},
+	stream:  Stream{Usage: true, Seed: true, IgnoreEOS: true},
+	foreign: true,
+	quirks:  Quirks{CountersAppear: true},
 }})
 
 // vllmHealth answers 503 when the engine's process was seen to die, a moment before
