@@ -56,19 +56,19 @@ func FromPage(body []byte) Kind { return Marked(body).Kind }
 // Marked is what a page is of by the mark on it that weighs most.
 func Marked(body []byte) Found {
 	found, most := Found{Kind: Unknown}, 0
-	for _, e := range registry {
-		for _, m := range e.data().marks {
+	weigh := func(of Found, marks []mark) {
+		for _, m := range marks {
 			if m.weight > most && m.on(body) {
-				found, most = Found{Kind: e.Kind(), Path: e.MetricsPath(), Evidence: m.words()}, m.weight
+				found, most = of, m.weight
+				found.Evidence = m.words()
 			}
 		}
 	}
+	for _, e := range registry {
+		weigh(Found{Kind: e.Kind(), Path: e.MetricsPath()}, e.data().marks)
+	}
 	for _, c := range companions() {
-		for _, m := range c.marks {
-			if m.weight > most && m.on(body) {
-				found, most = Found{Kind: Unknown, Path: None().MetricsPath(), Evidence: m.words(), Companion: c.what}, m.weight
-			}
-		}
+		weigh(Found{Kind: Unknown, Path: None().MetricsPath(), Companion: c.what}, c.marks)
 	}
 	return found
 }

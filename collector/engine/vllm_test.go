@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,20 +106,6 @@ func TestAVLLMThatSleepsServesNothing(t *testing.T) {
 	require.Empty(t, of(t, engine.VLLM).Unserved(nil, nil, nil))
 }
 
-func TestGenerationsOfVLLM(t *testing.T) {
-	for page, want := range map[string]engine.Generation{
-		"vllm:gpu_cache_usage_perc 0\n":                                                  vllmOld,
-		"vllm:gpu_cache_usage_perc 0\nvllm:kv_cache_usage_perc 0\n":                      vllmBoth,
-		"vllm:kv_cache_usage_perc 0\n":                                                   vllmPlain,
-		"vllm:kv_cache_usage_perc 0\nvllm:prompt_tokens_cached_total 0\n":                vllmCached,
-		"http_requests_total{handler=\"/v1/x\",method=\"POST\",status=\"2xx\"} 1\nx 1\n": vllmSilent,
-	} {
-		got, why := of(t, engine.VLLM).Generation(readPage(t, engine.VLLM, []byte(page)), nil)
-		require.Equal(t, want, got, page)
-		require.NotEmpty(t, why)
-	}
-}
-
 func TestWhatVLLMSaysOfItself(t *testing.T) {
 	server := answers{
 		"/version": `{"version":"0.32.0"}`, "/health": "",
@@ -142,37 +127,6 @@ func TestWhatVLLMSaysOfItself(t *testing.T) {
 	dead := e.Health(t.Context(), answers{"/health": refuses}, "http://server")
 	require.Equal(t, engine.APIRefused, dead.API)
 	require.False(t, dead.Live)
-}
-
-func TestWhatIsKnownOfRequestsThatVLLMRefuses(t *testing.T) {
-	const answers = "http_requests_total{handler=\"/v1/completions\",method=\"POST\",status=\"5xx\"} 9\n"
-	const python = "vllm:cache_config_info{engine=\"0\"} 1\n"
-	for page, want := range map[string]string{
-		answers: "requests that finished, and answers by HTTP status, refused ones among the failed; " +
-			"errors inside a stream and clients that left are not counted",
-		answers + "vllm:num_requests_running 1\n": "requests that finished, and answers by HTTP status; " +
-			"clients that left are among those that finished, by their reason; errors inside a stream are not counted",
-		answers + python: "requests that finished, and answers by HTTP status; " +
-			"errors inside a stream and clients that left are not counted",
-		answers + python + "vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 4\n": "requests that finished, and answers by HTTP status; " +
-			"those refused are taken from the answers 5xx, though some have their error inside a stream: failures are then at least what is shown; " +
-			"errors inside a stream and clients that left are not counted",
-	} {
-		require.Equal(t, "true, "+want, capability(t, engine.VLLM, engine.CanOutcomes, &engine.Known{Page: readPage(t, engine.VLLM, []byte(page))}))
-	}
-}
-
-func TestWaysOutForVLLM(t *testing.T) {
-	silent := &engine.Known{Page: readPage(t, engine.VLLM, []byte("process_start_time_seconds 1\n"))}
-	require.Equal(t,
-		"false, the server was started with --disable-log-stats: the page has no series of the engine [start vLLM without --disable-log-stats]",
-		capability(t, engine.VLLM, engine.CanTokens, silent))
-	require.Equal(t, "false, vLLM does not expose it [run the DCGM exporter next to it]", capability(t, engine.VLLM, engine.CanGPU, silent))
-	body, err := os.ReadFile(samples(t, "real-vllm-0.32.0-api2-before-any-request.prom")[0])
-	require.NoError(t, err)
-	early := &engine.Known{Page: readPage(t, engine.VLLM, body), Health: engine.Health{API: engine.APIReady}}
-	require.Equal(t, "false, no engine has reported yet: with several API processes gauges come with the first request", capability(t, engine.VLLM, engine.CanQueue, early))
-	require.Equal(t, "true, the API answers; it says ready for up to 301 s while the engine hangs, which the page shows", capability(t, engine.VLLM, engine.CanHealth, early))
 }
 
 func TestAVLLMInRustWithoutItsStatisticsSaysSo(t *testing.T) {
