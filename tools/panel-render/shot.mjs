@@ -1,4 +1,4 @@
-// Draws dashboards, light and dark: node shot.mjs PROMETHEUS SPAN POOL REPLICA OUT DASHBOARD.json...
+// Draws dashboards: node shot.mjs PROMETHEUS SPAN POOL REPLICA OUT DASHBOARD.json...
 // With OPEN=1 all rows are open; else those are that Grafana opens first, and no picture may be larger than 200 kB.
 import { chromium } from 'playwright-core';
 import fs from 'node:fs';
@@ -12,6 +12,8 @@ const open = process.env.OPEN === '1';
 const one = new Set(['trtllm-replica']);
 // Latencies are those of one pool, to which a link of the fleet leads.
 const ofOnePool = new Set(['trtllm-latency']);
+// The README has these in both themes, the documents all in the light one.
+const inBothThemes = new Set(['trtllm-fleet']);
 const root = path.resolve(import.meta.dirname, 'dist');
 const types = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.json': 'application/json', '.svg': 'image/svg+xml' };
 let dashboard = '';
@@ -39,7 +41,7 @@ for (dashboard of dashboards.map((d) => path.resolve(d))) {
   // As high as the dashboard, for tables draw only the rows that can be seen.
   const height = 60 + 38 * (Math.max(...text.panels.map((p) => p.gridPos.y + p.gridPos.h))
     + (open ? text.panels.reduce((sum, p) => sum + Math.max(0, ...(p.panels ?? []).map((q) => q.gridPos.y + q.gridPos.h - p.gridPos.y - 1)), 0) : 0));
-  for (const theme of ['light', 'dark']) {
+  for (const theme of inBothThemes.has(text.uid) ? ['light', 'dark'] : ['light']) {
     const page = await browser.newPage({ viewport: { width: 1608, height } });
     page.on('pageerror', (e) => { failed++; console.error('error:', String(e.stack).slice(0, 600)); });
     await page.goto(`http://127.0.0.1:${server.address().port}/?prom=${encodeURIComponent(prom)}&span=${span}&theme=${theme}${open ? '&open' : ''}${one.has(text.uid) ? '&var-replica_id=' + replica : ''}${ofOnePool.has(text.uid) ? '&var-pool_id=' + pool : ''}`);
