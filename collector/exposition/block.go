@@ -80,18 +80,21 @@ func (b *Block) Plain() bool { return b.plain }
 // AppendFamily appends the lines of family i in text format.
 func (b *Block) AppendFamily(dst []byte, i int) []byte {
 	seg := b.shape.segment(i)
-	return seg.append(dst, b.data, b.spans)
+	return seg.append(dst, b, 0, len(seg.lines))
 }
 
-// append appends the lines of the segment with the values at their places in the data
-// of a block of the segment's shape.
-func (s *segment) append(dst, data []byte, spans []Span) []byte {
+// append appends the lines of the segment from one to another, with the values of a
+// block of the segment's shape.
+func (s *segment) append(dst []byte, b *Block, from, end int) []byte {
 	start := uint32(0)
-	for i := range s.lines {
+	if from > 0 {
+		start = s.lines[from-1].end
+	}
+	for i := from; i < end; i++ {
 		line := &s.lines[i]
-		if v := spans[s.at[i]]; v.end > v.start {
+		if v := b.spans[s.at[i]]; v.end > v.start {
 			dst = s.appendPrefix(dst, start, line)
-			dst = append(dst, data[v.start:v.end]...)
+			dst = append(dst, b.data[v.start:v.end]...)
 			dst = append(dst, '\n')
 		}
 		start = line.end

@@ -6,12 +6,11 @@ import "bytes"
 // read: how many there are, of how many names, and how long the text is.
 type Cost struct{ Names, Series, Text int }
 
-// Measured on pages of 50,000 series: what stays of a page in its shape and in the
-// plans of pages, in bytes for each name, for each series besides its text, and
-// for the text, labels of ours included.
+// Measured on pages of 50,000 series: what a page takes for each name, for each series
+// besides its text, and for the text, in bytes.
 const (
 	costOfName, costOfSeries = 1200, 400
-	costOfText               = 2
+	costOfText               = 1
 )
 
 // Bytes is about how much memory that is, rather more than less.
@@ -35,12 +34,14 @@ func (r *pageReader) cost() (c Cost) {
 		}
 	}
 	c.Names, c.Series = len(names), len(r.samples)
-	if most := r.opts.Limits.Output; most.Series > 0 {
-		c.Names, c.Series = min(c.Names, most.Series), min(c.Series, most.Series)
+	most := r.opts.Limits.Output
+	if most.Bytes > 0 && c.Text > most.Bytes {
+		c.Series, c.Text = int(int64(c.Series)*int64(most.Bytes)/int64(c.Text)), most.Bytes
 	}
-	if most := r.opts.Limits.Output; most.Bytes > 0 {
-		c.Text = min(c.Text, most.Bytes)
+	if most.Series > 0 {
+		c.Series = min(c.Series, most.Series)
 	}
+	c.Names = min(c.Names, c.Series)
 	return c
 }
 

@@ -10,6 +10,9 @@ import (
 // keep writes few, small enough to stay in the processor's cache.
 const flushAt = 256 << 10
 
+// linesAtOnce is how many lines gather before it is looked whether there is enough.
+const linesAtOnce = 1024
+
 // endOfPage is the last line of a page in OpenMetrics.
 const endOfPage = "# EOF\n"
 
@@ -44,16 +47,18 @@ func (l *Layout) writeFamily(w io.Writer, f *mergedFamily, blocks []*Block, buf 
 		if !l.taken(f, r, only) {
 			continue
 		}
-		seg, b := l.segment(r), blocks[r.block]
-		buf = seg.append(buf, b.data, b.spans)
-		if len(buf) < flushAt || !wrote && len(buf) == empty {
-			continue
+		seg := l.segment(r)
+		for at := 0; at < len(seg.lines); at += linesAtOnce {
+			buf = seg.append(buf, blocks[r.block], at, min(at+linesAtOnce, len(seg.lines)))
+			if len(buf) < flushAt || !wrote && len(buf) == empty {
+				continue
+			}
+			if _, err := w.Write(buf); err != nil {
+				return buf, err
+			}
+			wrote = true
+			buf = buf[:0]
 		}
-		if _, err := w.Write(buf); err != nil {
-			return buf, err
-		}
-		wrote = true
-		buf = buf[:0]
 	}
 	if !wrote && len(buf) == empty {
 		// Computed families may have nothing to say; then they are absent.
