@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -113,44 +112,21 @@ func complete(ctx context.Context, tokens int) (words int, err error) {
 	return words, lines.Err()
 }
 
-// streams are completions under way.
-type streams struct {
-	under sync.WaitGroup
-	mu    sync.Mutex
-	words int
-	errs  []error
-	stop  context.CancelFunc
-}
+// streams are completions under way, of which the words are counted.
+type streams struct{ *crowd[int] }
 
 // startStreams begins n completions; the test ends them.
-func startStreams(t *testing.T, n, tokens int) *streams {
+func startStreams(t *testing.T, n, tokens int) streams {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	s := &streams{stop: cancel}
-	for range n {
-		s.under.Go(func() {
-			words, err := complete(ctx, tokens)
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.words += words
-			if err != nil {
-				s.errs = append(s.errs, err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		cancel()
-		s.under.Wait()
-	})
-	return s
+	return streams{startCrowd(t, n, func(ctx context.Context, _ int) (int, error) { return complete(ctx, tokens) })}
 }
 
 // wait waits for all of them and gives the words that came.
-func (s *streams) wait(t *testing.T) int {
+func (s streams) wait(t *testing.T) (words int) {
 	t.Helper()
-	s.under.Wait()
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	for _, n := range s.crowd.wait() {
+		words += n
+	}
 	require.Empty(t, s.errs)
-	return s.words
+	return words
 }

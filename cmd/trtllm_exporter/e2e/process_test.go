@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -163,4 +164,44 @@ func repositoryRoot(t *testing.T) string {
 		require.NotEqual(t, dir, filepath.Dir(dir), "go.mod is nowhere above the test")
 		dir = filepath.Dir(dir)
 	}
+}
+
+// crowd are equal requests under way, what is seen of each, and what went wrong.
+type crowd[T any] struct {
+	under sync.WaitGroup
+	mu    sync.Mutex
+	seen  []T
+	errs  []error
+	stop  context.CancelFunc
+}
+
+// startCrowd begins n requests; the test ends them.
+func startCrowd[T any](t *testing.T, n int, ask func(ctx context.Context, number int) (T, error)) *crowd[T] {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &crowd[T]{stop: cancel}
+	for i := range n {
+		c.under.Go(func() {
+			seen, err := ask(ctx, i)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.seen = append(c.seen, seen)
+			if err != nil {
+				c.errs = append(c.errs, err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		cancel()
+		c.under.Wait()
+	})
+	return c
+}
+
+// wait waits for all of them.
+func (c *crowd[T]) wait() []T {
+	c.under.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen
 }

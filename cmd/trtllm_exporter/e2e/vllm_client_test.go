@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -123,48 +122,17 @@ func (s *engineServer) send(ctx context.Context, a arrival) (outcome, error) {
 	return seen.outcome, err
 }
 
-// crowd are equal requests under way.
-type crowd struct {
-	under sync.WaitGroup
-	mu    sync.Mutex
-	seen  []answered
-	errs  []error
-	stop  context.CancelFunc
-}
+// answers are requests under way whose answers are read.
+type answers struct{ *crowd[answered] }
 
 // startCrowd begins n equal requests; the test ends them.
-func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) *crowd {
+func (s *engineServer) startCrowd(t *testing.T, n int, a arrival) answers {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	c := &crowd{stop: cancel}
-	for i := range n {
-		c.under.Go(func() {
-			seen, err := s.complete(ctx, i, a)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.seen = append(c.seen, seen)
-			if err != nil {
-				c.errs = append(c.errs, err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		cancel()
-		c.under.Wait()
-	})
-	return c
-}
-
-// wait waits for all of them.
-func (c *crowd) wait() []answered {
-	c.under.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.seen
+	return answers{startCrowd(t, n, func(ctx context.Context, number int) (answered, error) { return s.complete(ctx, number, a) })}
 }
 
 // whole waits for all of them and wants each to be answered to the last token.
-func (c *crowd) whole(t *testing.T) []answered {
+func (c answers) whole(t *testing.T) []answered {
 	t.Helper()
 	all := c.wait()
 	require.Empty(t, c.errs)
