@@ -137,8 +137,8 @@ e2e-live: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Make a simulated fl
 
 LIVE = TRTLLM_EXPORTER_BIN=$(EXPORTER) PROMETHEUS=$(TOOLS)/prometheus ALERTMANAGER=$(TOOLS)/alertmanager $(GO) test -tags e2e_live -count=1 -v
 
-panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes with what is true in the simulated servers, and list those that are empty.
-	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 10m ./alerts/live/
+panel-truth: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## Compare what panels show for two minutes of one exporter, a pair and two shards with what is true in the simulated servers, and list those that are empty.
+	$(LIVE) -run '^(TestPanelsShowTheTruth|TestEmptyPanelsSayWhy)$$' -timeout 20m ./alerts/live/
 
 pages: build $(TOOLS)/prometheus $(TOOLS)/alertmanager ## List how long faults take to reach a webhook, with the rules and the Alertmanager as they are shipped.
 	$(LIVE) -run '^TestPagesComeInTime$$' -timeout 15m ./alerts/live/

@@ -99,8 +99,10 @@ type setting struct {
 	// exporter brings its own, as its demo does.
 	fleet  simulate.FleetSpec
 	config func(*simulate.Fleet) string
-	// command is how the exporter is started.
+	// command is how the exporter is started, and others how those are that Prometheus
+	// scrapes besides it: the other of a pair, or more shards.
 	command []string
+	others  [][]string
 	// values are those of the rules, and rules some more.
 	values alerts.Values
 	rules  string
@@ -125,17 +127,26 @@ func startStack(t *testing.T, set setting) *stack {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	command := append(slices.Clone(set.command), "--web.listen-address="+s.exporter)
-	if set.config != nil {
-		command = append(command, "--config.file="+write("exporter.yml", set.config(fleet)))
+	scraped := s.exporter
+	run := func(address string, command []string) *process {
+		command = append(slices.Clone(command), "--web.listen-address="+address)
+		if set.config != nil {
+			command = append(command, "--config.file="+write("exporter.yml", set.config(fleet)))
+		}
+		return start(t, exporter, command...)
 	}
-	s.process.exporter = start(t, exporter, command...)
+	s.process.exporter = run(s.exporter, set.command)
+	for _, command := range set.others {
+		other := address(t)
+		run(other, command)
+		scraped += `", "` + other
+	}
 
 	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
 	write("rules.yml", string(rules)+set.rules)
 	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
-		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", s.exporter)...)),
+		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", scraped)...)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
 	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
 		append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),

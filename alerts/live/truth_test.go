@@ -32,9 +32,30 @@ const (
 func allowed() map[string]float64 { return map[string]float64{"": 0, "A": 0.03, "B": 0.1, "C": 0.35} }
 
 // TestPanelsShowTheTruth compares what panels of the dashboards show of a real
-// Prometheus with what really happened in the simulated servers.
+// Prometheus with what really happened in the simulated servers, whichever
+// exporters scrape them.
 func TestPanelsShowTheTruth(t *testing.T) {
-	s := startStack(t, truthSetting(t))
+	for _, c := range []struct {
+		name, config string
+		commands     [][]string
+	}{
+		{"one exporter", "", [][]string{{"serve"}}},
+		{"a pair", "", [][]string{{"serve"}, {"serve"}}},
+		{"two shards", "sharding: { total: 2 }\n", [][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			set := truthSetting(t)
+			one := set.config
+			set.config = func(fleet *simulate.Fleet) string { return c.config + one(fleet) }
+			set.command, set.others = c.commands[0], c.commands[1:]
+			panelsShowTheTruth(t, set)
+		})
+	}
+}
+
+func panelsShowTheTruth(t *testing.T, set setting) {
+	t.Helper()
+	s := startStack(t, set)
 	notes := record(t, s.fleet)
 	// Windows fill; what is shown first began a window before.
 	pause(t, 2*over+2*step)
