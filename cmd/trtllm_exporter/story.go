@@ -86,11 +86,9 @@ func (s *story) happen(ctx context.Context, f *fault, r *simulate.Replica) {
 	found := s.until(ctx, r, func(now *web.Replica) bool {
 		said = now.Word
 		switch {
-		case f.waits && tooMany(now):
-			said = fmt.Sprintf("%.0f requests wait", *now.Waiting)
-			return true
 		case f.waits:
-			return false
+			said = web.Count(now.Waiting) + " requests wait"
+			return tooMany(now)
 		case f.differs:
 			return now.Severity == string(assess.Look) && now.State == string(assess.Ready)
 		}
@@ -126,8 +124,13 @@ func tooMany(r *web.Replica) bool { return r.Waiting != nil && *r.Waiting >= man
 
 // readinessOf is what a server says of itself, under the path that it has.
 func readinessOf(ctx context.Context, r *simulate.Replica) string {
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
 	for _, path := range []string{"/v2/health/ready", "/health"} {
-		response, err := get(ctx, r.APIURL()+path)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.APIURL()+path, http.NoBody)
+		if err != nil {
+			return "refused"
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			return "refused"
 		}
@@ -137,16 +140,6 @@ func readinessOf(ctx context.Context, r *simulate.Replica) string {
 		}
 	}
 	return "nothing"
-}
-
-// get asks once, on a connection that is not kept.
-func get(ctx context.Context, url string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Second}
-	return client.Do(request)
 }
 
 // wait waits; false when ctx ends before.

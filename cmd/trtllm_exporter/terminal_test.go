@@ -126,7 +126,7 @@ func TestTopIsDrivenByKeys(t *testing.T) {
 	seen = x.shows(`^llama-70b-prod / llama-70b-1 +stalled`)
 	require.Contains(t, seen, "/runbook#llmreplicabroken")
 	x.press("End")
-	x.shows(`trtllm_exporter doctor 'http://127`)
+	x.shows(`trtllm_exporter doctor --api-port \d+`)
 	x.press("Escape")
 	x.shows(`qwen-7b-0`)
 

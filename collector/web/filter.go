@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -34,6 +35,19 @@ func readFilter(values url.Values) (filter, error) {
 		return f, fmt.Errorf("sort: there is no column %q", f.Sort)
 	}
 	return f, nil
+}
+
+// filtered serves a page of the replicas that its query takes.
+func filtered(serve func(http.ResponseWriter, *http.Request, filter)) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Vary", "Accept")
+		f, err := readFilter(r.URL.Query())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		serve(w, r, f)
+	}
 }
 
 // States are what a filter can ask for: severities, then states.

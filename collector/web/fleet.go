@@ -59,17 +59,12 @@ type fleetView struct {
 }
 
 // serveFleet shows the verdict, what is wrong, and every pool, as HTML or as JSON.
-func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
-	f, err := readFilter(r.URL.Query())
-	switch {
-	case err != nil:
-		http.Error(w, err.Error(), http.StatusBadRequest)
-	case wantsJSON(r):
+func (s *Server) serveFleet(w http.ResponseWriter, r *http.Request, f filter) {
+	if wantsJSON(r) {
 		writeJSON(w, s.fleet(f))
-	default:
-		s.render(w, http.StatusOK, "fleet.html", s.fleetView(f, time.Now()))
+		return
 	}
+	s.render(w, http.StatusOK, "fleet.html", s.fleetView(f, time.Now()))
 }
 
 // readFleet copies what is known of all replicas, the worst first.

@@ -68,11 +68,8 @@ func (v *frame) Ago(t time.Time) string {
 		return "never"
 	}
 	d := max(v.now.Sub(t), 0)
-	switch {
-	case d < time.Second:
+	if d < time.Second {
 		return "just now"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s ago"
 	}
 	return age(d) + " ago"
 }

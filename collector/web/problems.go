@@ -114,16 +114,12 @@ func (s *Server) runbook(entry string) string {
 	return cmp.Or(s.opts.Runbook, "runbook") + "#" + strings.ToLower(entry)
 }
 
-// runbookView is the page of the runbook.
-type runbookView struct {
-	frame
-
-	Entries []alerts.Entry
-}
-
 // serveRunbook shows the runbook of this version.
 func (s *Server) serveRunbook(w http.ResponseWriter, _ *http.Request) {
-	s.render(w, http.StatusOK, "runbook.html", &runbookView{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
+	s.render(w, http.StatusOK, "runbook.html", &struct {
+		frame
+		Entries []alerts.Entry
+	}{s.frame("Runbook – trtllm_exporter", time.Now()), alerts.Runbook()})
 }
 
 // spans are what Markdown of the runbook marks in a line: code, emphasis and links to

@@ -87,13 +87,6 @@ type replicaView struct {
 	Refresh int
 }
 
-// goneView is the page about a replica that is not there: Pool is the front of its name.
-type goneView struct {
-	frame
-
-	Key, Pool string
-}
-
 // serveReplica shows all that is known of the one replica that target names, as
 // HTML or as JSON.
 func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
@@ -103,7 +96,10 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case slot == nil && strings.Contains(r.Header.Get("Accept"), "text/html"):
 		pool, _, _ := strings.Cut(key, "/")
-		s.render(w, http.StatusNotFound, "gone.html", &goneView{s.frame("No such replica", time.Now()), key, pool})
+		s.render(w, http.StatusNotFound, "gone.html", &struct {
+			frame
+			Key, Pool string
+		}{s.frame("No such replica", time.Now()), key, pool})
 		return
 	case slot == nil:
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)

@@ -31,25 +31,22 @@ type route struct {
 func (s *Server) routes() map[string]route {
 	read := []string{http.MethodGet, http.MethodHead}
 	return map[string]route{
-		"/":          {methods: read, gated: true, serve: s.serveFleet},
+		"/":          {methods: read, gated: true, serve: filtered(s.serveFleet)},
 		"/replica":   {methods: read, gated: true, serve: s.serveReplica},
 		"/runbook":   {methods: read, gated: true, serve: s.serveRunbook},
 		"/style.css": {methods: read, serve: serveAsset("style.css", "text/css; charset=utf-8")},
 		"/live.js":   {methods: read, serve: serveAsset("live.js", "text/javascript; charset=utf-8")},
 		"/metrics":   {methods: read, gated: true, serve: s.serveMetrics},
-		"/targets":   {methods: read, gated: true, serve: s.serveTargets},
+		"/targets":   {methods: read, gated: true, serve: filtered(s.serveTargets)},
 		"/sd":        {methods: read, gated: true, serve: s.serveDiscovery},
 		"/config":    {methods: read, lifecycle: true, serve: s.serveConfig},
 		"/-/healthy": {methods: read, serve: s.serveHealthy},
 		"/-/ready":   {methods: read, serve: s.serveReady},
 		"/-/reload":  {methods: []string{http.MethodPost}, lifecycle: true, serve: s.serveReload},
-		otherPath:    {serve: serveNothing, methods: nil},
+		otherPath: {serve: func(w http.ResponseWriter, _ *http.Request) {
+			say(w, http.StatusNotFound, "There is no such page; the fleet is at /, with links to all others.")
+		}},
 	}
-}
-
-// serveNothing says where to begin.
-func serveNothing(w http.ResponseWriter, _ *http.Request) {
-	say(w, http.StatusNotFound, "There is no such page; the fleet is at /, with links to all others.")
 }
 
 // otherPath is the route of every path that does not exist.

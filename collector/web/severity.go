@@ -54,18 +54,11 @@ func wordOf(v *target.Verdict) string {
 
 // said is what so many replicas are doing, by the word for it.
 func said(n int, word string) string {
-	one, many := "is "+word, "are "+word
-	switch word {
-	case "never seen", "not tried yet":
-		one, many = "was "+word, "were "+word
-	case "canary failing":
-		one, many = "fails its canary", "fail their canary"
-	case "differs":
-		one, many = "differs", "differ"
-	case "check":
-		one, many = "needs a look", "need a look"
-	}
-	return plural(n, one, many)
+	words := map[string][2]string{
+		"never seen": {"was never seen", "were never seen"}, "not tried yet": {"was not tried yet", "were not tried yet"},
+		"canary failing": {"fails its canary", "fail their canary"}, "differs": {"differs", "differ"}, "check": {"needs a look", "need a look"},
+	}[word]
+	return plural(n, cmp.Or(words[0], "is "+word), cmp.Or(words[1], "are "+word))
 }
 
 // stateReady is the state of a replica that serves.

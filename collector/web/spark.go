@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,28 +48,14 @@ func draw(samples []float64, longest int, of string) *spark {
 	}
 }
 
-// thin takes the mean of each so many samples, counted from the newest.
+// thin takes one of each so many samples, counted from the newest.
 func thin(samples []float64, step int) []float64 {
-	points := make([]float64, (len(samples)+step-1)/step)
-	for i := range points {
-		end := len(samples) - (len(points)-1-i)*step
-		points[i] = mean(samples[max(end-step, 0):end])
+	var points []float64
+	for i := len(samples) - 1; i >= 0; i -= step {
+		points = append(points, samples[i])
 	}
+	slices.Reverse(points)
 	return points
-}
-
-// mean is that of what is known.
-func mean(values []float64) float64 {
-	sum, n := 0.0, 0
-	for _, v := range values {
-		if !math.IsNaN(v) {
-			sum, n = sum+v, n+1
-		}
-	}
-	if n == 0 {
-		return math.NaN()
-	}
-	return sum / float64(n)
 }
 
 // trace is a line through the points from x on, with a gap where a number is not known.

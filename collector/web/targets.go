@@ -45,13 +45,7 @@ type targetsDocument struct {
 
 // serveTargets shows how the scrapes of every replica go, as HTML, or as JSON to who asks
 // for it by ?format=json or by the Accept header; with ?dropped also what relabeling dropped.
-func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Vary", "Accept")
-	f, err := readFilter(r.URL.Query())
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
+func (s *Server) serveTargets(w http.ResponseWriter, r *http.Request, f filter) {
 	searches := s.searches(r.URL.Query().Has("dropped"))
 	if !wantsJSON(r) {
 		v := s.fleetView(f, time.Now())

@@ -301,7 +301,7 @@ func TestEngineIsTheConfiguredOrTheDetectedOne(t *testing.T) {
 func TestTimesAreShownInWords(t *testing.T) {
 	for after, want := range map[time.Duration]string{
 		500 * time.Millisecond: "just now",
-		9 * time.Second:        "9.0 s ago",
+		9 * time.Second:        "9 s ago",
 		59 * time.Second:       "59 s ago",
 		59 * time.Minute:       "59 min ago",
 		47 * time.Hour:         "47 h ago",

@@ -36,10 +36,9 @@ func Fit(text string, width int, right bool) string {
 // Hang returns the lines of a text at a width that begins behind a front, with its further
 // lines below its first; a width of 0 does not fold it.
 func Hang(front, text string, width int) []string {
-	const least = 10
 	indent := ansi.StringWidth(front)
 	if width > 0 {
-		width = max(width-indent, least)
+		width = max(width-indent, 10)
 	}
 	lines := folded(text, width)
 	for i := range lines {
