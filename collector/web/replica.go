@@ -189,12 +189,7 @@ func markOdd(pool []*replica) {
 func (r *replica) MetricsURL() string { return address(r.Target.MetricsURL) }
 
 // Took is the duration of the last scrape.
-func (r *replica) Took() string {
-	if r.Status.LastScrape.IsZero() {
-		return ""
-	}
-	return Seconds(new(r.Status.LastDuration.Seconds()))
-}
+func (r *replica) Took() string { return Seconds(new(r.Status.LastDuration.Seconds())) }
 
 // Samples is the number of samples of the last page; empty where it could not be read.
 func (r *replica) Samples() string {

@@ -105,7 +105,7 @@ func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)
 		return
 	}
-	v := s.replicaView(slot, time.Now())
+	v := s.replicaView(slot, s.baseFor(r), time.Now())
 	if wantsJSON(r) {
 		writeJSON(w, &v.Detail)
 		return
@@ -123,8 +123,9 @@ func (s *Server) slot(key string) *snapshot.Slot {
 	return nil
 }
 
-// replicaView is what is known of a replica at that moment.
-func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
+// replicaView is what is known of a replica at that moment, for who reaches this
+// exporter at base.
+func (s *Server) replicaView(slot *snapshot.Slot, base string, now time.Time) *replicaView {
 	all, _ := s.readFleet(now) // What differs is known by the others of its pool.
 	r := all[slices.IndexFunc(all, func(o *replica) bool { return o.Target == slot.Target() })]
 	r.Reason = sentence(r.Status.StateReason)
@@ -134,7 +135,7 @@ func (s *Server) replicaView(slot *snapshot.Slot, now time.Time) *replicaView {
 	v.Detail = Detail{
 		Replica: r.Replica, Scraped: v.scraped(), Page: address(r.Status.PageURL),
 		Labels: origins(r), Changes: changes(recent.Changes, now), Failure: v.lastFailure(&recent),
-		Lists: s.notMet(r), Steps: r.steps(), Commands: s.commands(r),
+		Lists: s.notMet(r), Steps: r.steps(base), Commands: s.commands(r),
 	}
 	return v
 }
@@ -205,13 +206,13 @@ func (s *Server) notMet(r *replica) []Checks {
 
 // steps are the first checks of the runbook, with the names of the replica in place of
 // those that stand for them.
-func (r *replica) steps() []string {
+func (r *replica) steps(base string) []string {
 	entry := alerts.EntryOf(r.Status.Runbook)
 	if entry == nil {
 		return nil
 	}
 	names := strings.NewReplacer(mapped([]string{
-		"POOL_ID", r.PoolID, "REPLICA_ID", r.ReplicaID,
+		"http://EXPORTER:9802", base, "POOL_ID", r.PoolID, "REPLICA_ID", r.ReplicaID,
 		"REPLICA_PAGE", address(cmp.Or(r.Status.PageURL, r.Target.MetricsURL)), "REPLICA_API", address(cmp.Or(r.Status.APIURL, r.Target.APIURL, "REPLICA_API")),
 	}, harmless)...)
 	return mapped(entry.Checks, names.Replace)

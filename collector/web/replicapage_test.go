@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -113,6 +114,20 @@ func TestLabelsAreShownWithWhereTheyComeFrom(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheFirstChecksHaveTheNamesOfTheReplica(t *testing.T) {
+	f := newFleet(t)
+	f.publish("llama", "r1", failing(), nil)
+	f.publish("llama", "$(reboot)", failing(), nil)
+	h := handler(t, f.options())
+	page := get(h, "/replica?target=llama/r1").Body.String()
+	steps := part(t, page, `<details id="steps" open>`, "</details>")
+	require.Contains(t, steps, "kubectl logs r1")
+	require.Contains(t, steps, "http://192.0.2.1:9802/replica?target=llama/r1")
+	require.NotRegexp(t, "POOL_ID|REPLICA_|EXPORTER", steps)
+	page = get(h, "/replica?target="+url.QueryEscape("llama/$(reboot)")).Body.String()
+	require.NotContains(t, part(t, page, `<details id="steps" open>`, "</details>"), "$(", "a name runs nothing in a shell")
 }
 
 func TestTheCommandThatRepeatsTheScrapeIsSafeAndHasNoSecret(t *testing.T) {

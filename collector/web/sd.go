@@ -20,11 +20,7 @@ type group struct {
 // replica, and no page is large. The identity is in __meta labels, for series
 // carry pool_id and replica_id already.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
-	host := s.hostFor(r)
-	scheme := "http"
-	if r.TLS != nil {
-		scheme = "https"
-	}
+	scheme, host, _ := strings.Cut(s.baseFor(r), "://")
 	groups := []group{{Targets: []string{host}, Labels: pageLabels(scheme, selfTarget, host)}}
 	for _, slot := range s.opts.Store.Slots() {
 		t := slot.Target()
@@ -51,6 +47,14 @@ func (s *Server) hostFor(r *http.Request) string {
 		return local.String()
 	}
 	return s.Addr()
+}
+
+// baseFor is the address of the pages of this process, as of [Server.hostFor].
+func (s *Server) baseFor(r *http.Request) string {
+	if r.TLS != nil {
+		return "https://" + s.hostFor(r)
+	}
+	return "http://" + s.hostFor(r)
 }
 
 // hostname is a host without its port.
