@@ -273,16 +273,6 @@ func TestNamesOfTheServersOwnPageAreNotRepeated(t *testing.T) {
 	require.True(t, vllm)
 }
 
-func TestAliasesRepeatTheNumber(t *testing.T) {
-	b := newBench(t, engine.Triton, models()...)
-	b.opts.Aliases = exposition.AliasSets()
-	b.deriver = derive.NewDeriver(b.opts)
-	for n := range 3 {
-		got := b.page(trtllm(1, 1, n, 64, 1, 120, 1000*n)...)
-		require.InDelta(t, got.at(t, `queue_depth{model_id="ensemble"}`), got.at(t, `vllm:num_requests_waiting{model_id="ensemble", model_name="ensemble"}`), 0)
-	}
-}
-
 // TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache has a server whose cache is
 // of a size that is known from its first page on, and of another later.
 func TestHistogramsAreOnThePageThatTellsTheSizeOfTheCache(t *testing.T) {
