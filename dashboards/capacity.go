@@ -2,21 +2,19 @@ package dashboards
 
 // capacity is how much more load the pools can take.
 func capacity() Dashboard {
-	chosen := variables()
-	chosen.List = append(chosen.List, chooseFill())
 	return Dashboard{
 		Heading:    Heading{UID: "trtllm-capacity", Title: "LLM servers / Capacity", Description: "How full the pools are, of what, and how many replicas the load needs."},
-		Templating: chosen,
+		Templating: variables(),
 		rows: []row{
 			section("Autoscaling",
 				sideBySide(9, graph("Saturation signal",
 					"Mean over the replicas of a pool that serve: 0 without requests, 1 when full, more while requests are known to wait. Scale on this; 0.8 is a good target. Red for minutes: add replicas by hand if the autoscaler does not.",
 					ratio, []query{{pool("saturation_ratio:avg"), "{{pool_id}} {{model_id}}"}}, levels("green", 0.8, "orange", 1.0, "red"), lines),
 					graph("Replicas: serving and needed",
-						"Replicas that serve, routers left out, and how many the load needs when each is as full as chosen under Full at. Needed above serving for long: scale out, or look on Fleet why new replicas do not come up.",
+						"Replicas that serve, routers left out, and how many the load needs at 80 % each. Needed above serving for long: scale out, or look on Fleet why new replicas do not come up.",
 						"none", []query{
 							{total("pool_id", "max by (pool_id, replica_id) ("+servingEngines()+")"), "{{pool_id}} serving"},
-							{"ceil(" + pool("saturation_ratio:sum") + " / $fill)", "{{pool_id}} {{model_id}} needed"},
+							{"ceil(" + pool("saturation_ratio:sum") + " / 0.8)", "{{pool_id}} {{model_id}} needed"},
 						}, steps),
 					graph("Saturated share of the time",
 						"Share of the last minutes in which executors had admitted all the requests they may. Red: LLMPoolSaturated fires; further requests wait where no metric shows them.",

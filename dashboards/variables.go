@@ -51,11 +51,3 @@ func choice(name, label, of string) Variable {
 		Current: map[string]any{"selected": true, "text": []string{"All"}, "value": []string{"$__all"}},
 	}
 }
-
-// chooseFill lets the user choose how full a replica is meant to be.
-func chooseFill() Variable {
-	return Variable{
-		Name: "fill", Label: "Full at", Type: "custom", Query: "0.6,0.7,0.8,0.9",
-		Current: map[string]any{"selected": true, "text": "0.8", "value": "0.8"},
-	}
-}
