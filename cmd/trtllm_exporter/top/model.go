@@ -37,6 +37,8 @@ type model struct {
 	chosen string
 	moved  bool
 	from   int
+	// part says which lines of the table are shown; empty while all are.
+	part   string
 	typing bool
 	detail *detailView
 

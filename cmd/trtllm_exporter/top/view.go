@@ -31,18 +31,17 @@ func (m *model) screen() []string {
 		return m.detailScreen()
 	}
 	lines := m.verdictLines()
-	bottom := m.bottomLines()
-	const least = 4
+	bottom := m.reasonLines()
+	const least = 5
 	if m.height-len(lines)-len(bottom) < least {
-		// A low screen has the table, and no sentence under it.
-		bottom = bottom[len(bottom)-1:]
+		bottom = nil // A low screen has the table, and no sentence under it.
 	}
-	room := max(m.height-len(lines)-len(bottom), 1)
+	room := max(m.height-len(lines)-len(bottom)-1, 1)
 	lines = append(lines, m.tableLines(room)...)
-	for len(lines) < m.height-len(bottom) {
+	for len(lines) < m.height-len(bottom)-1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines, bottom...)
+	lines = append(append(lines, bottom...), m.keysLine())
 	return lines[:min(len(lines), m.height)]
 }
 
@@ -112,11 +111,11 @@ func (m *model) tableLines(room int) []string {
 	}
 	room = max(room-1, 1)
 	m.from = scroll(m.from, at, room, len(all))
-	end, head := min(m.from+room, len(all)), l.head(m.choice.Order)
-	if end-m.from < len(all) {
-		head = fmt.Sprintf("%s  lines %d-%d of %d", Fit(head, m.width-24, false), m.from+1, end, len(all))
+	end := min(m.from+room, len(all))
+	if m.part = ""; end-m.from < len(all) {
+		m.part = fmt.Sprintf("  %d-%d of %d", m.from+1, end, len(all))
 	}
-	return append([]string{style(faint, head)}, all[m.from:end]...)
+	return append([]string{style(faint, l.head(m.choice.Order))}, all[m.from:end]...)
 }
 
 // poolOf is the line of a pool.
@@ -135,10 +134,8 @@ func scroll(from, at, room, total int) int {
 	return max(min(from, total-room), 0)
 }
 
-// bottomLines are what is wrong with the replica under the cursor, and what keys
-// do.
-func (m *model) bottomLines() []string {
-	var lines []string
+// reasonLines are what is wrong with the replica under the cursor.
+func (m *model) reasonLines() (lines []string) {
 	if i := m.place(); len(m.rows) > 0 {
 		most := max(m.height/3, 3)
 		r := &m.rows[i]
@@ -149,9 +146,9 @@ func (m *model) bottomLines() []string {
 		if r.Severity != "ok" { // What is fine needs no colour.
 			text = toned(r.Severity, text)
 		}
-		lines = append(append(lines, ""), text...)
+		lines = append([]string{""}, text...)
 	}
-	return append(lines, m.keysLine())
+	return lines
 }
 
 // keysLine says what keys do, or what is being typed.
@@ -167,7 +164,7 @@ func (m *model) keysLine() string {
 		on = append(on, "only what is wrong")
 	}
 	if len(on) == 0 {
-		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only what is wrong  q quit")
+		return style(faint, "Enter open  s sort: "+m.choice.order()+"  / filter  e only what is wrong  q quit"+m.part)
 	}
 	all := 0
 	if m.fleet != nil {
