@@ -127,7 +127,7 @@ func startStack(t *testing.T, set setting) *stack {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	scraped := s.exporter
+	scraped := []string{s.exporter}
 	run := func(address string, command []string) *process {
 		command = append(slices.Clone(command), "--web.listen-address="+address)
 		if set.config != nil {
@@ -139,14 +139,14 @@ func startStack(t *testing.T, set setting) *stack {
 	for _, command := range set.others {
 		other := address(t)
 		run(other, command)
-		scraped += `", "` + other
+		scraped = append(scraped, other)
 	}
 
 	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
 	write("rules.yml", string(rules)+set.rules)
 	s.process.prometheus = start(t, prometheus, "--config.file="+write("prometheus.yml", shipped(t, "prometheus.yml",
-		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", scraped)...)),
+		append(set.prometheus, "127.0.0.1:9093", s.alertmanager, "127.0.0.1:9802", strings.Join(scraped, `", "`))...)),
 		"--storage.tsdb.path="+filepath.Join(dir, "tsdb"), "--web.listen-address="+s.prometheus, "--log.level=warn")
 	start(t, alertmanager, "--config.file="+write("alertmanager.yml", shipped(t, "alertmanager.yml",
 		append(set.alertmanager, "http://127.0.0.1:9095", hook.URL)...)),
