@@ -37,7 +37,7 @@ func checkConfig(out *output, file string) error {
 
 // summarise says what a good file holds, and what may not be meant.
 func summarise(w io.Writer, file string, f *config.File, warnings []string) error {
-	p := &sheet{width: widthOf(w)}
+	p := &textTable{width: widthOf(w)}
 	head := fmt.Sprintf("%s: OK, %s", file, count(len(f.Pools), "pool"))
 	if total := f.Sharding.Total; total > 1 {
 		head += fmt.Sprintf(" shared by %d exporters", total)

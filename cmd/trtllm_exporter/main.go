@@ -94,7 +94,7 @@ func meant(app *kingpin.Application, err error) string {
 
 // complain writes an error, folded where a terminal reads it.
 func complain(w io.Writer, err error) {
-	p := &sheet{width: widthOf(w)}
+	p := &textTable{width: widthOf(w)}
 	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
 		if i == 0 {
 			line = program + ": " + line

@@ -13,7 +13,7 @@ import (
 
 // text is the report for people; a width of 0 folds nothing.
 func (r *report) text(width int) string {
-	p := &sheet{width: width}
+	p := &textTable{width: width}
 	if r.Pools != nil {
 		r.printWalk(p)
 	}
@@ -45,7 +45,7 @@ func (r *report) text(width int) string {
 }
 
 // print writes one server.
-func (s *serverReport) print(p *sheet) {
+func (s *serverReport) print(p *textTable) {
 	p.row(s.ReplicaID, s.URL)
 	if s.Problem != nil {
 		s.printProblem(p)
@@ -76,7 +76,7 @@ func (s *serverReport) print(p *sheet) {
 }
 
 // printProblem writes what is wrong, where, and what to do.
-func (s *serverReport) printProblem(p *sheet) {
+func (s *serverReport) printProblem(p *textTable) {
 	p.row("what", s.Problem.What)
 	p.row("where", s.Problem.Where)
 	p.row("what to do", s.Problem.Do)
@@ -104,7 +104,7 @@ func (s *serverReport) printProblem(p *sheet) {
 const unknown = "unknown"
 
 // printFacts writes what the server is.
-func (s *serverReport) printFacts(p *sheet) {
+func (s *serverReport) printFacts(p *textTable) {
 	if s.PageURL != s.URL {
 		p.row("page", s.PageURL)
 	}
@@ -130,7 +130,7 @@ func (s *serverReport) unseen() string {
 
 // checks writes a table of reasons, of what turns a no into a yes, and of what
 // nothing turns on.
-func (p *sheet) checks(list *assess.List, all []target.Check) {
+func (p *textTable) checks(list *assess.List, all []target.Check) {
 	if len(all) == 0 {
 		return
 	}

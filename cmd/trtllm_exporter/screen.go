@@ -34,14 +34,14 @@ func (s *screen) open(text, footer string) {
 
 // say writes one line, folded to the terminal.
 func (s *screen) say(line string) {
-	p := &sheet{width: widthOf(s.lines)}
+	p := &textTable{width: widthOf(s.lines)}
 	p.hanging(line)
 	s.put(s.lines, p.String())
 }
 
 // Write takes the log, which a terminal shows folded.
 func (s *screen) Write(b []byte) (int, error) {
-	p := &sheet{width: widthOf(s.log)}
+	p := &textTable{width: widthOf(s.log)}
 	for line := range strings.Lines(string(b)) {
 		p.hanging(strings.TrimSuffix(line, "\n"))
 	}

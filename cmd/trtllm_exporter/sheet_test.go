@@ -9,7 +9,7 @@ import (
 )
 
 func TestTheLastColumnIsFoldedUnderItself(t *testing.T) {
-	p := &sheet{width: 40}
+	p := &textTable{width: 40}
 	p.row("state", "ready: the API answers 200, and the page has samples")
 	p.row("engine version", "2.64.0")
 	require.Equal(t, ""+
@@ -20,7 +20,7 @@ func TestTheLastColumnIsFoldedUnderItself(t *testing.T) {
 }
 
 func TestWhatNobodySeesIsNotFolded(t *testing.T) {
-	p := &sheet{}
+	p := &textTable{}
 	p.row("state", strings.Repeat("word ", 50)+"end")
 	require.Equal(t, 1, strings.Count(p.String(), "\n"), "a script reads it line by line")
 	require.Zero(t, widthOf(&bytes.Buffer{}))
@@ -28,14 +28,14 @@ func TestWhatNobodySeesIsNotFolded(t *testing.T) {
 
 func TestAddressesAreNeverCut(t *testing.T) {
 	long := "http://" + strings.Repeat("x", 100) + ":8002"
-	p := &sheet{width: 40}
+	p := &textTable{width: 40}
 	p.row("where", long)
 	p.hanging("trtllm_exporter: see " + long)
 	require.Equal(t, "where  "+long+"\ntrtllm_exporter: see\n  "+long+"\n", p.String())
 }
 
 func TestWideTablesShrinkToTheWidth(t *testing.T) {
-	p := &sheet{width: 60}
+	p := &textTable{width: 60}
 	p.row("MODEL", "ROLE", "MODEL ID", "STATE", "BATCH")
 	p.row(strings.Repeat("m", 70), "entry", strings.Repeat("i", 70), "ready", "8")
 	for line := range strings.Lines(p.String()) {

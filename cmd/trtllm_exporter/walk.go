@@ -59,7 +59,7 @@ func (f *doctorFlags) nextOfWalk(r *report) string {
 }
 
 // printWalk writes what was found of each pool, and the verdict on each target.
-func (r *report) printWalk(p *sheet) {
+func (r *report) printWalk(p *textTable) {
 	for _, w := range r.Warnings {
 		p.line("warning: " + w)
 	}
@@ -126,7 +126,7 @@ func adviceOf(s *target.Search) string {
 }
 
 // printLine writes one target in a row.
-func (s *serverReport) printLine(p *sheet) {
+func (s *serverReport) printLine(p *textTable) {
 	sentence := s.State + ": " + s.Reason
 	if s.Problem != nil {
 		sentence = s.Problem.What + "; " + s.Problem.Do

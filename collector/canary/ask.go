@@ -83,7 +83,7 @@ type attempt struct {
 	// request is under way.
 	sent      atomic.Pointer[time.Time]
 	connected atomic.Bool
-	heard     heard
+	heard     partialAnswer
 }
 
 // run asks and reads; nil when all is well.

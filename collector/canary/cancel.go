@@ -25,8 +25,8 @@ const (
 // CancelResults lists every result once.
 func CancelResults() []CancelResult { return []CancelResult{Freed, Held, Busy, Unclear} }
 
-// Sight is what one page shows of the server's load.
-type Sight struct {
+// Load is what one page shows of the server's load.
+type Load struct {
 	// Began is when the page was asked for, Came when it was there.
 	Began, Came time.Time
 	// InFlight is how many requests the server has, if the page says so.
@@ -93,7 +93,7 @@ func (c *cancels) conclude(result CancelResult, reason string) {
 }
 
 // Saw takes in what a page shows of the server's load.
-func (r *Record) Saw(s Sight) {
+func (r *Record) Saw(s Load) {
 	switch c := &r.cancel; {
 	case c.phase == resting || !s.Began.After(c.since):
 	case !s.Known && c.phase == wanted:
@@ -118,7 +118,7 @@ func (r *Record) Saw(s Sight) {
 }
 
 // judge compares a page of after the client left with what it should show.
-func (c *cancels) judge(s Sight) {
+func (c *cancels) judge(s Load) {
 	took := s.Came.Sub(c.departure.At)
 	switch {
 	case s.InFlight > 1 || s.InFlight > 0 && c.crowd:

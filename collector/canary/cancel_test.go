@@ -26,7 +26,7 @@ const (
 // checked runs one cancel check against a simulated server, of which a page is
 // seen every second, and gives what the record then has of it. Meanwhile is
 // called with each page, before the canary sees it.
-func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Sight)) (found, reason string, r *simulate.Replica) {
+func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Load)) (found, reason string, r *simulate.Replica) {
 	t.Helper()
 	r, n := simulated(t, s)
 	c := canary.DefaultConfig
@@ -39,7 +39,7 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 	departures := make(chan canary.Departure, 1)
 	for page := range 40 {
 		time.Sleep(pageEvery)
-		sight := canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
+		sight := canary.Load{Began: time.Now(), Came: time.Now(), InFlight: float64(r.Truth().InFlight), Known: true}
 		meanwhile(page, r, n, &sight)
 		record.Saw(sight)
 		if order, pace, seen := record.NextCancel(); order != nil {
@@ -68,9 +68,9 @@ func checked(t *testing.T, s simulate.Spec, q canary.Question, tokens int, meanw
 // behind Triton, NIM and Dynamo go on to the last token, the others stop.
 func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
 	stops := map[string]bool{"trtllm-serve": true, "an old trtllm-serve": true, "vLLM": true, "SGLang": true}
-	nothing := func(int, *simulate.Replica, *network, *canary.Sight) {}
-	other := func(from int) func(int, *simulate.Replica, *network, *canary.Sight) {
-		return func(page int, _ *simulate.Replica, _ *network, sight *canary.Sight) {
+	nothing := func(int, *simulate.Replica, *network, *canary.Load) {}
+	other := func(from int) func(int, *simulate.Replica, *network, *canary.Load) {
+		return func(page int, _ *simulate.Replica, _ *network, sight *canary.Load) {
 			if page >= from {
 				sight.InFlight++
 			}
@@ -80,7 +80,7 @@ func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
 		name   string
 		tokens int
 		// begin happens before the first page.
-		meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Sight)
+		meanwhile func(page int, r *simulate.Replica, n *network, sight *canary.Load)
 		// stopping and other are the results of servers that stop, and of others.
 		stopping, going canary.CancelResult
 		reason          string
@@ -89,13 +89,13 @@ func TestWhatBecomesOfARequestWhoseClientLeaves(t *testing.T) {
 		{"the answer is too short to be left", 20, nothing, canary.Unclear, canary.Unclear, "raise cancel_tokens"},
 		{"others were there before", 4000, other(0), canary.Busy, canary.Busy, "before it"},
 		{"others come meanwhile", 4000, other(1), canary.Busy, canary.Busy, "meanwhile"},
-		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, sight *canary.Sight) { sight.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
-		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, sight *canary.Sight) { sight.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
-		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Sight) {
+		{"the page is gone for good", 4000, func(page int, _ *simulate.Replica, _ *network, sight *canary.Load) { sight.Known = page == 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the page does not show it", 4000, func(_ int, _ *simulate.Replica, _ *network, sight *canary.Load) { sight.InFlight = 0 }, canary.Unclear, canary.Unclear, "no page showed"},
+		{"the executor stands still", 4000, func(page int, r *simulate.Replica, _ *network, _ *canary.Load) {
 			r.Stall(page > 0)
 		}, canary.Held, canary.Held, "in flight"},
-		{"requests fail", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Sight) { r.FailRequests(true) }, canary.Unclear, canary.Unclear, ""},
-		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, sight *canary.Sight) {
+		{"requests fail", 4000, func(_ int, r *simulate.Replica, _ *network, _ *canary.Load) { r.FailRequests(true) }, canary.Unclear, canary.Unclear, ""},
+		{"the process ends", 4000, func(page int, r *simulate.Replica, _ *network, sight *canary.Load) {
 			r.Stop()
 			if page == 0 {
 				sight.InFlight = 0
@@ -133,7 +133,7 @@ func TestWhatACancelCheckShows(t *testing.T) {
 		}
 		sight := func(after time.Duration, inFlight float64) {
 			time.Sleep(after)
-			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
 		}
 		check := func(left float64) {
 			r.Take(answered("a"), time.Minute)
@@ -184,7 +184,7 @@ func TestEveryFamilyOfTheCatalogueIsShown(t *testing.T) {
 		r.WantCancel(cancelWithin)
 		sight := func(inFlight float64) {
 			time.Sleep(time.Second)
-			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
+			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), InFlight: inFlight, Known: true})
 		}
 		sight(0)
 		order, _, _ := r.NextCancel()
@@ -207,7 +207,7 @@ func TestACancelCheckIsAskedForByAGoodRequestAlone(t *testing.T) {
 		r := ordered("v1")
 		begins := func() bool {
 			time.Sleep(time.Second)
-			r.Saw(canary.Sight{Began: time.Now(), Came: time.Now(), Known: true})
+			r.Saw(canary.Load{Began: time.Now(), Came: time.Now(), Known: true})
 			o, _, _ := r.NextCancel()
 			return o != nil
 		}

@@ -116,7 +116,7 @@ type response struct {
 }
 
 // measured notes what the server measured of the request, if it is consistent.
-func (h *heard) measured(r *response) {
+func (h *partialAnswer) measured(r *response) {
 	arrival, scheduled, first := nanoseconds(r.Arrival), nanoseconds(r.Scheduled), nanoseconds(r.First)
 	if arrival > 0 && scheduled >= arrival && first >= scheduled {
 		h.queued, h.engineFirst = scheduled-arrival, first-arrival

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// heard is what an answer has said so far.
-type heard struct {
+// partialAnswer is what an answer has said so far.
+type partialAnswer struct {
 	// texts are those of the frames that have any, frames their number.
 	texts  []string
 	frames int
@@ -32,7 +32,7 @@ type heard struct {
 
 // text notes the text of one frame. Frames without text are none: Triton's
 // OpenAI frontend sends one before the first token is there.
-func (h *heard) text(text string, now time.Time) {
+func (h *partialAnswer) text(text string, now time.Time) {
 	if text == "" {
 		return
 	}
@@ -48,12 +48,12 @@ func (h *heard) text(text string, now time.Time) {
 
 // all reports whether everything came that was asked for, so that only the end is
 // missing.
-func (h *heard) all(tokens int) bool {
+func (h *partialAnswer) all(tokens int) bool {
 	return h.finished || h.frames >= tokens || h.usage >= tokens
 }
 
 // tokens are those the server says it generated, else the frames.
-func (h *heard) tokens() int {
+func (h *partialAnswer) tokens() int {
 	if h.usage > 0 {
 		return h.usage
 	}
@@ -63,7 +63,7 @@ func (h *heard) tokens() int {
 // output is the hash of the whole text. Frames bring what is new, or all so far,
 // or what is new and at last all of it (TensorRT-LLM's llmapi model, and
 // accumulate_tokens); how the text was cut into frames must not count.
-func (h *heard) output() string {
+func (h *partialAnswer) output() string {
 	last := h.texts[len(h.texts)-1]
 	growing := true
 	for i := 1; i < len(h.texts); i++ {

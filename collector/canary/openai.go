@@ -83,7 +83,7 @@ func (c *chunk) failed() bool {
 func said(value json.RawMessage) bool { return len(value) > 0 && string(value) != "null" }
 
 // chunk notes a frame.
-func (h *heard) chunk(c *chunk, now time.Time) {
+func (h *partialAnswer) chunk(c *chunk, now time.Time) {
 	if c.Usage != nil {
 		h.usage = c.Usage.CompletionTokens
 	}

@@ -134,7 +134,7 @@ func (d *Deriver) watchWork() {
 			delete(d.busy, work.key)
 			continue
 		case f == nil || f.began > d.window.now:
-			f = &flight{began: d.window.now}
+			f = &workInFlight{began: d.window.now}
 			d.busy[work.key] = f
 		}
 		f.inFlight = v

@@ -65,7 +65,7 @@ type Deriver struct {
 	failing   failures
 	// busy is each work that is in flight, stale how many requests of it are not,
 	// whatever the gauges say.
-	busy  map[string]*flight
+	busy  map[string]*workInFlight
 	stale map[string]float64
 	// born are the counters that appeared, of servers whose do with their first
 	// event.
@@ -81,7 +81,7 @@ type failures struct {
 // NewDeriver returns a deriver that has seen no page.
 func NewDeriver(opts Options) *Deriver {
 	opts.Stats = cmp.Or(opts.Stats, &Stats{})
-	return &Deriver{opts: opts, busy: make(map[string]*flight), stale: make(map[string]float64), born: make(map[column]struct{})}
+	return &Deriver{opts: opts, busy: make(map[string]*workInFlight), stale: make(map[string]float64), born: make(map[column]struct{})}
 }
 
 // Identify changes what the series carry; the window is kept.
@@ -176,7 +176,7 @@ func (d *Deriver) forgetWork() {
 	gone := func(key string) bool {
 		return !slices.ContainsFunc(d.program.watch.works, func(k work) bool { return k.key == key })
 	}
-	maps.DeleteFunc(d.busy, func(key string, _ *flight) bool { return gone(key) })
+	maps.DeleteFunc(d.busy, func(key string, _ *workInFlight) bool { return gone(key) })
 	maps.DeleteFunc(d.stale, func(key string, _ float64) bool { return gone(key) })
 }
 

@@ -56,8 +56,8 @@ func (k *work) moved(w *Window, began int64) (last int64, ok bool) {
 	return last, ok
 }
 
-// flight is what was seen of a work since it has been in flight.
-type flight struct {
+// workInFlight is what was seen of a work since it has been in flight.
+type workInFlight struct {
 	began    int64
 	inFlight float64
 	// came are the counts of requests that came, rose is when one of them rose last.
@@ -66,7 +66,7 @@ type flight struct {
 }
 
 // count takes the counts of a page. One that was not there before has not risen.
-func (f *flight) count(k *work, w *Window) {
+func (f *workInFlight) count(k *work, w *Window) {
 	if len(f.came) != len(k.comes) {
 		f.came = slices.Repeat([]float64{math.Inf(1)}, len(k.comes))
 	}

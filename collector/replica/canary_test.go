@@ -260,7 +260,7 @@ func TestAnotherKindOfServerIsFoundWhileACanaryIsToLeave(t *testing.T) {
 		s := asked(t)
 		s.canary.WantCancel(time.Minute)
 		now := time.Now().Add(time.Second)
-		s.canary.Saw(canary.Sight{Began: now, Came: now, Known: true})
+		s.canary.Saw(canary.Load{Began: now, Came: now, Known: true})
 		order, _, _ := s.canary.NextCancel()
 		require.NotNil(t, order)
 		s.anotherKind() // The answer of that job is dropped.

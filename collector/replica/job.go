@@ -36,8 +36,8 @@ func (j *job) want(ctx context.Context, since time.Time, ask func(context.Contex
 	}
 }
 
-// piece is a piece of a job that is under way. It ends with one call of answer.
-type piece struct {
+// jobRun is a job that is under way. It ends with one call of answer.
+type jobRun struct {
 	*Replica
 
 	ctx   context.Context //nolint:containedctx // It is the life of the piece.
@@ -46,16 +46,16 @@ type piece struct {
 }
 
 // begin begins a piece of a job.
-func (r *Replica) begin(ctx context.Context, j *job) piece {
+func (r *Replica) begin(ctx context.Context, j *job) jobRun {
 	j.running, j.again, j.began = true, false, time.Now()
 	r.pieces.Add(1)
-	return piece{r, ctx, j, r.server.Epoch}
+	return jobRun{r, ctx, j, r.server.Epoch}
 }
 
 // answer has the replica take what the piece brought. An answer of another kind of
 // server than is there now is dropped, and so is any when the context has ended; it
 // reports whether the answer was taken. Anybody may call it.
-func (p piece) answer(take func()) (taken bool) {
+func (p jobRun) answer(take func()) (taken bool) {
 	defer p.pieces.Done()
 	return p.hand(func() {
 		p.job.running, p.job.answered = false, p.job.began
@@ -64,7 +64,7 @@ func (p piece) answer(take func()) (taken bool) {
 }
 
 // hand has the replica take what is known before the piece ends.
-func (p piece) hand(take func()) (taken bool) {
+func (p jobRun) hand(take func()) (taken bool) {
 	p.do(func() {
 		if p.ctx.Err() == nil && p.epoch == p.server.Epoch {
 			taken = p.guard("answer", take) == nil
@@ -76,7 +76,7 @@ func (p piece) hand(take func()) (taken bool) {
 
 // ask does a piece of a job in a goroutine of its own. Work gets no part of the
 // replica; take is given what it brought, or what it panicked with.
-func ask[A any](p piece, name string, work func(ctx context.Context) A, take func(A, error)) {
+func ask[A any](p jobRun, name string, work func(ctx context.Context) A, take func(A, error)) {
 	go func() {
 		var answer A
 		failed := p.guard(name, func() { answer = work(p.ctx) })

@@ -47,7 +47,7 @@ func (r *Replica) fetcher() *scrape.Fetcher {
 // of the replica, derived from, assessed and published. A page that says who its
 // server is only together with the answers of the API waits for those in between.
 // An answer that came over a lane is valid until this returns.
-func (p piece) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
+func (p jobRun) scrapeAndPublish(f *scrape.Fetcher, answer *lane.Answer) {
 	page := &f.Fetched
 	if failed := p.guard("scrape", func() { f.Fetch(p.ctx, answer) }); failed != nil {
 		page.Err, page.Came = failed, time.Now()

@@ -8,11 +8,11 @@ import (
 // noticed is how much of the time that a machine slept may go unseen.
 const noticed = 10 * time.Millisecond
 
-// machine knows how long it slept. It asks the system only when the clock on the
+// sleepClock knows how long the machine slept. It asks the system only when the clock on the
 // wall is ahead of the monotonic one by more, or less, than when it asked last: a
 // machine that wakes up moves the one by the time that the other does not count,
 // and each page is timed with it. Safe for concurrent use.
-type machine struct {
+type sleepClock struct {
 	origin time.Time
 	ask    func() time.Duration
 
@@ -21,17 +21,17 @@ type machine struct {
 	ahead, slept time.Duration
 }
 
-// newMachine is the one that this runs on.
-func newMachine() *machine { return &machine{origin: time.Now(), ask: machineAsleep} }
+// newSleepClock is the one that this runs on.
+func newSleepClock() *sleepClock { return &sleepClock{origin: time.Now(), ask: machineAsleep} }
 
 // asleep is how long the machine slept since it was started.
-func (m *machine) asleep() time.Duration {
+func (m *sleepClock) asleep() time.Duration {
 	now := time.Now()
 	return m.when(time.Duration(now.UnixNano()-m.origin.UnixNano()) - now.Sub(m.origin))
 }
 
 // when is that, given how far the clock on the wall is ahead.
-func (m *machine) when(ahead time.Duration) time.Duration {
+func (m *sleepClock) when(ahead time.Duration) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.asked || (ahead-m.ahead).Abs() > noticed {

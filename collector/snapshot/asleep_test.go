@@ -10,7 +10,7 @@ import (
 func TestTheSystemIsAskedHowLongItSleptWhenTheClocksPart(t *testing.T) {
 	t.Parallel()
 	slept, asked := 7*time.Second, 0
-	m := &machine{origin: time.Now(), ask: func() time.Duration { asked++; return slept }}
+	m := &sleepClock{origin: time.Now(), ask: func() time.Duration { asked++; return slept }}
 	for _, c := range []struct {
 		says               string
 		ahead, slept, want time.Duration
@@ -34,7 +34,7 @@ func TestTheSystemIsAskedHowLongItSleptWhenTheClocksPart(t *testing.T) {
 
 func TestTheTimeThatAMachineSleptIsTheSystems(t *testing.T) {
 	t.Parallel()
-	m := newMachine()
+	m := newSleepClock()
 	require.Equal(t, machineAsleep(), m.asleep())
 	require.Equal(t, machineAsleep(), m.asleep())
 }

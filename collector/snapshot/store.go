@@ -28,7 +28,7 @@ type Store struct {
 }
 
 // NewStore returns a store without replicas.
-func NewStore() *Store { return NewStoreOf(newMachine().asleep) }
+func NewStore() *Store { return NewStoreOf(newSleepClock().asleep) }
 
 // NewStoreOf is NewStore on a machine of which a function says how long it slept.
 func NewStoreOf(asleep func() time.Duration) *Store {

@@ -32,15 +32,15 @@ func (d *differences) ofTarget(key string) []difference {
 }
 
 // note takes in a page, unless it is planned as the one before.
-func (d *differences) note(sh *sheet) {
+func (d *differences) note(pl *pagePlan) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.layout == sh.layout {
+	if d.layout == pl.layout {
 		return
 	}
-	d.layout, d.of = sh.layout, nil
-	for _, one := range sh.layout.Differences() {
-		pool, replica := sh.owner(one.Block)
+	d.layout, d.of = pl.layout, nil
+	for _, one := range pl.layout.Differences() {
+		pool, replica := pl.owner(one.Block)
 		if replica == "" {
 			continue
 		}
@@ -61,7 +61,7 @@ func says(d *exposition.Difference) string {
 }
 
 // owner is the target of a block; empty for the exporter's own.
-func (sh *sheet) owner(block int) (pool, replica string) {
-	lset := sh.blocks[block].Shape().Labels(0)
+func (pl *pagePlan) owner(block int) (pool, replica string) {
+	lset := pl.blocks[block].Shape().Labels(0)
 	return lset.Get("pool_id"), lset.Get("replica_id")
 }

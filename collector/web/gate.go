@@ -38,13 +38,13 @@ type gate struct {
 
 	mu sync.Mutex
 	// writers are the answers of which only writing is left, the oldest first.
-	writers []*pass
+	writers []*admission
 }
 
 func newGate(slots int) *gate { return &gate{slots: make(chan struct{}, slots)} }
 
-// pass is one admitted request.
-type pass struct {
+// admission is one admitted request.
+type admission struct {
 	gate *gate
 	// writing says that the slot was given back, since when, bytes is what is written,
 	// cut cuts it off.
@@ -57,7 +57,7 @@ type pass struct {
 
 // enter waits for a slot; nil when there is none for longestWait, too many wait, or too
 // many answers are being written.
-func (g *gate) enter(ctx context.Context) *pass {
+func (g *gate) enter(ctx context.Context) *admission {
 	g.mu.Lock()
 	full := len(g.writers) >= writersPerSlot*cap(g.slots) && !g.cutOldest(grace)
 	g.mu.Unlock()
@@ -69,7 +69,7 @@ func (g *gate) enter(ctx context.Context) *pass {
 	defer cancel()
 	select {
 	case g.slots <- struct{}{}:
-		return &pass{gate: g}
+		return &admission{gate: g}
 	case <-ctx.Done():
 		return nil
 	}
@@ -77,7 +77,7 @@ func (g *gate) enter(ctx context.Context) *pass {
 
 // write gives the slot back when only writing so many bytes is left, and says how to
 // cut it off.
-func (p *pass) write(bytes int64, cut func()) {
+func (p *admission) write(bytes int64, cut func()) {
 	if p.writing {
 		return
 	}
@@ -91,7 +91,7 @@ func (p *pass) write(bytes int64, cut func()) {
 }
 
 // leave ends the request.
-func (p *pass) leave() {
+func (p *admission) leave() {
 	if !p.writing {
 		<-p.gate.slots
 		return
@@ -99,7 +99,7 @@ func (p *pass) leave() {
 	p.slow.Stop()
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
-	p.gate.writers = slices.DeleteFunc(p.gate.writers, func(o *pass) bool { return o == p })
+	p.gate.writers = slices.DeleteFunc(p.gate.writers, func(o *admission) bool { return o == p })
 }
 
 // trim cuts the oldest slow readers as long as all hold too much.

@@ -47,14 +47,14 @@ func (s *Server) serveMetrics(w http.ResponseWriter, r *http.Request) {
 
 // stream writes a plain page straight from the blocks.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *selection, o *offer) {
-	sheet := s.pages.lay(selected)
-	format := o.format(sheet.layout)
-	layout := sheet.layout.In(format.Expfmt)
+	plan := s.pages.lay(selected)
+	format := o.format(plan.layout)
+	layout := plan.layout.In(format.Expfmt)
 	w.Header().Set("Content-Type", format.ContentType)
-	w.Header().Set("Content-Length", strconv.FormatInt(layout.TextLength(sheet.blocks, sheet.only), 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(layout.TextLength(plan.blocks, plan.only), 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_ = s.pages.writeText(w, sheet, layout)
+		_ = s.pages.writeText(w, plan, layout)
 	}
 }
 

@@ -108,17 +108,17 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	p.building <- struct{}{}
 	defer func() { <-p.building }()
 	begin := time.Now()
-	sheet := p.lay(s)
+	plan := p.lay(s)
 	pg.pinned = begin
-	format := o.format(sheet.layout)
+	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = sheet.layout.In(format.Expfmt).Compress(o.encoding, sheet.blocks, sheet.only, p.size(s, o))
+	pg.body, pg.err = plan.layout.In(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
 	p.grew(s, o, len(pg.body))
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 
 // writeText writes a page as plain text, with the memory of earlier pages.
-func (p *pages) writeText(w io.Writer, s *sheet, l *exposition.Layout) error {
+func (p *pages) writeText(w io.Writer, s *pagePlan, l *exposition.Layout) error {
 	buf, ok := p.scratch.Get().(*[]byte)
 	if !ok {
 		buf = &[]byte{}

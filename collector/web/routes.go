@@ -130,7 +130,7 @@ type answer struct {
 	http.ResponseWriter
 
 	// pass is that of a gated route.
-	pass   *pass
+	pass   *admission
 	status int
 	err    error
 }

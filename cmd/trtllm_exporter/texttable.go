@@ -41,8 +41,8 @@ func terminalOf(w io.Writer) *os.File {
 	return nil
 }
 
-// sheet is text in aligned columns, of which the last is folded at the width.
-type sheet struct {
+// textTable is text in aligned columns, of which the last is folded at the width.
+type textTable struct {
 	width int
 	text  strings.Builder
 	block [][]string
@@ -50,7 +50,7 @@ type sheet struct {
 
 // row adds a row to the present block; columns align within a block, and a row
 // without cells ends it.
-func (p *sheet) row(cells ...string) {
+func (p *textTable) row(cells ...string) {
 	if len(cells) == 0 {
 		p.end()
 		p.text.WriteByte('\n')
@@ -63,7 +63,7 @@ func (p *sheet) row(cells ...string) {
 }
 
 // line ends the block and writes a line of its own, folded under its indent.
-func (p *sheet) line(text string) {
+func (p *textTable) line(text string) {
 	p.end()
 	words := strings.TrimLeft(text, " ")
 	p.folded(text[:len(text)-len(words)], words)
@@ -71,19 +71,19 @@ func (p *sheet) line(text string) {
 
 // hanging ends the block and writes a line of its own, whose further lines are
 // indented.
-func (p *sheet) hanging(text string) {
+func (p *textTable) hanging(text string) {
 	p.end()
 	p.text.WriteString(strings.Join(top.Hang("", text, max(p.width-2, 0)), "\n  ") + "\n")
 }
 
 // verbatim ends the block and writes text to be copied, as it is.
-func (p *sheet) verbatim(text string) {
+func (p *textTable) verbatim(text string) {
 	p.end()
 	p.text.WriteString(text)
 }
 
 // end writes the block.
-func (p *sheet) end() {
+func (p *textTable) end() {
 	const gap = 2
 	rows := p.block
 	p.block = nil
@@ -132,14 +132,14 @@ func shrink(widths []int, width int) {
 }
 
 // folded writes a text behind a front, under which its further lines begin.
-func (p *sheet) folded(front, text string) {
+func (p *textTable) folded(front, text string) {
 	for _, line := range top.Hang(front, text, p.width) {
 		p.text.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
 
 // String is all that was written.
-func (p *sheet) String() string {
+func (p *textTable) String() string {
 	p.end()
 	return p.text.String()
 }
