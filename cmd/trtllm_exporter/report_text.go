@@ -125,7 +125,7 @@ func (s *serverReport) unseen() string {
 	if s.State != string(assess.Ready) || s.Severity == string(assess.Broken) {
 		return ""
 	}
-	return "; this one look cannot tell whether its requests fail or stand still, as an exporter does that goes on asking"
+	return "; one look cannot show requests that fail or stand still: ask the exporter"
 }
 
 // checks writes a table of reasons, of what turns a no into a yes, and of what

@@ -80,7 +80,7 @@ func capabilities(r release, changed map[string]string) string {
 	if !r.histograms {
 		canary = ", or measure it at the client" // A client that hangs up may crash a Triton before 2.41, so it is not asked.
 		cancel = `cancel       no       before 23.12 (2.41) a stream that is given up may crash Triton
-                      impossible: this server has no flag for it
+                      no flag of the server turns it on
 `
 		tokens = `tokens       no       token counts came with TensorRT-LLM 0.16
                       turn on: Triton 24.12 (2.53.0) or later
@@ -116,7 +116,7 @@ recognised by    the page has names that begin with nv_
 generation       metric set B: model tensorrt_llm has backend python and TensorRT-LLM's engine parameters
 engine version   %[2]s
 TensorRT-LLM     %[3]s (source: %[4]s)
-state            ready: the API answers 200%[5]s
+state            ready: the API answers 200%[5]s; one look cannot show requests that fail or stand still: ask the exporter
 
 MODEL             ROLE   MODEL ID  STATE  BACKEND   BATCH  INSTANCES
 ensemble          entry  ensemble  ready  ensemble  8      -
