@@ -36,6 +36,7 @@ func run(t *testing.T, dir, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOGC=400") // promtool's heap is small, and would be walked all the time.
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
