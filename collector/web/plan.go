@@ -2,7 +2,8 @@ package web
 
 import "github.com/trtllm-exporter/trtllm_exporter/collector/exposition"
 
-// pagePlan is a page before it is written: the blocks of one moment and their order. It holds no lock, so a slow client delays no other.
+// pagePlan is a page before it is written: the blocks of one moment and their order.
+// It holds no lock, so a slow client delays no other.
 type pagePlan struct {
 	targets []*exposition.Block
 	own     *exposition.Block

@@ -90,22 +90,23 @@ type replicaView struct {
 // serveReplica shows all that is known of the one replica that target names, as
 // HTML or as JSON.
 func (s *Server) serveReplica(w http.ResponseWriter, r *http.Request) {
-	key := r.URL.Query().Get("target")
-	slot := s.slot(key)
+	key, now := r.URL.Query().Get("target"), time.Now()
+	all, _ := s.readFleet(now) // What differs is known by the others of its pool.
+	at := slices.IndexFunc(all, func(o *replica) bool { return o.Key() == key })
 	w.Header().Set("Vary", "Accept")
 	switch {
-	case slot == nil && strings.Contains(r.Header.Get("Accept"), "text/html"):
+	case at < 0 && strings.Contains(r.Header.Get("Accept"), "text/html"):
 		pool, _, _ := strings.Cut(key, "/")
 		s.render(w, http.StatusNotFound, "gone.html", &struct {
 			frame
 			Key, Pool string
-		}{s.frame("No such replica", time.Now()), key, pool})
+		}{s.frame("No such replica", now), key, pool})
 		return
-	case slot == nil:
+	case at < 0:
 		http.Error(w, fmt.Sprintf("No replica is named %q; / lists them", key), http.StatusNotFound)
 		return
 	}
-	v := s.replicaView(slot, s.baseFor(r), time.Now())
+	v := s.replicaView(all[at], s.baseFor(r), now)
 	if wantsJSON(r) {
 		writeJSON(w, &v.Detail)
 		return
@@ -125,9 +126,7 @@ func (s *Server) slot(key string) *snapshot.Slot {
 
 // replicaView is what is known of a replica at that moment, for who reaches this
 // exporter at base.
-func (s *Server) replicaView(slot *snapshot.Slot, base string, now time.Time) *replicaView {
-	all, _ := s.readFleet(now) // What differs is known by the others of its pool.
-	r := all[slices.IndexFunc(all, func(o *replica) bool { return o.Target == slot.Target() })]
+func (s *Server) replicaView(r *replica, base string, now time.Time) *replicaView {
 	r.Reason = sentence(r.Status.StateReason)
 	recent := drawAll([]*replica{r}, s.history)[0]
 	v := &replicaView{frame: s.frame(r.Key()+" – trtllm_exporter", now), Row: r, Grafana: s.opts.Grafana, Refresh: int(history.Every.Seconds())}
