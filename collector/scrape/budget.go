@@ -55,10 +55,14 @@ func (b *budget) try(n int64) bool {
 	return true
 }
 
-// acquire takes n, waiting for it until ctx ends, and reports whether it did.
-func (b *budget) acquire(ctx context.Context, n int64) bool {
+// wait takes n, waiting for it until ctx ends, and reports whether it did. Meanwhile long
+// uses end with failure to give back what they have, and idle frees what nobody uses.
+func (b *budget) wait(ctx context.Context, n int64, failure *Error, idle func()) bool {
 	b.waiting.Add(1)
 	defer b.waiting.Add(-1)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go b.relieve(ctx, failure, idle)
 	if b.free.Acquire(ctx, n) != nil {
 		return false
 	}

@@ -115,8 +115,8 @@ func (c *connections) wait(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	go c.relieve(ctx, shortage("the answer took long, and others waited while all %d connections that targets may have were in use", c.bound), c.closeIdle)
-	if !c.acquire(ctx, 1) {
+	taken := shortage("the answer took long, and others waited while all %d connections that targets may have were in use", c.bound)
+	if !c.budget.wait(ctx, 1, taken, c.closeIdle) {
 		return c.short()
 	}
 	if s != nil {

@@ -92,7 +92,7 @@ func (r *reservation) take(ctx context.Context, from *budget, l *loan, most int6
 	}
 	most = min(most, from.bound)
 	r.since(time.Time{})
-	if !from.try(most) && !from.lend(ctx, most) {
+	if !from.try(most) && !from.wait(ctx, most, stuck(from), func() {}) {
 		return false
 	}
 	l.bytes = most
@@ -104,12 +104,9 @@ func (r *reservation) take(ctx context.Context, from *budget, l *loan, most int6
 	return true
 }
 
-// lend waits for memory; who has some and does not move gives it back meanwhile.
-func (b *budget) lend(ctx context.Context, n int64) bool {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go b.relieve(ctx, failf(ReasonMemory, "", "the body stopped coming, and others waited while large responses used the whole %s budget; look at what the server does while it answers", Size(b.bound)), func() {})
-	return b.acquire(ctx, n)
+// stuck is the failure of a body that has memory and does not move while others wait.
+func stuck(b *budget) *Error {
+	return failf(ReasonMemory, "", "the body stopped coming, and others waited while large responses used the whole %s budget; look at what the server does while it answers", Size(b.bound))
 }
 
 // moved notes that so much more of the body is there.

@@ -177,10 +177,15 @@ func (p *Page) Secret() error {
 // secret. It is for texts that are shown in part or in lower case: in those nobody
 // finds a secret afterwards.
 func withoutSecrets(resp *http.Response, text string) string {
+	return without(secretsSent(resp), text)
+}
+
+// secretsSent lists the secrets of the request that got a response, longest first.
+func secretsSent(resp *http.Response) []string {
 	if resp.Request == nil {
-		return text
+		return nil
 	}
-	return without(secretsIn(secretHeaders(resp.Request), minSecret, nil), text)
+	return secretsIn(secretHeaders(resp.Request), minSecret, nil)
 }
 
 // without is a text with its secrets blanked.

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 const (
@@ -53,14 +52,8 @@ func quoteBody(resp *http.Response) string {
 	var window [maxInspected]byte
 	// The status is the failure; what can be read of the body is enough.
 	n, _ := io.ReadFull(resp.Body, window[:])
-	text := string(window[:n])
-	var secrets []string
-	if resp.Request != nil {
-		secrets = secretsIn(secretHeaders(resp.Request), minSecret, nil)
-	}
-	for _, secret := range secrets {
-		text = strings.ReplaceAll(text, secret, "<secret>")
-	}
+	secrets := secretsSent(resp)
+	text := without(secrets, string(window[:n]))
 	if n == len(window) && len(secrets) > 0 {
 		// The last bytes may be the start of a secret.
 		text = text[:max(0, len(text)-len(secrets[0]))]
