@@ -9,7 +9,7 @@ import (
 // Entry is a section of the runbook: what is seen, what it means, what to look at
 // first and what to do, in Markdown of one line each.
 type Entry struct {
-	// Name is that of the alert.
+	// Name is the name of the alert.
 	Name, Symptom, Meaning, Cure string
 	Checks                       []string
 }

@@ -27,7 +27,7 @@ type arrows struct {
 	forTests []string
 }
 
-// readArrows reads the table of section "Imports". A row whose first cell names no room is that of the tests.
+// readArrows reads the table of section "Imports". A row whose first cell names no room is for the tests.
 func readArrows(t *testing.T) arrows {
 	t.Helper()
 	page, err := os.ReadFile(architecture)

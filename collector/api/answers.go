@@ -74,8 +74,8 @@ func (a *Answers) accept(next *engine.Facts) {
 	}
 }
 
-// Past is what was heard last of the health of one server, for answers of which
-// there are none yet: that its API is there, and that it was live. The zero value is
+// Past is what was last heard of a server's health: whether its API was found, and
+// whether it was live. It counts until there are new answers; the zero value is
 // nothing.
 type Past struct {
 	health *Health

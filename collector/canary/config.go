@@ -100,7 +100,7 @@ type stage struct {
 	standard model.Duration
 }
 
-// stages are those of a request, in order.
+// stages lists the stages of a request in order.
 func (c *Config) stages() []stage {
 	return []stage{
 		{"first_token_timeout", &c.FirstTokenTimeout, DefaultConfig.FirstTokenTimeout},

@@ -232,7 +232,7 @@ func (p *program) cacheSizes(w *Window) map[string]cacheSize {
 	return sizes
 }
 
-// whole says whether a number is one of things, of which there are some.
+// whole reports whether v is a positive whole number.
 func whole(v float64) bool { return v >= 1 && v < 1<<53 && v == float64(int64(v)) }
 
 // sizeCaches makes the program again when a cache has another size than its label

@@ -101,9 +101,8 @@ func build(cfg Config, logger *slog.Logger, reg prometheus.Registerer, wanted fu
 			options = append(options, promconfig.WithDialContextFunc(bounded(answerBound())))
 		}
 		d, err := b.config.NewDiscoverer(promdiscovery.DiscovererOptions{
-			Logger:  m.loggerOf(i, b.key),
-			Metrics: mechanisms[name],
-
+			Logger:            m.loggerOf(i, b.key),
+			Metrics:           mechanisms[name],
 			HTTPClientOptions: options,
 			SetName:           b.key,
 		})

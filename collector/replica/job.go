@@ -9,13 +9,13 @@ import (
 	"github.com/trtllm-exporter/trtllm_exporter/collector/scrape"
 )
 
-// job is one kind of work that is done next to the replica, one piece at a time.
+// job is one kind of work that is done next to the replica, one run at a time.
 type job struct {
 	running bool
 	// again is true when it was asked for while it ran: what it answers may be
 	// of before.
 	again bool
-	// began is when the last piece began, answered when the last one began that
+	// began is when the last run began, answered when the last one began that
 	// is back.
 	began, answered time.Time
 }
@@ -40,30 +40,30 @@ func (j *job) want(ctx context.Context, since time.Time, ask func(context.Contex
 type jobRun struct {
 	*Replica
 
-	ctx   context.Context //nolint:containedctx // It is the life of the piece.
+	ctx   context.Context //nolint:containedctx // It is the life of the run.
 	job   *job
 	epoch int
 }
 
-// begin begins a piece of a job.
+// begin begins a run of a job.
 func (r *Replica) begin(ctx context.Context, j *job) jobRun {
 	j.running, j.again, j.began = true, false, time.Now()
-	r.pieces.Add(1)
+	r.runs.Add(1)
 	return jobRun{r, ctx, j, r.server.Epoch}
 }
 
-// answer has the replica take what the piece brought. An answer of another kind of
+// answer has the replica take what the run brought. An answer of another kind of
 // server than is there now is dropped, and so is any when the context has ended; it
 // reports whether the answer was taken. Anybody may call it.
 func (p jobRun) answer(take func()) (taken bool) {
-	defer p.pieces.Done()
+	defer p.runs.Done()
 	return p.hand(func() {
 		p.job.running, p.job.answered = false, p.job.began
 		take()
 	})
 }
 
-// hand has the replica take what is known before the piece ends.
+// hand has the replica take what is known before the run ends.
 func (p jobRun) hand(take func()) (taken bool) {
 	p.do(func() {
 		if p.ctx.Err() == nil && p.epoch == p.server.Epoch {
@@ -74,7 +74,7 @@ func (p jobRun) hand(take func()) (taken bool) {
 	return taken
 }
 
-// ask does a piece of a job in a goroutine of its own. Work gets no part of the
+// ask does a run of a job in a goroutine of its own. Work gets no part of the
 // replica; take is given what it brought, or what it panicked with.
 func ask[A any](p jobRun, name string, work func(ctx context.Context) A, take func(A, error)) {
 	go func() {

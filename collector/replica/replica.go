@@ -22,8 +22,8 @@ type Replica struct {
 	pool   *Pool
 	slot   *snapshot.Slot
 	log    *slog.Logger
-	// pieces are the pieces of jobs that are under way.
-	pieces sync.WaitGroup
+	// runs are the jobs that are under way.
+	runs sync.WaitGroup
 
 	// mu guards all that follows; see do.
 	mu     sync.Mutex
@@ -160,7 +160,7 @@ func (r *Replica) Close() {
 		r.pages.Release()
 		base = r.api().URL()
 	})
-	r.pieces.Wait()
+	r.runs.Wait()
 	if base != "" && !r.target.Silent {
 		r.pool.Scraper.Leave(base)
 	}

@@ -8,9 +8,9 @@ import (
 // noticed is how much of the time that a machine slept may go unseen.
 const noticed = 10 * time.Millisecond
 
-// sleepClock knows how long the machine slept. It asks the system only when the clock on the
-// wall is ahead of the monotonic one by more, or less, than when it asked last: a
-// machine that wakes up moves the one by the time that the other does not count,
+// sleepClock knows how long the machine slept. It asks the system only when the clock
+// on the wall is ahead of the monotonic one by more, or less, than when it asked last:
+// a machine that wakes up moves the one by the time that the other does not count,
 // and each page is timed with it. Safe for concurrent use.
 type sleepClock struct {
 	origin time.Time
