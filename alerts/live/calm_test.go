@@ -41,17 +41,17 @@ func TestAHealthyFleetIsSilent(t *testing.T) {
 		t.Parallel()
 		fleet := healthyFleet()
 		fleet.Pools = append(fleet.Pools, rolledPool())
-		s := startStack(t, setting{fleet: fleet, config: healthyConfig, command: []string{"serve"}, values: v})
+		s := startStack(t, setting{fleet: fleet, exporters: []exporter{{[]string{"serve"}, healthyConfig}}, values: v})
 		s.watched(t, length(t),
 			event{0.3, "a rollout", func() { s.rollout(t) }},
 			event{0.7, "a restart of the exporter", func() {
-				s.process.exporter.end(t)
-				s.process.exporter.begin(t)
+				s.process.exporters[0].end(t)
+				s.process.exporters[0].begin(t)
 			}})
 	})
 	t.Run("the demo", func(t *testing.T) {
 		t.Parallel()
-		s := startStack(t, setting{command: []string{"demo", "--calm", "--mixed"}, values: v})
+		s := startStack(t, setting{exporters: []exporter{{command: []string{"demo", "--calm", "--mixed"}}}, values: v})
 		s.watched(t, length(t))
 	})
 }

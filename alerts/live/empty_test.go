@@ -35,10 +35,10 @@ func byChance() []string {
 // those that have no data against the list.
 func TestEmptyPanelsSayWhy(t *testing.T) {
 	s := startStack(t, setting{
-		fleet: healthyFleet(), command: []string{"serve"}, values: values(t), prometheus: []string{"15s", "2s"},
-		config: func(fleet *simulate.Fleet) string {
+		fleet: healthyFleet(), values: values(t), prometheus: []string{"15s", "2s"},
+		exporters: []exporter{{[]string{"serve"}, func(fleet *simulate.Fleet) string {
 			return "global: { scrape_interval: 2s, scrape_timeout: 2s, window: 20s }\n" + healthyConfig(fleet)
-		},
+		}}},
 	})
 	s.awaitReady(t)
 	seen := make(map[string]bool)

@@ -106,9 +106,9 @@ func TestFaultsReachTheirReceiver(t *testing.T) {
 	s.healthyRules(t)
 	s.complete(t, calm, s.panels(t))
 	s.lasting(t, "a restart of the exporter", func() {
-		s.process.exporter.end(t)
+		s.process.exporters[0].end(t)
 		pause(t, 3*time.Second)
-		s.process.exporter.begin(t)
+		s.process.exporters[0].begin(t)
 	})
 	s.lasting(t, "a gap of Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)

@@ -39,6 +39,16 @@ func pages() []page {
 	return append(all, page{unload, 175 * time.Second})
 }
 
+// everyPool is a configuration with the pools of the fleet and nothing else.
+func everyPool(fleet *simulate.Fleet) string {
+	var b strings.Builder
+	b.WriteString("pools:\n")
+	for _, pool := range fleet.Pools() {
+		fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
+	}
+	return b.String()
+}
+
 // TestPagesComeInTime runs the rules and the Alertmanager's configuration as they
 // are shipped, at scrapes of five seconds, and lists how long each page takes.
 func TestPagesComeInTime(t *testing.T) {
@@ -47,15 +57,8 @@ func TestPagesComeInTime(t *testing.T) {
 	require.NoError(t, err)
 	v["scrape_interval"] = "5s"
 	s := startStack(t, setting{
-		fleet: fleetSpec(), command: []string{"serve"}, values: v, prometheus: []string{"scrape_interval: 15s", "scrape_interval: 5s"},
-		config: func(fleet *simulate.Fleet) string {
-			var b strings.Builder
-			b.WriteString("pools:\n")
-			for _, pool := range fleet.Pools() {
-				fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
-			}
-			return b.String()
-		},
+		fleet: fleetSpec(), values: v, prometheus: []string{"scrape_interval: 15s", "scrape_interval: 5s"},
+		exporters: []exporter{{[]string{"serve"}, everyPool}},
 	})
 	s.awaitReady(t)
 	// Until the rules have seen them serve.
@@ -76,9 +79,9 @@ func TestPagesComeInTime(t *testing.T) {
 		require.LessOrEqual(t, delay, p.most, p.name)
 	}
 	s.lasting(t, "a restart of the exporter", func() {
-		s.process.exporter.end(t)
+		s.process.exporters[0].end(t)
 		pause(t, 5*time.Second)
-		s.process.exporter.begin(t)
+		s.process.exporters[0].begin(t)
 	})
 	s.lasting(t, "a gap of Prometheus", func() {
 		s.process.prometheus.signal(t, syscall.SIGSTOP)

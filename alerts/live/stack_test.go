@@ -89,20 +89,26 @@ type stack struct {
 	fleet                              *simulate.Fleet
 	exporter, prometheus, alertmanager string
 	hook                               *webhook
-	// process are the exporter and Prometheus.
-	process struct{ exporter, prometheus *process }
+	// process are the exporters, the first of which has the address, and Prometheus.
+	process struct {
+		exporters  []*process
+		prometheus *process
+	}
+}
+
+// exporter is how one exporter is started, and its configuration; one without a
+// configuration brings its own fleet, as the demo does.
+type exporter struct {
+	command []string
+	config  func(*simulate.Fleet) string
 }
 
 // setting is what runs, and in what it differs from what is shipped.
 type setting struct {
-	// fleet is scraped by the exporter with the configuration; without one the
-	// exporter brings its own, as its demo does.
-	fleet  simulate.FleetSpec
-	config func(*simulate.Fleet) string
-	// command is how the exporter is started, and others how those are that Prometheus
-	// scrapes besides it: the other of a pair, or more shards.
-	command []string
-	others  [][]string
+	// fleet is scraped by the exporters, which Prometheus scrapes: one, a pair, shards or
+	// sidecars.
+	fleet     simulate.FleetSpec
+	exporters []exporter
 	// values are those of the rules, and rules some more.
 	values alerts.Values
 	rules  string
@@ -113,11 +119,11 @@ type setting struct {
 // startStack starts all parts with the shipped configurations.
 func startStack(t *testing.T, set setting) *stack {
 	t.Helper()
-	exporter, prometheus, alertmanager := program(t, "TRTLLM_EXPORTER_BIN"), program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
+	binary, prometheus, alertmanager := program(t, "TRTLLM_EXPORTER_BIN"), program(t, "PROMETHEUS"), program(t, "ALERTMANAGER")
 	fleet, err := simulate.StartFleet(t.Context(), set.fleet)
 	require.NoError(t, err)
 	t.Cleanup(fleet.Close)
-	s := &stack{fleet: fleet, exporter: address(t), prometheus: address(t), alertmanager: address(t), hook: &webhook{}}
+	s := &stack{fleet: fleet, prometheus: address(t), alertmanager: address(t), hook: &webhook{}}
 	hook := httptest.NewServer(http.Handler(s.hook))
 	t.Cleanup(hook.Close)
 
@@ -127,20 +133,16 @@ func startStack(t *testing.T, set setting) *stack {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
-	scraped := []string{s.exporter}
-	run := func(address string, command []string) *process {
-		command = append(slices.Clone(command), "--web.listen-address="+address)
-		if set.config != nil {
-			command = append(command, "--config.file="+write("exporter.yml", set.config(fleet)))
+	var scraped []string
+	for i, e := range set.exporters {
+		scraped = append(scraped, address(t))
+		command := append(slices.Clone(e.command), "--web.listen-address="+scraped[i])
+		if e.config != nil {
+			command = append(command, "--config.file="+write(fmt.Sprintf("exporter%d.yml", i), e.config(fleet)))
 		}
-		return start(t, exporter, command...)
+		s.process.exporters = append(s.process.exporters, start(t, binary, command...))
 	}
-	s.process.exporter = run(s.exporter, set.command)
-	for _, command := range set.others {
-		other := address(t)
-		run(other, command)
-		scraped = append(scraped, other)
-	}
+	s.exporter = scraped[0]
 
 	rules, err := alerts.Render(set.values)
 	require.NoError(t, err)
@@ -178,7 +180,7 @@ func shipped(t *testing.T, name string, pairs ...string) string {
 func quick(t *testing.T) setting {
 	t.Helper()
 	return setting{
-		fleet: fleetSpec(), config: exporterConfig, command: []string{"serve"}, values: values(t), rules: autoscaling(t),
+		fleet: fleetSpec(), exporters: []exporter{{[]string{"serve"}, exporterConfig}}, values: values(t), rules: autoscaling(t),
 		prometheus:   []string{"15s", "1s"},
 		alertmanager: []string{"group_wait: 30s", "group_wait: 4s", "group_wait: 10s", "group_wait: 4s", "group_interval: 5m", "group_interval: 2s"},
 	}

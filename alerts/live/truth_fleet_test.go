@@ -4,7 +4,6 @@ package live
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -53,21 +52,18 @@ func truthFleet() simulate.FleetSpec {
 }
 
 // truthSetting scrapes often, so that the time between what happens and what a
-// panel shows is short.
-func truthSetting(t *testing.T) setting {
+// panel shows is short. Each command is one exporter; more is added to the configuration
+// of all.
+func truthSetting(t *testing.T, more string, commands [][]string) setting {
 	t.Helper()
 	v, err := alerts.DefaultValues()
 	require.NoError(t, err)
 	v["scrape_interval"], v["evaluation_interval"] = "5s", "5s"
-	return setting{
-		fleet: truthFleet(), command: []string{"serve"}, values: v, prometheus: []string{"15s", "5s"},
-		config: func(fleet *simulate.Fleet) string {
-			var b strings.Builder
-			fmt.Fprintf(&b, "global: { scrape_interval: 1s, scrape_timeout: 1s, window: %s }\npools:\n", over)
-			for _, pool := range fleet.Pools() {
-				fmt.Fprintf(&b, "  - pool_id: %s\n%s", pool.Name, targets(pool))
-			}
-			return b.String()
-		},
+	set := setting{fleet: truthFleet(), values: v, prometheus: []string{"15s", "5s"}}
+	for _, command := range commands {
+		set.exporters = append(set.exporters, exporter{command, func(fleet *simulate.Fleet) string {
+			return fmt.Sprintf("%sglobal: { scrape_interval: 1s, scrape_timeout: 1s, window: %s }\n", more, over) + everyPool(fleet)
+		}})
 	}
+	return set
 }

@@ -44,11 +44,7 @@ func TestPanelsShowTheTruth(t *testing.T) {
 		{"two shards", "sharding: { total: 2 }\n", [][]string{{"serve", "--sharding.index=0"}, {"serve", "--sharding.index=1"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			set := truthSetting(t)
-			one := set.config
-			set.config = func(fleet *simulate.Fleet) string { return c.config + one(fleet) }
-			set.command, set.others = c.commands[0], c.commands[1:]
-			panelsShowTheTruth(t, set)
+			panelsShowTheTruth(t, truthSetting(t, c.config, c.commands))
 		})
 	}
 }

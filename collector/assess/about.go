@@ -57,12 +57,9 @@ func NewAbout(label exposition.Labeler) About { return About{values: exposition.
 // Block renders what is known now. Its series give way to those of the shapes before.
 func (a *About) Block(now *Situation, before ...*exposition.Shape) *exposition.Block {
 	heads := Heads()
-	add := func(family string, v float64, more ...labels.Label) {
-		a.values.Add(heads[derive.Prefix+family], v, now.Own, more...)
-	}
-	if now.State != Silent {
+	if state := heads[derive.Prefix+"state"]; now.State != Silent {
 		for _, s := range States() {
-			add("state", flag(s == now.State), labels.Label{Name: "state", Value: string(s)})
+			a.values.Add(state, flag(s == now.State), now.Own, labels.Label{Name: "state", Value: string(s)})
 		}
 	}
 	for i := range moments() {
@@ -72,7 +69,7 @@ func (a *About) Block(now *Situation, before ...*exposition.Shape) *exposition.B
 		}
 	}
 	now.Canary.Series(func(family, modelID, result string, v float64) {
-		add(family, v, labels.Label{Name: relabel.LabelModelID, Value: modelID}, labels.Label{Name: "result", Value: result})
+		a.values.Add(heads[derive.Prefix+family], v, now.Own, labels.Label{Name: relabel.LabelModelID, Value: modelID}, labels.Label{Name: "result", Value: result})
 	})
 	if a.known != now.Known || !labels.Equal(a.own, now.Own) {
 		a.known, a.own, a.fixed = now.Known, now.Own, now.Known.Series(now.Own)

@@ -277,7 +277,7 @@ func benchmarkPage(b *testing.B, n int, coding exposition.Encoding, format expfm
 		tick += step
 		l := merger.Layout(blocks).In(format)
 		if coding != exposition.Identity {
-			page, err := l.Compress(coding, blocks, nil, hint)
+			page, _, err := l.Compress(coding, blocks, nil, hint)
 			require.NoError(b, err)
 			hint = len(page) + len(page)/8
 			size = countingWriter(len(page))

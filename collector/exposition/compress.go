@@ -77,21 +77,35 @@ type compressor struct {
 //nolint:gochecknoglobals // memory only.
 var compressors = sync.Pool{New: func() any { return &compressor{} }}
 
-// Compress returns the page that [Layout.WriteText] writes, compressed; size is
-// about how long it is, as far as that is known.
-func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool, size int) ([]byte, error) {
+// Compress returns the page that [Layout.WriteText] writes, compressed, and its length
+// before compression. The page is allocated with room for size bytes; 0 lets it grow.
+func (l *Layout) Compress(e Encoding, blocks []*Block, only func(name string) bool, size int) (page []byte, length int64, err error) {
 	c := compressors.Get().(*compressor) //nolint:forcetypeassert // the pool has nothing else.
 	defer compressors.Put(c)
-	page := bytes.NewBuffer(make([]byte, 0, size))
-	to, err := c.start(e, page)
+	out := bytes.NewBuffer(make([]byte, 0, size))
+	to, err := c.start(e, out)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if c.buf, err = l.WriteText(to, blocks, c.buf, only); err != nil {
-		return nil, err
+	text := lengthWriter{Writer: to}
+	if c.buf, err = l.WriteText(&text, blocks, c.buf, only); err != nil {
+		return nil, 0, err
 	}
 	err = to.Close()
-	return page.Bytes(), err
+	return out.Bytes(), text.length, err
+}
+
+// lengthWriter counts the bytes that go through it.
+type lengthWriter struct {
+	io.Writer
+
+	length int64
+}
+
+// Write implements io.Writer.
+func (w *lengthWriter) Write(text []byte) (int, error) {
+	w.length += int64(len(text))
+	return w.Writer.Write(text)
 }
 
 // start returns a writer that compresses into w the fastest way; the page is whole

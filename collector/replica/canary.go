@@ -63,8 +63,10 @@ func (r *Replica) proceedCanary(ctx context.Context) {
 
 // confirmStall asks a server of which one sign says that it stands still.
 func (r *Replica) confirmStall(ctx context.Context) {
-	still := r.numbers.deriver.Conditions().Still
-	if !r.pool.Canary.Confirm || !still.Answerable || still.Witnessed || r.jobs.canary.running || time.Since(r.confirmAt) < canary.ConfirmEvery {
+	if !r.pool.Canary.Confirm || r.jobs.canary.running || time.Since(r.confirmAt) < canary.ConfirmEvery {
+		return
+	}
+	if still := r.numbers.deriver.Conditions().Still; !still.Answerable || still.Witnessed {
 		return
 	}
 	order := r.canaryOrder()

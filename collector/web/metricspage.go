@@ -50,8 +50,12 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, selected *select
 	plan := s.pages.lay(selected)
 	format := o.format(plan.layout)
 	layout := plan.layout.In(format.Expfmt)
+	length := layout.TextLength(plan.blocks, plan.only)
+	if selected.all() {
+		s.metrics.pageBytes.Set(float64(length))
+	}
 	w.Header().Set("Content-Type", format.ContentType)
-	w.Header().Set("Content-Length", strconv.FormatInt(layout.TextLength(plan.blocks, plan.only), 10))
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
 		_ = s.pages.writeText(w, plan, layout)

@@ -112,8 +112,9 @@ func (p *pages) build(pg *page, s *selection, o *offer) {
 	pg.pinned = begin
 	format := o.format(plan.layout)
 	pg.contentType = format.ContentType
-	pg.body, pg.err = plan.layout.In(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
-	p.grew(s, o, len(pg.body))
+	var length int64
+	pg.body, length, pg.err = plan.layout.In(format.Expfmt).Compress(o.encoding, plan.blocks, plan.only, p.size(s, o))
+	p.grew(s, o, len(pg.body), length)
 	p.metrics.buildTime.Observe(time.Since(begin).Seconds())
 }
 

@@ -24,7 +24,6 @@ func (p *pages) lay(s *selection) *pagePlan {
 	if !s.all() {
 		return pl
 	}
-	p.metrics.pageBytes.Set(float64(pl.layout.TextLength(pl.blocks, nil)))
 	if p.conflictsChanged(pl.layout.Stats()) {
 		p.nameDifferences(pl)
 		pl.own = p.own.block()

@@ -65,9 +65,11 @@ func (p *pages) size(s *selection, o *offer) int {
 	return p.sizes[*o]
 }
 
-// grew notes how long a page became, with an eighth more for the next.
-func (p *pages) grew(s *selection, o *offer, size int) {
+// grew notes the length of a whole page, compressed and as text; the next one gets an
+// eighth more memory.
+func (p *pages) grew(s *selection, o *offer, size int, text int64) {
 	if s.all() {
+		p.metrics.pageBytes.Set(float64(text))
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.sizes[*o] = size + size/8
